@@ -1,0 +1,69 @@
+# `make demo` and `make test` need nothing done before: each creates .venv and installs what it uses.
+
+PYTHON ?= python3
+PYTEST_FLAGS ?= -n 2
+
+VENV := .venv
+BIN  := $(VENV)/bin
+# Bytecode is compiled where it is first imported, which is a fraction of what is installed.
+PIP  := $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-compile --quiet
+
+# Matrices are small here: BLAS threads slow them down, and the tests already use every core.
+export OPENBLAS_NUM_THREADS = 1
+export OMP_NUM_THREADS = 1
+
+.PHONY: demo test install check gate lint types layers docs format bench clean
+
+demo: $(VENV)/.installed-base      ## the main job on an embedded example; writes poinsot-demo/report.html
+	$(BIN)/python examples/demo.py
+
+test: install                      ## every test, doctest, document and example
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+install: $(VENV)/.installed-all    ## what `make test` sets up, and no more
+
+check: gate test                   ## the whole gate: format, lint, types, layers, docs, tests, examples
+
+gate: lint types layers docs       ## the gate without the tests
+
+lint: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: install
+	$(BIN)/mypy
+
+layers: install
+	$(BIN)/lint-imports
+
+docs: install
+	$(BIN)/mkdocs build --strict --quiet
+
+format: install                    ## mends what `make lint` finds, as far as that can be done by machine
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: install                     ## poinsot beside its peers, in one run
+	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist site poinsot-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp is as new as the last installation. The base package is enough for the demo; having everything will do too.
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "poinsot needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; } \
+	  || { rm -rf $(VENV); echo "$(PYTHON) cannot create an environment: install Debian's python3-venv"; exit 1; }
+	@touch $@
+
+$(VENV)/.installed-base: pyproject.toml constraints.txt | $(VENV)/.created
+	$(PIP) --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.installed-all: pyproject.toml constraints.txt | $(VENV)/.created
+	$(PIP) --constraint constraints.txt --editable '.[all]'
+	@touch $(VENV)/.installed-base $@

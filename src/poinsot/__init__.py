@@ -1,0 +1,97 @@
+"""What a mechanism is and how it moved, together, from recordings of it, with the uncertainty of both.
+
+    robot     = poinsot.load_robot("robot.urdf", drive=..., friction=poinsot.ViscousCoulomb())
+    recording = poinsot.read_recording("log.parquet", channels={...})
+    signals   = poinsot.ButterworthDecimation(cutoff_hz=50, decimate_hz=10).apply(recording)
+    problem   = poinsot.inverse_dynamics(robot, signals)
+    estimate  = poinsot.LeastSquares().solve(problem)
+    poinsot.write_report(estimate, "report.html")
+
+Public names are loaded when they are first used: `import poinsot` costs nothing.
+"""
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+_HOMES = {
+    # recordings
+    "Recording": "recording",
+    "read_recording": "io",
+    "write_recording": "io",
+    "Source": "io",
+    "Column": "io",
+    "inspect": "inspection",
+    "resample": "signals.resampling",
+    # signals
+    "Signals": "signals.signals",
+    "ButterworthDecimation": "signals.butterworth",
+    "RandomWalkSmoother": "signals.random_walk_smoother",
+    # models
+    "load_robot": "models.articulated",
+    "Articulated": "models.articulated",
+    "Drive": "models.drive",
+    "Coupling": "models.drive",
+    "ViscousCoulomb": "models.friction",
+    "NoFriction": "models.friction",
+    # problems
+    "Normal": "parameters",
+    "Parameters": "parameters",
+    "inverse_dynamics": "regression.inverse_dynamics",
+    # methods
+    "LeastSquares": "estimators.linear.least_squares",
+    "EssentialParameters": "estimators.linear.essential",
+    # results
+    "Estimate": "estimate",
+    "Status": "estimate",
+    "predict": "validation",
+    "validate": "validation",
+    "write_report": "report",
+    "write_estimate": "io",
+    # everything from one file
+    "Project": "project",
+    "identify": "project",
+    # errors
+    "PoinsotError": "exceptions",
+    "MissingExtra": "exceptions",
+}
+
+__all__ = [*_HOMES]
+
+try:
+    __version__ = version("poinsot")
+except PackageNotFoundError:  # a source tree that is not installed
+    __version__ = "0.0.0"
+
+if TYPE_CHECKING:
+    from .estimate import Estimate as Estimate
+    from .estimate import Status as Status
+    from .estimators.linear.essential import EssentialParameters as EssentialParameters
+    from .estimators.linear.least_squares import LeastSquares as LeastSquares
+    from .exceptions import MissingExtra as MissingExtra
+    from .exceptions import PoinsotError as PoinsotError
+    from .models.articulated import Articulated as Articulated
+    from .models.articulated import load_robot as load_robot
+    from .models.drive import Coupling as Coupling
+    from .models.drive import Drive as Drive
+    from .models.friction import NoFriction as NoFriction
+    from .models.friction import ViscousCoulomb as ViscousCoulomb
+    from .parameters import Normal as Normal
+    from .parameters import Parameters as Parameters
+    from .recording import Recording as Recording
+    from .regression.inverse_dynamics import inverse_dynamics as inverse_dynamics
+    from .signals.butterworth import ButterworthDecimation as ButterworthDecimation
+    from .signals.random_walk_smoother import RandomWalkSmoother as RandomWalkSmoother
+    from .signals.signals import Signals as Signals
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'poinsot' has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,39 @@
+"""Array aliases and the vocabulary of dimensions.
+
+    T  samples of a recording            n  joint degrees of freedom (nv)
+    m  motors                            nq components of the configuration
+    p  parameters                        b  base parameters
+    N  rows of a regression              l  bodies
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+Times: TypeAlias = Float[np.ndarray, "T"]
+"""Sample times, strictly increasing. [s]"""
+
+Samples: TypeAlias = Float[np.ndarray, "T"]
+"""One channel, one value a sample, in the channel's SI unit."""
+
+Mask: TypeAlias = Bool[np.ndarray, "T"]
+"""True where a sample is to be trusted."""
+
+JointSamples: TypeAlias = Float[np.ndarray, "T n"]
+"""One column a joint: [rad] or [m] and their derivatives, or [N m] or [N]."""
+
+Configurations: TypeAlias = Float[np.ndarray, "T nq"]
+"""Configurations as Pinocchio orders them; quaternions (x, y, z, w)."""
+
+Inertial: TypeAlias = Float[np.ndarray, "*batch 10"]
+"""pi = (m, m c, I) at the body frame's origin, Pinocchio's order. [kg], [kg m], [kg m^2]"""
+
+PseudoInertia: TypeAlias = Float[np.ndarray, "*batch 4 4"]
+"""J = [[Sigma, h], [h^T, m]]. [kg m^2], [kg m], [kg]"""
+
+Vector: TypeAlias = Float[np.ndarray, "p"]
+Matrix: TypeAlias = Float[np.ndarray, "p k"]
+Indices: TypeAlias = Int[np.ndarray, "k"]

@@ -1,0 +1,52 @@
+"""BibTeX of the methods that estimates use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+ENTRIES = {
+    "brunot2017": """@inproceedings{brunot2017,
+  title = {State space estimation method for the identification of an industrial robot arm},
+  author = {Brunot, Mathieu and Janot, Alexandre and Carrillo, Francisco Javier},
+  booktitle = {IFAC World Congress},
+  year = {2017}
+}""",
+    "gautier2013": """@article{gautier2013,
+  title = {A new closed-loop output error method for parameter identification of robot dynamics},
+  author = {Gautier, Maxime and Janot, Alexandre and Vandanjon, Pierre-Olivier},
+  journal = {IEEE Transactions on Control Systems Technology},
+  volume = {21}, number = {2}, pages = {428--444},
+  year = {2013}
+}""",
+    "janot2014": """@article{janot2014,
+  title = {A generic instrumental variable approach for industrial robot identification},
+  author = {Janot, Alexandre and Vandanjon, Pierre-Olivier and Gautier, Maxime},
+  journal = {IEEE Transactions on Control Systems Technology},
+  volume = {22}, number = {1}, pages = {132--145},
+  year = {2014}
+}""",
+    "carpentier2019": """@inproceedings{carpentier2019,
+  title = {The Pinocchio C++ library: a fast and flexible implementation of rigid body dynamics algorithms},
+  author = {Carpentier, Justin and Saurel, Guilhem and Buondonno, Gabriele and Mirabel, Joseph and
+            Lamiraux, Florent and Stasse, Olivier and Mansard, Nicolas},
+  booktitle = {IEEE/SICE International Symposium on System Integration},
+  year = {2019}
+}""",
+    "young2012": """@book{young2012,
+  title = {Recursive Estimation and Time-Series Analysis},
+  author = {Young, Peter C.},
+  publisher = {Springer}, edition = {2},
+  year = {2012}
+}""",
+    "newey1987": """@article{newey1987,
+  title = {A simple, positive semi-definite, heteroskedasticity and autocorrelation consistent covariance matrix},
+  author = {Newey, Whitney K. and West, Kenneth D.},
+  journal = {Econometrica}, volume = {55}, number = {3}, pages = {703--708},
+  year = {1987}
+}""",
+}
+
+
+def bibtex(keys: Iterable[str]) -> str:
+    """The entries of these keys, once each, in their order."""
+    return "\n\n".join(ENTRIES[key] for key in dict.fromkeys(keys))

@@ -1,0 +1,259 @@
+"""Estimate: what was found, how sure it is, what the data cannot see, and how it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+
+from .arrays import JointSamples, Matrix, Times, Vector
+from .exceptions import InvalidMethod, listing, nearest
+
+
+class Status(Enum):
+    """How an estimation ended; the value says what to do next."""
+
+    solved = "Solved."
+    partly = "Solved for what the data determine; the other combinations are listed as not identifiable."
+    step_limit = "Step limit reached; raise max_steps or start closer."
+
+    @property
+    def converged(self) -> bool:
+        return self in (Status.solved, Status.partly)
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A combination of parameters that the data do not determine.
+
+    Args:
+        combination: in words, e.g. `"m4 + 0.8 mz5"`.
+        reason: `"structural"` (no motion of this robot shows it) or `"unexcited"` (this recording does not).
+    """
+
+    combination: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Whiteness:
+    """Ljung-Box verdict on the residuals of one joint.
+
+    Args:
+        lag1: autocorrelation at lag 1.
+        lags: how many lags the test joins.
+        p_value: probability of so much correlation in white noise.
+        white: the verdict at 1 %.
+    """
+
+    lag1: float
+    lags: int
+    p_value: float
+    white: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Measured against predicted effort, on the rows that were (or were not) fitted.
+
+    Args:
+        time: (N,) [s].
+        joints: names of the columns.
+        units: SI unit of each column's effort.
+        measured, predicted: (N, n), joint side.
+        autocorrelation: (n, L + 1) of the residuals, lag 0 first.
+        whiteness: per joint.
+        relative_error_percent: 100 |measured - predicted| / |measured|, all joints together.
+        relative_error_percent_per_joint: (n,) the same joint by joint; NaN for a joint whose effort is all zero.
+    """
+
+    time: Times
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    measured: JointSamples
+    predicted: JointSamples
+    autocorrelation: np.ndarray
+    whiteness: tuple[Whiteness, ...]
+    relative_error_percent: float
+    relative_error_percent_per_joint: tuple[float, ...]
+    recording: str = ""
+
+    @property
+    def residuals(self) -> JointSamples:
+        """(N, n) measured minus predicted."""
+        return self.measured - self.predicted
+
+    @property
+    def rms_per_joint(self) -> Vector:
+        """(n,) root mean square of the residuals, in `units`."""
+        return np.sqrt(np.mean(self.residuals**2, axis=0))
+
+    @property
+    def white(self) -> bool:
+        return all(verdict.white for verdict in self.whiteness)
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """One body's mass properties; None where the data do not determine them.
+
+    Args:
+        mass: [kg]. center_of_mass: (3,) in the body frame [m]. inertia_at_com: (3, 3), axes of the body frame [kg m^2].
+        physically_consistent: whether some real body has them.
+        min_pseudo_inertia_eigenvalue: how far from the border, of J (4 x 4).
+    """
+
+    name: str
+    mass: float | None = None
+    center_of_mass: Vector | None = None
+    inertia_at_com: Matrix | None = None
+    physically_consistent: bool | None = None
+    min_pseudo_inertia_eigenvalue: float | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Optimality and feasibility, recomputed from the problem.
+
+    Args:
+        stationarity: |gradient| relative to the size of its terms; rounding error at an optimum.
+        feasible: whether all constraints hold.
+        tolerance: what `stationarity` may be.
+    """
+
+    stationarity: float
+    feasible: bool
+    tolerance: float = 1e-8
+
+    @property
+    def holds(self) -> bool:
+        return self.feasible and self.stationarity <= self.tolerance
+
+
+class Problem(Protocol):
+    """What an estimate asks of the problem that it solves."""
+
+    def certify(self, estimate: Estimate) -> Certificate: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Parameters with their uncertainty, and all that is needed to trust or distrust them.
+
+    Args:
+        method: short name, e.g. `"least-squares"`.
+        names, units, owners, kinds: per parameter, (b,).
+        groupings: what each stands for, e.g. `"zz1 + ia1 + yy2 + 0.0506 m3"`; the bare name where nothing is grouped.
+        values: (b,) in `units`; NaN where `identifiable` is false.
+        covariance: (b, b) the honest one: coloured residuals accounted for when they are coloured.
+        std_kind: `"white"` (Eq. 6 of seed 002) or `"coloured"`: which one `std` is.
+        white_std, coloured_std: (b,) both.
+        identifiable: (b,) whether the data determine the parameter.
+        status, condition_number, rows, iterations: of the solution. The condition number is the weighted
+            regressor's, as Eq. 4 of seed 002 stacks it; `scaled_condition_number` has columns of unit norm.
+        fit: on the rows fitted. validation: on held-out recordings.
+        bodies: mass properties body by body.
+        undetermined: combinations that the data do not determine.
+        problem: what was solved; `certificate()` goes back to it.
+        settings, steps, warnings, seconds, versions, notes: provenance.
+        citations: keys of the methods used, see `references()`.
+    """
+
+    method: str
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    owners: tuple[str, ...]
+    kinds: tuple[str, ...]
+    groupings: tuple[str, ...]
+    values: Vector
+    covariance: Matrix
+    std_kind: str
+    white_std: Vector
+    coloured_std: Vector
+    identifiable: np.ndarray
+    status: Status
+    condition_number: float
+    scaled_condition_number: float
+    rows: int
+    fit: Fit
+    bodies: tuple[Body, ...] = ()
+    undetermined: tuple[Direction, ...] = ()
+    validation: tuple[Fit, ...] = ()
+    problem: Problem | None = None
+    iterations: int = 1
+    robot: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    citations: tuple[str, ...] = ()
+
+    @property
+    def std(self) -> Vector:
+        """(b,) standard deviation of each parameter, in `units`."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def relative_std_percent(self) -> Vector:
+        """(b,) 100 std / |value|; infinite where the value is zero."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return 100.0 * self.std / np.abs(self.values)
+
+    def __getitem__(self, name: str) -> float:
+        """The value of a parameter, by name.
+
+        Raises:
+            InvalidMethod: if there is none of this name.
+        """
+        try:
+            return float(self.values[self.names.index(name)])
+        except ValueError:
+            raise InvalidMethod(
+                f"the estimate has no parameter {name!r}{nearest(name, self.names)}; it has {listing(self.names, 20)}"
+            ) from None
+
+    def interval(self, name: str, coverage: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of a parameter, from the normal distribution."""
+        from scipy.special import ndtri
+
+        half = float(ndtri(0.5 + 0.5 * coverage)) * float(self.std[self.names.index(name)])
+        value = self[name]
+        return value - half, value + half
+
+    def certificate(self) -> Certificate:
+        """Optimality and feasibility, recomputed from the problem.
+
+        Raises:
+            InvalidMethod: if the estimate was read from a file and has no problem to go back to.
+        """
+        if self.problem is None:
+            raise InvalidMethod("this estimate came from a file; solve the problem again to certify it")
+        return self.problem.certify(self)
+
+    def references(self) -> str:
+        """BibTeX of the methods used."""
+        from .citations import bibtex
+
+        return bibtex(self.citations)
+
+    def __str__(self) -> str:
+        lines = [f"{self.method} on {self.robot}: {self.status.value}"]
+        lines.append(
+            f"{len(self.names)} parameters from {self.rows} rows, relative error "
+            f"{self.fit.relative_error_percent:.2f} %, standard deviations for {self.std_kind} residuals"
+        )
+        width = max((len(name) for name in self.names), default=4)
+        lines.append(f"{'name':<{width}}  {'value':>11} {'std':>10} {'std %':>7}  unit")
+        for name, value, std, relative, unit, seen in zip(
+            self.names, self.values, self.std, self.relative_std_percent, self.units, self.identifiable, strict=True
+        ):
+            if seen:
+                lines.append(f"{name:<{width}}  {value:>11.5g} {std:>10.2g} {relative:>7.2f}  {unit}")
+            else:
+                lines.append(f"{name:<{width}}  {'not identifiable':>30}  {unit}")
+        return "\n".join(lines)

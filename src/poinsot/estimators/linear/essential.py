@@ -1,0 +1,127 @@
+"""Essential parameters: what is left when parameters that the data barely show are removed (Janot et al. 2014).
+
+Backward elimination: the parameter of the largest relative standard deviation is set to zero, the others are estimated
+anew, until all are below a threshold. A removal must also survive a test: with r parameters of values theta_r removed
+and C their covariance in the full model, theta_r^T C^-1 theta_r / r is F(r, N - b) distributed if they are truly zero.
+C is the honest covariance: with coloured residuals the textbook's F, which counts every row, rejects far too much.
+
+Parameters of friction stay unless they are told to go: a joint has friction, however badly this recording shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from ...estimate import Direction, Estimate
+from ...exceptions import InvalidMethod, NotIdentifiable, listing, nearest
+from ...regression.base_parameters import EXCITATION_TOLERANCE
+from ...regression.inverse_dynamics import InverseDynamics
+from .least_squares import LeastSquares, Solution, System, finish, reduce
+
+FRICTION = ("viscous", "coulomb", "viscous_coupling", "coulomb_coupling")
+
+
+@dataclass(frozen=True)
+class EssentialParameters:
+    """Least squares on the parameters that matter.
+
+    Args:
+        max_relative_std_percent: parameters above it are candidates for removal, the worst first (Eq. 6 of seed 002).
+        significance: a removal is refused where the removed ones together are non-zero at this level.
+        keep: kinds of parameters, or names, that are never removed.
+        weighting, rtol: as in `LeastSquares`.
+    """
+
+    max_relative_std_percent: float = 30.0
+    significance: float = 0.01
+    keep: Sequence[str] = FRICTION
+    weighting: Literal["none", "per-joint", "robust"] = "none"
+    rtol: float = EXCITATION_TOLERANCE
+
+    name = "essential-parameters"
+
+    def __post_init__(self) -> None:
+        if not self.max_relative_std_percent > 0 or not 0 < self.significance < 1:
+            raise InvalidMethod("essential parameters need max_relative_std_percent > 0 and 0 < significance < 1")
+
+    def solve(self, problem: InverseDynamics) -> Estimate:
+        """Eliminate, then estimate what is left.
+
+        Raises:
+            InvalidMethod: if `keep` names nothing that exists.
+            NotIdentifiable: if no parameter is left.
+        """
+        least_squares = LeastSquares(self.weighting, rtol=self.rtol)
+        system = reduce(problem, self.rtol)
+        kept = self._kept(problem)
+        full = least_squares.fit(problem, system)
+        honest = finish(least_squares, problem, system, full)
+        columns, removed = list(system.columns), []
+        refused: set[int] = set()
+        solution = full
+        while True:
+            worst = self._worst(solution, columns, kept | refused)
+            if worst is None:
+                break
+            test = [list(system.columns).index(c) for c in (*removed, worst)]
+            if self._significant(honest, test):
+                refused.add(worst)
+                continue
+            removed.append(worst)
+            columns.remove(worst)
+            if not columns:
+                raise NotIdentifiable(
+                    f"no parameter has a relative standard deviation below {self.max_relative_std_percent:g} %; "
+                    "raise max_relative_std_percent or record a livelier motion"
+                )
+            solution = _resolve(system, columns, full)
+        reduced = system.without(np.array(columns, dtype=np.int64))
+        final = least_squares.fit(problem, reduced) if self.weighting != "none" else solution
+        names = [problem.base.names[c] for c in removed]
+        note = (
+            f"{len(columns)} essential parameters of {len(system.columns)}; set to zero, in this order: {listing(names, 80)}"
+            if names
+            else "every parameter is essential: none was removed"
+        )
+        notes = (note, *(_refusal(problem.base.names[c]) for c in sorted(refused)))
+        return finish(self, problem, _with_removed(reduced, names), final, notes=notes)
+
+    def _kept(self, problem: InverseDynamics) -> set[int]:
+        base = problem.base
+        known = {*base.kinds, *base.names, *(base.parameters.kinds), *FRICTION}
+        for name in self.keep:
+            if name not in known:
+                raise InvalidMethod(f"keep names {name!r}, no parameter or kind{nearest(name, known)}")
+        return {k for k, (kind, name) in enumerate(zip(base.kinds, base.names, strict=True)) if {kind, name} & set(self.keep)}
+
+    def _worst(self, solution: Solution, columns: list[int], safe: set[int]) -> int | None:
+        """The base column of the largest relative standard deviation above the threshold."""
+        with np.errstate(divide="ignore"):
+            relative = 100 * np.sqrt(np.diag(solution.covariance)) / np.abs(solution.theta)
+        candidates = [(r, c) for r, c in zip(relative, columns, strict=True) if c not in safe]
+        worst = max(candidates, default=(0.0, -1))
+        return worst[1] if worst[0] > self.max_relative_std_percent else None
+
+    def _significant(self, honest: Estimate, test: list[int]) -> bool:
+        theta, C = honest.values[test], honest.covariance[np.ix_(test, test)]
+        F = float(theta @ np.linalg.solve(C, theta)) / len(test)
+        return float(special.fdtrc(len(test), honest.rows - len(honest.values), F)) < self.significance
+
+
+def _resolve(system: System, columns: list[int], full: Solution) -> Solution:
+    return system.without(np.array(columns, dtype=np.int64)).solve(full.weights)
+
+
+def _with_removed(system: System, names: list[str]) -> System:
+    """Say what was set to zero beside what the recording does not show."""
+    removed = tuple(Direction(f"{name}, set to zero as not essential", "removed") for name in names)
+    return replace(system, undetermined=system.undetermined + removed)
+
+
+def _refusal(name: str) -> str:
+    return f"{name} is poorly known, but leaving it out too would make the fit significantly worse: it stays"

@@ -1,0 +1,93 @@
+"""Everything that poinsot raises on purpose: one root, and a message that names what would have worked.
+
+The command line prints the message of a `PoinsotError` as it is and leaves with exit code 2, so each is one
+sentence that a user can act on. A programming mistake inside poinsot is never a `PoinsotError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def listing(names: Iterable[str], limit: int = 12) -> str:
+    """`a, b, c` or `a, b, ... (40 in all)`."""
+    names = list(names)
+    if not names:
+        return "none"
+    shown = ", ".join(names[:limit])
+    return shown if len(names) <= limit else f"{shown}, ... ({len(names)} in all)"
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the closest candidate, or nothing."""
+    found = get_close_matches(word, list(candidates), n=1, cutoff=0.5)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+class PoinsotError(Exception):
+    """Root of all errors that a user can mend."""
+
+
+class MissingExtra(PoinsotError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, extra: str, package: str):
+        super().__init__(
+            f"this needs the package {package!r}, which is not installed: "
+            f"run `pip install 'poinsot[{extra}]'`"
+        )
+
+
+class InvalidRecording(PoinsotError):
+    """The samples of a recording contradict each other."""
+
+
+class ChannelNotFound(InvalidRecording):
+    """A channel that is asked for is not in the recording."""
+
+    def __init__(self, name: str, available: Iterable[str]):
+        available = list(available)
+        super().__init__(
+            f"no channel {name!r}{nearest(name, available)}; the recording has {listing(available)}"
+        )
+
+
+class UnknownUnit(PoinsotError):
+    """A unit that the reader does not know."""
+
+    def __init__(self, unit: str, known: Iterable[str], where: str = ""):
+        known = list(known)
+        super().__init__(f"unknown unit {unit!r}{where}{nearest(unit, known)}; known are {listing(known, 60)}")
+
+
+class UnreadableFile(PoinsotError):
+    """A file is missing, damaged, or not what its name says."""
+
+
+class InvalidProject(PoinsotError):
+    """A project file that does not describe a job."""
+
+
+class InvalidModel(PoinsotError):
+    """A robot description or a drive train that cannot move as described."""
+
+
+class InvalidSignals(PoinsotError):
+    """A recording that cannot be filtered or regressed as asked."""
+
+
+class InvalidMethod(PoinsotError):
+    """A method whose settings contradict themselves or the problem."""
+
+
+class NotIdentifiable(PoinsotError):
+    """The data do not determine what was asked for."""
+
+
+class EstimationFailed(PoinsotError):
+    """An estimator ended without a solution; the message is its status."""
+
+
+class UnwritableOutput(PoinsotError):
+    """An output cannot be written where it was asked for."""

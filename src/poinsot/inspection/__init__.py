@@ -1,0 +1,150 @@
+"""What a recording is like before anything is estimated from it, in sentences that say what to do.
+
+    clock       rate, jitter, gaps
+    channels    range, resolution, repeated and saturated samples, missing values
+    motion      peak speeds against the model's limits, standstills
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import InvalidRecording, listing
+from ..io.results import plain
+from ..recording import Recording
+from .channels import ChannelFacts, channel_facts, channel_findings, rounding_findings
+from .clock import ClockFacts, clock_facts, clock_findings
+from .findings import Finding, Severity
+from .motion import MotionFacts, motion_facts, motion_findings
+
+__all__ = ["ChannelFacts", "ClockFacts", "Finding", "Inspection", "MotionFacts", "Severity", "inspect", "inspect_json"]
+
+INSPECT_SCHEMA = "poinsot.inspect/1"
+_ORDER = {"error": 0, "warning": 1, "note": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What was seen in one recording, and what to do about it; the worst first."""
+
+    name: str
+    clock: ClockFacts
+    motion: MotionFacts
+    channels: tuple[ChannelFacts, ...]
+    findings: tuple[Finding, ...]
+    steps: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """The recording as a whole, in words."""
+        clock, motion = self.clock, self.motion
+        facts = [
+            ("duration", f"{clock.duration_s:.6g} s"),
+            ("samples", f"{clock.samples}"),
+            ("rate", f"{clock.rate_hz:.6g} Hz"),
+            ("jitter", f"rms {1e3 * clock.rms_jitter_s:.3g} ms, largest {1e3 * clock.largest_jitter_s:.3g} ms"),
+            ("gaps", str(len(clock.gaps_s)) if clock.gaps_s else "none"),
+        ]
+        if motion.joints:
+            still = sum(stop - start for start, stop in motion.still_s)
+            facts.append(("standing still", f"{still:.3g} s in {len(motion.still_s)} periods" if still else "never"))
+        if motion.window_s is not None:
+            facts.append(("proposed window_s", f"[{motion.window_s[0]:.2f}, {motion.window_s[1]:.2f}]"))
+        return tuple(facts)
+
+    @property
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        """One row a channel, in words."""
+        return tuple(
+            {
+                "channel": channel.name,
+                "unit": channel.unit,
+                "minimum": channel.minimum,
+                "maximum": channel.maximum,
+                "peak speed": channel.peak_speed,
+                "limit": channel.speed_limit,
+                "step": f"{channel.digits} digits" if channel.digits else channel.step,
+                "repeated [%]": channel.repeated_percent,
+                "stale [%]": channel.stale_percent,
+                "masked": channel.invalid,
+            }
+            for channel in self.channels
+        )
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: " + ", ".join(f"{name} {value}" for name, value in self.facts)]
+        return "\n".join([*lines, *(f"{finding.severity}: {finding.sentence}" for finding in self.findings)])
+
+
+def inspect(
+    recording: Recording,
+    limits: Mapping[str, float] | None = None,
+    *,
+    velocity_map: np.ndarray | None = None,
+    name: str = "recording",
+) -> Inspection:
+    """Look at a recording before estimating from it.
+
+    Args:
+        recording: with channels named `quantity.joint`.
+        limits: joint -> largest speed that the model allows [rad/s] or [m/s].
+        velocity_map: (n, n) from measured velocities to joint velocities, in the order of the recording's positions;
+            the inverse reduction matrix where positions are the motors'. None: positions are the joints'.
+        name: what to call the recording.
+
+    Raises:
+        InvalidRecording: if the map does not fit the recording's joints.
+    """
+    joints = recording.joints("position")
+    if velocity_map is not None and velocity_map.shape != (len(joints), len(joints)):
+        raise InvalidRecording(
+            f"the drive has {len(velocity_map)} joints, the recording has positions of {len(joints)}: {listing(joints)}"
+        )
+    clock = clock_facts(recording)
+    motion = motion_facts(recording, velocity_map)
+    speeds = {f"position.{joint}": (joint, float(peak)) for joint, peak in zip(joints, motion.peak_speeds, strict=True)}
+    channels = []
+    for channel in (channel_facts(recording, each, motion.moving) for each in recording.channels):
+        joint, peak = speeds.get(channel.name, ("", None))
+        limit = (limits or {}).get(joint)
+        known = limit if limit is not None and np.isfinite(limit) and limit > 0 else None
+        channels.append(replace(channel, peak_speed=peak, speed_limit=known))
+    findings = clock_findings(clock) + motion_findings(motion, recording) + _effort_findings(recording)
+    findings += [f for channel in channels for f in channel_findings(channel, len(recording), clock.rate_hz)]
+    findings += rounding_findings(channels)
+    findings.sort(key=lambda finding: _ORDER[finding.severity])
+    steps = tuple(recording.metadata.get("steps", ()))
+    return Inspection(name, clock, motion, tuple(channels), tuple(findings), steps)
+
+
+def _effort_findings(recording: Recording) -> list[Finding]:
+    efforts = {joint for quantity in ("torque", "current", "voltage") for joint in recording.joints(quantity)}
+    without = [joint for joint in recording.joints("position") if joint not in efforts]
+    if not without:
+        return []
+    sentence = (
+        f"No torque, current or voltage for {listing(without)}: name its column, or list the joint under drive.passive."
+    )
+    return [Finding("warning", None, sentence)]
+
+
+def inspect_json(inspections: tuple[Inspection, ...] | list[Inspection]) -> dict[str, Any]:
+    """Inspections as plain values, schema `poinsot.inspect/1`."""
+    return plain({"schema": INSPECT_SCHEMA, "recordings": [_recording_json(each) for each in inspections]})
+
+
+def _recording_json(inspection: Inspection) -> dict[str, Any]:
+    motion = inspection.motion
+    return {
+        "name": inspection.name,
+        **asdict(inspection.clock),
+        "still_s": motion.still_s,
+        "window_s": motion.window_s,
+        "channels": [asdict(channel) for channel in inspection.channels],
+        "findings": [asdict(finding) for finding in inspection.findings],
+        "steps": inspection.steps,
+    }

@@ -1,0 +1,307 @@
+"""One channel by itself: range, resolution, repeated samples, saturation, missing values.
+
+A sample that repeats its predecessor is *stale* only where the channel should have moved on: where its mean increment
+nearby is larger than two steps of its resolution. A slow motion repeats samples too, by rounding alone. The resolution
+is that of the grid on which all values lie (an encoder), or the last of the few decimal digits that a file holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..exceptions import listing
+from ..recording import Recording
+from .findings import Finding
+
+NEIGHBOURHOOD = 10
+"""Samples on either side over which an increment is averaged."""
+
+STALE_PERCENT = 5.0
+"""So many stale samples are worth a sentence. [%]"""
+
+STEPS_MOVED = 2.0
+"""Mean increment, in steps of the resolution, from which a repeated sample cannot be rounding."""
+
+NOISE_REPEATS = 0.32
+"""Of Gaussian noise whose mean increment is d steps, 0.32 / d of the samples repeat by rounding: sqrt(2 / pi) times the
+density of N(0, 1) at zero."""
+
+FEWEST_LEVELS = 20
+"""A channel with no more different values is a command, a switch, or a joint that does not move."""
+
+HARDLY_MOVES_PERCENT = 98.0
+"""A position that repeats so many samples does not move, it dithers. [%]"""
+
+REPEATED_PERCENT = 5.0
+"""So many repeated samples are worth a note, also if rounding explains them. [%]"""
+
+EXTREME_PERCENT, EXTREME_RUN = 0.2, 5
+"""A channel that spends so much of the motion at its extreme, so many samples in a row, is cut off there."""
+
+DIGITS = range(3, 9)
+"""Significant decimal digits that betray a text file written short. Single precision has seven or eight and no such grid."""
+
+
+@dataclass(frozen=True)
+class ChannelFacts:
+    """What one channel looks like, in its SI unit.
+
+    Args:
+        invalid: samples that are masked.
+        constant: whether all valid samples are equal. levels: how many different values there are.
+        step: of the grid on which the values lie; None: no grid.
+        digits: significant decimal digits, if the values were rounded to a few; None: they were not.
+        repeated_percent: samples equal to the one before.
+        stale_percent: the same among samples where the channel should have moved on; None: cannot be told.
+        lowest_percent, highest_percent: samples of the motion at the very minimum and maximum.
+        clipped: whether they are so many in a row that the channel seems cut off.
+        peak_speed, speed_limit: of a joint's position, at the joint's side; None: not known.
+    """
+
+    name: str
+    unit: str
+    minimum: float
+    maximum: float
+    mean: float
+    std: float
+    invalid: int
+    constant: bool
+    levels: int
+    step: float | None
+    digits: int | None
+    repeated_percent: float
+    stale_percent: float | None
+    lowest_percent: float
+    highest_percent: float
+    clipped: bool
+    peak_speed: float | None = None
+    speed_limit: float | None = None
+
+    @property
+    def moves(self) -> bool:
+        """Whether it takes more than a few values, and not the same nearly always."""
+        return self.levels > FEWEST_LEVELS and self.repeated_percent < HARDLY_MOVES_PERCENT
+
+
+def channel_facts(recording: Recording, name: str, moving: np.ndarray) -> ChannelFacts:
+    """Facts of one channel; `moving` (T,) says where the mechanism moves."""
+    trusted = recording.mask(name)
+    values, moving = recording[name][trusted], moving[trusted]
+    if not len(values):
+        nan = float("nan")
+        return ChannelFacts(name, recording.units[name], nan, nan, nan, nan, len(trusted), True, 0, None, None,
+                            0.0, None, 0.0, 0.0, False)  # fmt: skip
+    digits = significant_digits(values)
+    step = grid_step(values) if digits is None else None
+    repeated = np.concatenate([[False], np.diff(values) == 0])
+    constant, position = bool(np.ptp(values) == 0), name.startswith("position")
+    lowest, highest = (values == values.min()) & moving, (values == values.max()) & moving
+    pile = max(10.0, 1e-2 * EXTREME_PERCENT * moving.sum())
+    levels = len(np.unique(values))
+    stale = None
+    if levels > FEWEST_LEVELS and 100 * repeated.mean() < HARDLY_MOVES_PERCENT:
+        stale = stale_percent(values, repeated, moving, resolution(values, digits, step), steadily=position)
+    varied = not position and (stale or 0.0) < 50 and levels > FEWEST_LEVELS
+    clipped = varied and any(
+        extreme.sum() >= pile and longest_run(extreme) >= EXTREME_RUN for extreme in (lowest, highest)
+    )
+    return ChannelFacts(
+        name=name,
+        unit=recording.units[name],
+        minimum=float(values.min()),
+        maximum=float(values.max()),
+        mean=float(values.mean()),
+        std=float(values.std()),
+        invalid=int((~trusted).sum()),
+        constant=constant,
+        levels=levels,
+        step=step,
+        digits=digits,
+        repeated_percent=float(100 * repeated.mean()),
+        stale_percent=stale,
+        lowest_percent=float(100 * lowest.sum() / max(moving.sum(), 1)),
+        highest_percent=float(100 * highest.sum() / max(moving.sum(), 1)),
+        clipped=clipped,
+    )
+
+
+def significant_digits(values: np.ndarray) -> int | None:
+    """How many decimal digits the values were rounded to, if they were rounded to few and to no fixed grid.
+
+    >>> significant_digits(np.array([50.265, -70.685, 3.1958e-05, 138.05]))
+    5
+    """
+    magnitudes = np.abs(values[values != 0])
+    if len(magnitudes) < 2 or magnitudes.max() < 10 * magnitudes.min():
+        return None
+    exponents = np.floor(np.log10(magnitudes))
+    for digits in DIGITS:
+        scaled = magnitudes * 10.0 ** (digits - 1 - exponents)
+        if np.all(np.abs(scaled - np.round(scaled)) < 1e-6):
+            return digits if _has_finer_digits(magnitudes, exponents, digits) else None
+    return None
+
+
+def _has_finer_digits(magnitudes: np.ndarray, exponents: np.ndarray, digits: int) -> bool:
+    """Whether small values use digits that large ones do not: a fixed grid of decimals would not."""
+    coarsest = 10.0 ** (exponents.max() - digits + 1)
+    on_grid = magnitudes / coarsest
+    return bool(np.any(np.abs(on_grid - np.round(on_grid)) > 1e-6))
+
+
+def grid_step(values: np.ndarray) -> float | None:
+    """The step of the grid on which all values lie, or None.
+
+    >>> grid_step(0.25 * np.array([0, 1, 5, 3, 2, 2, 8, 9, 3, 4, 1, 0]))
+    0.25
+    """
+    levels = np.unique(values)
+    span = levels[-1] - levels[0]
+    steps = np.diff(levels)
+    steps = steps[steps > 1e-9 * span]
+    if len(steps) < 3:
+        return None
+    step = float(steps.min())
+    # Refine with the whole span, so that rounding of a single step does not add up.
+    places = np.round((levels - levels[0]) / step)
+    step = float(span / places[-1])
+    off_grid = np.abs((levels - levels[0]) / step - np.round((levels - levels[0]) / step))
+    return step if off_grid.max() < 0.05 and places[-1] < 1e7 else None
+
+
+def resolution(values: np.ndarray, digits: int | None, step: float | None) -> np.ndarray:
+    """(T,) the smallest change that a channel can show."""
+    if digits is not None:
+        with np.errstate(divide="ignore"):
+            exponents = np.floor(np.log10(np.abs(values)))
+        return np.where(values == 0, 0.0, 10.0 ** (exponents - digits + 1))
+    if step is None:
+        # No clean grid, perhaps for rounding on the way: the small ones among the changes that occur.
+        changes = np.abs(np.diff(values))
+        step = float(np.percentile(changes[changes > 0], 5)) if changes.any() else 0.0
+    return np.full(len(values), step)
+
+
+def stale_percent(
+    values: np.ndarray, repeated: np.ndarray, moving: np.ndarray, steps: np.ndarray, *, steadily: bool
+) -> float | None:
+    """Share of repeated samples where the channel should have moved on. [%]
+
+    A position moves steadily: its mean increment is its displacement. Another channel may be noisy: its mean increment
+    is the size of its changes, and what noise repeats by rounding is taken off.
+    """
+    w = NEIGHBOURHOOD
+    if len(values) <= 2 * w:
+        return None
+    if steadily:
+        increment = np.abs(values[2 * w :] - values[: -2 * w]) / (2 * w)
+    else:
+        path = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(values)))])
+        increment = (path[2 * w :] - path[: -2 * w]) / (2 * w)
+    middle = slice(w, len(values) - w)
+    step = steps[middle]
+    should_move = moving[middle] & (increment > STEPS_MOVED * step) & (increment > 0)
+    if should_move.sum() < 5 * w:
+        return None
+    by_rounding = 0.0 if steadily else NOISE_REPEATS * np.mean(step[should_move] / increment[should_move])
+    return float(max(0.0, 100 * (np.mean(repeated[middle][should_move]) - by_rounding)))
+
+
+def longest_run(flags: np.ndarray) -> int:
+    """Length of the longest run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return int(np.max(edges[1::2] - edges[::2], initial=0))
+
+
+def channel_findings(channel: ChannelFacts, samples: int, rate_hz: float) -> list[Finding]:
+    """What a user should know about one channel."""
+    found: list[Finding] = []
+
+    def say(severity: str, sentence: str) -> None:
+        found.append(Finding(severity, channel.name, sentence))  # type: ignore[arg-type]
+
+    quantity, _, joint = channel.name.partition(".")
+    if channel.invalid:
+        say("warning", f"{channel.name}: {channel.invalid} of {samples} samples are masked (empty, NaN or infinite).")
+    if channel.invalid == samples:
+        return found
+    if channel.constant and quantity in ("torque", "current", "voltage"):
+        what = "zero" if channel.maximum == 0 else f"{channel.maximum:.6g} {channel.unit}"
+        say("error", f"{channel.name} is {what} throughout: check its column, or list joint {joint!r} under drive.passive.")
+    elif channel.constant and quantity == "position":
+        say("warning", f"{channel.name} never moves: hold the joint with robot.locked, or its friction stays unknown.")
+    elif quantity == "position" and not channel.moves:
+        span = channel.maximum - channel.minimum
+        say("warning", f"{channel.name} hardly moves, by {span:.3g} {channel.unit} in all and at "
+                       f"{100 - channel.repeated_percent:.2g} % of the samples: hold the joint with robot.locked, or excite it.")  # fmt: skip
+    elif channel.constant:
+        say("note", f"{channel.name} is {channel.maximum:.6g} {channel.unit} throughout.")
+    if channel.clipped:
+        say("warning", _clipped(channel))
+    if channel.stale_percent is not None and channel.stale_percent >= STALE_PERCENT:
+        severity = "note" if quantity == "voltage" else "warning"
+        read_hz = rate_hz * (1 - channel.stale_percent / 100)
+        say(
+            severity,
+            f"{channel.name} repeats {channel.stale_percent:.0f} % of its samples while it should move on: it is read at "
+            f"about {read_hz:.4g} Hz and logged at {rate_hz:.4g} Hz; keep the filter's cutoff well below {read_hz / 2:.3g} Hz.",
+        )
+    if channel.speed_limit is not None and channel.peak_speed is not None:
+        found += _speed(channel, joint)
+    return found
+
+
+def rounding_findings(channels: Sequence[ChannelFacts]) -> list[Finding]:
+    """Positions that repeat samples by rounding, in one sentence: harmless if one knows."""
+    repeating = [
+        channel
+        for channel in channels
+        if channel.name.startswith("position.") and channel.moves
+        and channel.repeated_percent >= REPEATED_PERCENT and (channel.stale_percent or 0.0) < STALE_PERCENT
+    ]  # fmt: skip
+    if not repeating:
+        return []
+    low, high = (f"{f([c.repeated_percent for c in repeating]):.0f}" for f in (min, max))
+    digits = {channel.digits for channel in repeating}
+    grain = f"the {min(digits)} digits in the file" if len(digits) == 1 and None not in digits else "their resolution"  # type: ignore[type-var]
+    verb = "repeats" if len(repeating) == 1 else "repeat"
+    sentence = (
+        f"{listing(channel.name for channel in repeating)} {verb} {low if low == high else f'{low} to {high}'} % of the samples, "
+        f"at a standstill or moving by less than {grain} in an interval, and not while moving faster: "
+        "smooth before differentiating, and cut what stands still."
+    )
+    return [Finding("note", repeating[0].name if len(repeating) == 1 else None, sentence)]
+
+
+def _clipped(channel: ChannelFacts) -> str:
+    unit = channel.unit
+    both = channel.lowest_percent > EXTREME_PERCENT and channel.highest_percent > EXTREME_PERCENT
+    at = f"{channel.minimum:.4g} or {channel.maximum:.4g}" if both else (
+        f"{channel.maximum:.4g}" if channel.highest_percent >= channel.lowest_percent else f"{channel.minimum:.4g}")  # fmt: skip
+    share = channel.lowest_percent + channel.highest_percent
+    return (
+        f"{channel.name} stays at its extreme, {at} {unit}, for {share:.3g} % of the motion: if that is the drive's limit, "
+        "the true value is not in the file; cut those parts, or move more gently."
+    )
+
+
+def _speed(channel: ChannelFacts, joint: str) -> list[Finding]:
+    peak, limit = channel.peak_speed, channel.speed_limit
+    assert peak is not None
+    assert limit is not None
+    if peak > 1.05 * limit:
+        sentence = (
+            f"{joint} reaches {peak:.3g} {channel.unit}/s, {100 * peak / limit:.0f} % of the model's limit of {limit:.3g}: "
+            "check the unit of its position, the reduction and drive.side, or the limit in the model."
+        )
+        return [Finding("warning", channel.name, sentence)]
+    if 0 < peak < 0.02 * limit:
+        sentence = (
+            f"{joint} reaches only {peak:.3g} {channel.unit}/s, {100 * peak / limit:.1f} % of the model's limit of {limit:.3g}: "
+            "check the unit of its position, or excite it more."
+        )
+        return [Finding("note", channel.name, sentence)]
+    return []

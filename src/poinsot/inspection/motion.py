@@ -1,0 +1,122 @@
+"""The motion as a whole: how fast each joint goes, and when all of them stand still."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Mask, Times
+from ..recording import Recording
+from .findings import Finding
+
+SPEED_OVER_S = 0.02
+"""Speeds are position differences over about this long: less is noise, more is late. [s]"""
+
+STILL = 0.01
+"""A joint stands still below this part of its own peak speed."""
+
+SHORTEST_STILL_S = 0.1
+"""A shorter standstill is a turning point. [s]"""
+
+WORTH_CUTTING = 0.01
+"""A standstill at the ends that is a smaller part of the recording is left alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class MotionFacts:
+    """Speeds and standstills.
+
+    Args:
+        joints: those with a position.
+        peak_speeds: (n,) at the joints' side [rad/s] or [m/s].
+        moving: (T,) True where some joint moves.
+        still_s: (start, stop) of each standstill of all joints, 0.1 s or longer.
+        window_s: what to keep so that a standstill at the beginning or end falls away; None: nothing to cut.
+    """
+
+    joints: tuple[str, ...]
+    peak_speeds: np.ndarray
+    moving: Mask
+    still_s: tuple[tuple[float, float], ...]
+    window_s: tuple[float, float] | None
+
+
+def motion_facts(recording: Recording, velocity_map: np.ndarray | None = None) -> MotionFacts:
+    """Speeds and standstills; `velocity_map` (n, n) takes measured velocities to the joints' side."""
+    joints = recording.joints("position")
+    time = recording.time
+    if not joints:
+        return MotionFacts((), np.empty(0), np.ones(len(time), dtype=bool), (), None)
+    velocities = np.stack([_velocity(recording, f"position.{joint}") for joint in joints], axis=1)
+    peaks = np.abs(velocities).max(axis=0)
+    moving = np.any(np.abs(velocities) > STILL * np.where(peaks > 0, peaks, np.inf), axis=1)
+    still = _still_periods(time, ~moving)
+    at_joints = velocities if velocity_map is None else velocities @ velocity_map.T
+    return MotionFacts(joints, np.abs(at_joints).max(axis=0), moving, still, _window(time, moving, still))
+
+
+def _velocity(recording: Recording, name: str) -> np.ndarray:
+    """(T,) central differences over `SPEED_OVER_S`, across what is masked."""
+    time, trusted = recording.time, recording.mask(name)
+    if trusted.sum() < 2:
+        return np.zeros(len(time))
+    x = np.interp(time, time[trusted], recording[name][trusted])
+    half = max(1, round(0.5 * SPEED_OVER_S * recording.rate_hz))
+    after = np.minimum(np.arange(len(time)) + half, len(time) - 1)
+    before = np.maximum(np.arange(len(time)) - half, 0)
+    return (x[after] - x[before]) / (time[after] - time[before])
+
+
+def _still_periods(time: Times, still: Mask) -> tuple[tuple[float, float], ...]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(np.int8)))
+    periods = [(float(time[first]), float(time[last - 1])) for first, last in zip(edges[::2], edges[1::2], strict=True)]
+    return tuple((start, stop) for start, stop in periods if stop - start >= SHORTEST_STILL_S or _at_an_end(time, start, stop))
+
+
+def _at_an_end(time: Times, start: float, stop: float) -> bool:
+    touches = start == float(time[0]) or stop == float(time[-1])
+    return touches and stop - start >= 0.5 * SPEED_OVER_S
+
+
+def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """First to last motion, rounded inwards to hundredths."""
+    ends = [(start, stop) for start, stop in still if start == time[0] or stop == time[-1]]
+    if not ends or not moving.any():
+        return None
+    first, last = float(time[np.argmax(moving)]), float(time[len(moving) - 1 - np.argmax(moving[::-1])])
+    start, stop = math.ceil(100 * first) / 100, math.floor(100 * last) / 100
+    worth_it = 0 < stop - start < (1 - WORTH_CUTTING) * (time[-1] - time[0])
+    return (start, stop) if worth_it else None
+
+
+def motion_findings(motion: MotionFacts, recording: Recording) -> list[Finding]:
+    findings = []
+    if motion.joints and not motion.moving.any():
+        return [Finding("error", None, "Nothing moves in this recording: there is nothing to identify.")]
+    if motion.window_s is not None:
+        start, stop = motion.window_s
+        share = 100 * (1 - (stop - start) / recording.duration_s)
+        findings.append(
+            Finding(
+                "warning", None,
+                f"Nothing moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where dry "
+                f"friction may have any value: set window_s = [{start:.2f}, {stop:.2f}].",
+            )
+        )  # fmt: skip
+    ends = (recording.time[0], recording.time[-1])
+    inside = [(start, stop) for start, stop in motion.still_s if start != ends[0] and stop != ends[1]]
+    if inside:
+        total = sum(stop - start for start, stop in inside)
+        start, stop = inside[0]
+        times = "once" if len(inside) == 1 else f"{len(inside)} times"
+        findings.append(
+            Finding(
+                "note", None,
+                f"All joints stand still {times} on the way, {total:.2g} s in all, first from {start:.2f} s to {stop:.2f} s: "
+                "the friction's sign means nothing there; a friction.deadband leaves it out.",
+            )
+        )  # fmt: skip
+    return findings

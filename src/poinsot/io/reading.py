@@ -1,0 +1,279 @@
+"""read_recording: files, columns and units in; one checked Recording out.
+
+Each file is read as a table of numbers (`tabular`, `matlab`), its cells are held, its rows cut, its units converted,
+and the files are laid side by side on one clock. What is wrong is said here, where file, column and row are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..exceptions import InvalidRecording, UnreadableFile
+from ..recording import Recording
+from .npz import read_npz
+from .sources import Column, Columns, Source, as_column, existing_file
+from .units import check_quantity, convert, find_unit
+
+CLOCKS_AGREE_S = 1e-6
+"""How far the clocks of files with the same rows may differ. [s]"""
+
+
+def read_recording(
+    source: str | Path | Source | Sequence[Source],
+    channels: Mapping[str, Column | tuple[str | int, str]] | None = None,
+    *,
+    time: Column | tuple[str | int, str] | None = None,
+    rate_hz: float | None = None,
+    start_s: float | None = None,
+    invalid: Literal["raise", "mask"] = "raise",
+    rows: tuple[int, int | None] | None = None,
+    require: Sequence[str | int] = (),
+    delimiter: str | None = None,
+    header: bool = True,
+    skip_lines: int = 0,
+    decimal_comma: bool = False,
+    metadata: Mapping[str, Any] | None = None,
+) -> Recording:
+    """Read a recording from one or several files.
+
+    Args:
+        source: a file, or several files whose rows belong together; a `.npz` of poinsot's own brings everything.
+        channels: of a single file, channel name -> `(column, unit)` or `Column`, e.g. `{"position.joint_1": ("q1",
+            "deg")}`. Values are converted to SI units.
+        time: of a single file, the clock's column and unit.
+        rate_hz: samples a second, where no file has a clock.
+        start_s: what to call the time of the first sample; None: what the file says, or 0.
+        invalid: what to do with a value that is empty, not a number or infinite: `"raise"`, or `"mask"` it.
+        rows, require, delimiter, header, skip_lines, decimal_comma: of a single file, see `Source`.
+        metadata: kept with the recording, besides what the reader notes (`sources`, `steps`).
+
+    Raises:
+        UnreadableFile, UnknownUnit, InvalidRecording: one sentence that names file, column and row.
+    """
+    if isinstance(source, (str, Path)):
+        path = Path(source)
+        if path.suffix.lower() == ".npz":
+            if channels is not None or time is not None or rate_hz is not None:
+                raise InvalidRecording(f"{path} brings its own channels and clock; leave channels, time and rate_hz out")
+            return read_npz(existing_file(path))
+        columns = {name: as_column(column) for name, column in (channels or {}).items()}
+        source = Source(path, columns, None if time is None else as_column(time), rows, tuple(require),
+                        delimiter, header, skip_lines, decimal_comma)  # fmt: skip
+    elif channels is not None or time is not None or rows is not None or require or delimiter or not header:
+        raise InvalidRecording("channels, time, rows and the like belong into each Source")
+    sources = [source] if isinstance(source, Source) else list(source)
+    if not sources:
+        raise InvalidRecording("a recording needs at least one file")
+    _check_units(sources)
+    parts = [_read_part(each, invalid) for each in sources]
+    _check_lengths(parts)
+    clock = _clock(parts, rate_hz, start_s)
+    return Recording(
+        clock,
+        {name: values for part in parts for name, values in part.channels.items()},
+        {name: unit for part in parts for name, unit in part.units.items()},
+        {name: mask for part in parts for name, mask in part.valid.items()},
+        {
+            **(metadata or {}),
+            "sources": [part.path for part in parts],
+            "steps": [step for part in parts for step in part.steps],
+        },
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of a file that are kept, and where the user finds them."""
+
+    source: Source
+    indices: np.ndarray
+    total: int
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        return values if len(self.indices) == self.total else values[self.indices]
+
+    def where(self, k: int) -> str:
+        """The k-th kept row as it is numbered in the file."""
+        row = int(self.indices[k])
+        if Path(self.source.path).suffix.lower() not in _CSV:
+            return f"row {row} (counted from 0)"
+        line = row + 1 + self.source.skip_lines + self.source.header
+        return f"row {row} (counted from 0; line {line} of the file)"
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One file's share of a recording, in SI units, and what was done to it."""
+
+    path: str
+    time: np.ndarray | None
+    channels: dict[str, np.ndarray]
+    units: dict[str, str]
+    valid: dict[str, np.ndarray]
+    steps: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.channels.values())))
+
+
+_CSV = (".csv", ".tsv", ".txt", ".dat")
+
+
+def _reader(path: Path) -> Callable[[Source], Columns]:
+    # Polars and SciPy are imported by those who need them.
+    suffix = path.suffix.lower()
+    if suffix in _CSV:
+        from .tabular import read_csv
+
+        return read_csv
+    if suffix in (".parquet", ".pq"):
+        from .tabular import read_parquet
+
+        return read_parquet
+    if suffix == ".mat":
+        from .matlab import read_mat
+
+        return read_mat
+    raise UnreadableFile(
+        f"{path}: files ending in {suffix or 'nothing'!r} are unknown; known are {', '.join(_CSV)}, .parquet, .mat, .npz"
+    )
+
+
+def _check_units(sources: Sequence[Source]) -> None:
+    seen: set[str] = set()
+    for source in sources:
+        if not source.channels:
+            raise InvalidRecording(
+                f"nothing to read from {source.path}: say which column is which channel, in which unit, "
+                'as in channels = {"position.joint_1": ("q1", "deg")}'
+            )
+        for name, column in source.channels.items():
+            if name in seen:
+                raise InvalidRecording(f"channel {name!r} is read twice; name each channel once")
+            seen.add(name)
+            check_quantity(name, column.unit)
+        if source.time is not None and find_unit(source.time.unit, " of the clock").si != "s":
+            raise InvalidRecording(f"the clock {source.time.name!r} cannot be in {source.time.unit!r}; give s, ms, us or ns")
+
+
+def _read_part(source: Source, invalid: str) -> _Part:
+    path = existing_file(Path(source.path))
+    table = _reader(path)(source)
+    if len({len(values) for values in table.values()}) > 1:
+        each = ", ".join(f"{name} {len(values)}" for name, values in table.items())
+        raise InvalidRecording(f"{path}: columns of different lengths cannot share a clock: {each}")
+    rows, steps = _kept_rows(source, table)
+    channels, units, valid = {}, {}, {}
+    for name, column in source.channels.items():
+        values = rows.of(_hold(table[column.name], column))
+        good = np.isfinite(values)
+        if not good.all():
+            if invalid != "mask":
+                raise _not_finite(rows, name, column, values)
+            valid[name] = good
+            steps.append(f"channel {name!r}: {int((~good).sum())} samples are no numbers and were masked")
+        channels[name], units[name] = convert(_scaled(values, column), column.unit)
+    return _Part(str(path), _read_clock(rows, table), channels, units, valid, tuple(steps))
+
+
+def _read_clock(rows: _Rows, table: Columns) -> np.ndarray | None:
+    clock = rows.source.time
+    if clock is None:
+        return None
+    ticks = rows.of(table[clock.name])
+    _check_ticks(rows, clock, ticks)
+    return convert(_scaled(ticks, clock), clock.unit)[0]
+
+
+def _scaled(values: np.ndarray, column: Column) -> np.ndarray:
+    return values if column.scale == 1.0 else values * column.scale
+
+
+def _hold(values: np.ndarray, column: Column) -> np.ndarray:
+    """Empty cells filled with the value before, if the column says so."""
+    if not column.hold:
+        return values
+    last = np.maximum.accumulate(np.where(np.isnan(values), -1, np.arange(len(values))))
+    before = np.nan if column.initial is None else column.initial / column.scale
+    return np.where(last >= 0, values[last], before)
+
+
+def _kept_rows(source: Source, table: Columns) -> tuple[_Rows, list[str]]:
+    total = len(next(iter(table.values())))
+    first, last = source.rows or (0, None)
+    stop = total if last is None else last
+    if stop > total:
+        raise InvalidRecording(f"{source.path} has {total} rows; rows = [{first}, {stop}] ask for more")
+    kept, steps = np.arange(first, stop), []
+    if len(kept) < total:
+        steps.append(f"{Path(source.path).name}: rows {first} to {stop - 1} of {total}")
+    for name in source.require:
+        present = ~np.isnan(table[name][kept])
+        if not present.all():
+            steps.append(f"{Path(source.path).name}: dropped {int((~present).sum())} rows without {name!r}")
+        kept = kept[present]
+    if len(kept) < 2:
+        raise InvalidRecording(f"{source.path}: {len(kept)} rows are left; a recording needs at least two samples")
+    return _Rows(source, kept, total), steps
+
+
+def _not_finite(rows: _Rows, name: str, column: Column, values: np.ndarray) -> InvalidRecording:
+    bad = ~np.isfinite(values)
+    k = int(np.argmax(bad))
+    what = "infinite" if np.isinf(values[k]) else "empty or not a number"
+    return InvalidRecording(
+        f"{rows.source.path}: column {column.name!r} (channel {name!r}) is {what} in {rows.where(k)}, "
+        f'and in {int(bad.sum())} rows in all; drop the rows, or set invalid = "mask" to keep them as gaps'
+    )
+
+
+def _check_ticks(rows: _Rows, clock: Column, ticks: np.ndarray) -> None:
+    finite = np.isfinite(ticks)
+    if not finite.all():
+        raise InvalidRecording(
+            f"{rows.source.path}: the clock {clock.name!r} is empty or not a number in "
+            f"{rows.where(int(np.argmin(finite)))}; if such rows belong to another topic, set require = [{clock.name!r}]"
+        )
+    backwards = np.diff(ticks * clock.scale) <= 0
+    if backwards.any():
+        k = int(np.argmax(backwards)) + 1
+        how = "repeats" if ticks[k] == ticks[k - 1] else "runs backwards"
+        raise InvalidRecording(
+            f"{rows.source.path}: the clock {clock.name!r} {how} in {rows.where(k)}: "
+            f"{ticks[k - 1]:.12g} {clock.unit}, then {ticks[k]:.12g} {clock.unit}; sort the file or drop the row"
+        )
+
+
+def _check_lengths(parts: Sequence[_Part]) -> None:
+    if len({len(part) for part in parts}) > 1:
+        each = ", ".join(f"{part.path} {len(part)}" for part in parts)
+        raise InvalidRecording(f"files of one recording need the same rows, but have: {each}; cut them with rows = [first, last]")
+
+
+def _clock(parts: Sequence[_Part], rate_hz: float | None, start_s: float | None) -> np.ndarray:
+    clocked = [part for part in parts if part.time is not None]
+    paths = ", ".join(part.path for part in parts)
+    if not clocked:
+        if rate_hz is None:
+            raise InvalidRecording(f"no clock for {paths}: name its time column, or give rate_hz")
+        if not (np.isfinite(rate_hz) and rate_hz > 0):
+            raise InvalidRecording(f"rate_hz must be a positive number, not {rate_hz}")
+        return np.arange(len(parts[0])) / rate_hz + (start_s or 0.0)
+    if rate_hz is not None:
+        raise InvalidRecording(f"both a time column and rate_hz are given for {paths}; give one of them")
+    clock = clocked[0].time
+    assert clock is not None
+    for part in clocked[1:]:
+        assert part.time is not None
+        difference = float(np.max(np.abs(part.time - clock)))
+        if difference > CLOCKS_AGREE_S:
+            raise InvalidRecording(
+                f"the clocks of {clocked[0].path} and {part.path} differ by up to {difference:.3g} s; "
+                "files of one recording need the same rows: resample one of them first"
+            )
+    return clock if start_s is None else clock - clock[0] + start_s

@@ -1,0 +1,147 @@
+"""Estimate -> the documented JSON of `poinsot identify`, for scripts that never read tables made for people.
+
+A number that is not one (NaN, infinity) is written as null: strict JSON has no word for it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..estimate import Body, Estimate, Fit
+from .writing import write_text
+
+IDENTIFY_SCHEMA = "poinsot.identify/1"
+
+
+def identify_json(estimate: Estimate) -> dict[str, Any]:
+    """The estimate as plain values, schema `poinsot.identify/1`."""
+    parameters = [
+        {
+            "name": name,
+            "value": estimate.values[k],
+            "std": estimate.std[k],
+            "relative_std_percent": estimate.relative_std_percent[k],
+            "unit": estimate.units[k],
+            "identifiable": estimate.identifiable[k],
+            "kind": estimate.kinds[k],
+            "owner": estimate.owners[k],
+            "grouping": estimate.groupings[k],
+            "std_white": estimate.white_std[k],
+            "std_coloured": estimate.coloured_std[k],
+        }
+        for k, name in enumerate(estimate.names)
+    ]
+    return plain(
+        {
+            "schema": IDENTIFY_SCHEMA,
+            "status": {
+                "converged": estimate.status.converged,
+                "message": estimate.status.value,
+                "name": estimate.status.name,
+            },
+            "method": estimate.method,
+            "robot": estimate.robot,
+            "rows": estimate.rows,
+            "condition_number": estimate.condition_number,
+            "scaled_condition_number": estimate.scaled_condition_number,
+            "std_kind": estimate.std_kind,
+            "parameters": parameters,
+            "undetermined": estimate.undetermined,
+            "bodies": [_body(body) for body in estimate.bodies],
+            "fit": _fit(estimate.fit),
+            "validation": _validation(estimate.validation),
+            "seconds": estimate.seconds,
+            "iterations": estimate.iterations,
+            "steps": estimate.steps,
+            "warnings": estimate.warnings,
+            "notes": estimate.notes,
+            "settings": estimate.settings,
+            "versions": estimate.versions,
+            "citations": estimate.citations,
+        }
+    )
+
+
+def write_json(content: Mapping[str, Any], path: str | Path) -> None:
+    """Write plain values as JSON, complete or not at all.
+
+    Raises:
+        UnwritableOutput: if the folder is missing or cannot be written to.
+    """
+    write_text(path, to_text(content))
+
+
+def to_text(content: Mapping[str, Any]) -> str:
+    """Strict JSON, one line break at the end."""
+    return json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold: arrays and tuples as lists, dataclasses as objects, NaN and infinity as None."""
+    if isinstance(value, Enum):
+        return value.name
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    return str(value)
+
+
+def _body(body: Body) -> dict[str, Any]:
+    return {
+        "name": body.name,
+        "mass": body.mass,
+        "center_of_mass": body.center_of_mass,
+        "inertia_at_com": body.inertia_at_com,
+        "physically_consistent": body.physically_consistent,
+        "min_pseudo_inertia_eigenvalue": body.min_pseudo_inertia_eigenvalue,
+    }
+
+
+def _fit(fit: Fit) -> dict[str, Any]:
+    return {
+        "recording": fit.recording,
+        "relative_error_percent": fit.relative_error_percent,
+        "relative_error_percent_per_joint": fit.relative_error_percent_per_joint,
+        "joints": fit.joints,
+        "units": fit.units,
+        "rms_per_joint": fit.rms_per_joint,
+        "white": fit.white,
+        "whiteness": fit.whiteness,
+    }
+
+
+def _validation(fits: tuple[Fit, ...]) -> dict[str, Any] | None:
+    """All held-out recordings together, and each."""
+    if not fits:
+        return None
+
+    def percent(error: np.ndarray, measured: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return 100.0 * np.sqrt(error / measured)
+
+    error = sum(np.sum(fit.residuals**2, axis=0) for fit in fits)
+    measured = sum(np.sum(fit.measured**2, axis=0) for fit in fits)
+    return {
+        "relative_error_percent": percent(np.sum(error), np.sum(measured)),
+        "relative_error_percent_per_joint": percent(np.asarray(error), np.asarray(measured)),
+        "recordings": [_fit(fit) for fit in fits],
+    }

@@ -1,0 +1,130 @@
+"""What a file holds: which column is which channel, in which unit, and which rows count."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import InvalidRecording, PoinsotError, UnreadableFile, listing, nearest
+
+COLUMN_LISTING = 16
+"""How many of a file's columns an error message names."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a file and how to read it.
+
+    Args:
+        name: its header; or its index from 0, where there is no header. In a `.mat` file the variable: `"q"`, a
+            column of a matrix `"q[2]"`, a field of a struct `"log.q[2]"`.
+        unit: of the numbers in the file, times `scale`.
+        scale: what to multiply the file's numbers by before the unit applies, e.g. 2 pi / 4096 for an encoder's counts.
+        hold: whether an empty cell means "as before", as in logs that write a value when it changes.
+        initial: the value before the first one, if `hold`. [unit]
+    """
+
+    name: str | int
+    unit: str
+    scale: float = 1.0
+    hold: bool = False
+    initial: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.scale) and self.scale != 0):
+            raise InvalidRecording(f"the scale of column {self.name!r} must be a finite number other than 0")
+        if self.initial is not None and not self.hold:
+            raise InvalidRecording(f"column {self.name!r} has an initial value but does not hold; set hold too")
+
+
+def as_column(column: Column | tuple[str | int, str]) -> Column:
+    """`("Joint_1", "deg")` is short for `Column("Joint_1", "deg")`."""
+    return column if isinstance(column, Column) else Column(*column)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of a recording.
+
+    Args:
+        path: CSV (`.csv`, `.tsv`, `.txt`, `.dat`), Parquet (`.parquet`), MATLAB v5 (`.mat`).
+        channels: channel name -> column.
+        time: the clock's column, if the file has one.
+        rows: the first row to read and the one after the last, counted from 0 below the header; None: to the end.
+        require: columns that must have a value: rows where one is empty are dropped, as in logs that join topics.
+        delimiter: of a CSV file; None: a tab for `.tsv`, else a comma.
+        header: whether a CSV file's first line names the columns.
+        skip_lines: lines above the header of a CSV file.
+        decimal_comma: whether a CSV file writes 3,14.
+    """
+
+    path: str | Path
+    channels: Mapping[str, Column] = field(default_factory=dict)
+    time: Column | None = None
+    rows: tuple[int, int | None] | None = None
+    require: tuple[str | int, ...] = ()
+    delimiter: str | None = None
+    header: bool = True
+    skip_lines: int = 0
+    decimal_comma: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
+        channels = {name: as_column(column) for name, column in self.channels.items()}
+        object.__setattr__(self, "channels", MappingProxyType(channels))
+        object.__setattr__(self, "time", None if self.time is None else as_column(self.time))
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise InvalidRecording(f"a delimiter is one character, not {self.delimiter!r}")
+        if self.skip_lines < 0:
+            raise InvalidRecording(f"skip_lines must be at least 0, not {self.skip_lines}")
+        if self.rows is not None:
+            first, last = self.rows
+            if first < 0 or (last is not None and last <= first):
+                raise InvalidRecording(
+                    f"rows are (first, one after the last), counted from 0, not {(first, last)}: "
+                    "give 0 <= first < last"
+                )
+
+    @property
+    def wanted(self) -> tuple[str | int, ...]:
+        """The names of all columns to be read, each once."""
+        columns = ([self.time] if self.time is not None else []) + list(self.channels.values())
+        return tuple(dict.fromkeys([*(column.name for column in columns), *self.require]))
+
+
+Columns = Mapping[str | int, np.ndarray]
+"""Column name -> (T,) numbers as the file has them, NaN where a cell is empty."""
+
+
+def existing_file(path: Path) -> Path:
+    """The path, if a regular file is there.
+
+    Raises:
+        UnreadableFile: with the nearest name in the folder.
+    """
+    if path.is_file():
+        return path
+    if path.is_dir():
+        raise UnreadableFile(f"{path} is a folder, not a file")
+    if path.exists():
+        raise UnreadableFile(f"{path} is not a regular file")
+    folder = path.parent
+    if not folder.is_dir():
+        raise UnreadableFile(f"no file {path}: there is no folder {folder}")
+    names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+    raise UnreadableFile(f"no file {path}{nearest(path.name, names)}; the folder has {listing(names)}")
+
+
+def column_not_found(path: Path, name: str | int, available: Iterable[Any], hint: str = "") -> PoinsotError:
+    """The error for a column that a file does not have."""
+    available = [str(column) for column in available]
+    return UnreadableFile(
+        f"{path} has no column {name!r}{nearest(str(name), available)}{hint or '; it has'} "
+        f"{listing(available, COLUMN_LISTING)}"
+    )

@@ -1,0 +1,225 @@
+"""CSV and Parquet through Polars.
+
+A CSV file is read as numbers at once. Only if that fails is it read again as text, to forgive blanks around numbers
+and otherwise to name the first cell that is none: the good case stays fast, the bad one gets a sentence.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from ..exceptions import InvalidRecording, UnreadableFile
+from .sources import Columns, Source, column_not_found
+
+DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar", " ": "a blank"}
+EMPTY = ["", "NULL", "null", "NA", "N/A", "None"]
+"""What exports write into a cell without a value."""
+
+LONGEST_LINE = 1 << 20
+"""A first line longer than this is no header. [characters]"""
+
+_POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+
+
+def read_csv(source: Source) -> Columns:
+    """The wanted columns of a CSV file.
+
+    Raises:
+        UnreadableFile: with what would have worked.
+    """
+    path = Path(source.path)
+    delimiter = source.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")
+    first_line = _first_line(path, source.skip_lines)
+    cells = _split(first_line, delimiter)
+    indices = {name: _column_index(source, name, cells, first_line, delimiter) for name in source.wanted}
+    wanted = {str(index): name for name, index in indices.items()}
+    try:
+        table = _read(source, delimiter, len(cells), wanted, pl.Float64)
+    except _POLARS_ERRORS:
+        try:
+            table = _numbers(source, _read(source, delimiter, len(cells), wanted, pl.String), wanted)
+        except _POLARS_ERRORS as error:
+            raise _not_csv(source, delimiter, len(cells), error) from error
+    table = _without_trailing_blank_lines(table)
+    return {name: table[str(index)].to_numpy() for name, index in indices.items()}
+
+
+def read_parquet(source: Source) -> Columns:
+    """The wanted columns of a Parquet file.
+
+    Raises:
+        UnreadableFile: with what would have worked.
+    """
+    path = Path(source.path)
+    try:
+        schema = pl.read_parquet_schema(path)
+        available = list(schema)
+        names = {}
+        for name in source.wanted:
+            if isinstance(name, int) and 0 <= name < len(available):
+                names[name] = available[name]
+            elif name in schema:
+                names[name] = str(name)
+            else:
+                raise column_not_found(path, name, available)
+        table = pl.read_parquet(path, columns=list(dict.fromkeys(names.values())))
+    except _POLARS_ERRORS as error:
+        raise UnreadableFile(f"{path} cannot be read as Parquet: {_reason(error)}") from error
+    columns = {}
+    for name, header in names.items():
+        series = table[header]
+        if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
+            raise UnreadableFile(f"{path}: column {header!r} holds {series.dtype}, not numbers")
+        columns[name] = series.cast(pl.Float64).to_numpy()
+    return columns
+
+
+def _read(
+    source: Source, delimiter: str, width: int, wanted: Collection[str], dtype: type[pl.DataType]
+) -> pl.DataFrame:
+    # The header is skipped like any other line: a column is found by its place, named so here, and headers may repeat.
+    # All columns are read, since Polars counts the cells of a line only then.
+    return pl.read_csv(
+        source.path,
+        separator=delimiter,
+        has_header=False,
+        skip_lines=source.skip_lines + source.header,
+        schema={str(k): dtype if str(k) in wanted else pl.String for k in range(width)},
+        decimal_comma=source.decimal_comma,
+    ).select(list(wanted))
+
+
+def _numbers(source: Source, text: pl.DataFrame, headers: Mapping[str, str | int]) -> pl.DataFrame:
+    """Numbers from text: blanks around them are forgiven, anything else is named."""
+    columns = {}
+    for name in text.columns:
+        cells = text[name].str.strip_chars()
+        cells = cells.set(cells.is_in(EMPTY), None)
+        if source.decimal_comma:
+            cells = cells.str.replace(",", ".", literal=True)
+        numbers = cells.str.strip_prefix("+").cast(pl.Float64, strict=False)
+        bad = (numbers.is_null() & cells.is_not_null()).arg_true()
+        if len(bad):
+            raise _text_in_number(source, headers[name], bad[0], str(cells[bad[0]]))
+        columns[name] = numbers
+    return pl.DataFrame(columns)
+
+
+def _without_trailing_blank_lines(table: pl.DataFrame) -> pl.DataFrame:
+    if not len(table) or any(cell is not None for cell in table.row(-1)):
+        return table
+    filled = table.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
+    return table.head(filled[-1] + 1 if len(filled) else 0)
+
+
+def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -> UnreadableFile:
+    """Why Polars refused the file: usually a line that is longer than the first."""
+    with Path(source.path).open(encoding="utf-8", errors="replace", newline="") as file:
+        for number, line in enumerate(file, start=1):
+            length = len(_split(line, delimiter)) if number > source.skip_lines and len(line) < LONGEST_LINE else 0
+            if length > width:
+                return UnreadableFile(f"{source.path}: line {number} has {length} cells, the first line has {width}")
+    return UnreadableFile(f"{source.path} cannot be read as CSV: {_reason(error)}")
+
+
+def _text_in_number(source: Source, header: str | int, row: int, cell: str) -> UnreadableFile:
+    line = row + 1 + source.skip_lines + source.header
+    advice = ""
+    if row == 0 and not source.header:
+        advice = "; if the first line names the columns, set header = true"
+    elif cell.count(",") == 1 and cell.replace(",", "").lstrip("+-").isdigit():
+        advice = "; if that is a decimal comma, set decimal_comma = true"
+    shown = cell if len(cell) <= 30 else cell[:30] + "..."
+    return UnreadableFile(
+        f"{source.path}: column {header!r} holds the text {shown!r} instead of a number "
+        f"in row {row} (counted from 0; line {line} of the file){advice}"
+    )
+
+
+def _first_line(path: Path, skip_lines: int) -> str:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = iter(lambda: file.readline(LONGEST_LINE), "")
+            line = next(islice(lines, skip_lines, None), "")
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"{path} is not a text file in UTF-8; if it is CSV, save it in UTF-8") from None
+    except OSError as error:
+        raise UnreadableFile(f"cannot read {path}: {error.strerror or error}") from error
+    if not line.strip():
+        raise UnreadableFile(f"{path} is empty")
+    if "\0" in line:
+        raise UnreadableFile(f"{path} is not a text file")
+    return line.rstrip("\r\n")
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+
+
+def _column_index(source: Source, name: str | int, cells: Sequence[str], line: str, delimiter: str) -> int:
+    """The place of a column, or the sentence that says why there is none."""
+    if source.header and all(_is_number(cell) for cell in cells):
+        raise UnreadableFile(
+            f"{source.path} has no header, its first line is all numbers: "
+            "set header = false and name columns by their index from 0"
+        )
+    if isinstance(name, int):
+        if 0 <= name < len(cells):
+            return name
+    elif source.header and name.strip() in cells:
+        return cells.index(name.strip())
+    if (better := _delimiter_that_splits(source, line, delimiter)) is not None:
+        raise UnreadableFile(
+            f"{source.path} is not separated by {DELIMITERS.get(delimiter, repr(delimiter))} but by "
+            f"{DELIMITERS[better]}: set delimiter = {_quoted(better)}"
+        )
+    if isinstance(name, int):
+        raise UnreadableFile(f"{source.path} has no column {name}: it has {len(cells)}, counted from 0")
+    if not source.header:
+        raise InvalidRecording(
+            f"{source.path} is read without a header, so column {name!r} cannot be found: "
+            f"give its index, 0 to {len(cells) - 1}, or set header = true"
+        )
+    raise column_not_found(Path(source.path), name, cells)
+
+
+def _delimiter_that_splits(source: Source, line: str, delimiter: str) -> str | None:
+    """A delimiter with which every wanted column exists, if this one is wrong."""
+    for candidate in DELIMITERS:
+        cells = _split(line, candidate)
+        if candidate != delimiter and all(
+            (0 <= name < len(cells)) if isinstance(name, int) else (source.header and name.strip() in cells)
+            for name in source.wanted
+        ):
+            return candidate
+    # Some column is missing under every delimiter; still say so if this one does not split the line at all.
+    if len(_split(line, delimiter)) == 1:
+        counts = {candidate: len(_split(line, candidate)) for candidate in DELIMITERS if candidate != " "}
+        best = max(counts, key=counts.__getitem__)
+        return best if counts[best] > 1 else None
+    return None
+
+
+def _quoted(delimiter: str) -> str:
+    return '"\\t"' if delimiter == "\t" else f'"{delimiter}"'
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of a library's message, without its advice on its own arguments."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:;")
+
+

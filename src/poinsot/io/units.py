@@ -1,0 +1,180 @@
+"""Units at the door: what a file may declare, and the SI unit that it becomes.
+
+    value_SI = factor * value + offset          (the offset is for temperatures only)
+
+The table is closed on purpose: a unit that is not in it is an error that names the nearest one, because a wrong guess
+would pass through every later stage unseen.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from ..exceptions import UnknownUnit
+
+STANDARD_GRAVITY = 9.80665
+"""What accelerometers call 1 g. [m/s^2]"""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit as files write it.
+
+    Args:
+        si: the SI unit that it becomes.
+        factor, offset: value_SI = factor * value + offset.
+    """
+
+    si: str
+    factor: float = 1.0
+    offset: float = 0.0
+
+
+_TURN = 2.0 * math.pi
+_DEG = math.pi / 180.0
+
+UNITS = MappingProxyType(
+    {
+        "1": Unit("1"),
+        "%": Unit("1", 1e-2),
+        # angle and its derivatives
+        "rad": Unit("rad"),
+        "mrad": Unit("rad", 1e-3),
+        "deg": Unit("rad", _DEG),
+        "rev": Unit("rad", _TURN),
+        "rad/s": Unit("rad/s"),
+        "mrad/s": Unit("rad/s", 1e-3),
+        "deg/s": Unit("rad/s", _DEG),
+        "rev/s": Unit("rad/s", _TURN),
+        "rpm": Unit("rad/s", _TURN / 60.0),
+        "rad/s^2": Unit("rad/s^2"),
+        "deg/s^2": Unit("rad/s^2", _DEG),
+        "rev/s^2": Unit("rad/s^2", _TURN),
+        # length and its derivatives
+        "m": Unit("m"),
+        "cm": Unit("m", 1e-2),
+        "mm": Unit("m", 1e-3),
+        "um": Unit("m", 1e-6),
+        "m/s": Unit("m/s"),
+        "mm/s": Unit("m/s", 1e-3),
+        "m/s^2": Unit("m/s^2"),
+        "mm/s^2": Unit("m/s^2", 1e-3),
+        "g": Unit("m/s^2", STANDARD_GRAVITY),
+        "mg": Unit("m/s^2", 1e-3 * STANDARD_GRAVITY),
+        # torque and force
+        "N m": Unit("N m"),
+        "mN m": Unit("N m", 1e-3),
+        "N cm": Unit("N m", 1e-2),
+        "kN m": Unit("N m", 1e3),
+        "N": Unit("N"),
+        "mN": Unit("N", 1e-3),
+        "kN": Unit("N", 1e3),
+        "gf": Unit("N", 1e-3 * STANDARD_GRAVITY),
+        "kgf": Unit("N", STANDARD_GRAVITY),
+        # electrical
+        "A": Unit("A"),
+        "mA": Unit("A", 1e-3),
+        "V": Unit("V"),
+        "mV": Unit("V", 1e-3),
+        "W": Unit("W"),
+        # time
+        "s": Unit("s"),
+        "ms": Unit("s", 1e-3),
+        "us": Unit("s", 1e-6),
+        "ns": Unit("s", 1e-9),
+        "min": Unit("s", 60.0),
+        "Hz": Unit("Hz"),
+        "kHz": Unit("Hz", 1e3),
+        # the rest of a laboratory
+        "kg": Unit("kg"),
+        "K": Unit("K"),
+        "degC": Unit("K", 1.0, 273.15),
+        "Pa": Unit("Pa"),
+        "bar": Unit("Pa", 1e5),
+        "T": Unit("T"),
+        "uT": Unit("T", 1e-6),
+    }
+)
+"""Every unit that a file may declare. `Nm`, `N*m`, `°/s`, `µs` and the like are read as `N m`, `deg/s`, `us`."""
+
+QUANTITY_UNITS = MappingProxyType(
+    {
+        "position": ("rad", "m"),
+        "velocity": ("rad/s", "m/s"),
+        "acceleration": ("rad/s^2", "m/s^2"),
+        "torque": ("N m", "N"),
+        "current": ("A",),
+        "voltage": ("V",),
+    }
+)
+"""The SI units that a joint's quantity can have: of revolute, and of prismatic joints."""
+
+_SPELLINGS = (("·", " "), ("⋅", " "), ("*", " "), ("²", "^2"), ("°C", "degC"), ("°", "deg"), ("µ", "u"), ("μ", "u"))
+_JOINED = MappingProxyType({name.replace(" ", ""): name for name in UNITS if " " in name})
+
+
+def find_unit(unit: str, where: str = "") -> Unit:
+    """The table's entry for a unit as a file writes it.
+
+    Args:
+        unit: e.g. `"deg/s"`, `"Nm"`, `"°"`.
+        where: for the message, e.g. `" of channel 'torque.elbow'"`.
+
+    Raises:
+        UnknownUnit: with the nearest unit that exists.
+
+    >>> find_unit("Nm").si
+    'N m'
+    """
+    name = unit.replace("**", "^")
+    for written, meant in _SPELLINGS:
+        name = name.replace(written, meant)
+    name = re.sub(r"\s+", " ", name).strip()
+    name = _JOINED.get(name.replace(" ", ""), name)
+    try:
+        return UNITS[name]
+    except KeyError:
+        raise UnknownUnit(unit, UNITS, where) from None
+
+
+def convert(values: np.ndarray, unit: str) -> tuple[np.ndarray, str]:
+    """Values in SI units, and the name of that unit. Values that are in SI units already are not copied.
+
+    Raises:
+        UnknownUnit: with the nearest unit that exists.
+
+    >>> convert(np.array([180.0]), "deg")
+    (array([3.14159265]), 'rad')
+    """
+    known = find_unit(unit)
+    values = np.asarray(values, dtype=float)
+    if known.factor != 1.0:
+        values = values * known.factor
+    if known.offset != 0.0:
+        values = values + known.offset
+    return values, known.si
+
+
+def units_of(quantity: str) -> tuple[str, ...]:
+    """The units that a channel of this quantity may declare; all of them where the quantity is none of a joint's."""
+    allowed: Iterable[str] = QUANTITY_UNITS.get(quantity, ())
+    return tuple(name for name, unit in UNITS.items() if unit.si in allowed) or tuple(UNITS)
+
+
+def check_quantity(channel: str, unit: str) -> None:
+    """That a channel `quantity.joint` declares a unit of its quantity.
+
+    Raises:
+        UnknownUnit: if the unit does not exist, or is one of something else.
+    """
+    where = f" of channel {channel!r}"
+    found = find_unit(unit, where)
+    quantity = channel.partition(".")[0]
+    if quantity in QUANTITY_UNITS and found.si not in QUANTITY_UNITS[quantity]:
+        raise UnknownUnit(unit, units_of(quantity), f"{where}: a {quantity} is not measured in it")

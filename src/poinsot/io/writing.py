@@ -1,0 +1,91 @@
+"""Nothing half-written: a file appears under its name when it is complete, or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ..exceptions import UnwritableOutput
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary name beside `path` to write to; it becomes `path` when the block ends without an exception.
+
+    The temporary name keeps the suffix, for writers that look at it. Whatever stood under `path` before is untouched
+    until then, and also if the block fails or is interrupted.
+
+    Raises:
+        UnwritableOutput: if the folder is missing or cannot be written to.
+    """
+    path = Path(path)
+    check_writable(path)
+    temporary = path.with_name(f".{path.stem[:100]}.{secrets.token_hex(4)}.partial{path.suffix}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UnwritableOutput(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file in UTF-8, complete or not at all.
+
+    Raises:
+        UnwritableOutput: if the folder is missing or cannot be written to.
+    """
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def check_writable(path: str | Path) -> None:
+    """That a file can be written under this name, before the work that fills it.
+
+    Raises:
+        UnwritableOutput: if the folder is missing or cannot be written to, or the name is that of a folder.
+    """
+    path = Path(path)
+    folder = path.parent
+    if not folder.exists():
+        raise UnwritableOutput(f"cannot write {path}: there is no folder {folder}")
+    if not folder.is_dir():
+        raise UnwritableOutput(f"cannot write {path}: {folder} is not a folder")
+    if path.is_dir():
+        raise UnwritableOutput(f"cannot write {path}: it is a folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UnwritableOutput(f"cannot write {path}: no permission to write in {folder}")
+
+
+def check_folder(folder: str | Path) -> None:
+    """That a folder exists or can be made, and can be written to. Nothing is made yet.
+
+    Raises:
+        UnwritableOutput: if not.
+    """
+    folder = Path(folder)
+    existing = next((parent for parent in (folder, *folder.absolute().parents) if parent.exists()), folder)
+    if not existing.is_dir():
+        raise UnwritableOutput(f"cannot write to the folder {folder}: {existing} is not a folder")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise UnwritableOutput(f"cannot write to the folder {folder}: no permission to write in {existing}")
+
+
+def output_folder(folder: str | Path) -> Path:
+    """The folder, made if it is missing.
+
+    Raises:
+        UnwritableOutput: if it cannot be made or written to.
+    """
+    folder = Path(folder)
+    check_folder(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnwritableOutput(f"cannot make the folder {folder}: {error.strerror or error}") from error
+    return folder

@@ -1,0 +1,360 @@
+"""Robots: a tree of bodies and joints read by Pinocchio, with drive trains and friction.
+
+The only place (with `simulation`) that imports Pinocchio. Bodies that fixed joints hold together are one body, as in
+Pinocchio; it has the name of the first link of the group, and its ten parameters are about that joint's frame.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from ..arrays import Configurations, JointSamples
+from ..exceptions import InvalidModel, UnreadableFile, listing, nearest
+from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
+from . import tree as kinds
+from .drive import Drive, DriveTrain
+from .friction import FrictionLaw, ViscousCoulomb
+from .torque_regressor import dense_regressor
+from .tree import Tree
+
+MAX_DESCRIPTION_BYTES = 64 * 2**20
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True, eq=False)
+class Articulated:
+    """A robot: kinematic tree, drive trains, friction.
+
+    Args:
+        name: of the robot.
+        model: Pinocchio's.
+        drive: motors and gears.
+        friction: the law of every joint.
+        floating_base: whether the first joint is a free-flyer that was added to the description.
+        source: the file that it came from.
+    """
+
+    name: str
+    model: pin.Model
+    drive: Drive
+    friction: FrictionLaw
+    floating_base: bool = False
+    source: Path | None = None
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The same robot as plain arrays."""
+        return _tree(self.model)
+
+    @cached_property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joint degrees of freedom, without the floating base, in the order of v."""
+        names: list[str] = []
+        for name, joint in zip(self.model.names[1:], self.model.joints[1:], strict=True):
+            if self.floating_base and joint.id == 1:
+                continue
+            names += [name] if joint.nv == 1 else [f"{name}.{k}" for k in range(joint.nv)]
+        return tuple(names)
+
+    @cached_property
+    def actuated(self) -> np.ndarray:
+        """(n,) indices in v of `joints`: all but the floating base."""
+        return np.arange(6 if self.floating_base else 0, self.model.nv)
+
+    @cached_property
+    def train(self) -> DriveTrain:
+        """The drive trains of `joints`."""
+        return self.drive.resolve(self.joints)
+
+    @cached_property
+    def bodies(self) -> tuple[str, ...]:
+        """Names of the moving bodies, in the order of the joints that carry them."""
+        first: dict[int, str] = {}
+        for frame in self.model.frames:
+            if frame.type == pin.FrameType.BODY:
+                first.setdefault(frame.parentJoint, frame.name)
+        return tuple(first.get(i, self.model.names[i]) for i in range(1, self.model.njoints))
+
+    @cached_property
+    def effort_units(self) -> tuple[str, ...]:
+        """Unit of each row of v's effort: N m, or N along a translation."""
+        return tuple("N" if unit == "m" else "N m" for unit in self.position_units)
+
+    @cached_property
+    def position_units(self) -> tuple[str, ...]:
+        """Unit of each degree of freedom: rad, or m along a translation."""
+        units: list[str] = []
+        for kind in self.tree.kind:
+            units += {
+                kinds.PRISMATIC: ["m"],
+                kinds.TRANSLATION: ["m"] * 3,
+                kinds.PLANAR: ["m", "m", "rad"],
+                kinds.FREE: ["m"] * 3 + ["rad"] * 3,
+                kinds.SPHERICAL: ["rad"] * 3,
+            }.get(int(kind), ["rad"])
+        return tuple(units)
+
+    @cached_property
+    def velocity_limits(self) -> dict[str, float]:
+        """Joint -> largest speed that the description allows [rad/s] or [m/s]; finite and positive ones only."""
+        limits = self.model.upperVelocityLimit
+        return {
+            joint: float(limits[k])
+            for joint, k in zip(self.joints, self.actuated, strict=True)
+            if 0 < limits[k] < 1e6
+        }
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """theta in the order of the regressor: bodies, rotors, couplings, friction."""
+        inertia = [
+            Block("inertia", body, tuple(f"{symbol}{i}" for symbol in INERTIAL_SYMBOLS), INERTIAL_UNITS)
+            for i, body in enumerate(self.bodies, start=1)
+        ]
+        units = [(self.effort_units[k], self.position_units[k]) for k in self.actuated]
+        numbers = self.joint_numbers
+
+        def inertia_unit(k: int) -> str:
+            return "kg" if units[k][1] == "m" else "kg m^2"
+
+        rotors = [
+            Block("rotor_inertia", self.joints[k], (f"ia{numbers[k]}",), (inertia_unit(k),))
+            for k in self.train.rotor_inertia_maps()
+        ]
+        coupling_names = {"iam": "rotor_coupling", "fvm": "viscous_coupling", "fcm": "coulomb_coupling"}
+        probe = np.zeros((1, len(self.joints)))
+        coupling_columns = self.train.coupling_columns(probe, probe)
+        couplings = [
+            Block(coupling_names[symbol], self.joints[k], (f"{symbol}{numbers[k]}",), (unit,))
+            for symbol in coupling_columns
+            for k in self.train.coupled
+            for unit in [
+                {"iam": inertia_unit(k), "fvm": f"{units[k][0]} s/{units[k][1]}", "fcm": units[k][0]}[symbol]
+            ]
+        ]
+        friction = [
+            Block(kind, joint, (f"{symbol}{number}",), (unit,))
+            for joint, number, (effort, position) in zip(self.joints, numbers, units, strict=True)
+            for kind, symbol, unit in zip(
+                self.friction.kinds,
+                self.friction.symbols,
+                self.friction.units(effort, f"{position}/s"),
+                strict=True,
+            )
+        ]
+        return Parameters((*inertia, *rotors, *couplings, *friction))
+
+    @cached_property
+    def joint_numbers(self) -> tuple[str, ...]:
+        """Number of each of `joints` in parameter names: Pinocchio's joint index, `7.1` for its second freedom."""
+        numbers: list[str] = []
+        for joint in self.model.joints[1:]:
+            if self.floating_base and joint.id == 1:
+                continue
+            numbers += [str(joint.id)] if joint.nv == 1 else [f"{joint.id}.{k}" for k in range(joint.nv)]
+        return tuple(numbers)
+
+    def configurations(self, positions: JointSamples) -> Configurations:
+        """(T, nq) Pinocchio's configurations from joint positions (T, n); continuous joints become cos, sin.
+
+        Raises:
+            InvalidModel: for a robot with a floating base or ball joints, whose configurations no angles give.
+        """
+        T, nq = len(positions), self.model.nq
+        if positions.shape[1] != self.model.nv or any(
+            kind in (kinds.FREE, kinds.SPHERICAL) for kind in self.tree.kind
+        ):
+            raise InvalidModel(
+                f"robot {self.name!r} has a floating base or ball joints: give its configurations (nq = {nq}) in Signals"
+            )
+        q = np.empty((T, nq))
+        for kind, at, dof in zip(self.tree.kind, self.tree.q_index, self.tree.v_index, strict=True):
+            if kind == kinds.CONTINUOUS:
+                q[:, at], q[:, at + 1] = np.cos(positions[:, dof]), np.sin(positions[:, dof])
+            elif kind == kinds.PLANAR:
+                q[:, at : at + 2] = positions[:, dof : dof + 2]
+                q[:, at + 2], q[:, at + 3] = np.cos(positions[:, dof + 2]), np.sin(positions[:, dof + 2])
+            else:
+                size = kinds.DEGREES[kind]
+                q[:, at : at + size] = positions[:, dof : dof + size]
+        return q
+
+    def torque_regressor(self, q: Configurations, v: JointSamples, a: JointSamples) -> np.ndarray:
+        """(T, n, 10 l) with tau = Y pi, pi the bodies' inertial parameters one after the other.
+
+        Args:
+            q, v, a: (T, nq), (T, n), (T, n).
+        """
+        return dense_regressor(self.tree, q, v, a)
+
+    def random_states(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(count, nq), (count, n), (count, n): configurations anywhere, speeds and accelerations of order 1."""
+        v, a = rng.standard_normal((2, count, self.model.nv))
+        step = rng.uniform(-np.pi, np.pi, (count, self.model.nv))
+        neutral = pin.neutral(self.model)
+        q = np.array([pin.integrate(self.model, neutral, dq) for dq in step])
+        return q, v, a
+
+
+def load_robot(
+    path: str | Path,
+    *,
+    drive: Drive | None = None,
+    friction: FrictionLaw | None = None,
+    floating_base: bool = False,
+    locked: Mapping[str, float] | None = None,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Articulated:
+    """Read a robot description, URDF or MJCF.
+
+    Args:
+        path: the file; meshes are not needed.
+        drive: motors and gears; None: one motor a joint, measured at the joint, no rotor inertia.
+        friction: the law of every joint; None: viscous, Coulomb and offset.
+        floating_base: add a free-flyer between the world and the root link.
+        locked: joint -> position [rad] or [m] of joints that are held still and become part of their parent.
+        gravity: [m/s^2] in the world frame.
+
+    Raises:
+        UnreadableFile: if there is no such file or it is not a robot description.
+        InvalidModel: if nothing moves, or a locked joint or the drive train does not fit.
+    """
+    path = Path(path)
+    text, root = _read_description(path)
+    builders = {"robot": pin.buildModelFromUrdf, "mujoco": pin.buildModelFromMJCF}
+    if root not in builders:
+        raise UnreadableFile(f"{path} is neither URDF (<robot>) nor MJCF (<mujoco>): its root element is <{root}>")
+    try:
+        model = _build(text, path, root, floating_base)
+    except Exception as error:
+        raise UnreadableFile(f"{path} is not a valid robot description: {str(error).strip().splitlines()[-1]}") from None
+    if locked:
+        model = _lock(model, locked)
+    if model.nv - (6 if floating_base else 0) < 1 and not floating_base:
+        raise InvalidModel(f"the robot in {path} has no moving joint; nothing can be identified")
+    gravity = np.asarray(gravity, dtype=float)
+    if gravity.shape != (3,) or not np.isfinite(gravity).all():
+        raise InvalidModel("gravity needs three finite numbers [m/s^2], e.g. [0, 0, -9.81]")
+    model.gravity.linear = gravity
+    robot = Articulated(model.name or path.stem, model, drive or Drive(), friction or ViscousCoulomb(), floating_base, path)
+    robot.train  # a drive that does not fit this robot is refused here, not at the first use
+    return robot
+
+
+def _read_description(path: Path) -> tuple[str, str]:
+    """The text of a description and the name of its root element; data only, nothing is expanded."""
+    try:
+        if path.stat().st_size > MAX_DESCRIPTION_BYTES:
+            raise UnreadableFile(f"{path} is larger than {MAX_DESCRIPTION_BYTES >> 20} MiB; that is no robot description")
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UnreadableFile(f"there is no robot description at {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableFile(f"cannot read the robot description {path}: {error}") from None
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise UnreadableFile(f"{path} declares a document type or entities, which a robot description does not need; remove them")
+    try:
+        root = ElementTree.fromstring(text.encode()).tag
+    except ElementTree.ParseError as error:
+        raise UnreadableFile(f"{path} is not well-formed XML: {error}") from None
+    if "xacro" in text and "xacro:" in text:
+        raise UnreadableFile(f"{path} is a xacro file; expand it first (`xacro {path.name} > robot.urdf`)")
+    return text, root
+
+
+def _build(text: str, path: Path, root: str, floating_base: bool) -> pin.Model:
+    if root == "mujoco":
+        return pin.buildModelFromMJCF(str(path), pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromMJCF(str(path))
+    return pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(text)
+
+
+def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
+    q = pin.neutral(model)
+    for name, position in locked.items():
+        if name not in model.names:
+            raise InvalidModel(
+                f"cannot lock joint {name!r}{nearest(name, model.names)}; the robot has {listing(list(model.names)[1:])}"
+            )
+        joint = model.joints[model.getJointId(name)]
+        if joint.nq == 1:
+            q[joint.idx_q] = position
+        elif joint.nq == 2:
+            q[joint.idx_q : joint.idx_q + 2] = np.cos(position), np.sin(position)
+    return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q)
+
+
+# -- Pinocchio's joints as primitive ones ----------------------------------------------------------------------------
+
+_X, _Y, _Z = np.eye(3)
+_ALIGNED = {
+    "JointModelRX": (kinds.REVOLUTE, _X),
+    "JointModelRY": (kinds.REVOLUTE, _Y),
+    "JointModelRZ": (kinds.REVOLUTE, _Z),
+    "JointModelRUBX": (kinds.CONTINUOUS, _X),
+    "JointModelRUBY": (kinds.CONTINUOUS, _Y),
+    "JointModelRUBZ": (kinds.CONTINUOUS, _Z),
+    "JointModelPX": (kinds.PRISMATIC, _X),
+    "JointModelPY": (kinds.PRISMATIC, _Y),
+    "JointModelPZ": (kinds.PRISMATIC, _Z),
+    "JointModelHX": (kinds.HELICAL, _X),
+    "JointModelHY": (kinds.HELICAL, _Y),
+    "JointModelHZ": (kinds.HELICAL, _Z),
+    "JointModelSpherical": (kinds.SPHERICAL, _Z),
+    "JointModelTranslation": (kinds.TRANSLATION, _Z),
+    "JointModelPlanar": (kinds.PLANAR, _Z),
+    "JointModelFreeFlyer": (kinds.FREE, _Z),
+}
+_UNALIGNED = {
+    "JointModelRevoluteUnaligned": kinds.REVOLUTE,
+    "JointModelRevoluteUnboundedUnalignedTpl": kinds.CONTINUOUS,
+    "JointModelRevoluteUnboundedUnaligned": kinds.CONTINUOUS,
+    "JointModelPrismaticUnaligned": kinds.PRISMATIC,
+    "JointModelHelicalUnaligned": kinds.HELICAL,
+}
+
+
+def _primitives(joint, placement: pin.SE3):
+    """(kind, axis, pitch, placement, idx_q, idx_v) of each primitive joint that `joint` is made of, base first."""
+    name = joint.shortname()
+    concrete = joint.extract() if hasattr(joint, "extract") else joint
+    if name in _ALIGNED:
+        kind, axis = _ALIGNED[name]
+        yield kind, axis, getattr(concrete, "pitch", 0.0), placement, joint.idx_q, joint.idx_v
+    elif name in _UNALIGNED:
+        yield _UNALIGNED[name], np.array(concrete.axis), getattr(concrete, "pitch", 0.0), placement, joint.idx_q, joint.idx_v
+    elif name == "JointModelComposite":
+        for part, shift in zip(concrete.joints, concrete.jointPlacements, strict=True):
+            yield from _primitives(part, placement * shift)
+            placement = pin.SE3.Identity()
+    elif name in ("JointModelSphericalZYX", "JointModelUniversal"):
+        axes = (_Z, _Y, _X) if name == "JointModelSphericalZYX" else (np.array(concrete.axis1), np.array(concrete.axis2))
+        for k, axis in enumerate(axes):
+            yield kinds.REVOLUTE, axis, 0.0, placement, joint.idx_q + k, joint.idx_v + k
+            placement = pin.SE3.Identity()
+    else:
+        raise InvalidModel(f"joints of the type {name} are not supported; use revolute, prismatic, planar or floating ones")
+
+
+def _tree(model: pin.Model) -> Tree:
+    rows: list[tuple] = []
+    last = {0: -1}  # Pinocchio's joint -> its last primitive joint
+    for i in range(1, model.njoints):
+        up = last[model.parents[i]]
+        for kind, axis, pitch, placement, q_index, v_index in _primitives(model.joints[i], model.jointPlacements[i]):
+            rows.append([up, kind, placement.rotation, placement.translation, axis, pitch, q_index, v_index, -1])
+            up = len(rows) - 1
+        rows[-1][-1] = i - 1
+        last[i] = up
+    parent, kind, rotation, translation, axis, pitch, q_index, v_index, body = zip(*rows, strict=True)
+    integers = [np.array(x, dtype=np.int64) for x in (parent, kind, q_index, v_index, body)]
+    reals = [np.array(x, dtype=float) for x in (rotation, translation, axis, pitch)]
+    return Tree(
+        integers[0], integers[1], *reals, *integers[2:], np.array(model.gravity.linear, dtype=float)
+    )  # fmt: skip

@@ -1,0 +1,179 @@
+"""Drive trains: from what motors measure to what joints feel, and what motors add to the dynamics.
+
+Motors turn with p = N (q - q0), N the reduction matrix [motor turns per joint turn]; a row with several entries is a
+coupling (the TX40's motor 6 turns with joints 5 and 6). By virtual work tau = N^T c for motor efforts c, and
+
+    q = N^-1 p + q0,     tau_joint = N^T (gain * effort).
+
+Rotors turn too: N^T diag(J) N q'' is felt at the joints. With each row scaled by the motor's own joint, C = N / N_kk,
+and ia_k = J_k N_kk^2 the rotor's inertia seen from its own joint, motor k adds ia_k C_k^T C_k q'' , viscous friction
+likewise, and dry friction fc_k C_k^T sign(C_k q'). The diagonal of C_k^T C_k cannot be told from the joint's own
+rotor inertia and viscous friction; so a coupled motor's linear columns (iam, fvm) carry only the cross terms:
+
+    iam_k: (C_k^T C_k - diag) q''      fvm_k: (C_k^T C_k - diag) q'      fcm_k: C_k^T sign(C_k q')
+
+which is how the field writes them (seed 002, Sect. 4.1). With `coupled_rotor = "tied"` iam_k is not a parameter of
+its own: the column of ia_k is the whole of ia_k's and iam_k's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from ..arrays import JointSamples, Matrix
+from ..exceptions import InvalidModel
+from .friction import dry_sign
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """Motor `motor` also turns `ratio` times for each turn of joint `joint`, beside its own joint."""
+
+    motor: str
+    joint: str
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Drive:
+    """The motors of a robot, one for each joint that is not passive.
+
+    Args:
+        reduction: motor turns per joint turn, one value a driven joint (in the robot's order) or one for all.
+        couplings: motors that turn with a second joint too.
+        side: where positions and efforts are measured, `"joint"` or `"motor"`.
+        position_offset: (n,) or one value, added to the joint position [rad] or [m].
+        gain: effort per unit of current or voltage, at the side where it is measured [N m/A], [N/V], ...
+        rotor_inertia: whether each motor's rotor inertia is a parameter.
+        coupled_rotor: `"free"`: the cross term of a coupled motor's rotor is its own parameter; `"tied"`: it is the
+            rotor inertia itself.
+        coupled_friction: whether coupled motors have viscous and dry friction of their own.
+        passive: joints without motor; their effort is zero.
+    """
+
+    reduction: Sequence[float] | float = 1.0
+    couplings: tuple[Coupling, ...] = ()
+    side: Literal["joint", "motor"] = "joint"
+    position_offset: Sequence[float] | float = 0.0
+    gain: Sequence[float] | float = 1.0
+    rotor_inertia: bool = False
+    coupled_rotor: Literal["free", "tied"] = "free"
+    coupled_friction: bool = True
+    passive: tuple[str, ...] = ()
+
+    def resolve(self, joints: tuple[str, ...]) -> DriveTrain:
+        """The drive train of a robot with these joints (without its floating base).
+
+        Raises:
+            InvalidModel: if a length, name or ratio does not fit, or the reduction matrix is singular.
+        """
+        for name in (*self.passive, *(c.motor for c in self.couplings), *(c.joint for c in self.couplings)):
+            if name not in joints:
+                raise InvalidModel(f"the drive names joint {name!r}; the robot has {', '.join(joints)}")
+        n = len(joints)
+        offset = _per_joint("position_offset", self.position_offset, n)
+        reduction = np.diag(_per_joint("reduction", self.reduction, n))
+        for coupling in self.couplings:
+            motor, joint = joints.index(coupling.motor), joints.index(coupling.joint)
+            if motor == joint:
+                raise InvalidModel(f"the coupling of motor {coupling.motor!r} names its own joint; give a second one")
+            reduction[motor, joint] = coupling.ratio
+        if not np.all(np.isfinite(reduction)) or np.linalg.matrix_rank(reduction) < n or not np.diag(reduction).all():
+            raise InvalidModel(
+                "the reduction matrix is singular: every joint needs a motor with a reduction other than 0, "
+                "and couplings must not cancel it"
+            )
+        gain = _per_joint("gain", self.gain, n)
+        if not np.all(gain):
+            raise InvalidModel("a drive gain of 0 hides the torque of its joint; leave it out or list the joint as passive")
+        return DriveTrain(self, joints, reduction, offset, gain)
+
+
+@dataclass(frozen=True, eq=False)
+class DriveTrain:
+    """A `Drive` resolved for the n joints of one robot."""
+
+    drive: Drive
+    joints: tuple[str, ...]
+    reduction: Matrix
+    offset: np.ndarray
+    gain: np.ndarray
+
+    @cached_property
+    def driven(self) -> np.ndarray:
+        """(n,) True where a joint has a motor."""
+        return np.array([joint not in self.drive.passive for joint in self.joints])
+
+    @cached_property
+    def velocity_map(self) -> Matrix:
+        """(n, n) joint velocity from measured velocity: N^-1 at the motor side, 1 at the joint side."""
+        return np.linalg.inv(self.reduction) if self.drive.side == "motor" else np.eye(len(self.joints))
+
+    def joint_positions(self, p: JointSamples) -> JointSamples:
+        """(T, n) joint positions from measured ones."""
+        return p @ self.velocity_map.T + self.offset
+
+    def joint_velocities(self, p_dot: JointSamples) -> JointSamples:
+        """(T, n) joint velocities (or accelerations) from measured ones."""
+        return p_dot @ self.velocity_map.T
+
+    def joint_torques(self, effort: JointSamples) -> JointSamples:
+        """(T, n) joint torques from measured efforts; zero at passive joints."""
+        torque = effort * self.gain
+        if self.drive.side == "motor":
+            torque = torque @ self.reduction
+        return torque * self.driven
+
+    @cached_property
+    def scaled(self) -> Matrix:
+        """(n, n) C: motor velocity per joint velocity, each motor scaled to its own joint."""
+        return self.reduction / np.diag(self.reduction)[:, None]
+
+    @cached_property
+    def coupled(self) -> tuple[int, ...]:
+        """Motors that turn with more than one joint."""
+        return tuple(int(k) for k in np.flatnonzero((self.scaled != 0).sum(axis=1) > 1))
+
+    @cached_property
+    def cross(self) -> np.ndarray:
+        """(n, n, n) C_k^T C_k without its diagonal, for each motor k."""
+        outer = self.scaled[:, :, None] * self.scaled[:, None, :]
+        outer[:, np.arange(len(self.joints)), np.arange(len(self.joints))] = 0.0
+        return outer
+
+    def rotor_inertia_maps(self) -> dict[int, Matrix]:
+        """Motor -> (n, n) L with torque L q'' for ia_k = 1."""
+        if not self.drive.rotor_inertia:
+            return {}
+        own = {int(k): np.diag(np.eye(len(self.joints))[k]) for k in np.flatnonzero(self.driven)}
+        if self.drive.coupled_rotor == "tied":
+            own |= {k: np.outer(self.scaled[k], self.scaled[k]) for k in self.coupled}
+        return own
+
+    def coupling_columns(self, v: JointSamples, a: JointSamples, deadband: float = 0.0) -> dict[str, np.ndarray]:
+        """`iam`, `fvm`, `fcm` -> (T, n, coupled motors): joint torques for each parameter at 1."""
+        columns: dict[str, np.ndarray] = {}
+        if not self.coupled:
+            return columns
+        if self.drive.rotor_inertia and self.drive.coupled_rotor == "free":
+            columns["iam"] = np.stack([a @ self.cross[k] for k in self.coupled], axis=-1)
+        if self.drive.coupled_friction:
+            columns["fvm"] = np.stack([v @ self.cross[k] for k in self.coupled], axis=-1)
+            columns["fcm"] = np.stack(
+                [dry_sign(v @ self.scaled[k], deadband)[:, None] * self.scaled[k] for k in self.coupled], axis=-1
+            )
+        return columns
+
+
+def _per_joint(name: str, value: Sequence[float] | float, n: int) -> np.ndarray:
+    array = np.asarray(value, dtype=float)
+    if array.ndim == 0:
+        return np.full(n, float(array))
+    if array.shape != (n,):
+        raise InvalidModel(f"the drive's {name} has {array.size} values; the robot has {n} joints")
+    return array.copy()

@@ -1,0 +1,74 @@
+"""A kinematic tree as plain arrays, for kernels: one entry a *primitive* joint, parents before children.
+
+Every joint here has a motion subspace S that is constant in its own frame. What has not (composite and universal
+joints, Euler angles) is a chain of primitive joints with massless bodies between, `body = -1`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+REVOLUTE, PRISMATIC, CONTINUOUS, HELICAL, SPHERICAL, TRANSLATION, PLANAR, FREE = range(8)
+
+DEGREES = np.array([1, 1, 1, 1, 3, 3, 3, 6])
+"""Degrees of freedom of each kind."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Primitive joints of a robot.
+
+    Args:
+        parent: (J,) index of the parent joint, -1 for the world.
+        kind: (J,) one of the codes above.
+        rotation, translation: (J, 3, 3), (J, 3) [m] placement of the joint in its parent's frame.
+        axis: (J, 3) unit axis in the joint's own frame; where the kind has one.
+        pitch: (J,) translation per turn of helical joints [m/rad].
+        q_index, v_index: (J,) first component in q and v.
+        body: (J,) index of the body that the joint carries, -1 for none.
+        gravity: (3,) [m/s^2].
+    """
+
+    parent: np.ndarray
+    kind: np.ndarray
+    rotation: np.ndarray
+    translation: np.ndarray
+    axis: np.ndarray
+    pitch: np.ndarray
+    q_index: np.ndarray
+    v_index: np.ndarray
+    body: np.ndarray
+    gravity: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @property
+    def bodies(self) -> int:
+        return int(self.body.max()) + 1
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        return int(DEGREES[self.kind].sum())
+
+    @cached_property
+    def path(self) -> tuple[np.ndarray, np.ndarray]:
+        """(start, dof): the degrees of freedom between the world and joint i are dof[start[i]:start[i + 1]]."""
+        paths: list[list[int]] = []
+        for i in range(len(self)):
+            inherited = paths[self.parent[i]] if self.parent[i] >= 0 else []
+            own = range(self.v_index[i], self.v_index[i] + DEGREES[self.kind[i]])
+            paths.append([*inherited, *map(int, own)])
+        start = np.concatenate([[0], np.cumsum([len(path) for path in paths])])
+        return start.astype(np.int64), np.array([dof for path in paths for dof in path], dtype=np.int64)
+
+    @cached_property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """(dof, body) of every block of the torque regressor that is not zero by structure, in the kernel's order."""
+        start, dof = self.path
+        pairs = [(dof[k], self.body[i]) for i in range(len(self)) if self.body[i] >= 0 for k in range(start[i], start[i + 1])]
+        rows, bodies = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return rows, bodies

@@ -1,0 +1,111 @@
+"""Parameters: the named blocks of theta, with unit, owner, and whether they are free or held.
+
+A block is what belongs together physically: the ten inertial parameters of one body, or the friction of one joint.
+Names are the short symbols of the identification literature, numbered like Pinocchio's joints (the universe is 0):
+
+    m3 mx3 my3 mz3 xx3 xy3 yy3 xz3 yz3 zz3     body 3, about its frame's origin
+    ia3  fv3  fc3  off3                        joint 3: rotor inertia, viscous, Coulomb, offset
+    iam6 fvm6 fcm6                             motor 6 where it also turns with another joint
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from .arrays import Vector
+from .exceptions import InvalidMethod, listing, nearest
+
+INERTIAL_SYMBOLS = ("m", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
+INERTIAL_UNITS = ("kg", "kg m", "kg m", "kg m", *6 * ("kg m^2",))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Parameters that belong together.
+
+    Args:
+        kind: `inertia`, `rotor_inertia`, `viscous`, `coulomb`, `offset`, ...
+        owner: name of the body, joint or motor.
+        names: symbols, unique over all blocks.
+        units: SI unit of each.
+    """
+
+    kind: str
+    owner: str
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A prior mean and standard deviation, in the parameter's unit."""
+
+    mean: float
+    std: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.mean) and np.isfinite(self.std) and self.std > 0):
+            raise InvalidMethod(f"a prior needs a finite mean and std > 0, not {self.mean} +- {self.std}")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """All parameters of a model, in the order of its regressor's columns."""
+
+    blocks: tuple[Block, ...]
+    held: dict[str, float] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self.blocks)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for block in self.blocks for name in block.names)
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        return tuple(unit for block in self.blocks for unit in block.units)
+
+    @cached_property
+    def owners(self) -> tuple[str, ...]:
+        return tuple(block.owner for block in self.blocks for _ in block.names)
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(block.kind for block in self.blocks for _ in block.names)
+
+    def index(self, name: str) -> int:
+        """Column of a parameter.
+
+        Raises:
+            InvalidMethod: if there is none of this name.
+        """
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise InvalidMethod(
+                f"no parameter {name!r}{nearest(name, self.names)}; the model has {listing(self.names, 20)}"
+            ) from None
+
+    @cached_property
+    def free(self) -> np.ndarray:
+        """(p,) True where a parameter is to be estimated."""
+        return np.array([name not in self.held for name in self.names])
+
+    @cached_property
+    def held_values(self) -> Vector:
+        """(p,) the values of held parameters, 0 elsewhere."""
+        return np.array([self.held.get(name, 0.0) for name in self.names])
+
+    def hold(self, **values: float) -> Parameters:
+        """The same parameters with some held at given values."""
+        for name in values:
+            self.index(name)
+        return replace(self, held={**self.held, **values})

@@ -1,0 +1,80 @@
+"""Pydantic's findings -> one sentence with file, line and what would have worked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from ..exceptions import InvalidProject, nearest
+from .toml import line_of
+
+
+def invalid_project(path: Path, text: str, content: dict[str, Any], error: ValidationError) -> InvalidProject:
+    """The first finding in the order of the file, and how many more there are."""
+    found = []
+    for detail in error.errors(include_url=False):
+        keys = _existing(content, detail["loc"])
+        extra = detail.get("ctx", {}).get("key")
+        line = line_of(text, [*keys, extra] if extra is not None else keys)
+        found.append((line, f"{_place(keys)}{_sentence(detail)}"))
+    found.sort()
+    line, sentence = found[0]
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return InvalidProject(f"{path}, line {line}: {sentence}{more}")
+
+
+def _existing(content: Any, location: Sequence[str | int]) -> list[str | int]:
+    """The part of Pydantic's location that is in the file: it names union members too."""
+    keys: list[str | int] = []
+    for key in location:
+        if (isinstance(content, dict) and key in content) or (
+            isinstance(content, list) and isinstance(key, int) and key < len(content)
+        ):
+            content = content[key]  # type: ignore[index,call-overload]
+            keys.append(key)
+    return keys
+
+
+def _place(keys: Sequence[str | int]) -> str:
+    """`recordings[0].position: `; nothing at the top."""
+    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
+    return f"{text}: " if text else ""
+
+
+def _sentence(detail: ErrorDetails) -> str:
+    kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
+    shown = f"{value!r:.60}"
+    key = detail["loc"][-1] if detail["loc"] else ""
+    sentences = {
+        "missing": f"the key {key!r} is missing",
+        "float_type": f"must be a number, not {shown}",
+        "int_type": f"must be a whole number, not {shown}",
+        "int_from_float": f"must be a whole number, not {shown}",
+        "string_type": f"must be text in quotes, not {shown}",
+        "bool_type": f"must be true or false, not {shown}",
+        "list_type": f"must be a list in square brackets, not {shown}",
+        "dict_type": f"must be a table, not {shown}",
+        "finite_number": f"must be a finite number, not {shown}",
+        "too_short": f"needs at least {context.get('min_length')} entries, and has {context.get('actual_length')}",
+        "too_long": f"may have at most {context.get('max_length')} entries, and has {context.get('actual_length')}",
+        "greater_than": f"must be greater than {context.get('gt')}, not {shown}",
+        "greater_than_equal": f"must be at least {context.get('ge')}, not {shown}",
+        "less_than": f"must be less than {context.get('lt')}, not {shown}",
+        "less_than_equal": f"must be at most {context.get('le')}, not {shown}",
+    }
+    if kind == "literal_error":
+        return _choice(str(value), str(context["expected"]))
+    if kind == "union_tag_invalid":
+        return f"{context['discriminator']}: ".replace("'", "") + _choice(str(context["tag"]), str(context["expected_tags"]))
+    if kind == "union_tag_not_found":
+        return f"the key {context['discriminator']} is missing"
+    return sentences.get(kind, detail["msg"])
+
+
+def _choice(value: str, expected: str) -> str:
+    options = [option.strip(" '") for part in expected.split(" or ") for option in part.split(",")]
+    return f"must be {expected}, not {value!r}{nearest(value, options)}"

@@ -1,0 +1,199 @@
+"""Recording: named channels with units on one clock, frozen, checked once.
+
+A channel is named `quantity.joint` (`position.joint_1`, `torque.elbow`), or as the user likes where no joint is
+meant (`temperature`). Values are in SI units and radians; the file's own units are converted at the door (`io`).
+Nothing behind the door asks again whether the clock runs forwards or a value is finite: this file has made sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .arrays import JointSamples, Mask, Samples, Times
+from .exceptions import ChannelNotFound, InvalidRecording
+
+QUANTITIES = ("position", "velocity", "acceleration", "torque", "current", "voltage")
+"""The quantities that a joint or its motor can have."""
+
+UNIFORM_TOLERANCE = 1e-3
+"""A clock is uniform if no interval differs from the median by more than this part of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Named channels with units on one clock.
+
+    Args:
+        time: (T,) sample times, strictly increasing [s].
+        channels: name -> (T,) values in SI units.
+        units: name -> the SI unit of the channel, e.g. `"rad"` or `"N m"`.
+        valid: name -> (T,) mask, True where the sample is to be trusted; a channel without a mask is valid
+            throughout, and must then be finite throughout.
+        metadata: whatever is known about the recording (source files, what was done at the door).
+
+    Raises:
+        InvalidRecording: if the clock does not increase, lengths differ, or a trusted value is not finite.
+    """
+
+    time: Times
+    channels: Mapping[str, Samples]
+    units: Mapping[str, str]
+    valid: Mapping[str, Mask] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        time = _frozen(self.time, float)
+        channels = {name: _frozen(values, float) for name, values in self.channels.items()}
+        valid = {name: _frozen(mask, bool) for name, mask in self.valid.items()}
+        _check_clock(time)
+        _check_names(channels, self.units, valid)
+        for name, values in channels.items():
+            _check_channel(name, values, valid.get(name), time)
+        for name, value in (
+            ("time", time),
+            ("channels", MappingProxyType(channels)),
+            ("units", MappingProxyType(dict(self.units))),
+            ("valid", MappingProxyType(valid)),
+            ("metadata", MappingProxyType(dict(self.metadata))),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __getitem__(self, name: str) -> Samples:
+        """The values of a channel, (T,), read-only.
+
+        Raises:
+            ChannelNotFound: with the names that exist.
+        """
+        try:
+            return self.channels[name]
+        except KeyError:
+            raise ChannelNotFound(name, self.channels) from None
+
+    @property
+    def duration_s(self) -> float:
+        return float(self.time[-1] - self.time[0])
+
+    @property
+    def rate_hz(self) -> float:
+        """Samples a second, from the median interval. [Hz]"""
+        return 1.0 / float(np.median(np.diff(self.time)))
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether every interval is the median one to one part in a thousand."""
+        intervals = np.diff(self.time)
+        median = np.median(intervals)
+        return bool(np.all(np.abs(intervals - median) <= UNIFORM_TOLERANCE * median))
+
+    def joints(self, quantity: str) -> tuple[str, ...]:
+        """The joints that have a channel of this quantity, in the order of the channels."""
+        prefix = quantity + "."
+        return tuple(name.removeprefix(prefix) for name in self.channels if name.startswith(prefix))
+
+    def stack(self, quantity: str, joints: tuple[str, ...] | None = None) -> JointSamples:
+        """(T, n) samples of one quantity, one column a joint.
+
+        Raises:
+            ChannelNotFound: if a joint has no such channel.
+        """
+        joints = self.joints(quantity) if joints is None else joints
+        if not joints:
+            raise ChannelNotFound(f"{quantity}.<joint>", self.channels)
+        return np.stack([self[f"{quantity}.{joint}"] for joint in joints], axis=1)
+
+    def mask(self, name: str) -> Mask:
+        """(T,) True where the channel's samples are to be trusted."""
+        if name not in self.channels:
+            raise ChannelNotFound(name, self.channels)
+        return self.valid.get(name, np.ones(len(self), dtype=bool))
+
+    def between(self, start_s: float, stop_s: float) -> Recording:
+        """The samples with start <= time < stop, times unchanged. [s]
+
+        Raises:
+            InvalidRecording: if fewer than two samples are left.
+        """
+        first, last = window_indices(self.time, start_s, stop_s)
+        cut = slice(first, last)
+        return replace(
+            self,
+            time=self.time[cut],
+            channels={name: values[cut] for name, values in self.channels.items()},
+            valid={name: mask[cut] for name, mask in self.valid.items()},
+        )
+
+
+def window_indices(time: Times, start_s: float, stop_s: float) -> tuple[int, int]:
+    """First and one-past-last sample with start <= time < stop, half a sample of tolerance.
+
+    Raises:
+        InvalidRecording: if fewer than two samples are left.
+    """
+    half = 0.5 * float(np.median(np.diff(time)))
+    first, last = (int(k) for k in np.searchsorted(time, (start_s - half, stop_s - half)))
+    if last - first < 2:
+        raise InvalidRecording(
+            f"the window {start_s:g} s to {stop_s:g} s holds {max(last - first, 0)} samples; "
+            f"the recording runs from {time[0]:g} s to {time[-1]:g} s"
+        )
+    return first, last
+
+
+def _frozen(values: Any, dtype: type) -> np.ndarray:
+    array = np.ascontiguousarray(values, dtype=dtype)
+    if array is values and array.flags.writeable:
+        array = array.copy()
+    array.setflags(write=False)
+    return array
+
+
+def _check_clock(time: np.ndarray) -> None:
+    if time.ndim != 1 or len(time) < 2:
+        raise InvalidRecording(f"a recording needs at least two samples; this one has {time.size}")
+    if not np.all(np.isfinite(time)):
+        row = int(np.argmin(np.isfinite(time)))
+        raise InvalidRecording(f"the clock is not finite at row {row} (counted from 0)")
+    steps = np.diff(time)
+    if not np.all(steps > 0):
+        row = int(np.argmax(steps <= 0)) + 1
+        how = "repeats" if steps[row - 1] == 0 else "runs backwards"
+        raise InvalidRecording(
+            f"the clock {how} at row {row} (counted from 0): {time[row - 1]:.9g} s, then {time[row]:.9g} s; "
+            "sort the file or drop the row"
+        )
+
+
+def _check_names(channels: Mapping[str, Any], units: Mapping[str, str], valid: Mapping[str, Any]) -> None:
+    if not channels:
+        raise InvalidRecording("a recording needs at least one channel besides its clock")
+    for name in channels:
+        if name not in units:
+            raise InvalidRecording(f"channel {name!r} has no unit; give one, '1' for a pure number")
+    for name in (*units, *valid):
+        if name not in channels:
+            raise ChannelNotFound(name, channels)
+
+
+def _check_channel(name: str, values: np.ndarray, mask: np.ndarray | None, time: np.ndarray) -> None:
+    for what, array in (("values", values), ("mask", mask)):
+        if array is not None and array.shape != time.shape:
+            raise InvalidRecording(
+                f"channel {name!r}: its {what} have shape {array.shape}, the clock has {time.shape}"
+            )
+    bad = ~np.isfinite(values)
+    if mask is not None:
+        bad &= mask
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InvalidRecording(
+            f"channel {name!r} is {values[row]} at row {row} (counted from 0), and at {int(bad.sum())} rows in all; "
+            "drop the rows, or read with invalid='mask' to keep them as gaps"
+        )

@@ -1,0 +1,181 @@
+"""Base parameters: what a regressor can determine at all, and what each stands for (Gautier 1991; Khalil and Dombre).
+
+If some columns of W are combinations of others, W_d = W_b beta for every motion, then
+
+    W theta = W_b (theta_b + beta theta_d) = W_b K theta,        K = [1  beta] in the order (b, d)
+
+and only the regrouped theta_b + beta theta_d can be known. The columns b are chosen in an order of preference, so that
+the grouping is the textbook one (for a joint about z: xx xy xz yz zz mx my of each body stay, yy mz m are regrouped)
+and does not change from run to run: a column stays unless those before it already span it. Rank is decided on columns
+of unit norm, and checked against a pivoted QR factorization.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg
+
+from ..arrays import Matrix
+from ..estimate import Direction
+from ..models import tree as kinds
+from ..parameters import INERTIAL_SYMBOLS, Parameters
+from .regressor import Regressor
+
+STRUCTURAL_TOLERANCE = 1e-9
+EXCITATION_TOLERANCE = 1e-6
+RANDOM_STATES = 4
+"""Random states per parameter and degree of freedom; more than needed for the rank, cheap all the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameters:
+    """A set of columns that determines the rest.
+
+    Args:
+        parameters: all of them.
+        chosen: (b,) the columns that stay.
+        map: (b, p) K: base values from full ones.
+    """
+
+    parameters: Parameters
+    chosen: np.ndarray
+    map: Matrix
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """`zz1r` where something is grouped into zz1, plain names elsewhere."""
+        grouped = (np.abs(self.map) > 0).sum(axis=1) > 1
+        return tuple(self.parameters.names[c] + ("r" if more else "") for c, more in zip(self.chosen, grouped, strict=True))
+
+    @cached_property
+    def groupings(self) -> tuple[str, ...]:
+        """What each stands for, e.g. `zz1 + ia1 + yy2 + 0.0506 m3`."""
+        return tuple(combination(row, self.parameters.names) for row in self.map)
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        return tuple(self.parameters.units[c] for c in self.chosen)
+
+    @cached_property
+    def owners(self) -> tuple[str, ...]:
+        return tuple(self.parameters.owners[c] for c in self.chosen)
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(self.parameters.kinds[c] for c in self.chosen)
+
+    @cached_property
+    def unseen(self) -> tuple[int, ...]:
+        """Columns that are zero for every motion and belong to no base parameter."""
+        return tuple(int(c) for c in np.flatnonzero(~(np.abs(self.map) > 0).any(axis=0)))
+
+
+def structural_base(regressor: Regressor, seed: int = 0) -> BaseParameters:
+    """What any motion of this robot could show: the base parameters on random states.
+
+    Held parameters are known and stay out of the base.
+    """
+    p, n = len(regressor.parameters), regressor.robot.model.nv
+    count = RANDOM_STATES * (p // n + 10)
+    W = regressor.dense(*regressor.robot.random_states(count, np.random.default_rng(seed)))
+    R = linalg.qr(W.reshape(-1, p), mode="r", overwrite_a=True, check_finite=False)[0][:p]
+    return choose(R, regressor.parameters, preference(regressor), STRUCTURAL_TOLERANCE)
+
+
+def choose(R: Matrix, parameters: Parameters, order: np.ndarray, tolerance: float) -> BaseParameters:
+    """The base parameters of a system whose triangular (or any) factor is R.
+
+    Args:
+        R: (k, p) with R^T R = W^T W.
+        order: columns from most to least welcome in the base; columns left out are not considered.
+        tolerance: a column of unit norm with less than this outside the span of those before it is spanned.
+    """
+    norms = np.linalg.norm(R, axis=0)
+    scale = norms.max(initial=0.0)
+    basis = np.empty((len(R), 0))
+    chosen: list[int] = []
+    for c in order:
+        if norms[c] <= tolerance * scale:
+            continue
+        column = R[:, c] / norms[c]
+        for _ in range(2):  # once is not enough in floating point, twice is
+            column = column - basis @ (basis.T @ column)
+        rest = np.linalg.norm(column)
+        if rest > tolerance:
+            basis = np.column_stack([basis, column / rest])
+            chosen.append(int(c))
+    chosen.sort()
+    considered = np.zeros(R.shape[1], dtype=bool)
+    considered[order] = True
+    K = np.linalg.lstsq(R[:, chosen] / norms[chosen], R * considered, rcond=None)[0] / norms[chosen, None]
+    K[np.abs(K) * norms[chosen, None] <= 1e2 * tolerance * np.maximum(norms, scale * tolerance)] = 0.0
+    K[:, chosen] = np.eye(len(chosen))
+    return BaseParameters(parameters, np.array(chosen, dtype=np.int64), K)
+
+
+def numerical_rank(R: Matrix, tolerance: float) -> int:
+    """Rank by pivoted QR of the columns at unit norm: the independent check of `choose`."""
+    norms = np.linalg.norm(R, axis=0)
+    seen = norms > tolerance * norms.max(initial=0.0)
+    if not seen.any():
+        return 0
+    diagonal = np.abs(np.diag(linalg.qr(R[:, seen] / norms[seen], mode="r", pivoting=True)[0]))
+    return int((diagonal > tolerance).sum())
+
+
+def preference(regressor: Regressor) -> np.ndarray:
+    """Columns from most to least welcome: the textbook seven of each body, its other three, rotors, couplings, friction."""
+    tree = regressor.robot.tree
+    parameters = regressor.parameters
+    seven: list[int] = []
+    three: list[int] = []
+    for kind, axis, body in zip(tree.kind, tree.axis, tree.body, strict=True):
+        if body < 0:
+            continue
+        regrouped = _regrouped_symbols(int(kind), axis)
+        for k, symbol in enumerate(INERTIAL_SYMBOLS):
+            (three if symbol in regrouped else seven).append(10 * int(body) + k)
+    others = np.arange(10 * len(regressor.robot.bodies), len(parameters))
+    order = np.array([*seven, *three, *others], dtype=np.int64)
+    return order[parameters.free[order]]
+
+
+def _regrouped_symbols(kind: int, axis: np.ndarray) -> tuple[str, str, str]:
+    """What moves into other parameters for a joint about this axis (the textbook's z, its indices rotated for x and y)."""
+    if kind not in (kinds.REVOLUTE, kinds.CONTINUOUS, kinds.HELICAL):
+        return ("yy", "mz", "m")
+    return (("zz", "mx", "m"), ("xx", "my", "m"), ("yy", "mz", "m"))[int(np.argmax(np.abs(axis)))]
+
+
+def combination(coefficients: np.ndarray, names: tuple[str, ...], limit: int = 40) -> str:
+    """`zz1 + ia1 - 0.225 my3` from coefficients, the own parameter (coefficient 1, first) before the others."""
+    terms = np.flatnonzero(np.abs(coefficients) > 1e-9 * np.abs(coefficients).max(initial=0.0))
+    text = ""
+    for term in terms[:limit]:
+        value = coefficients[term]
+        size = "" if abs(abs(value) - 1) < 1e-9 else f"{abs(value):.6g} "
+        sign = (" + " if value > 0 else " - ") if text else ("" if value > 0 else "-")
+        text += f"{sign}{size}{names[term]}"
+    return text + (f" + ... ({len(terms)} terms)" if len(terms) > limit else "")
+
+
+def unexcited(structural: BaseParameters, recorded: BaseParameters) -> tuple[Direction, ...]:
+    """Combinations that some motion of the robot would show but the recording does not."""
+    lost = [c for c in structural.chosen if c not in set(recorded.chosen)]
+    named = dict(zip((int(c) for c in structural.chosen), structural.names, strict=True))
+    directions = []
+    for c in lost:
+        with_it = [
+            f"{named[int(b)]} by {recorded.map[row, c]:.4g}"
+            for row, b in enumerate(recorded.chosen)
+            if abs(recorded.map[row, c]) > 0
+        ]
+        text = f"{named[int(c)]}, which moves only together with {', '.join(with_it)}" if with_it else named[int(c)]
+        directions.append(Direction(text, "unexcited"))
+    return tuple(directions)

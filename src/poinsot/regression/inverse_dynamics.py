@@ -1,0 +1,300 @@
+"""Inverse dynamics identification model: tau = W(q, v, a) theta + e as a stream of rows (seed 002, Eqs. 2 to 4).
+
+The rows are made stretch by stretch: joint side, regressor entries, decimation of entries and torques alike. What an
+estimator needs of them, triangular factors and residuals, it folds on the way, so memory does not grow with the length
+of the recording. Rows that are few enough are kept, since several passes want them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ..arrays import Configurations, JointSamples, Times, Vector
+from ..estimate import Certificate, Estimate
+from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
+from ..models.articulated import Articulated
+from ..parameters import Normal, Parameters
+from ..signals.decimation import Decimation
+from ..signals.signals import Signals
+from .base_parameters import BaseParameters, structural_base
+from .regressor import Regressor
+from .triangular import TriangularFactor
+
+SAMPLES_PER_STRETCH = 1024
+KEPT_NUMBERS = 2**22
+"""Rows are kept between passes when they hold no more than this many numbers (32 MiB)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Consecutive rows of the regression.
+
+    Args:
+        first: index of the first one in its recording. part: index of the recording.
+        time: (r,). W: (r, n, b) columns of the base parameters. y: (r, n) effort less what held parameters make.
+    """
+
+    part: int
+    first: int
+    time: Times
+    W: np.ndarray
+    y: JointSamples
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One recording, joint side."""
+
+    time: Times
+    q: Configurations
+    v: JointSamples
+    a: JointSamples
+    tau: JointSamples
+    decimation: Decimation | None
+
+
+@dataclass(frozen=True, eq=False)
+class InverseDynamics:
+    """min over theta of sum |tau - W theta|^2, rows streamed.
+
+    Args:
+        robot: its parameters are theta.
+        parts: recordings, joint side.
+        base: what any motion of this robot could show; its columns are those of `Rows.W`.
+        parameters: all of them, with what is held.
+        priors: base parameter name -> prior knowledge.
+        steps, warnings: what was done to the data, what to look at.
+    """
+
+    robot: Articulated
+    parts: tuple[Part, ...]
+    base: BaseParameters
+    parameters: Parameters
+    priors: Mapping[str, Normal] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def rows(self) -> Iterator[Rows]:
+        """All rows, in the order of time, recording by recording."""
+        yield from self._kept if self._kept is not None else self._stream()
+
+    @cached_property
+    def row_counts(self) -> tuple[int, ...]:
+        """Rows of each recording; each has one equation a degree of freedom."""
+        return tuple(
+            part.decimation.rows(len(part.time)) if part.decimation else len(part.time) for part in self.parts
+        )
+
+    @property
+    def equations(self) -> int:
+        return sum(self.row_counts) * self.robot.model.nv
+
+    def factors(self, weights: Callable[[Rows], np.ndarray] | None = None) -> np.ndarray:
+        """(n, b + 1, b + 1) triangular factor of [W y] of each degree of freedom.
+
+        Args:
+            weights: gives (r, n) factors for the rows; None: 1.
+        """
+        n, b = self.robot.model.nv, len(self.base)
+        active = [np.append(np.flatnonzero(self._active[dof]), b) for dof in range(n)]
+        folding = [TriangularFactor(len(columns)) for columns in active]
+        for rows in self.rows():
+            w = None if weights is None else weights(rows)
+            for dof, (factor, columns) in enumerate(zip(folding, active, strict=True)):
+                block = np.column_stack([rows.W[:, dof, columns[:-1]], rows.y[:, dof]])
+                factor.fold(block if w is None else block * w[:, dof, None])
+        R = np.zeros((n, b + 1, b + 1))
+        for dof, (factor, columns) in enumerate(zip(folding, active, strict=True)):
+            R[dof, : len(columns), columns] = factor.R.T
+        return R
+
+    def predict(self, theta: Vector) -> tuple[Times, JointSamples, JointSamples]:
+        """(N,) time, (N, n) effort as measured and as predicted by base values theta (b,); held parameters included."""
+        time, measured, predicted = [], [], []
+        for rows in self.rows():
+            shift = 0.0 if not time or rows.part == 0 else self._starts[rows.part]
+            time.append(rows.time + shift)
+            measured.append(rows.y)
+            predicted.append(rows.W @ theta)
+        return np.concatenate(time), np.concatenate(measured), np.concatenate(predicted)
+
+    def certify(self, estimate: Estimate) -> Certificate:
+        """Stationarity of an ordinary least-squares estimate: |W^T (y - W theta)| against |W| |y|, column by column."""
+        place = [self.base.names.index(name) for name in estimate.names]
+        theta = np.zeros(len(self.base))
+        theta[place] = np.where(estimate.identifiable, estimate.values, 0.0)
+        weights = np.asarray(estimate.settings.get("joint_weights", np.ones(self.robot.model.nv)))
+        gradient, columns, efforts = np.zeros(len(place)), np.zeros(len(place)), 0.0
+        for rows in self.rows():
+            W = rows.W[:, :, place] * weights[:, None]
+            e = (rows.y - rows.W @ theta) * weights
+            gradient += np.einsum("rnb,rn->b", W, e)
+            columns += (W**2).sum(axis=(0, 1))
+            efforts += float(((rows.y * weights) ** 2).sum())
+        seen = estimate.identifiable & (columns > 0)
+        scale = np.sqrt(columns[seen] * efforts)
+        return Certificate(float(np.max(np.abs(gradient[seen]) / scale, initial=0.0)), feasible=True)
+
+    # -- how the rows are made -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _starts(self) -> tuple[float, ...]:
+        """Shift of each recording's clock that puts the recordings one after the other."""
+        shifts, end = [], 0.0
+        for k, part in enumerate(self.parts):
+            shifts.append(0.0 if k == 0 else end - float(part.time[0]))
+            end = float(part.time[-1]) + shifts[-1]
+        return tuple(shifts)
+
+    @cached_property
+    def _regressor(self) -> Regressor:
+        return Regressor(self.robot, self.parameters)
+
+    @cached_property
+    def _entries(self) -> np.ndarray:
+        """The entries that base or held parameters need."""
+        wanted = np.zeros(len(self.parameters), dtype=bool)
+        wanted[self.base.chosen] = True
+        wanted[self.parameters.held_values != 0] = True
+        return np.flatnonzero(wanted[self._regressor.structure[1]])
+
+    @cached_property
+    def _active(self) -> np.ndarray:
+        """(n, b) whether a base parameter enters a row at all."""
+        rows, columns = self._regressor.structure
+        active = np.zeros((self.robot.model.nv, len(self.parameters)), dtype=bool)
+        active[rows, columns] = True
+        return active[:, self.base.chosen]
+
+    @cached_property
+    def _kept(self) -> list[Rows] | None:
+        return list(self._stream()) if self.equations * (len(self.base) + 1) <= KEPT_NUMBERS else None
+
+    def _stream(self) -> Iterator[Rows]:
+        for index, part in enumerate(self.parts):
+            if part.decimation is None:
+                spans = ((k, min(k + SAMPLES_PER_STRETCH, len(part.time))) for k in range(0, len(part.time), SAMPLES_PER_STRETCH))
+                for first, last in spans:
+                    yield self._make(index, first, part.time[first:last], self._raw(part, first, last))
+            else:
+                T = len(part.time)
+                raw = (self._raw(part, *span) for span in part.decimation.spans(T, SAMPLES_PER_STRETCH))
+                time = part.time[part.decimation.kept(T)]
+                for first, entries in part.decimation.apply(raw, T):
+                    yield self._make(index, first, time[first : first + len(entries)], entries)
+
+    def _raw(self, part: Part, first: int, last: int) -> np.ndarray:
+        """Entries and efforts of a stretch of samples, side by side."""
+        entries = self._regressor.entries(part.q[first:last], part.v[first:last], part.a[first:last])
+        return np.concatenate([entries[:, self._entries], part.tau[first:last]], axis=1)
+
+    def _make(self, part: int, first: int, time: Times, raw: np.ndarray) -> Rows:
+        n = self.robot.model.nv
+        entries, y = raw[:, :-n], raw[:, -n:]
+        W = self._regressor.scatter(entries, self.base.chosen, self._entries)
+        held = np.flatnonzero(self.parameters.held_values)
+        if len(held):
+            y = y - self._regressor.scatter(entries, held, self._entries) @ self.parameters.held_values[held]
+        return Rows(part, first, time, W, np.ascontiguousarray(y))
+
+
+def inverse_dynamics(
+    robot: Articulated,
+    signals: Signals | Sequence[Signals],
+    *,
+    held: Mapping[str, float] | None = None,
+    priors: Mapping[str, Normal] | None = None,
+) -> InverseDynamics:
+    """The regression problem of a robot and its signals (seed 002, Eq. 4).
+
+    Args:
+        robot: as `load_robot` gives it.
+        signals: of one recording or of several that share the parameters.
+        held: parameter name -> value that is not to be estimated.
+        priors: base parameter name (e.g. `zz1r`) -> `Normal(mean, std)`.
+
+    Raises:
+        InvalidSignals: if joints and channels do not match, or an effort carries no information.
+        InvalidMethod: if a held or prior parameter does not exist.
+    """
+    signals = [signals] if isinstance(signals, Signals) else list(signals)
+    if not signals:
+        raise InvalidSignals("there is no recording to identify from")
+    parameters = robot.parameters.hold(**dict(held or {}))
+    base = structural_base(Regressor(robot, parameters))
+    for name in priors or {}:
+        _check_prior(name, base, parameters)
+    return InverseDynamics(
+        robot,
+        tuple(_joint_side(robot, part) for part in signals),
+        base,
+        parameters,
+        dict(priors or {}),
+        tuple(step for part in signals for step in part.steps),
+        tuple(warning for part in signals for warning in part.warnings),
+    )
+
+
+def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> None:
+    if name in base.names:
+        return
+    if name in parameters.names:
+        inside = [f"{b} = {g}" for b, g in zip(base.names, base.groupings, strict=True) if f"{name}" in g.split()]
+        raise InvalidMethod(
+            f"a prior on {name} alone says nothing: the motion only shows {'; '.join(inside) or 'nothing of it'}; "
+            "give the prior for a base parameter"
+        )
+    raise InvalidMethod(f"no base parameter {name!r}{nearest(name, base.names)}; there are {listing(base.names, 30)}")
+
+
+def _joint_side(robot: Articulated, signals: Signals) -> Part:
+    """Signals of one recording in the robot's own coordinates, columns in its order."""
+    if robot.floating_base:
+        return _floating(robot, signals)
+    for joint in robot.joints:
+        if joint not in signals.joints:
+            raise InvalidSignals(
+                f"joint {joint!r} has no position channel{nearest(joint, signals.joints)}; "
+                f"the recording has {listing(signals.joints)}: lock the joint or name its channel"
+            )
+    for joint in signals.joints:
+        if joint not in robot.joints:
+            raise InvalidSignals(
+                f"channel position.{joint} belongs to no joint of the robot{nearest(joint, robot.joints)}; "
+                f"the robot has {listing(robot.joints)}"
+            )
+    order = [signals.joints.index(joint) for joint in robot.joints]
+    train = robot.train
+    tau = signals.tau[:, order]
+    for k, joint in enumerate(robot.joints):
+        if train.driven[k] and np.ptp(tau[:, k]) == 0:
+            what = "all zero" if tau[0, k] == 0 else "constant"
+            raise InvalidSignals(
+                f"the {signals.effort} of joint {joint!r} is {what}: it carries no information; "
+                "give its channel, or list the joint under drive.passive if nothing drives it"
+            )
+    return Part(
+        signals.time,
+        robot.configurations(train.joint_positions(signals.q[:, order])),
+        train.joint_velocities(signals.v[:, order]),
+        train.joint_velocities(signals.a[:, order]),
+        train.joint_torques(tau),
+        signals.decimation,
+    )
+
+
+def _floating(robot: Articulated, signals: Signals) -> Part:
+    """A robot with a floating base: configurations and efforts come complete, the base's own effort being zero."""
+    nq, n = robot.model.nq, robot.model.nv
+    shapes = {"q": (signals.q, nq), "v": (signals.v, n), "a": (signals.a, n), "tau": (signals.tau, n)}
+    for name, (array, size) in shapes.items():
+        if array.shape[1] != size:
+            raise InvalidSignals(
+                f"robot {robot.name!r} has a floating base: {name} needs {size} columns (base first), not {array.shape[1]}"
+            )
+    tau = np.concatenate([signals.tau[:, :6], robot.train.joint_torques(signals.tau[:, 6:])], axis=1)
+    return Part(signals.time, signals.q, signals.v, signals.a, tau, signals.decimation)

@@ -1,0 +1,36 @@
+"""Estimate -> page: one HTML file that opens offline.
+
+A page is a list of sections, a section is a list of blocks (a table, a grid of figures, ...), and a block knows its
+template:
+
+    numbers, words, verdicts     how a value, a name and a degree of knowledge are written
+    blocks                       what a section may hold
+    tables, figures/             estimate -> blocks, pure functions; figures are plain dicts for Plotly
+    sections/                    the identify page, one file a section, in the order of its registry
+    page                         templates, Plotly's code inlined once, and the atomic write
+    identify_page, inspect_page, reproduce_page     one per verb
+"""
+
+from .blocks import Block, Column, Figure, FigureGrid, Section, Table
+from .figures import autocorrelation_comparison, effort_comparison
+from .identify_page import write_report
+from .inspect_page import ChannelSeries, channel_series, write_inspection_page
+from .reproduce_page import write_reproduction_page
+from .tables import table_of_rows
+
+__all__ = [
+    "Block",
+    "ChannelSeries",
+    "Column",
+    "Figure",
+    "FigureGrid",
+    "Section",
+    "Table",
+    "autocorrelation_comparison",
+    "channel_series",
+    "effort_comparison",
+    "table_of_rows",
+    "write_inspection_page",
+    "write_report",
+    "write_reproduction_page",
+]

@@ -1,0 +1,198 @@
+"""What a section of a page may hold. Each block names the template that renders it; nothing here knows HTML.
+
+All text is plain text: templates escape it, so that a joint called `<script>` is only a strange name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One block of a section.
+
+    Args:
+        title: a heading above it, where a section has several.
+        caption: what the reader sees, and what was done to it for display.
+    """
+
+    template: ClassVar[str]
+    title: str = ""
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, a sentence that says the result, and the blocks that show it."""
+
+    title: str
+    lead: str
+    blocks: tuple[Block, ...] = ()
+
+    @property
+    def anchor(self) -> str:
+        """The title as the name of a link: lower case, other than letters and digits turned into hyphens."""
+        return "-".join("".join(c if c.isalnum() else " " for c in self.title.lower()).split())
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Args:
+        title: its header. numeric: whether it is aligned to the right.
+        code: whether its cells are symbols or formulas.
+    """
+
+    title: str
+    numeric: bool = False
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table.
+
+    Args:
+        text: what it says. bar: a bar beneath it, as a part of its full length, 0 to 1.
+        tone: `"good"`, `"fair"`, `"bad"` or nothing; never the only carrier of the meaning.
+    """
+
+    text: str
+    bar: float | None = None
+    tone: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table(Block):
+    """A table; the first cell of each row is its header."""
+
+    template: ClassVar[str] = "table.html"
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One Plotly figure, as the JSON-able dicts that Plotly reads.
+
+    Args:
+        data, layout: Plotly's. height: [px].
+        alt: what the picture shows, for who cannot see it.
+        title, note: above the picture, left and right.
+        wide: whether it takes the whole width of the page, and scrolls sideways where that is too small.
+    """
+
+    data: tuple[dict[str, Any], ...]
+    layout: dict[str, Any]
+    height: int
+    alt: str
+    title: str = ""
+    note: str = ""
+    wide: bool = False
+
+    @property
+    def plotly(self) -> dict[str, Any]:
+        """What `Plotly.newPlot` takes."""
+        return {"data": list(self.data), "layout": self.layout}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureGrid(Block):
+    """Small multiples.
+
+    Args:
+        panels: in reading order.
+        legend: (style, label) of each kind of line, the same in all panels; styles are those of the style sheet.
+        shared_x: whether zooming one panel zooms all.
+        packed: whether panels of different heights stand close beneath each other, column by column.
+    """
+
+    template: ClassVar[str] = "figure_grid.html"
+    panels: tuple[Figure, ...]
+    legend: tuple[tuple[str, str], ...] = ()
+    shared_x: bool = False
+    packed: bool = False
+
+
+@dataclass(frozen=True)
+class Card:
+    """One headline number."""
+
+    name: str
+    value: str
+    note: str = ""
+    tone: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cards(Block):
+    """Headline numbers side by side."""
+
+    template: ClassVar[str] = "cards.html"
+    cards: tuple[Card, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts(Block):
+    """Names and values beneath each other."""
+
+    template: ClassVar[str] = "facts.html"
+    facts: tuple[tuple[str, str], ...]
+
+
+SEVERITIES = ("error", "warning", "note", "ok")
+"""Of findings, worst first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings(Block):
+    """Sentences with a severity of `SEVERITIES`, worst first whatever the order given."""
+
+    template: ClassVar[str] = "findings.html"
+    findings: tuple[tuple[str, str], ...]
+
+    @property
+    def sorted(self) -> list[tuple[str, str]]:
+        rank = {severity: place for place, severity in enumerate(SEVERITIES)}
+        return sorted(self.findings, key=lambda finding: rank.get(finding[0], len(rank)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Items(Block):
+    """A list of sentences, numbered where their order matters, or of formulas."""
+
+    template: ClassVar[str] = "items.html"
+    items: tuple[str, ...]
+    numbered: bool = False
+    code: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verbatim(Block):
+    """Text to be copied as it is."""
+
+    template: ClassVar[str] = "verbatim.html"
+    text: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the base template renders.
+
+    Args:
+        title: of the page. kicker: above it, what made the page. subtitle: beneath it.
+        sections: in order; those without a reader's interest are left out before.
+    """
+
+    title: str
+    kicker: str = ""
+    subtitle: str = ""
+    sections: Sequence[Section] = field(default_factory=tuple)
+
+    @property
+    def has_figures(self) -> bool:
+        return any(isinstance(block, FigureGrid) for section in self.sections for block in section.blocks)

@@ -1,0 +1,20 @@
+"""Pure functions from results to Plotly figures: plain dicts of JSON values, no Plotly object in between."""
+
+from .autocorrelation import autocorrelation_figure, autocorrelation_grid
+from .channels import channel_figure, channel_grid
+from .comparison import autocorrelation_comparison, effort_comparison
+from .effort import effort_figure, effort_grid
+from .intervals import interval_figure, interval_grid
+
+__all__ = [
+    "autocorrelation_comparison",
+    "autocorrelation_figure",
+    "autocorrelation_grid",
+    "channel_figure",
+    "channel_grid",
+    "effort_comparison",
+    "effort_figure",
+    "effort_grid",
+    "interval_figure",
+    "interval_grid",
+]

@@ -1,0 +1,115 @@
+"""Values with their 95 % intervals, one picture for each kind of parameter: what matters, and how sure it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...estimate import Estimate
+from ..blocks import Figure, FigureGrid
+from ..numbers import NORMAL_95, plus_minus, unit_text
+from ..verdicts import Verdict, verdicts
+from ..words import FAMILIES, family, number_of
+from .style import ACCENT, MUTED, axis, layout, plain, rounded
+
+SYMBOLS = {
+    Verdict.well_known: "circle",
+    Verdict.known: "circle",
+    Verdict.poorly_known: "circle-open",
+    Verdict.zero_inside: "x-thin-open",
+}
+
+
+def families(estimate: Estimate) -> dict[tuple[str, str], list[int]]:
+    """(kind in words, unit) -> the parameters of it that the data determine, in their order."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for index, verdict in enumerate(verdicts(estimate)):
+        if verdict.determined:
+            key = (family(estimate.names[index], estimate.kinds[index]), estimate.units[index])
+            groups.setdefault(key, []).append(index)
+    rank = {title: place for place, title in enumerate(FAMILIES)}
+    return dict(sorted(groups.items(), key=lambda group: rank.get(group[0][0], len(rank))))
+
+
+def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int]) -> Figure:
+    """Parameters of one kind and unit, first on top."""
+    judged = verdicts(estimate)
+    names = [estimate.names[index] for index in indices]
+    values, std = estimate.values[indices], estimate.std[indices]
+    sure = [judged[index] in (Verdict.well_known, Verdict.known) for index in indices]
+    colours = [ACCENT if known else MUTED for known in sure]
+    data = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": rounded(values),
+        "y": list(range(len(indices))),
+        "error_x": {
+            "type": "data",
+            "array": rounded(NORMAL_95 * std),
+            "color": ACCENT,
+            "thickness": 1.6,
+            "width": 4,
+        },
+        "marker": {
+            "symbol": [SYMBOLS[judged[index]] for index in indices],
+            "color": colours,
+            "size": 8,
+            "line": {"width": 1.6, "color": colours},
+        },
+        "text": [
+            f"{plain(name)}: {plus_minus(float(value), float(s))} {unit_text(unit)}"
+            for name, value, s in zip(names, values, std, strict=True)
+        ],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+    height = 62 + 22 * max(len(indices), 2)
+    poor = len(indices) - sum(sure)
+    return Figure(
+        title=title,
+        note=number_of(len(indices), "parameter") + (f", {poor} uncertain" if poor else ""),
+        data=(data,),
+        layout=layout(
+            height,
+            hovermode="closest",
+            xaxis=axis(
+                f"value [{unit_text(unit) or '1'}]",
+                zerolinecolor=MUTED,
+                zerolinewidth=1.2,
+                rangemode="tozero",
+            ),
+            yaxis=axis(
+                tickvals=list(range(len(indices))),
+                ticktext=[plain(name) for name in names],
+                range=[len(indices) - 0.4, -0.6],
+                zeroline=False,
+                ticks="",
+            ),
+        ),
+        height=height,
+        alt=f"{title}: "
+        + "; ".join(
+            f"{name} {plus_minus(float(value), float(s))}"
+            for name, value, s in zip(names, values, std, strict=True)
+        ),
+    )
+
+
+def interval_grid(estimate: Estimate) -> FigureGrid | None:
+    """All kinds; None where the data determine nothing."""
+    groups = families(estimate)
+    if not groups:
+        return None
+    left_out = int(np.sum([not verdict.determined for verdict in verdicts(estimate)]))
+    note = f" {left_out} that the data do not determine are left out." if left_out else ""
+    return FigureGrid(
+        title="Values and 95 % intervals",
+        panels=tuple(
+            interval_figure(estimate, title, unit, indices) for (title, unit), indices in groups.items()
+        ),
+        packed=True,
+        legend=(
+            ("dot", "known or well known"),
+            ("ring", "poorly known"),
+            ("cross", "zero within its interval"),
+        ),
+        caption="Bars are 95 % intervals; where none shows, it is smaller than the dot." + note,
+    )

@@ -1,0 +1,91 @@
+"""One look for all figures: white, thin rules, two inks that differ in lightness as well as in colour."""
+
+from __future__ import annotations
+
+from html import escape
+from math import floor, log10
+from typing import Any
+
+import numpy as np
+
+INK = "#1b2733"
+MUTED = "#5b6773"
+RULE = "#e3e7eb"
+ACCENT = "#1f5fa8"
+BAND = "rgba(31, 95, 168, 0.13)"
+
+MEASURED = {"color": INK, "width": 1.8}
+PREDICTED = {"color": "#e06c00", "width": 1.8, "dash": "5px,2px"}
+RESIDUAL = {"color": MUTED, "width": 1.1}
+CHANNEL = {"color": ACCENT, "width": 1.1}
+
+FIGURES_IN_JSON = 6
+"""Significant digits that a drawn number keeps, relative to the largest of its trace."""
+
+
+def rounded(values: Any) -> list[float | None]:
+    """Values for a trace: to 6 significant digits of the largest, None where not finite."""
+    values = np.asarray(values, dtype=np.float64)
+    finite = np.isfinite(values)
+    largest = float(np.max(np.abs(values[finite]))) if finite.any() else 0.0
+    if largest > 0:
+        decimals = FIGURES_IN_JSON - 1 - floor(log10(largest))
+        values = np.round(values, decimals) if abs(decimals) < 300 else values
+    if finite.all():
+        return list(values.tolist())
+    return [value if seen else None for value, seen in zip(values.tolist(), finite.tolist(), strict=True)]
+
+
+def plain(text: str) -> str:
+    """Text for Plotly, which reads a little HTML: a name stays a name."""
+    return escape(text, quote=False)
+
+
+def axis(title: str = "", **more: Any) -> dict[str, Any]:
+    """A Plotly axis in this look."""
+    look: dict[str, Any] = {
+        "gridcolor": RULE,
+        "zerolinecolor": "#b9c1c9",
+        "zerolinewidth": 1,
+        "linecolor": "#b9c1c9",
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": "#b9c1c9",
+        "automargin": True,
+    }
+    if title:
+        look["title"] = {"text": plain(title), "standoff": 6, "font": {"size": 12, "color": MUTED}}
+    return look | more
+
+
+def layout(height: int, **more: Any) -> dict[str, Any]:
+    """A Plotly layout in this look. [px]"""
+    look: dict[str, Any] = {
+        "height": height,
+        "autosize": True,
+        "margin": {"l": 56, "r": 12, "t": 8, "b": 40},
+        "paper_bgcolor": "#ffffff",
+        "plot_bgcolor": "#ffffff",
+        "font": {
+            "family": "system-ui, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif",
+            "size": 12,
+            "color": INK,
+        },
+        "showlegend": False,
+        "hovermode": "x unified",
+        "hoverlabel": {"bgcolor": "#ffffff", "bordercolor": "#b9c1c9"},
+    }
+    return look | more
+
+
+def label(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
+    """A heading inside a figure of several panels, at a place of the paper."""
+    return {
+        "text": plain(text),
+        "x": x,
+        "y": y,
+        "xref": "paper",
+        "yref": "paper",
+        "showarrow": False,
+        "font": {"size": 13, "color": INK},
+    } | more

@@ -1,0 +1,92 @@
+"""Long traces drawn as their envelope: the smallest and the largest sample of each bucket, where they were.
+
+A screen has some thousand columns of pixels. Two samples a column, the extremes, draw the same picture as all of them,
+and no peak is lost.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from .style import rounded
+
+LONGEST = 4000
+"""Points of a trace that are drawn one by one; longer ones are thinned."""
+
+ALL_PANELS = 36000
+"""Points of all panels of a grid together: what keeps the page of a humanoid readable by a browser."""
+
+
+def longest_trace(panels: int) -> int:
+    """Points that each of so many panels may draw."""
+    return int(np.clip(ALL_PANELS // max(panels, 1), 1000, LONGEST))
+
+
+def thinned(values: np.ndarray, longest: int = LONGEST) -> np.ndarray:
+    """Indices, increasing, of at most `longest` samples that keep the extremes of every stretch; (T,) -> (k,).
+
+    The first and the last sample are kept. A stretch without a finite sample keeps one that says so.
+    """
+    length = len(values)
+    if length <= longest:
+        return np.arange(length)
+    buckets = max((longest - 2) // 2, 1)
+    edges = np.linspace(0, length, buckets + 1).astype(int)
+    finite = np.isfinite(values)
+    low = np.where(finite, values, np.inf)
+    high = np.where(finite, values, -np.inf)
+    # Buckets differ in length by one: pad to a rectangle by repeating each bucket's last sample.
+    inside = np.minimum(edges[:-1, None] + np.arange(np.max(np.diff(edges))), edges[1:, None] - 1)
+    rows = np.arange(buckets)
+    lowest = inside[rows, np.argmin(low[inside], axis=1)]
+    highest = inside[rows, np.argmax(high[inside], axis=1)]
+    return np.unique(np.concatenate([[0, length - 1], lowest, highest]))
+
+
+def pieces(time: np.ndarray) -> list[slice]:
+    """The stretches without a gap or a restart of the clock: a line is drawn along each of them."""
+    steps = np.diff(time)
+    if not len(steps):
+        return [slice(0, len(time))]
+    usual = np.median(steps[steps > 0]) if np.any(steps > 0) else 1.0
+    breaks = np.flatnonzero((steps <= 0) | (steps > 20 * usual)) + 1
+    if len(breaks) > len(time) // 20:  # a clock this irregular has no gaps worth showing
+        breaks = np.flatnonzero(steps <= 0) + 1
+    edges = [0, *breaks.tolist(), len(time)]
+    return [slice(first, last) for first, last in pairwise(edges)]
+
+
+def end_to_end(time: np.ndarray) -> np.ndarray:
+    """The clock, with each recording that starts anew put behind the one before it."""
+    steps = np.diff(time)
+    if np.all(steps > 0) or not np.any(steps > 0):
+        return time
+    usual = float(np.median(steps[steps > 0]))
+    jumps = np.concatenate([[0.0], np.where(steps <= 0, usual - steps, 0.0)])
+    return time + np.cumsum(jumps)
+
+
+def line(time: np.ndarray, values: np.ndarray, longest: int = LONGEST) -> dict[str, list[float | None]]:
+    """`x` and `y` of a Plotly trace: thinned, broken at gaps, restarted clocks put end to end."""
+    share = longest / max(len(time), 1)
+    display = end_to_end(time)
+    x: list[np.ndarray] = []
+    y: list[np.ndarray] = []
+    for piece in pieces(time):
+        length = piece.stop - piece.start
+        kept = piece.start + thinned(values[piece], length if share >= 1 else max(int(share * length), 4))
+        x += [display[kept], np.array([np.nan])]
+        y += [values[kept], np.array([np.nan])]
+    return {"x": rounded(np.concatenate(x[:-1])), "y": rounded(np.concatenate(y[:-1]))}
+
+
+def thinning_note(length: int, longest: int) -> str:
+    """What the caption says where samples were left out."""
+    if length <= longest:
+        return ""
+    return (
+        f"{length} rows are drawn as the smallest and the largest of each of {longest // 2} stretches; "
+        "every peak is kept, and all numbers are from all rows."
+    )

@@ -1,0 +1,35 @@
+"""The page of `poinsot identify`: an estimate, for who has to decide whether to trust it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..estimate import Estimate
+from .blocks import Page
+from .numbers import count_text
+from .page import write_page
+from .sections import sections
+from .words import number_of
+
+
+def write_report(estimate: Estimate, path: str | os.PathLike[str]) -> Path:
+    """Writes the estimate as one HTML file that opens offline.
+
+    Raises:
+        UnwritableOutput: if it cannot be written there.
+    """
+    return write_page(identify_page(estimate), path)
+
+
+def identify_page(estimate: Estimate) -> Page:
+    """The page before it is rendered."""
+    return Page(
+        title=estimate.robot or "Identified dynamics",
+        kicker="poinsot · identified dynamics",
+        subtitle=(
+            f"{estimate.method}, {number_of(len(estimate.names), 'parameter')}, "
+            f"{count_text(estimate.rows)} rows, {number_of(len(estimate.fit.joints), 'joint')}"
+        ),
+        sections=sections(estimate),
+    )

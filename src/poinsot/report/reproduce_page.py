@@ -1,0 +1,59 @@
+"""The page of `poinsot reproduce`: a paper's tables and figures beside ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .blocks import Block, Facts, Figure, FigureGrid, Findings, Page, Section, Table
+from .page import write_page
+from .tables import plain_text
+from .words import capitalized
+
+
+def write_reproduction_page(
+    title: str,
+    tables: Iterable[Table],
+    figures: Iterable[Figure | FigureGrid],
+    path: str | os.PathLike[str],
+    *,
+    lead: str = "",
+    facts: Iterable[tuple[str, Any]] = (),
+    notes: Iterable[str] = (),
+) -> Path:
+    """Writes tables and figures as one HTML file that opens offline.
+
+    Args:
+        title: of the page: the case.
+        tables: of `table_of_rows`, each with its own title.
+        figures: of this package's figure functions, or any `Figure`.
+        path: of the file.
+        lead: one sentence that says the result.
+        facts: (name, value) headline numbers.
+        notes: sentences on what differs from the paper and why.
+
+    Raises:
+        UnwritableOutput: if it cannot be written there.
+    """
+    facts = tuple((capitalized(name), plain_text(value)) for name, value in facts)
+    notes, tables = tuple(notes), tuple(tables)
+    blocks: list[Block] = []
+    if facts:
+        blocks.append(Facts(facts=facts))
+    if notes:
+        blocks.append(Findings(findings=tuple(("note", note) for note in notes)))
+    drawn = tuple(
+        figure if isinstance(figure, FigureGrid) else FigureGrid(panels=(figure,)) for figure in figures
+    )
+    sections = [
+        Section(name, sentence, tuple(content))
+        for name, sentence, content in (
+            ("Result", lead, blocks),
+            ("Tables", "The paper's numbers beside ours.", tables),
+            ("Figures", "Drawn from the same computation as the tables.", drawn),
+        )
+        if content or (name == "Result" and sentence)
+    ]
+    return write_page(Page(title=title, kicker="poinsot · reproduction", sections=sections), path)

@@ -1,0 +1,55 @@
+"""How it was found: what was done to the data, settings, timings, versions, and what to cite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...estimate import Estimate
+from ..blocks import Block, Facts, Items, Section, Verbatim
+from ..numbers import count_text, seconds_text, significant
+from ..tables import plain_text, timing_table
+
+
+def provenance_section(estimate: Estimate) -> Section:
+    """Everything that somebody needs to do it again."""
+    blocks: list[Block] = []
+    if estimate.steps:
+        blocks.append(Items(title="What was done to the data", items=estimate.steps, numbered=True))
+    blocks.append(Facts(title="Method", facts=_method(estimate)))
+    if estimate.settings:
+        blocks.append(Facts(title="Settings", facts=_facts(estimate.settings)))
+    if estimate.seconds:
+        blocks.append(timing_table(estimate.seconds))
+    if estimate.versions:
+        blocks.append(Facts(title="Versions", facts=_facts(estimate.versions)))
+    if estimate.citations:
+        blocks.append(Verbatim(title="How to cite", text=estimate.references().strip()))
+    total = estimate.seconds.get("total", sum(estimate.seconds.values()))
+    took = f", in {seconds_text(total)}" if estimate.seconds else ""
+    return Section("How it was found", f"By {estimate.method}{took}.", tuple(blocks))
+
+
+def _method(estimate: Estimate) -> tuple[tuple[str, str], ...]:
+    facts = [
+        ("Method", estimate.method),
+        ("Status", estimate.status.value),
+        ("Rows", count_text(estimate.rows)),
+        ("Iterations", str(estimate.iterations)),
+        ("Standard deviations", f"for {estimate.std_kind} residuals"),
+    ]
+    if estimate.problem is not None:
+        certificate = estimate.certificate()
+        facts.append(
+            (
+                "Certificate",
+                f"{'holds' if certificate.holds else 'does not hold'}: the gradient is "
+                f"{significant(certificate.stationarity, 2)} of its terms, "
+                f"{'all constraints hold' if certificate.feasible else 'a constraint is violated'}",
+            )
+        )
+    return tuple(facts)
+
+
+def _facts(mapping: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(name).replace("_", " "), plain_text(value)) for name, value in mapping.items())

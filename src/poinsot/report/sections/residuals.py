@@ -1,0 +1,29 @@
+"""Whether the residuals are white, and what that means for the standard deviations."""
+
+from __future__ import annotations
+
+from ...estimate import Estimate
+from ..blocks import Section
+from ..figures import autocorrelation_grid
+from ..words import series
+from .parameters import which_std
+
+
+def residuals_section(estimate: Estimate) -> Section | None:
+    """Autocorrelation joint by joint."""
+    if not estimate.fit.autocorrelation.size:
+        return None
+    return Section("Residuals", _lead(estimate), (autocorrelation_grid(estimate.fit),))
+
+
+def _lead(estimate: Estimate) -> str:
+    fit = estimate.fit
+    coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
+    if not coloured:
+        looks = "They look like white noise in every joint, so the model misses nothing that repeats."
+        return f"{looks} {which_std(estimate)}"
+    where = "They are" if len(coloured) == len(fit.joints) else f"Those of {series(coloured)} are"
+    return (
+        f"{where} correlated in time: friction that is not in the model, elasticity, or filters that are too wide. "
+        f"{which_std(estimate)}"
+    )

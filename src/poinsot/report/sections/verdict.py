@@ -1,0 +1,95 @@
+"""The headline: what was found, how sure it is, and what to be careful about."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...estimate import Estimate, Fit, Status
+from ..blocks import Block, Card, Cards, Findings, Section
+from ..numbers import count_text, percent_text
+from ..verdicts import counted, known
+from ..words import number_of, series
+
+
+def verdict_section(estimate: Estimate) -> Section:
+    """Warnings first, then the headline numbers."""
+    blocks: list[Block] = []
+    findings = _findings(estimate)
+    if findings:
+        blocks.append(Findings(findings=findings))
+    blocks.append(
+        Cards(cards=(_error(estimate), _parameters(estimate), _residuals(estimate), _held_out(estimate)))
+    )
+    if estimate.notes:
+        blocks.append(Findings(findings=tuple(("note", note) for note in estimate.notes)))
+    return Section("Verdict", _lead(estimate), tuple(blocks))
+
+
+def _lead(estimate: Estimate) -> str:
+    of = f" of {estimate.robot}" if estimate.robot else ""
+    error = percent_text(estimate.fit.relative_error_percent)
+    return (
+        f"The recording determines {known(estimate)} of the {number_of(len(estimate.names), 'parameter')}{of} "
+        f"to better than 30 %. With them the model explains the measured effort to {error}."
+    )
+
+
+def _findings(estimate: Estimate) -> tuple[tuple[str, str], ...]:
+    findings = [("warning", warning) for warning in estimate.warnings]
+    if not estimate.status.converged:
+        findings.insert(0, ("error", estimate.status.value))
+    elif estimate.status is Status.partly:
+        findings.append(("note", estimate.status.value))
+    return tuple(findings)
+
+
+def _error(estimate: Estimate) -> Card:
+    fit = estimate.fit
+    errors = np.asarray(fit.relative_error_percent_per_joint)
+    note = "of the measured effort"
+    if len(errors) > 1 and not np.all(np.isnan(errors)):
+        best, worst = int(np.nanargmin(errors)), int(np.nanargmax(errors))
+        note += (
+            f", all joints; from {percent_text(errors[best])} ({fit.joints[best]}) "
+            f"to {percent_text(errors[worst])} ({fit.joints[worst]})"
+        )
+    return Card("Relative error", percent_text(fit.relative_error_percent), note)
+
+
+def _parameters(estimate: Estimate) -> Card:
+    return Card("Parameters known", f"{known(estimate)} of {len(estimate.names)}", series(counted(estimate)))
+
+
+def _residuals(estimate: Estimate) -> Card:
+    fit = estimate.fit
+    coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
+    if not coloured:
+        return Card(
+            "Residuals",
+            "white",
+            f"what is left of {number_of(len(fit.joints), 'joint')} looks like noise",
+            "good",
+        )
+    value = "not white"
+    if len(fit.joints) > 1:
+        value = f"{len(coloured)} of {len(fit.joints)} not white"
+    accounted = (
+        "the standard deviations account for it"
+        if estimate.std_kind == "coloured"
+        else "the standard deviations assume white ones, and are too small"
+    )
+    return Card("Residuals", value, f"{series(coloured, 6)}; {accounted}", "fair")
+
+
+def _held_out(estimate: Estimate) -> Card:
+    if not estimate.validation:
+        return Card("Held-out error", "not checked", "no recording was held out for validation", "fair")
+    worst: Fit = max(estimate.validation, key=lambda fit: fit.relative_error_percent)
+    names = series(
+        [fit.recording or f"recording {k}" for k, fit in enumerate(estimate.validation, start=1)], 3
+    )
+    rows = count_text(sum(len(fit.time) for fit in estimate.validation))
+    which = f"the worst of {names}" if len(estimate.validation) > 1 else names
+    return Card(
+        "Held-out error", percent_text(worst.relative_error_percent), f"{which}; {rows} rows not used to fit"
+    )

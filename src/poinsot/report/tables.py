@@ -1,0 +1,234 @@
+"""Estimate -> tables: pure functions, numbers cut where their standard deviations end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..estimate import Body, Estimate, Fit
+from .blocks import Cell, Column, Table
+from .numbers import (
+    UNKNOWN,
+    correlation_text,
+    interval_text,
+    percent_text,
+    probability_text,
+    seconds_text,
+    significant,
+    std_text,
+    unit_text,
+    value_text,
+)
+from .verdicts import EXPLANATION, ZERO_PERCENT, Verdict, verdicts
+from .words import capitalized, meaning
+
+TONES = {
+    Verdict.well_known: "good",
+    Verdict.known: "good",
+    Verdict.poorly_known: "fair",
+    Verdict.zero_inside: "bad",
+    Verdict.not_identifiable: "bad",
+}
+
+
+def parameter_table(estimate: Estimate) -> Table:
+    """Every parameter: what it is, its value, how sure, and the verdict."""
+    rows = []
+    std, relative = estimate.std, estimate.relative_std_percent
+    for index, judged in enumerate(verdicts(estimate)):
+        value, s, percent = float(estimate.values[index]), float(std[index]), float(relative[index])
+        name, unit = estimate.names[index], estimate.units[index]
+        numbers = (
+            (
+                Cell(value_text(value, s)),
+                Cell(std_text(value, s)),
+                Cell(interval_text(value, s)),
+                Cell(percent_text(percent), bar=min(percent / ZERO_PERCENT, 1.0), tone=TONES[judged]),
+            )
+            if judged.determined
+            else (Cell(UNKNOWN), Cell(UNKNOWN), Cell(UNKNOWN), Cell(UNKNOWN))
+        )
+        what = meaning(name, estimate.kinds[index])
+        regrouped = estimate.groupings[index] not in ("", name)
+        rows.append(
+            (
+                Cell(name),
+                Cell(f"{what}, {estimate.owners[index]}{', with others' if regrouped else ''}"),
+                *numbers[:2],
+                Cell(unit_text(unit)),
+                *numbers[2:],
+                Cell(f"{judged.mark} {judged.value}", tone=TONES[judged]),
+            )
+        )
+    return Table(
+        columns=(
+            Column("Name", code=True),
+            Column("What it is"),
+            Column("Value", numeric=True),
+            Column("Std", numeric=True),
+            Column("Unit"),
+            Column("95 % interval", numeric=True),
+            Column("Relative std", numeric=True),
+            Column("Verdict"),
+        ),
+        rows=tuple(rows),
+        caption=f"{EXPLANATION} The bar is full at {ZERO_PERCENT:.0f} %. “With others”: the data see this parameter "
+        "only in sum with others; see the groupings below.",
+    )
+
+
+def fit_table(fit: Fit, title: str = "") -> Table:
+    """Joint by joint: the error, and what the residuals are like."""
+    rows = []
+    rms, largest = fit.rms_per_joint, np.max(np.abs(fit.residuals), axis=0)
+    for joint, (name, unit, verdict) in enumerate(zip(fit.joints, fit.units, fit.whiteness, strict=True)):
+        rows.append(
+            (
+                Cell(name),
+                Cell(percent_text(fit.relative_error_percent_per_joint[joint])),
+                Cell(significant(float(rms[joint]), 3, padded=True)),
+                Cell(significant(float(largest[joint]), 3, padded=True)),
+                Cell(unit_text(unit)),
+                Cell(correlation_text(verdict.lag1)),
+                Cell(probability_text(verdict.p_value)),
+                Cell("● white" if verdict.white else "○ not white", tone="good" if verdict.white else "fair"),
+            )
+        )
+    lags = sorted({verdict.lags for verdict in fit.whiteness})
+    return Table(
+        title=title,
+        columns=(
+            Column("Joint", code=True),
+            Column("Relative error", numeric=True),
+            Column("Residual, rms", numeric=True),
+            Column("largest", numeric=True),
+            Column("Unit"),
+            Column("Lag-1 autocorrelation", numeric=True),
+            Column("Ljung-Box p", numeric=True),
+            Column("Residuals"),
+        ),
+        rows=tuple(rows),
+        caption=f"Relative error: 100 |measured - predicted| / |measured|; all joints together "
+        f"{percent_text(fit.relative_error_percent)}. Not white: so much correlation within the first "
+        f"{' or '.join(map(str, lags))} lags has a probability p below 1 % in white noise.",
+    )
+
+
+def grouping_table(estimate: Estimate) -> Table | None:
+    """What each regrouped parameter stands for; None where none is regrouped."""
+    rows = tuple(
+        (Cell(name), Cell(grouping))
+        for name, grouping in zip(estimate.names, estimate.groupings, strict=True)
+        if grouping not in ("", name)
+    )
+    if not rows:
+        return None
+    return Table(columns=(Column("Parameter", code=True), Column("stands for", code=True)), rows=rows)
+
+
+def body_table(bodies: Iterable[Body]) -> Table:
+    """Mass properties body by body."""
+    return Table(
+        columns=(
+            Column("Body", code=True),
+            Column("Mass [kg]", numeric=True),
+            Column("Centre of mass x, y, z\u00a0[m]", numeric=True),
+            Column("Inertia about it xx, yy, zz\u00a0[kg\u00a0m²]", numeric=True),
+            Column("xy, xz, yz [kg\u00a0m²]", numeric=True),
+            Column("Least eigenvalue of its pseudo-inertia", numeric=True),
+            Column("Verdict"),
+        ),
+        rows=tuple(_body_row(body) for body in bodies),
+        caption="Centre of mass and axes in the body's frame. A body is possible if its pseudo-inertia (4 by 4) has "
+        "no negative eigenvalue: positive mass, and principal moments that satisfy the triangle inequality.",
+    )
+
+
+def _body_row(body: Body) -> tuple[Cell, ...]:
+    center, inertia = body.center_of_mass, body.inertia_at_com
+    diagonal = None if inertia is None else [inertia[0, 0], inertia[1, 1], inertia[2, 2]]
+    products = None if inertia is None else [inertia[0, 1], inertia[0, 2], inertia[1, 2]]
+    words, tone = {
+        None: ("– not determined", "none"),
+        True: ("● possible", "good"),
+        False: ("✕ impossible", "bad"),
+    }[body.physically_consistent]
+    eigenvalue = body.min_pseudo_inertia_eigenvalue
+    return (
+        Cell(body.name),
+        Cell(UNKNOWN if body.mass is None else significant(body.mass)),
+        *(
+            Cell(UNKNOWN if v is None else ", ".join(significant(float(x)) for x in v))
+            for v in (center, diagonal, products)
+        ),
+        Cell(UNKNOWN if eigenvalue is None else significant(eigenvalue, 3)),
+        Cell(words, tone=tone),
+    )
+
+
+def timing_table(seconds: Mapping[str, float]) -> Table:
+    """What took how long."""
+    longest = max(seconds.values(), default=0.0)
+    return Table(
+        title="Timings",
+        columns=(Column("Stage"), Column("Time", numeric=True)),
+        rows=tuple(
+            (Cell(stage), Cell(seconds_text(duration), bar=duration / longest if longest > 0 else 0.0))
+            for stage, duration in seconds.items()
+        ),
+    )
+
+
+def table_of_rows(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    title: str = "",
+    caption: str = "",
+    columns: Iterable[str] | None = None,
+) -> Table:
+    """A table of plain dicts, as `--json` writes them.
+
+    Args:
+        rows: one dict a row; a missing key or None leaves its cell empty.
+        title, caption: of the table.
+        columns: keys in the order wanted, or a mapping from them to the titles wanted; all keys, as they first
+            appear, where not given.
+    """
+    keys = tuple(columns) if columns is not None else tuple(dict.fromkeys(key for row in rows for key in row))
+    titles = (
+        columns if isinstance(columns, Mapping) else {key: capitalized(key.replace("_", " ")) for key in keys}
+    )
+    texts = {key: [plain_text(row.get(key)) for row in rows] for key in keys}
+    numeric = {key: place > 0 and all(map(_looks_numeric, texts[key])) for place, key in enumerate(keys)}
+    return Table(
+        title=title,
+        caption=caption,
+        columns=tuple(Column(titles[key], numeric=numeric[key]) for key in keys),
+        rows=tuple(tuple(Cell(texts[key][row]) for key in keys) for row in range(len(rows))),
+    )
+
+
+def plain_text(value: Any) -> str:
+    """Any value of a setting or a row, for a reader."""
+    if value is None:
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating):
+        return significant(float(value), 5)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {plain_text(inner)}" for key, inner in value.items())
+    if isinstance(value, np.ndarray):
+        return plain_text(value.tolist())
+    if isinstance(value, list | tuple):
+        shown = [plain_text(inner) for inner in value[:12]]
+        return ", ".join(shown) + (f", ... ({len(value)} in all)" if len(value) > 12 else "")
+    return str(value)
+
+
+def _looks_numeric(text: str) -> bool:
+    return text.lstrip("<>+-± ")[:1].isdigit() or text in ("", "∞", "-∞", UNKNOWN)

@@ -1,0 +1,91 @@
+"""How well a parameter is known: five words, each with the bound that earns it.
+
+The bounds are on the relative standard deviation, as in the identification literature (below 10 % is well identified).
+Above 51 % the 95 % interval holds zero, so that not even the sign is known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import Enum
+from math import isnan
+
+from ..arrays import Vector
+from ..estimate import Estimate
+from .numbers import NORMAL_95
+
+WELL_KNOWN_PERCENT = 10.0
+KNOWN_PERCENT = 30.0
+ZERO_PERCENT = 100.0 / NORMAL_95
+
+
+class Verdict(Enum):
+    """How well a parameter is known, from best to worst."""
+
+    well_known = "well known"
+    known = "known"
+    poorly_known = "poorly known"
+    zero_inside = "zero within its interval"
+    not_identifiable = "not identifiable"
+
+    @property
+    def mark(self) -> str:
+        """A sign that reads without colour."""
+        return _MARKS[self]
+
+    @property
+    def summary(self) -> str:
+        """Of several parameters: `30 indistinguishable from zero`."""
+        return "indistinguishable from zero" if self is Verdict.zero_inside else self.value
+
+    @property
+    def determined(self) -> bool:
+        return self is not Verdict.not_identifiable
+
+
+_MARKS = {
+    Verdict.well_known: "●",
+    Verdict.known: "◐",
+    Verdict.poorly_known: "○",
+    Verdict.zero_inside: "∅",
+    Verdict.not_identifiable: "✕",
+}
+
+EXPLANATION = (
+    f"Well known: standard deviation below {WELL_KNOWN_PERCENT:g} % of the value. "
+    f"Known: below {KNOWN_PERCENT:g} %. Poorly known: below {ZERO_PERCENT:.0f} %. "
+    "Zero within its interval: the data do not even tell its sign. "
+    "Not identifiable: the data do not determine it at all, whatever its value."
+)
+
+
+def counted(estimate: Estimate) -> tuple[str, ...]:
+    """`19 well known`, ..., best first; verdicts that no parameter has are left out."""
+    counts = Counter(verdicts(estimate))
+    return tuple(f"{counts[verdict]} {verdict.summary}" for verdict in Verdict if counts[verdict])
+
+
+def known(estimate: Estimate) -> int:
+    """How many parameters are known or well known."""
+    counts = Counter(verdicts(estimate))
+    return counts[Verdict.well_known] + counts[Verdict.known]
+
+
+def verdict(value: float, relative_std_percent: float, identifiable: bool) -> Verdict:
+    """The verdict on one parameter."""
+    if not identifiable or isnan(value) or isnan(relative_std_percent):
+        return Verdict.not_identifiable
+    if relative_std_percent < WELL_KNOWN_PERCENT:
+        return Verdict.well_known
+    if relative_std_percent < KNOWN_PERCENT:
+        return Verdict.known
+    return Verdict.poorly_known if relative_std_percent < ZERO_PERCENT else Verdict.zero_inside
+
+
+def verdicts(estimate: Estimate) -> tuple[Verdict, ...]:
+    """The verdict on each parameter, in their order."""
+    relative: Vector = estimate.relative_std_percent
+    return tuple(
+        verdict(float(value), float(percent), bool(seen))
+        for value, percent, seen in zip(estimate.values, relative, estimate.identifiable, strict=True)
+    )

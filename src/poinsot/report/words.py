@@ -1,0 +1,95 @@
+"""What a parameter is, in words, from its symbol, kind and owner (see `parameters.py` for the symbols)."""
+
+from __future__ import annotations
+
+import re
+
+from ..parameters import INERTIAL_SYMBOLS
+
+KINDS = {
+    "inertia": "inertial parameter",
+    "rotor_inertia": "rotor inertia",
+    "viscous": "viscous friction",
+    "coulomb": "Coulomb friction",
+    "offset": "constant offset",
+    "rotor_coupling": "cross term of the coupled rotor inertia",
+    "viscous_coupling": "viscous friction of the coupled motor",
+    "coulomb_coupling": "Coulomb friction of the coupled motor",
+    "stribeck": "Stribeck friction",
+}
+
+_SAME_FAMILY = {
+    "rotor_coupling": "rotor_inertia",
+    "viscous_coupling": "viscous",
+    "coulomb_coupling": "coulomb",
+}
+
+INERTIAL = {
+    "m": "mass",
+    **{f"m{axis}": f"first moment of mass along {axis}" for axis in "xyz"},
+    **{2 * axis: f"moment of inertia about {axis}" for axis in "xyz"},
+    **{pair: f"product of inertia {pair}" for pair in ("xy", "xz", "yz")},
+}
+
+_INERTIAL_NAME = re.compile(rf"({'|'.join(sorted(INERTIAL_SYMBOLS, key=len, reverse=True))})\d+[a-z]*")
+
+_EFFORTS = {"N m": "torque", "N": "force", "A": "current", "V": "voltage"}
+
+
+def meaning(name: str, kind: str) -> str:
+    """What the parameter is, without its owner.
+
+    >>> meaning("zz1r", "inertia"), meaning("fv3", "viscous"), meaning("k2", "joint_stiffness")
+    ('moment of inertia about z', 'viscous friction', 'joint stiffness')
+    """
+    symbol = _INERTIAL_NAME.fullmatch(name)
+    if kind == "inertia" and symbol:
+        return INERTIAL[symbol[1]]
+    return KINDS.get(kind, kind.replace("_", " "))
+
+
+def family(name: str, kind: str) -> str:
+    """The heading under which parameters of one kind are compared.
+
+    >>> (
+    ...     family("zz1r", "inertia"),
+    ...     family("my2", "inertia"),
+    ...     family("fv3", "viscous"),
+    ...     family("fvm6", "viscous_coupling"),
+    ... )
+    ('Moments and products of inertia', 'First moments of mass', 'Viscous friction', 'Viscous friction')
+    """
+    symbol = _INERTIAL_NAME.fullmatch(name)
+    if kind == "inertia" and symbol:
+        first = symbol[1]
+        if first == "m":
+            return "Masses"
+        return "First moments of mass" if first.startswith("m") else "Moments and products of inertia"
+    return capitalized(meaning(name, _SAME_FAMILY.get(kind, kind)))
+
+
+FAMILIES = ("Masses", "First moments of mass", "Moments and products of inertia", "Rotor inertia")
+"""The order in which families are shown; others follow as they come."""
+
+
+def effort_word(unit: str) -> str:
+    """`torque` for `N m`, `force` for `N`."""
+    return _EFFORTS.get(unit, "effort")
+
+
+def capitalized(words: str) -> str:
+    """The first letter made large, the others left alone."""
+    return words[:1].upper() + words[1:]
+
+
+def number_of(count: int, singular: str, plural: str = "") -> str:
+    """`1 joint`, `3 joints`."""
+    return f"{count} {singular if count == 1 else plural or singular + 's'}"
+
+
+def series(words: list[str] | tuple[str, ...], limit: int = 8) -> str:
+    """`a, b and c`; the first few and `... (40 in all)` where there are many."""
+    words = list(words)
+    if len(words) > limit:
+        return f"{', '.join(words[:limit])}, ... ({len(words)} in all)"
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 2 else words)

@@ -1,0 +1,88 @@
+"""What every smoother does before and after: take positions and efforts from a recording, cut, window, decimate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..exceptions import InvalidSignals
+from ..recording import Recording
+from .decimation import PASSBAND, Decimation
+from .signals import Signals
+
+
+def position_and_effort(recording: Recording) -> tuple[np.ndarray, tuple[str, ...], str, np.ndarray]:
+    """Positions (T, n), their joints, the quantity of the efforts, and the efforts (T, n), checked for a filter.
+
+    A recording may lack the effort of a joint that no motor drives; its column is zero.
+
+    Raises:
+        InvalidSignals: if the clock is not uniform, there are two kinds of effort or none, or samples are invalid.
+    """
+    if not recording.is_uniform:
+        interval = np.diff(recording.time)
+        raise InvalidSignals(
+            f"the clock is not uniform (intervals from {1e3 * interval.min():.4g} to {1e3 * interval.max():.4g} ms); "
+            "resample first: resample_hz in the project file, poinsot.resample in Python"
+        )
+    joints = recording.joints("position")
+    efforts = [quantity for quantity in ("torque", "current", "voltage") if recording.joints(quantity)]
+    if not joints:
+        raise InvalidSignals("the recording has no channel named position.<joint>")
+    if len(efforts) != 1:
+        raise InvalidSignals(
+            "the recording needs exactly one of torque.<joint>, current.<joint> or voltage.<joint>; "
+            f"it has {', '.join(efforts) or 'none'}"
+        )
+    (effort,) = efforts
+    driven = recording.joints(effort)
+    for joint in driven:
+        if joint not in joints:
+            raise InvalidSignals(f"joint {joint!r} has a {effort} channel but no position channel")
+    tau = np.zeros((len(recording), len(joints)))
+    for k, joint in enumerate(joints):
+        if joint in driven:
+            tau[:, k] = recording[f"{effort}.{joint}"]
+    used = [f"position.{joint}" for joint in joints] + [f"{effort}.{joint}" for joint in driven]
+    for name in used:
+        if not recording.mask(name).all():
+            row = int(np.argmin(recording.mask(name)))
+            raise InvalidSignals(
+                f"channel {name!r} has invalid samples, the first at {recording.time[row]:g} s; "
+                "choose a window without them, or resample with gaps bridged"
+            )
+    return recording.stack("position", joints), joints, effort, tau
+
+
+def recording_steps(recording: Recording) -> tuple[str, ...]:
+    """What was done to the recording before."""
+    return tuple(recording.metadata.get("steps", ()))
+
+
+def finish(
+    signals: Signals,
+    edge: int,
+    window_s: tuple[float, float] | None,
+    decimate_hz: float | None,
+    decimation_order: int,
+    cut_edges: bool,
+) -> Signals:
+    """What every smoother does last: cut the edges, keep the window, attach the decimation; each step is said."""
+    if edge:
+        seconds = edge / signals.rate_hz
+        signals = signals.cut(edge, len(signals) - edge, f"cut {seconds:.3g} s ({edge} samples) of filter transient at either end")
+    if window_s is not None:
+        signals = signals.between(*window_s)
+    if decimate_hz is None:
+        return signals
+    decimation = Decimation.to_passband(decimate_hz, signals.rate_hz, order=decimation_order, cut_edges=cut_edges)
+    if decimation is None:
+        return signals
+    new_rate = signals.rate_hz / decimation.factor
+    step = (
+        f"decimated regressor columns and efforts alike by {decimation.factor} to {new_rate:.4g} Hz "
+        f"(Chebyshev I of order {decimation_order}, pass-band to {PASSBAND * new_rate / 2:.4g} Hz, forwards and backwards; "
+        f"{decimation.edge_rows} rows cut at either end)"
+    )
+    return replace(signals, decimation=decimation, steps=(*signals.steps, step))

@@ -1,0 +1,77 @@
+"""Signals: what a recording says about the motion: q, v, a and tau on one uniform clock, and how well each is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..arrays import JointSamples, Times
+from ..exceptions import InvalidSignals
+from ..recording import window_indices
+from .decimation import Decimation
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """Smoothed motion and raw effort.
+
+    Args:
+        time: (T,) uniform [s].
+        joints: names of the columns of q, v, a, tau, as the recording has them.
+        q: (T, nq) positions [rad] or [m]; for a floating base Pinocchio's configuration.
+        v: (T, n) velocities.
+        a: (T, n) accelerations.
+        tau: (T, n) efforts as recorded [N m], [N], [A] or [V]; not smoothed, `decimation` treats them.
+        effort: the quantity in `tau`: `torque`, `current` or `voltage`.
+        q_std, v_std, a_std: (n,) or (T, n) standard deviation of each, where the method knows it.
+        decimation: the filter that regressor columns and efforts still have to pass, alike; None: none.
+        steps: what was done to the data, one sentence each.
+        warnings: what a user should look at before trusting them.
+    """
+
+    time: Times
+    joints: tuple[str, ...]
+    q: np.ndarray
+    v: JointSamples
+    a: JointSamples
+    tau: JointSamples
+    effort: str = "torque"
+    q_std: np.ndarray | None = None
+    v_std: np.ndarray | None = None
+    a_std: np.ndarray | None = None
+    decimation: Decimation | None = None
+    steps: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        T = len(self.time)
+        for name in ("q", "v", "a", "tau"):
+            array = np.asarray(getattr(self, name), dtype=float)
+            if array.ndim != 2 or len(array) != T:
+                raise InvalidSignals(f"{name} has shape {array.shape}; the clock has {T} samples")
+            if not np.isfinite(array).all():
+                row = int(np.argmin(np.isfinite(array).all(axis=1)))
+                raise InvalidSignals(f"{name} is not finite at sample {row}")
+            object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def rate_hz(self) -> float:
+        return (len(self.time) - 1) / float(self.time[-1] - self.time[0])
+
+    def between(self, start_s: float, stop_s: float) -> Signals:
+        """The samples with start <= time < stop. [s]"""
+        first, last = window_indices(self.time, start_s, stop_s)
+        return self.cut(first, last, f"kept {start_s:g} s to {stop_s:g} s: {last - first} of {len(self)} samples")
+
+    def cut(self, first: int, last: int, why: str) -> Signals:
+        """The samples first <= k < last; `why` goes into the steps."""
+        kept = slice(first, last)
+        arrays = {name: getattr(self, name)[kept] for name in ("time", "q", "v", "a", "tau")}
+        for name in ("q_std", "v_std", "a_std"):
+            std = getattr(self, name)
+            arrays[name] = std[kept] if std is not None and std.ndim == 2 else std
+        return replace(self, **arrays, steps=(*self.steps, why))

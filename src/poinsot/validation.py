@@ -1,0 +1,41 @@
+"""Held-out prediction: what an estimate says about recordings that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .estimate import Estimate, Fit
+from .estimators.linear.residuals import fit
+from .exceptions import InvalidMethod
+from .regression.inverse_dynamics import InverseDynamics, inverse_dynamics
+from .signals.signals import Signals
+
+
+def predict(estimate: Estimate, signals: Signals, recording: str = "") -> Fit:
+    """Measured against predicted effort on other signals of the same robot.
+
+    Args:
+        estimate: of a regression problem.
+        signals: prepared like those that were identified from.
+        recording: its name, for the report.
+
+    Raises:
+        InvalidMethod: if the estimate has no regression problem to take the robot from.
+    """
+    problem = estimate.problem
+    if not isinstance(problem, InverseDynamics):
+        raise InvalidMethod("only an estimate that was solved here, by regression, can predict other recordings")
+    held = {name: value for name, value in problem.parameters.held.items()}
+    other = inverse_dynamics(problem.robot, signals, held=held)
+    theta = np.zeros(len(other.base))
+    for name, value in zip(estimate.names, estimate.values, strict=True):
+        theta[other.base.names.index(name)] = value
+    return fit(other, theta, recording)
+
+
+def validate(estimate: Estimate, signals: Sequence[tuple[str, Signals]]) -> Estimate:
+    """The estimate with its prediction of held-out recordings, (name, signals) each."""
+    return replace(estimate, validation=tuple(predict(estimate, part, name) for name, part in signals))

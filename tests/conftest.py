@@ -1,0 +1,54 @@
+"""What all tests share: annotations checked at run time, one BLAS thread, seeded randomness, and real recordings."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import hypothesis
+import jaxtyping
+import numpy as np
+import pytest
+import threadpoolctl
+
+import annotation_check
+
+annotation_check.install()
+
+# No deadline: the first call of a kernel compiles it. On CI the examples are the same in every run.
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_blas_thread() -> Iterator[None]:
+    """Matrices are small here: BLAS threads only slow them down, more so beside pytest's own workers."""
+    with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):
+        yield
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers, the same in every run."""
+    return np.random.default_rng(20240229)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Callable[[str], Path]:
+    """`shared_data("emps")` is the folder of a real recording; without it the test is skipped, which says so."""
+    recordings = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+    def folder(name: str) -> Path:
+        if not (recordings / name).is_dir():
+            pytest.skip(f"needs the recordings in ../shared/data/{name}")
+        return recordings / name
+
+    return folder
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Annotations unchecked: for tests of what poinsot itself says to arguments of a wrong shape or type."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -1,0 +1,243 @@
+"""One file, well formed, complete, that asks the network for nothing, and is there in full or not at all."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from poinsot.exceptions import PoinsotError, UnwritableOutput
+from poinsot.report import (
+    ChannelSeries,
+    autocorrelation_comparison,
+    effort_comparison,
+    table_of_rows,
+    write_inspection_page,
+    write_report,
+    write_reproduction_page,
+)
+from poinsot.report.blocks import Page, Section
+from poinsot.report.page import render
+from poinsot.report.sections import SECTIONS, sections
+
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+LOADING = {"src", "href", "srcset", "data", "action", "poster", "background", "formaction", "xlink:href"}
+
+
+class Reader(HTMLParser):
+    """Checks that elements nest, and collects what a reader and a browser would."""
+
+    def __init__(self, text: str):
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.loads: list[str] = []
+        self.words: list[str] = []
+        self.figures: list[str] = []
+        self.styles: list[str] = []
+        self.tags: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        named = dict(attributes)
+        assert len(named) == len(attributes), f"an attribute twice in <{tag}>"
+        self.tags.append(tag)
+        self.ids += [named["id"]] if "id" in named else []
+        self.loads += [value for key, value in attributes if key in LOADING and value]
+        self.styles += [named["style"]] if "style" in named else []
+        if tag not in VOID:
+            self.open.append(f"{tag} json" if named.get("type") == "application/json" else tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop().split()[0] == tag
+
+    def handle_data(self, data):
+        inside = self.open[-1] if self.open else ""
+        if inside == "script json":
+            self.figures.append(data)
+        elif inside == "style":
+            self.styles.append(data)
+        elif inside != "script":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+def read(path: Path) -> Reader:
+    reader = Reader(path.read_text(encoding="utf-8"))
+    assert len(set(reader.ids)) == len(reader.ids)
+    for target in reader.loads:
+        assert target.startswith("#") and target[1:] in reader.ids, target
+    for style in reader.styles:
+        assert "url(" not in style and "@import" not in style
+    for figure in reader.figures:
+        assert set(json.loads(figure)) == {"data", "layout"}
+    return reader
+
+
+@pytest.fixture
+def page(tx40, tmp_path) -> Iterator[Reader]:
+    return read(write_report(tx40, tmp_path / "tx40.html"))
+
+
+def test_the_page_is_one_file_with_plotly_inlined_once(tx40, tmp_path):
+    path = write_report(tx40, tmp_path / "page.html")
+    text = path.read_text(encoding="utf-8")
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+    assert text.count("* plotly.js v") == 1
+    assert "default-src 'none'" in text
+    assert path.stat().st_mode & 0o044, "others may read it"
+
+
+def test_the_page_shows_every_parameter_with_its_verdict(tx40, page):
+    for name in (*tx40.names, *tx40.fit.joints, "link_4"):
+        assert name in page.text
+    for words in (
+        "well known",
+        "poorly known",
+        "zero within its interval",
+        "8.07",
+        "[7.96, 8.18]",
+        "0.69 %",
+        "N m s/rad",
+    ):
+        assert words in page.text
+    assert "zz1 + ia1 + yy2 + 0.0506 m3" in page.text
+    assert page.text.index("19.8 % of consecutive") < page.text.index("Relative error")
+
+
+def test_the_page_says_which_standard_deviation_is_printed_and_why(tx40, emps, page, tmp_path):
+    assert "account for residuals that are correlated in time" in page.text and "factor of 1.7" in page.text
+    white = read(write_report(emps, tmp_path / "white.html"))
+    assert "those of white residuals, which these are." in white.text
+
+
+def test_the_page_can_be_read_without_eyes_or_colour(page):
+    assert page.tags.count("h1") == 1 and page.tags.count("h2") == len(SECTIONS)
+    assert page.tags.count("table") == page.tags.count("caption") == page.tags.count("thead")
+    assert page.tags.count("figure") == page.tags.count("figcaption") == len(page.figures)
+    for mark in "●◐○∅✕":
+        assert mark in page.text
+
+
+def test_sections_without_anything_to_say_are_left_out(emps):
+    titles = [section.title for section in sections(emps)]
+    assert titles[:3] == ["Verdict", "Parameters", "Measured and predicted effort"]
+    assert titles[3:] == ["Residuals", "Identifiability", "How it was found"]
+
+
+def test_what_the_data_do_not_determine_is_never_a_number(tx40, tmp_path):
+    values, covariance = tx40.values.copy(), tx40.covariance.copy()
+    values[3] = np.nan
+    covariance[3, 3] = np.inf
+    values[5] = 0.0
+    partly = replace(tx40, values=values, covariance=covariance, identifiable=np.isfinite(values))
+    text = read(write_report(partly, tmp_path / "page.html")).text
+    assert re.search(
+        r"xx2r moment of inertia about x, link_2, with others – – kg m² – – ✕ not identifiable", text
+    )
+    assert "nan" not in text.lower().replace("nano", "") and "∞ %" in text
+
+
+def test_one_joint_and_thirty(emps, humanoid, tmp_path):
+    single = read(write_report(emps, tmp_path / "emps.html"))
+    assert len(single.figures) == 4 + 1 + 1
+    many = read(write_report(humanoid, tmp_path / "humanoid.html"))
+    assert len(many.figures) == len(sections(humanoid)[1].blocks[1].panels) + 3 * 30
+    assert (tmp_path / "humanoid.html").stat().st_size < 12e6
+
+
+def test_names_cannot_break_out_of_the_page(tx40, tmp_path):
+    evil = "</script><script>alert(1)</script><img src=http://x onerror=1>"
+    fit = replace(tx40.fit, joints=(evil, *tx40.fit.joints[1:]))
+    bad = replace(
+        tx40,
+        robot=evil,
+        names=(evil, *tx40.names[1:]),
+        owners=(evil, *tx40.owners[1:]),
+        fit=fit,
+        warnings=(evil,),
+    )
+    reader = read(write_report(bad, tmp_path / "page.html"))
+    assert "img" not in reader.tags
+    assert evil in reader.text
+
+
+def test_references_are_for_copying(tx40):
+    text = render(Page("t", sections=sections(tx40)))
+    assert "How to cite" not in text
+
+
+def test_a_page_without_figures_has_no_script():
+    text = render(Page("Title", sections=(Section("Only", "One sentence."),)))
+    assert "<script" not in text and len(text) < 20_000
+
+
+def test_nothing_is_left_behind_where_a_page_cannot_be_written(tx40, tmp_path, monkeypatch):
+    with pytest.raises(UnwritableOutput, match="there is no folder"):
+        write_report(tx40, tmp_path / "missing" / "page.html")
+    with pytest.raises(UnwritableOutput, match="is a folder"):
+        write_report(tx40, tmp_path)
+    (tmp_path / "page.html").write_text("before")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(PoinsotError, match="No space left"):
+        write_report(tx40, tmp_path / "page.html")
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+    assert (tmp_path / "page.html").read_text() == "before"
+
+
+def test_the_inspection_page(tmp_path):
+    time = np.arange(6000) * 1e-3
+    path = write_inspection_page(
+        "log.csv",
+        tmp_path / "inspect.html",
+        facts=[("Duration", "6.0 s"), ("Samples", 6000)],
+        findings=[("note", "still at the end"), ("error", "position.a is constant"), ("ok", "no gaps")],
+        rows=[
+            {"channel": "position.a", "repeated_percent": 19.8},
+            {"channel": "torque.a", "note": "saturated"},
+        ],
+        channels=[
+            ChannelSeries("position.a", "rad", time, np.sin(time)),
+            ("torque.a", "N m", time, np.cos(time)),
+        ],
+    )
+    reader = read(path)
+    assert "1 error and 1 note before any estimation." in reader.text
+    assert reader.text.index("position.a is constant") < reader.text.index("still at the end")
+    assert "Repeated percent" in reader.text and "19.8" in reader.text
+    assert len(reader.figures) == 2
+    assert "6000 rows are drawn" in reader.text
+    assert "Nothing stands in the way" in read(write_inspection_page("x", tmp_path / "empty.html")).text
+
+
+def test_the_reproduction_page(build_fit, tmp_path):
+    fits = {method: build_fit(("a", "b"), 100) for method in ("Classical", "IRWSM 1", "IRWSM 2")}
+    rows = [{"name": "zz1r", "paper": 1.24, "ours": 1.2391}, {"name": "fc1", "paper": 6.9, "ours": None}]
+    path = write_reproduction_page(
+        "TX40",
+        [
+            table_of_rows(
+                rows, title="Table 1", columns={"name": "Parameter", "ours": "Ours", "paper": "Paper"}
+            )
+        ],
+        [autocorrelation_comparison(fits, "Fig. 3"), effort_comparison(fits, "Fig. 4")],
+        tmp_path / "tx40.html",
+        lead="As published.",
+        facts=[("relative error", 5.0612)],
+    )
+    reader = read(path)
+    assert "Parameter Ours Paper zz1r 1.2391 1.24 fc1 6.9" in reader.text
+    assert "Fig. 3" in reader.text and len(reader.figures) == 2

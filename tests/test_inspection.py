@@ -1,0 +1,259 @@
+"""Recordings with one known defect each: the inspection finds it, and nothing else."""
+
+import json
+
+import numpy as np
+import pytest
+
+from poinsot.exceptions import InvalidRecording
+from poinsot.inspection import inspect, inspect_json
+from poinsot.inspection.channels import grid_step, longest_run, significant_digits
+from poinsot.io import Column, Source, read_recording
+from poinsot.recording import Recording
+
+RATE, DURATION = 1000.0, 10.0
+TIME = np.arange(int(RATE * DURATION)) / RATE
+
+
+def position(time=TIME):
+    return np.sin(2 * np.pi * 0.5 * time) + 0.3 * np.cos(2 * np.pi * 1.3 * time)
+
+
+def recording(rng, time=TIME, x=None, **channels):
+    torque = 3 * np.cos(2 * np.pi * 0.5 * time) + 0.1 * rng.standard_normal(len(time))
+    channels = {"position.a": position(time) if x is None else x, "torque.a": torque, **channels}
+    units = {"position": "rad", "torque": "N m", "voltage": "V", "velocity": "rad/s"}
+    return Recording(time, channels, {name: units[name.split(".")[0]] for name in channels})
+
+
+def sentences(inspection, severity=None):
+    return [f.sentence for f in inspection.findings if severity in (None, f.severity)]
+
+
+def only(inspection):
+    assert len(inspection.findings) == 1, sentences(inspection)
+    return inspection.findings[0]
+
+
+def test_nothing_is_wrong_with_a_good_recording(rng):
+    inspection = inspect(recording(rng), {"a": 10.0})
+    assert inspection.findings == ()
+    assert dict(inspection.facts)["rate"] == "1000 Hz"
+    assert dict(inspection.facts)["standing still"] == "never"
+    assert inspection.clock.uniform
+
+
+def test_jitter_and_its_size(rng):
+    time = TIME + 1e-4 * rng.uniform(-1, 1, len(TIME))
+    inspection = inspect(recording(rng, time))
+    finding = only(inspection)
+    assert finding.severity == "warning"
+    assert "set resample_hz = 1000 under [preprocessing]" in finding.sentence
+    # The difference of two uniform stamps has standard deviation 1e-4 sqrt(2/3).
+    assert inspection.clock.rms_jitter_s == pytest.approx(1e-4 * np.sqrt(2 / 3), rel=0.05)
+
+
+def test_a_gap_has_a_place(rng):
+    time = np.concatenate([TIME[:4000], TIME[4000:] + 0.05])
+    inspection = inspect(recording(rng, time))
+    finding = only(inspection)
+    assert "one gap, the longest from 3.999 s to 4.05 s (51.0 intervals)" in finding.sentence
+    assert inspection.clock.gaps_s == ((time[3999], time[4000]),)
+
+
+@pytest.mark.parametrize("factor", [2, 4])
+def test_an_encoder_that_is_read_slower_than_it_is_logged(rng, factor):
+    held = position()[np.arange(len(TIME)) // factor * factor]
+    inspection = inspect(recording(rng, x=held))
+    finding = only(inspection)
+    assert finding.severity == "warning"
+    assert finding.channel == "position.a"
+    assert f"read at about {RATE / factor:.4g} Hz and logged at 1000 Hz" in finding.sentence
+    stale = inspection.channels[0].stale_percent
+    assert stale == pytest.approx(100 * (1 - 1 / factor), abs=0.5)
+
+
+def test_a_quarter_of_the_samples_late(rng):
+    late = rng.uniform(size=len(TIME)) < 0.25
+    index = np.maximum.accumulate(np.where(late, 0, np.arange(len(TIME))))
+    inspection = inspect(recording(rng, x=position()[index]))
+    assert inspection.channels[0].stale_percent == pytest.approx(25, abs=2)
+
+
+def test_rounding_is_not_called_a_slow_encoder(rng):
+    coarse = 0.01 * np.round(position() / 0.01)
+    inspection = inspect(recording(rng, x=coarse))
+    finding = only(inspection)
+    assert finding.severity == "note"
+    assert "moving by less than their resolution" in finding.sentence
+    assert inspection.channels[0].step == pytest.approx(0.01)
+    assert inspection.channels[0].repeated_percent > 30
+
+
+def test_few_digits_in_the_file_are_recognized(rng):
+    x = np.array([float(f"{value:.3g}") for value in 300 * position()])
+    inspection = inspect(recording(rng, x=x))
+    assert inspection.channels[0].digits == 3
+    assert "moving by less than the 3 digits in the file" in sentences(inspection, "note")[0]
+
+
+def test_saturation(rng):
+    clean = recording(rng)
+    clipped = np.clip(clean["torque.a"], -2.0, 2.0)
+    inspection = inspect(recording(rng, **{"torque.a": clipped}))
+    assert "torque.a stays at its extreme, -2 or 2 N m, for" in only(inspection).sentence
+    assert inspection.channels[1].clipped
+
+
+def test_a_command_of_few_levels_is_not_saturated(rng):
+    steps = np.where(TIME % 2 < 1, 2.0, -2.0)
+    assert inspect(recording(rng, **{"voltage.a": steps})).findings == ()
+
+
+@pytest.mark.parametrize(("value", "words"), [(0.0, "is zero throughout"), (1.5, "is 1.5 N m throughout")])
+def test_a_constant_torque(rng, value, words):
+    finding = only(inspect(recording(rng, **{"torque.a": np.full(len(TIME), value)})))
+    assert finding.severity == "error"
+    assert words in finding.sentence
+    assert "drive.passive" in finding.sentence
+
+
+def test_a_joint_that_does_not_move(rng):
+    noise = rng.standard_normal(len(TIME))
+    still = recording(rng, **{"position.b": np.full(len(TIME), 0.7), "torque.b": noise})
+    assert "position.b never moves: hold the joint with robot.locked" in only(inspect(still)).sentence
+    dithering = 0.001 * np.round(rng.uniform(0, 2, len(TIME)))
+    assert "hardly moves" in sentences(inspect(recording(rng, **{"position.b": dithering, "torque.b": noise})))[0]
+
+
+def test_nothing_moves_at_all(rng):
+    finding = inspect(recording(rng, x=np.zeros(len(TIME)))).findings[0]
+    assert finding.severity == "error"
+    assert "Nothing moves" in finding.sentence
+
+
+def resting(time, start=2.0, stop=8.0, pause=None):
+    """Still before and after, and during a pause: the phase stands still with it."""
+    phase = np.clip(time, start, stop) - start
+    if pause is not None:
+        phase -= np.clip(time, *pause) - pause[0]
+    return np.sin(2 * np.pi * phase)
+
+
+def test_a_standstill_at_the_ends_proposes_a_window(rng):
+    inspection = inspect(recording(rng, x=resting(TIME)))
+    assert inspection.motion.window_s == pytest.approx((2.0, 8.0), abs=0.02)
+    window, repeats = inspection.findings
+    assert "set window_s = [" in window.sentence
+    assert window.severity == "warning"
+    assert repeats.severity == "note"
+    first, last = inspection.motion.still_s
+    assert (first[0], last[1]) == (TIME[0], TIME[-1])
+
+
+def test_a_standstill_on_the_way(rng):
+    inspection = inspect(recording(rng, x=resting(TIME, 0.0, 10.0, (4.3, 5.3))))
+    assert any("All joints stand still once on the way, 0.98 s in all" in s for s in sentences(inspection))
+    assert inspection.motion.window_s is None
+
+
+def test_peak_speed_against_the_limit(rng):
+    x = np.sin(2 * np.pi * 0.5 * TIME)
+    inspection = inspect(recording(rng, x=x), {"a": 2.0})
+    assert inspection.channels[0].peak_speed == pytest.approx(np.pi, rel=1e-3)
+    assert "a reaches 3.14 rad/s, 157 % of the model's limit of 2" in only(inspection).sentence
+    assert "a reaches only" in only(inspect(recording(rng, x=x), {"a": 1000.0})).sentence
+    for unlimited in (0.0, np.inf, np.nan):
+        assert inspect(recording(rng, x=x), {"a": unlimited}).findings == ()
+
+
+def test_motor_side_positions_are_mapped(rng):
+    x = np.sin(2 * np.pi * 0.5 * TIME)
+    channels = {"position.b": 50 * np.cos(2 * np.pi * 0.5 * TIME), "torque.b": rng.standard_normal(len(TIME))}
+    moving = recording(rng, x=100 * x, **channels)
+    inspection = inspect(moving, {"a": 4.0, "b": 4.0}, velocity_map=np.array([[0.01, 0.0], [0.0, 0.02]]))
+    assert inspection.findings == ()
+    np.testing.assert_allclose(inspection.motion.peak_speeds, np.pi, rtol=1e-3)
+    with pytest.raises(InvalidRecording, match="drive has 3 joints, the recording has positions of 2: a, b"):
+        inspect(moving, velocity_map=np.eye(3))
+
+
+def test_masked_samples_are_counted(rng):
+    clean = recording(rng)
+    torque = clean["torque.a"].copy()
+    torque[100:130] = np.nan
+    masked = Recording(TIME, {**clean.channels, "torque.a": torque}, clean.units, {"torque.a": np.isfinite(torque)})
+    finding = only(inspect(masked))
+    assert "torque.a: 30 of 10000 samples are masked" in finding.sentence
+    nothing = Recording(TIME, clean.channels, clean.units, {"torque.a": np.zeros(len(TIME), dtype=bool)})
+    assert "10000 of 10000" in only(inspect(nothing)).sentence
+
+
+def test_a_joint_without_effort(rng):
+    extra = recording(rng, **{"position.b": position()})
+    assert "No torque, current or voltage for b" in only(inspect(extra)).sentence
+
+
+def test_without_positions(rng):
+    plain = Recording(TIME, {"gyro": rng.standard_normal(len(TIME))}, {"gyro": "rad/s"})
+    assert inspect(plain).findings == ()
+
+
+def test_two_samples_are_enough_to_look():
+    short = Recording(np.array([0.0, 1.0]), {"position.a": np.array([0.0, 1.0])}, {"position.a": "rad"})
+    assert inspect(short).clock.samples == 2
+
+
+def test_json_is_strict_and_versioned(rng):
+    inspection = inspect(recording(rng, x=resting(TIME)), {"a": 2.0}, name="run 1")
+    content = json.loads(json.dumps(inspect_json([inspection]), allow_nan=False))
+    assert content["schema"] == "poinsot.inspect/1"
+    (run,) = content["recordings"]
+    assert run["name"] == "run 1"
+    assert run["samples"] == len(TIME)
+    assert run["window_s"] == list(inspection.motion.window_s)
+    assert {"severity", "channel", "sentence"} == set(run["findings"][0])
+    assert run["channels"][0]["name"] == "position.a"
+
+
+def test_grids():
+    assert grid_step(np.arange(10) * 0.1) == pytest.approx(0.1)
+    assert grid_step(np.random.default_rng(1).standard_normal(100)) is None
+    assert significant_digits(np.array([0.1, 0.2, 10.3, 20.4])) is None  # a grid of tenths
+    assert significant_digits(np.array([1.23, 12.3, 0.123, 456.0])) == 3
+    assert longest_run(np.array([True, True, False, True])) == 2
+    assert longest_run(np.zeros(3, dtype=bool)) == 0
+
+
+def test_the_real_arm(shared_data):
+    folder, joints = shared_data("staubli_tx40"), range(1, 7)
+    tx40 = read_recording(
+        [
+            Source(folder / "pos_read_data.csv", {f"position.joint_{j}": Column(f"Joint_{j}", "rad") for j in joints}),
+            Source(folder / "curr_data.csv", {f"torque.joint_{j}": Column(f"Joint_{j}", "N m") for j in joints}),
+        ],
+        rate_hz=5000,
+    )
+    reduction = np.diag([32.0, 32.0, 45.0, -48.0, 45.0, 32.0])
+    reduction[5, 4] = 32.0
+    limits = {"joint_1": 5.009, "joint_2": 5.009, "joint_3": 7.5}
+    inspection = inspect(tx40, limits, velocity_map=np.linalg.inv(reduction))
+    assert inspection.motion.window_s == pytest.approx((0.07, 7.47), abs=0.02)
+    positions = [channel for channel in inspection.channels if channel.name.startswith("position")]
+    # About a fifth of the samples repeat, but all at a standstill or within the five digits of the file.
+    assert all(17 < channel.repeated_percent < 25 for channel in positions)
+    assert all(channel.digits == 5 and channel.stale_percent < 1 for channel in positions)
+    assert inspection.motion.peak_speeds[:3] == pytest.approx([5.03, 5.02, 6.95], abs=0.01)
+    assert not any(channel.clipped for channel in inspection.channels)
+
+
+def test_the_real_axis_has_a_clean_clock(shared_data):
+    path = shared_data("emps") / "DATA_EMPS.mat"
+    emps = read_recording(path, {"position.axis": ("qm", "m"), "voltage.axis": ("vir", "V")}, time=("t", "s"))
+    assert inspect(emps).findings == ()
+
+
+def test_a_real_clock_with_jitter(shared_data):
+    path = shared_data("ur10e") / "free.csv"
+    ur10e = read_recording(path, {"position.3": (3, "rad"), "current.3": (15, "A")}, time=(0, "s"), header=False, rows=(194, 4966))
+    assert "resample_hz = 100" in inspect(ur10e).findings[0].sentence
