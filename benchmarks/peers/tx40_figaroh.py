@@ -2,10 +2,12 @@
 
     python benchmarks/peers/tx40_figaroh.py FOLDER [--as-published]
 
-`identify` gives FIGAROH the treatment of the other two programs (50 Hz, .5 s to 7.3 s, decimation by 200, ordinary
-least squares). `--as-published` keeps what its own example does instead: median of 5 and 100 Hz, the whole record but
-20 samples at either end, decimation by 10, weighted least squares. Figures, pages and archives are off in both.
-FIGAROH 1.0 does not know a coupled wrist; the subclass adds its three columns, as the example's does.
+`identify` gives FIGAROH the treatment of the other two programs: 50 Hz, .5 s to 7.3 s, decimation by 200, ordinary least
+squares, three columns for the coupled wrist. FIGAROH 1.0.2 has no place for such columns: the subclass appends them, and
+leaves out the validation on the training data that `solve` ends with, which would build the regressor again without them.
+`--as-published` does what FIGAROH's own example does: median of 5 and 100 Hz, the whole record but 20 samples at either
+end, decimation by 10, weighted least squares, no wrist coupling (1.0.2 never calls the method in which the example adds
+it), validation on the training data. Figures, pages and archives are off in both.
 """
 
 from __future__ import annotations
@@ -38,10 +40,11 @@ class StaubliTX40(BaseIdentification):
         folder: of the recording.
         filters: of FIGAROH's Butterworth and median filter.
         kept: samples that enter the regressor.
+        coupled: whether the wrist's three columns are appended.
     """
 
-    def __init__(self, folder: Path, filters: dict, kept: slice):
-        self.folder, self.kept = folder, kept
+    def __init__(self, folder: Path, filters: dict, kept: slice, coupled: bool):
+        self.folder, self.kept, self.coupled = folder, kept, coupled
         super().__init__(_load_without_meshes(folder / "tx40.urdf"), str(Path(__file__).with_suffix(".yaml")))
         model = self.robot.model
         joints = [model.joints[model.getJointId(name)] for name in self.identif_config["active_joints"]]
@@ -68,6 +71,8 @@ class StaubliTX40(BaseIdentification):
 
     def calculate_full_regressor(self):
         super().calculate_full_regressor()
+        if not self.coupled:
+            return
         v, a = self.processed_data["velocities"], self.processed_data["accelerations"]
         dry = np.sign(v[:, 4] + v[:, 5])
         columns = np.zeros((6, len(v), 3))
@@ -77,7 +82,11 @@ class StaubliTX40(BaseIdentification):
 
     def initialize_standard_parameters(self):
         super().initialize_standard_parameters()
-        self.standard_parameter.update({name: float(self.identif_config[name]) for name in COUPLING})
+        if self.coupled:
+            self.standard_parameter.update({name: float(self.identif_config[name]) for name in COUPLING})
+
+    def _compute_validation_metrics(self):
+        return None if self.coupled else super()._compute_validation_metrics()
 
 
 def _load_without_meshes(urdf: Path):
@@ -97,14 +106,14 @@ def identify(folder: Path, as_published: bool = False) -> dict:
     with contextlib.redirect_stdout(io.StringIO()):  # its quality report is part of `solve`
         if as_published:
             filters = {"nbutter": 4, "f_butter": 100.0, "f_sample": RATE_HZ}
-            robot = StaubliTX40(folder, filters, slice(20, -20))
+            robot = StaubliTX40(folder, filters, slice(20, -20), coupled=False)
             robot.initialize()
             ready = time.perf_counter()
             robot.solve(decimate=True, plotting=False, wls=True)
         else:
             filters = {"nbutter": 4, "f_butter": 50.0, "med_fil": 1, "f_sample": RATE_HZ}
             # scipy.signal.decimate keeps the first sample of a block, the others the last: start 199 later
-            robot = StaubliTX40(folder, filters, slice(2500 + 199, 36500))
+            robot = StaubliTX40(folder, filters, slice(2500 + 199, 36500), coupled=True)
             robot.initialize()
             ready = time.perf_counter()
             robot.solve(decimate=True, decimation_factor=200, plotting=False)

@@ -34,6 +34,10 @@ Inertial: TypeAlias = Float[np.ndarray, "*batch 10"]
 PseudoInertia: TypeAlias = Float[np.ndarray, "*batch 4 4"]
 """J = [[Sigma, h], [h^T, m]]. [kg m^2], [kg m], [kg]"""
 
-Vector: TypeAlias = Float[np.ndarray, "p"]
-Matrix: TypeAlias = Float[np.ndarray, "p k"]
-Indices: TypeAlias = Int[np.ndarray, "k"]
+Vector: TypeAlias = Float[np.ndarray, "_"]
+"""Of a length that the docstring tells."""
+
+Matrix: TypeAlias = Float[np.ndarray, "_ _"]
+"""Of a shape that the docstring tells."""
+
+Indices: TypeAlias = Int[np.ndarray, "_"]

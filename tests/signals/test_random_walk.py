@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidMethod, InvalidSignals
+from poinsot.signals.differentiation import differentiate
+from poinsot.signals.noise_variance_ratio import LogNormalPrior, RatioVerdict, maximum_likelihood_nvr
 from poinsot.signals.random_walk import (
     GeneralizedRandomWalk,
-    LogNormalPrior,
-    RatioVerdict,
     cutoff_hz,
-    differentiate,
     log_likelihood,
-    maximum_likelihood_nvr,
     nvr_for_cutoff,
     smooth,
 )

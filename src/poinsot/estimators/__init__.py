@@ -1,0 +1,1 @@
+"""Problem x method -> Estimate; the families do not know each other."""

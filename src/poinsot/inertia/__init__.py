@@ -1,0 +1,1 @@
+"""What a rigid body may be."""

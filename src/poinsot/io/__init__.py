@@ -2,7 +2,7 @@
 
 from .npz import write_recording
 from .reading import read_recording
-from .results import identify_json, write_json
+from .results import identify_json, write_estimate, write_json
 from .sources import Column, Source
 from .units import UNITS, Unit, convert
 from .writing import atomic_path, check_folder, check_writable, output_folder, write_text
@@ -19,6 +19,7 @@ __all__ = [
     "identify_json",
     "output_folder",
     "read_recording",
+    "write_estimate",
     "write_json",
     "write_recording",
     "write_text",

@@ -16,7 +16,7 @@ import numpy as np
 from ..exceptions import InvalidRecording, UnreadableFile
 from ..recording import Recording
 from .npz import read_npz
-from .sources import Column, Columns, Source, as_column, existing_file
+from .sources import Column, Columns, Source, existing_file
 from .units import check_quantity, convert, find_unit
 
 CLOCKS_AGREE_S = 1e-6
@@ -61,9 +61,9 @@ def read_recording(
             if channels is not None or time is not None or rate_hz is not None:
                 raise InvalidRecording(f"{path} brings its own channels and clock; leave channels, time and rate_hz out")
             return read_npz(existing_file(path))
-        columns = {name: as_column(column) for name, column in (channels or {}).items()}
-        source = Source(path, columns, None if time is None else as_column(time), rows, tuple(require),
-                        delimiter, header, skip_lines, decimal_comma)  # fmt: skip
+        source = Source(
+            path, channels or {}, time, rows, tuple(require), delimiter, header, skip_lines, decimal_comma
+        )
     elif channels is not None or time is not None or rows is not None or require or delimiter or not header:
         raise InvalidRecording("channels, time, rows and the like belong into each Source")
     sources = [source] if isinstance(source, Source) else list(source)
@@ -152,13 +152,14 @@ def _check_units(sources: Sequence[Source]) -> None:
                 f"nothing to read from {source.path}: say which column is which channel, in which unit, "
                 'as in channels = {"position.joint_1": ("q1", "deg")}'
             )
-        for name, column in source.channels.items():
+        for name, column in source.columns.items():
             if name in seen:
                 raise InvalidRecording(f"channel {name!r} is read twice; name each channel once")
             seen.add(name)
             check_quantity(name, column.unit)
-        if source.time is not None and find_unit(source.time.unit, " of the clock").si != "s":
-            raise InvalidRecording(f"the clock {source.time.name!r} cannot be in {source.time.unit!r}; give s, ms, us or ns")
+        clock = source.clock
+        if clock is not None and find_unit(clock.unit, " of the clock").si != "s":
+            raise InvalidRecording(f"the clock {clock.name!r} cannot be in {clock.unit!r}; give s, ms, us or ns")
 
 
 def _read_part(source: Source, invalid: str) -> _Part:
@@ -169,7 +170,7 @@ def _read_part(source: Source, invalid: str) -> _Part:
         raise InvalidRecording(f"{path}: columns of different lengths cannot share a clock: {each}")
     rows, steps = _kept_rows(source, table)
     channels, units, valid = {}, {}, {}
-    for name, column in source.channels.items():
+    for name, column in source.columns.items():
         values = rows.of(_hold(table[column.name], column))
         good = np.isfinite(values)
         if not good.all():
@@ -182,7 +183,7 @@ def _read_part(source: Source, invalid: str) -> _Part:
 
 
 def _read_clock(rows: _Rows, table: Columns) -> np.ndarray | None:
-    clock = rows.source.time
+    clock = rows.source.clock
     if clock is None:
         return None
     ticks = rows.of(table[clock.name])

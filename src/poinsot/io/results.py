@@ -70,6 +70,15 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
     )
 
 
+def write_estimate(estimate: Estimate, path: str | Path) -> None:
+    """Write an estimate as JSON, schema `poinsot.identify/1`.
+
+    Raises:
+        UnwritableOutput: if the folder is missing or cannot be written to.
+    """
+    write_json(identify_json(estimate), path)
+
+
 def write_json(content: Mapping[str, Any], path: str | Path) -> None:
     """Write plain values as JSON, complete or not at all.
 

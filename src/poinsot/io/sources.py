@@ -54,7 +54,7 @@ class Source:
 
     Args:
         path: CSV (`.csv`, `.tsv`, `.txt`, `.dat`), Parquet (`.parquet`), MATLAB v5 (`.mat`).
-        channels: channel name -> column.
+        channels: channel name -> `Column`, or `(name, unit)` for short.
         time: the clock's column, if the file has one.
         rows: the first row to read and the one after the last, counted from 0 below the header; None: to the end.
         require: columns that must have a value: rows where one is empty are dropped, as in logs that join topics.
@@ -65,8 +65,8 @@ class Source:
     """
 
     path: str | Path
-    channels: Mapping[str, Column] = field(default_factory=dict)
-    time: Column | None = None
+    channels: Mapping[str, Column | tuple[str | int, str]] = field(default_factory=dict)
+    time: Column | tuple[str | int, str] | None = None
     rows: tuple[int, int | None] | None = None
     require: tuple[str | int, ...] = ()
     delimiter: str | None = None
@@ -76,9 +76,7 @@ class Source:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
-        channels = {name: as_column(column) for name, column in self.channels.items()}
-        object.__setattr__(self, "channels", MappingProxyType(channels))
-        object.__setattr__(self, "time", None if self.time is None else as_column(self.time))
+        object.__setattr__(self, "channels", MappingProxyType(dict(self.channels)))
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise InvalidRecording(f"a delimiter is one character, not {self.delimiter!r}")
         if self.skip_lines < 0:
@@ -92,9 +90,19 @@ class Source:
                 )
 
     @property
+    def columns(self) -> Mapping[str, Column]:
+        """Channel name -> column."""
+        return {name: as_column(column) for name, column in self.channels.items()}
+
+    @property
+    def clock(self) -> Column | None:
+        """The clock's column."""
+        return None if self.time is None else as_column(self.time)
+
+    @property
     def wanted(self) -> tuple[str | int, ...]:
         """The names of all columns to be read, each once."""
-        columns = ([self.time] if self.time is not None else []) + list(self.channels.values())
+        columns = [*([self.clock] if self.clock is not None else []), *self.columns.values()]
         return tuple(dict.fromkeys([*(column.name for column in columns), *self.require]))
 
 

@@ -1,0 +1,6 @@
+"""What a mechanism does; never imports an estimator.
+
+    articulated               robots: bodies, joints, drives, friction, read by Pinocchio
+    tree, torque_regressor    the same as plain arrays, and the regressor over a whole recording
+    drive, friction           gears, couplings, rotors; friction laws
+"""

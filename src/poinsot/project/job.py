@@ -116,14 +116,20 @@ class Project:
         folder = self.path.parent if data_dir is None else Path(data_dir)
         return tuple(build_run(self.path, recording, folder, joints, passive) for recording in self.settings.recordings)
 
+    def runs(self, robot: Articulated, data_dir: str | Path | None = None) -> tuple[Run, ...]:
+        """Read all recordings of a robot, and check that what slides and what turns is measured so."""
+        runs = self.recordings(robot.joints, robot.drive.passive, data_dir)
+        for run in runs:
+            check_kinds(robot, run)
+        return runs
+
     def inspect(self, data_dir: str | Path | None = None) -> tuple[tuple[Run, Inspection], ...]:
         """Look at every recording before estimating from it."""
         from ..inspection import inspect
 
         robot = self.robot(data_dir)
-        runs = self.recordings(robot.joints, robot.drive.passive, data_dir)
         inspections = []
-        for run in runs:
+        for run in self.runs(robot, data_dir):
             order = [robot.joints.index(joint) for joint in run.recording.joints("position")]
             # Joints of which no position was recorded cannot be mapped; then speeds stay at the motors' side.
             complete = len(order) == len(robot.joints)
@@ -159,7 +165,7 @@ def identify(project: Project, data_dir: str | Path | None = None, progress: Pro
     method = build_method(settings)
     seconds.lap("robot")
     say("reading the recordings")
-    runs = project.recordings(robot.joints, robot.drive.passive, data_dir)
+    runs = project.runs(robot, data_dir)
     seconds.lap("read")
     say("smoothing")
     prepared = [(run, prepare(settings, run)) for run in runs]
@@ -315,7 +321,8 @@ def build_preprocessing(settings: Settings, window_s: tuple[float, float] | None
 
 def prepare(settings: Settings, run: Run) -> Signals:
     """Delays, a new clock where one is asked for, then the smoother."""
-    from ..signals.resampling import advance, resample
+    from ..signals.alignment import align
+    from ..signals.resampling import resample
 
     preprocessing, recording = settings.preprocessing, run.recording
     if preprocessing.resample_hz is not None:
@@ -323,7 +330,7 @@ def prepare(settings: Settings, run: Run) -> Signals:
             recording, preprocessing.resample_hz, hold=run.held, gap_intervals=preprocessing.bridge_intervals
         )
     if preprocessing.delays:
-        recording = advance(recording, preprocessing.delays)
+        recording = align(recording, preprocessing.delays)
     return build_preprocessing(settings, run.window_s).apply(recording)
 
 
@@ -368,6 +375,28 @@ def build_run(
     return Run(settings.title, settings.role, recording, settings.window_s, held)
 
 
+def check_kinds(robot: Articulated, run: Run) -> None:
+    """That what slides is measured in metres and what turns in radians; motors may turn what slides.
+
+    Raises:
+        InvalidProject: for the first channel that is not.
+    """
+    if robot.drive.side == "motor":
+        return
+    efforts = {"m": "N", "rad": "N m"}
+    for joint, k in zip(robot.joints, robot.actuated, strict=True):
+        position = robot.position_units[k]
+        expected = {"position": position, "velocity": f"{position}/s", "acceleration": f"{position}/s^2", "torque": efforts[position]}
+        for quantity, unit in expected.items():
+            found = run.recording.units.get(f"{quantity}.{joint}")
+            if found is not None and found != unit:
+                moves = "slides" if position == "m" else "turns"
+                raise InvalidProject(
+                    f"recording {run.name!r}: joint {joint!r} {moves}, so its {quantity} is in {unit}, "
+                    f"but the channel {quantity}.{joint} is in {found}: mend its unit"
+                )
+
+
 def _check_clocks(settings: RecordingSettings, where: str) -> None:
     if settings.rate_hz is not None and any(file.time is not None for file in settings.files):
         raise InvalidProject(f"{where} has both a time column and rate_hz; give one of them")
@@ -402,14 +431,18 @@ def _columns(
         if settings is None:
             continue
         names, owners = _match(quantity, settings, where, joints, passive)
-        scales = by_joint(f"{quantity}.scale", settings.scale, owners, 1.0)
-        scales = scales if isinstance(scales, list) else [scales] * len(owners)
-        if len(scales) != len(owners):
-            raise InvalidProject(f"{where}: {quantity}.scale has {len(scales)} values for {len(owners)} columns")
-        for name, joint, scale in zip(names, owners, scales, strict=True):
-            column = Column(name, settings.unit, float(scale), settings.hold, settings.initial)
-            columns.append((f"{quantity}.{joint}", column))
+        scales = _each(f"{where}: {quantity}.scale", by_joint(f"{quantity}.scale", settings.scale, owners, 1.0), owners)
+        units = _each(f"{where}: {quantity}.unit", settings.unit, owners)
+        for name, joint, unit, scale in zip(names, owners, units, scales, strict=True):
+            columns.append((f"{quantity}.{joint}", Column(name, unit, float(scale), settings.hold, settings.initial)))
     return columns + [(name, _column(column)) for name, column in file.channels.items()]
+
+
+def _each(key: str, value: Any, owners: Sequence[str]) -> list[Any]:
+    values = value if isinstance(value, list) else [value] * len(owners)
+    if len(values) != len(owners):
+        raise InvalidProject(f"{key} has {len(values)} values for {len(owners)} columns")
+    return values
 
 
 def _match(

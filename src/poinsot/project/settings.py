@@ -55,6 +55,22 @@ def _per_joint(value: Any) -> Any:
     return value
 
 
+def _columns(value: Any) -> Any:
+    names = value if isinstance(value, list) else [value]
+    good = all(isinstance(name, (str, int)) and not isinstance(name, bool) for name in names)
+    if not names or not good or (not isinstance(value, list) and not isinstance(value, str)):
+        raise _refuse("columns", 'must be a list of column names, or of indices from 0, like ["q1", "q2"] or [1, 2]')
+    return value
+
+
+def _units(value: Any) -> Any:
+    for unit in value if isinstance(value, list) else [value]:
+        if not isinstance(unit, str):
+            raise _refuse("unit", f'must be a unit in quotes, or a list of them, not {unit!r}')
+        _unit(unit)
+    return value
+
+
 def _pair(value: Any) -> Any:
     if not isinstance(value, list) or len(value) != 2:
         raise _refuse("pair", "must be a pair [first, last]")
@@ -164,11 +180,12 @@ class ClockSettings(Section):
 class QuantitySettings(Section):
     """One quantity of all joints: a column for each, in the robot's order or for the `joints` named.
 
-    In a `.mat` file `columns` may be the name of one matrix with a column a joint.
+    In a `.mat` file `columns` may be the name of one matrix with a column a joint. `unit` may be a list, for a robot
+    with slides and hinges.
     """
 
-    columns: list[str | int] | str
-    unit: Unit
+    columns: Annotated[Any, AfterValidator(_columns)]
+    unit: Annotated[Any, AfterValidator(_units)]
     joints: list[str] | None = None
     scale: PerJoint = 1.0
     hold: bool = False
@@ -212,7 +229,8 @@ class FileSettings(Section):
     @classmethod
     def _unit_fits(cls, quantity: QuantitySettings | None, info: Any) -> QuantitySettings | None:
         if quantity is not None:
-            _unit_of(info.field_name, quantity.unit)
+            for unit in quantity.unit if isinstance(quantity.unit, list) else [quantity.unit]:
+                _unit_of(info.field_name, unit)
         return quantity
 
 

@@ -155,14 +155,6 @@ class InverseDynamics:
         return Regressor(self.robot, self.parameters)
 
     @cached_property
-    def _entries(self) -> np.ndarray:
-        """The entries that base or held parameters need."""
-        wanted = np.zeros(len(self.parameters), dtype=bool)
-        wanted[self.base.chosen] = True
-        wanted[self.parameters.held_values != 0] = True
-        return np.flatnonzero(wanted[self._regressor.structure[1]])
-
-    @cached_property
     def _active(self) -> np.ndarray:
         """(n, b) whether a base parameter enters a row at all."""
         rows, columns = self._regressor.structure
@@ -189,16 +181,19 @@ class InverseDynamics:
 
     def _raw(self, part: Part, first: int, last: int) -> np.ndarray:
         """Entries and efforts of a stretch of samples, side by side."""
-        entries = self._regressor.entries(part.q[first:last], part.v[first:last], part.a[first:last])
-        return np.concatenate([entries[:, self._entries], part.tau[first:last]], axis=1)
+        n = self.robot.model.nv
+        raw = np.empty((last - first, len(self._regressor.structure[0]) + n))
+        self._regressor.entries(part.q[first:last], part.v[first:last], part.a[first:last], out=raw[:, :-n])
+        raw[:, -n:] = part.tau[first:last]
+        return raw
 
     def _make(self, part: int, first: int, time: Times, raw: np.ndarray) -> Rows:
         n = self.robot.model.nv
         entries, y = raw[:, :-n], raw[:, -n:]
-        W = self._regressor.scatter(entries, self.base.chosen, self._entries)
+        W = self._regressor.scatter(entries, self.base.chosen)
         held = np.flatnonzero(self.parameters.held_values)
         if len(held):
-            y = y - self._regressor.scatter(entries, held, self._entries) @ self.parameters.held_values[held]
+            y = y - self._regressor.scatter(entries, held) @ self.parameters.held_values[held]
         return Rows(part, first, time, W, np.ascontiguousarray(y))
 
 

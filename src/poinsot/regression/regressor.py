@@ -42,37 +42,50 @@ class Regressor:
             columns.append(block_columns)
         return np.concatenate(rows), np.concatenate(columns)
 
-    def entries(self, q: Configurations, v: JointSamples, a: JointSamples) -> np.ndarray:
+    def entries(
+        self, q: Configurations, v: JointSamples, a: JointSamples, out: np.ndarray | None = None
+    ) -> np.ndarray:
         """(T, K) entries of a stretch of samples.
 
         Args:
             q, v, a: (T, nq), (T, n), (T, n), joint side.
+            out: where to write them.
         """
-        blocks = [regressor_entries(self.robot.tree, q, v, a)]
-        blocks += [values for _, _, values in self._additions(v, a)]
-        return np.concatenate(blocks, axis=1)
+        if out is None:
+            out = np.empty((len(q), len(self.structure[0])))
+        inertial = regressor_entries(self.robot.tree, q, v, a)
+        end = inertial.shape[1]
+        out[:, :end] = inertial
+        for _, _, values in self._additions(v, a):
+            first, end = end, end + values.shape[1]
+            out[:, first:end] = values
+        return out
 
     def dense(self, q: Configurations, v: JointSamples, a: JointSamples) -> np.ndarray:
         """(T, n, p), structural zeros included."""
         return self.scatter(self.entries(q, v, a), np.arange(len(self.parameters)))
 
-    def scatter(self, entries: np.ndarray, chosen: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
-        """(T, n, len(chosen)) dense columns from entries.
+    def scatter(self, entries: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """(T, n, len(chosen)) dense columns from entries (T, K).
 
         Args:
-            entries: (T, K) or, with `kept`, the columns `kept` of them.
             chosen: columns of the regressor that are wanted, in their order.
-            kept: indices of the entries that are there.
         """
         rows, columns = self.structure
-        if kept is not None:
-            rows, columns = rows[kept], columns[kept]
         place = np.full(len(self.parameters), -1)
         place[chosen] = np.arange(len(chosen))
         wanted = place[columns] >= 0
         out = np.zeros((len(entries), self.robot.model.nv, len(chosen)))
         out[:, rows[wanted], place[columns[wanted]]] = entries[:, wanted]
         return out
+
+    @cached_property
+    def _rotors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Joint and rotor of every torque that a rotor makes, and the map (n, ...) to them from q''."""
+        n = len(self.robot.actuated)
+        maps = np.array(list(self.robot.train.rotor_inertia_maps().values())).reshape(-1, n, n)
+        rotors, joints = np.nonzero(maps.any(axis=2))
+        return joints, rotors, maps[rotors, joints].T
 
     @property
     def _probe(self) -> tuple[np.ndarray, np.ndarray]:
@@ -84,17 +97,14 @@ class Regressor:
         dofs = robot.actuated
         column = 10 * len(robot.bodies)
         v, a = v[:, dofs], a[:, dofs]
-        for inertia_map in train.rotor_inertia_maps().values():
-            rows = np.flatnonzero(inertia_map.any(axis=1))
-            yield dofs[rows], np.full(len(rows), column), a @ inertia_map[rows].T
-            column += 1
+        joints, rotors, torque_map = self._rotors
+        yield dofs[joints], column + rotors, a @ torque_map
+        column += len(train.rotor_inertia_maps())
         for columns in train.coupling_columns(v, a, getattr(robot.friction, "deadband", 0.0)).values():
             for k, motor in enumerate(train.coupled):
                 rows = np.flatnonzero(train.scaled[motor])
                 yield dofs[rows], np.full(len(rows), column), columns[:, rows, k]
                 column += 1
         friction = robot.friction.columns(v)
-        for joint, dof in enumerate(dofs):
-            for k in range(friction.shape[-1]):
-                yield np.array([dof]), np.array([column]), friction[:, joint, k, None]
-                column += 1
+        _, n, kinds = friction.shape
+        yield np.repeat(dofs, kinds), column + np.arange(n * kinds), friction.reshape(len(v), n * kinds)

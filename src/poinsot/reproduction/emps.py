@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..estimate import Estimate
 from ..estimators.linear.least_squares import LeastSquares
-from ..io import Source, read_recording
+from ..io import Column, Source, read_recording
 from ..models.articulated import Articulated, load_robot
 from ..models.drive import Drive
 from ..recording import Recording
@@ -33,7 +33,7 @@ def robot() -> Articulated:
 
 def recording(folder: Path) -> Recording:
     """Position and motor voltage, 25 s at 1 kHz."""
-    channels = {"position.axis": ("qm", "m"), "voltage.axis": ("vir", "V")}
+    channels = {"position.axis": Column("qm", "m"), "voltage.axis": Column("vir", "V")}
     return read_recording([Source(folder / "DATA_EMPS.mat", channels)], rate_hz=RATE_HZ)
 
 

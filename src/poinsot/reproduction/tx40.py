@@ -18,7 +18,7 @@ import numpy as np
 from ..estimate import Estimate
 from ..estimators.linear.essential import EssentialParameters
 from ..estimators.linear.least_squares import LeastSquares
-from ..io import Source, read_recording
+from ..io import Column, Source, read_recording
 from ..models.articulated import Articulated, load_robot
 from ..models.drive import Coupling, Drive
 from ..recording import Recording
@@ -54,8 +54,8 @@ def recording(folder: Path) -> Recording:
     columns = [f"Joint_{k}" for k in range(1, 7)]
     return read_recording(
         [
-            Source(folder / "pos_read_data.csv", {f"position.{c.lower()}": (c, "rad") for c in columns}),
-            Source(folder / "curr_data.csv", {f"torque.{c.lower()}": (c, "N m") for c in columns}),
+            Source(folder / "pos_read_data.csv", {f"position.{c.lower()}": Column(c, "rad") for c in columns}),
+            Source(folder / "curr_data.csv", {f"torque.{c.lower()}": Column(c, "N m") for c in columns}),
         ],
         rate_hz=RATE_HZ,
     )

@@ -26,26 +26,18 @@ the same and are computed once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
-from functools import partial
 
 import numpy as np
 from numba import njit
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq
 
 from ..arrays import JointSamples
 from ..exceptions import InvalidMethod, InvalidSignals
 
 HALF_POWER = 1 + math.sqrt(2)
 """The smoother passes p / (1 + p) of a signal of spectrum p sigma_e^2: 1/sqrt(2) of it where p is this."""
-
-LEAST_NOISE = 0.9
-"""Rounding to steps of d leaves an error of d / sqrt(12); what leaves less than this share of it follows the steps."""
-
-BOUND_DECADES = 0.01
-"""An optimum this close to the end of the search range is at the end."""
 
 
 # ----------------------------------------------------------------------------------------------------------- the family
@@ -218,7 +210,7 @@ def smooth(
         InvalidMethod: if an NVR is negative or not finite.
         InvalidSignals: if valid samples are not finite, or too few.
     """
-    y, valid = _checked(y, model, valid)
+    y, valid = checked_samples(y, model, valid)
     T, n = y.shape
     states, log_likelihood = np.empty((T, n, model.states)), np.empty(n)
     noise_variance, group = np.empty(n), np.empty(n, dtype=int)
@@ -239,14 +231,14 @@ def log_likelihood(
     valid: np.ndarray | None = None,
 ) -> np.ndarray:
     """(n,) as in `SmoothedStates`, without the states: arguments as `smooth`."""
-    y, valid = _checked(y, model, valid)
+    y, valid = checked_samples(y, model, valid)
     result = np.empty(y.shape[1])
     for ratio, mask, columns in _groups(nvr, valid):
         *_, result[columns] = _Factor.of(model, ratio, mask).eliminate(y[:, columns])
     return result
 
 
-def _checked(
+def checked_samples(
     y: np.ndarray, model: GeneralizedRandomWalk, valid: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     if valid is None:
@@ -433,250 +425,3 @@ def _spread(F, BB, stage, P):
                 for l in range(n_x):
                     total += FP[i, l] * F_k[j, l]
                 P[k + 1, i, j] = P[k + 1, j, i] = total
-
-
-# --------------------------------------------------------------------------------------------- the noise variance ratio
-
-
-class RatioVerdict(Enum):
-    """What to think of a noise variance ratio of maximum likelihood; the value is the sentence."""
-
-    credible = "The noise variance ratio is determined by the data."
-    undetermined = (
-        "The record is too short to tell the ratio to a decade; add a prior, or choose it by nvr_for_cutoff."
-    )
-    at_lower_bound = (
-        "The likelihood still rises at the lowest cutoff: the data look like a polynomial; move more."
-    )
-    at_upper_bound = (
-        "The likelihood still rises at the highest cutoff: it takes noise for motion; choose the ratio by "
-        "nvr_for_cutoff."
-    )
-    below_quantization = (
-        "The residual is smaller than the rounding of the samples: the smoother follows the encoder's steps; choose "
-        "the ratio by nvr_for_cutoff."
-    )
-    wide = (
-        "The smoother passes more than max_cutoff: it follows noise that is not white, or motion smoother than the "
-        "walk; choose the ratio by nvr_for_cutoff, or raise max_cutoff if the mechanism is that fast."
-    )
-
-
-@dataclass(frozen=True)
-class LogNormalPrior:
-    """log10 NVR ~ N(log10 median, decades^2).
-
-    A prior says what short recordings cannot. It does not keep thousands of samples from chasing noise, which tell as
-    much as they would if the model were true; the verdict does.
-    """
-
-    median: float
-    decades: float
-
-    def log_density(self, log10_nvr: float | np.ndarray) -> float | np.ndarray:
-        """Up to a constant."""
-        return -(((log10_nvr - math.log10(self.median)) / self.decades) ** 2) / 2
-
-
-@dataclass(frozen=True, eq=False)
-class NoiseVarianceRatio:
-    """Maximum-likelihood estimate, column by column.
-
-    Args:
-        nvr: (n,).
-        log10_std: (n,) standard deviation of log10 NVR from the curvature of the likelihood; inf where it has none.
-        log_likelihood: (n,) as `SmoothedStates.log_likelihood`, without the prior.
-        noise_std: (n,) sigma_e in the unit of y.
-        cutoff: (n,) -3 dB frequency of the smoother as a fraction of the Nyquist frequency.
-        verdict: one a column.
-    """
-
-    nvr: np.ndarray
-    log10_std: np.ndarray
-    log_likelihood: np.ndarray
-    noise_std: np.ndarray
-    cutoff: np.ndarray
-    verdict: tuple[RatioVerdict, ...]
-
-
-def maximum_likelihood_nvr(
-    y: JointSamples,
-    model: GeneralizedRandomWalk,
-    *,
-    valid: np.ndarray | None = None,
-    prior: LogNormalPrior | None = None,
-    search: tuple[float, float] = (3e-4, 0.5),
-    max_cutoff: float = 0.04,
-) -> NoiseVarianceRatio:
-    """The NVR of the highest likelihood (seed 002, Sect. 3.3), and whether to believe it.
-
-    Args:
-        y: (T, n) measurements, uniformly sampled, any unit.
-        model: the walk.
-        valid: (T,) or (T, n), True where y is measured.
-        prior: added to the likelihood.
-        search: lowest and highest cutoff of the smoother, as fractions of the Nyquist frequency.
-        max_cutoff: highest believable one. The field samples 100 times as fast as the fastest mode that matters and
-            filters at 2 to 10 times that mode (Sect. 2.3), which is 0.04 to 0.2; raise it where sampling is slower.
-
-    Raises:
-        InvalidSignals: if valid samples are not finite, or too few.
-    """
-    y, valid = _checked(y, model, valid)
-    lower, upper = (math.log10(nvr_for_cutoff(model, cutoff, 2.0)) for cutoff in search)
-    grid = np.linspace(lower, upper, math.ceil((upper - lower) / 1.5) + 1)
-    coarse = np.array([_score(y, valid, model, prior, g) for g in grid])
-    log10_nvr, log10_std = np.empty((2, y.shape[1]))
-    for j in range(y.shape[1]):
-        score = partial(_score, y[:, j : j + 1], valid[:, j : j + 1], model, prior)
-        log10_nvr[j], log10_std[j] = _maximum(score, grid, coarse[:, j])
-    smoothed = smooth(y, model, 10**log10_nvr, valid)
-    noise_std = np.sqrt(smoothed.noise_variance)
-    cutoff = np.array([cutoff_hz(model, ratio, rate_hz=2.0) for ratio in 10**log10_nvr])
-    verdict = tuple(
-        _verdict(
-            above=g - lower,
-            below=upper - g,
-            decades=log10_std[j],
-            on_steps=bool(noise_std[j] < LEAST_NOISE * _rounding(y[valid[:, j], j])),
-            wide=bool(cutoff[j] > max_cutoff),
-        )
-        for j, g in enumerate(log10_nvr)
-    )
-    return NoiseVarianceRatio(10**log10_nvr, log10_std, smoothed.log_likelihood, noise_std, cutoff, verdict)
-
-
-def _verdict(*, above: float, below: float, decades: float, on_steps: bool, wide: bool) -> RatioVerdict:
-    """`above` and `below`: decades from the bounds; `decades`: the standard deviation."""
-    if below < BOUND_DECADES:
-        return RatioVerdict.at_upper_bound
-    if above < BOUND_DECADES:
-        return RatioVerdict.at_lower_bound
-    if decades > 1:
-        return RatioVerdict.undetermined
-    if on_steps:
-        return RatioVerdict.below_quantization
-    return RatioVerdict.wide if wide else RatioVerdict.credible
-
-
-def _score(
-    y: np.ndarray,
-    valid: np.ndarray,
-    model: GeneralizedRandomWalk,
-    prior: LogNormalPrior | None,
-    log10_nvr: float,
-) -> np.ndarray:
-    """(n,) log-likelihood plus log-prior."""
-    score = log_likelihood(y, model, 10**log10_nvr, valid)
-    return score if prior is None else score + prior.log_density(log10_nvr)
-
-
-def _maximum(f: Callable[[float], np.ndarray], grid: np.ndarray, values: np.ndarray) -> tuple[float, float]:
-    """Where f (a vector of one) is largest, and 1/sqrt(-f'') there; `values` are f on the grid."""
-    best = int(np.argmax(values))
-    bracket = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = minimize_scalar(lambda x: -f(x)[0], bounds=bracket, method="bounded", options={"xatol": 1e-3})
-    x, h = float(found.x), 0.1
-    curvature = float((f(x + h) - 2 * f(x) + f(x - h))[0]) / h**2
-    return x, 1 / math.sqrt(-curvature) if curvature < 0 else math.inf
-
-
-def _rounding(samples: np.ndarray) -> float:
-    """Standard deviation of rounding to the smallest distance between two values that occur: small if continuous."""
-    steps = np.diff(np.unique(samples))
-    steps = steps[steps > 1e-9 * np.abs(samples).max()]  # less is rounding of a change of unit
-    return float(steps.min()) / math.sqrt(12) if len(steps) else 0.0
-
-
-# ------------------------------------------------------------------------------------------------------ differentiation
-
-
-@dataclass(frozen=True, eq=False)
-class Derivatives:
-    """Position and its time derivatives at the sample times.
-
-    Args:
-        q, v, a: (T, n) [unit of y], [unit/s], [unit/s^2].
-        covariance: (T, n, 3, 3) of (q, v, a); see `differentiate` for what it means.
-        noise_variance: (n,) sigma_e^2 of the measurement.
-    """
-
-    q: np.ndarray
-    v: np.ndarray
-    a: np.ndarray
-    covariance: np.ndarray
-    noise_variance: np.ndarray
-
-    @property
-    def std(self) -> np.ndarray:
-        """(T, n, 3), of q, v and a."""
-        return np.sqrt(np.diagonal(self.covariance, axis1=-2, axis2=-1))
-
-
-def differentiate(y: JointSamples, rate_hz: float, *, order: int, nvr: float | np.ndarray) -> Derivatives:
-    """Velocity and acceleration of measured positions (seed 002, Sect. 4.1).
-
-    order 2, IRWSM 1: the integrated random walk twice, from position to velocity and from velocity to acceleration. Its
-    covariance is what the measurement noise sends through both passes, the response to an impulse in the middle of the
-    record: the scatter between repetitions of one motion. It is larger near the ends, and leaves out what smoothing
-    does to the motion itself, for which the walk of order 2, whose acceleration is white, has no bound. sigma_e^2 is
-    what the first pass rejects, for Eq. 22 at a given NVR takes motion that the walk did not expect for noise.
-
-    order 3, IRWSM 2: the walk of order 3 once. Its covariance is that of the state given all samples (Eqs. 21, 22), at
-    every sample, ends and smoothing of the motion included.
-
-    The forward differences Delta x(k), Delta^2 x(k) of the model belong to t_k + dt/2 and t_k + dt. Here they are
-    centred on the sample: v = (x_{k+1} - x_{k-1}) / (2 dt) and, for order 3, a = (x_{k+1} - 2 x_k + x_{k-1}) / dt^2.
-
-    Args:
-        y: (T, n) positions, uniformly sampled.
-        rate_hz: sampling rate.
-        order: 2 or 3.
-        nvr: scalar or (n,), for both passes; 1e-5 at 5 kHz in the paper.
-
-    Raises:
-        InvalidMethod: if the order is not 2 or 3, or an NVR is negative or not finite.
-        InvalidSignals: if samples are not finite, or too few.
-    """
-    if order not in (2, 3):
-        raise InvalidMethod(f"differentiation is by walks of order 2 (IRWSM 1) or 3 (IRWSM 2), not {order}")
-    q_v_a, covariance, noise_variance = (_twice if order == 2 else _once)(y, nvr)
-    scale = rate_hz ** np.arange(3)
-    q, v, a = np.moveaxis(q_v_a * scale, -1, 0)
-    return Derivatives(q, v, a, covariance * np.outer(scale, scale), noise_variance)
-
-
-def _once(y: np.ndarray, nvr: float | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q, v, a per sample: x_{k-1}, x_k and x_{k+1} follow from the state at k - 1 without noise."""
-    C = np.array([[1, 1, 0], [0, 1, 0.5], [0, 0, 1]])
-    smoothed = _smooth_from_before(y, 3, nvr)
-    P = (C @ smoothed.unit_covariance[:, :-1] @ C.T).swapaxes(0, 1)[:, smoothed.group]
-    return smoothed.states[:-1] @ C.T, smoothed.noise_variance[:, None, None] * P, smoothed.noise_variance
-
-
-def _twice(y: np.ndarray, nvr: float | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q, v, a per sample, each derivative the mean of the forward differences on both sides."""
-    ratios, group = np.unique(np.broadcast_to(nvr, y.shape[1:]), return_inverse=True)
-    impulse = np.zeros((len(y), len(ratios)))
-    impulse[len(y) // 2] = 1.0
-    q_v_a, response = _two_passes(y, nvr), _two_passes(impulse, ratios)
-    rejected = np.sum((impulse - response[..., 0]) ** 2, axis=0)[group]
-    noise_variance = np.mean((y - q_v_a[..., 0]) ** 2, axis=0) / rejected
-    P = np.einsum("tgi, tgj -> gij", response, response)[group]
-    covariance = np.broadcast_to(noise_variance[:, None, None] * P, (*y.shape, 3, 3))
-    return q_v_a, covariance, noise_variance
-
-
-def _two_passes(y: np.ndarray, nvr: float | np.ndarray) -> np.ndarray:
-    """(T, n, 3) q, v, a."""
-    position = _smooth_from_before(y, 2, nvr).states
-    v = (position[1:, :, 1] + position[:-1, :, 1]) / 2
-    velocity = _smooth_from_before(v, 2, nvr).states
-    a = (velocity[1:, :, 1] + velocity[:-1, :, 1]) / 2
-    return np.stack([position[1:, :, 0], v, a], axis=-1)
-
-
-def _smooth_from_before(y: np.ndarray, order: int, nvr: float | np.ndarray) -> SmoothedStates:
-    """States from one sample before the first on, which is a missing one."""
-    measured = np.arange(-1, len(y)) >= 0
-    return smooth(np.concatenate([y[:1], y]), GeneralizedRandomWalk.integrated(order), nvr, measured)

@@ -10,16 +10,10 @@ import numpy as np
 
 from ..exceptions import InvalidMethod
 from ..recording import Recording
+from .differentiation import differentiate
+from .noise_variance_ratio import LogNormalPrior, NoiseVarianceRatio, RatioVerdict, maximum_likelihood_nvr
 from .preparation import finish, position_and_effort, recording_steps
-from .random_walk import (
-    GeneralizedRandomWalk,
-    LogNormalPrior,
-    NoiseVarianceRatio,
-    RatioVerdict,
-    cutoff_hz,
-    differentiate,
-    maximum_likelihood_nvr,
-)
+from .random_walk import GeneralizedRandomWalk, cutoff_hz
 from .signals import Signals
 
 PAPER_RATIO = 1e-5

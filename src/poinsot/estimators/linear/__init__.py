@@ -1,0 +1,1 @@
+"""Estimators of problems that are linear in the parameters: least squares, essential parameters."""

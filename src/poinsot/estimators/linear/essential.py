@@ -61,14 +61,14 @@ class EssentialParameters:
         kept = self._kept(problem)
         full = least_squares.fit(problem, system)
         honest = finish(least_squares, problem, system, full)
-        columns, removed = list(system.columns), []
+        columns, removed = [int(c) for c in system.columns], []
         refused: set[int] = set()
         solution = full
         while True:
             worst = self._worst(solution, columns, kept | refused)
             if worst is None:
                 break
-            test = [list(system.columns).index(c) for c in (*removed, worst)]
+            test = [system.columns.tolist().index(c) for c in (*removed, worst)]
             if self._significant(honest, test):
                 refused.add(worst)
                 continue

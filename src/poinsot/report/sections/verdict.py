@@ -10,6 +10,9 @@ from ..numbers import count_text, percent_text
 from ..verdicts import counted, known
 from ..words import number_of, series
 
+FEW = 6
+"""Joints that a card lists by name."""
+
 
 def verdict_section(estimate: Estimate) -> Section:
     """Warnings first, then the headline numbers."""
@@ -78,7 +81,8 @@ def _residuals(estimate: Estimate) -> Card:
         if estimate.std_kind == "coloured"
         else "the standard deviations assume white ones, and are too small"
     )
-    return Card("Residuals", value, f"{series(coloured, 6)}; {accounted}", "fair")
+    names = f"{series(coloured)}; " if len(coloured) <= FEW else ""
+    return Card("Residuals", value, f"{names}{accounted}", "fair")
 
 
 def _held_out(estimate: Estimate) -> Card:

@@ -1,0 +1,171 @@
+"""The noise variance ratio of a random walk by maximum likelihood, and whether to believe it (seed 002, Sect. 3.3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from ..arrays import JointSamples
+from .random_walk import GeneralizedRandomWalk, checked_samples, cutoff_hz, log_likelihood, nvr_for_cutoff, smooth
+
+LEAST_NOISE = 0.9
+"""Rounding to steps of d leaves an error of d / sqrt(12); what leaves less than this share of it follows the steps."""
+
+BOUND_DECADES = 0.01
+"""An optimum this close to the end of the search range is at the end."""
+
+
+class RatioVerdict(Enum):
+    """What to think of a noise variance ratio of maximum likelihood; the value is the sentence."""
+
+    credible = "The noise variance ratio is determined by the data."
+    undetermined = (
+        "The record is too short to tell the ratio to a decade; add a prior, or choose it by nvr_for_cutoff."
+    )
+    at_lower_bound = (
+        "The likelihood still rises at the lowest cutoff: the data look like a polynomial; move more."
+    )
+    at_upper_bound = (
+        "The likelihood still rises at the highest cutoff: it takes noise for motion; choose the ratio by "
+        "nvr_for_cutoff."
+    )
+    below_quantization = (
+        "The residual is smaller than the rounding of the samples: the smoother follows the encoder's steps; choose "
+        "the ratio by nvr_for_cutoff."
+    )
+    wide = (
+        "The smoother passes more than max_cutoff: it follows noise that is not white, or motion smoother than the "
+        "walk; choose the ratio by nvr_for_cutoff, or raise max_cutoff if the mechanism is that fast."
+    )
+
+
+@dataclass(frozen=True)
+class LogNormalPrior:
+    """log10 NVR ~ N(log10 median, decades^2).
+
+    A prior says what short recordings cannot. It does not keep thousands of samples from chasing noise, which tell as
+    much as they would if the model were true; the verdict does.
+    """
+
+    median: float
+    decades: float
+
+    def log_density(self, log10_nvr: float | np.ndarray) -> float | np.ndarray:
+        """Up to a constant."""
+        return -(((log10_nvr - math.log10(self.median)) / self.decades) ** 2) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseVarianceRatio:
+    """Maximum-likelihood estimate, column by column.
+
+    Args:
+        nvr: (n,).
+        log10_std: (n,) standard deviation of log10 NVR from the curvature of the likelihood; inf where it has none.
+        log_likelihood: (n,) as `SmoothedStates.log_likelihood`, without the prior.
+        noise_std: (n,) sigma_e in the unit of y.
+        cutoff: (n,) -3 dB frequency of the smoother as a fraction of the Nyquist frequency.
+        verdict: one a column.
+    """
+
+    nvr: np.ndarray
+    log10_std: np.ndarray
+    log_likelihood: np.ndarray
+    noise_std: np.ndarray
+    cutoff: np.ndarray
+    verdict: tuple[RatioVerdict, ...]
+
+
+def maximum_likelihood_nvr(
+    y: JointSamples,
+    model: GeneralizedRandomWalk,
+    *,
+    valid: np.ndarray | None = None,
+    prior: LogNormalPrior | None = None,
+    search: tuple[float, float] = (3e-4, 0.5),
+    max_cutoff: float = 0.04,
+) -> NoiseVarianceRatio:
+    """The NVR of the highest likelihood (seed 002, Sect. 3.3), and whether to believe it.
+
+    Args:
+        y: (T, n) measurements, uniformly sampled, any unit.
+        model: the walk.
+        valid: (T,) or (T, n), True where y is measured.
+        prior: added to the likelihood.
+        search: lowest and highest cutoff of the smoother, as fractions of the Nyquist frequency.
+        max_cutoff: highest believable one. The field samples 100 times as fast as the fastest mode that matters and
+            filters at 2 to 10 times that mode (Sect. 2.3), which is 0.04 to 0.2; raise it where sampling is slower.
+
+    Raises:
+        InvalidSignals: if valid samples are not finite, or too few.
+    """
+    y, valid = checked_samples(y, model, valid)
+    lower, upper = (math.log10(nvr_for_cutoff(model, cutoff, 2.0)) for cutoff in search)
+    grid = np.linspace(lower, upper, math.ceil((upper - lower) / 1.5) + 1)
+    coarse = np.array([_score(y, valid, model, prior, g) for g in grid])
+    log10_nvr, log10_std = np.empty((2, y.shape[1]))
+    for j in range(y.shape[1]):
+        score = partial(_score, y[:, j : j + 1], valid[:, j : j + 1], model, prior)
+        log10_nvr[j], log10_std[j] = _maximum(score, grid, coarse[:, j])
+    smoothed = smooth(y, model, 10**log10_nvr, valid)
+    noise_std = np.sqrt(smoothed.noise_variance)
+    cutoff = np.array([cutoff_hz(model, ratio, rate_hz=2.0) for ratio in 10**log10_nvr])
+    verdict = tuple(
+        _verdict(
+            above=g - lower,
+            below=upper - g,
+            decades=log10_std[j],
+            on_steps=bool(noise_std[j] < LEAST_NOISE * _rounding(y[valid[:, j], j])),
+            wide=bool(cutoff[j] > max_cutoff),
+        )
+        for j, g in enumerate(log10_nvr)
+    )
+    return NoiseVarianceRatio(10**log10_nvr, log10_std, smoothed.log_likelihood, noise_std, cutoff, verdict)
+
+
+def _verdict(*, above: float, below: float, decades: float, on_steps: bool, wide: bool) -> RatioVerdict:
+    """`above` and `below`: decades from the bounds; `decades`: the standard deviation."""
+    if below < BOUND_DECADES:
+        return RatioVerdict.at_upper_bound
+    if above < BOUND_DECADES:
+        return RatioVerdict.at_lower_bound
+    if decades > 1:
+        return RatioVerdict.undetermined
+    if on_steps:
+        return RatioVerdict.below_quantization
+    return RatioVerdict.wide if wide else RatioVerdict.credible
+
+
+def _score(
+    y: np.ndarray,
+    valid: np.ndarray,
+    model: GeneralizedRandomWalk,
+    prior: LogNormalPrior | None,
+    log10_nvr: float,
+) -> np.ndarray:
+    """(n,) log-likelihood plus log-prior."""
+    score = log_likelihood(y, model, 10**log10_nvr, valid)
+    return score if prior is None else score + prior.log_density(log10_nvr)
+
+
+def _maximum(f: Callable[[float], np.ndarray], grid: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+    """Where f (a vector of one) is largest, and 1/sqrt(-f'') there; `values` are f on the grid."""
+    best = int(np.argmax(values))
+    bracket = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    found = minimize_scalar(lambda x: -f(x)[0], bounds=bracket, method="bounded", options={"xatol": 1e-3})
+    x, h = float(found.x), 0.1
+    curvature = float((f(x + h) - 2 * f(x) + f(x - h))[0]) / h**2
+    return x, 1 / math.sqrt(-curvature) if curvature < 0 else math.inf
+
+
+def _rounding(samples: np.ndarray) -> float:
+    """Standard deviation of rounding to the smallest distance between two values that occur: small if continuous."""
+    steps = np.diff(np.unique(samples))
+    steps = steps[steps > 1e-9 * np.abs(samples).max()]  # less is rounding of a change of unit
+    return float(steps.min()) / math.sqrt(12) if len(steps) else 0.0
