@@ -10,8 +10,10 @@ DURATION = 8.0
 URDF = """<?xml version="1.0"?>
 <robot name="table">
   <link name="base"/>
-  <link name="carriage"><inertial><mass value="4"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
-  <link name="disc"><inertial><mass value="0"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <link name="carriage"><inertial><mass value="4"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <link name="disc"><inertial><mass value="1"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
   <joint name="slide" type="prismatic"><parent link="base"/><child link="carriage"/><axis xyz="1 0 0"/>
     <limit lower="-1" upper="1" velocity="20" effort="100"/></joint>
   <joint name="turn" type="revolute"><parent link="base"/><child link="disc"/><axis xyz="0 0 1"/>
@@ -74,7 +76,9 @@ def write_run(path: Path, phase: float, noise: float, rng: np.random.Generator) 
         axis=1,
     )  # fmt: skip
     effort += noise * rng.standard_normal(effort.shape)
-    table = np.column_stack([1e3 * time, 1e3 * q[:, 0], np.rad2deg(q[:, 1]), effort[:, 0], 1e3 * effort[:, 1]])
+    table = np.column_stack(
+        [1e3 * time, 1e3 * q[:, 0], np.rad2deg(q[:, 1]), effort[:, 0], 1e3 * effort[:, 1]]
+    )
     np.savetxt(path, table, delimiter=",", header="t,x,phi,f,tau", comments="", fmt="%.12g")
 
 

@@ -123,7 +123,10 @@ def test_a_joint_that_does_not_move(rng):
     still = recording(rng, **{"position.b": np.full(len(TIME), 0.7), "torque.b": noise})
     assert "position.b never moves: hold the joint with robot.locked" in only(inspect(still)).sentence
     dithering = 0.001 * np.round(rng.uniform(0, 2, len(TIME)))
-    assert "hardly moves" in sentences(inspect(recording(rng, **{"position.b": dithering, "torque.b": noise})))[0]
+    assert (
+        "hardly moves"
+        in sentences(inspect(recording(rng, **{"position.b": dithering, "torque.b": noise})))[0]
+    )
 
 
 def test_nothing_moves_at_all(rng):
@@ -182,7 +185,9 @@ def test_masked_samples_are_counted(rng):
     clean = recording(rng)
     torque = clean["torque.a"].copy()
     torque[100:130] = np.nan
-    masked = Recording(TIME, {**clean.channels, "torque.a": torque}, clean.units, {"torque.a": np.isfinite(torque)})
+    masked = Recording(
+        TIME, {**clean.channels, "torque.a": torque}, clean.units, {"torque.a": np.isfinite(torque)}
+    )
     finding = only(inspect(masked))
     assert "torque.a: 30 of 10000 samples are masked" in finding.sentence
     nothing = Recording(TIME, clean.channels, clean.units, {"torque.a": np.zeros(len(TIME), dtype=bool)})
@@ -229,8 +234,13 @@ def test_the_real_arm(shared_data):
     folder, joints = shared_data("staubli_tx40"), range(1, 7)
     tx40 = read_recording(
         [
-            Source(folder / "pos_read_data.csv", {f"position.joint_{j}": Column(f"Joint_{j}", "rad") for j in joints}),
-            Source(folder / "curr_data.csv", {f"torque.joint_{j}": Column(f"Joint_{j}", "N m") for j in joints}),
+            Source(
+                folder / "pos_read_data.csv",
+                {f"position.joint_{j}": Column(f"Joint_{j}", "rad") for j in joints},
+            ),
+            Source(
+                folder / "curr_data.csv", {f"torque.joint_{j}": Column(f"Joint_{j}", "N m") for j in joints}
+            ),
         ],
         rate_hz=5000,
     )
@@ -255,5 +265,11 @@ def test_the_real_axis_has_a_clean_clock(shared_data):
 
 def test_a_real_clock_with_jitter(shared_data):
     path = shared_data("ur10e") / "free.csv"
-    ur10e = read_recording(path, {"position.3": (3, "rad"), "current.3": (15, "A")}, time=(0, "s"), header=False, rows=(194, 4966))
+    ur10e = read_recording(
+        path,
+        {"position.3": (3, "rad"), "current.3": (15, "A")},
+        time=(0, "s"),
+        header=False,
+        rows=(194, 4966),
+    )
     assert "resample_hz = 100" in inspect(ur10e).findings[0].sentence

@@ -12,7 +12,11 @@ TIME = np.arange(5) * 0.1
 
 
 def recording(time=TIME, **options):
-    channels = {"position.a": np.arange(len(time)) * 1.0, "position.b": np.ones(len(time)), "torque.a": -np.ones(len(time))}
+    channels = {
+        "position.a": np.arange(len(time)) * 1.0,
+        "position.b": np.ones(len(time)),
+        "torque.a": -np.ones(len(time)),
+    }
     units = {"position.a": "rad", "position.b": "rad", "torque.a": "N m"}
     return Recording(time, **{"channels": channels, "units": units, **options})
 
@@ -54,7 +58,10 @@ def test_an_uneven_clock_is_not_uniform():
         ({"time": np.array([0.0, 0.1, np.nan, 0.2, 0.3])}, "clock is not finite at row 2"),
         ({"time": np.array([0.0])}, "at least two samples"),
         ({"channels": {"x": np.ones(4)}, "units": {"x": "m"}}, r"'x': its values have shape \(4,\)"),
-        ({"channels": {"x": np.array([1, np.inf, 1, np.nan, 1])}, "units": {"x": "m"}}, "'x' is inf at row 1 .* 2 rows in all"),
+        (
+            {"channels": {"x": np.array([1, np.inf, 1, np.nan, 1])}, "units": {"x": "m"}},
+            "'x' is inf at row 1 .* 2 rows in all",
+        ),
         ({"units": {"position.a": "rad", "position.b": "rad"}}, "'torque.a' has no unit"),
         ({"channels": {}, "units": {}}, "at least one channel"),
         ({"valid": {"torque.c": np.ones(5, dtype=bool)}}, "no channel 'torque.c'; did you mean"),
@@ -94,7 +101,9 @@ def test_neighbouring_windows_share_no_sample_and_lose_none(samples, rate_hz, da
 
 
 def test_a_window_outside_the_recording():
-    with pytest.raises(InvalidRecording, match=r"window 3 s to 4 s holds 0 samples; the recording runs from 0 s to 0.4 s"):
+    with pytest.raises(
+        InvalidRecording, match=r"window 3 s to 4 s holds 0 samples; the recording runs from 0 s to 0.4 s"
+    ):
         recording().between(3.0, 4.0)
 
 

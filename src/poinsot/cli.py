@@ -1,8 +1,8 @@
 """The verbs: `poinsot inspect`, `poinsot identify`, `poinsot reproduce`.
 
-Whatever a user can mend is one sentence on standard error and exit code 2; an interruption is 130. Results for people go
-to standard output, progress to standard error, results for scripts to `--json`. Nothing heavy is imported before a verb
-runs, and nothing is written before everything is computed.
+Whatever a user can mend is one sentence on standard error and exit code 2; an interruption is 130. Results for
+people go to standard output, progress to standard error, results for scripts to `--json`. Nothing heavy is imported
+before a verb runs, and nothing is written before everything is computed.
 """
 
 from __future__ import annotations
@@ -35,9 +35,13 @@ app = typer.Typer(
 )
 
 Job = Annotated[Path, typer.Argument(help="The project file (TOML).", metavar="JOB.toml", show_default=False)]
-Data = Annotated[Path | None, typer.Option("--data", help="Folder of the recordings; default: the project file's.")]
+Data = Annotated[
+    Path | None, typer.Option("--data", help="Folder of the recordings; default: the project file's.")
+]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder to write the page and the files to.")]
-Json = Annotated[str | None, typer.Option("--json", help="Where to write the result for scripts; - is standard output.")]
+Json = Annotated[
+    str | None, typer.Option("--json", help="Where to write the result for scripts; - is standard output.")
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -83,7 +87,14 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
 
             write_report(estimate, path)
 
-        _deliver(identify_json(estimate), output.result, {output.report: page}, out, json, lambda: typer.echo(str(estimate)))
+        _deliver(
+            identify_json(estimate),
+            output.result,
+            {output.report: page},
+            out,
+            json,
+            lambda: typer.echo(str(estimate)),
+        )
 
 
 @app.command()
@@ -99,9 +110,13 @@ def reproduce(
         from .reproduction import CASES
 
         if case not in CASES:
-            raise InvalidMethod(f"no case {case!r} to reproduce{nearest(case, CASES)}; there are {listing(CASES)}")
+            raise InvalidMethod(
+                f"no case {case!r} to reproduce{nearest(case, CASES)}; there are {listing(CASES)}"
+            )
         if data is None:
-            raise InvalidMethod(f"{case} is computed from {', '.join(CASES[case].files)}: say where they are with --data")
+            raise InvalidMethod(
+                f"{case} is computed from {', '.join(CASES[case].files)}: say where they are with --data"
+            )
         say(f"reproducing {case}")
         result = CASES[case](data)
         content = {
@@ -118,7 +133,9 @@ def reproduce(
             say("writing the page")
             _write_reproduction(result, path)
 
-        _deliver(content, f"{case}.json", {f"{case}.html": page}, out, json, lambda: _print_reproduction(result))
+        _deliver(
+            content, f"{case}.json", {f"{case}.html": page}, out, json, lambda: _print_reproduction(result)
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -127,8 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         app(args=None if arguments is None else list(arguments))
     except KeyboardInterrupt:
         return _stop("interrupted", INTERRUPTED)
-    except SystemExit as exit:
-        return exit.code if isinstance(exit.code, int) else 0
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else 0
     return 0
 
 
@@ -145,7 +162,9 @@ def _sentences() -> Iterator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(_stop("interrupted; nothing was left half-written", INTERRUPTED)) from None
     except MemoryError:
-        raise typer.Exit(_stop("not enough memory for these recordings; cut them, or decimate first", MENDABLE)) from None
+        raise typer.Exit(
+            _stop("not enough memory for these recordings; cut them, or decimate first", MENDABLE)
+        ) from None
 
 
 def _stop(sentence: str, code: int) -> int:
@@ -174,7 +193,9 @@ def _check_outputs(data: Path | None, out: Path | None, json: str | None) -> Non
     from .io import check_folder, check_writable
 
     if data is not None and not data.is_dir():
-        raise UnreadableFile(f"--data {data} is not a folder" if data.exists() else f"--data: there is no folder {data}")
+        raise UnreadableFile(
+            f"--data {data} is not a folder" if data.exists() else f"--data: there is no folder {data}"
+        )
     if out is not None:
         check_folder(out)
     if json is not None and json != "-":
@@ -230,7 +251,12 @@ def _inspection_pages(
                 findings=[(finding.severity, finding.sentence) for finding in inspection.findings],
                 rows=inspection.rows,
                 channels=[
-                    (name, recording.units[name], recording.time, np.where(recording.mask(name), recording[name], np.nan))
+                    (
+                        name,
+                        recording.units[name],
+                        recording.time,
+                        np.where(recording.mask(name), recording[name], np.nan),
+                    )
                     for name in recording.channels
                 ],
             )
@@ -264,17 +290,26 @@ def _print_reproduction(result: Reproduction) -> None:
 def _write_reproduction(result: Reproduction, path: Path) -> None:
     from .report import autocorrelation_comparison, effort_comparison, table_of_rows, write_reproduction_page
 
-    tables = {}
+    tables: dict[Any, list[dict[str, Any]]] = {}
     for row in result.rows:
-        tables.setdefault(row.get("table"), []).append({key: value for key, value in row.items() if key != "table"})
+        tables.setdefault(row.get("table"), []).append(
+            {key: value for key, value in row.items() if key != "table"}
+        )
     draw = {"effort": effort_comparison, "autocorrelation": autocorrelation_comparison}
     write_reproduction_page(
         result.title,
-        [table_of_rows(rows, title="" if table is None else f"Table {table}") for table, rows in tables.items()],
+        [
+            table_of_rows(rows, title="" if table is None else f"Table {table}")
+            for table, rows in tables.items()
+        ],
         [draw[result.pictures[title]](fits, title) for title, fits in result.fits.items()],
         path,
         lead=result.lead,
-        facts=[(name, value) for name, value in result.figures.items() if not isinstance(value, (Mapping, list, tuple))],
+        facts=[
+            (name, value)
+            for name, value in result.figures.items()
+            if not isinstance(value, (Mapping, list, tuple))
+        ],
         notes=result.notes,
     )
 
@@ -288,7 +323,11 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
     widths = [max(len(line[k]) for line in cells) for k in range(len(keys))]
     numeric = [all(isinstance(row.get(key), (int, float, type(None))) for row in rows) for key in keys]
     return "\n".join(
-        "  " + "  ".join(f"{cell:>{w}}" if right else f"{cell:<{w}}" for cell, w, right in zip(line, widths, numeric, strict=True)).rstrip()
+        "  "
+        + "  ".join(
+            f"{cell:>{w}}" if right else f"{cell:<{w}}"
+            for cell, w, right in zip(line, widths, numeric, strict=True)
+        ).rstrip()
         for line in cells
     )
 

@@ -26,12 +26,14 @@ def recordings(draw):
     channels, valid = {}, {}
     for name in names:
         if draw(st.booleans()):
-            channels[name] = draw(arrays(float, length, elements=st.floats(allow_nan=False, allow_infinity=False)))
+            channels[name] = draw(
+                arrays(float, length, elements=st.floats(allow_nan=False, allow_infinity=False))
+            )
         else:
             channels[name] = draw(arrays(float, length, elements=st.floats()))
             valid[name] = np.isfinite(channels[name]) & draw(arrays(bool, length))
     metadata = draw(st.dictionaries(st.text(max_size=6), json_values, max_size=3))
-    return Recording(np.cumsum(steps), channels, {name: "rad" for name in names}, valid, metadata)
+    return Recording(np.cumsum(steps), channels, dict.fromkeys(names, "rad"), valid, metadata)
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
@@ -69,7 +71,10 @@ def test_numpy_opens_it_too(recording, tmp_path):
 
 def test_metadata_that_json_cannot_hold_is_refused(recording, tmp_path):
     with pytest.raises(InvalidRecording, match="metadata cannot be written"):
-        write_recording(Recording(recording.time, recording.channels, recording.units, {}, {"a": object()}), tmp_path / "r.npz")
+        write_recording(
+            Recording(recording.time, recording.channels, recording.units, {}, {"a": object()}),
+            tmp_path / "r.npz",
+        )
     assert not list(tmp_path.iterdir())
 
 

@@ -91,7 +91,9 @@ def test_parquet(tmp_path):
 
 
 def test_parquet_of_integers_and_single_precision(tmp_path):
-    frame = pl.DataFrame({"t": [0, 1, 2], "q": pl.Series([0.5, 1.5, None], dtype=pl.Float32), "on": [True, False, True]})
+    frame = pl.DataFrame(
+        {"t": [0, 1, 2], "q": pl.Series([0.5, 1.5, None], dtype=pl.Float32), "on": [True, False, True]}
+    )
     frame.write_parquet(tmp_path / "log.parquet")
     recording = read_recording(
         tmp_path / "log.parquet", {"q": ("q", "rad"), "on": ("on", "1")}, time=("t", "s"), invalid="mask"
@@ -105,17 +107,29 @@ def test_matlab(tmp_path):
     columns = table()
     scipy.io.savemat(
         tmp_path / "log.mat",
-        {"t": columns["t"][:, None], "x": np.stack([columns["q"], columns["c"]], 1), "log": {"in": {"c": columns["c"]}}},
+        {
+            "t": columns["t"][:, None],
+            "x": np.stack([columns["q"], columns["c"]], 1),
+            "log": {"in": {"c": columns["c"]}},
+        },
         oned_as="row",
     )
-    check_two(read_recording(tmp_path / "log.mat", {"position.a": ("x[0]", "deg"), "torque.a": ("x[1]", "mN m")}, time=CLOCK))
+    check_two(
+        read_recording(
+            tmp_path / "log.mat", {"position.a": ("x[0]", "deg"), "torque.a": ("x[1]", "mN m")}, time=CLOCK
+        )
+    )
     nested = {"position.a": ("x[0]", "deg"), "torque.a": ("log.in.c", "mN m")}
     check_two(read_recording(tmp_path / "log.mat", nested, time=CLOCK))
 
 
 def test_several_files_on_one_clock(write):
     columns = table()
-    first = Source(write(csv_text({"t": columns["t"], "q": columns["q"]}), "a.csv"), {"position.a": Column("q", "deg")}, Column(*CLOCK))
+    first = Source(
+        write(csv_text({"t": columns["t"], "q": columns["q"]}), "a.csv"),
+        {"position.a": Column("q", "deg")},
+        Column(*CLOCK),
+    )
     second = Source(write(csv_text({"c": columns["c"]}), "b.csv"), {"torque.a": Column("c", "mN m")})
     recording = read_recording([first, second])
     check_two(recording)
@@ -169,7 +183,12 @@ def test_before_the_first_held_value_nothing_is_known(write):
 
 
 def test_gaps_can_be_masked(write):
-    recording = read_recording(write("q,c\n1,2\n,3\nnan,4\ninf,5\nNULL,6\n5,7\n"), {"q": ("q", "rad"), "c": ("c", "V")}, rate_hz=1, invalid="mask")
+    recording = read_recording(
+        write("q,c\n1,2\n,3\nnan,4\ninf,5\nNULL,6\n5,7\n"),
+        {"q": ("q", "rad"), "c": ("c", "V")},
+        rate_hz=1,
+        invalid="mask",
+    )
     np.testing.assert_array_equal(recording.mask("q"), [True, False, False, False, False, True])
     assert "c" not in recording.valid
     assert recording.metadata["steps"] == ["channel 'q': 4 samples are no numbers and were masked"]
@@ -180,17 +199,41 @@ def test_gaps_can_be_masked(write):
 Q = {"q": ("q", "rad")}
 
 BAD_TEXTS = {
-    "wrong delimiter": ("q;c\n1;2\n3;4\n", {}, r"not separated by a comma but by a semicolon: set delimiter = \";\""),
+    "wrong delimiter": (
+        "q;c\n1;2\n3;4\n",
+        {},
+        r"not separated by a comma but by a semicolon: set delimiter = \";\"",
+    ),
     "wrong delimiter, tab": ("q\tc\n1\t2\n", {}, r"set delimiter = \"\\t\""),
-    "wrong delimiter, given": ("q,c\n1,2\n3,4\n", {"delimiter": ";"}, r"not separated by a semicolon but by a comma"),
+    "wrong delimiter, given": (
+        "q,c\n1,2\n3,4\n",
+        {"delimiter": ";"},
+        r"not separated by a semicolon but by a comma",
+    ),
     "missing column": ("qq,c\n1,2\n3,4\n", {}, r"no column 'q'; did you mean 'qq'\?; it has qq, c"),
-    "text in a number": ("q\n1\n2\nthree\nfour\n", {}, r"log.csv: column 'q' holds the text 'three' .* row 2 .* line 4"),
-    "text in the first row": ("a\n1\n", {"header": False, "channels": {"q": (0, "rad")}}, "set header = true"),
+    "text in a number": (
+        "q\n1\n2\nthree\nfour\n",
+        {},
+        r"log.csv: column 'q' holds the text 'three' .* row 2 .* line 4",
+    ),
+    "text in the first row": (
+        "a\n1\n",
+        {"header": False, "channels": {"q": (0, "rad")}},
+        "set header = true",
+    ),
     "long text": ("q\n1\n" + "x" * 500 + "\n", {}, r"'x{30}\.\.\.'"),
     "no header": ("1,2\n3,4\n", {}, "has no header, its first line is all numbers: set header = false"),
     "named without header": ("1,2\n3,4\n", {"header": False}, "give its index, 0 to 1, or set header = true"),
-    "index out of range": ("1,2\n3,4\n", {"header": False, "channels": {"q": (2, "rad")}}, "no column 2: it has 2"),
-    "NaN": ("q\n1\nnan\n3\n", {}, r"column 'q' \(channel 'q'\) is empty or not a number in row 1 .* line 3 .* 1 rows in all"),
+    "index out of range": (
+        "1,2\n3,4\n",
+        {"header": False, "channels": {"q": (2, "rad")}},
+        "no column 2: it has 2",
+    ),
+    "NaN": (
+        "q\n1\nnan\n3\n",
+        {},
+        r"column 'q' \(channel 'q'\) is empty or not a number in row 1 .* line 3 of the file",
+    ),
     "infinity": ("q\n1\n2\n-inf\n", {}, "is infinite in row 2"),
     "overflow": ("q\n1\n1e999\n", {}, "is infinite in row 1"),
     "empty cell": ("q,c\n1,2\n,2\n3,4\n", {}, "empty or not a number in row 1"),
@@ -198,15 +241,35 @@ BAD_TEXTS = {
     "no clock": ("q\n1\n2\n", {"rate_hz": None}, "no clock .* name its time column, or give rate_hz"),
     "zero rate": ("q\n1\n2\n", {"rate_hz": 0}, "rate_hz must be a positive number"),
     "two clocks": ("q,t\n1,1\n2,2\n", {"time": ("t", "s")}, "both a time column and rate_hz"),
-    "clock backwards": ("q,t\n1,1\n2,2\n3,1.5\n", {"time": ("t", "s"), "rate_hz": None}, "clock 't' runs backwards in row 2 .*: 2 s, then 1.5 s"),
+    "clock backwards": (
+        "q,t\n1,1\n2,2\n3,1.5\n",
+        {"time": ("t", "s"), "rate_hz": None},
+        "clock 't' runs backwards in row 2 .*: 2 s, then 1.5 s",
+    ),
     "clock repeats": ("q,t\n1,1\n2,1\n", {"time": ("t", "s"), "rate_hz": None}, "clock 't' repeats in row 1"),
-    "clock empty": ("q,t\n1,1\n2,\n3,3\n", {"time": ("t", "s"), "rate_hz": None}, r"clock 't' is empty .* set require = \['t'\]"),
-    "clock in radians": ("q,t\n1,1\n2,2\n", {"time": ("t", "rad"), "rate_hz": None}, "clock 't' cannot be in 'rad'"),
-    "unknown unit": ("q\n1\n2\n", {"channels": {"q": ("q", "radd")}}, r"unknown unit 'radd' of channel 'q'; did you mean 'rad'\?"),
-    "unit of something else": ("q\n1\n2\n", {"channels": {"position.a": ("q", "V")}}, "a position is not measured in it"),
+    "clock empty": (
+        "q,t\n1,1\n2,\n3,3\n",
+        {"time": ("t", "s"), "rate_hz": None},
+        r"clock 't' is empty .* set require = \['t'\]",
+    ),
+    "clock in radians": (
+        "q,t\n1,1\n2,2\n",
+        {"time": ("t", "rad"), "rate_hz": None},
+        "clock 't' cannot be in 'rad'",
+    ),
+    "unknown unit": (
+        "q\n1\n2\n",
+        {"channels": {"q": ("q", "radd")}},
+        r"unknown unit 'radd' of channel 'q'; did you mean 'rad'\?",
+    ),
+    "unit of something else": (
+        "q\n1\n2\n",
+        {"channels": {"position.a": ("q", "V")}},
+        "a position is not measured in it",
+    ),
     "empty file": ("", {}, "is empty"),
     "header only": ("q,c\n", {}, "0 rows are left"),
-    "one row": ("q,c\n1,2\n", {}, "1 rows are left"),
+    "one row": ("q,c\n1,2\n", {}, "1 row is left"),
     "long row": ("q,c\n1,2\n1,2,3\n", {}, "line 3 has 3 cells, the first line has 2"),
     "no channels": ("q\n1\n2\n", {"channels": None}, "say which column is which channel"),
     "too many rows": ("q\n1\n2\n", {"rows": (0, 3)}, "has 2 rows"),
@@ -218,7 +281,7 @@ BAD_TEXTS = {
     "required column missing": ("q\n1\n2\n", {"require": ["z"]}, "no column 'z'"),
     "nothing left": ("q,z\n1,\n2,\n", {"require": ["z"]}, "0 rows are left"),
     "long delimiter": ("q\n1\n2\n", {"delimiter": ", "}, "a delimiter is one character"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD_TEXTS)
@@ -230,7 +293,11 @@ def test_bad_csv(write, case):
     message = str(caught.value)
     assert "\n" not in message
     assert "polars" not in message.lower()
-    if not isinstance(caught.value, UnknownUnit) and "delimiter is one" not in message and "rows are (" not in message:
+    if (
+        not isinstance(caught.value, UnknownUnit)
+        and "delimiter is one" not in message
+        and "rows are (" not in message
+    ):
         assert "log.csv" in message or "rate_hz must" in message or "clock 't' cannot" in message
 
 
@@ -240,8 +307,9 @@ def test_missing_file_names_the_nearest(write, tmp_path):
         read_recording(tmp_path / "positoin.csv", Q, rate_hz=1)
     with pytest.raises(UnreadableFile, match="there is no folder"):
         read_recording(tmp_path / "nowhere" / "position.csv", Q, rate_hz=1)
+    (tmp_path / "folder.csv").mkdir()
     with pytest.raises(UnreadableFile, match="is a folder"):
-        read_recording(tmp_path / "folder.csv" if (tmp_path / "folder.csv").mkdir() else tmp_path / "folder.csv", Q, rate_hz=1)
+        read_recording(tmp_path / "folder.csv", Q, rate_hz=1)
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(UnreadableFile, match="not a regular file"):
         read_recording(tmp_path / "pipe.csv", Q, rate_hz=1)
@@ -260,7 +328,10 @@ def test_columns_that_make_no_sense():
 
 
 def test_files_of_different_lengths(write):
-    sources = [Source(write(csv_text({"q": np.arange(float(n))}), name), {name: Column("q", "rad")}) for name, n in (("a.csv", 5), ("b.csv", 6))]
+    sources = [
+        Source(write(csv_text({"q": np.arange(float(n))}), name), {name: Column("q", "rad")})
+        for name, n in (("a.csv", 5), ("b.csv", 6))
+    ]
     with pytest.raises(InvalidRecording, match=r"need the same rows, but have: .*a.csv 5, .*b.csv 6"):
         read_recording(sources, rate_hz=1)
 
@@ -302,7 +373,10 @@ def test_bad_parquet(write, tmp_path):
 
 def test_bad_matlab(write, tmp_path):
     path = tmp_path / "log.mat"
-    scipy.io.savemat(path, {"q": np.ones((5, 3)), "t": np.arange(4.0), "s": {"x": 1.0}, "text": "hello", "z": np.ones(4) * 1j})
+    scipy.io.savemat(
+        path,
+        {"q": np.ones((5, 3)), "t": np.arange(4.0), "s": {"x": 1.0}, "text": "hello", "z": np.ones(4) * 1j},
+    )
 
     def refused(name, sentence, error=UnreadableFile):
         with pytest.raises(error, match=sentence):
@@ -318,7 +392,7 @@ def test_bad_matlab(write, tmp_path):
     refused("z", "not a matrix of real numbers")
     with pytest.raises(InvalidRecording, match=r"different lengths cannot share a clock: t 4, q\[0\] 5"):
         read_recording(path, {"a": ("q[0]", "rad")}, time=("t", "s"))
-    with pytest.raises(UnreadableFile, match="cannot be read as a MATLAB file|version 7.3"):
+    with pytest.raises(UnreadableFile, match=r"cannot be read as a MATLAB file|version 7\.3"):
         read_recording(write("q\n1\n", "text.mat"), Q, rate_hz=1)
     content = path.read_bytes()
     for length in range(0, len(content), 61):
@@ -338,7 +412,9 @@ def test_matlab_7_3_is_refused_with_advice(write):
 def tx40_sources(folder):
     joints = range(1, 7)
     return [
-        Source(folder / "pos_read_data.csv", {f"position.joint_{j}": Column(f"Joint_{j}", "rad") for j in joints}),
+        Source(
+            folder / "pos_read_data.csv", {f"position.joint_{j}": Column(f"Joint_{j}", "rad") for j in joints}
+        ),
         Source(folder / "curr_data.csv", {f"torque.joint_{j}": Column(f"Joint_{j}", "N m") for j in joints}),
     ]
 
@@ -367,7 +443,13 @@ def test_emps(shared_data):
 
 def test_ur10e(shared_data):
     path = shared_data("ur10e") / "free.csv"
-    recording = read_recording(path, {f"position.{j}": (j, "rad") for j in range(1, 7)}, time=(0, "s"), header=False, rows=(194, 4966))
+    recording = read_recording(
+        path,
+        {f"position.{j}": (j, "rad") for j in range(1, 7)},
+        time=(0, "s"),
+        header=False,
+        rows=(194, 4966),
+    )
     assert len(recording) == 4772
     assert recording.duration_s == pytest.approx(49.6, abs=2)
 
@@ -385,5 +467,7 @@ def test_furuta(shared_data):
 
 def test_crazyflie(shared_data):
     path = shared_data("crazyflie") / "circle_34p7g_onboard.parquet"
-    recording = read_recording(path, {"gyro.x": ("gyro.x", "deg/s"), "acceleration.z": ("acc.z", "g")}, time=("t", "s"))
+    recording = read_recording(
+        path, {"gyro.x": ("gyro.x", "deg/s"), "acceleration.z": ("acc.z", "g")}, time=("t", "s")
+    )
     assert recording["acceleration.z"].mean() == pytest.approx(9.81, rel=0.02)

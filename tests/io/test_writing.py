@@ -27,13 +27,14 @@ def test_a_failure_leaves_what_stood_there(tmp_path, interruption):
             temporary.write_text("half")
             raise interruption
 
-    pytest.raises(interruption, fail)
+    with pytest.raises(interruption):
+        fail()
     assert names(tmp_path) == ["a.txt"]
     assert (tmp_path / "a.txt").read_text() == "before"
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(UnwritableOutput, match="there is no folder .*nowhere"):
+    with pytest.raises(UnwritableOutput, match=r"there is no folder .*nowhere"):
         write_text(tmp_path / "nowhere" / "a.txt", "")
 
 

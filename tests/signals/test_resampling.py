@@ -32,7 +32,9 @@ def test_jitter_is_taken_out_and_reported(rng):
     assert again.is_uniform
     assert not recording.is_uniform
     # Cubic interpolation: error below (5/384) h^4 max|x''''| with h up to 1.4 intervals, ten times that near the ends.
-    np.testing.assert_allclose(again["x"], np.sin(2 * np.pi * again.time), atol=10 * 5 / 384 * 0.014**4 * (2 * np.pi) ** 4)
+    np.testing.assert_allclose(
+        again["x"], np.sin(2 * np.pi * again.time), atol=10 * 5 / 384 * 0.014**4 * (2 * np.pi) ** 4
+    )
     figures = again.metadata["resampled"]
     # Stamps are off by +-0.2 intervals, counted from a first one that is off too.
     assert 0.001 < figures["largest_shift_s"] <= 0.0041
@@ -105,7 +107,9 @@ def test_the_uneven_clock_of_a_real_robot(shared_data):
     from poinsot.io import read_recording
 
     path = shared_data("ur10e") / "free.csv"
-    recording = read_recording(path, {"position.elbow": (3, "rad")}, time=(0, "s"), header=False, rows=(194, 4966))
+    recording = read_recording(
+        path, {"position.elbow": (3, "rad")}, time=(0, "s"), header=False, rows=(194, 4966)
+    )
     again = resample(recording, 100.0)
     assert again.is_uniform
     assert again.metadata["resampled"]["largest_shift_s"] < 0.016  # half of the longest gap, 30 ms

@@ -3,6 +3,8 @@
     clock       rate, jitter, gaps
     channels    range, resolution, repeated and saturated samples, missing values
     motion      peak speeds against the model's limits, standstills
+
+A sentence names the key of the project file that mends it.
 """
 
 from __future__ import annotations
@@ -21,7 +23,16 @@ from .clock import ClockFacts, clock_facts, clock_findings
 from .findings import Finding, Severity
 from .motion import MotionFacts, motion_facts, motion_findings
 
-__all__ = ["ChannelFacts", "ClockFacts", "Finding", "Inspection", "MotionFacts", "Severity", "inspect", "inspect_json"]
+__all__ = [
+    "ChannelFacts",
+    "ClockFacts",
+    "Finding",
+    "Inspection",
+    "MotionFacts",
+    "Severity",
+    "inspect",
+    "inspect_json",
+]
 
 INSPECT_SCHEMA = "poinsot.inspect/1"
 _ORDER = {"error": 0, "warning": 1, "note": 2}
@@ -46,12 +57,17 @@ class Inspection:
             ("duration", f"{clock.duration_s:.6g} s"),
             ("samples", f"{clock.samples}"),
             ("rate", f"{clock.rate_hz:.6g} Hz"),
-            ("jitter", f"rms {1e3 * clock.rms_jitter_s:.3g} ms, largest {1e3 * clock.largest_jitter_s:.3g} ms"),
+            (
+                "jitter",
+                f"rms {1e3 * clock.rms_jitter_s:.3g} ms, largest {1e3 * clock.largest_jitter_s:.3g} ms",
+            ),
             ("gaps", str(len(clock.gaps_s)) if clock.gaps_s else "none"),
         ]
         if motion.joints:
             still = sum(stop - start for start, stop in motion.still_s)
-            facts.append(("standing still", f"{still:.3g} s in {len(motion.still_s)} periods" if still else "never"))
+            facts.append(
+                ("standing still", f"{still:.3g} s in {len(motion.still_s)} periods" if still else "never")
+            )
         if motion.window_s is not None:
             facts.append(("proposed window_s", f"[{motion.window_s[0]:.2f}, {motion.window_s[1]:.2f}]"))
         return tuple(facts)
@@ -106,7 +122,10 @@ def inspect(
         )
     clock = clock_facts(recording)
     motion = motion_facts(recording, velocity_map)
-    speeds = {f"position.{joint}": (joint, float(peak)) for joint, peak in zip(joints, motion.peak_speeds, strict=True)}
+    speeds = {
+        f"position.{joint}": (joint, float(peak))
+        for joint, peak in zip(joints, motion.peak_speeds, strict=True)
+    }
     channels = []
     for channel in (channel_facts(recording, each, motion.moving) for each in recording.channels):
         joint, peak = speeds.get(channel.name, ("", None))
@@ -127,7 +146,8 @@ def _effort_findings(recording: Recording) -> list[Finding]:
     if not without:
         return []
     sentence = (
-        f"No torque, current or voltage for {listing(without)}: name its column, or list the joint under drive.passive."
+        f"No torque, current or voltage for {listing(without)}: "
+        "name its column, or list the joint under drive.passive."
     )
     return [Finding("warning", None, sentence)]
 

@@ -42,7 +42,7 @@ EXTREME_PERCENT, EXTREME_RUN = 0.2, 5
 """A channel that spends so much of the motion at its extreme, so many samples in a row, is cut off there."""
 
 DIGITS = range(3, 9)
-"""Significant decimal digits that betray a text file written short. Single precision has seven or eight and no such grid."""
+"""Significant decimal digits that betray a text file written short. Single precision has no decimal grid."""
 
 
 @dataclass(frozen=True)
@@ -225,18 +225,29 @@ def channel_findings(channel: ChannelFacts, samples: int, rate_hz: float) -> lis
 
     quantity, _, joint = channel.name.partition(".")
     if channel.invalid:
-        say("warning", f"{channel.name}: {channel.invalid} of {samples} samples are masked (empty, NaN or infinite).")
+        say(
+            "warning",
+            f"{channel.name}: {channel.invalid} of {samples} samples are masked (empty, NaN or infinite).",
+        )
     if channel.invalid == samples:
         return found
     if channel.constant and quantity in ("torque", "current", "voltage"):
         what = "zero" if channel.maximum == 0 else f"{channel.maximum:.6g} {channel.unit}"
-        say("error", f"{channel.name} is {what} throughout: check its column, or list joint {joint!r} under drive.passive.")
+        say(
+            "error",
+            f"{channel.name} is {what} throughout: check its column, or list joint {joint!r} under drive.passive.",
+        )
     elif channel.constant and quantity == "position":
-        say("warning", f"{channel.name} never moves: hold the joint with robot.locked, or its friction stays unknown.")
+        say(
+            "warning",
+            f"{channel.name} never moves: hold the joint with robot.locked, or its friction stays unknown.",
+        )
     elif quantity == "position" and not channel.moves:
-        span = channel.maximum - channel.minimum
-        say("warning", f"{channel.name} hardly moves, by {span:.3g} {channel.unit} in all and at "
-                       f"{100 - channel.repeated_percent:.2g} % of the samples: hold the joint with robot.locked, or excite it.")  # fmt: skip
+        say(
+            "warning",
+            f"{channel.name} hardly moves, by {channel.maximum - channel.minimum:.3g} {channel.unit} in all and at "
+            f"{100 - channel.repeated_percent:.2g} % of the samples: hold the joint with robot.locked, or excite it.",
+        )
     elif channel.constant:
         say("note", f"{channel.name} is {channel.maximum:.6g} {channel.unit} throughout.")
     if channel.clipped:
@@ -246,8 +257,9 @@ def channel_findings(channel: ChannelFacts, samples: int, rate_hz: float) -> lis
         read_hz = rate_hz * (1 - channel.stale_percent / 100)
         say(
             severity,
-            f"{channel.name} repeats {channel.stale_percent:.0f} % of its samples while it should move on: it is read at "
-            f"about {read_hz:.4g} Hz and logged at {rate_hz:.4g} Hz; keep the filter's cutoff well below {read_hz / 2:.3g} Hz.",
+            f"{channel.name} repeats {channel.stale_percent:.0f} % of its samples while it should move on: "
+            f"it is read at about {read_hz:.4g} Hz and logged at {rate_hz:.4g} Hz; "
+            f"keep the filter's cutoff well below {read_hz / 2:.3g} Hz.",
         )
     if channel.speed_limit is not None and channel.peak_speed is not None:
         found += _speed(channel, joint)
@@ -264,27 +276,32 @@ def rounding_findings(channels: Sequence[ChannelFacts]) -> list[Finding]:
     ]  # fmt: skip
     if not repeating:
         return []
-    low, high = (f"{f([c.repeated_percent for c in repeating]):.0f}" for f in (min, max))
+    percent = [channel.repeated_percent for channel in repeating]
+    low, high = f"{min(percent):.0f}", f"{max(percent):.0f}"
     digits = {channel.digits for channel in repeating}
-    grain = f"the {min(digits)} digits in the file" if len(digits) == 1 and None not in digits else "their resolution"  # type: ignore[type-var]
-    verb = "repeats" if len(repeating) == 1 else "repeat"
+    grain = (
+        f"the {digits.pop()} digits in the file"
+        if len(digits) == 1 and None not in digits
+        else "their resolution"
+    )
+    share = low if low == high else f"{low} to {high}"
     sentence = (
-        f"{listing(channel.name for channel in repeating)} {verb} {low if low == high else f'{low} to {high}'} % of the samples, "
-        f"at a standstill or moving by less than {grain} in an interval, and not while moving faster: "
+        f"{listing(channel.name for channel in repeating)} repeat{'s' if len(repeating) == 1 else ''} {share} % of "
+        f"the samples, at a standstill or moving by less than {grain} in an interval, and not while moving faster: "
         "smooth before differentiating, and cut what stands still."
     )
     return [Finding("note", repeating[0].name if len(repeating) == 1 else None, sentence)]
 
 
 def _clipped(channel: ChannelFacts) -> str:
-    unit = channel.unit
-    both = channel.lowest_percent > EXTREME_PERCENT and channel.highest_percent > EXTREME_PERCENT
-    at = f"{channel.minimum:.4g} or {channel.maximum:.4g}" if both else (
-        f"{channel.maximum:.4g}" if channel.highest_percent >= channel.lowest_percent else f"{channel.minimum:.4g}")  # fmt: skip
-    share = channel.lowest_percent + channel.highest_percent
+    low, high = channel.lowest_percent, channel.highest_percent
+    ends = [
+        end for end, share in ((channel.minimum, low), (channel.maximum, high)) if share > EXTREME_PERCENT
+    ]
+    at = " or ".join(f"{end:.4g}" for end in ends)
     return (
-        f"{channel.name} stays at its extreme, {at} {unit}, for {share:.3g} % of the motion: if that is the drive's limit, "
-        "the true value is not in the file; cut those parts, or move more gently."
+        f"{channel.name} stays at its extreme, {at} {channel.unit}, for {low + high:.3g} % of the motion: "
+        "if that is the drive's limit, the true value is not in the file; cut those parts, or move more gently."
     )
 
 
@@ -294,14 +311,14 @@ def _speed(channel: ChannelFacts, joint: str) -> list[Finding]:
     assert limit is not None
     if peak > 1.05 * limit:
         sentence = (
-            f"{joint} reaches {peak:.3g} {channel.unit}/s, {100 * peak / limit:.0f} % of the model's limit of {limit:.3g}: "
-            "check the unit of its position, the reduction and drive.side, or the limit in the model."
+            f"{joint} reaches {peak:.3g} {channel.unit}/s, {100 * peak / limit:.0f} % of the model's limit "
+            f"of {limit:.3g}: check the unit of its position, the reduction and drive.side, or the limit in the model."
         )
         return [Finding("warning", channel.name, sentence)]
     if 0 < peak < 0.02 * limit:
         sentence = (
-            f"{joint} reaches only {peak:.3g} {channel.unit}/s, {100 * peak / limit:.1f} % of the model's limit of {limit:.3g}: "
-            "check the unit of its position, or excite it more."
+            f"{joint} reaches only {peak:.3g} {channel.unit}/s, {100 * peak / limit:.1f} % of the model's limit "
+            f"of {limit:.3g}: check the unit of its position, or excite it more."
         )
         return [Finding("note", channel.name, sentence)]
     return []

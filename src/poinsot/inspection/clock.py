@@ -62,7 +62,8 @@ def clock_findings(clock: ClockFacts) -> list[Finding]:
             Finding(
                 "warning", None,
                 f"The clock has {count}, the longest from {start:.6g} s to {stop:.6g} s "
-                f"({(stop - start) / clock.interval_s:.1f} intervals): cut the recording there with window_s, or {propose}.",
+                f"({(stop - start) / clock.interval_s:.1f} intervals): "
+                f"cut the recording there with window_s, or {propose}.",
             )
         )  # fmt: skip
     if clock.largest_jitter_s > UNIFORM_TOLERANCE * clock.interval_s:

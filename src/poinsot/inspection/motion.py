@@ -72,8 +72,15 @@ def _velocity(recording: Recording, name: str) -> np.ndarray:
 
 def _still_periods(time: Times, still: Mask) -> tuple[tuple[float, float], ...]:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(np.int8)))
-    periods = [(float(time[first]), float(time[last - 1])) for first, last in zip(edges[::2], edges[1::2], strict=True)]
-    return tuple((start, stop) for start, stop in periods if stop - start >= SHORTEST_STILL_S or _at_an_end(time, start, stop))
+    periods = [
+        (float(time[first]), float(time[last - 1]))
+        for first, last in zip(edges[::2], edges[1::2], strict=True)
+    ]
+    return tuple(
+        (start, stop)
+        for start, stop in periods
+        if stop - start >= SHORTEST_STILL_S or _at_an_end(time, start, stop)
+    )
 
 
 def _at_an_end(time: Times, start: float, stop: float) -> bool:
@@ -115,7 +122,8 @@ def motion_findings(motion: MotionFacts, recording: Recording) -> list[Finding]:
         findings.append(
             Finding(
                 "note", None,
-                f"All joints stand still {times} on the way, {total:.2g} s in all, first from {start:.2f} s to {stop:.2f} s: "
+                f"All joints stand still {times} on the way, {total:.2g} s in all, "
+                f"first from {start:.2f} s to {stop:.2f} s: "
                 "the friction's sign means nothing there; a friction.deadband leaves it out.",
             )
         )  # fmt: skip

@@ -28,7 +28,9 @@ def read_mat(source: Source) -> Columns:
         available = [name for name, _, _ in scipy.io.whosmat(path)]
         content = scipy.io.loadmat(path, variable_names=variables, squeeze_me=False)
     except NotImplementedError:
-        raise UnreadableFile(f"{path} is a MATLAB file of version 7.3; save it with save(..., '-v7')") from None
+        raise UnreadableFile(
+            f"{path} is a MATLAB file of version 7.3; save it with save(..., '-v7')"
+        ) from None
     except Exception as error:  # SciPy's parser meets damaged files with whatever error comes first
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UnreadableFile(f"{path} cannot be read as a MATLAB file: {reason}") from error
@@ -46,7 +48,7 @@ def read_mat(source: Source) -> Columns:
 def _parse(path: Path, name: str | int) -> re.Match[str]:
     match = COLUMN_NAME.fullmatch(name) if isinstance(name, str) else None
     if match is None:
-        raise UnreadableFile(f"{path}: {name!r} names no MATLAB variable; write \"q\", \"q[2]\" or \"log.q[2]\"")
+        raise UnreadableFile(f'{path}: {name!r} names no MATLAB variable; write "q", "q[2]" or "log.q[2]"')
     return match
 
 
@@ -68,5 +70,7 @@ def _column(path: Path, name: str, array: np.ndarray, index: str | None) -> np.n
             )
         return np.asarray(array, dtype=float).ravel()
     if int(index) >= array.shape[1]:
-        raise UnreadableFile(f"{path}: {name!r} does not exist: the matrix has {array.shape[1]} columns, counted from 0")
+        raise UnreadableFile(
+            f"{path}: {name!r} does not exist: the matrix has {array.shape[1]} columns, counted from 0"
+        )
     return np.asarray(array[:, int(index)], dtype=float)

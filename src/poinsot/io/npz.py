@@ -27,7 +27,7 @@ from .writing import atomic_path
 SCHEMA = "poinsot.recording/1"
 _HEADER = "header.json"
 _DAMAGED = (zipfile.BadZipFile, OSError, EOFError, ValueError, LookupError, TypeError, RuntimeError)
-"""What the standard library and NumPy raise on damaged archives; RecursionError and NotImplementedError are among them."""
+"""What the standard library and NumPy raise on damaged archives, RecursionError and NotImplementedError included."""
 
 
 def write_recording(recording: Recording, path: str | Path) -> None:
@@ -41,7 +41,8 @@ def write_recording(recording: Recording, path: str | Path) -> None:
         UnwritableOutput: if the file cannot.
     """
     channels = [
-        {"name": name, "unit": recording.units[name], "masked": name in recording.valid} for name in recording.channels
+        {"name": name, "unit": recording.units[name], "masked": name in recording.valid}
+        for name in recording.channels
     ]
     try:
         header = json.dumps({"schema": SCHEMA, "channels": channels, "metadata": dict(recording.metadata)})
@@ -70,7 +71,9 @@ def read_npz(path: Path) -> Recording:
             header = json.loads(_member(archive, path, _HEADER))
             if not isinstance(header, dict) or header.get("schema") != SCHEMA:
                 found = header.get("schema") if isinstance(header, dict) else None
-                raise UnreadableFile(f"{path} has the schema {found!r}; this version of poinsot reads {SCHEMA!r}")
+                raise UnreadableFile(
+                    f"{path} has the schema {found!r}; this version of poinsot reads {SCHEMA!r}"
+                )
             return _recording(archive, path, header)
     except UnreadableFile:
         raise

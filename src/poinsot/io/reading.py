@@ -59,7 +59,9 @@ def read_recording(
         path = Path(source)
         if path.suffix.lower() == ".npz":
             if channels is not None or time is not None or rate_hz is not None:
-                raise InvalidRecording(f"{path} brings its own channels and clock; leave channels, time and rate_hz out")
+                raise InvalidRecording(
+                    f"{path} brings its own channels and clock; leave channels, time and rate_hz out"
+                )
             return read_npz(existing_file(path))
         source = Source(
             path, channels or {}, time, rows, tuple(require), delimiter, header, skip_lines, decimal_comma
@@ -140,7 +142,8 @@ def _reader(path: Path) -> Callable[[Source], Columns]:
 
         return read_mat
     raise UnreadableFile(
-        f"{path}: files ending in {suffix or 'nothing'!r} are unknown; known are {', '.join(_CSV)}, .parquet, .mat, .npz"
+        f"{path}: files ending in {suffix or 'nothing'!r} are unknown; "
+        f"known are {', '.join(_CSV)}, .parquet, .mat, .npz"
     )
 
 
@@ -159,7 +162,9 @@ def _check_units(sources: Sequence[Source]) -> None:
             check_quantity(name, column.unit)
         clock = source.clock
         if clock is not None and find_unit(clock.unit, " of the clock").si != "s":
-            raise InvalidRecording(f"the clock {clock.name!r} cannot be in {clock.unit!r}; give s, ms, us or ns")
+            raise InvalidRecording(
+                f"the clock {clock.name!r} cannot be in {clock.unit!r}; give s, ms, us or ns"
+            )
 
 
 def _read_part(source: Source, invalid: str) -> _Part:
@@ -219,17 +224,19 @@ def _kept_rows(source: Source, table: Columns) -> tuple[_Rows, list[str]]:
             steps.append(f"{Path(source.path).name}: dropped {int((~present).sum())} rows without {name!r}")
         kept = kept[present]
     if len(kept) < 2:
-        raise InvalidRecording(f"{source.path}: {len(kept)} rows are left; a recording needs at least two samples")
+        left = "1 row is" if len(kept) == 1 else f"{len(kept)} rows are"
+        raise InvalidRecording(f"{source.path}: {left} left; a recording needs at least two samples")
     return _Rows(source, kept, total), steps
 
 
 def _not_finite(rows: _Rows, name: str, column: Column, values: np.ndarray) -> InvalidRecording:
     bad = ~np.isfinite(values)
     k = int(np.argmax(bad))
+    in_all = f", and in {int(bad.sum())} rows in all" if bad.sum() > 1 else ""
     what = "infinite" if np.isinf(values[k]) else "empty or not a number"
     return InvalidRecording(
-        f"{rows.source.path}: column {column.name!r} (channel {name!r}) is {what} in {rows.where(k)}, "
-        f'and in {int(bad.sum())} rows in all; drop the rows, or set invalid = "mask" to keep them as gaps'
+        f"{rows.source.path}: column {column.name!r} (channel {name!r}) is {what} in {rows.where(k)}"
+        f'{in_all}; drop such rows, or set invalid = "mask" to keep them as gaps'
     )
 
 
@@ -238,7 +245,8 @@ def _check_ticks(rows: _Rows, clock: Column, ticks: np.ndarray) -> None:
     if not finite.all():
         raise InvalidRecording(
             f"{rows.source.path}: the clock {clock.name!r} is empty or not a number in "
-            f"{rows.where(int(np.argmin(finite)))}; if such rows belong to another topic, set require = [{clock.name!r}]"
+            f"{rows.where(int(np.argmin(finite)))}; "
+            f"if such rows belong to another topic, set require = [{clock.name!r}]"
         )
     backwards = np.diff(ticks * clock.scale) <= 0
     if backwards.any():
@@ -253,7 +261,9 @@ def _check_ticks(rows: _Rows, clock: Column, ticks: np.ndarray) -> None:
 def _check_lengths(parts: Sequence[_Part]) -> None:
     if len({len(part) for part in parts}) > 1:
         each = ", ".join(f"{part.path} {len(part)}" for part in parts)
-        raise InvalidRecording(f"files of one recording need the same rows, but have: {each}; cut them with rows = [first, last]")
+        raise InvalidRecording(
+            f"files of one recording need the same rows, but have: {each}; cut them with rows = [first, last]"
+        )
 
 
 def _clock(parts: Sequence[_Part], rate_hz: float | None, start_s: float | None) -> np.ndarray:

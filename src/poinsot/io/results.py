@@ -143,14 +143,13 @@ def _validation(fits: tuple[Fit, ...]) -> dict[str, Any] | None:
     if not fits:
         return None
 
-    def percent(error: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return 100.0 * np.sqrt(error / measured)
-
-    error = sum(np.sum(fit.residuals**2, axis=0) for fit in fits)
-    measured = sum(np.sum(fit.measured**2, axis=0) for fit in fits)
+    squares = np.array([np.sum(fit.residuals**2, axis=0) for fit in fits]).sum(axis=0)
+    measured = np.array([np.sum(fit.measured**2, axis=0) for fit in fits]).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = 100.0 * np.sqrt(squares.sum() / measured.sum())
+        per_joint = 100.0 * np.sqrt(squares / measured)
     return {
-        "relative_error_percent": percent(np.sum(error), np.sum(measured)),
-        "relative_error_percent_per_joint": percent(np.asarray(error), np.asarray(measured)),
+        "relative_error_percent": total,
+        "relative_error_percent_per_joint": per_joint,
         "recordings": [_fit(fit) for fit in fits],
     }

@@ -40,7 +40,9 @@ class Column:
         if not (np.isfinite(self.scale) and self.scale != 0):
             raise InvalidRecording(f"the scale of column {self.name!r} must be a finite number other than 0")
         if self.initial is not None and not self.hold:
-            raise InvalidRecording(f"column {self.name!r} has an initial value but does not hold; set hold too")
+            raise InvalidRecording(
+                f"column {self.name!r} has an initial value but does not hold; set hold too"
+            )
 
 
 def as_column(column: Column | tuple[str | int, str]) -> Column:

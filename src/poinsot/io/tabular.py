@@ -60,7 +60,7 @@ def read_parquet(source: Source) -> Columns:
     try:
         schema = pl.read_parquet_schema(path)
         available = list(schema)
-        names = {}
+        names: dict[str | int, str] = {}
         for name in source.wanted:
             if isinstance(name, int) and 0 <= name < len(available):
                 names[name] = available[name]
@@ -71,7 +71,7 @@ def read_parquet(source: Source) -> Columns:
         table = pl.read_parquet(path, columns=list(dict.fromkeys(names.values())))
     except _POLARS_ERRORS as error:
         raise UnreadableFile(f"{path} cannot be read as Parquet: {_reason(error)}") from error
-    columns = {}
+    columns: dict[str | int, np.ndarray] = {}
     for name, header in names.items():
         series = table[header]
         if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
@@ -122,9 +122,13 @@ def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -
     """Why Polars refused the file: usually a line that is longer than the first."""
     with Path(source.path).open(encoding="utf-8", errors="replace", newline="") as file:
         for number, line in enumerate(file, start=1):
-            length = len(_split(line, delimiter)) if number > source.skip_lines and len(line) < LONGEST_LINE else 0
+            length = (
+                len(_split(line, delimiter)) if number > source.skip_lines and len(line) < LONGEST_LINE else 0
+            )
             if length > width:
-                return UnreadableFile(f"{source.path}: line {number} has {length} cells, the first line has {width}")
+                return UnreadableFile(
+                    f"{source.path}: line {number} has {length} cells, the first line has {width}"
+                )
     return UnreadableFile(f"{source.path} cannot be read as CSV: {_reason(error)}")
 
 
@@ -221,5 +225,3 @@ def _is_number(cell: str) -> bool:
 def _reason(error: BaseException) -> str:
     """The first line of a library's message, without its advice on its own arguments."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:;")
-
-

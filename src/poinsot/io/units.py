@@ -115,7 +115,16 @@ QUANTITY_UNITS = MappingProxyType(
 )
 """The SI units that a joint's quantity can have: of revolute, and of prismatic joints."""
 
-_SPELLINGS = (("·", " "), ("⋅", " "), ("*", " "), ("²", "^2"), ("°C", "degC"), ("°", "deg"), ("µ", "u"), ("μ", "u"))
+_SPELLINGS = (
+    ("·", " "),
+    ("⋅", " "),
+    ("*", " "),
+    ("²", "^2"),
+    ("°C", "degC"),
+    ("°", "deg"),
+    ("µ", "u"),
+    ("μ", "u"),
+)
 _JOINED = MappingProxyType({name.replace(" ", ""): name for name in UNITS if " " in name})
 
 
@@ -174,7 +183,13 @@ def check_quantity(channel: str, unit: str) -> None:
         UnknownUnit: if the unit does not exist, or is one of something else.
     """
     where = f" of channel {channel!r}"
-    found = find_unit(unit, where)
     quantity = channel.partition(".")[0]
-    if quantity in QUANTITY_UNITS and found.si not in QUANTITY_UNITS[quantity]:
+    if quantity not in QUANTITY_UNITS:
+        find_unit(unit, where)
+        return
+    try:
+        found = find_unit(unit)
+    except UnknownUnit:
+        raise UnknownUnit(unit, units_of(quantity), where) from None
+    if found.si not in QUANTITY_UNITS[quantity]:
         raise UnknownUnit(unit, units_of(quantity), f"{where}: a {quantity} is not measured in it")

@@ -7,8 +7,8 @@ coupling (the TX40's motor 6 turns with joints 5 and 6). By virtual work tau = N
 
 Rotors turn too: N^T diag(J) N q'' is felt at the joints. With each row scaled by the motor's own joint, C = N / N_kk,
 and ia_k = J_k N_kk^2 the rotor's inertia seen from its own joint, motor k adds ia_k C_k^T C_k q'' , viscous friction
-likewise, and dry friction fc_k C_k^T sign(C_k q'). The diagonal of C_k^T C_k cannot be told from the joint's own
-rotor inertia and viscous friction; so a coupled motor's linear columns (iam, fvm) carry only the cross terms:
+likewise, and dry friction fc_k C_k^T sign(C_k q'). The diagonal of C_k^T C_k cannot be told from the rotor inertia and
+viscous friction of the joints' own motors; so a coupled motor's linear columns (iam, fvm) carry only the cross terms:
 
     iam_k: (C_k^T C_k - diag) q''      fvm_k: (C_k^T C_k - diag) q'      fcm_k: C_k^T sign(C_k q')
 
@@ -44,16 +44,18 @@ class Drive:
     """The motors of a robot, one for each joint that is not passive.
 
     Args:
-        reduction: motor turns per joint turn, one value a driven joint (in the robot's order) or one for all.
+        reduction: motor turns per joint turn: one for all driven joints, one value a driven joint (in the robot's
+            order), or one value a joint. A passive joint that is given none is measured directly.
         couplings: motors that turn with a second joint too.
         side: where positions and efforts are measured, `"joint"` or `"motor"`.
         position_offset: (n,) or one value, added to the joint position [rad] or [m].
-        gain: effort per unit of current or voltage, at the side where it is measured [N m/A], [N/V], ...
+        gain: effort per unit of current or voltage, at the side where it is measured [N m/A], [N/V], ...; as many
+            values as `reduction`.
         rotor_inertia: whether each motor's rotor inertia is a parameter.
         coupled_rotor: `"free"`: the cross term of a coupled motor's rotor is its own parameter; `"tied"`: it is the
             rotor inertia itself.
         coupled_friction: whether coupled motors have viscous and dry friction of their own.
-        passive: joints without motor; their effort is zero.
+        passive: joints without a motor of their own; another joint's motor may be coupled to them.
     """
 
     reduction: Sequence[float] | float = 1.0
@@ -66,6 +68,12 @@ class Drive:
     coupled_friction: bool = True
     passive: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.side not in ("joint", "motor"):
+            raise InvalidModel(f"a drive is measured at side 'joint' or 'motor', not {self.side!r}")
+        if self.coupled_rotor not in ("free", "tied"):
+            raise InvalidModel(f"coupled_rotor must be 'free' or 'tied', not {self.coupled_rotor!r}")
+
     def resolve(self, joints: tuple[str, ...]) -> DriveTrain:
         """The drive train of a robot with these joints (without its floating base).
 
@@ -75,22 +83,25 @@ class Drive:
         for name in (*self.passive, *(c.motor for c in self.couplings), *(c.joint for c in self.couplings)):
             if name not in joints:
                 raise InvalidModel(f"the drive names joint {name!r}; the robot has {', '.join(joints)}")
-        n = len(joints)
-        offset = _per_joint("position_offset", self.position_offset, n)
-        reduction = np.diag(_per_joint("reduction", self.reduction, n))
+        driven = np.array([joint not in self.passive for joint in joints])
+        offset = _per_joint("position_offset", self.position_offset, np.ones(len(joints), dtype=bool))
+        gain = _per_joint("gain", self.gain, driven)
+        if not np.all(gain):
+            raise InvalidModel("a drive gain of 0 hides the torque of its joint; leave it out or list the joint as passive")
+        reduction = np.diag(_per_joint("reduction", self.reduction, driven))
         for coupling in self.couplings:
             motor, joint = joints.index(coupling.motor), joints.index(coupling.joint)
             if motor == joint:
                 raise InvalidModel(f"the coupling of motor {coupling.motor!r} names its own joint; give a second one")
+            if not driven[motor]:
+                raise InvalidModel(f"joint {coupling.motor!r} is passive: it has no motor to couple to {coupling.joint!r}")
             reduction[motor, joint] = coupling.ratio
-        if not np.all(np.isfinite(reduction)) or np.linalg.matrix_rank(reduction) < n or not np.diag(reduction).all():
+        size = np.abs(reduction).max(axis=1, keepdims=True)
+        if not np.all(np.isfinite(size)) or not np.diag(reduction).all() or np.linalg.matrix_rank(reduction / size) < len(joints):
             raise InvalidModel(
                 "the reduction matrix is singular: every joint needs a motor with a reduction other than 0, "
                 "and couplings must not cancel it"
             )
-        gain = _per_joint("gain", self.gain, n)
-        if not np.all(gain):
-            raise InvalidModel("a drive gain of 0 hides the torque of its joint; leave it out or list the joint as passive")
         return DriveTrain(self, joints, reduction, offset, gain)
 
 
@@ -123,11 +134,9 @@ class DriveTrain:
         return p_dot @ self.velocity_map.T
 
     def joint_torques(self, effort: JointSamples) -> JointSamples:
-        """(T, n) joint torques from measured efforts; zero at passive joints."""
-        torque = effort * self.gain
-        if self.drive.side == "motor":
-            torque = torque @ self.reduction
-        return torque * self.driven
+        """(T, n) joint torques from measured efforts; what a passive joint has for one is not an effort."""
+        torque = effort * self.gain * self.driven
+        return torque @ self.reduction if self.drive.side == "motor" else torque
 
     @cached_property
     def scaled(self) -> Matrix:
@@ -141,9 +150,10 @@ class DriveTrain:
 
     @cached_property
     def cross(self) -> np.ndarray:
-        """(n, n, n) C_k^T C_k without its diagonal, for each motor k."""
+        """(n, n, n) C_k^T C_k for each motor k, without the part of its diagonal that a joint's own motor makes too."""
         outer = self.scaled[:, :, None] * self.scaled[:, None, :]
-        outer[:, np.arange(len(self.joints)), np.arange(len(self.joints))] = 0.0
+        own = np.flatnonzero(self.driven)
+        outer[:, own, own] = 0.0
         return outer
 
     def rotor_inertia_maps(self) -> dict[int, Matrix]:
@@ -170,10 +180,17 @@ class DriveTrain:
         return columns
 
 
-def _per_joint(name: str, value: Sequence[float] | float, n: int) -> np.ndarray:
+def _per_joint(name: str, value: Sequence[float] | float, given: np.ndarray) -> np.ndarray:
+    """(n,) one value a joint, from one value for all `given` joints, one for each of them, or all; others are 1."""
+    n = len(given)
     array = np.asarray(value, dtype=float)
-    if array.ndim == 0:
-        return np.full(n, float(array))
-    if array.shape != (n,):
-        raise InvalidModel(f"the drive's {name} has {array.size} values; the robot has {n} joints")
-    return array.copy()
+    if array.shape not in ((), (n,), (int(given.sum()),)):
+        driven = "" if given.all() else f", {int(given.sum())} of them driven"
+        raise InvalidModel(f"the drive's {name} has {array.size} values; the robot has {n} joints{driven}")
+    if not np.isfinite(array).all():
+        raise InvalidModel(f"the drive's {name} must be finite, not {value}")
+    if array.shape == (n,):
+        return array.copy()
+    full = np.ones(n)
+    full[given] = array
+    return full

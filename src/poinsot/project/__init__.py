@@ -1,12 +1,17 @@
 """The project file: one TOML file that describes a job, from robot and recordings to the estimate.
 
-    toml        a file with the line of each key
-    settings    what it may say, and in which unit
-    errors      what is wrong with it, in a sentence with the line
-    job         what it means: robot, recordings, preprocessing, method; and `identify`
+    toml          a file with the line of each key
+    settings      what it may say, and in which unit
+    errors        what is wrong with it, in a sentence with the line
+    translation   what it means: robot, drive trains, smoother, estimator
+    recordings    which column is which joint's
+    job           `Project`, and `identify` from the recordings to the estimate
+
+The keys of a section are the arguments of what it becomes.
 """
 
-from .job import Project, Run, identify
+from .job import Project, identify
+from .recordings import Run
 from .settings import Settings
 
 __all__ = ["Project", "Run", "Settings", "identify"]

@@ -18,10 +18,12 @@ def invalid_project(path: Path, text: str, content: dict[str, Any], error: Valid
     found = []
     for detail in error.errors(include_url=False):
         keys = _existing(content, detail["loc"])
+        if detail["type"] == "union_tag_invalid":
+            keys.append(detail["ctx"]["discriminator"].strip("'"))
         extra = detail.get("ctx", {}).get("key")
         line = line_of(text, [*keys, extra] if extra is not None else keys)
         found.append((line, f"{_place(keys)}{_sentence(detail)}"))
-    found.sort()
+    found.sort(key=lambda each: each[0])
     line, sentence = found[0]
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return InvalidProject(f"{path}, line {line}: {sentence}{more}")
@@ -34,7 +36,7 @@ def _existing(content: Any, location: Sequence[str | int]) -> list[str | int]:
         if (isinstance(content, dict) and key in content) or (
             isinstance(content, list) and isinstance(key, int) and key < len(content)
         ):
-            content = content[key]  # type: ignore[index,call-overload]
+            content = content[key]  # type: ignore[index]
             keys.append(key)
     return keys
 
@@ -69,7 +71,7 @@ def _sentence(detail: ErrorDetails) -> str:
     if kind == "literal_error":
         return _choice(str(value), str(context["expected"]))
     if kind == "union_tag_invalid":
-        return f"{context['discriminator']}: ".replace("'", "") + _choice(str(context["tag"]), str(context["expected_tags"]))
+        return _choice(str(context["tag"]), str(context["expected_tags"]).replace("', '", "' or '"))
     if kind == "union_tag_not_found":
         return f"the key {context['discriminator']} is missing"
     return sentences.get(kind, detail["msg"])

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from ..exceptions import UnknownUnit, listing, nearest
@@ -35,7 +43,9 @@ class Section(BaseModel):
         for key in content:
             if key not in cls.model_fields:
                 hint = cls.elsewhere.get(key) or f"known are {listing(cls.model_fields, 30)}"
-                raise _refuse("unknown_key", f"unknown key {key!r}{nearest(key, cls.model_fields)}; {hint}", key=key)
+                raise _refuse(
+                    "unknown_key", f"unknown key {key!r}{nearest(key, cls.model_fields)}; {hint}", key=key
+                )
         return content
 
 
@@ -49,9 +59,15 @@ def _unit(unit: str) -> str:
 
 def _per_joint(value: Any) -> Any:
     """One number for all joints, a list in the robot's order, or a table by joint."""
-    numbers = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else [value]
-    if not numbers or not all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers):
-        raise _refuse("per_joint", "must be a number, a list with one number a joint, or a table of numbers by joint")
+    numbers = (
+        value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else [value]
+    )
+    if not numbers or not all(
+        isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers
+    ):
+        raise _refuse(
+            "per_joint", "must be a number, a list with one number a joint, or a table of numbers by joint"
+        )
     return value
 
 
@@ -59,15 +75,16 @@ def _columns(value: Any) -> Any:
     names = value if isinstance(value, list) else [value]
     good = all(isinstance(name, (str, int)) and not isinstance(name, bool) for name in names)
     if not names or not good or (not isinstance(value, list) and not isinstance(value, str)):
-        raise _refuse("columns", 'must be a list of column names, or of indices from 0, like ["q1", "q2"] or [1, 2]')
+        raise _refuse(
+            "columns", 'must be a list of column names, or of indices from 0, like ["q1", "q2"] or [1, 2]'
+        )
     return value
 
 
 def _units(value: Any) -> Any:
     for unit in value if isinstance(value, list) else [value]:
         if not isinstance(unit, str):
-            raise _refuse("unit", f'must be a unit in quotes, or a list of them, not {unit!r}')
-        _unit(unit)
+            raise _refuse("unit", f"must be a unit in quotes, or a list of them, not {unit!r}")
     return value
 
 
@@ -121,7 +138,11 @@ class OffsetSettings(Section):
 
 
 def _offset(value: Any) -> Any:
-    return OffsetSettings.model_validate(value) if isinstance(value, dict) and "values" in value else _per_joint(value)
+    return (
+        OffsetSettings.model_validate(value)
+        if isinstance(value, dict) and "values" in value
+        else _per_joint(value)
+    )
 
 
 class DriveSettings(Section):
@@ -261,11 +282,17 @@ class RecordingSettings(FileSettings):
         own = self.model_fields_set & FileSettings.model_fields.keys()
         if self.files and own:
             key = sorted(own)[0]
-            raise _refuse("files", f"{key!r} belongs into [[recordings.files]], since this recording has several files", key=key)
+            raise _refuse(
+                "files",
+                f"{key!r} belongs into [[recordings.files]], since this recording has several files",
+                key=key,
+            )
         if not self.files and self.path is None:
             raise _refuse("files", "a recording needs a path, or [[recordings.files]] with one each")
         if self.window_s is not None and self.window_s[1] <= self.window_s[0]:
-            raise _refuse("window", f"window_s must end after it starts, not {list(self.window_s)}", key="window_s")
+            raise _refuse(
+                "window", f"window_s must end after it starts, not {list(self.window_s)}", key="window_s"
+            )
         return self
 
     @property
@@ -274,7 +301,7 @@ class RecordingSettings(FileSettings):
         return self.name or (self.path or self.files[0].path)
 
 
-# ---------------------------------------------------------------------------------------------- preprocessing and method
+# ------------------------------------------------------------------------------------------ preprocessing and method
 
 
 class _Preprocessing(Section):
@@ -311,7 +338,9 @@ def _ratio(value: Any) -> Any:
     if value == "maximum-likelihood":
         return value
     if isinstance(value, str):
-        raise _refuse("ratio", f'must be a number, a list with one a joint, or "maximum-likelihood", not {value!r}')
+        raise _refuse(
+            "ratio", f'must be a number, a list with one a joint, or "maximum-likelihood", not {value!r}'
+        )
     return _per_joint(value)
 
 
@@ -320,7 +349,7 @@ class RandomWalkSettings(_Preprocessing):
 
     method: Literal["random-walk"]
     order: Literal[2, 3] = 2
-    ratio: Annotated[Any, AfterValidator(_ratio)] = "maximum-likelihood"
+    ratio: Annotated[Any, AfterValidator(_ratio)] = 1e-5
     highest_cutoff: float = Field(0.5, gt=0, le=1)
     prior: RatioPriorSettings | None = None
 
@@ -364,7 +393,9 @@ class OutputSettings(Section):
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if not name or name in (".", "..") or "/" in name or "\\" in name:
-            raise _refuse("name", f"must be the name of a file, without folders, not {name!r}; the folder is --out's")
+            raise _refuse(
+                "name", f"must be the name of a file, without folders, not {name!r}; the folder is --out's"
+            )
         return name
 
 

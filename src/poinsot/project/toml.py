@@ -31,7 +31,9 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
         InvalidProject: if it is not TOML, with the line.
     """
     if existing_file(path).stat().st_size > LARGEST_FILE:
-        raise InvalidProject(f"{path} is larger than {LARGEST_FILE >> 20} MiB; a project file is a page of TOML")
+        raise InvalidProject(
+            f"{path} is larger than {LARGEST_FILE >> 20} MiB; a project file is a page of TOML"
+        )
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -79,12 +81,12 @@ def _longest_valid(lines: Sequence[str], count: int) -> tuple[dict[str, Any], in
 
 def _has(content: Any, keys: Keys) -> bool:
     for key in keys:
-        if isinstance(content, dict) and key in content:
-            content = content[key]
-        elif isinstance(content, list) and isinstance(key, int) and 0 <= key < len(content):
-            content = content[key]
-        else:
+        known = (
+            content if isinstance(content, dict) else range(len(content)) if isinstance(content, list) else ()
+        )
+        if key not in known:
             return False
+        content = content[key]
     return True
 
 

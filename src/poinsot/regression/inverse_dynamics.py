@@ -47,14 +47,42 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One recording, joint side."""
+    """One recording, brought to the joint side stretch by stretch, so that nothing of its length is copied.
 
-    time: Times
-    q: Configurations
-    v: JointSamples
-    a: JointSamples
-    tau: JointSamples
-    decimation: Decimation | None
+    Args:
+        signals: as recorded.
+        robot: whose joints they are.
+        order: (n,) column of the signals for each joint of the robot.
+    """
+
+    signals: Signals
+    robot: Articulated
+    order: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.signals)
+
+    @property
+    def time(self) -> Times:
+        return self.signals.time
+
+    @property
+    def decimation(self) -> Decimation | None:
+        return self.signals.decimation
+
+    def joint_side(self, first: int, last: int) -> tuple[Configurations, JointSamples, JointSamples, JointSamples]:
+        """q (T, nq), v, a and tau (T, n) of the samples first <= k < last."""
+        signals, train = self.signals, self.robot.train
+        q, v, a, tau = (array[first:last] for array in (signals.q, signals.v, signals.a, signals.tau))
+        if self.robot.floating_base:
+            return q, v, a, np.concatenate([tau[:, :6], train.joint_torques(tau[:, 6:])], axis=1)
+        q, v, a, tau = (array[:, self.order] for array in (q, v, a, tau))
+        return (
+            self.robot.configurations(train.joint_positions(q)),
+            train.joint_velocities(v),
+            train.joint_velocities(a),
+            train.joint_torques(tau),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +114,7 @@ class InverseDynamics:
     def row_counts(self) -> tuple[int, ...]:
         """Rows of each recording; each has one equation a degree of freedom."""
         return tuple(
-            part.decimation.rows(len(part.time)) if part.decimation else len(part.time) for part in self.parts
+            part.decimation.rows(len(part)) if part.decimation else len(part) for part in self.parts
         )
 
     @property
@@ -169,11 +197,11 @@ class InverseDynamics:
     def _stream(self) -> Iterator[Rows]:
         for index, part in enumerate(self.parts):
             if part.decimation is None:
-                spans = ((k, min(k + SAMPLES_PER_STRETCH, len(part.time))) for k in range(0, len(part.time), SAMPLES_PER_STRETCH))
-                for first, last in spans:
+                for first in range(0, len(part), SAMPLES_PER_STRETCH):
+                    last = min(first + SAMPLES_PER_STRETCH, len(part))
                     yield self._make(index, first, part.time[first:last], self._raw(part, first, last))
             else:
-                T = len(part.time)
+                T = len(part)
                 raw = (self._raw(part, *span) for span in part.decimation.spans(T, SAMPLES_PER_STRETCH))
                 time = part.time[part.decimation.kept(T)]
                 for first, entries in part.decimation.apply(raw, T):
@@ -182,9 +210,10 @@ class InverseDynamics:
     def _raw(self, part: Part, first: int, last: int) -> np.ndarray:
         """Entries and efforts of a stretch of samples, side by side."""
         n = self.robot.model.nv
+        q, v, a, tau = part.joint_side(first, last)
         raw = np.empty((last - first, len(self._regressor.structure[0]) + n))
-        self._regressor.entries(part.q[first:last], part.v[first:last], part.a[first:last], out=raw[:, :-n])
-        raw[:, -n:] = part.tau[first:last]
+        self._regressor.entries(q, v, a, out=raw[:, :-n])
+        raw[:, -n:] = tau
         return raw
 
     def _make(self, part: int, first: int, time: Times, raw: np.ndarray) -> Rows:
@@ -263,23 +292,17 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
                 f"the robot has {listing(robot.joints)}"
             )
     order = [signals.joints.index(joint) for joint in robot.joints]
-    train = robot.train
-    tau = signals.tau[:, order]
-    for k, joint in enumerate(robot.joints):
-        if train.driven[k] and np.ptp(tau[:, k]) == 0:
-            what = "all zero" if tau[0, k] == 0 else "constant"
+    for k, joint in zip(order, robot.joints, strict=True):
+        tau = signals.tau[:, k]
+        if joint not in robot.drive.passive and np.ptp(tau) == 0:
+            what = "all zero" if tau[0] == 0 else "constant"
             raise InvalidSignals(
                 f"the {signals.effort} of joint {joint!r} is {what}: it carries no information; "
                 "give its channel, or list the joint under drive.passive if nothing drives it"
             )
-    return Part(
-        signals.time,
-        robot.configurations(train.joint_positions(signals.q[:, order])),
-        train.joint_velocities(signals.v[:, order]),
-        train.joint_velocities(signals.a[:, order]),
-        train.joint_torques(tau),
-        signals.decimation,
-    )
+    part = Part(signals, robot, np.array(order))
+    part.joint_side(0, 1)  # what does not fit is refused here, not at the first use
+    return part
 
 
 def _floating(robot: Articulated, signals: Signals) -> Part:
@@ -289,7 +312,7 @@ def _floating(robot: Articulated, signals: Signals) -> Part:
     for name, (array, size) in shapes.items():
         if array.shape[1] != size:
             raise InvalidSignals(
-                f"robot {robot.name!r} has a floating base: {name} needs {size} columns (base first), not {array.shape[1]}"
+                f"robot {robot.name!r} has a floating base: {name} needs {size} columns (base first), "
+                f"not {array.shape[1]}"
             )
-    tau = np.concatenate([signals.tau[:, :6], robot.train.joint_torques(signals.tau[:, 6:])], axis=1)
-    return Part(signals.time, signals.q, signals.v, signals.a, tau, signals.decimation)
+    return Part(signals, robot, np.arange(n))

@@ -8,6 +8,7 @@ and factorizations run over entries, and a dense (T, n, p) array exists only for
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -91,8 +92,10 @@ class Regressor:
     def _probe(self) -> tuple[np.ndarray, np.ndarray]:
         return np.ones((1, self.robot.model.nv)), np.ones((1, self.robot.model.nv))
 
-    def _additions(self, v: JointSamples, a: JointSamples):
-        """(rows, columns, (T, ...) values) of rotors, couplings and friction; zero by structure only where it is said."""
+    def _additions(
+        self, v: JointSamples, a: JointSamples
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """(rows, columns, (T, ...) values) of rotors, couplings and friction."""
         robot, train = self.robot, self.robot.train
         dofs = robot.actuated
         column = 10 * len(robot.bodies)

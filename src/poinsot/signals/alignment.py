@@ -61,7 +61,9 @@ def _by_channel(recording: Recording, delays: Mapping[str, float]) -> dict[str, 
     for name, delay in sorted(delays.items(), key=lambda item: item[0] in recording.channels):
         if not np.isfinite(delay):
             raise InvalidSignals(f"the delay of {name!r} must be a number of seconds, not {delay}")
-        found = [name] if name in recording.channels else [f"{name}.{joint}" for joint in recording.joints(name)]
+        found = (
+            [name] if name in recording.channels else [f"{name}.{joint}" for joint in recording.joints(name)]
+        )
         if not found:
             raise ChannelNotFound(name, recording.channels)
         seconds |= dict.fromkeys(found, float(delay))

@@ -69,7 +69,7 @@ class Decimation:
         Raises:
             InvalidMethod: if the pass-band is not below the Nyquist frequency.
         """
-        if not 0 < passband_hz < rate_hz / 2:
+        if not 0 < passband_hz < (1 - 1e-9) * rate_hz / 2:  # the rate is known to rounding only
             raise InvalidMethod(
                 f"decimate_hz = {passband_hz:g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
             )
@@ -114,10 +114,8 @@ class Decimation:
             )
         first_block = (samples - 1) % self.factor + 1
         step = max(chunk // self.factor, 1) * self.factor
-        # the first and the last piece must each hold the reflected ends
-        edges = list(range(first_block + (step if first_block <= self.padding else 0), samples, step))
-        if edges and samples - edges[-1] <= self.padding:
-            edges.pop()
+        # the first and the last piece must each hold the samples that are reflected at their end
+        edges = [e for e in range(first_block, samples, step) if self.padding < e < samples - self.padding]
         return zip([0, *edges], [*edges, samples], strict=True)
 
     def apply(self, pieces: Iterable[np.ndarray], samples: int) -> Iterator[tuple[int, np.ndarray]]:

@@ -79,7 +79,9 @@ def _uniform_clock(recording: Recording, rate_hz: float) -> NewTimes:
     # A hair of tolerance: the last sample belongs to the clock although its stamp is rounded.
     samples = int(np.floor(recording.duration_s * rate_hz + 1e-6)) + 1
     if samples < 2:
-        raise InvalidSignals(f"{rate_hz:g} Hz leaves one sample of {recording.duration_s:g} s; resample to a higher rate")
+        raise InvalidSignals(
+            f"{rate_hz:g} Hz leaves one sample of {recording.duration_s:g} s; resample to a higher rate"
+        )
     if samples > LARGEST_GROWTH * len(recording):
         raise InvalidSignals(
             f"{rate_hz:g} Hz makes {samples} samples out of {len(recording)}; "
@@ -95,7 +97,9 @@ def _resample_channel(
     trusted = recording.mask(name)
     time, values = old[trusted], recording[name][trusted]
     if len(time) < 2:
-        raise InvalidSignals(f"channel {name!r} has {len(time)} trusted samples; two are needed to resample it")
+        raise InvalidSignals(
+            f"channel {name!r} has {len(time)} trusted samples; two are needed to resample it"
+        )
     # The new clock's rounding must not put a recorded sample into the gap beside it.
     near = UNIFORM_TOLERANCE * (new[1] - new[0])
     if how == "hold":
@@ -107,7 +111,9 @@ def _resample_channel(
     known = inside & ((time[before + 1] - time[before] <= reach) | on_sample)
     if how == "linear":
         return np.interp(new, time, values), known
-    return np.where(known, CubicSpline(time, values)(np.clip(new, time[0], time[-1])), np.interp(new, time, values)), known
+    return np.where(
+        known, CubicSpline(time, values)(np.clip(new, time[0], time[-1])), np.interp(new, time, values)
+    ), known
 
 
 def _figures(old: Times, new: NewTimes, rate_hz: float) -> dict[str, Any]:
@@ -130,7 +136,8 @@ def _figures(old: Times, new: NewTimes, rate_hz: float) -> dict[str, Any]:
 def _sentence(method: str, figures: dict[str, Any]) -> str:
     masked = f"; {figures['masked_samples']} samples in gaps were masked" if figures["masked_samples"] else ""
     return (
-        f"resampled {figures['samples_before']} samples to {figures['samples']} at {figures['rate_hz']:.6g} Hz ({method}): "
+        f"resampled {figures['samples_before']} samples to {figures['samples']} "
+        f"at {figures['rate_hz']:.6g} Hz ({method}): "
         f"samples moved by up to {1e3 * figures['largest_shift_s']:.3g} ms, rms {1e3 * figures['rms_shift_s']:.3g} ms; "
         f"the clock's jitter was up to {1e3 * figures['largest_jitter_s']:.3g} ms, "
         f"rms {1e3 * figures['rms_jitter_s']:.3g} ms{masked}"

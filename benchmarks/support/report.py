@@ -1,0 +1,157 @@
+"""What a benchmark says: seconds, ratios with their bounds, agreement of the results; as text and as JSON.
+
+A ratio is bounded by what is promised (issue 2, section 9) and compared with `baseline.json`, the ratios of the commit.
+The exit status is 1 if a promise is broken or results disagree. A ratio that is worse than the baseline by more than
+`SLACK` is said, no more: another machine has other ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+BASELINE = Path(__file__).parents[1] / "baseline.json"
+SLACK = 1.5
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One number to compare.
+
+    Args:
+        name: what is divided by what.
+        value: of this run.
+        at_least, at_most: what is promised.
+    """
+
+    name: str
+    value: float
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @property
+    def kept(self) -> bool:
+        return (self.at_least is None or self.value >= self.at_least) and (
+            self.at_most is None or self.value <= self.at_most
+        )
+
+    @property
+    def promise(self) -> str:
+        if self.at_least is not None:
+            return f"at least {self.at_least:g}"
+        return f"at most {self.at_most:g}" if self.at_most is not None else ""
+
+    def worse_than(self, baseline: float) -> bool:
+        return self.value * SLACK < baseline if self.at_most is None else self.value > baseline * SLACK
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two programs' results are apart.
+
+    Args:
+        name: what was compared, and in which unit.
+        value: largest difference.
+        at_most: what counts as the same.
+    """
+
+    name: str
+    value: float
+    at_most: float
+
+    @property
+    def kept(self) -> bool:
+        return self.value <= self.at_most
+
+
+def options(description: str) -> argparse.Namespace:
+    """The command line that every benchmark has."""
+    parser = argparse.ArgumentParser(description=description.strip().splitlines()[0])
+    parser.add_argument("--json", metavar="PATH", help="write the numbers here; - is standard output")
+    parser.add_argument("--rounds", type=int, help="how often each program runs")
+    parser.add_argument("--save-baseline", action="store_true", help=f"make these ratios the ones in {BASELINE.name}")
+    return parser.parse_args()
+
+
+def deliver(
+    name: str,
+    arguments: argparse.Namespace,
+    seconds: Mapping[str, float],
+    ratios: Sequence[Ratio],
+    agreements: Sequence[Agreement] = (),
+    notes: Sequence[str] = (),
+) -> None:
+    """Print, write, compare with the baseline, and leave with the exit status."""
+    known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+    baseline = known.get(name, {})
+    out = sys.stderr if arguments.json == "-" else sys.stdout
+    print(_text(seconds, ratios, agreements, notes, baseline), file=out)
+    content = {
+        "schema": "poinsot.benchmark/1",
+        "name": name,
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "seconds": dict(seconds),
+        "ratios": [asdict(ratio) | {"kept": ratio.kept, "baseline": baseline.get(ratio.name)} for ratio in ratios],
+        "agreements": [asdict(agreement) | {"kept": agreement.kept} for agreement in agreements],
+        "notes": list(notes),
+    }
+    if arguments.json == "-":
+        print(json.dumps(content, indent=2))
+    elif arguments.json:
+        Path(arguments.json).write_text(json.dumps(content, indent=2) + "\n")
+    if arguments.save_baseline:
+        known[name] = {ratio.name: float(f"{ratio.value:.3g}") for ratio in ratios}
+        BASELINE.write_text(json.dumps(dict(sorted(known.items())), indent=2) + "\n")
+    sys.exit(not all(each.kept for each in (*ratios, *agreements)))
+
+
+def machine() -> dict[str, Any]:
+    """Where the numbers come from."""
+    packages = {}
+    for package in ("poinsot", "numpy", "scipy", "numba", "pin", "polars", "figaroh", "statsmodels"):
+        try:
+            packages[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {"processor": _processor(), "cores": os.cpu_count(), "python": platform.python_version(), "packages": packages}
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def _text(seconds, ratios, agreements, notes, baseline) -> str:
+    width = max(len(each) for each in [*seconds, *(r.name for r in ratios), *(a.name for a in agreements)])
+    lines = [f"  {name:<{width}}  {_duration(value):>10}" for name, value in seconds.items()]
+    lines += ["", f"  {'ratio':<{width}}  {'this run':>10}  {'baseline':>10}  promised"]
+    for ratio in ratios:
+        before = baseline.get(ratio.name)
+        verdict = "" if ratio.kept else "   BROKEN"
+        if before is not None and ratio.worse_than(before):
+            verdict += "   worse than the baseline"
+        shown = f"{before:.3g}" if before is not None else "-"
+        lines.append(f"  {ratio.name:<{width}}  {ratio.value:>10.3g}  {shown:>10}  {ratio.promise}{verdict}")
+    if agreements:
+        lines += ["", f"  {'same result':<{width}}  {'difference':>10}  {'allowed':>10}"]
+    for each in agreements:
+        verdict = "" if each.kept else "  DIFFERENT"
+        lines.append(f"  {each.name:<{width}}  {each.value:>10.2g}  {each.at_most:>10.2g}{verdict}")
+    return "\n".join([*lines, *(["", *(f"  {note}" for note in notes)] if notes else [])])
+
+
+def _duration(value: float) -> str:
+    return f"{1e3 * value:.1f} ms" if value < 1 else f"{value:.2f} s"

@@ -1,0 +1,121 @@
+"""TX40, classical: from two CSV files and a URDF to 61 parameters with their statistics.
+
+    python benchmarks/tx40_pipeline.py [--json PATH] [--rounds N] [--save-baseline]
+
+poinsot            read, filter, regressor, decimate, least squares, honest standard deviations, fit and groupings
+NumPy and SciPy    the same numbers by a script of 90 lines around a loop over Pinocchio's regressor (peers/tx40_numpy.py)
+FIGAROH            its pipeline with the same treatment of the data (peers/tx40_figaroh.py)
+FIGAROH, example   its pipeline as its own TX40 example sets it up: ten times as many rows, weighted, validated
+
+All run in this process after a first run that is not counted. As processes, each is started anew: imports included,
+Numba's cache and the files warm, and poinsot writes its page, which the others do not.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import support  # noqa: F401  BLAS on one thread, before NumPy
+import numpy as np
+from support import needs
+from support.report import Agreement, Ratio, deliver, options
+from support.timing import Program, medians, process, side_by_side
+from support.tx40 import identify
+
+HERE = Path(__file__).parent
+FIGAROH_NAMES = {"Ixx": "xx", "Ixy": "xy", "Ixz": "xz", "Iyy": "yy", "Iyz": "yz", "Izz": "zz", "Ia": "ia", "fs": "fc"}
+FIGAROH_COUPLING = {"Iam6": "iam6", "fvm6": "fvm6", "fsm6": "fcm6"}
+
+
+def main() -> None:
+    arguments = options(__doc__)
+    folder = needs.recording("staubli_tx40")
+    needs.package("figaroh")
+    from peers import tx40_figaroh, tx40_numpy
+
+    figaroh, example = tx40_figaroh.identify, partial(tx40_figaroh.identify, as_published=True)
+    programs = {
+        "poinsot": Program(lambda: identify(folder), turns=5),
+        "NumPy and SciPy": Program(lambda: tx40_numpy.identify(folder)),
+        "FIGAROH": Program(lambda: figaroh(folder)),
+        "FIGAROH, example": Program(lambda: example(folder)),
+    }
+    for program in programs.values():
+        program.run()
+    runs, results = side_by_side(programs, arguments.rounds or 5)
+    cold_runs, _ = side_by_side(_processes(folder), max((arguments.rounds or 5) // 2, 1))
+    warm, cold = medians(runs), medians(cold_runs)
+
+    def times(peer: str, at_least: float | None = None) -> Ratio:
+        return Ratio(f"{peer} / poinsot", warm[peer] / warm["poinsot"], at_least=at_least)
+
+    ratios = [times("NumPy and SciPy", 2), times("FIGAROH", 20), times("FIGAROH, example", 20)]
+    ratios += [
+        Ratio(f"{peer} / poinsot", value / cold["poinsot identify, page, process"])
+        for peer, value in cold.items()
+        if not peer.startswith("poinsot")
+    ]
+    deliver(
+        "tx40_pipeline",
+        arguments,
+        warm | cold,
+        ratios,
+        [
+            Agreement("61 parameters, NumPy and SciPy [std]", _from_numpy(results), 1e-6),
+            # FIGAROH decimates by a filter of order 8 and pads the ends otherwise
+            Agreement("61 parameters, FIGAROH, both order 8 [std]", _from_figaroh(results, folder), 0.5),
+        ],
+    )
+
+
+def _processes(folder: Path) -> dict[str, Program]:
+    def cold(*command: str) -> Program:
+        return Program(lambda: process(*command))
+
+    def ours() -> str:
+        with tempfile.TemporaryDirectory() as out:
+            command = ("-c", "from poinsot.cli import main; main()", "identify", str(HERE.parent / "examples/tx40.toml"))
+            return process(*command, "--data", str(folder), "--out", f"{out}/tx40")
+
+    peers = HERE / "peers"
+    return {
+        "poinsot identify, page, process": Program(ours),
+        "NumPy and SciPy, process": cold(str(peers / "tx40_numpy.py"), str(folder)),
+        "FIGAROH, process": cold(str(peers / "tx40_figaroh.py"), str(folder)),
+        "FIGAROH, example, process": cold(str(peers / "tx40_figaroh.py"), str(folder), "--as-published"),
+    }
+
+
+def _from_numpy(results: dict) -> float:
+    """Largest difference of a parameter, in its standard deviations."""
+    ours, peer = results["poinsot"], results["NumPy and SciPy"]
+    values = dict(zip(peer["names"], peer["values"], strict=True))
+    theirs = np.array([values[name.removesuffix("r")] for name in ours.names])
+    return float(np.max(np.abs(theirs - ours.values) / ours.white_std))
+
+
+def _from_figaroh(results: dict, folder: Path) -> float:
+    """The same, where the peer groups its base parameters otherwise: ours are a linear map of its."""
+    ours, peer = identify(folder, decimation_order=8), results["FIGAROH"]
+    base = ours.problem.base
+    K_peer = np.zeros((len(peer["values"]), base.map.shape[1]))
+    K_peer[:, [base.parameters.names.index(_our_name(name)) for name in peer["standard_parameters"]]] = peer["map"]
+    change = base.map @ np.linalg.pinv(K_peer)
+    if not np.allclose(change @ K_peer, base.map, atol=1e-6):
+        sys.exit("FIGAROH's base parameters do not span poinsot's")
+    return float(np.max(np.abs(change @ peer["values"] - ours.values) / ours.white_std))
+
+
+def _our_name(name: str) -> str:
+    """`Ixx_joint_3` is xx3."""
+    if name in FIGAROH_COUPLING:
+        return FIGAROH_COUPLING[name]
+    symbol, _, joint = name.partition("_joint_")
+    return FIGAROH_NAMES.get(symbol, symbol) + joint
+
+
+if __name__ == "__main__":
+    main()

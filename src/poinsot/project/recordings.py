@@ -1,0 +1,178 @@
+"""[[recordings]] -> recordings: which column is which joint's, and whether that can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..exceptions import InvalidProject, listing, nearest
+from ..io import Column, Source, read_recording
+from ..recording import QUANTITIES, Recording
+from .settings import ColumnSettings, FileSettings, QuantitySettings, RecordingSettings
+from .translation import by_joint
+
+if TYPE_CHECKING:
+    from ..models.articulated import Articulated
+
+EFFORTS = ("torque", "current", "voltage")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A recording of a project, with what the project says about it.
+
+    Args:
+        held: channels that keep their value between samples, like commands.
+    """
+
+    name: str
+    role: str
+    recording: Recording
+    window_s: tuple[float, float] | None = None
+    held: tuple[str, ...] = ()
+
+
+def build_run(
+    project: Path, settings: RecordingSettings, folder: Path, joints: Sequence[str], passive: Sequence[str]
+) -> Run:
+    """One of [[recordings]], read."""
+    if (
+        not settings.files
+        and not settings.channels
+        and settings.path is not None
+        and settings.path.endswith(".npz")
+    ):
+        recording = read_recording(folder / settings.path)
+    else:
+        where = f"{project}: recording {settings.title!r}"
+        sources = [
+            build_source(file, folder, where, joints, passive) for file in settings.files or [settings]
+        ]
+        if len(sources) > 1:
+            _check_clocks(settings, where)
+        recording = read_recording(
+            sources, rate_hz=settings.rate_hz, start_s=settings.start_s, invalid=settings.invalid
+        )
+    held = tuple(
+        name
+        for file in settings.files or [settings]
+        for name, column in _columns(file, "", joints, passive)
+        if column.hold
+    )
+    return Run(settings.title, settings.role, recording, settings.window_s, held)
+
+
+def check_kinds(robot: Articulated, run: Run) -> None:
+    """That what slides is measured in metres and what turns in radians; motors may turn what slides.
+
+    Raises:
+        InvalidProject: for the first channel that is not.
+    """
+    if robot.drive.side == "motor":
+        return
+    efforts = {"m": "N", "rad": "N m"}
+    for joint, k in zip(robot.joints, robot.actuated, strict=True):
+        position = robot.position_units[k]
+        expected = {
+            "position": position,
+            "velocity": f"{position}/s",
+            "acceleration": f"{position}/s^2",
+            "torque": efforts[position],
+        }
+        for quantity, unit in expected.items():
+            found = run.recording.units.get(f"{quantity}.{joint}")
+            if found is not None and found != unit:
+                moves = "slides" if position == "m" else "turns"
+                raise InvalidProject(
+                    f"recording {run.name!r}: joint {joint!r} {moves}, so its {quantity} is in {unit}, "
+                    f"but the channel {quantity}.{joint} is in {found}: mend its unit"
+                )
+
+
+def _check_clocks(settings: RecordingSettings, where: str) -> None:
+    if settings.rate_hz is not None and any(file.time is not None for file in settings.files):
+        raise InvalidProject(f"{where} has both a time column and rate_hz; give one of them")
+
+
+def build_source(
+    file: FileSettings, folder: Path, where: str, joints: Sequence[str], passive: Sequence[str]
+) -> Source:
+    """One file of a recording, its columns named for the joints."""
+    assert file.path is not None
+    time = None if file.time is None else Column(file.time.column, file.time.unit, file.time.scale)
+    return Source(
+        folder / file.path,
+        dict(_columns(file, where, joints, passive)),
+        time,
+        file.rows,
+        tuple(file.require),
+        file.delimiter,
+        file.header,
+        file.skip_lines,
+        file.decimal_comma,
+    )
+
+
+def _columns(
+    file: FileSettings, where: str, joints: Sequence[str], passive: Sequence[str]
+) -> list[tuple[str, Column]]:
+    """(channel, column) of one file."""
+    columns = []
+    for quantity in QUANTITIES:
+        settings: QuantitySettings | None = getattr(file, quantity)
+        if settings is None:
+            continue
+        names, owners = _match(quantity, settings, where, joints, passive)
+        scales = _each(
+            f"{where}: {quantity}.scale", by_joint(f"{quantity}.scale", settings.scale, owners, 1.0), owners
+        )
+        units = _each(f"{where}: {quantity}.unit", settings.unit, owners)
+        for name, joint, unit, scale in zip(names, owners, units, scales, strict=True):
+            columns.append(
+                (f"{quantity}.{joint}", Column(name, unit, float(scale), settings.hold, settings.initial))
+            )
+    return columns + [(name, _column(column)) for name, column in file.channels.items()]
+
+
+def _each(key: str, value: Any, owners: Sequence[str]) -> list[Any]:
+    values = value if isinstance(value, list) else [value] * len(owners)
+    if len(values) != len(owners):
+        raise InvalidProject(f"{key} has {len(values)} values for {len(owners)} columns")
+    return values
+
+
+def _match(
+    quantity: str, settings: QuantitySettings, where: str, joints: Sequence[str], passive: Sequence[str]
+) -> tuple[Sequence[str | int], Sequence[str]]:
+    """Columns and the joints that they belong to."""
+    driven = [joint for joint in joints if joint not in passive]
+    owners = list(settings.joints) if settings.joints is not None else None
+    for joint in owners or ():
+        if joint not in joints:
+            raise InvalidProject(
+                f"{where}: {quantity}.joints names {joint!r}{nearest(joint, joints)}; the robot has {listing(joints)}"
+            )
+    if isinstance(settings.columns, str):
+        owners = owners or (driven if quantity in EFFORTS else list(joints))
+        count = len(owners)
+        return (
+            [settings.columns] if count == 1 else [f"{settings.columns}[{k}]" for k in range(count)]
+        ), owners
+    count = len(settings.columns)
+    if owners is None:
+        owners = driven if quantity in EFFORTS and count == len(driven) else list(joints)
+    if count != len(owners):
+        expected = (
+            f"the robot has {len(joints)} joints ({listing(joints)}): give one column a joint, or name the joints with "
+            "joints = [...]"
+            if settings.joints is None
+            else f"names {len(owners)} joints: give one column for each"
+        )
+        raise InvalidProject(f"{where}: {quantity} has {count} columns, but {expected}")
+    return settings.columns, owners
+
+
+def _column(settings: ColumnSettings) -> Column:
+    return Column(settings.column, settings.unit, settings.scale, settings.hold, settings.initial)

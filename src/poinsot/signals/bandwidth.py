@@ -1,0 +1,280 @@
+"""Bandwidth: the filters that a recording asks for, from the spectrum of its motion, with the reasons (seed 002, Sect. 2.3).
+
+The rule of thumb starts from w_dyn, the highest frequency that matters, and leaves intervals:
+
+    2 w_dyn <= w_q <= 10 w_dyn   cutoff of the positions        w_f >= 2 w_dyn   pass-band of the decimation
+
+The excitation gives w_dyn, the measurement noise says where in the intervals:
+
+    S(f)   spectrum of the velocity (Welch), (2 pi f)^2 times that of the position: motion falls in it, noise does not
+    N(f)   noise: the quietest S at f or above, and no less than rounding to the encoder's steps d leaves,
+           (2 pi f)^2 d^2 / 6 rate: right for noise that is flat in S (clock, interpolation) or rises (position)
+    w_dyn  99.9 % of the power that stands above N lies below
+    w_e    from here on S is within 6 dB of N: a smoother gains nothing from what lies above
+    w_q    w_e, within 2 to 10 w_dyn
+    w_f    2 w_dyn, more if fewer than 200 rows a joint were left
+
+One decimation filters all joints, so their spectra are pooled, each at a power of one: what is said of each joint
+separately is for a smoother that treats them so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import signal
+
+from ..exceptions import InvalidSignals
+from ..recording import Recording
+from .decimation import PASSBAND
+from .random_walk import GeneralizedRandomWalk, nvr_for_cutoff
+
+SHARE = 0.999
+"""Of the velocity's power that lies below w_dyn; a thousandth is what TX40's 5 Hz leaves."""
+
+ABOVE = 4.0
+"""A band with this many times the noise (6 dB) holds motion."""
+
+MOVING = 100.0
+"""A joint moves if its motion stands this many times (20 dB) above the noise somewhere."""
+
+LOWEST, HIGHEST = 2.0, 10.0
+"""2 w_dyn <= w_q <= 10 w_dyn, and w_f >= 2 w_dyn."""
+
+ROWS = 200
+"""Rows a joint that the decimation should leave: a robot of six joints has some sixty parameters."""
+
+FEWEST = 64
+"""Samples below which there is no spectrum to speak of."""
+
+BUTTERWORTH_3_DB = (np.sqrt(2) - 1) ** (1 / 8)
+"""A Butterworth filter of order 4, forwards and backwards, passes 1/sqrt(2) at this part of its cutoff, and 1/2 there."""
+
+
+@dataclass(frozen=True, eq=False)
+class FilterProposal:
+    """Cutoffs for a recording, and why.
+
+    Args:
+        joints: of which positions were looked at, n.
+        rate_hz: of the recording.
+        bandwidth_hz: w_dyn, all joints together. noise_hz: w_e, where their motion sinks into the noise.
+        cutoff_hz: for `ButterworthDecimation` or `RandomWalkSmoother`. decimate_hz: None: do not decimate.
+        bandwidth_hz_per_joint, noise_hz_per_joint, cutoff_hz_per_joint: (n,) the same; NaN for a joint that rests.
+        reasons: sentences.
+    """
+
+    joints: tuple[str, ...]
+    rate_hz: float
+    bandwidth_hz: float
+    noise_hz: float
+    cutoff_hz: float
+    decimate_hz: float | None
+    bandwidth_hz_per_joint: np.ndarray
+    noise_hz_per_joint: np.ndarray
+    cutoff_hz_per_joint: np.ndarray
+    reasons: tuple[str, ...]
+
+    def ratio(self, order: int = 2) -> float:
+        """The noise variance ratio of the random walk with the bandwidth of the proposed Butterworth filter (-3 dB)."""
+        return self._ratio_for(self.cutoff_hz, order)
+
+    def ratio_per_joint(self, order: int = 2) -> np.ndarray:
+        """(n,) the same for each joint's own cutoff; a joint that rests has that of all."""
+        cutoffs = np.where(np.isnan(self.cutoff_hz_per_joint), self.cutoff_hz, self.cutoff_hz_per_joint)
+        return np.array([self._ratio_for(cutoff, order) for cutoff in cutoffs.tolist()])
+
+    def noted(self, recording: Recording) -> Recording:
+        """The recording with the reasons among its steps, where signals, estimate and report will show them."""
+        steps = [*recording.metadata.get("steps", ()), *self.reasons]
+        return replace(recording, metadata={**recording.metadata, "steps": steps})
+
+    def __str__(self) -> str:
+        return "\n".join(self.reasons)
+
+    def _ratio_for(self, cutoff_hz: float, order: int) -> float:
+        return nvr_for_cutoff(GeneralizedRandomWalk.integrated(order), BUTTERWORTH_3_DB * cutoff_hz, self.rate_hz)
+
+
+def propose_filters(recording: Recording) -> FilterProposal:
+    """Cutoff and decimation for a recording, from what its positions show.
+
+    A rule of thumb made explicit: look at the reasons, and at the spectrum where they surprise.
+
+    Args:
+        recording: with channels `position.<joint>` on a uniform clock; cut out the motion first (`between`) if it
+            stands still for most of its length.
+
+    Raises:
+        InvalidSignals: if there are no positions, the clock is not uniform, samples are invalid or too few, or no
+            joint moves.
+    """
+    joints, p = _positions(recording)
+    rate = recording.rate_hz
+    f, S = _velocity_spectrum(p, rate)
+    steps = np.array([_step(column) for column in p.T])
+    single = [_excitation(f, S[:, j], steps[j], rate) for j in range(len(joints))]
+    moving = np.array([excitation is not None for excitation in single])
+    if not moving.any():
+        raise InvalidSignals("no joint moves: nothing in the positions stands above their noise")
+    powers = np.array([excitation.power for excitation in single if excitation is not None])
+    weights = 1 / (powers * len(powers))
+    pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate)
+    if pooled is None:
+        raise InvalidSignals("no joint moves: nothing in the positions stands above their noise")
+    w_dyn = _rounded(pooled.bandwidth_hz)
+    w_q = _rounded(_cutoff(pooled.noise_hz, w_dyn, rate))
+    w_f, why_f = _decimation(w_dyn, w_q, recording.duration_s, rate)
+    nan = float("nan")
+    return FilterProposal(
+        joints,
+        rate,
+        bandwidth_hz=w_dyn,
+        noise_hz=pooled.noise_hz,
+        cutoff_hz=w_q,
+        decimate_hz=w_f,
+        bandwidth_hz_per_joint=np.array([nan if it is None else it.bandwidth_hz for it in single]),
+        noise_hz_per_joint=np.array([nan if it is None else it.noise_hz for it in single]),
+        cutoff_hz_per_joint=np.array(
+            [nan if it is None else _cutoff(it.noise_hz, it.bandwidth_hz, rate) for it in single]
+        ),
+        reasons=(
+            _why_bandwidth(joints, single, w_dyn, rate),
+            _why_noise(pooled, steps[moving]),
+            _why_cutoff(w_q, w_dyn, pooled.noise_hz, rate),
+            why_f,
+        ),
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- the spectrum
+
+
+@dataclass(frozen=True)
+class _Excitation:
+    """What one spectrum says: w_dyn, w_e [Hz], the power of the motion, and whether N at w_e is that of rounding."""
+
+    bandwidth_hz: float
+    noise_hz: float
+    power: float
+    rounding: bool
+
+
+def _positions(recording: Recording) -> tuple[tuple[str, ...], np.ndarray]:
+    joints = recording.joints("position")
+    if not joints:
+        raise InvalidSignals("the recording has no channel named position.<joint>")
+    if not recording.is_uniform:
+        raise InvalidSignals("the clock is not uniform: resample the recording before asking for its spectrum")
+    if len(recording) < FEWEST:
+        raise InvalidSignals(f"{len(recording)} samples are too few for a spectrum: at least {FEWEST} are needed")
+    for joint in joints:
+        if not recording.mask(f"position.{joint}").all():
+            raise InvalidSignals(f"channel 'position.{joint}' has invalid samples; choose a window without them")
+    return joints, recording.stack("position", joints)
+
+
+def _velocity_spectrum(p: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """Frequencies (k,) up to 0.9 of the Nyquist one, and S (k, n) per Hz: the mean over five stretches, each a third of the recording."""
+    v = np.diff(p, axis=0) * rate  # leaks less than the position, whose spectrum is steeper
+    f, S = signal.welch(v, rate, "hann", nperseg=len(v) // 3, detrend="constant", axis=0)
+    kept = (f > 0) & (f <= 0.45 * rate)
+    half = np.pi * f[kept] / rate
+    return f[kept], S[kept] * ((half / np.sin(half)) ** 2)[:, None]
+
+
+def _step(position: np.ndarray) -> float:
+    """Smallest distance of two values that occur: the encoder's step, or next to nothing for a continuous one."""
+    steps = np.diff(np.unique(position))
+    steps = steps[steps > 1e-9 * np.ptp(position)]  # less is rounding of a change of unit
+    return float(steps.min()) if len(steps) else 0.0
+
+
+def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Excitation | None:
+    """w_dyn and w_e of one spectrum; None if it shows no motion. Bands are thirds of an octave."""
+    band = np.floor(3 * np.log2(f / f[0]) + 1e-9).astype(np.int64)
+    first = np.flatnonzero(np.diff(band, prepend=-1))
+    last = np.append(first[1:], len(f))
+    mean = np.add.reduceat(S, first) / (last - first)
+    median = np.array([np.median(S[a:b]) for a, b in zip(first, last, strict=True)])
+    centre = np.sqrt(f[first] * f[last - 1])
+    quietest = np.minimum.accumulate(median[::-1])[::-1]
+    rounding = (2 * np.pi * centre) ** 2 * step**2 / (6 * rate)
+    N = np.maximum(quietest, rounding)
+    motion = mean > ABOVE * N
+    if not np.any(mean > MOVING * N):
+        return None
+    power = np.cumsum(np.repeat(motion, last - first) * S)
+    w_dyn = float(np.interp(SHARE * power[-1], power, f))
+    sunk = ~(motion | np.append(motion[1:], False)) & (f[first] > w_dyn)  # this band and the next
+    end = int(np.argmax(sunk)) if sunk.any() else len(first) - 1
+    return _Excitation(
+        w_dyn, float(f[first[end]] if sunk.any() else f[-1]), float(power[-1]), bool(rounding[end] >= quietest[end])
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- the rule of thumb
+
+
+def _cutoff(noise_hz: float, w_dyn: float, rate: float) -> float:
+    """w_e within 2 to 10 w_dyn, and below the Nyquist frequency."""
+    return float(min(max(2 * noise_hz, LOWEST * w_dyn), HIGHEST * w_dyn, 0.45 * rate))
+
+
+def _decimation(w_dyn: float, w_q: float, duration_s: float, rate: float) -> tuple[float | None, str]:
+    """w_f and the sentence about it."""
+    wanted = LOWEST * w_dyn
+    for_rows = PASSBAND * ROWS / (2 * duration_s)
+    w_f = _rounded(max(wanted, for_rows))
+    if PASSBAND * rate / 2 < 2 * w_f:
+        return None, f"No decimation: {rate:.4g} Hz are not twice what a pass-band of {w_f:.3g} Hz needs."
+    why = f"decimate_hz = {w_f:.3g}: twice {w_dyn:.3g} Hz"
+    if w_f > wanted * 1.05:
+        why = (
+            f"decimate_hz = {w_f:.3g}: more than twice {w_dyn:.3g} Hz, since {duration_s:.3g} s would leave only "
+            f"{2 * wanted / PASSBAND * duration_s:.0f} rows a joint; {2 * w_f / PASSBAND * duration_s:.0f} are left so"
+        )
+    return w_f, f"{why} (Sect. 2.3: at least that)."
+
+
+def _rounded(value: float) -> float:
+    """Two digits: a rule of thumb knows no more."""
+    return float(f"{value:.2g}")
+
+
+def _why_bandwidth(
+    joints: tuple[str, ...], single: list[_Excitation | None], w_dyn: float, rate: float
+) -> str:
+    each = ", ".join(
+        f"{joint} {'at rest' if it is None else f'{it.bandwidth_hz:.2g}'}"
+        for joint, it in zip(joints, single, strict=True)
+    )
+    of = f" ({each})" if len(joints) > 1 else ""
+    slow = f"; {rate:.4g} Hz is only {rate / w_dyn:.0f} times that, where 100 is usual" if rate < 20 * w_dyn else ""
+    return f"{100 * SHARE:g} % of the power of the velocities lies below {w_dyn:.3g} Hz{of}{slow}."
+
+
+def _why_noise(pooled: _Excitation, steps: np.ndarray) -> str:
+    if pooled.rounding:
+        return (
+            f"The motion sinks into the rounding of the positions, to steps of {_range(steps)}, at "
+            f"{pooled.noise_hz:.2g} Hz."
+        )
+    return f"The motion sinks into the measurement noise at {pooled.noise_hz:.2g} Hz."
+
+
+def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float) -> str:
+    limits = f"{LOWEST:g} to {HIGHEST:g} times {w_dyn:.3g} Hz (Sect. 2.3)"
+    if w_q >= 0.99 * HIGHEST * w_dyn:
+        return f"cutoff_hz = {w_q:.3g}: the upper end of {limits}, since the noise takes over only beyond it."
+    if w_q >= 0.44 * rate:
+        return f"cutoff_hz = {w_q:.3g}: as far as the rate of {rate:.4g} Hz allows, of {limits}."
+    if w_q <= 1.01 * LOWEST * w_dyn and noise_hz < w_q:
+        return f"cutoff_hz = {w_q:.3g}: the lower end of {limits}, since the noise takes over before it."
+    return f"cutoff_hz = {w_q:.3g}: where the noise takes over, within {limits}."
+
+
+def _range(values: np.ndarray) -> str:
+    low, high = float(values.min()), float(values.max())
+    return f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"

@@ -1,0 +1,385 @@
+"""The command: exit codes, one sentence on standard error, and nothing half-written."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from poinsot import cli
+from synthetic_job import JOB, TRUTH, write_job
+
+
+@pytest.fixture
+def poinsot(capsys):
+    """Runs the command in this process: (exit code, standard output, standard error)."""
+
+    def poinsot(*arguments) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return poinsot
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+# ----------------------------------------------------------------------------------------------------------- good runs
+
+
+def test_identify_prints_and_writes(poinsot, tmp_path):
+    job = write_job(tmp_path)
+    code, out, err = poinsot(
+        "identify", job, "--out", tmp_path / "out" / "deep", "--json", tmp_path / "result.json"
+    )
+    assert (code, err) == (0, "")
+    assert all(name in out for name in TRUTH)
+    assert files(tmp_path / "out") == {"deep", "deep/report.html", "deep/result.json"}
+    content = json.loads((tmp_path / "result.json").read_text())
+    assert content == json.loads((tmp_path / "out" / "deep" / "result.json").read_text())
+    assert content["schema"] == "poinsot.identify/1"
+
+
+def test_the_json_of_identify(poinsot, tmp_path):
+    code, out, _ = poinsot("identify", write_job(tmp_path), "--json", "-")
+    assert code == 0
+    content = json.loads(out)  # and nothing else
+    assert {"converged", "message"} <= content["status"].keys()
+    assert content["status"]["converged"] is True
+    assert {p["name"] for p in content["parameters"]} == set(TRUTH)
+    wanted = {"name", "value", "std", "relative_std_percent", "unit", "identifiable", "grouping", "owner", "kind",
+              "std_white", "std_coloured"}  # fmt: skip
+    assert all(wanted <= parameter.keys() for parameter in content["parameters"])
+    assert {"relative_error_percent", "relative_error_percent_per_joint"} <= content["fit"].keys()
+    assert content["validation"]["relative_error_percent"] < 1
+    assert content["validation"]["recordings"][0]["recording"] == "held out"
+    assert {"read", "signals", "regressor", "solve", "total"} <= content["seconds"].keys()
+    assert isinstance(content["rows"], int)
+    assert isinstance(content["iterations"], int)
+    assert content["condition_number"] >= 1
+    for body in content["bodies"]:
+        assert {"name", "mass", "center_of_mass", "inertia_at_com", "physically_consistent",
+                "min_pseudo_inertia_eigenvalue"} <= body.keys()  # fmt: skip
+
+
+def test_without_validation_there_is_null(poinsot, tmp_path):
+    text = JOB[: JOB.index('[[recordings]]\nname = "held out"')] + JOB[JOB.index("[preprocessing]") :]
+    _, out, _ = poinsot("identify", write_job(tmp_path, text), "--json", "-")
+    assert json.loads(out)["validation"] is None
+
+
+def test_names_of_outputs(poinsot, tmp_path):
+    job = write_job(tmp_path, JOB + '\n[output]\nreport = "page.html"\nresult = "numbers.json"\n')
+    poinsot("identify", job, "--out", tmp_path / "out")
+    assert files(tmp_path / "out") == {"page.html", "numbers.json"}
+
+
+def test_inspect_prints_and_writes(poinsot, tmp_path):
+    code, out, err = poinsot(
+        "inspect", write_job(tmp_path), "--out", tmp_path / "out", "--json", tmp_path / "i.json"
+    )
+    assert (code, err) == (0, "")
+    assert "500 Hz" in out
+    assert files(tmp_path / "out") == {"inspect.html", "inspect_2.html", "inspect.json"}
+    content = json.loads((tmp_path / "i.json").read_text())
+    assert content["schema"] == "poinsot.inspect/1"
+    assert [run["name"] for run in content["recordings"]] == ["run", "held out"]
+
+
+def test_inspect_json_alone(poinsot, tmp_path):
+    code, out, _ = poinsot("inspect", write_job(tmp_path), "--json", "-")
+    assert code == 0
+    assert json.loads(out)["schema"] == "poinsot.inspect/1"
+
+
+def test_version_and_help(poinsot):
+    from poinsot import __version__
+
+    assert poinsot("--version") == (0, f"poinsot {__version__}\n", "")
+    code, out, _ = poinsot("--help")
+    assert code == 0
+    assert all(verb in out for verb in ("inspect", "identify", "reproduce"))
+    for verb in ("inspect", "identify", "reproduce"):
+        code, out, _ = poinsot(verb, "--help")
+        assert code == 0
+        assert "--json" in out
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys\nfrom poinsot import cli\nassert cli.main(['--help']) == 0\n"
+        "print(*sorted({'numba', 'pinocchio', 'polars', 'plotly', 'pydantic', 'scipy', 'numpy'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == ""
+
+
+def test_reproduce(poinsot, tmp_path, shared_data):
+    code, out, err = poinsot(
+        "reproduce", "emps", "--data", shared_data("emps"), "--json", "-", "--out", tmp_path / "out"
+    )
+    assert (code, err) == (0, "")
+    content = json.loads(out)
+    assert content["schema"] == "poinsot.reproduce/1"
+    assert {"name", "seed", "rows", "figures", "seconds"} <= content.keys()
+    assert {row["name"] for row in content["rows"]} == {"M", "Fv", "Fc", "offset"}
+    assert files(tmp_path / "out") == {"emps.html", "emps.json"}
+
+
+# ----------------------------------------------------------------------------------------------------------- bad input
+
+
+def csv_lines(path: Path) -> list[list[str]]:
+    return [line.split(",") for line in path.read_text().splitlines()]
+
+
+def change_cell(row: int, column: int, text: str):
+    def change(folder: Path) -> None:
+        lines = csv_lines(folder / "run.csv")
+        lines[row][column] = text
+        (folder / "run.csv").write_text("\n".join(",".join(line) for line in lines) + "\n")
+
+    return change
+
+
+def change_text(file: str, old: str, new: str):
+    def change(folder: Path) -> None:
+        text = (folder / file).read_text()
+        assert old in text
+        (folder / file).write_text(text.replace(old, new))
+
+    return change
+
+
+def cut_rows(count: int):
+    def change(folder: Path) -> None:
+        lines = (folder / "run.csv").read_text().splitlines()
+        (folder / "run.csv").write_text("\n".join(lines[: count + 1]) + "\n")
+
+    return change
+
+
+def constant_torque(value: float):
+    def change(folder: Path) -> None:
+        table = np.loadtxt(folder / "run.csv", delimiter=",", skiprows=1)
+        table[:, 4] = value
+        np.savetxt(folder / "run.csv", table, delimiter=",", header="t,x,phi,f,tau", comments="")
+
+    return change
+
+
+def append(text: str):
+    def change(folder: Path) -> None:
+        (folder / "job.toml").write_text((folder / "job.toml").read_text() + text)
+
+    return change
+
+
+def noise_without_motion(folder: Path) -> None:
+    """Torques that have nothing to do with the motion: no parameter explains them."""
+    table = np.loadtxt(folder / "run.csv", delimiter=",", skiprows=1)
+    table[:, 3:] = np.random.default_rng(5).standard_normal((len(table), 2))
+    np.savetxt(folder / "run.csv", table, delimiter=",", header="t,x,phi,f,tau", comments="")
+    essential = 'name = "essential-parameters"\nmax_relative_std_percent = 1.0\nkeep = []'
+    change_text("job.toml", 'name = "least-squares"', essential)(folder)
+
+
+BAD = {
+    "missing project": (lambda folder: (folder / "job.toml").unlink(), "no file"),
+    "missing recording": (lambda folder: (folder / "run.csv").unlink(), "run.csv"),
+    "wrong delimiter": (change_text("run.csv", ",", ";"), 'set delimiter = ";"'),
+    "missing column": (change_text("job.toml", '["f", "tau"]', '["g", "tau"]'), "no column 'g'"),
+    "unknown unit": (change_text("job.toml", "mN m", "mNn"), "did you mean"),
+    "unknown key": (change_text("job.toml", "cutoff_hz", "cutoff"), "did you mean 'cutoff_hz'?"),
+    "text in a number": (
+        change_cell(10, 3, "many"),
+        "run.csv: column 'f' holds the text 'many' instead of a number in row 9 (counted from 0; line 11 of the file)",
+    ),
+    "NaN": (
+        change_cell(10, 3, "nan"),
+        "column 'f' (channel 'torque.slide') is empty or not a number in row 9",
+    ),
+    "infinity": (change_cell(10, 3, "inf"), "is infinite in row 9"),
+    "clock backwards": (change_cell(10, 0, "1"), "the clock 't' runs backwards in row 9"),
+    "clock repeats": (change_cell(10, 0, "16"), "the clock 't' repeats in row 9"),
+    "jittered clock": (change_cell(10, 0, "18.5"), "resample"),
+    "too few samples": (cut_rows(12), "too few"),
+    "one sample": (cut_rows(1), "1 row is left"),
+    "no samples": (cut_rows(0), "0 rows are left"),
+    "cutoff above Nyquist": (change_text("job.toml", "cutoff_hz = 40", "cutoff_hz = 251"), "Nyquist"),
+    "joint without a channel": (
+        change_text("job.toml", '["x", "phi"], unit = ["mm", "deg"]', '["x"], unit = "mm"'),
+        "position has 1 columns",
+    ),
+    "channel without a joint": (
+        change_text("job.toml", '["x", "phi"]', '["x", "phi", "f"]'),
+        "position has 3 columns",
+    ),
+    "wrong number of ratios": (append("[drive]\nreduction = [1, 2, 3]\n"), "reduction has 3 values"),
+    "singular reduction matrix": (append("[drive]\nreduction = [0, 1]\n"), "singular"),
+    "no moving joint": (change_text("table.urdf", "prismatic", "fixed"), "joint"),
+    "all-zero torque": (constant_torque(0.0), "all zero"),
+    "constant torque": (constant_torque(2.5), "constant"),
+    "full parameters": (
+        change_text("job.toml", 'name = "least-squares"', 'name = "least-squares"\nparameters = "full"'),
+        "determine",
+    ),
+    "empty essential set": (noise_without_motion, ""),
+    "robot is no robot": (change_text("table.urdf", "robot", "rabbit"), "table.urdf"),
+    "robot is no XML": (change_text("table.urdf", "</robot>", ""), "table.urdf"),
+    "robot with an entity": (
+        change_text("table.urdf", '<?xml version="1.0"?>', '<!DOCTYPE r [<!ENTITY a SYSTEM "/etc/passwd">]>'),
+        "table.urdf",
+    ),
+}
+
+IN_INSPECT = {
+    "missing project",
+    "missing recording",
+    "wrong delimiter",
+    "missing column",
+    "unknown unit",
+    "unknown key",
+    "text in a number",
+    "NaN",
+    "infinity",
+    "clock backwards",
+    "clock repeats",
+    "one sample",
+    "no samples",
+    "joint without a channel",
+    "channel without a joint",
+    "wrong number of ratios",
+    "singular reduction matrix",
+    "robot is no robot",
+    "robot is no XML",
+    "robot with an entity",
+}
+
+
+def refused(result: tuple[int, str, str], sentence: str) -> None:
+    code, out, err = result
+    assert code == 2, err
+    assert out == ""
+    assert err.startswith("poinsot: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert sentence in err
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_to_identify(poinsot, tmp_path, case):
+    change, sentence = BAD[case]
+    job = write_job(tmp_path)
+    change(tmp_path)
+    before = files(tmp_path)
+    refused(poinsot("identify", job, "--out", tmp_path / "out", "--json", tmp_path / "result.json"), sentence)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("case", sorted(IN_INSPECT))
+def test_bad_input_to_inspect(poinsot, tmp_path, case):
+    change, sentence = BAD[case]
+    job = write_job(tmp_path)
+    change(tmp_path)
+    before = files(tmp_path)
+    refused(poinsot("inspect", job, "--out", tmp_path / "out", "--json", tmp_path / "result.json"), sentence)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("verb", ["inspect", "identify"])
+def test_unwritable_outputs(poinsot, tmp_path, verb):
+    job = write_job(tmp_path)
+    (tmp_path / "file").write_text("")
+    before = files(tmp_path)
+    refused(poinsot(verb, job, "--out", tmp_path / "file"), "is not a folder")
+    refused(poinsot(verb, job, "--out", tmp_path / "file" / "deep"), "is not a folder")
+    refused(poinsot(verb, job, "--json", tmp_path / "nowhere" / "r.json"), "there is no folder")
+    refused(poinsot(verb, job, "--json", tmp_path), "it is a folder")
+    refused(poinsot(verb, job, "--data", tmp_path / "nowhere"), "there is no folder")
+    refused(poinsot(verb, job, "--data", tmp_path / "file"), "is not a folder")
+    assert files(tmp_path) == before
+
+
+def test_a_page_that_fails_leaves_nothing_half_written(poinsot, tmp_path, monkeypatch):
+    job = write_job(tmp_path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    code, _, err = poinsot("identify", job, "--json", tmp_path / "r.json")
+    assert code == 2
+    assert "No space left on device" in err
+    assert not [name for name in files(tmp_path) if "json" in name]
+
+
+def test_unknown_case(poinsot, tmp_path):
+    refused(poinsot("reproduce", "tx400", "--data", tmp_path), "did you mean 'tx40'?")
+    refused(poinsot("reproduce", "tx40"), "say where they are with --data")
+    refused(poinsot("reproduce", "tx40", "--data", tmp_path), "pos_read_data.csv")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["identify"], ["identify", "a", "b"], ["estimate", "job.toml"], ["identify", "--jason", "-"]],
+)
+def test_wrong_usage(poinsot, arguments):
+    code, out, err = poinsot(*arguments)
+    assert code == 2
+    assert out == ""
+    assert "Traceback" not in err
+
+
+def test_ctrl_c(tmp_path):
+    """A real interrupt, while the recording is read: exit code 130, one sentence, no file."""
+    job = write_job(tmp_path)
+    code = (
+        "import sys, time\nfrom poinsot import cli, project\n"
+        "def slow(*_):\n    print('reading', flush=True)\n    time.sleep(60)\n"
+        "project.Project.load = slow\nsys.exit(cli.main(sys.argv[1:]))"
+    )
+    before = files(tmp_path)
+    run = subprocess.Popen(
+        [sys.executable, "-c", code, "identify", str(job), "--out", str(tmp_path / "out")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert run.stdout.readline() == "reading\n"
+    time.sleep(0.1)
+    os.kill(run.pid, signal.SIGINT)
+    _, err = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert err == "poinsot: interrupted; nothing was left half-written\n"
+    assert files(tmp_path) == before
+
+
+def test_the_installed_command(tmp_path):
+    """As a user runs it: its own process, standard error no terminal, so no progress on it."""
+    job = write_job(tmp_path)
+    change_text("job.toml", "cutoff_hz", "cutoff")(tmp_path)
+    command = [sys.executable, "-c", "import sys; from poinsot.cli import main; sys.exit(main())"]
+    run = subprocess.run([*command, "identify", str(job)], capture_output=True, text=True)
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert run.stderr.count("\n") == 1
+
+
+def test_progress_is_shown_to_people_only(monkeypatch, capsys):
+    import io
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with cli._progress() as say:
+        say("solving")
+    assert capsys.readouterr().out == ""

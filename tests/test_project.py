@@ -1,0 +1,509 @@
+"""The project file: what it says becomes robot, recordings and method; what it must not say becomes a sentence."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from poinsot.exceptions import InvalidProject, PoinsotError, UnreadableFile
+from poinsot.project import Project, identify
+from poinsot.project.settings import Settings
+from poinsot.project.toml import line_of
+from synthetic_job import DURATION, JOB, RATE, TRUTH, motion, write_job
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Writes the job with some text replaced; returns the project file."""
+
+    def job(*replacements: tuple[str, str], **options) -> Path:
+        text = JOB
+        for old, new in replacements:
+            assert old in text, old
+            text = text.replace(old, new, 1)
+        return write_job(tmp_path, text, **options)
+
+    return job
+
+
+# ------------------------------------------------------------------------------------------------------------ the truth
+
+
+def test_the_truth_is_found_and_predicts_the_other_recording(job):
+    estimate = identify(Project.load(job()))
+    assert set(estimate.names) == set(TRUTH)
+    for name, truth in TRUTH.items():
+        std = estimate.std[estimate.names.index(name)]
+        # Five deviations for the noise; the filter rounds the corners of the dry friction, which biases it a little.
+        assert abs(estimate[name] - truth) < 5 * std + 2e-3 * abs(truth)
+    (held_out,) = estimate.validation
+    assert held_out.recording == "held out"
+    assert held_out.relative_error_percent < 0.2
+    assert {"robot", "read", "signals", "regressor", "solve", "validation", "total"} <= set(estimate.seconds)
+    stages = sum(value for name, value in estimate.seconds.items() if name != "total")
+    assert stages == pytest.approx(estimate.seconds["total"], rel=1e-6)
+    assert estimate.settings["project"]["preprocessing"]["cutoff_hz"] == 40
+    assert "poinsot" in estimate.versions
+
+
+def test_it_really_computes_from_the_file(job):
+    path = job(noise=0.0)
+    once = identify(Project.load(path))
+    table = np.loadtxt(path.parent / "run.csv", delimiter=",", skiprows=1)
+    table[:, 3:] *= 2
+    np.savetxt(
+        path.parent / "run.csv", table, delimiter=",", header="t,x,phi,f,tau", comments="", fmt="%.17g"
+    )
+    twice = identify(Project.load(path))
+    np.testing.assert_allclose(twice.values, 2 * once.values, rtol=1e-9)
+
+
+def test_motor_side_drive_changes_nothing_but_the_coordinates(job):
+    """The same motion measured at the motors of a coupled drive gives the same parameters."""
+    path = job(noise=0.0)
+    expected = identify(Project.load(path))
+    N, offset = np.array([[50.0, 0.0], [8.0, -20.0]]), np.array([0.1, -0.5])
+    table = np.loadtxt(path.parent / "run.csv", delimiter=",", skiprows=1)
+    q = np.column_stack([1e-3 * table[:, 1], np.deg2rad(table[:, 2])])
+    tau = np.column_stack([table[:, 3], 1e-3 * table[:, 4]])
+    motor = np.column_stack([table[:, 0], (q - offset) @ N.T, np.linalg.solve(N.T, tau.T).T])
+    np.savetxt(
+        path.parent / "run.csv", motor, delimiter=",", header="t,x,phi,f,tau", comments="", fmt="%.17g"
+    )
+    text = JOB[: JOB.index('[[recordings]]\nname = "held out"')] + JOB[JOB.index("[preprocessing]") :]
+    text = text.replace('unit = ["mm", "deg"]', 'unit = "rad"').replace(
+        'unit = ["N", "mN m"]', 'unit = "N m"'
+    )
+    text += """
+[drive]
+side = "motor"
+reduction = { turn = -20, slide = 50 }
+couplings = [{ motor = "turn", joint = "slide", ratio = 8 }]
+coupled_friction = false
+position_offset = { slide = 0.1, turn = -0.5 }
+"""
+    path.write_text(text)
+    found = identify(Project.load(path))
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-6)
+
+
+def test_position_offset_has_a_unit(job):
+    path = job()
+    path.write_text(path.read_text() + '[drive]\nposition_offset = { values = [0.0, 90.0], unit = "deg" }\n')
+    robot = Project.load(path).robot()
+    np.testing.assert_allclose(robot.train.offset, [0, np.pi / 2])
+
+
+def test_other_methods_and_friction(job):
+    path = job(
+        (
+            'method = "butterworth-decimation"\ncutoff_hz = 40',
+            'method = "random-walk"\norder = 3\nratio = 1e-4',
+        ),
+        ('name = "least-squares"', 'name = "essential-parameters"\nmax_relative_std_percent = 10'),
+    )
+    path.write_text(path.read_text() + '[friction]\nlaw = "viscous"\noffset = false\n')
+    estimate = identify(Project.load(path))
+    assert estimate.method == "essential-parameters"
+    assert set(estimate.kinds) == {"inertia", "viscous"}
+    assert any("random walk of order 3" in step for step in estimate.steps)
+
+
+def test_resampling_and_delays(job):
+    path = job(
+        ("decimate_hz = 20", "decimate_hz = 20\nresample_hz = 400\ndelays = { torque = 0.01 }"), noise=0.0
+    )
+    for file in ("run.csv", "other.csv"):
+        table = np.loadtxt(path.parent / file, delimiter=",", skiprows=1)
+        table[5:, 3:] = table[:-5, 3:]  # 5 samples at 500 Hz: 10 ms late
+        rows = np.random.default_rng(3).uniform(size=len(table)) > 0.02
+        np.savetxt(
+            path.parent / file,
+            table[rows][10:],
+            delimiter=",",
+            header="t,x,phi,f,tau",
+            comments="",
+            fmt="%.12g",
+        )
+    estimate = identify(Project.load(path))
+    assert estimate["m1"] == pytest.approx(TRUTH["m1"], rel=5e-3)
+    steps = " ".join(estimate.steps)
+    assert "resampled" in steps
+    assert "brought forward torque by 10 ms" in steps
+
+
+def test_held_parameters_and_priors(job):
+    path = job()
+    path.write_text(path.read_text() + "\n[held]\nm1 = 4.0\n\n[priors]\nfv2 = { mean = 1.5, std = 0.001 }\n")
+    estimate = identify(Project.load(path))
+    assert "m1" not in estimate.names
+    assert estimate["fv2"] == pytest.approx(1.5, abs=0.002)
+
+
+def test_an_npz_brings_its_own_channels(job):
+    from poinsot.io import write_recording
+    from poinsot.recording import Recording
+
+    path = job()
+    t = np.arange(int(RATE * DURATION)) / RATE
+    q, v, a = motion(t, 0.0)
+    channels = {"position.slide": q[:, 0], "position.turn": q[:, 1],
+                "torque.slide": 4 * a[:, 0] + 7 * v[:, 0], "torque.turn": 0.8 * a[:, 1]}  # fmt: skip
+    write_recording(
+        Recording(t, channels, dict(zip(channels, ("m", "rad", "N", "N m"), strict=True))),
+        path.parent / "run.npz",
+    )
+    head, tail = JOB.index("[[recordings]]"), JOB.index("[preprocessing]")
+    path.write_text(JOB[:head] + '[[recordings]]\npath = "run.npz"\n\n' + JOB[tail:])
+    assert identify(Project.load(path))["m1"] == pytest.approx(4.0, rel=1e-3)
+
+
+def test_recordings_may_lie_elsewhere(job, tmp_path):
+    path = job()
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("run.csv", "other.csv", "table.urdf"):
+        (tmp_path / name).rename(data / name)
+    project = Project.load(path)
+    with pytest.raises(UnreadableFile, match="no robot description"):
+        identify(project)
+    assert identify(project, data)["m1"] == pytest.approx(4.0, rel=1e-2)
+
+
+def test_inspection_knows_the_limits_of_the_model(job):
+    path = job()
+    (run, inspection), _ = Project.load(path).inspect()
+    assert run.name == inspection.name == "run"
+    assert [channel.speed_limit for channel in inspection.channels[:2]] == [20.0, 30.0]
+    assert not [finding for finding in inspection.findings if finding.severity != "note"]
+
+
+# ------------------------------------------------------------------------------------------------- bad project files
+
+BAD = {
+    "unknown key": (
+        ("cutoff_hz = 40", "cutof_hz = 40"),
+        21,
+        "unknown key 'cutof_hz'; did you mean 'cutoff_hz'?",
+    ),
+    "unknown section": (("[method]", "[methods]"), 24, "unknown key 'methods'; did you mean 'method'?"),
+    "unknown unit": (('"mm", "deg"', '"mm", "degree"'), 8, "unknown unit 'degree'; did you mean 'deg'?"),
+    "unit of another quantity": (('unit = ["N", "mN m"]', 'unit = "A"'), 9, "a torque is not measured in it"),
+    "unit of the clock": (('unit = "ms"', 'unit = "mm"'), 7, "a clock is not measured in 'mm'"),
+    "unit of no type": (
+        ('unit = "ms"', "unit = 5"),
+        7,
+        "recordings[0].time.unit: must be text in quotes, not 5",
+    ),
+    "missing key": (("cutoff_hz = 40\n", ""), 19, "the key 'cutoff_hz' is missing"),
+    "missing section": (("[preprocessing]", "[output]"), 1, "the key 'preprocessing' is missing"),
+    "missing method": (('method = "butterworth-decimation"\n', ""), 19, "the key 'method' is missing"),
+    "wrong method": (("butterworth-decimation", "butterworth"), 20, "did you mean 'butterworth-decimation'?"),
+    "wrong estimator": (("least-squares", "least squares"), 25, "did you mean 'least-squares'?"),
+    "wrong role": (
+        ('role = "validation"', 'role = "valid"'),
+        13,
+        "must be 'identification' or 'validation', not 'valid'",
+    ),
+    "text for a number": (
+        ("cutoff_hz = 40", 'cutoff_hz = "40"'),
+        21,
+        "preprocessing.cutoff_hz: must be a number, not '40'",
+    ),
+    "negative cutoff": (("cutoff_hz = 40", "cutoff_hz = -40"), 21, "must be greater than 0"),
+    "infinite cutoff": (("cutoff_hz = 40", "cutoff_hz = inf"), 21, "must be a finite number"),
+    "number for text": (('path = "table.urdf"', "path = 3"), 2, "robot.path: must be text in quotes, not 3"),
+    "section for a list": (
+        ('[[recordings]]\nname = "run"', "[[recordings]]\nfiles = 3"),
+        5,
+        "must be a list in square brackets",
+    ),
+    "no file": (('path = "run.csv"\n', ""), 4, "a recording needs a path, or [[recordings.files]]"),
+    "columns as a number": (('columns = ["x", "phi"]', "columns = 2"), 8, "must be a list of column names"),
+    "rate in a file": (
+        ('time = { column = "t", unit = "ms" }', 'files = [{ path = "a.csv", rate_hz = 3 }]'),
+        7,
+        "a rate belongs to the recording",
+    ),
+    "keys of two kinds": (
+        ('time = { column = "t", unit = "ms" }', 'files = [{ path = "a.csv" }]'),
+        6,
+        "'path' belongs into [[recordings.files]]",
+    ),
+    "window reversed": (
+        ('path = "run.csv"', 'path = "run.csv"\nwindow_s = [3, 1]'),
+        7,
+        "window_s must end after it starts",
+    ),
+    "window of one": (
+        ('path = "run.csv"', 'path = "run.csv"\nwindow_s = [3]'),
+        7,
+        "must be a pair [first, last]",
+    ),
+    "syntax": (("cutoff_hz = 40", "cutoff_hz = 40 Hz"), 21, "not valid TOML"),
+    "open string": (('path = "table.urdf"', 'path = "table.urdf'), 2, "not valid TOML"),
+    "open table": (("[robot]", "[robot"), 1, "not valid TOML"),
+    "a key twice": (("cutoff_hz = 40", "cutoff_hz = 40\ncutoff_hz = 41"), 22, "not valid TOML"),
+    "resampling in the recording": (
+        ('path = "run.csv"', 'path = "run.csv"\nresample_hz = 10'),
+        7,
+        "asked for in [preprocessing]",
+    ),
+    "gravity of two": (
+        ('path = "table.urdf"', 'path = "table.urdf"\ngravity = [0, 0]'),
+        3,
+        "needs at least 3 entries, and has 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_project_files(job, case):
+    replacement, line, sentence = BAD[case]
+    path = job(replacement)
+    with pytest.raises(InvalidProject) as caught:
+        Project.load(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}, line {line}: ")
+    assert sentence in message
+    assert "\n" not in message
+
+
+MORE_BAD = {
+    "output with a folder": ('[output]\nreport = "../report.html"', "without folders"),
+    "ratio in words": (
+        '[drive]\nreduction = "32"',
+        "must be a number, a list with one number a joint, or a table",
+    ),
+    "ratio of nothing": ("[drive]\nreduction = []", "must be a number, a list"),
+    "prior without deviation": ("[priors]\nfv1 = { mean = 1.0 }", "the key 'std' is missing"),
+    "prior of zero width": ("[priors]\nfv1 = { mean = 1.0, std = 0 }", "must be greater than 0"),
+    "held in words": ('[held]\nm1 = "4 kg"', "held.m1: must be a number"),
+    "offset in volts": (
+        '[drive]\nposition_offset = { values = [0, 1], unit = "V" }',
+        "a position is not measured in it",
+    ),
+    "side": ('[drive]\nside = "motors"', "must be 'joint' or 'motor', not 'motors'; did you mean 'motor'?"),
+    "flag": ("[drive]\nrotor_inertia = 1", "must be true or false, not 1"),
+    "coupling": (
+        '[drive]\ncouplings = [{ motor = "turn", joint = "slide", ration = 3 }]',
+        "did you mean 'ratio'?",
+    ),
+    "deadband": ("[friction]\ndeadband = -1", "must be at least 0"),
+}
+
+
+@pytest.mark.parametrize("case", MORE_BAD)
+def test_more_bad_project_files(job, case):
+    text, sentence = MORE_BAD[case]
+    path = job()
+    path.write_text(path.read_text() + "\n" + text + "\n")
+    with pytest.raises(InvalidProject) as caught:
+        Project.load(path)
+    assert sentence in str(caught.value)
+    assert ", line 2" in str(caught.value)  # all are beyond line 20
+
+
+def test_several_mistakes_are_counted(job):
+    path = job(("cutoff_hz = 40", "cutof_hz = 40"), ('unit = "ms"', 'unit = "mss"'))
+    with pytest.raises(
+        InvalidProject, match=r"line 7: .*unknown unit 'mss'; did you mean 'ms'\?.*\(and 1 more\)$"
+    ):
+        Project.load(path)
+
+
+def test_only_validation_is_not_enough(job):
+    path = job(('name = "run"', 'role = "validation"'))
+    with pytest.raises(InvalidProject, match="every recording is for validation"):
+        Project.load(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"\xff\xfe", "line 1: not text in UTF-8"),
+        (b'[robot]\npath = "\xff"', "line 2: not text in UTF-8"),
+        (b"x = 1\n" * 200_000, "larger than 1 MiB"),
+        (b"x = " + b"[" * 100_000, "nested too deeply|not valid TOML"),
+        (b"", "line 1: the key 'robot' is missing"),
+    ],
+)
+def test_files_that_are_no_project(tmp_path, content, sentence):
+    (tmp_path / "job.toml").write_bytes(content)
+    start = time.perf_counter()
+    with pytest.raises(InvalidProject, match=sentence):
+        Project.load(tmp_path / "job.toml")
+    assert time.perf_counter() - start < 5
+
+
+def test_a_missing_project_names_the_nearest(job):
+    path = job()
+    with pytest.raises(UnreadableFile, match=r"no file .*jobs.toml; did you mean 'job.toml'\?"):
+        Project.load(path.parent / "jobs.toml")
+
+
+# ------------------------------------------------------------------- project files that do not fit robot or recording
+
+UNFIT = {
+    "joint without a channel": (
+        (', "phi"]', "]"),
+        "position has 1 columns, but the robot has 2 joints (slide, turn)",
+    ),
+    "channel without a joint": (
+        ('columns = ["x", "phi"]', 'columns = ["x", "phi"], joints = ["slide", "turns"]'),
+        "position.joints names 'turns'; did you mean 'turn'?",
+    ),
+    "fewer joints named": (
+        ('columns = ["x", "phi"]', 'columns = ["x", "phi"], joints = ["slide"]'),
+        "but names 1 joints",
+    ),
+    "a joint left out": (
+        ('columns = ["x", "phi"], unit = ["mm", "deg"]', 'columns = ["x"], joints = ["slide"], unit = "mm"'),
+        "'turn'",
+    ),
+    "units for the wrong joints": (
+        ('unit = ["mm", "deg"]', 'unit = ["deg", "mm"]'),
+        "joint 'slide' slides, so its position is in m, but the channel position.slide is in rad",
+    ),
+    "too many units": (
+        ('unit = ["mm", "deg"]', 'unit = ["mm", "deg", "deg"]'),
+        "position.unit has 3 values for 2 columns",
+    ),
+    "cutoff above Nyquist": (("cutoff_hz = 40", "cutoff_hz = 400"), "Nyquist"),
+    "missing recording": (("run.csv", "runs.csv"), "runs.csv; did you mean 'run.csv'?"),
+    "missing robot": (("table.urdf", "tables.urdf"), "no robot description"),
+    "missing column": (('"phi"', '"psi"'), "no column 'psi'; did you mean 'phi'?"),
+    "window outside": (('path = "run.csv"', 'path = "run.csv"\nwindow_s = [30, 40]'), "window 30 s to 40 s"),
+    "unknown locked joint": (('path = "table.urdf"', 'path = "table.urdf"\nlocked = { turns = 0 }'), "turns"),
+    "everything locked": (
+        ('path = "table.urdf"', 'path = "table.urdf"\nlocked = { turn = 0, slide = 0 }'),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+def test_project_files_that_do_not_fit(job, case):
+    replacement, sentence = UNFIT[case]
+    path = job(replacement)
+    with pytest.raises(PoinsotError) as caught:
+        identify(Project.load(path))
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+UNFIT_SECTIONS = {
+    "wrong number of ratios": (
+        "[drive]\nreduction = [1, 2, 3]",
+        "reduction has 3 values; the robot has 2 joints",
+    ),
+    "ratio of no joint": (
+        "[drive]\nreduction = { turns = 3 }",
+        "drive.reduction names 'turns'; did you mean 'turn'?",
+    ),
+    "singular reduction": ("[drive]\nreduction = [1, 0]", "the reduction matrix is singular"),
+    "passive joint": ('[drive]\npassive = ["turns"]', "turns"),
+    "held parameter": ("[held]\nm7 = 1.0", "no parameter 'm7'"),
+    "prior of nothing": ("[priors]\nfv7 = { mean = 1.0, std = 1.0 }", "no base parameter 'fv7'"),
+}
+
+
+@pytest.mark.parametrize("case", UNFIT_SECTIONS)
+def test_sections_that_do_not_fit(job, case):
+    text, sentence = UNFIT_SECTIONS[case]
+    path = job()
+    path.write_text(path.read_text() + "\n" + text + "\n")
+    with pytest.raises(PoinsotError) as caught:
+        identify(Project.load(path))
+    assert sentence in str(caught.value)
+
+
+def test_full_parameters_of_a_robot_that_shows_only_some(job):
+    path = job(('name = "least-squares"', 'name = "least-squares"\nparameters = "full"'))
+    with pytest.raises(PoinsotError, match="determine"):
+        identify(Project.load(path))
+
+
+@pytest.mark.parametrize("value", ["0.0", "1.5"])
+def test_a_torque_without_information(job, value):
+    path = job()
+    lines = (path.parent / "run.csv").read_text().splitlines()
+    (path.parent / "run.csv").write_text(
+        "\n".join([lines[0], *(",".join([*line.split(",")[:4], value]) for line in lines[1:])])
+    )
+    with pytest.raises(PoinsotError, match=r"joint 'turn' is (all zero|constant)"):
+        identify(Project.load(path))
+
+
+# --------------------------------------------------------------------------------------------------------- the lines
+
+
+def test_every_key_is_found_on_its_line():
+    assert line_of(JOB, ["robot", "path"]) == 2
+    assert line_of(JOB, ["recordings", 0, "position", "unit"]) == 8
+    assert line_of(JOB, ["recordings", 1, "position"]) == 16
+    assert line_of(JOB, ["recordings", 1]) == 11
+    assert line_of(JOB, ["preprocessing", "decimate_hz"]) == 22
+    assert line_of(JOB, ["preprocessing", "nothing"]) == 19
+    assert line_of(JOB, []) == 1
+
+
+def test_values_over_many_lines():
+    text = (
+        'a = [\n  1,\n  2,\n]\n\n# b = 3\n\nb = """\nb = 4\n"""\n[c]\nd = [\n  { e = 1 },\n  { f = 2 },\n]\n'
+    )
+    assert line_of(text, ["a"]) == 1
+    assert line_of(text, ["b"]) == 8
+    assert line_of(text, ["c", "d", 1, "f"]) == 14
+
+
+def test_keys_have_the_names_of_the_arguments():
+    """A page about `ButterworthDecimation` is a page about [preprocessing]."""
+    import inspect as python_inspect
+
+    from poinsot.estimators.linear.essential import EssentialParameters
+    from poinsot.estimators.linear.least_squares import LeastSquares
+    from poinsot.models.drive import Drive
+    from poinsot.project import settings
+    from poinsot.signals.butterworth import ButterworthDecimation
+    from poinsot.signals.random_walk_smoother import RandomWalkSmoother
+
+    besides = {"method", "name", "resample_hz", "bridge_intervals", "delays"}
+    for section, it in (
+        (settings.DriveSettings, Drive),
+        (settings.ButterworthSettings, ButterworthDecimation),
+        (settings.RandomWalkSettings, RandomWalkSmoother),
+        (settings.LeastSquaresSettings, LeastSquares),
+        (settings.EssentialSettings, EssentialParameters),
+    ):
+        arguments = python_inspect.signature(it).parameters
+        for key, field in section.model_fields.items():
+            if key in besides:
+                continue
+            assert key in arguments, (section, key)
+            default, theirs = field.get_default(), arguments[key].default
+            same = default in ([], None) if theirs == () or key == "keep" else default == theirs
+            assert field.is_required() or same, (section, key, default, theirs)
+
+
+# ------------------------------------------------------------------------------------------------------------ examples
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
+def test_every_example_is_valid(path):
+    assert isinstance(Project.load(path).settings, Settings)
+
+
+def test_the_tx40_example(shared_data):
+    estimate = identify(Project.load(EXAMPLES / "tx40.toml"), shared_data("staubli_tx40"))
+    assert estimate.fit.relative_error_percent == pytest.approx(5.0, abs=0.2)
+    assert estimate["fv1"] == pytest.approx(8.05, abs=0.05)
+
+
+def test_the_emps_example(shared_data):
+    estimate = identify(Project.load(EXAMPLES / "emps.toml"), shared_data("emps"))
+    for name, published in (("m1", 95.1089), ("fv1", 203.5034), ("fc1", 20.3935), ("off1", -3.1648)):
+        assert estimate[name] == pytest.approx(published, rel=0.01)
