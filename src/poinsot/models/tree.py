@@ -55,6 +55,20 @@ class Tree:
         return int(DEGREES[self.kind].sum())
 
     @cached_property
+    def subspace(self) -> np.ndarray:
+        """(J, 6, 6) rows: the twists (linear, angular) of a joint's degrees of freedom in its own frame, then zeros."""
+        S = np.zeros((len(self), 6, 6))
+        for S_i, kind, axis, pitch in zip(S, self.kind, self.axis, self.pitch, strict=True):
+            if kind == PRISMATIC:
+                S_i[0, :3] = axis
+            elif DEGREES[kind] == 1:
+                S_i[0] = [*(pitch * axis), *axis]
+            else:
+                freedoms = {SPHERICAL: [3, 4, 5], TRANSLATION: [0, 1, 2], PLANAR: [0, 1, 5], FREE: range(6)}[int(kind)]
+                S_i[: len(freedoms)] = np.eye(6)[freedoms]
+        return S
+
+    @cached_property
     def path(self) -> tuple[np.ndarray, np.ndarray]:
         """(start, dof): the degrees of freedom between the world and joint i are dof[start[i]:start[i + 1]]."""
         paths: list[list[int]] = []

@@ -11,7 +11,7 @@ The excitation gives w_dyn, the measurement noise says where in the intervals:
            (2 pi f)^2 d^2 / 6 rate: right for noise that is flat in S (clock, interpolation) or rises (position)
     w_dyn  99.9 % of the power that stands above N lies below
     w_e    from here on S is within 6 dB of N: a smoother gains nothing from what lies above
-    w_q    w_e, within 2 to 10 w_dyn
+    w_q    2 w_e, within 2 to 10 w_dyn: forwards and backwards, order 4 takes 0.4 % at half its cutoff
     w_f    2 w_dyn, more if fewer than 200 rows a joint were left
 
 One decimation filters all joints, so their spectra are pooled, each at a power of one: what is said of each joint
@@ -20,6 +20,7 @@ separately is for a smoother that treats them so.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,7 +29,7 @@ from scipy import signal
 from ..exceptions import InvalidSignals
 from ..recording import Recording
 from .decimation import PASSBAND
-from .random_walk import GeneralizedRandomWalk, nvr_for_cutoff
+from .random_walk import HALF_POWER, GeneralizedRandomWalk, nvr_for_cutoff
 
 SHARE = 0.999
 """Of the velocity's power that lies below w_dyn; a thousandth is what TX40's 5 Hz leaves."""
@@ -48,8 +49,11 @@ ROWS = 200
 FEWEST = 64
 """Samples below which there is no spectrum to speak of."""
 
-BUTTERWORTH_3_DB = (np.sqrt(2) - 1) ** (1 / 8)
+BUTTERWORTH_3_DB = (math.sqrt(2) - 1) ** (1 / 8)
 """A Butterworth filter of order 4, forwards and backwards, passes 1/sqrt(2) at this part of its cutoff, and 1/2 there."""
+
+TWICE = 1 / (2**0.25 - 1) / HALF_POWER
+"""Ratio by which a walk that smooths twice must be wider, to pass 1/sqrt(2) where one that smooths once does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +81,11 @@ class FilterProposal:
     reasons: tuple[str, ...]
 
     def ratio(self, order: int = 2) -> float:
-        """The noise variance ratio of the random walk with the bandwidth of the proposed Butterworth filter (-3 dB)."""
+        """The noise variance ratio with which accelerations have the bandwidth (-3 dB) of the proposed Butterworth filter.
+
+        Args:
+            order: of the `RandomWalkSmoother`; 2 smooths accelerations twice, 3 once.
+        """
         return self._ratio_for(self.cutoff_hz, order)
 
     def ratio_per_joint(self, order: int = 2) -> np.ndarray:
@@ -94,7 +102,8 @@ class FilterProposal:
         return "\n".join(self.reasons)
 
     def _ratio_for(self, cutoff_hz: float, order: int) -> float:
-        return nvr_for_cutoff(GeneralizedRandomWalk.integrated(order), BUTTERWORTH_3_DB * cutoff_hz, self.rate_hz)
+        walk = GeneralizedRandomWalk.integrated(order)
+        return (TWICE if order == 2 else 1.0) * nvr_for_cutoff(walk, BUTTERWORTH_3_DB * cutoff_hz, self.rate_hz)
 
 
 def propose_filters(recording: Recording) -> FilterProposal:
@@ -218,7 +227,7 @@ def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Exci
 
 
 def _cutoff(noise_hz: float, w_dyn: float, rate: float) -> float:
-    """w_e within 2 to 10 w_dyn, and below the Nyquist frequency."""
+    """2 w_e within 2 to 10 w_dyn, and below the Nyquist frequency."""
     return float(min(max(2 * noise_hz, LOWEST * w_dyn), HIGHEST * w_dyn, 0.45 * rate))
 
 
@@ -267,12 +276,12 @@ def _why_noise(pooled: _Excitation, steps: np.ndarray) -> str:
 def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float) -> str:
     limits = f"{LOWEST:g} to {HIGHEST:g} times {w_dyn:.3g} Hz (Sect. 2.3)"
     if w_q >= 0.99 * HIGHEST * w_dyn:
-        return f"cutoff_hz = {w_q:.3g}: the upper end of {limits}, since the noise takes over only beyond it."
+        return f"cutoff_hz = {w_q:.3g}: the upper end of {limits}, since the noise leaves room for it."
     if w_q >= 0.44 * rate:
         return f"cutoff_hz = {w_q:.3g}: as far as the rate of {rate:.4g} Hz allows, of {limits}."
-    if w_q <= 1.01 * LOWEST * w_dyn and noise_hz < w_q:
-        return f"cutoff_hz = {w_q:.3g}: the lower end of {limits}, since the noise takes over before it."
-    return f"cutoff_hz = {w_q:.3g}: where the noise takes over, within {limits}."
+    if 2 * noise_hz < 0.99 * w_q:
+        return f"cutoff_hz = {w_q:.3g}: the lower end of {limits}, although noise takes over at {noise_hz:.2g} Hz."
+    return f"cutoff_hz = {w_q:.3g}: twice where the noise takes over, within {limits}."
 
 
 def _range(values: np.ndarray) -> str:

@@ -1,0 +1,227 @@
+"""A regression whose rows are folded away: first *whether* the recording shows a parameter, then *how much* it is.
+
+All that least squares needs of the rows is one triangular factor a degree of freedom j, R_j^T R_j = [W_j y_j]^T [W_j y_j].
+With w_j the weight of its rows (one over their standard deviation, or 1 where all are alike) and prior knowledge
+theta_i = mean_i +- std_i,
+
+    theta = argmin  sum_j w_j^2 |y_j - W_j theta|^2 + s^2 sum_i (theta_i - mean_i)^2 / std_i^2
+
+    s^2 = sum_j w_j^2 |y_j - W_j theta|^2 / (N_t - b)         of the data alone (seed 002, Eq. 7); 1 where w_j says it all
+    H   = R^T R = sum_j w_j^2 W_j^T W_j + s^2 P               P = diag(1 / std_i^2)
+    cov = s^2 H^-1                                            for white residuals of that size (Eq. 6)
+
+With a prior w is divided by s, so that H is in absolute terms and cov = H^-1.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from ...arrays import Matrix, Vector
+from ...estimate import Direction, Status
+from ...exceptions import NotIdentifiable, listing
+from ...regression.base_parameters import BaseParameters, choose, unexcited
+from ...regression.inverse_dynamics import InverseDynamics
+from ...regression.triangular import triangular
+from ...parameters import Block, Parameters
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What least squares found.
+
+    Args:
+        theta: (k,) values of the system's columns.
+        covariance: (k, k) of theta for white residuals.
+        R: (k, k) triangular, R^T R = H.
+        weights: (n,) w of each degree of freedom.
+        variance: s^2 of the weighted residuals.
+        clip: weighted residuals count as no larger than this (Huber); infinite but for robust estimates.
+        factors: (n, b + 1, b + 1) of rows that are weighed one by one; None: the system's own.
+        steps, status: of reweighting.
+    """
+
+    theta: Vector
+    covariance: Matrix
+    R: Matrix
+    weights: np.ndarray
+    variance: float
+    clip: float = np.inf
+    factors: np.ndarray | None = None
+    steps: int = 1
+    status: Status = Status.solved
+
+    def on_base(self, system: System) -> Vector:
+        """(b,) values on the problem's base columns, zero where the system has none."""
+        theta = np.zeros(system.size)
+        theta[system.columns] = self.theta
+        return theta
+
+    def scores(self, e: np.ndarray) -> np.ndarray:
+        """(N, n) what residuals (N, n) pull at theta with: W^T scores = 0 at the optimum, but for the prior."""
+        return self.weights * np.clip(self.weights * e, -self.clip, self.clip)
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A regression problem after its rows are folded away.
+
+    Args:
+        factors: (n, b + 1, b + 1), one a degree of freedom.
+        columns: (k,) base columns to estimate.
+        recorded: the base parameters that the recording shows, on the problem's full parameters.
+        undetermined: what it does not show.
+        prior: (r, b + 1) rows of prior knowledge, in units of its standard deviation.
+        equations: number of rows of the regression.
+        seconds: how long the folding took.
+    """
+
+    factors: np.ndarray
+    columns: np.ndarray
+    recorded: BaseParameters
+    undetermined: tuple[Direction, ...]
+    prior: Matrix
+    equations: int
+    seconds: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """How many base columns there are, b."""
+        return self.factors.shape[-1] - 1
+
+    @property
+    def rows_each(self) -> float:
+        """N, rows of each degree of freedom."""
+        return self.equations / len(self.factors)
+
+    def without(self, columns: np.ndarray) -> System:
+        """The same with only these base columns to estimate."""
+        return replace(self, columns=columns)
+
+    def solve(
+        self, weights: np.ndarray, factors: np.ndarray | None = None, *, variance: float | None = None
+    ) -> Solution:
+        """Least squares with a weight for each degree of freedom (seed 002, Eqs. 5 to 7).
+
+        Args:
+            weights: (n,).
+            factors: of rows that are weighed one by one; None: the system's own.
+            variance: s^2, where it is known; None: from the residuals (Eq. 7).
+        """
+        k = len(self.columns)
+        data = self._stacked(weights, factors)
+        if variance is None:
+            variance = _residual_variance(data, self.equations)
+        R = data
+        if len(self.prior):
+            s = np.sqrt(variance)
+            weights, variance = weights / s, 1.0
+            R = triangular(np.concatenate([data / s, self._prior]))
+        theta = linalg.solve_triangular(R[:k, :k], R[:k, k], check_finite=False)
+        return Solution(theta, variance * inverse(R[:k, :k]), R[:k, :k], weights, variance, factors=factors)
+
+    def curvature(self, weights: np.ndarray) -> Matrix:
+        """(k, k) R of the rows at these weights, prior included."""
+        k = len(self.columns)
+        return triangular(np.concatenate([self._stacked(weights), self._prior])[:, :k])
+
+    def leverage(self, weights: np.ndarray, R: Matrix) -> np.ndarray:
+        """(n,) how many parameters' worth of each degree of freedom's rows the fit takes up: the trace of its part
+        of the hat matrix. They sum to k without a prior, and to less with one."""
+        A = linalg.solve_triangular(R, self.factors[:, :, self.columns].transpose(0, 2, 1), trans="T", check_finite=False)
+        return weights**2 * np.sum(A**2, axis=(1, 2))
+
+    def residual_squares(self, theta: Vector) -> np.ndarray:
+        """(n,) sum of the squared residuals of each degree of freedom at base values (b,), unweighted."""
+        return np.sum((self.factors @ np.append(-theta, 1.0)) ** 2, axis=1)
+
+    def sum_of_squares(self, solution: Solution) -> float:
+        """Weighted residual sum of squares of a solution."""
+        return float(solution.weights**2 @ self.residual_squares(solution.on_base(self)))
+
+    @property
+    def _prior(self) -> Matrix:
+        return self.prior[:, np.append(self.columns, self.size)]
+
+    def _stacked(self, weights: np.ndarray, factors: np.ndarray | None = None) -> Matrix:
+        """(k + 1, k + 1) triangular factor of all weighted rows."""
+        factors = self.factors if factors is None else factors
+        used = np.append(self.columns, self.size)
+        return triangular((factors[:, :, used] * weights[:, None, None]).reshape(-1, len(used)))
+
+
+def inverse(R: Matrix) -> Matrix:
+    """(R^T R)^-1 of a triangular R."""
+    half = linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
+    return half @ half.T
+
+
+def _residual_variance(data: Matrix, equations: int) -> float:
+    """Residual variance of the data alone (Eq. 7), whose factor [W y] may be short of rank where a prior has to help."""
+    W, y = data[:, :-1], data[:, -1]
+    norms = np.linalg.norm(W, axis=0)
+    W = W / np.where(norms > 0, norms, 1.0)
+    theta, _, rank, _ = np.linalg.lstsq(W, y, rcond=None)
+    rest = float(np.sum((y - W @ theta) ** 2))
+    # noise-free data leave rounding errors, and a prior must not divide by zero
+    return max(rest / (equations - rank), np.finfo(float).tiny)
+
+
+def reduce(problem: InverseDynamics, rtol: float) -> System:
+    """Fold the rows and decide what the recording shows.
+
+    Raises:
+        NotIdentifiable: if there are no more equations than parameters, nothing moves, or nothing is left to estimate.
+    """
+    started = time.perf_counter()
+    structural = problem.base
+    b = len(structural)
+    if not b:
+        raise NotIdentifiable("every parameter is held; nothing is left to estimate")
+    factors = problem.factors()
+    R = triangular(factors[:, :, :b].reshape(-1, b))
+    prior = np.zeros((len(problem.priors), b + 1))
+    for row, (name, normal) in zip(prior, problem.priors.items(), strict=True):
+        row[[structural.index(name), b]] = 1 / normal.std, normal.mean / normal.std
+    # however weak, a prior determines its parameter: here it counts as much as all rows do
+    norms = np.linalg.norm(R, axis=0)
+    known = (prior[:, :b] != 0) * np.maximum(norms, norms.max())
+    seen = choose(np.concatenate([R, known]), _named(structural), np.arange(b), rtol)
+    if not len(seen):
+        raise NotIdentifiable("nothing moves in this recording: every column of the regressor is zero")
+    if problem.equations <= len(seen):
+        raise NotIdentifiable(
+            f"{problem.equations} equations cannot determine {len(seen)} parameters; record longer or decimate less"
+        )
+    recorded = BaseParameters(structural.parameters, structural.chosen[seen.chosen], seen.map @ structural.map)
+    undetermined = _structural(structural) + unexcited(structural, recorded)
+    seconds = time.perf_counter() - started
+    return System(factors, seen.chosen, recorded, undetermined, prior, problem.equations, seconds)
+
+
+def _named(base: BaseParameters) -> Parameters:
+    """The base parameters as parameters of their own, for a second choice among them."""
+    return Parameters(
+        tuple(
+            Block(kind, owner, (name,), (unit,))
+            for kind, owner, name, unit in zip(base.kinds, base.owners, base.names, base.units, strict=True)
+        )
+    )
+
+
+def _structural(base: BaseParameters) -> tuple[Direction, ...]:
+    """What no motion shows: parameters without a column, and those known only in a group."""
+    names = base.parameters.names
+    unseen = [names[c] for c in base.unseen if base.parameters.free[c]]
+    directions = [Direction(listing(unseen, 60) + " (no motion of this robot shows them)", "structural")] if unseen else []
+    grouped = [
+        Direction(f"the parts of {name} = {grouping}", "structural")
+        for name, grouping in zip(base.names, base.groupings, strict=True)
+        if grouping not in names
+    ]
+    return tuple(directions + grouped)
