@@ -22,7 +22,7 @@ import support  # noqa: F401  BLAS on one thread, before NumPy
 import numpy as np
 from support import needs
 from support.report import Agreement, Ratio, deliver, options
-from support.timing import Program, medians, process, side_by_side
+from support.timing import Program, process, side_by_side
 from support.tx40 import identify
 
 HERE = Path(__file__).parent
@@ -45,9 +45,9 @@ def main() -> None:
     }
     for program in programs.values():
         program.run()
-    runs, results = side_by_side(programs, arguments.rounds or 5)
-    cold_runs, _ = side_by_side(_processes(folder), max((arguments.rounds or 5) // 2, 1))
-    warm, cold = medians(runs), medians(cold_runs)
+    rounds = arguments.rounds or 5
+    warm, results = side_by_side(programs, rounds)
+    cold, _ = side_by_side(_processes(folder), rounds)
 
     def times(peer: str, at_least: float | None = None) -> Ratio:
         return Ratio(f"{peer} / poinsot", warm[peer] / warm["poinsot"], at_least=at_least)

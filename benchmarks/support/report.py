@@ -19,6 +19,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from .timing import Seconds
+
 BASELINE = Path(__file__).parents[1] / "baseline.json"
 SLACK = 1.5
 
@@ -85,7 +87,7 @@ def options(description: str) -> argparse.Namespace:
 def deliver(
     name: str,
     arguments: argparse.Namespace,
-    seconds: Mapping[str, float],
+    seconds: Mapping[str, Seconds],
     ratios: Sequence[Ratio],
     agreements: Sequence[Agreement] = (),
     notes: Sequence[str] = (),
@@ -100,7 +102,7 @@ def deliver(
         "name": name,
         "date": datetime.date.today().isoformat(),
         "machine": machine(),
-        "seconds": dict(seconds),
+        "seconds": {program: asdict(each) for program, each in seconds.items()},
         "ratios": [asdict(ratio) | {"kept": ratio.kept, "baseline": baseline.get(ratio.name)} for ratio in ratios],
         "agreements": [asdict(agreement) | {"kept": agreement.kept} for agreement in agreements],
         "notes": list(notes),
@@ -134,9 +136,17 @@ def _processor() -> str:
         return platform.processor() or platform.machine()
 
 
-def _text(seconds, ratios, agreements, notes, baseline) -> str:
+def _text(
+    seconds: Mapping[str, Seconds],
+    ratios: Sequence[Ratio],
+    agreements: Sequence[Agreement],
+    notes: Sequence[str],
+    baseline: Mapping[str, float],
+) -> str:
     width = max(len(each) for each in [*seconds, *(r.name for r in ratios), *(a.name for a in agreements)])
-    lines = [f"  {name:<{width}}  {_duration(value):>10}" for name, value in seconds.items()]
+    lines = [f"  {'median':<{width}}  {'processor':>10}  {'passed':>10}"]
+    for name, each in seconds.items():
+        lines.append(f"  {name:<{width}}  {_duration(each.processor):>10}  {_duration(each.passed):>10}")
     lines += ["", f"  {'ratio':<{width}}  {'this run':>10}  {'baseline':>10}  promised"]
     for ratio in ratios:
         before = baseline.get(ratio.name)

@@ -1,12 +1,17 @@
-"""Time programs side by side: they take turns, so that a slow moment of the machine meets all of them."""
+"""Time programs side by side: they take turns, so that a slow moment of the machine meets all of them.
+
+Ratios are of processor time, which other people's programs on the same machine hardly change; all programs here compute
+on one thread, so on an idle machine it is the time that passes. Both are printed.
+"""
 
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -25,23 +30,28 @@ class Program:
     turns: int = 1
 
 
-def side_by_side(
-    programs: Mapping[str, Program], rounds: int
-) -> tuple[dict[str, list[float]], dict[str, Any]]:
-    """Seconds of every run, and the last result, of each program."""
-    seconds: dict[str, list[float]] = {name: [] for name in programs}
+@dataclass(frozen=True)
+class Seconds:
+    """Of a program, medians of all its runs: processor time and time that passed."""
+
+    processor: float
+    passed: float
+
+    def __truediv__(self, other: Seconds) -> float:
+        return self.processor / other.processor
+
+
+def side_by_side(programs: Mapping[str, Program], rounds: int) -> tuple[dict[str, Seconds], dict[str, Any]]:
+    """Seconds and the last result of each program."""
+    runs: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
     results: dict[str, Any] = {}
     for _ in range(rounds):
         for name, program in programs.items():
             for _ in range(program.turns):
-                started = time.perf_counter()
+                processor, passed = _processor_time(), time.perf_counter()
                 results[name] = program.run()
-                seconds[name].append(time.perf_counter() - started)
-    return seconds, results
-
-
-def medians(seconds: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    return {name: median(values) for name, values in seconds.items()}
+                runs[name].append((_processor_time() - processor, time.perf_counter() - passed))
+    return {name: Seconds(*map(median, zip(*pairs, strict=True))) for name, pairs in runs.items()}, results
 
 
 def process(*command: str) -> str:
@@ -54,6 +64,12 @@ def process(*command: str) -> str:
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
     return done.stdout
+
+
+def _processor_time() -> float:
+    """Of this process and of those that it has waited for. [s]"""
+    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
 def _path() -> dict[str, str]:

@@ -44,6 +44,24 @@ ENTRIES = {
   journal = {Econometrica}, volume = {55}, number = {3}, pages = {703--708},
   year = {1987}
 }""",
+    "politis2003": """@article{politis2003,
+  title = {Adaptive bandwidth choice},
+  author = {Politis, Dimitris N.},
+  journal = {Journal of Nonparametric Statistics}, volume = {15}, number = {4--5}, pages = {517--533},
+  year = {2003}
+}""",
+    "kiefer2005": """@article{kiefer2005,
+  title = {A new asymptotic theory for heteroskedasticity-autocorrelation robust tests},
+  author = {Kiefer, Nicholas M. and Vogelsang, Timothy J.},
+  journal = {Econometric Theory}, volume = {21}, number = {6}, pages = {1130--1164},
+  year = {2005}
+}""",
+    "huber1981": """@book{huber1981,
+  title = {Robust Statistics},
+  author = {Huber, Peter J.},
+  publisher = {Wiley},
+  year = {1981}
+}""",
 }
 
 

@@ -73,6 +73,20 @@ class InvalidModel(PoinsotError):
     """A robot description or a drive train that cannot move as described."""
 
 
+class ImpossibleBody(InvalidModel):
+    """Ten inertial parameters that no real body has.
+
+    Args:
+        reasons: sentences, or `Inconsistency` values.
+        name: of the body, if it has one.
+    """
+
+    def __init__(self, reasons: Iterable[object], name: str = ""):
+        self.reasons = tuple(reasons)
+        which = f"{name}: " if name else ""
+        super().__init__(f"{which}no real body has this inertia: {'; '.join(map(str, self.reasons))}")
+
+
 class InvalidSignals(PoinsotError):
     """A recording that cannot be filtered or regressed as asked."""
 

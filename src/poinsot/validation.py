@@ -32,7 +32,7 @@ def predict(estimate: Estimate, signals: Signals, recording: str = "") -> Fit:
     other = inverse_dynamics(problem.robot, signals, held=held)
     theta = np.zeros(len(other.base))
     for name, value in zip(estimate.names, estimate.values, strict=True):
-        theta[other.base.names.index(name)] = value
+        theta[other.base.index(name)] = value
     return fit(other, theta, recording)
 
 

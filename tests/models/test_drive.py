@@ -70,8 +70,13 @@ def test_the_tx40_literally(rng):
     q1, q2, q3, q4 = p[:, 0] / 32, p[:, 1] / 32 - np.pi / 2, p[:, 2] / 45 + np.pi / 2, -p[:, 3] / 48
     q5 = p[:, 4] / 45
     q6 = p[:, 5] / 32 - q5
-    np.testing.assert_allclose(train.joint_positions(p), np.stack([q1, q2, q3, q4, q5, q6], axis=1), atol=1e-14)
-    tau = np.stack([32 * c[:, 0], 32 * c[:, 1], 45 * c[:, 2], -48 * c[:, 3], 45 * c[:, 4] + 32 * c[:, 5], 32 * c[:, 5]], 1)
+    np.testing.assert_allclose(
+        train.joint_positions(p), np.stack([q1, q2, q3, q4, q5, q6], axis=1), atol=1e-14
+    )
+    tau = np.stack(
+        [32 * c[:, 0], 32 * c[:, 1], 45 * c[:, 2], -48 * c[:, 3], 45 * c[:, 4] + 32 * c[:, 5], 32 * c[:, 5]],
+        1,
+    )
     np.testing.assert_allclose(train.joint_torques(c), tau, atol=1e-13)
     v, a = rng.standard_normal((2, 7, 6))
     columns = train.coupling_columns(v, a)
@@ -106,7 +111,8 @@ def test_a_coupled_motor_is_a_motor(rng):
 
 def test_tied_rotors_are_the_whole_of_their_inertia(rng):
     free, tied = (
-        Drive(COUPLED.reduction, COUPLED.couplings, rotor_inertia=True, coupled_rotor=c).resolve(JOINTS) for c in ("free", "tied")
+        Drive(COUPLED.reduction, COUPLED.couplings, rotor_inertia=True, coupled_rotor=c).resolve(JOINTS)
+        for c in ("free", "tied")
     )
     a = rng.standard_normal((10, 3))
     assert "iam" in free.coupling_columns(a, a)
@@ -157,7 +163,9 @@ def test_ratios_and_gains_of_the_driven_joints_or_of_all():
 
 def test_a_motor_coupled_to_a_passive_joint_drives_it(rng):
     """A tendon: motor a also pulls joint b, which has no motor of its own. Virtual work holds for the motors there are."""
-    train = Drive((2, 4), (Coupling("a", "b", 6),), side="motor", passive=("b",), rotor_inertia=True).resolve(("a", "b"))
+    train = Drive((2, 4), (Coupling("a", "b", 6),), side="motor", passive=("b",), rotor_inertia=True).resolve(
+        ("a", "b")
+    )
     q_dot, c = rng.standard_normal((2, 9, 2))
     tau = train.joint_torques(c)
     np.testing.assert_allclose((tau * q_dot).sum(axis=1), c[:, 0] * (2 * q_dot[:, 0] + 6 * q_dot[:, 1]))
@@ -174,7 +182,10 @@ def test_a_motor_coupled_to_a_passive_joint_drives_it(rng):
     ("drive", "message"),
     [
         (Drive((1, 2)), "reduction has 2 values; the robot has 3 joints"),
-        (Drive((1, 2, 3, 4), passive=("a",)), "reduction has 4 values; the robot has 3 joints, 2 of them driven"),
+        (
+            Drive((1, 2, 3, 4), passive=("a",)),
+            "reduction has 4 values; the robot has 3 joints, 2 of them driven",
+        ),
         (Drive(position_offset=(0, 0)), "position_offset has 2 values"),
         (Drive(gain=(1, 2, 3, 4)), "gain has 4 values"),
         (Drive(gain=(1, 0, 1)), "gain of 0"),
@@ -215,7 +226,9 @@ def test_every_coupling_is_refused_or_invertible():
     generator = np.random.default_rng(3)
     for _ in range(200):
         ratios = generator.integers(-2, 3, (2, 2)).astype(float)
-        drive = Drive(tuple(np.diag(ratios)), (Coupling("a", "b", ratios[0, 1]), Coupling("b", "a", ratios[1, 0])))
+        drive = Drive(
+            tuple(np.diag(ratios)), (Coupling("a", "b", ratios[0, 1]), Coupling("b", "a", ratios[1, 0]))
+        )
         determinant = ratios[0, 0] * ratios[1, 1] - ratios[0, 1] * ratios[1, 0]
         if determinant == 0 or not np.diag(ratios).all():
             with pytest.raises(InvalidModel, match="singular"):

@@ -53,7 +53,9 @@ def test_friction_takes_energy_and_changes_sign_with_the_velocity(law, rng):
 def test_the_law_of_seed_002(rng):
     v = rng.standard_normal((30, 2))
     fv, fc, offset = 1.5, 0.7, -0.2
-    np.testing.assert_allclose(ViscousCoulomb().columns(v) @ [fv, fc, offset], fv * v + fc * np.sign(v) + offset)
+    np.testing.assert_allclose(
+        ViscousCoulomb().columns(v) @ [fv, fc, offset], fv * v + fc * np.sign(v) + offset
+    )
 
 
 def test_units_of_hinges_and_slides():

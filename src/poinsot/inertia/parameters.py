@@ -1,53 +1,279 @@
 """The ten inertial parameters of a body, and what they mean (seed 001, Eqs. 4 to 8).
 
     pi = (m, h, I),  h = m c,  I about the body frame's origin
-    I_c = I - m (|c|^2 1 - c c^T)                      (Steiner)
+    I_c = I - m (|c|^2 1 - c c^T) = R diag(D) R^T      (Steiner; D the principal moments)
     Sigma = tr(I)/2 1 - I,   J = [[Sigma, h], [h^T, m]]
 
-Some real body has these parameters if and only if J is positive (semi)definite.
+With rho the density, J is the integral of rho [p; 1] [p; 1]^T, so it is linear in pi, J_a = T_ab J_b T_ab^T in another
+frame, and the parameters of two bodies in one frame add.
+
+Some real body has these parameters if and only if J is positive semidefinite: m > 0 and Sigma_c = Sigma - h h^T / m is
+positive semidefinite (or m = 0, h = 0 and Sigma is). Sigma_c has the axes of I_c and the eigenvalues
+
+    L_x = (D_y + D_z - D_x) / 2,  and so on,
+
+so that is the three triangle inequalities D_x <= D_y + D_z, ..., which together say that no D is negative (Eq. 7).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import permutations
+
 import numpy as np
+from jaxtyping import Bool, Float
 
-from ..arrays import Inertial, Matrix, PseudoInertia, Vector
+from ..arrays import Inertial, PseudoInertia, Vector
 from ..estimate import Body
+from ..exceptions import InvalidModel
+
+ROUNDING = 32 * float(np.finfo(float).eps)
+"""Of a second moment, relative to tr I about the frame's origin: Sigma adds three moments of inertia, Steiner's term
+is taken off it, and an eigenvalue of a 3 x 3 matrix is found to about ten units in the last place of its largest."""
+
+# ------------------------------------------------------------------------------------------ the parts, and back
 
 
-def inertia_matrix(pi: Inertial) -> np.ndarray:
+def inertia_matrix(pi: Inertial) -> Float[np.ndarray, "*batch 3 3"]:
     """(..., 3, 3) I about the body frame's origin [kg m^2]."""
     xx, xy, yy, xz, yz, zz = np.moveaxis(np.asarray(pi)[..., 4:], -1, 0)
     return np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=-1).reshape(*xx.shape, 3, 3)
 
 
+def second_moments(pi: Inertial) -> Float[np.ndarray, "*batch 3 3"]:
+    """(..., 3, 3) Sigma = tr(I)/2 1 - I, the integral of rho p p^T about the body frame's origin [kg m^2]."""
+    I = inertia_matrix(pi)
+    return 0.5 * np.trace(I, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - I
+
+
 def pseudo_inertia(pi: Inertial) -> PseudoInertia:
     """(..., 4, 4) J = [[Sigma, h], [h^T, m]]."""
     pi = np.asarray(pi)
-    I = inertia_matrix(pi)
     J = np.empty((*pi.shape[:-1], 4, 4))
-    J[..., :3, :3] = 0.5 * np.trace(I, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - I
+    J[..., :3, :3] = second_moments(pi)
     J[..., :3, 3] = J[..., 3, :3] = pi[..., 1:4]
     J[..., 3, 3] = pi[..., 0]
     return J
 
 
-def center_of_mass(pi: Vector) -> Vector:
-    """(3,) c = h / m [m]."""
-    return pi[1:4] / pi[0]
+def center_of_mass(pi: Inertial) -> Float[np.ndarray, "*batch 3"]:
+    """(..., 3) c = h / m [m]."""
+    return pi[..., 1:4] / pi[..., :1]
 
 
-def inertia_at_com(pi: Vector) -> Matrix:
-    """(3, 3) I_c, axes of the body frame [kg m^2]."""
-    m, c = pi[0], center_of_mass(pi)
-    return inertia_matrix(pi) - m * (c @ c * np.eye(3) - np.outer(c, c))
+def inertia_at_com(pi: Inertial) -> Float[np.ndarray, "*batch 3 3"]:
+    """(..., 3, 3) I_c, axes of the body frame [kg m^2]."""
+    return inertia_matrix(pi) - _steiner(pi[..., 0], center_of_mass(pi))
+
+
+def from_physical(
+    mass: float | Float[np.ndarray, "*batch"],
+    center_of_mass: Float[np.ndarray, "*batch 3"],
+    inertia_at_com: Float[np.ndarray, "*batch 3 3"],
+) -> Inertial:
+    """pi from mass [kg], centre of mass (..., 3) [m] and the symmetric inertia about it (..., 3, 3) [kg m^2]."""
+    m = np.asarray(mass, dtype=float)
+    I = inertia_at_com + _steiner(m, center_of_mass)
+    return np.concatenate([m[..., None], m[..., None] * center_of_mass, _six(I)], axis=-1)
+
+
+def from_pseudo_inertia(J: PseudoInertia) -> Inertial:
+    """pi from the symmetric J (..., 4, 4): the inverse of `pseudo_inertia`, I = tr(Sigma) 1 - Sigma."""
+    Sigma = J[..., :3, :3]
+    I = np.trace(Sigma, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - Sigma
+    return np.concatenate([J[..., 3, 3:], J[..., :3, 3], _six(I)], axis=-1)
+
+
+def gradient_from_pseudo_inertia(G: PseudoInertia) -> Inertial:
+    """(..., 10) df/dpi from the symmetric G = df/dJ (df = tr(G dJ)): the adjoint of `pseudo_inertia`."""
+    trace = np.trace(G[..., :3, :3], axis1=-2, axis2=-1)
+    xx, xy, yy, xz, yz, zz = np.moveaxis(_six(G[..., :3, :3]), -1, 0)
+    I = [0.5 * trace - xx, -2 * xy, 0.5 * trace - yy, -2 * xz, -2 * yz, 0.5 * trace - zz]
+    return np.concatenate([G[..., 3, 3:], 2 * G[..., :3, 3], np.stack(I, axis=-1)], axis=-1)
+
+
+def _steiner(m: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """(..., 3, 3) m (|c|^2 1 - c c^T)."""
+    square = np.sum(c * c, axis=-1)[..., None, None] * np.eye(3)
+    return np.asarray(m)[..., None, None] * (square - c[..., :, None] * c[..., None, :])
+
+
+def _six(I: np.ndarray) -> np.ndarray:
+    """(..., 6) xx, xy, yy, xz, yz, zz of a symmetric (..., 3, 3)."""
+    return np.stack([I[..., r, c] for r, c in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))], axis=-1)
+
+
+# ------------------------------------------------------------------------------------------ frames, several bodies
+
+
+def change_frame(
+    T_ab: Float[np.ndarray, "... 4 4"], pi_b: Float[np.ndarray, "... 10"]
+) -> Float[np.ndarray, "... 10"]:
+    """The same body seen in another frame: `pi_a = change_frame(T_ab, pi_b)`, J_a = T_ab J_b T_ab^T.
+
+    Args:
+        T_ab: (..., 4, 4) placement of frame b in frame a, [[R, p], [0, 1]] with p in [m].
+        pi_b: (..., 10) the body in frame b.
+
+    Raises:
+        InvalidModel: if T_ab is not a rotation and a translation.
+    """
+    R = T_ab[..., :3, :3]
+    # 1e-6: a placement written with seven digits is still one
+    rigid = (
+        np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), rtol=0, atol=1e-6)
+        and np.all(np.linalg.det(R) > 0)
+        and np.allclose(T_ab[..., 3, :], [0, 0, 0, 1], rtol=0, atol=0)
+        and bool(np.isfinite(T_ab).all())
+    )
+    if not rigid:
+        raise InvalidModel("a change of frame needs [[R, p], [0, 0, 0, 1]] with a rotation R (R R^T = 1, det R = 1)")
+    return from_pseudo_inertia(T_ab @ pseudo_inertia(pi_b) @ np.swapaxes(T_ab, -1, -2))
+
+
+def compose(*bodies: Float[np.ndarray, "... 10"]) -> Float[np.ndarray, "... 10"]:
+    """(..., 10) of bodies fixed to each other, all in one frame."""
+    return np.sum(np.broadcast_arrays(*bodies), axis=0)
+
+
+def difference(
+    whole: Float[np.ndarray, "... 10"], part: Float[np.ndarray, "... 10"]
+) -> Float[np.ndarray, "... 10"]:
+    """(..., 10) of what is left when a part is taken away, all in one frame.
+
+    Where the part is no part of the whole, the rest is no body: `inconsistencies` says why.
+    """
+    return whole - part
+
+
+def principal_moments(
+    pi: Inertial,
+) -> tuple[Float[np.ndarray, "*batch 3"], Float[np.ndarray, "*batch 3 3"]]:
+    """(..., 3) D [kg m^2] and (..., 3, 3) R with I_c = R diag(D) R^T.
+
+    The axes, columns of the rotation R, are named after the axes of the body frame that they are closest to.
+    """
+    return _principal(inertia_at_com(pi))
+
+
+_ORDERS = np.array(list(permutations(range(3))))
+
+
+def _principal(I: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    D, R = np.linalg.eigh(I)
+    closeness = np.abs(R[..., np.arange(3), _ORDERS]).sum(axis=-1)
+    order = _ORDERS[np.argmax(closeness, axis=-1)]
+    D = np.take_along_axis(D, order, axis=-1)
+    R = np.take_along_axis(R, order[..., None, :], axis=-1)
+    own = np.diagonal(R, axis1=-2, axis2=-1)
+    sign = np.where(own < 0, -1.0, 1.0)
+    mirrored = np.linalg.det(R * sign[..., None, :]) < 0
+    least = np.arange(3) == np.argmin(np.abs(own), axis=-1)[..., None]
+    return D, R * np.where(mirrored[..., None] & least, -sign, sign)[..., None, :]
+
+
+# ------------------------------------------------------------------------------------------ what a body may be
+
+
+@dataclass(frozen=True)
+class Inconsistency:
+    """One reason why no real body has these parameters.
+
+    Args:
+        condition: that is broken, e.g. `"m > 0"`, `"Dx >= 0"`, `"Dz <= Dx + Dy"`.
+        excess: by how much, > 0, in `unit`.
+        sentence: the reason with its numbers.
+    """
+
+    condition: str
+    excess: float
+    unit: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def is_consistent(pi: Inertial) -> Bool[np.ndarray, "*batch"]:
+    """(...,) whether some real body has these parameters, flat ones and points included, to rounding."""
+    pi = np.asarray(pi, dtype=float)
+    finite = np.isfinite(pi).all(axis=-1)
+    pi = np.where(finite[..., None], pi, 0.0)
+    m, h = pi[..., 0], pi[..., 1:4]
+    weightless = (m == 0) & (h == 0).all(axis=-1)
+    L = np.linalg.eigvalsh(_second_moments_at_com(pi))
+    return finite & ((m > 0) | weightless) & (L[..., 0] >= -_rounding(pi))
+
+
+def inconsistencies(pi: Vector) -> tuple[Inconsistency, ...]:
+    """Why no real body has the parameters (10,); empty exactly where `is_consistent`."""
+    if is_consistent(pi):
+        return ()
+    if not np.isfinite(pi).all():
+        return (Inconsistency("finite", np.inf, "", "some of its ten parameters are not finite"),)
+    m, h = float(pi[0]), pi[1:4]
+    mass = []
+    if m < 0:
+        mass.append(Inconsistency("m > 0", -m, "kg", f"its mass is {m:.4g} kg, below 0"))
+    if m == 0 and h.any():
+        sentence = f"its mass is 0 but its first moment is {_vector(h)} kg m"
+        mass.append(Inconsistency("h = 0 where m = 0", float(np.linalg.norm(h)), "kg m", sentence))
+    if m > 0:
+        I, point = inertia_at_com(pi), f"its centre of mass {_vector(center_of_mass(pi))} m"
+    else:
+        I, point = inertia_matrix(pi), "its frame's origin"
+    return (*mass, *_broken_inequalities(I, point, float(_rounding(pi)), needed=not mass))
+
+
+def _broken_inequalities(I: np.ndarray, point: str, rounding: float, needed: bool) -> list[Inconsistency]:
+    """Of the principal moments of I about a point; at least one if `needed`."""
+    D, R = _principal(I)
+    aligned = np.abs(R).max(axis=0) > 1 - 1e-6
+    name = [
+        f"D{axis}" if aligned[i] else f"D{axis} (axis {_vector(R[:, i])})" for i, axis in enumerate("xyz")
+    ]
+    found = []
+    for i, axis in enumerate("xyz"):
+        if D[i] < -rounding:
+            sentence = f"about {point} the principal moment {name[i]} is {D[i]:.4g} kg m^2, below 0"
+            found.append(Inconsistency(f"D{axis} >= 0", float(-D[i]), "kg m^2", sentence))
+    if found:
+        return found  # a negative moment breaks triangle inequalities too, which says nothing new
+    L = 0.5 * D.sum() - D
+    for i, axis in enumerate("xyz"):
+        if L[i] < -rounding or (needed and i == np.argmin(L)):
+            j, k = sorted({0, 1, 2} - {i})
+            excess = float(-2 * L[i])
+            sentence = (
+                f"about {point} the principal moment {name[i]} = {D[i]:.4g} kg m^2 exceeds "
+                f"{name[j]} + {name[k]} = {D[j] + D[k]:.4g} kg m^2 by {excess:.4g} kg m^2"
+            )
+            condition = f"D{axis} <= D{'xyz'[j]} + D{'xyz'[k]}"
+            found.append(Inconsistency(condition, excess, "kg m^2", sentence))
+    return found
+
+
+def _second_moments_at_com(pi: np.ndarray) -> np.ndarray:
+    """(..., 3, 3) Sigma_c; Sigma where m <= 0."""
+    m, h = pi[..., 0], pi[..., 1:4]
+    part = np.where(m > 0, 1 / np.where(m > 0, m, 1.0), 0.0)[..., None] * h
+    return second_moments(pi) - part[..., :, None] * h[..., None, :]
+
+
+def _rounding(pi: np.ndarray) -> np.ndarray:
+    return ROUNDING * np.abs(pi[..., [4, 6, 9]]).sum(axis=-1)
+
+
+def _vector(v: np.ndarray) -> str:
+    return f"({', '.join(f'{x:.3g}' for x in np.where(np.abs(v) < 5e-4 * np.abs(v).max(), 0.0, v))})"
 
 
 def body(name: str, pi: Vector | None) -> Body:
     """A body from its ten parameters (10,); None: the data do not determine them."""
     if pi is None:
         return Body(name)
+    consistent = bool(is_consistent(pi))
     least = float(np.linalg.eigvalsh(pseudo_inertia(pi))[0])
     if pi[0] == 0:
-        return Body(name, 0.0, physically_consistent=least >= 0, min_pseudo_inertia_eigenvalue=least)
-    return Body(name, float(pi[0]), center_of_mass(pi), inertia_at_com(pi), least >= 0, least)
+        return Body(name, 0.0, physically_consistent=consistent, min_pseudo_inertia_eigenvalue=least)
+    return Body(name, float(pi[0]), center_of_mass(pi), inertia_at_com(pi), consistent, least)

@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from ..arrays import Configurations, JointSamples
-from ..exceptions import InvalidModel, UnreadableFile, listing, nearest
+from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, listing, nearest
 from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from . import tree as kinds
 from .drive import Drive, DriveTrain
@@ -191,7 +191,16 @@ class Articulated:
 
         Args:
             q, v, a: (T, nq), (T, n), (T, n).
+
+        Raises:
+            InvalidSignals: if they are not as wide as this robot's.
         """
+        nq, n = self.model.nq, self.model.nv
+        if (q.shape[1], v.shape[1], a.shape[1]) != (nq, n, n):
+            raise InvalidSignals(
+                f"robot {self.name!r} has configurations of {nq} numbers and {n} speeds: q, v, a need as many columns, "
+                f"not {q.shape[1]}, {v.shape[1]}, {a.shape[1]}"
+            )
         return dense_regressor(self.tree, q, v, a)
 
     def random_states(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -261,12 +270,12 @@ def _read_description(path: Path) -> tuple[str, str]:
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise UnreadableFile(f"{path} declares a document type or entities, which a robot description does not need; remove them")
     try:
-        root = ElementTree.fromstring(text.encode()).tag
+        root = ElementTree.fromstring(text.encode())
     except ElementTree.ParseError as error:
         raise UnreadableFile(f"{path} is not well-formed XML: {error}") from None
-    if "xacro" in text and "xacro:" in text:
+    if any("/xacro}" in element.tag for element in root.iter()):  # expanded files still declare the namespace
         raise UnreadableFile(f"{path} is a xacro file; expand it first (`xacro {path.name} > robot.urdf`)")
-    return text, root
+    return text, root.tag
 
 
 def _build(text: str, path: Path, root: str, floating_base: bool) -> pin.Model:
@@ -277,16 +286,18 @@ def _build(text: str, path: Path, root: str, floating_base: bool) -> pin.Model:
 
 def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
     q = pin.neutral(model)
+    names = list(model.names)[1:]  # without the universe
     for name, position in locked.items():
-        if name not in model.names:
-            raise InvalidModel(
-                f"cannot lock joint {name!r}{nearest(name, model.names)}; the robot has {listing(list(model.names)[1:])}"
-            )
+        if name not in names:
+            raise InvalidModel(f"cannot lock joint {name!r}{nearest(name, names)}; the robot has {listing(names)}")
         joint = model.joints[model.getJointId(name)]
-        if joint.nq == 1:
-            q[joint.idx_q] = position
-        elif joint.nq == 2:
-            q[joint.idx_q : joint.idx_q + 2] = np.cos(position), np.sin(position)
+        if joint.nv != 1:
+            raise InvalidModel(
+                f"cannot lock joint {name!r}: it has {joint.nv} degrees of freedom, and only joints with one can be"
+            )
+        if not np.isfinite(position):
+            raise InvalidModel(f"cannot lock joint {name!r} at {position}; give a finite position [rad] or [m]")
+        q[joint.idx_q : joint.idx_q + joint.nq] = position if joint.nq == 1 else (np.cos(position), np.sin(position))
     return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q)
 
 
@@ -328,7 +339,10 @@ def _primitives(joint, placement: pin.SE3):
         kind, axis = _ALIGNED[name]
         yield kind, axis, getattr(concrete, "pitch", 0.0), placement, joint.idx_q, joint.idx_v
     elif name in _UNALIGNED:
-        yield _UNALIGNED[name], np.array(concrete.axis), getattr(concrete, "pitch", 0.0), placement, joint.idx_q, joint.idx_v
+        kind = _UNALIGNED[name]
+        # the bindings hide the axis of continuous joints, but not their motion subspace
+        axis = np.ravel(joint.createData().S)[3:] if kind == kinds.CONTINUOUS else np.array(concrete.axis)
+        yield kind, axis, getattr(concrete, "pitch", 0.0), placement, joint.idx_q, joint.idx_v
     elif name == "JointModelComposite":
         for part, shift in zip(concrete.joints, concrete.jointPlacements, strict=True):
             yield from _primitives(part, placement * shift)

@@ -83,7 +83,7 @@ class Drive:
         for name in (*self.passive, *(c.motor for c in self.couplings), *(c.joint for c in self.couplings)):
             if name not in joints:
                 raise InvalidModel(f"the drive names joint {name!r}; the robot has {', '.join(joints)}")
-        driven = np.array([joint not in self.passive for joint in joints])
+        driven = np.array([joint not in self.passive for joint in joints], dtype=bool)
         offset = _per_joint("position_offset", self.position_offset, np.ones(len(joints), dtype=bool))
         gain = _per_joint("gain", self.gain, driven)
         if not np.all(gain):
@@ -96,7 +96,7 @@ class Drive:
             if not driven[motor]:
                 raise InvalidModel(f"joint {coupling.motor!r} is passive: it has no motor to couple to {coupling.joint!r}")
             reduction[motor, joint] = coupling.ratio
-        size = np.abs(reduction).max(axis=1, keepdims=True)
+        size = np.abs(reduction).max(axis=1, keepdims=True, initial=0)
         if not np.all(np.isfinite(size)) or not np.diag(reduction).all() or np.linalg.matrix_rank(reduction / size) < len(joints):
             raise InvalidModel(
                 "the reduction matrix is singular: every joint needs a motor with a reduction other than 0, "
@@ -118,7 +118,7 @@ class DriveTrain:
     @cached_property
     def driven(self) -> np.ndarray:
         """(n,) True where a joint has a motor."""
-        return np.array([joint not in self.drive.passive for joint in self.joints])
+        return np.array([joint not in self.drive.passive for joint in self.joints], dtype=bool)
 
     @cached_property
     def velocity_map(self) -> Matrix:

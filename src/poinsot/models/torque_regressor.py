@@ -13,267 +13,313 @@ A degree of freedom that moves body i with the unit twist (l, u) (linear, angula
 The twists of all degrees of freedom between the world and body i are carried outward with the frames, so a row costs
 some sixty multiplications, and only blocks that are not zero by structure are computed. Source: Atkeson, An and
 Hollerbach (1986); equal to Pinocchio's `computeJointTorqueRegressor`, its reference in the tests.
+
+All quantities are kept for L samples at a time, the samples innermost: Q[r, s] is component r at sample s, and each
+loop over s becomes vector instructions. For that LLVM must know how far apart rows are, hence the asserted shapes, and
+must have few pairs of arrays to check for overlap, hence a small function for each step. A placement (R, p) is twelve
+rows, R row by row; a twist (l, u) is six.
 """
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-from .tree import CONTINUOUS, FREE, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, TRANSLATION, Tree
+from ..arrays import Configurations, JointSamples
+from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, PRISMATIC, TRANSLATION, Tree
 
-_compiled = njit(cache=True, fastmath={"contract"}, error_model="numpy", inline="always")
+L = 16
+"""Samples at a time: enough to fill vector registers, few enough for all quantities to stay in the cache."""
+
+_MATHS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+# of a step, which only the kernel calls
+_STEP: dict[str, Any] = {**_MATHS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-def regressor_entries(tree: Tree, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+def regressor_entries(
+    tree: Tree, q: Configurations, v: JointSamples, a: JointSamples, out: np.ndarray | None = None
+) -> np.ndarray:
     """The blocks that are not zero by structure.
 
     Args:
         tree: the robot.
         q, v, a: (T, nq), (T, n), (T, n) configurations, velocities, accelerations.
+        out: (T, at least 10 K) array whose first 10 K columns to write; fresh memory is what takes longest.
 
     Returns:
         (T, 10 K): ten numbers for each of `tree.pairs`.
     """
-    offsets = 10 * np.arange(len(tree.pairs[0]), dtype=np.int64)
-    return _fill(tree, q, v, a, offsets, np.empty((len(q), 10 * len(offsets))))
+    columns = 10 * np.arange(len(tree.pairs[0]), dtype=np.int64)
+    width = 10 * len(columns)
+    if out is None:
+        out = np.empty((len(q), width))
+    return _fill(tree, q, v, a, columns, out)[:, :width]
 
 
-def dense_regressor(tree: Tree, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+def dense_regressor(tree: Tree, q: Configurations, v: JointSamples, a: JointSamples) -> np.ndarray:
     """(T, n, 10 l): the whole regressor, structural zeros included. Arguments as `regressor_entries`."""
-    n, columns = tree.degrees_of_freedom, 10 * tree.bodies
-    rows, bodies = tree.pairs
-    out = _fill(tree, q, v, a, rows * columns + 10 * bodies, np.zeros((len(q), n * columns)))
-    return out.reshape(len(q), n, columns)
+    n, width = tree.degrees_of_freedom, 10 * tree.bodies
+    dofs, bodies = tree.pairs
+    out = _fill(tree, q, v, a, dofs * width + 10 * bodies, np.zeros((len(q), n * width)))
+    return out.reshape(len(q), n, width)
 
 
-def _fill(tree: Tree, q, v, a, offsets, out) -> np.ndarray:
-    start, _ = tree.path
-    q, v, a = (np.ascontiguousarray(x, dtype=float) for x in (q, v, a))
+def _fill(
+    tree: Tree, q: Configurations, v: JointSamples, a: JointSamples, columns: np.ndarray, out: np.ndarray
+) -> np.ndarray:
+    """Write the ten numbers of each of `tree.pairs` to out[:, column : column + 10]."""
+    n = tree.degrees_of_freedom
+    assert (q.shape[1], v.shape[1], a.shape[1]) == (tree.configuration_size, n, n), "q, v, a of another robot"
+    assert len(out) == len(q) and out.shape[1] >= columns.max() + 10 and out.flags.c_contiguous
+    motion = np.empty((len(q), q.shape[1] + 2 * n))  # C-contiguous: for another layout all is compiled anew
+    np.concatenate([q, v, a], axis=1, out=motion)
     _regressor(
-        tree.parent, tree.kind, _constants(tree), tree.axis, tree.pitch, tree.q_index, tree.v_index, tree.body,
-        tree.gravity, start, offsets, q, v, a, out,
+        tree.parent, tree.kind, tree.rotation, tree.translation, tree.axis, tree.pitch, tree.q_index, tree.v_index,
+        tree.body, tree.gravity, tree.subspace, tree.path[0], motion, columns, out,
     )  # fmt: skip
     return out
 
 
-def _constants(tree: Tree) -> np.ndarray:
-    """(J, 42) constants of the placements: R_0, p_0 of each joint, and for joints with an axis e the parts of
-
-    R(q) = R_0 e e^T + cos q R_0 (1 - e e^T) + sin q R_0 [e]x,     p(q) = p_0 + q (shift along the axis).
-    """
-    J = len(tree)
-    e = tree.axis
-    along = e[:, :, None] * e[:, None, :]
-    cross = np.cross(e[:, None, :], np.eye(3)[None]).transpose(0, 2, 1)
-    parts = tree.rotation[:, None] @ np.stack([along, np.eye(3) - along, cross], axis=1)
-    pitch = np.where(tree.kind == PRISMATIC, 1.0, tree.pitch)
-    shift = pitch[:, None] * np.einsum("jrk,jk->jr", tree.rotation, e)
-    return np.concatenate(
-        [parts.reshape(J, 27), tree.rotation.reshape(J, 9), tree.translation, shift], axis=1
-    )
+# cos and sin: Taylor series on [-pi/2, pi/2] after taking off multiples of pi, which is split in two so that this is
+# exact up to 1e9 rad. Library functions would be called one sample at a time.
+PI_HIGH = float(np.float32(np.pi))
+PI_LOW = np.pi - PI_HIGH + math.sin(np.pi)  # sin(pi) is what the rounded pi lacks
+COSINE = np.array([(-1) ** k / math.factorial(2 * k) for k in range(12)])
+SINE = np.array([(-1) ** k / math.factorial(2 * k + 1) for k in range(11)])
 
 
-@_compiled
-def _quaternion_rotation(x, y, z, w):
-    return (
-        1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
-        2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
-        2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y),
-    )  # fmt: skip
+@njit(**_STEP)
+def _cos_sin(x, at, Q):
+    """cos q, sin q of the angle q = x[at] in the first rows of Q."""
+    assert x.shape[1] == L and Q.shape[1] == L
+    for s in range(L):
+        half_turns = np.rint(x[at, s] * (1 / np.pi))
+        r = x[at, s] - half_turns * PI_HIGH - half_turns * PI_LOW
+        cos, sin = COSINE[11], 0.0
+        for k in range(10, -1, -1):
+            cos, sin = COSINE[k] + r * r * cos, SINE[k] + r * r * sin
+        sign = 1 - 4 * abs(0.5 * half_turns - np.rint(0.5 * half_turns))
+        Q[0, s], Q[1, s] = sign * cos, sign * r * sin
 
 
-@_compiled
-def _placement(kind, F, i, q, s, at):
-    """(R, p) of a joint's moving side in its parent's frame, from q[s, at:] and the joint's constants F."""
-    if kind == REVOLUTE or kind == CONTINUOUS or kind == HELICAL or kind == PRISMATIC:
-        along = q[s, at]
-        if kind == PRISMATIC:
-            cos, sin = 1.0, 0.0
-        elif kind == CONTINUOUS:
-            cos, sin = q[s, at], q[s, at + 1]
-        else:
-            cos, sin = np.cos(q[s, at]), np.sin(q[s, at])
-        return (
-            F[i, 0] + cos * F[i, 9] + sin * F[i, 18], F[i, 1] + cos * F[i, 10] + sin * F[i, 19], F[i, 2] + cos * F[i, 11] + sin * F[i, 20],
-            F[i, 3] + cos * F[i, 12] + sin * F[i, 21], F[i, 4] + cos * F[i, 13] + sin * F[i, 22], F[i, 5] + cos * F[i, 14] + sin * F[i, 23],
-            F[i, 6] + cos * F[i, 15] + sin * F[i, 24], F[i, 7] + cos * F[i, 16] + sin * F[i, 25], F[i, 8] + cos * F[i, 17] + sin * F[i, 26],
-            F[i, 36] + along * F[i, 39], F[i, 37] + along * F[i, 40], F[i, 38] + along * F[i, 41],
-        )  # fmt: skip
-    x = y = z = 0.0
-    Q = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-    if kind == SPHERICAL:
-        Q = _quaternion_rotation(q[s, at], q[s, at + 1], q[s, at + 2], q[s, at + 3])
-    elif kind == PLANAR:
-        x, y = q[s, at], q[s, at + 1]
-        Q = (q[s, at + 2], -q[s, at + 3], 0.0, q[s, at + 3], q[s, at + 2], 0.0, 0.0, 0.0, 1.0)
+@njit(**_STEP)
+def _one_freedom(kind, e, pitch, x, at, Q):
+    """Q = (R, p) of a joint with an axis e: R = cos q 1 + sin q [e]x + (1 - cos q) e e^T, p along e."""
+    assert x.shape[1] == L and Q.shape[1] == L
+    if kind == CONTINUOUS:
+        for s in range(L):
+            Q[0, s], Q[1, s], Q[2, s] = x[at, s], x[at + 1, s], 0.0
+    elif kind == PRISMATIC:
+        for s in range(L):
+            Q[0, s], Q[1, s], Q[2, s] = 1.0, 0.0, x[at, s]
     else:
-        x, y, z = q[s, at], q[s, at + 1], q[s, at + 2]
-        if kind == FREE:
-            Q = _quaternion_rotation(q[s, at + 3], q[s, at + 4], q[s, at + 5], q[s, at + 6])
-    return (
-        F[i, 27] * Q[0] + F[i, 28] * Q[3] + F[i, 29] * Q[6], F[i, 27] * Q[1] + F[i, 28] * Q[4] + F[i, 29] * Q[7], F[i, 27] * Q[2] + F[i, 28] * Q[5] + F[i, 29] * Q[8],
-        F[i, 30] * Q[0] + F[i, 31] * Q[3] + F[i, 32] * Q[6], F[i, 30] * Q[1] + F[i, 31] * Q[4] + F[i, 32] * Q[7], F[i, 30] * Q[2] + F[i, 31] * Q[5] + F[i, 32] * Q[8],
-        F[i, 33] * Q[0] + F[i, 34] * Q[3] + F[i, 35] * Q[6], F[i, 33] * Q[1] + F[i, 34] * Q[4] + F[i, 35] * Q[7], F[i, 33] * Q[2] + F[i, 34] * Q[5] + F[i, 35] * Q[8],
-        F[i, 36] + F[i, 27] * x + F[i, 28] * y + F[i, 29] * z, F[i, 37] + F[i, 30] * x + F[i, 31] * y + F[i, 32] * z, F[i, 38] + F[i, 33] * x + F[i, 34] * y + F[i, 35] * z,
-    )  # fmt: skip
+        _cos_sin(x, at, Q)
+        for s in range(L):
+            Q[2, s] = pitch * x[at, s]
+    e0, e1, e2 = e[0], e[1], e[2]
+    for s in range(L):
+        cos, sin, along = Q[0, s], Q[1, s], Q[2, s]
+        d0, d1, d2 = (1 - cos) * e0, (1 - cos) * e1, (1 - cos) * e2
+        Q[0, s], Q[1, s], Q[2, s] = d0 * e0 + cos, d0 * e1 - sin * e2, d0 * e2 + sin * e1
+        Q[3, s], Q[4, s], Q[5, s] = d1 * e0 + sin * e2, d1 * e1 + cos, d1 * e2 - sin * e0
+        Q[6, s], Q[7, s], Q[8, s] = d2 * e0 - sin * e1, d2 * e1 + sin * e0, d2 * e2 + cos
+        Q[9, s], Q[10, s], Q[11, s] = along * e0, along * e1, along * e2
 
 
-@_compiled
-def _subspace(kind, axis, pitch, S):
-    """Twists (l, u) of the joint's own degrees of freedom, in its own frame; returns their number."""
-    for k in range(6):
-        for i in range(6):
-            S[k, i] = 0.0
-    if kind == REVOLUTE or kind == CONTINUOUS:
-        for i in range(3):
-            S[0, 3 + i] = axis[i]
-        return 1
-    if kind == PRISMATIC:
-        for i in range(3):
-            S[0, i] = axis[i]
-        return 1
-    if kind == HELICAL:
-        for i in range(3):
-            S[0, i] = pitch * axis[i]
-            S[0, 3 + i] = axis[i]
-        return 1
-    if kind == SPHERICAL:
-        for i in range(3):
-            S[i, 3 + i] = 1.0
-        return 3
+@njit(**_STEP)
+def _several_freedoms(kind, x, at, Q):
+    """Q = (R, p) of a joint that turns about a point, shifts, or both."""
+    assert x.shape[1] == L and Q.shape[1] == L
+    for s in range(L):
+        for r in range(12):
+            Q[r, s] = 0.0
+    if kind == TRANSLATION or kind == FREE:
+        for s in range(L):
+            Q[9, s], Q[10, s], Q[11, s] = x[at, s], x[at + 1, s], x[at + 2, s]
+        at += 3
     if kind == TRANSLATION:
-        for i in range(3):
-            S[i, i] = 1.0
-        return 3
-    if kind == PLANAR:
-        S[0, 0] = S[1, 1] = S[2, 5] = 1.0
-        return 3
-    for i in range(6):
-        S[i, i] = 1.0
-    return 6
+        for s in range(L):
+            Q[0, s] = Q[4, s] = Q[8, s] = 1.0
+    elif kind == PLANAR:
+        for s in range(L):
+            cos, sin = x[at + 2, s], x[at + 3, s]
+            Q[0, s], Q[1, s], Q[3, s], Q[4, s], Q[8, s] = cos, -sin, sin, cos, 1.0
+            Q[9, s], Q[10, s] = x[at, s], x[at + 1, s]
+    else:
+        for s in range(L):
+            i, j, k, w = x[at, s], x[at + 1, s], x[at + 2, s], x[at + 3, s]
+            Q[0, s], Q[1, s], Q[2, s] = 1 - 2 * (j * j + k * k), 2 * (i * j - w * k), 2 * (i * k + w * j)
+            Q[3, s], Q[4, s], Q[5, s] = 2 * (i * j + w * k), 1 - 2 * (i * i + k * k), 2 * (j * k - w * i)
+            Q[6, s], Q[7, s], Q[8, s] = 2 * (i * k - w * j), 2 * (j * k + w * i), 1 - 2 * (i * i + j * j)
 
 
-@_compiled
-def _to_child(placement, l0, l1, l2, u0, u1, u2):
-    """A twist (l, u) of the parent, seen in a child frame at (R, p): R^T (l + u x p), R^T u."""
-    R00, R01, R02, R10, R11, R12, R20, R21, R22, p0, p1, p2 = placement
-    l0, l1, l2 = l0 + u1 * p2 - u2 * p1, l1 + u2 * p0 - u0 * p2, l2 + u0 * p1 - u1 * p0
-    return (
-        R00 * l0 + R10 * l1 + R20 * l2, R01 * l0 + R11 * l1 + R21 * l2, R02 * l0 + R12 * l1 + R22 * l2,
-        R00 * u0 + R10 * u1 + R20 * u2, R01 * u0 + R11 * u1 + R21 * u2, R02 * u0 + R12 * u1 + R22 * u2,
-    )  # fmt: skip
+@njit(**_STEP)
+def _place(R_0, p_0, Q, X):
+    """X = (R_0, p_0) Q: the joint's moving side in its parent's frame."""
+    assert Q.shape[1] == L and X.shape[1] == L
+    for s in range(L):
+        for r in range(3):
+            X[9 + r, s] = p_0[r] + R_0[r, 0] * Q[9, s] + R_0[r, 1] * Q[10, s] + R_0[r, 2] * Q[11, s]
+            for c in range(3):
+                X[3 * r + c, s] = R_0[r, 0] * Q[c, s] + R_0[r, 1] * Q[3 + c, s] + R_0[r, 2] * Q[6 + c, s]
 
 
-@_compiled
+@njit(**_STEP)
+def _carry(X, x, count, y):
+    """y = X^-1 x: the first `count` twists of the parent, seen in the child's frame: R^T (l + u x p), R^T u."""
+    assert X.shape[1] == L and x.shape[1] == 6 and x.shape[2] == L and y.shape[1] == 6 and y.shape[2] == L
+    for k in range(count):
+        for s in range(L):
+            u0, u1, u2, p0, p1, p2 = x[k, 3, s], x[k, 4, s], x[k, 5, s], X[9, s], X[10, s], X[11, s]
+            l0 = x[k, 0, s] + u1 * p2 - u2 * p1
+            l1 = x[k, 1, s] + u2 * p0 - u0 * p2
+            l2 = x[k, 2, s] + u0 * p1 - u1 * p0
+            y[k, 0, s] = X[0, s] * l0 + X[3, s] * l1 + X[6, s] * l2
+            y[k, 1, s] = X[1, s] * l0 + X[4, s] * l1 + X[7, s] * l2
+            y[k, 2, s] = X[2, s] * l0 + X[5, s] * l1 + X[8, s] * l2
+            y[k, 3, s] = X[0, s] * u0 + X[3, s] * u1 + X[6, s] * u2
+            y[k, 4, s] = X[1, s] * u0 + X[4, s] * u1 + X[7, s] * u2
+            y[k, 5, s] = X[2, s] * u0 + X[5, s] * u1 + X[8, s] * u2
+
+
+@njit(**_STEP)
+def _own_motion(S, x, v, a, J):
+    """J = S v, S a for a joint whose speeds are rows v, v + 1, ... of x, and its accelerations rows a, ..."""
+    assert J.shape[1] == L and x.shape[1] == L
+    for s in range(L):
+        for r in range(12):
+            J[r, s] = 0.0
+    for k in range(len(S)):
+        for s in range(L):
+            for r in range(6):
+                J[r, s] += S[k, r] * x[v + k, s]
+                J[6 + r, s] += S[k, r] * x[a + k, s]
+
+
+@njit(**_STEP)
+def _advance(J, V, A, M):
+    """Add the joint's own motion (x, y) = S v to the parent's: V += S v, A += S a + V x S v with
+
+        (l, w) x (x, y) = (w x x + l x y, w x y)
+
+    and collect in M what rows of the regressor are made of: c, alpha, B, products and differences of squares of w.
+    """
+    assert J.shape[1] == L and V.shape[1] == L and A.shape[1] == L and M.shape[1] == L
+    for s in range(L):
+        x0, x1, x2, y0, y1, y2 = J[0, s], J[1, s], J[2, s], J[3, s], J[4, s], J[5, s]
+        l0, l1, l2, w0, w1, w2 = V[0, s], V[1, s], V[2, s], V[3, s], V[4, s], V[5, s]
+        b0 = A[0, s] + J[6, s] + w1 * x2 - w2 * x1 + l1 * y2 - l2 * y1
+        b1 = A[1, s] + J[7, s] + w2 * x0 - w0 * x2 + l2 * y0 - l0 * y2
+        b2 = A[2, s] + J[8, s] + w0 * x1 - w1 * x0 + l0 * y1 - l1 * y0
+        a0 = A[3, s] + J[9, s] + w1 * y2 - w2 * y1
+        a1 = A[4, s] + J[10, s] + w2 * y0 - w0 * y2
+        a2 = A[5, s] + J[11, s] + w0 * y1 - w1 * y0
+        l0, l1, l2, w0, w1, w2 = l0 + x0, l1 + x1, l2 + x2, w0 + y0, w1 + y1, w2 + y2
+        V[0, s], V[1, s], V[2, s], V[3, s], V[4, s], V[5, s] = l0, l1, l2, w0, w1, w2
+        A[0, s], A[1, s], A[2, s], A[3, s], A[4, s], A[5, s] = b0, b1, b2, a0, a1, a2
+        M[0, s], M[1, s], M[2, s] = b0 + w1 * l2 - w2 * l1, b1 + w2 * l0 - w0 * l2, b2 + w0 * l1 - w1 * l0
+        M[3, s], M[4, s], M[5, s] = a0, a1, a2
+        M[6, s], M[7, s], M[8, s] = -w1 * w1 - w2 * w2, w0 * w1 - a2, w0 * w2 + a1
+        M[9, s], M[10, s], M[11, s] = w0 * w1 + a2, -w0 * w0 - w2 * w2, w1 * w2 - a0
+        M[12, s], M[13, s], M[14, s] = w0 * w2 - a1, w1 * w2 + a0, -w0 * w0 - w1 * w1
+        M[15, s], M[16, s], M[17, s] = w1 * w2, w0 * w2, w0 * w1
+        M[18, s], M[19, s], M[20, s] = w1 * w1 - w2 * w2, w2 * w2 - w0 * w0, w0 * w0 - w1 * w1
+
+
+@njit(**_STEP)
+def _rows(M, x, first, count, y):
+    """y[k]: the ten numbers of the row of the twist x[first + k]."""
+    assert M.shape[1] == L and x.shape[1] == 6 and x.shape[2] == L and y.shape[1] == 10 and y.shape[2] == L
+    for k in range(count):
+        for s in range(L):
+            l0, l1, l2 = x[first + k, 0, s], x[first + k, 1, s], x[first + k, 2, s]
+            u0, u1, u2 = x[first + k, 3, s], x[first + k, 4, s], x[first + k, 5, s]
+            c0, c1, c2, a0, a1, a2 = M[0, s], M[1, s], M[2, s], M[3, s], M[4, s], M[5, s]
+            B00, B01, B02 = M[6, s], M[7, s], M[8, s]
+            B10, B11, B12 = M[9, s], M[10, s], M[11, s]
+            B20, B21, B22 = M[12, s], M[13, s], M[14, s]
+            y[k, 0, s] = c0 * l0 + c1 * l1 + c2 * l2
+            y[k, 1, s] = B00 * l0 + B10 * l1 + B20 * l2 + c1 * u2 - c2 * u1
+            y[k, 2, s] = B01 * l0 + B11 * l1 + B21 * l2 + c2 * u0 - c0 * u2
+            y[k, 3, s] = B02 * l0 + B12 * l1 + B22 * l2 + c0 * u1 - c1 * u0
+            y[k, 4, s] = a0 * u0 + M[16, s] * u1 - M[17, s] * u2
+            y[k, 5, s] = B21 * u1 - B20 * u0 + M[20, s] * u2
+            y[k, 6, s] = M[17, s] * u2 - M[15, s] * u0 + a1 * u1
+            y[k, 7, s] = B10 * u0 + M[19, s] * u1 - B12 * u2
+            y[k, 8, s] = M[18, s] * u0 - B01 * u1 + B02 * u2
+            y[k, 9, s] = M[15, s] * u0 - M[16, s] * u1 + a2 * u2
+
+
+@njit(**_STEP)
+def _gather(motion, t, x):
+    """x: samples t to t + L - 1 of (T, columns), samples innermost; the last sample again beyond the end."""
+    assert x.shape[1] == L
+    last = len(motion) - 1
+    for s in range(L):
+        sample = min(t + s, last)
+        for r in range(motion.shape[1]):
+            x[r, s] = motion[sample, r]
+
+
+@njit(**_STEP)
+def _scatter(y, columns, t, out):
+    """Samples t to t + L - 1 of out, as far as there are, from these columns on; eight samples at a time."""
+    assert y.shape[1] == 10 and y.shape[2] == L
+    end = min(L, len(out) - t)
+    for s in range(0, end - 7, 8):
+        for k in range(len(columns)):
+            column = columns[k]
+            for r in range(10):
+                for e in range(8):
+                    out[t + s + e, column + r] = y[k, r, s + e]
+    for s in range(end - end % 8, end):
+        for k in range(len(columns)):
+            for r in range(10):
+                out[t + s, columns[k] + r] = y[k, r, s]
+
+
+@njit(cache=True, **_MATHS)
 def _regressor(
-    parent, kind, constants, axis, pitch, q_index, v_index, body, gravity, start, offsets, q, v, a, out
+    parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, gravity, subspace, start,
+    motion, columns, out,
 ):  # fmt: skip
-    joints = len(parent)
-    depth = 0
+    joints = world = len(parent)
+    n = depth = 0
     for i in range(joints):
+        n += DEGREES[kind[i]]
         depth = max(depth, start[i + 1] - start[i])
-    # twists[i, k]: the k-th degree of freedom between the world and i; then the velocity and the acceleration of i
-    VELOCITY, ACCELERATION = depth, depth + 1
-    twists = np.zeros((joints + 1, depth + 2, 6))
-    world = joints
+    nq = motion.shape[1] - 2 * n
+    # twists[i]: velocity and acceleration of i, then one for each degree of freedom between the world and i
+    twists = np.zeros((joints + 1, 2 + depth, 6, L))
     for r in range(3):
-        twists[world, ACCELERATION, r] = -gravity[r]
-    S = np.zeros((joints, 6, 6))
-    own = np.zeros(joints, dtype=np.int64)
-    turns = np.zeros((joints, depth), dtype=np.bool_)  # whether the k-th degree of freedom turns body i
+        for s in range(L):
+            twists[world, 1, r, s] = -gravity[r]
     for i in range(joints):
-        own[i] = _subspace(kind[i], axis[i], pitch[i], S[i])
-        inherited = start[i + 1] - start[i] - own[i]
-        for k in range(inherited):
-            turns[i, k] = turns[parent[i], k]
-        for k in range(own[i]):
-            turns[i, inherited + k] = S[i, k, 3] != 0 or S[i, k, 4] != 0 or S[i, k, 5] != 0
-            twists[i, inherited + k] = S[i, k]
-    M = np.zeros((6, 10))
-    for s in range(len(q)):
+        inherited = 2 + start[i + 1] - start[i] - DEGREES[kind[i]]
+        for k in range(DEGREES[kind[i]]):
+            for r in range(6):
+                for s in range(L):
+                    twists[i, inherited + k, r, s] = subspace[i, k, r]
+    x, y = np.empty((motion.shape[1], L)), np.empty((depth, 10, L))
+    Q, X, J, M = np.empty((12, L)), np.empty((12, L)), np.empty((12, L)), np.empty((21, L))
+    for t in range(0, len(motion), L):
+        _gather(motion, t, x)
         pair = 0
         for i in range(joints):
-            X = _placement(kind[i], constants, i, q, s, q_index[i])
-            up = parent[i] if parent[i] >= 0 else world
-            inherited = start[i + 1] - start[i] - own[i]
-            for k in range(inherited):
-                if turns[i, k]:
-                    (
-                        twists[i, k, 0], twists[i, k, 1], twists[i, k, 2],
-                        twists[i, k, 3], twists[i, k, 4], twists[i, k, 5],
-                    ) = _to_child(
-                        X, twists[up, k, 0], twists[up, k, 1], twists[up, k, 2],
-                        twists[up, k, 3], twists[up, k, 4], twists[up, k, 5],
-                    )  # fmt: skip
-                else:
-                    l0, l1, l2 = twists[up, k, 0], twists[up, k, 1], twists[up, k, 2]
-                    twists[i, k, 0] = X[0] * l0 + X[3] * l1 + X[6] * l2
-                    twists[i, k, 1] = X[1] * l0 + X[4] * l1 + X[7] * l2
-                    twists[i, k, 2] = X[2] * l0 + X[5] * l1 + X[8] * l2
-            l0, l1, l2, w0, w1, w2 = _to_child(
-                X, twists[up, VELOCITY, 0], twists[up, VELOCITY, 1], twists[up, VELOCITY, 2],
-                twists[up, VELOCITY, 3], twists[up, VELOCITY, 4], twists[up, VELOCITY, 5],
-            )  # fmt: skip
-            b0, b1, b2, a0, a1, a2 = _to_child(
-                X, twists[up, ACCELERATION, 0], twists[up, ACCELERATION, 1], twists[up, ACCELERATION, 2],
-                twists[up, ACCELERATION, 3], twists[up, ACCELERATION, 4], twists[up, ACCELERATION, 5],
-            )  # fmt: skip
-            # own motion (x, y) = S v: V += S v, A += S a + V x S v, (l, w) x (x, y) = (w x x + l x y, w x y)
-            x0 = x1 = x2 = y0 = y1 = y2 = 0.0
-            for k in range(own[i]):
-                v_k, a_k = v[s, v_index[i] + k], a[s, v_index[i] + k]
-                x0 += S[i, k, 0] * v_k
-                x1 += S[i, k, 1] * v_k
-                x2 += S[i, k, 2] * v_k
-                y0 += S[i, k, 3] * v_k
-                y1 += S[i, k, 4] * v_k
-                y2 += S[i, k, 5] * v_k
-                b0 += S[i, k, 0] * a_k
-                b1 += S[i, k, 1] * a_k
-                b2 += S[i, k, 2] * a_k
-                a0 += S[i, k, 3] * a_k
-                a1 += S[i, k, 4] * a_k
-                a2 += S[i, k, 5] * a_k
-            b0 += w1 * x2 - w2 * x1 + l1 * y2 - l2 * y1
-            b1 += w2 * x0 - w0 * x2 + l2 * y0 - l0 * y2
-            b2 += w0 * x1 - w1 * x0 + l0 * y1 - l1 * y0
-            a0 += w1 * y2 - w2 * y1
-            a1 += w2 * y0 - w0 * y2
-            a2 += w0 * y1 - w1 * y0
-            l0, l1, l2, w0, w1, w2 = l0 + x0, l1 + x1, l2 + x2, w0 + y0, w1 + y1, w2 + y2
-            twists[i, VELOCITY, 0], twists[i, VELOCITY, 1], twists[i, VELOCITY, 2] = l0, l1, l2
-            twists[i, VELOCITY, 3], twists[i, VELOCITY, 4], twists[i, VELOCITY, 5] = w0, w1, w2
-            twists[i, ACCELERATION, 0], twists[i, ACCELERATION, 1], twists[i, ACCELERATION, 2] = b0, b1, b2
-            twists[i, ACCELERATION, 3], twists[i, ACCELERATION, 4], twists[i, ACCELERATION, 5] = a0, a1, a2
-            if body[i] < 0:
-                continue
-            c0, c1, c2 = b0 + w1 * l2 - w2 * l1, b1 + w2 * l0 - w0 * l2, b2 + w0 * l1 - w1 * l0
-            # the ten numbers of a row are linear in its twist: one column of M a component of (l, u)
-            M[0, 0], M[0, 1], M[0, 2], M[0, 3] = c0, -w1 * w1 - w2 * w2, w0 * w1 - a2, w0 * w2 + a1
-            M[1, 0], M[1, 1], M[1, 2], M[1, 3] = c1, w0 * w1 + a2, -w0 * w0 - w2 * w2, w1 * w2 - a0
-            M[2, 0], M[2, 1], M[2, 2], M[2, 3] = c2, w0 * w2 - a1, w1 * w2 + a0, -w0 * w0 - w1 * w1
-            M[3, 2], M[3, 3], M[4, 1], M[4, 3], M[5, 1], M[5, 2] = c2, -c1, -c2, c0, c1, -c0
-            M[3, 4], M[3, 5], M[3, 6] = a0, a1 - w0 * w2, -w1 * w2
-            M[3, 7], M[3, 8], M[3, 9] = a2 + w0 * w1, w1 * w1 - w2 * w2, w1 * w2
-            M[4, 4], M[4, 5], M[4, 6] = w0 * w2, a0 + w1 * w2, a1
-            M[4, 7], M[4, 8], M[4, 9] = w2 * w2 - w0 * w0, a2 - w0 * w1, -w0 * w2
-            M[5, 4], M[5, 5], M[5, 6] = -w0 * w1, w0 * w0 - w1 * w1, w0 * w1
-            M[5, 7], M[5, 8], M[5, 9] = a0 - w1 * w2, a1 + w0 * w2, a2
-            for k in range(inherited + own[i]):
-                at = offsets[pair]
-                pair += 1
-                l0, l1, l2 = twists[i, k, 0], twists[i, k, 1], twists[i, k, 2]
-                if not turns[i, k]:
-                    for r in range(4):
-                        out[s, at + r] = M[0, r] * l0 + M[1, r] * l1 + M[2, r] * l2
-                    for r in range(4, 10):
-                        out[s, at + r] = 0.0
-                    continue
-                u0, u1, u2 = twists[i, k, 3], twists[i, k, 4], twists[i, k, 5]
-                for r in range(4):
-                    out[s, at + r] = (
-                        M[0, r] * l0 + M[1, r] * l1 + M[2, r] * l2 + M[3, r] * u0 + M[4, r] * u1 + M[5, r] * u2
-                    )
-                for r in range(4, 10):
-                    out[s, at + r] = M[3, r] * u0 + M[4, r] * u1 + M[5, r] * u2
+            own, moving = DEGREES[kind[i]], start[i + 1] - start[i]
+            if own == 1:
+                _one_freedom(kind[i], axis[i], pitch[i], x, q_index[i], Q)
+            else:
+                _several_freedoms(kind[i], x, q_index[i], Q)
+            _place(rotation[i], translation[i], Q, X)
+            _carry(X, twists[parent[i]], 2 + moving - own, twists[i])  # parent -1 is the last, the world
+            v_row = nq + v_index[i]
+            _own_motion(subspace[i, :own], x, v_row, v_row + n, J)
+            _advance(J, twists[i, 0], twists[i, 1], M)
+            if body[i] >= 0:
+                _rows(M, twists[i], 2, moving, y)
+                _scatter(y, columns[pair : pair + moving], t, out)
+                pair += moving

@@ -16,6 +16,9 @@ REVOLUTE, PRISMATIC, CONTINUOUS, HELICAL, SPHERICAL, TRANSLATION, PLANAR, FREE =
 DEGREES = np.array([1, 1, 1, 1, 3, 3, 3, 6])
 """Degrees of freedom of each kind."""
 
+COORDINATES = np.array([1, 1, 2, 1, 4, 3, 4, 7])
+"""Components of the configuration of each kind: angles, cosine and sine, or a quaternion (x, y, z, w)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Tree:
@@ -54,6 +57,10 @@ class Tree:
     def degrees_of_freedom(self) -> int:
         return int(DEGREES[self.kind].sum())
 
+    @property
+    def configuration_size(self) -> int:
+        return int(COORDINATES[self.kind].sum())
+
     @cached_property
     def subspace(self) -> np.ndarray:
         """(J, 6, 6) rows: the twists (linear, angular) of a joint's degrees of freedom in its own frame, then zeros."""
@@ -64,7 +71,9 @@ class Tree:
             elif DEGREES[kind] == 1:
                 S_i[0] = [*(pitch * axis), *axis]
             else:
-                freedoms = {SPHERICAL: [3, 4, 5], TRANSLATION: [0, 1, 2], PLANAR: [0, 1, 5], FREE: range(6)}[int(kind)]
+                freedoms = {SPHERICAL: [3, 4, 5], TRANSLATION: [0, 1, 2], PLANAR: [0, 1, 5], FREE: range(6)}[
+                    int(kind)
+                ]
                 S_i[: len(freedoms)] = np.eye(6)[freedoms]
         return S
 
@@ -83,6 +92,11 @@ class Tree:
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """(dof, body) of every block of the torque regressor that is not zero by structure, in the kernel's order."""
         start, dof = self.path
-        pairs = [(dof[k], self.body[i]) for i in range(len(self)) if self.body[i] >= 0 for k in range(start[i], start[i + 1])]
+        pairs = [
+            (dof[k], self.body[i])
+            for i in range(len(self))
+            if self.body[i] >= 0
+            for k in range(start[i], start[i + 1])
+        ]
         rows, bodies = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         return rows, bodies

@@ -20,6 +20,7 @@ from scipy import linalg
 
 from ..arrays import Matrix
 from ..estimate import Direction
+from ..exceptions import InvalidMethod, listing, nearest
 from ..models import tree as kinds
 from ..parameters import INERTIAL_SYMBOLS, Parameters
 from .regressor import Regressor
@@ -52,6 +53,17 @@ class BaseParameters:
         """`zz1r` where something is grouped into zz1, plain names elsewhere."""
         grouped = (np.abs(self.map) > 0).sum(axis=1) > 1
         return tuple(self.parameters.names[c] + ("r" if more else "") for c, more in zip(self.chosen, grouped, strict=True))
+
+    def index(self, name: str) -> int:
+        """Place of a base parameter, with or without the `r` of grouped ones (a recording may group more, or less).
+
+        Raises:
+            InvalidMethod: if there is none of this name.
+        """
+        for place, c in enumerate(self.chosen):
+            if name.removesuffix("r") == self.parameters.names[c]:
+                return place
+        raise InvalidMethod(f"no base parameter {name!r}{nearest(name, self.names)}; there are {listing(self.names, 30)}")
 
     @cached_property
     def groupings(self) -> tuple[str, ...]:
@@ -100,9 +112,8 @@ def choose(R: Matrix, parameters: Parameters, order: np.ndarray, tolerance: floa
     scale = norms.max(initial=0.0)
     basis = np.empty((len(R), 0))
     chosen: list[int] = []
-    for c in order:
-        if norms[c] <= tolerance * scale:
-            continue
+    zero = norms <= tolerance * scale
+    for c in order[~zero[order]]:
         column = R[:, c] / norms[c]
         for _ in range(2):  # once is not enough in floating point, twice is
             column = column - basis @ (basis.T @ column)
@@ -112,9 +123,9 @@ def choose(R: Matrix, parameters: Parameters, order: np.ndarray, tolerance: floa
             chosen.append(int(c))
     chosen.sort()
     considered = np.zeros(R.shape[1], dtype=bool)
-    considered[order] = True
+    considered[order] = ~zero[order]
     K = np.linalg.lstsq(R[:, chosen] / norms[chosen], R * considered, rcond=None)[0] / norms[chosen, None]
-    K[np.abs(K) * norms[chosen, None] <= 1e2 * tolerance * np.maximum(norms, scale * tolerance)] = 0.0
+    K[np.abs(K) * norms[chosen, None] <= 1e2 * tolerance * norms] = 0.0
     K[:, chosen] = np.eye(len(chosen))
     return BaseParameters(parameters, np.array(chosen, dtype=np.int64), K)
 
@@ -130,24 +141,26 @@ def numerical_rank(R: Matrix, tolerance: float) -> int:
 
 
 def preference(regressor: Regressor) -> np.ndarray:
-    """Columns from most to least welcome: the textbook seven of each body, its other three, rotors, couplings, friction."""
+    """Columns from most to least welcome: the textbook's of each body, its others, rotors, couplings, friction."""
     tree = regressor.robot.tree
     parameters = regressor.parameters
-    seven: list[int] = []
-    three: list[int] = []
+    first: list[int] = []
+    last: list[int] = []
     for kind, axis, body in zip(tree.kind, tree.axis, tree.body, strict=True):
         if body < 0:
             continue
         regrouped = _regrouped_symbols(int(kind), axis)
         for k, symbol in enumerate(INERTIAL_SYMBOLS):
-            (three if symbol in regrouped else seven).append(10 * int(body) + k)
+            (last if symbol in regrouped else first).append(10 * int(body) + k)
     others = np.arange(10 * len(regressor.robot.bodies), len(parameters))
-    order = np.array([*seven, *three, *others], dtype=np.int64)
+    order = np.array([*first, *last, *others], dtype=np.int64)
     return order[parameters.free[order]]
 
 
-def _regrouped_symbols(kind: int, axis: np.ndarray) -> tuple[str, str, str]:
+def _regrouped_symbols(kind: int, axis: np.ndarray) -> tuple[str, ...]:
     """What moves into other parameters for a joint about this axis (the textbook's z, its indices rotated for x and y)."""
+    if kind in (kinds.PRISMATIC, kinds.TRANSLATION):  # it does not turn in its parent, which takes its inertia over
+        return ("xx", "xy", "yy", "xz", "yz", "zz")
     if kind not in (kinds.REVOLUTE, kinds.CONTINUOUS, kinds.HELICAL):
         return ("yy", "mz", "m")
     return (("zz", "mx", "m"), ("xx", "my", "m"), ("yy", "mz", "m"))[int(np.argmax(np.abs(axis)))]
@@ -167,15 +180,10 @@ def combination(coefficients: np.ndarray, names: tuple[str, ...], limit: int = 4
 
 def unexcited(structural: BaseParameters, recorded: BaseParameters) -> tuple[Direction, ...]:
     """Combinations that some motion of the robot would show but the recording does not."""
-    lost = [c for c in structural.chosen if c not in set(recorded.chosen)]
-    named = dict(zip((int(c) for c in structural.chosen), structural.names, strict=True))
+    names = dict(zip((int(c) for c in structural.chosen), structural.names, strict=True))
+    kept = tuple(names[int(c)] for c in recorded.chosen)
     directions = []
-    for c in lost:
-        with_it = [
-            f"{named[int(b)]} by {recorded.map[row, c]:.4g}"
-            for row, b in enumerate(recorded.chosen)
-            if abs(recorded.map[row, c]) > 0
-        ]
-        text = f"{named[int(c)]}, which moves only together with {', '.join(with_it)}" if with_it else named[int(c)]
-        directions.append(Direction(text, "unexcited"))
+    for c in structural.chosen[~np.isin(structural.chosen, recorded.chosen)]:
+        twin = combination(recorded.map[:, c], kept)
+        directions.append(Direction(f"{names[int(c)]}, which looks like {twin}" if twin else names[int(c)], "unexcited"))
     return tuple(directions)

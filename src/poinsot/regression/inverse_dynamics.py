@@ -35,7 +35,8 @@ class Rows:
 
     Args:
         first: index of the first one in its recording. part: index of the recording.
-        time: (r,). W: (r, n, b) columns of the base parameters. y: (r, n) effort less what held parameters make.
+        time: (r,). W: (r, n, b) columns of the base parameters. y: (r, n) effort less `held`.
+        held: (r, n) effort that held parameters make.
     """
 
     part: int
@@ -43,6 +44,7 @@ class Rows:
     time: Times
     W: np.ndarray
     y: JointSamples
+    held: JointSamples | float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,25 +146,36 @@ class InverseDynamics:
         """(N,) time, (N, n) effort as measured and as predicted by base values theta (b,); held parameters included."""
         time, measured, predicted = [], [], []
         for rows in self.rows():
-            shift = 0.0 if not time or rows.part == 0 else self._starts[rows.part]
-            time.append(rows.time + shift)
-            measured.append(rows.y)
-            predicted.append(rows.W @ theta)
+            time.append(rows.time + self._starts[rows.part])
+            measured.append(rows.y + rows.held)
+            predicted.append(rows.W @ theta + rows.held)
         return np.concatenate(time), np.concatenate(measured), np.concatenate(predicted)
 
     def certify(self, estimate: Estimate) -> Certificate:
-        """Stationarity of an ordinary least-squares estimate: |W^T (y - W theta)| against |W| |y|, column by column."""
-        place = [self.base.names.index(name) for name in estimate.names]
+        """Stationarity of a least-squares estimate, recomputed row by row: at the optimum of
+
+            1/2 sum over rows of rho(w (y - W theta)) + 1/2 sum over priors of (theta_i - mean_i)^2 / std_i^2
+
+        the gradient is zero; here it is relative to |w W| |w y|, column by column. The weights w of the degrees of
+        freedom and the size beyond which Huber's rho grows linearly are those that the estimate says it was found with.
+        """
+        place = np.array([self.base.index(name) for name in estimate.names], dtype=np.int64)
         theta = np.zeros(len(self.base))
         theta[place] = np.where(estimate.identifiable, estimate.values, 0.0)
         weights = np.asarray(estimate.settings.get("joint_weights", np.ones(self.robot.model.nv)))
+        clip = float(estimate.settings.get("clip", np.inf))
         gradient, columns, efforts = np.zeros(len(place)), np.zeros(len(place)), 0.0
         for rows in self.rows():
             W = rows.W[:, :, place] * weights[:, None]
-            e = (rows.y - rows.W @ theta) * weights
+            e = np.clip((rows.y - rows.W @ theta) * weights, -clip, clip)
             gradient += np.einsum("rnb,rn->b", W, e)
             columns += (W**2).sum(axis=(0, 1))
             efforts += float(((rows.y * weights) ** 2).sum())
+        for name, prior in self.priors.items():
+            at = place == self.base.index(name)
+            gradient[at] += (prior.mean - theta[place[at]]) / prior.std**2
+            columns[at] += 1 / prior.std**2
+            efforts += (prior.mean / prior.std) ** 2 if at.any() else 0.0
         seen = estimate.identifiable & (columns > 0)
         scale = np.sqrt(columns[seen] * efforts)
         return Certificate(float(np.max(np.abs(gradient[seen]) / scale, initial=0.0)), feasible=True)
@@ -196,34 +209,41 @@ class InverseDynamics:
 
     def _stream(self) -> Iterator[Rows]:
         for index, part in enumerate(self.parts):
-            if part.decimation is None:
-                for first in range(0, len(part), SAMPLES_PER_STRETCH):
-                    last = min(first + SAMPLES_PER_STRETCH, len(part))
-                    yield self._make(index, first, part.time[first:last], self._raw(part, first, last))
+            T, decimation = len(part), part.decimation
+            if decimation is None:
+                spans = [(k, min(k + SAMPLES_PER_STRETCH, T)) for k in range(0, T, SAMPLES_PER_STRETCH)]
+                for (first, last), raw in zip(spans, self._raw(part, spans), strict=True):
+                    yield self._make(index, first, part.time[first:last], raw)
             else:
-                T = len(part)
-                raw = (self._raw(part, *span) for span in part.decimation.spans(T, SAMPLES_PER_STRETCH))
-                time = part.time[part.decimation.kept(T)]
-                for first, entries in part.decimation.apply(raw, T):
-                    yield self._make(index, first, time[first : first + len(entries)], entries)
+                time = part.time[decimation.kept(T)]
+                raw_pieces = self._raw(part, list(decimation.spans(T, SAMPLES_PER_STRETCH)))
+                for first, raw in decimation.apply(raw_pieces, T):
+                    yield self._make(index, first, time[first : first + len(raw)], raw)
 
-    def _raw(self, part: Part, first: int, last: int) -> np.ndarray:
-        """Entries and efforts of a stretch of samples, side by side."""
+    def _raw(self, part: Part, spans: Sequence[tuple[int, int]]) -> Iterator[np.ndarray]:
+        """Entries and efforts side by side, stretch by stretch.
+
+        All in the same memory, so a stretch is gone when the next one is asked for: fresh memory takes longer to get
+        than to fill.
+        """
         n = self.robot.model.nv
-        q, v, a, tau = part.joint_side(first, last)
-        raw = np.empty((last - first, len(self._regressor.structure[0]) + n))
-        self._regressor.entries(q, v, a, out=raw[:, :-n])
-        raw[:, -n:] = tau
-        return raw
+        memory = np.empty((max(last - first for first, last in spans), len(self._regressor.structure[0]) + n))
+        for first, last in spans:
+            raw = memory[: last - first]
+            q, v, a, tau = part.joint_side(first, last)
+            self._regressor.entries(q, v, a, out=raw)
+            raw[:, -n:] = tau
+            yield raw
 
     def _make(self, part: int, first: int, time: Times, raw: np.ndarray) -> Rows:
         n = self.robot.model.nv
         entries, y = raw[:, :-n], raw[:, -n:]
         W = self._regressor.scatter(entries, self.base.chosen)
         held = np.flatnonzero(self.parameters.held_values)
-        if len(held):
-            y = y - self._regressor.scatter(entries, held) @ self.parameters.held_values[held]
-        return Rows(part, first, time, W, np.ascontiguousarray(y))
+        if not len(held):
+            return Rows(part, first, time, W, y.copy())
+        known = self._regressor.scatter(entries, held) @ self.parameters.held_values[held]
+        return Rows(part, first, time, W, y - known, known)
 
 
 def inverse_dynamics(
@@ -266,6 +286,8 @@ def inverse_dynamics(
 def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> None:
     if name in base.names:
         return
+    if name in parameters.held:
+        raise InvalidMethod(f"{name} is held at {parameters.held[name]:g}; it cannot have a prior too")
     if name in parameters.names:
         inside = [f"{b} = {g}" for b, g in zip(base.names, base.groupings, strict=True) if f"{name}" in g.split()]
         raise InvalidMethod(

@@ -50,17 +50,15 @@ class Regressor:
 
         Args:
             q, v, a: (T, nq), (T, n), (T, n), joint side.
-            out: where to write them.
+            out: (T, at least K) where to write them, in the first K columns; fresh memory is what takes longest.
         """
         if out is None:
             out = np.empty((len(q), len(self.structure[0])))
-        inertial = regressor_entries(self.robot.tree, q, v, a)
-        end = inertial.shape[1]
-        out[:, :end] = inertial
+        end = regressor_entries(self.robot.tree, q, v, a, out).shape[1]
         for _, _, values in self._additions(v, a):
             first, end = end, end + values.shape[1]
             out[:, first:end] = values
-        return out
+        return out[:, :end]
 
     def dense(self, q: Configurations, v: JointSamples, a: JointSamples) -> np.ndarray:
         """(T, n, p), structural zeros included."""

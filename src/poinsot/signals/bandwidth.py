@@ -24,12 +24,13 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import signal
+from scipy import fft, signal
 
+from ..arrays import JointSamples, Samples
 from ..exceptions import InvalidSignals
 from ..recording import Recording
 from .decimation import PASSBAND
-from .random_walk import HALF_POWER, GeneralizedRandomWalk, nvr_for_cutoff
+from .random_walk import HALF_POWER, GeneralizedRandomWalk, cutoff_hz, nvr_for_cutoff
 
 SHARE = 0.999
 """Of the velocity's power that lies below w_dyn; a thousandth is what TX40's 5 Hz leaves."""
@@ -81,17 +82,13 @@ class FilterProposal:
     reasons: tuple[str, ...]
 
     def ratio(self, order: int = 2) -> float:
-        """The noise variance ratio with which accelerations have the bandwidth (-3 dB) of the proposed Butterworth filter.
-
-        Args:
-            order: of the `RandomWalkSmoother`; 2 smooths accelerations twice, 3 once.
-        """
-        return self._ratio_for(self.cutoff_hz, order)
+        """The noise variance ratio of a `RandomWalkSmoother` of this order with the proposed cutoff."""
+        return ratio_for_cutoff(self.cutoff_hz, self.rate_hz, order)
 
     def ratio_per_joint(self, order: int = 2) -> np.ndarray:
         """(n,) the same for each joint's own cutoff; a joint that rests has that of all."""
         cutoffs = np.where(np.isnan(self.cutoff_hz_per_joint), self.cutoff_hz, self.cutoff_hz_per_joint)
-        return np.array([self._ratio_for(cutoff, order) for cutoff in cutoffs.tolist()])
+        return np.array([ratio_for_cutoff(cutoff, self.rate_hz, order) for cutoff in cutoffs.tolist()])
 
     def noted(self, recording: Recording) -> Recording:
         """The recording with the reasons among its steps, where signals, estimate and report will show them."""
@@ -100,10 +97,6 @@ class FilterProposal:
 
     def __str__(self) -> str:
         return "\n".join(self.reasons)
-
-    def _ratio_for(self, cutoff_hz: float, order: int) -> float:
-        walk = GeneralizedRandomWalk.integrated(order)
-        return (TWICE if order == 2 else 1.0) * nvr_for_cutoff(walk, BUTTERWORTH_3_DB * cutoff_hz, self.rate_hz)
 
 
 def propose_filters(recording: Recording) -> FilterProposal:
@@ -157,6 +150,56 @@ def propose_filters(recording: Recording) -> FilterProposal:
     )
 
 
+def too_narrow(joints: tuple[str, ...], p: JointSamples, rate_hz: float, cutoff_hz: np.ndarray) -> tuple[str, ...]:
+    """A sentence if a smoother's cutoffs (n,) are below 2 w_dyn for some joints: it smooths their motion away."""
+    if len(p) < FEWEST:
+        return ()
+    f, S = _velocity_spectrum(p, rate_hz)
+    single = [_excitation(f, S[:, j], 0.0, rate_hz) for j in range(len(joints))]
+    lost = [
+        f"{joint} needs {LOWEST * excitation.bandwidth_hz:.2g} Hz"
+        for joint, excitation, cutoff in zip(joints, single, cutoff_hz, strict=True)
+        if excitation is not None and cutoff < LOWEST * excitation.bandwidth_hz
+    ]
+    if not lost:
+        return ()
+    return (
+        f"the smoother's cutoff of {_range(cutoff_hz)} Hz is below twice the bandwidth of the motion and smooths some of it "
+        f"away ({', '.join(lost)}); propose_filters says which cutoff the motion asks for",
+    )
+
+
+def noise_hz(x: Samples, rate_hz: float) -> float | None:
+    """Where one channel sinks into its noise [Hz]; None if nothing in it stands above the noise."""
+    f, S = _velocity_spectrum(x[:, None], rate_hz)
+    excitation = _excitation(f, S[:, 0], _step(x), rate_hz)
+    return None if excitation is None else excitation.noise_hz
+
+
+def ratio_for_cutoff(cutoff_hz: float, rate_hz: float, order: int) -> float:
+    """The noise variance ratio of a `RandomWalkSmoother` whose accelerations have the bandwidth (-3 dB) of a
+    `ButterworthDecimation` with this cutoff.
+
+    Args:
+        order: 2 smooths accelerations twice, 3 once.
+
+    >>> ratio_for_cutoff(50.0, 5000.0, order=2)
+    5.30e-05
+    """  # noqa: D205
+    walk = GeneralizedRandomWalk.integrated(order)
+    return (TWICE if order == 2 else 1.0) * nvr_for_cutoff(walk, BUTTERWORTH_3_DB * cutoff_hz, rate_hz)
+
+
+def cutoff_for_ratio(ratio: float, rate_hz: float, order: int) -> float:
+    """The inverse of `ratio_for_cutoff`. The paper's 1e-5 is a cutoff at its 5 kHz, and another one elsewhere:
+
+    >>> [cutoff_for_ratio(1e-5, rate_hz, order=2) for rate_hz in (5000.0, 1000.0, 100.0)]
+    [32.9, 6.59, 0.659]
+    """
+    walk = GeneralizedRandomWalk.integrated(order)
+    return cutoff_hz(walk, ratio / (TWICE if order == 2 else 1.0), rate_hz) / BUTTERWORTH_3_DB
+
+
 # -------------------------------------------------------------------------------------------------------- the spectrum
 
 
@@ -187,7 +230,8 @@ def _positions(recording: Recording) -> tuple[tuple[str, ...], np.ndarray]:
 def _velocity_spectrum(p: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     """Frequencies (k,) up to 0.9 of the Nyquist one, and S (k, n) per Hz: the mean over five stretches, each a third of the recording."""
     v = np.diff(p, axis=0) * rate  # leaks less than the position, whose spectrum is steeper
-    f, S = signal.welch(v, rate, "hann", nperseg=len(v) // 3, detrend="constant", axis=0)
+    length = len(v) // 3
+    f, S = signal.welch(v, rate, "hann", length, nfft=fft.next_fast_len(length, real=True), axis=0)
     kept = (f > 0) & (f <= 0.45 * rate)
     half = np.pi * f[kept] / rate
     return f[kept], S[kept] * ((half / np.sin(half)) ** 2)[:, None]
@@ -268,9 +312,9 @@ def _why_noise(pooled: _Excitation, steps: np.ndarray) -> str:
     if pooled.rounding:
         return (
             f"The motion sinks into the rounding of the positions, to steps of {_range(steps)}, at "
-            f"{pooled.noise_hz:.2g} Hz."
+            f"{_rounded(pooled.noise_hz):g} Hz."
         )
-    return f"The motion sinks into the measurement noise at {pooled.noise_hz:.2g} Hz."
+    return f"The motion sinks into the measurement noise at {_rounded(pooled.noise_hz):g} Hz."
 
 
 def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float) -> str:
@@ -280,7 +324,7 @@ def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float) -> str:
     if w_q >= 0.44 * rate:
         return f"cutoff_hz = {w_q:.3g}: as far as the rate of {rate:.4g} Hz allows, of {limits}."
     if 2 * noise_hz < 0.99 * w_q:
-        return f"cutoff_hz = {w_q:.3g}: the lower end of {limits}, although noise takes over at {noise_hz:.2g} Hz."
+        return f"cutoff_hz = {w_q:.3g}: the lower end of {limits}, although noise takes over at {_rounded(noise_hz):g} Hz."
     return f"cutoff_hz = {w_q:.3g}: twice where the noise takes over, within {limits}."
 
 

@@ -8,21 +8,33 @@ from typing import Literal
 
 import numpy as np
 
-from ..exceptions import InvalidMethod
+from ..arrays import JointSamples
+from ..exceptions import InvalidMethod, InvalidSignals
 from ..recording import Recording
+from .bandwidth import cutoff_for_ratio, ratio_for_cutoff, too_narrow
 from .differentiation import differentiate
 from .noise_variance_ratio import LogNormalPrior, NoiseVarianceRatio, RatioVerdict, maximum_likelihood_nvr
 from .preparation import finish, position_and_effort, recording_steps
-from .random_walk import GeneralizedRandomWalk, cutoff_hz
+from .random_walk import GeneralizedRandomWalk
 from .signals import Signals
 
 PAPER_RATIO = 1e-5
-"""The noise variance ratio that seed 002 settles on at 5 kHz (Sect. 4.3)."""
+"""The noise variance ratio that seed 002 settles on (Sect. 4.3), for a robot sampled at 5 kHz."""
+
+LOWEST_CUTOFF = 3e-4
+"""Where the search of the maximum likelihood begins, over the Nyquist frequency."""
+
+SETTLED = 1e-2
 
 
 @dataclass(frozen=True)
 class RandomWalkSmoother:
     """Integrated-random-walk smoother: q, v, a with their standard deviations from noisy positions.
+
+    The ratio is a bandwidth *in samples*: 1e-5 smooths like a cutoff of 33 Hz at 5 kHz, but of 0.7 Hz at 100 Hz. Take
+    `cutoff_hz` from `propose_filters` where the rate is not the paper's, or where the result must not depend on it.
+    Maximum likelihood needs neither, but it takes noise that is not white (encoders read late, steps) for motion: look
+    at the warnings. What is smoothed too much is warned of, too.
 
     Args:
         order: 2: the walk of order 2 applied twice (IRWSM 1); 3: the walk of order 3 once (IRWSM 2).
@@ -30,6 +42,10 @@ class RandomWalkSmoother:
         highest_cutoff: upper bound of the search for the ratio, as the smoother's cutoff over the Nyquist frequency.
         prior: of the ratio, where the data should not decide alone.
         decimate_hz, decimation_order, cut_edges, window_s: as in `ButterworthDecimation`.
+        cutoff_hz: instead of a ratio: smooth like a `ButterworthDecimation` of this cutoff, one for all or one a joint.
+
+    The standard deviations are those of `differentiate`: for order 2 what measurement noise leaves, for order 3 what
+    the walk does not know.
 
     Source: seed 002, Sect. 3 and 4.1.
     """
@@ -42,59 +58,101 @@ class RandomWalkSmoother:
     decimation_order: int = 8
     cut_edges: bool = True
     window_s: tuple[float, float] | None = None
+    cutoff_hz: float | Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.order not in (2, 3):
+            raise InvalidMethod(f"order must be 2 (IRWSM 1) or 3 (IRWSM 2), not {self.order}")
+        if isinstance(self.ratio, str) and self.ratio != "maximum-likelihood":
+            raise InvalidMethod(f"ratio must be a number, one a joint, or 'maximum-likelihood', not {self.ratio!r}")
+        if not LOWEST_CUTOFF < self.highest_cutoff <= 1:
+            raise InvalidMethod(f"highest_cutoff must lie between {LOWEST_CUTOFF:g} and 1, not {self.highest_cutoff:g}")
+        if self.cutoff_hz is not None and not (isinstance(self.ratio, float) and self.ratio == PAPER_RATIO):
+            raise InvalidMethod("give ratio or cutoff_hz, not both: each says how much is smoothed")
 
     def apply(self, recording: Recording) -> Signals:
         """Smooth the positions and attach the efforts.
 
         Raises:
             InvalidSignals: if the clock is not uniform, samples are marked invalid, or the recording is too short.
-            InvalidMethod: if the order is not 2 or 3, or the ratios are not positive or not one a joint.
+            InvalidMethod: if ratios or cutoffs are not positive, or not one a joint.
         """
         p, joints, effort, tau = position_and_effort(recording)
-        ratio, how, warnings = self._ratio(p, joints)
         rate_hz = recording.rate_hz
+        ratio, how, warnings = self._ratio(p, joints, rate_hz)
         smoothed = differentiate(p, rate_hz, order=self.order, nvr=ratio)
-        model = GeneralizedRandomWalk.integrated(self.order)
-        cutoffs = [cutoff_hz(model, value, rate_hz) for value in np.unique(ratio)]
+        cutoffs = np.array([cutoff_for_ratio(value, rate_hz, self.order) for value in ratio.tolist()])
         step = (
-            f"integrated random walk of order {self.order}{' applied twice' if self.order == 2 else ''} "
-            f"with noise variance ratio {how}, a low-pass at {_span(cutoffs)} Hz"
+            f"integrated random walk of order {self.order}{' applied twice' if self.order == 2 else ''} with noise "
+            f"variance ratio {how}: accelerations smoothed like by a Butterworth filter at {_span(cutoffs)} Hz"
         )
         q_std, v_std, a_std = np.moveaxis(smoothed.std, -1, 0)
         signals = Signals(
             recording.time, joints, smoothed.q, smoothed.v, smoothed.a, tau, effort, q_std, v_std, a_std,
-            steps=(*recording_steps(recording), step), warnings=warnings,
+            steps=(*recording_steps(recording), step),
+            warnings=(*warnings, *too_narrow(joints, p, rate_hz, cutoffs)),
         )  # fmt: skip
-        edge = int(np.ceil(rate_hz / min(cutoffs))) if self.cut_edges else 0
-        edge = min(edge, (len(signals) - 2) // 4)
+        edge = settling_samples(float(ratio.min()), self.order) if self.cut_edges else 0
+        if len(p) < 2 * edge + 2:
+            raise InvalidSignals(
+                f"{len(p)} samples at {rate_hz:g} Hz are too few for a random walk with a cutoff of {_span(cutoffs)} Hz: "
+                f"at least {2 * edge + 2} are needed; raise the ratio or record longer"
+            )
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
 
-    def _ratio(self, p: np.ndarray, joints: tuple[str, ...]) -> tuple[np.ndarray, str, tuple[str, ...]]:
+    def _ratio(
+        self, p: JointSamples, joints: tuple[str, ...], rate_hz: float
+    ) -> tuple[np.ndarray, str, tuple[str, ...]]:
         """(n,) ratios, how they came about, and what to think of them."""
+        if self.cutoff_hz is not None:
+            cutoffs = _one_a_joint("cutoff_hz", self.cutoff_hz, joints)
+            if cutoffs.max() >= rate_hz / 2:
+                raise InvalidMethod(
+                    f"cutoff_hz = {cutoffs.max():g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
+                )
+            ratio = np.array([ratio_for_cutoff(cutoff, rate_hz, self.order) for cutoff in cutoffs.tolist()])
+            return ratio, f"{_span(ratio)}, for cutoff_hz = {_span(cutoffs)}", ()
         if isinstance(self.ratio, str):
-            if self.ratio != "maximum-likelihood":
-                raise InvalidMethod(f"ratio must be a number, one a joint, or 'maximum-likelihood', not {self.ratio!r}")
             found = self.maximum_likelihood(p)
-            warnings = tuple(
-                f"noise variance ratio of {joint} by maximum likelihood ({nvr:.2g}): {verdict.value}"
-                for joint, nvr, verdict in zip(joints, found.nvr, found.verdict, strict=True)
-                if verdict is not RatioVerdict.credible
-            )
-            return found.nvr, f"{_span(found.nvr)} by maximum likelihood", warnings
-        ratio = np.asarray(self.ratio, dtype=float)
-        if ratio.ndim and ratio.shape != (len(joints),):
-            raise InvalidMethod(
-                f"{ratio.size} noise variance ratios for {len(joints)} joints; give one for all or one for each"
-            )
-        if not (np.isfinite(ratio).all() and (ratio > 0).all()):
-            raise InvalidMethod("noise variance ratios must be positive and finite, e.g. 1e-5")
-        return np.broadcast_to(ratio, len(joints)).copy(), _span(np.atleast_1d(ratio)), ()
+            return found.nvr, f"{_span(found.nvr)} by maximum likelihood", _doubts(joints, found)
+        ratio = _one_a_joint("ratio", self.ratio, joints)
+        return ratio, _span(ratio), ()
 
-    def maximum_likelihood(self, p: np.ndarray) -> NoiseVarianceRatio:
+    def maximum_likelihood(self, p: JointSamples) -> NoiseVarianceRatio:
         """The ratios of (T, n) positions by maximum likelihood, with a verdict on each."""
         return maximum_likelihood_nvr(
-            p, GeneralizedRandomWalk.integrated(self.order), prior=self.prior, search=(3e-4, self.highest_cutoff)
+            p, GeneralizedRandomWalk.integrated(self.order), prior=self.prior, search=(LOWEST_CUTOFF, self.highest_cutoff)
         )
+
+
+def settling_samples(ratio: float, order: int) -> int:
+    """Samples until the smoother's slowest mode has decayed to 1 %: what an end of the recording reaches.
+
+    Far from the ends the normal equations are (1 + D^T D / ratio) x = y with the differences D of this order, whose
+    solutions without y are z^k, (2 - z - 1/z)^order = -ratio.
+    """
+    w = ratio ** (1 / order) * np.exp(1j * np.pi * (2 * np.arange(order) + 1) / order)
+    z = 1 - w / 2 + np.sqrt(w**2 / 4 - w)
+    slowest = np.max(np.minimum(np.abs(z), 1 / np.abs(z)))
+    return int(np.ceil(np.log(SETTLED) / np.log(slowest)))
+
+
+def _one_a_joint(name: str, values: float | Sequence[float], joints: tuple[str, ...]) -> np.ndarray:
+    """(n,) positive numbers from one or from one a joint."""
+    array = np.asarray(values, dtype=float)
+    if array.ndim and array.shape != (len(joints),):
+        raise InvalidMethod(f"{array.size} values of {name} for {len(joints)} joints; give one for all or one for each")
+    if not (np.isfinite(array).all() and (array > 0).all()):
+        raise InvalidMethod(f"{name} must be positive and finite, not {values}")
+    return np.broadcast_to(array, len(joints)).copy()
+
+
+def _doubts(joints: tuple[str, ...], found: NoiseVarianceRatio) -> tuple[str, ...]:
+    return tuple(
+        f"noise variance ratio of {joint} by maximum likelihood ({nvr:.2g}): {verdict.value}"
+        for joint, nvr, verdict in zip(joints, found.nvr, found.verdict, strict=True)
+        if verdict is not RatioVerdict.credible
+    )
 
 
 def _span(values: Sequence[float] | np.ndarray) -> str:

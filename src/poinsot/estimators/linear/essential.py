@@ -114,7 +114,7 @@ class EssentialParameters:
 
 
 def _resolve(system: System, columns: list[int], full: Solution) -> Solution:
-    return system.without(np.array(columns, dtype=np.int64)).solve(full.weights)
+    return system.without(np.array(columns, dtype=np.int64)).solve(full.weights, full.factors)
 
 
 def _with_removed(system: System, names: list[str]) -> System:

@@ -1,32 +1,43 @@
 """Least squares on the inverse dynamics (seed 002, Eqs. 4 to 7): ordinary, weighted by joint, or robust.
 
-    theta = argmin |u (tau - W theta)|^2 + prior,   u = 1                     ordinary
-                                                    u = 1 / sigma_j           per joint, sigma_j from the residuals
-                                                    u = sqrt(huber) / sigma_j robust: reweighted until nothing moves
+    theta = argmin  sum over rows of rho(w (tau - W theta)) + prior
 
-Everything is done on triangular factors, one a degree of freedom: R_j^T R_j = [W_j y_j]^T [W_j y_j]. First *whether*:
-which combinations the recording shows (a structural one that it does not is left out and named), then *how much*.
+    none        rho(x) = x^2,                      w = 1
+    per-joint   rho(x) = x^2,                      w = 1 / sigma_j, the spread of joint j's residuals
+    robust      rho(x) = x^2 or 2 c |x| - c^2      w = 1 / sigma_j; where |x| > c: an outlier pulls no more than c does
+
+sigma_j and theta depend on each other: solve, measure the spread, weigh, solve again. A robust optimum is that of
+least squares with each row weighed by min(1, c / |x|). Once sigma_j has settled it stays as it is, rho is convex, and
+theta is its one optimum, which `Estimate.certificate` goes back to.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy import linalg
 
-from ...arrays import Matrix, Vector
-from ...estimate import Body, Direction, Estimate, Status
+from ...arrays import JointSamples, Matrix, Vector
+from ...estimate import Body, Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing
-from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters, choose, unexcited
+from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics, Rows
-from ...regression.triangular import triangular
 from . import residuals
+from .system import Solution, System, inverse, reduce
 
 HUBER = 1.345
 """Residuals beyond this many standard deviations are weighed down; 95 % efficient on normal noise."""
+
+NORMAL_MEDIAN = 0.6744897501960817
+"""Median of |x| for a standard normal x."""
+
+SETTLED = 1e-9
+"""A robust estimate is at its optimum when a step is shorter than this part of a standard deviation."""
+
+EXACT = 1e-9
+"""Residuals below this part of the efforts are rounding errors of noise-free data."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,8 @@ class LeastSquares:
         parameters: `"base"`, or `"full"` where the motion determines every single one.
         rtol: a column (of unit norm) with less than this outside the span of the others counts as not excited.
         max_steps: of reweighting.
-        step_tolerance: reweighting stops when no parameter moves by more than this part of its standard deviation.
+        step_tolerance: the weights have settled when a step is shorter than this part of a standard deviation, in
+            whatever direction of the parameters.
     """
 
     weighting: Literal["none", "per-joint", "robust"] = "none"
@@ -55,6 +67,8 @@ class LeastSquares:
             raise InvalidMethod(f"weighting must be 'none', 'per-joint' or 'robust', not {self.weighting!r}")
         if self.parameters not in ("base", "full"):
             raise InvalidMethod(f"parameters must be 'base' or 'full', not {self.parameters!r}")
+        if not 0 < self.rtol < 1 or self.max_steps < 1 or not self.step_tolerance > 0:
+            raise InvalidMethod("least squares needs 0 < rtol < 1, max_steps of at least 1 and step_tolerance > 0")
 
     def solve(self, problem: InverseDynamics) -> Estimate:
         """Estimate the base parameters.
@@ -66,145 +80,82 @@ class LeastSquares:
         system = reduce(problem, self.rtol)
         if self.parameters == "full":
             _require_full(problem, system)
-        solution = self.fit(problem, system)
-        return finish(self, problem, system, solution)
+        return finish(self, problem, system, self.fit(problem, system))
 
     def fit(self, problem: InverseDynamics, system: System) -> Solution:
         """The parameters of a reduced system, weighted as asked."""
-        n = len(system.factors)
-        solution = system.solve(np.ones(n))
+        solution = system.solve(np.ones(len(system.factors)))
         if self.weighting == "none":
             return solution
-        factors, steps, status = system.factors, 0, Status.step_limit
-        while steps < self.max_steps:
-            steps += 1
-            sigma = _spread(problem, system, solution, robust=self.weighting == "robust")
-            if self.weighting == "robust":
-                factors = problem.factors(_Huber(solution.on_base(system), sigma))
-            weights = np.divide(1.0, sigma, out=np.zeros(n), where=sigma > 0)
-            previous, solution = solution, system.solve(weights, factors)
-            moved = np.abs(solution.theta - previous.theta) / np.sqrt(np.diag(solution.covariance))
-            if moved.max() <= self.step_tolerance:
-                status = Status.solved
+        robust = self.weighting == "robust"
+        tolerance = SETTLED if robust else self.step_tolerance
+        sigma, settled = np.array([]), False
+        for steps in range(1, self.max_steps + 1):
+            if not settled:
+                sigma = _spread(problem, system, solution, robust)
+            factors = problem.factors(_Huber(solution.on_base(system), sigma)) if robust else None
+            previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
+            length = np.linalg.norm(solution.R @ (solution.theta - previous.theta))
+            rounding = 1e-12 * np.linalg.norm(solution.R @ solution.theta)
+            settled = settled or length <= max(self.step_tolerance, rounding)
+            if length <= max(tolerance, rounding):
+                solution = replace(solution, steps=steps)
                 break
-        return Solution(
-            solution.theta, solution.covariance, solution.R, solution.weights, solution.variance, steps, status
-        )
+        else:
+            solution = replace(solution, steps=self.max_steps, status=Status.step_limit)
+        return _with_clipped_covariance(problem, system, solution) if robust else solution
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
-    """theta (k,) of the system's columns, its white covariance (k, k), and the factor R (k, k) it came from."""
+class _Huber:
+    """Row weights sqrt(min(1, c sigma / |e|)) at the present parameters."""
 
     theta: Vector
-    covariance: Matrix
-    R: Matrix
-    weights: Vector
-    variance: float
-    steps: int = 1
-    status: Status = Status.solved
+    sigma: np.ndarray
 
-    def on_base(self, system: System) -> Vector:
-        """(b,) values on the problem's base columns, zero where the system has none."""
-        theta = np.zeros(system.size)
-        theta[system.columns] = self.theta
-        return theta
+    def __call__(self, rows: Rows) -> np.ndarray:
+        size = np.abs(rows.y - rows.W @ self.theta) / self.sigma
+        return np.sqrt(HUBER / np.maximum(size, HUBER))
 
 
-@dataclass(frozen=True, eq=False)
-class System:
-    """A regression problem after its rows are folded away.
+def _spread(problem: InverseDynamics, system: System, solution: Solution, robust: bool) -> np.ndarray:
+    """(n,) standard deviation of each degree of freedom's residuals; from the median where outliers must not count.
 
-    Args:
-        factors: (n, b + 1, b + 1), one a degree of freedom.
-        columns: (k,) base columns to estimate.
-        recorded: the base parameters that the recording shows, on the problem's full parameters.
-        undetermined: what it does not show.
-        prior: (r, b + 1) rows of prior knowledge, in units of its standard deviation.
-        equations: number of rows of the regression.
+    A fit shortens residuals: of N rows that take up k parameters, N - k are left.
     """
-
-    factors: np.ndarray
-    columns: np.ndarray
-    recorded: BaseParameters
-    undetermined: tuple[Direction, ...]
-    prior: Matrix
-    equations: int
-    seconds: float = 0.0
-
-    @property
-    def size(self) -> int:
-        return self.factors.shape[-1] - 1
-
-    def without(self, columns: np.ndarray) -> System:
-        """The same with only these base columns to estimate."""
-        return System(
-            self.factors, columns, self.recorded, self.undetermined, self.prior, self.equations, self.seconds
-        )
-
-    def solve(self, weights: Vector, factors: np.ndarray | None = None) -> Solution:
-        """Least squares with a weight for each degree of freedom (seed 002, Eqs. 5 to 7).
-
-        With weights other than 1 or with priors the residual variance is relative to the weights.
-        """
-        factors = self.factors if factors is None else factors
-        used = np.append(self.columns, self.size)
-        stacked = (factors[:, :, used] * weights[:, None, None]).reshape(-1, len(used))
-        k = len(self.columns)
-        data = triangular(stacked)
-        degrees = self.equations - k
-        plain = linalg.solve_triangular(data[:k, :k], data[:k, k], check_finite=False) if not len(self.prior) else None
-        rest = float(np.sum(data[k:, k] ** 2))
-        if plain is None:
-            R = triangular(np.concatenate([data / np.sqrt(_data_variance(data, degrees)), self.prior[:, used]]))
-            variance = 1.0
-            plain = linalg.solve_triangular(R[:k, :k], R[:k, k], check_finite=False)
-        else:
-            R, variance = data, rest / degrees
-        inverse = linalg.solve_triangular(R[:k, :k], np.eye(k), check_finite=False)
-        return Solution(plain, variance * inverse @ inverse.T, R[:k, :k], weights, variance)
-
-    def sum_of_squares(self, solution: Solution) -> float:
-        """Weighted residual sum of squares of a solution."""
-        theta = np.append(-solution.on_base(self), 1.0)
-        e = (self.factors * solution.weights[:, None, None]) @ theta
-        return float(np.sum(e**2))
+    N = system.rows_each
+    left = _left(system, solution.weights, solution.R)
+    theta = solution.on_base(system)
+    if robust:
+        _, measured, predicted = problem.predict(theta)
+        spread = np.median(np.abs(measured - predicted), axis=0) / NORMAL_MEDIAN * np.sqrt(N / left)
+    else:
+        spread = np.sqrt(system.residual_squares(theta) / left)
+    efforts = np.sqrt(system.residual_squares(np.zeros(system.size)) / N)
+    return np.maximum(spread, EXACT * np.where(efforts > 0, efforts, efforts.max(initial=0.0) or 1.0))
 
 
-def _data_variance(data: Matrix, degrees: int) -> float:
-    """Residual variance of the data alone, with which they are weighed against a prior."""
-    theta = linalg.lstsq(data[:, :-1], data[:, -1])[0]
-    return max(float(np.sum((data[:, -1] - data[:, :-1] @ theta) ** 2)) / degrees, np.finfo(float).tiny)
+def _left(system: System, weights: np.ndarray, R: Matrix) -> np.ndarray:
+    """(n,) rows of each degree of freedom less the parameters that they determine."""
+    return np.maximum(system.rows_each - system.leverage(weights, R), 1.0)
 
 
-def reduce(problem: InverseDynamics, rtol: float) -> System:
-    """Fold the rows and decide what the recording shows.
+def _with_clipped_covariance(problem: InverseDynamics, system: System, solution: Solution) -> Solution:
+    """A robust solution with its own covariance (Huber 1981, Sect. 7.6): with x = w e, clipped where |x| > c,
 
-    Raises:
-        NotIdentifiable: if there are fewer equations than parameters, or nothing moves.
+        H = sum_j p_j w_j^2 W_j^T W_j + P       p_j: part of joint j's residuals that is not clipped
+        M = sum_j v_j w_j^2 W_j^T W_j + P       v_j: mean square of its clipped residuals
+        cov = H^-1 M H^-1
     """
-    started = time.perf_counter()
-    factors = problem.factors()
-    b = len(problem.base)
-    R = triangular(factors[:, :, :b].reshape(-1, b))
-    structural = problem.base
-    order = np.array([np.flatnonzero(structural.chosen == c)[0] for c in structural.chosen], dtype=np.int64)
-    prior = np.zeros((len(problem.priors), b + 1))
-    for row, (name, normal) in zip(prior, problem.priors.items(), strict=True):
-        row[[structural.names.index(name), b]] = 1 / normal.std, normal.mean / normal.std
-    scale = np.linalg.norm(R, axis=0).max(initial=0.0)
-    seen = choose(np.concatenate([R, prior[:, :b] * scale]), _named(structural), order, rtol)
-    if not len(seen):
-        raise NotIdentifiable("nothing moves in this recording: every column of the regressor is zero")
-    if problem.equations <= len(seen):
-        raise NotIdentifiable(
-            f"{problem.equations} equations cannot determine {len(seen)} parameters; record longer or decimate less"
-        )
-    recorded = BaseParameters(structural.parameters, structural.chosen[seen.chosen], seen.map @ structural.map)
-    undetermined = _structural(structural) + unexcited(structural, recorded)
-    return System(
-        factors, seen.chosen, recorded, undetermined, prior, problem.equations, time.perf_counter() - started
-    )
+    _, measured, predicted = problem.predict(solution.on_base(system))
+    x = solution.weights * (measured - predicted)
+    inside = np.mean(np.abs(x) <= HUBER, axis=0)
+    clipped = np.mean(np.clip(x, -HUBER, HUBER) ** 2, axis=0)
+    weights = solution.weights * np.sqrt(inside)
+    R = system.curvature(weights)
+    clipped *= system.rows_each / _left(system, weights, R)
+    half = system.curvature(solution.weights * np.sqrt(clipped)) @ inverse(R)
+    return replace(solution, covariance=half.T @ half, R=R, clip=HUBER)
 
 
 def finish(method: Any, problem: InverseDynamics, system: System, solution: Solution, **extra: Any) -> Estimate:
@@ -213,21 +164,20 @@ def finish(method: Any, problem: InverseDynamics, system: System, solution: Solu
     base = problem.base
     chosen = base.chosen[system.columns]
     place = {int(c): row for row, c in enumerate(system.recorded.chosen)}
-    K = system.recorded.map[[place[int(c)] for c in chosen]]
+    named = BaseParameters(
+        problem.parameters, chosen, system.recorded.map[[place[int(c)] for c in chosen]]
+    )
     fitted = residuals.fit(problem, solution.on_base(system))
-    inverse = linalg.solve_triangular(solution.R, np.eye(len(chosen)), check_finite=False)
-    bread = inverse @ inverse.T
-    middle = residuals.coloured_middle(problem, fitted.residuals, solution.weights, system.columns)
-    correction = system.equations / (system.equations - len(chosen))
-    scale = 1.0 if solution.variance else 0.0
-    coloured = _psd(correction * bread @ middle @ bread) * scale
-    if len(system.prior):
-        # R was divided by the residual deviation of the data: bring the middle to the same units
-        coloured = solution.covariance
-    white = fitted.white
-    parameters = problem.parameters
-    named = BaseParameters(parameters, chosen, K)
-    norms = np.linalg.norm(solution.R, axis=0)
+    scores = solution.scores(fitted.residuals) * np.sqrt(
+        system.rows_each / _left(system, solution.weights, solution.R)
+    )
+    coloured = _coloured_covariance(problem, system, solution, scores)
+    white = fitted.white and residuals.alike(scores / solution.weights)
+    settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
+    citations = ("brunot2017", "gautier2013", *(() if white else ("newey1987", "politis2003", "kiefer2005")))
+    if np.isfinite(solution.clip):
+        settings["clip"] = solution.clip
+        citations += ("huber1981",)
     return Estimate(
         method=method.name,
         names=named.names,
@@ -243,7 +193,7 @@ def finish(method: Any, problem: InverseDynamics, system: System, solution: Solu
         identifiable=np.ones(len(chosen), dtype=bool),
         status=Status.partly if solution.status is Status.solved and system.undetermined else solution.status,
         condition_number=float(np.linalg.cond(solution.R)),
-        scaled_condition_number=float(np.linalg.cond(solution.R / norms)),
+        scaled_condition_number=float(np.linalg.cond(solution.R / np.linalg.norm(solution.R, axis=0))),
         rows=system.equations,
         fit=fitted,
         bodies=tuple(Body(name) for name in problem.robot.bodies),
@@ -251,74 +201,33 @@ def finish(method: Any, problem: InverseDynamics, system: System, solution: Solu
         problem=problem,
         iterations=solution.steps,
         robot=problem.robot.name,
-        settings={**asdict(method), "joint_weights": solution.weights.tolist()},
+        settings=settings,
         steps=problem.steps,
         warnings=problem.warnings,
         seconds={"regressor": system.seconds, "solve": time.perf_counter() - started},
-        citations=("brunot2017", "gautier2013"),
+        citations=citations,
         **extra,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Huber:
-    """Row weights sqrt(min(1, k sigma / |e|)) at the present parameters."""
-
-    theta: Vector
-    sigma: Vector
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        size = np.abs(rows.y - rows.W @ self.theta)
-        return np.sqrt(np.minimum(1.0, HUBER * self.sigma / np.maximum(size, np.finfo(float).tiny)))
-
-
-def _spread(problem: InverseDynamics, system: System, solution: Solution, robust: bool) -> Vector:
-    """(n,) standard deviation of each degree of freedom's residuals; from the median where outliers must not count."""
-    _, measured, predicted = problem.predict(solution.on_base(system))
-    e = measured - predicted
-    if robust:
-        return np.median(np.abs(e), axis=0) / 0.6744897501960817
-    return np.sqrt(np.sum(e**2, axis=0) / max(len(e) - len(system.columns) / e.shape[1], 1.0))
+def _coloured_covariance(
+    problem: InverseDynamics, system: System, solution: Solution, scores: JointSamples
+) -> Matrix:
+    """(k, k) H^-1 (M + P) H^-1, see `residuals`."""
+    prior = system.prior[:, system.columns]
+    middle = residuals.coloured_middle(problem, scores, system.columns) + prior.T @ prior
+    bread = inverse(solution.R)
+    covariance = bread @ middle @ bread
+    covariance = 0.5 * (covariance + covariance.T)
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))  # noise-free data leave rounding errors
+    return covariance
 
 
 def _require_full(problem: InverseDynamics, system: System) -> None:
-    free = int(problem.parameters.free.sum())
-    if len(system.columns) < free:
-        missing = [
-            problem.parameters.names[c]
-            for c in np.flatnonzero(problem.parameters.free)
-            if c not in set(problem.base.chosen[system.columns])
-        ]
+    names, free = problem.parameters.names, np.flatnonzero(problem.parameters.free)
+    missing = [names[c] for c in free if c not in problem.base.chosen[system.columns]]
+    if missing:
         raise NotIdentifiable(
-            f"the recording determines {len(system.columns)} combinations of the {free} parameters, not each of them "
-            f"(dependent: {listing(missing, 8)}); use parameters = \"base\", or hold what is known"
+            f"the recording determines {len(system.columns)} combinations of the {len(free)} parameters, not each of "
+            f'them (dependent: {listing(missing, 8)}); use parameters = "base", or hold what is known'
         )
-
-
-def _named(base: BaseParameters):
-    """The base parameters as parameters of their own, for a second choice among them."""
-    from ...parameters import Block, Parameters
-
-    return Parameters(
-        tuple(
-            Block(kind, owner, (name,), (unit,))
-            for kind, owner, name, unit in zip(base.kinds, base.owners, base.names, base.units, strict=True)
-        )
-    )
-
-
-def _structural(base: BaseParameters) -> tuple[Direction, ...]:
-    """What no motion shows: parameters without a column, and those known only in a group."""
-    names = base.parameters.names
-    unseen = [names[c] for c in base.unseen if base.parameters.free[c]]
-    directions = [Direction(listing(unseen, 60) + " (no motion of this robot shows them)", "structural")] if unseen else []
-    grouped = [
-        Direction(f"the parts of {name} = {grouping}", "structural")
-        for name, grouping in zip(base.names, base.groupings, strict=True)
-        if name.endswith("r") and grouping not in base.parameters.names
-    ]
-    return tuple(directions + grouped)
-
-
-def _psd(matrix: Matrix) -> Matrix:
-    return 0.5 * (matrix + matrix.T)

@@ -1,18 +1,22 @@
 """What residuals say: are they white, and how sure are the parameters if they are not?
 
-Eq. 6 of seed 002, cov = sigma^2 (W^T W)^-1, holds for white residuals. For residuals e_t (one value a degree of freedom)
-with autocovariance Gamma(l) = E[e_t e_{t+l}^T] the covariance of ordinary (or weighted) least squares is
+Eq. 6 of seed 002, cov = sigma^2 (W^T W)^-1, holds for white residuals. Let s_t (one value a degree of freedom) be what
+row t pulls at the parameters with: the residual times its squared weight, clipped if the estimate is robust. With
+Gamma(l) = E[s_t s_{t+l}^T] the parameters' covariance is
 
-    (W^T W)^-1 [ sum over t, s of W_t^T Gamma(s - t) W_s ] (W^T W)^-1
+    H^-1 M H^-1,    M = sum over t, u of W_t^T Gamma(u - t) W_u  (+ P, the information of priors)
 
-Gamma is estimated from the residuals, tapered to zero at a lag that the data choose (Bartlett's window keeps the sum
-positive; the lag is Politis' (2003): twice the first after which five autocorrelations in a row look like noise), and
-the double sum is a filter, done in the frequency domain stretch by stretch. Newey and West (1987) is the textbook's name.
+Gamma is estimated from the residuals and tapered to zero at a lag that the data choose (Bartlett's window: M is never
+negative; Newey and West (1987)). Politis (2003) finds the first lag m after which five autocorrelations in a row look
+like noise, and tapers at 2 m with a window that is flat up to m; Bartlett's falls from lag 0 on and gets 4 m. A long
+taper on few rows, and a fit that has taken up some of the residuals' slow part, make M too small: Kiefer and Vogelsang
+(2005) give the quantile that 95 % intervals then need in place of 1.96, here a factor on M. The double sum is a filter,
+done in the frequency domain stretch by stretch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy import fft, special
@@ -29,19 +33,26 @@ SHORTEST_STRETCH = 4096
 
 def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
     """(lags + 1, n, n) Gamma(l) = 1/N sum over t of e_t e_{t+l}^T, mean not removed."""
-    N = len(e)
-    size = fft.next_fast_len(N + lags + 1, real=True)
-    spectrum = fft.rfft(e, size, axis=0)
-    cross = fft.irfft(np.conj(spectrum[:, :, None]) * spectrum[:, None, :], size, axis=0)
-    return cross[: lags + 1] / N
+    stretch = max(SHORTEST_STRETCH, 4 * lags)
+    total = np.zeros((lags + 1, e.shape[1], e.shape[1]))
+    for first in range(0, len(e), stretch):
+        early, late = e[first : first + stretch], e[first : first + stretch + lags]
+        size = fft.next_fast_len(len(late) + lags, real=True)
+        early, late = fft.rfft(early, size, axis=0), fft.rfft(late, size, axis=0)
+        total += fft.irfft(np.conj(early[:, :, None]) * late[:, None, :], size, axis=0)[: lags + 1]
+    return total / len(e)
 
 
 def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:
     """(n, lags + 1) of each column, its mean removed; a constant column gives zeros."""
-    e = e - e.mean(axis=0)
-    covariance = np.diagonal(autocovariance(e, lags), axis1=1, axis2=2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.nan_to_num(covariance / covariance[0]).T
+    return np.stack([_autocorrelation(column - column.mean(), lags) for column in e.T])
+
+
+def _autocorrelation(e: np.ndarray, lags: int) -> np.ndarray:
+    spectrum = fft.rfft(e, fft.next_fast_len(len(e) + lags, real=True))
+    power = np.real(spectrum) ** 2 + np.imag(spectrum) ** 2
+    covariance = fft.irfft(power, fft.next_fast_len(len(e) + lags, real=True))[: lags + 1]
+    return covariance / covariance[0] if covariance[0] > 0 else np.zeros(lags + 1)
 
 
 def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:
@@ -54,13 +65,29 @@ def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:
     return Whiteness(lag1, lags, p, p > WHITE_LEVEL)
 
 
+def alike(e: JointSamples) -> bool:
+    """Whether residuals (N, n) are of one variance and unrelated between degrees of freedom, as Eq. 6 takes them.
+
+    Bartlett's test of sphericity at the level of the test for whiteness, mean not removed.
+    """
+    N, n = e.shape
+    eigenvalues = np.linalg.eigvalsh(e.T @ e)
+    if n == 1 or not eigenvalues[-1] > 0:
+        return True
+    if eigenvalues[0] <= 0:
+        return False
+    ratio = np.mean(np.log(eigenvalues)) - np.log(np.mean(eigenvalues))
+    statistic = -(N - (2 * n**2 + n + 2) / (6 * n)) * n * ratio
+    return bool(special.chdtrc(n * (n + 1) / 2 - 1, max(statistic, 0.0)) > WHITE_LEVEL)
+
+
 def memory(correlation: np.ndarray, samples: int) -> int:
-    """Politis' lag: twice the first after which five autocorrelations in a row are insignificant."""
+    """Politis' m: the first lag after which five autocorrelations in a row are insignificant."""
     bound = 2 * np.sqrt(np.log10(max(samples, 10)) / samples)
     quiet = np.abs(correlation[1:]) < bound
     for lag in range(len(quiet) - 4):
         if quiet[lag : lag + 5].all():
-            return 2 * lag
+            return lag
     return len(correlation) - 1
 
 
@@ -89,43 +116,62 @@ def fit(problem: InverseDynamics, theta: np.ndarray, recording: str = "") -> Fit
     )
 
 
-def coloured_middle(problem: InverseDynamics, e: JointSamples, weights: np.ndarray, columns: np.ndarray) -> Matrix:
-    """(k, k) sum over t, s of W_t^T Gamma(s - t) W_s, rows weighted.
+def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.ndarray) -> Matrix:
+    """(k, k) M = sum over t, u of W_t^T Gamma(u - t) W_u, with the allowance for what its estimate falls short.
 
     Args:
-        e: (N, n) residuals, unweighted.
-        weights: (n,) of the degrees of freedom.
+        scores: (N, n) s_t, of all recordings one after the other.
         columns: the k base columns that were estimated.
     """
-    e = e * weights
-    lag_limit = max(len(e) // 4, 1)
-    correlation = _by_part(problem.row_counts, e, lag_limit)
-    active = np.linalg.norm(e, axis=0) > 0
-    lags = max((memory(row, len(e)) for row in correlation[active]), default=0)
-    lags = min(max(lags, 1), lag_limit)
-    Gamma = _covariance_by_part(problem.row_counts, e, lags) * (1 - np.arange(lags + 1) / (lags + 1))[:, None, None]
+    longest = max(len(scores) // 4, 1)
+    correlation = _by_part(problem.row_counts, scores, longest)
+    m = max(memory(row, len(scores)) for row in correlation)
+    lags = min(max(4 * m, 1), longest)
+    Gamma = _covariance_by_part(problem.row_counts, scores, lags)
+    Gamma *= (1 - np.arange(lags + 1) / (lags + 1))[:, None, None]
     middle = np.zeros((len(columns), len(columns)))
-    stretch = max(SHORTEST_STRETCH, 8 * lags)
+    tail: np.ndarray | None = None
+    for begins, W in _stretches(problem, columns, max(SHORTEST_STRETCH, 8 * lags)):
+        if begins or tail is None:
+            joined = W
+        else:  # pairs across the border, without counting those of the tail twice
+            joined = np.concatenate([tail, W])
+            middle -= _filtered_square(tail, Gamma)
+        middle += _filtered_square(joined, Gamma)
+        tail = joined[-lags:]
+    return middle * allowance(lags / len(scores))
+
+
+def allowance(b: float) -> float:
+    """Squared ratio of Kiefer and Vogelsang's quantile of 95 % intervals to the normal one; b: taper by rows."""
+    return float((1 + (2.9694 * b + 0.4160 * b**2 - 0.5324 * b**3) / 1.9600) ** 2)
+
+
+def _stretches(
+    problem: InverseDynamics, columns: np.ndarray, length: int
+) -> Iterator[tuple[bool, np.ndarray]]:
+    """Whether a recording begins, and its next (r, n, k) rows: at least `length` of them, but for its last ones."""
     waiting: list[np.ndarray] = []
-    part = 0
+    part, begins = 0, True
     for rows in problem.rows():
-        if rows.part != part or sum(map(len, waiting)) >= stretch:
-            middle += _filtered_square(np.concatenate(waiting), Gamma)
-            waiting, part = [], rows.part
-        waiting.append(rows.W[:, :, columns] * weights[:, None])
-    return middle + _filtered_square(np.concatenate(waiting), Gamma)
+        if waiting and (rows.part != part or sum(map(len, waiting)) >= length):
+            yield begins, np.concatenate(waiting)
+            waiting, begins = [], rows.part != part
+        part = rows.part
+        waiting.append(rows.W[:, :, columns])
+    yield begins, np.concatenate(waiting)
 
 
 def _filtered_square(W: np.ndarray, Gamma: np.ndarray) -> Matrix:
-    """sum over t, s of W_t^T Gamma(s - t) W_s for one stretch (r, n, k), Gamma(-l) = Gamma(l)^T."""
+    """sum over t, u of W_t^T Gamma(u - t) W_u for one stretch (r, n, k), Gamma(-l) = Gamma(l)^T."""
     lags = len(Gamma) - 1
     size = fft.next_fast_len(len(W) + lags, real=True)
     both = np.zeros((size, *Gamma.shape[1:]))
     both[: lags + 1] = Gamma
     both[size - lags :] = Gamma[:0:-1].transpose(0, 2, 1)
-    S = fft.rfft(both, axis=0)  # spectral density of e, Hermitian
+    S = fft.rfft(both, axis=0)  # spectral density of the scores, Hermitian
     X = fft.rfft(W, size, axis=0)
-    # sum over t, s of W_t^T Gamma(s - t) W_s = mean over frequencies of X^T conj-weighted; real by symmetry
+    # the mean over all frequencies of X^H conj(S) X; those above Nyquist are the conjugates of those below
     twice = np.full(len(X), 2.0)
     twice[0] = 1.0
     if size % 2 == 0:

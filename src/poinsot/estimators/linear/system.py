@@ -16,7 +16,6 @@ With a prior w is divided by s, so that H is in absolute terms and cov = H^-1.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,10 +24,13 @@ from scipy import linalg
 from ...arrays import Matrix, Vector
 from ...estimate import Direction, Status
 from ...exceptions import NotIdentifiable, listing
+from ...parameters import Block, Parameters
 from ...regression.base_parameters import BaseParameters, choose, unexcited
 from ...regression.inverse_dynamics import InverseDynamics
 from ...regression.triangular import triangular
-from ...parameters import Block, Parameters
+
+ROUNDING = 1e-14
+TINY = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +121,8 @@ class System:
             variance = _residual_variance(data, self.equations)
         R = data
         if len(self.prior):
-            s = np.sqrt(variance)
+            # noise-free data leave rounding errors or less: a prior must not divide by zero
+            s = max(np.sqrt(variance), ROUNDING * np.linalg.norm(data[:, k]) / np.sqrt(self.equations), TINY)
             weights, variance = weights / s, 1.0
             R = triangular(np.concatenate([data / s, self._prior]))
         theta = linalg.solve_triangular(R[:k, :k], R[:k, k], check_finite=False)
@@ -133,8 +136,9 @@ class System:
     def leverage(self, weights: np.ndarray, R: Matrix) -> np.ndarray:
         """(n,) how many parameters' worth of each degree of freedom's rows the fit takes up: the trace of its part
         of the hat matrix. They sum to k without a prior, and to less with one."""
-        A = linalg.solve_triangular(R, self.factors[:, :, self.columns].transpose(0, 2, 1), trans="T", check_finite=False)
-        return weights**2 * np.sum(A**2, axis=(1, 2))
+        n, _, k = (W := self.factors[:, :, self.columns]).shape
+        A = linalg.solve_triangular(R, W.reshape(-1, k).T, trans="T", check_finite=False)
+        return weights**2 * np.sum(A.reshape(k, n, -1) ** 2, axis=(0, 2))
 
     def residual_squares(self, theta: Vector) -> np.ndarray:
         """(n,) sum of the squared residuals of each degree of freedom at base values (b,), unweighted."""
@@ -167,9 +171,7 @@ def _residual_variance(data: Matrix, equations: int) -> float:
     norms = np.linalg.norm(W, axis=0)
     W = W / np.where(norms > 0, norms, 1.0)
     theta, _, rank, _ = np.linalg.lstsq(W, y, rcond=None)
-    rest = float(np.sum((y - W @ theta) ** 2))
-    # noise-free data leave rounding errors, and a prior must not divide by zero
-    return max(rest / (equations - rank), np.finfo(float).tiny)
+    return float(np.sum((y - W @ theta) ** 2)) / (equations - rank)
 
 
 def reduce(problem: InverseDynamics, rtol: float) -> System:

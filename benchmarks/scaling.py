@@ -1,0 +1,93 @@
+"""Ten times the samples: how much more time, how much more memory?
+
+    python benchmarks/scaling.py [--json PATH] [--rounds N] [--save-baseline]
+
+The TX40 recording (9 s, 45 000 samples, standing still at the same place before and after) is written once, and ten times
+end to end; both are identified from their files. Time is warm, in this process, taking turns. Memory is the largest
+resident set of a process of its own (1x and 10x, the difference divided by that of the recordings' arrays: 13 numbers of
+8 bytes a sample): of one that only reads the recording, and of one that identifies too.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import support  # noqa: F401  BLAS on one thread, before NumPy
+from support import needs
+from support.report import Ratio, deliver, options
+from support.timing import Program, process, side_by_side
+from support.tx40 import identify, read
+
+TIMES = 10
+FILES = ("pos_read_data.csv", "curr_data.csv")
+
+
+def main() -> None:
+    arguments = options(__doc__)
+    source = needs.recording("staubli_tx40")
+    with tempfile.TemporaryDirectory() as scratch:
+        short, long = (_repeated(source, Path(scratch) / f"{times}x", times) for times in (1, TIMES))
+        once, often = "45 000 samples", "450 000 samples"
+        programs = {
+            once: Program(lambda: identify(short, source, window_s=None), turns=5),
+            often: Program(lambda: identify(long, source, window_s=None)),
+        }
+        for program in programs.values():
+            program.run()
+        seconds, _ = side_by_side(programs, arguments.rounds or 5)
+        growth = {what: _growth(what, short, long, source) for what in ("read", "identify")}
+    deliver(
+        "scaling",
+        arguments,
+        seconds,
+        [
+            Ratio("time, 10 x the samples", seconds[often] / seconds[once], at_most=TIMES),
+            Ratio("memory to read / recording", growth["read"]),
+            Ratio("memory to identify / recording", growth["identify"], at_most=PROMISED_MEMORY),
+        ],
+    )
+
+
+PROMISED_MEMORY = 3.0
+"""The recording (13 numbers a sample) and q, v, a and tau (24), which is 2.85; nothing else may grow."""
+
+
+def _repeated(source: Path, folder: Path, times: int) -> Path:
+    """A folder with the same recording several times end to end."""
+    folder.mkdir()
+    for name in FILES:
+        header, body = (source / name).read_text().split("\n", 1)
+        (folder / name).write_text(header + "\n" + (body.rstrip("\n") + "\n") * times)
+    return folder
+
+
+def _growth(what: str, short: Path, long: Path, source: Path) -> float:
+    """Bytes of the process for each byte of the recording."""
+    peaks = [json.loads(process(__file__, "--peak", what, str(folder), str(source))) for folder in (short, long)]
+    return (peaks[1]["peak"] - peaks[0]["peak"]) / (peaks[1]["recording"] - peaks[0]["recording"])
+
+
+def _peak(what: str, folder: Path, source: Path) -> dict[str, int]:
+    """Largest resident set of this process after its work, and the size of the recording. [bytes]"""
+    recording = read(folder)
+    size = recording.time.nbytes + sum(samples.nbytes for samples in recording.channels.values())
+    if what == "identify":
+        del recording
+        identify(folder, source, window_s=None)
+    return {"peak": _largest_resident_set(), "recording": size}
+
+
+def _largest_resident_set() -> int:
+    """Of this program alone: `getrusage` would count the process that started it, too. [bytes]"""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split("VmHWM:")[1].split()[0])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--peak"]:
+        print(json.dumps(_peak(sys.argv[2], *map(Path, sys.argv[3:]))))
+    else:
+        main()

@@ -1,0 +1,183 @@
+"""What residuals say: sums against loops, tests against their false-alarm rates."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from references.dense_regression import signals_of, smooth_motion, stacked
+from references.robots import chain, own_parameters
+from scipy import signal, stats
+
+from poinsot.estimators.linear import residuals
+from poinsot.regression.inverse_dynamics import inverse_dynamics
+
+AR = 0.8
+
+
+def coloured(rng, samples, joints, memory=AR):
+    e = signal.lfilter([1.0], [1.0, -memory], rng.standard_normal((samples + 200, joints)), axis=0)[200:]
+    return e @ rng.standard_normal((joints, joints))
+
+
+def double_sum(W, Gamma):
+    """sum over t, u of W_t^T Gamma(u - t) W_u, pair by pair."""
+    total = 0.0
+    for t in range(len(W)):
+        for u in range(max(t - len(Gamma) + 1, 0), min(t + len(Gamma), len(W))):
+            total = total + W[t].T @ (Gamma[u - t] if u >= t else Gamma[t - u].T) @ W[u]
+    return total
+
+
+@pytest.mark.parametrize(("samples", "joints", "lags"), [(50, 3, 7), (5, 2, 4), (200, 1, 0), (130, 2, 60)])
+@pytest.mark.parametrize("stretch", [1, 40, 4096])
+def test_autocovariance_is_the_mean_of_products(samples, joints, lags, stretch, rng, monkeypatch):
+    monkeypatch.setattr(residuals, "SHORTEST_STRETCH", stretch)
+    e = coloured(rng, samples, joints) + 1.0
+    expected = np.array([sum(np.outer(e[t], e[t + lag]) for t in range(samples - lag)) for lag in range(lags + 1)]) / samples
+    np.testing.assert_allclose(residuals.autocovariance(e, lags), expected, atol=1e-13 * samples)
+
+
+def test_autocorrelation_is_that_of_the_deviations_from_the_mean(rng):
+    e = coloured(rng, 300, 2) + [5.0, -3.0]
+    r = residuals.autocorrelation(e, 10)
+    for row, column in zip(r, e.T, strict=True):
+        d = column - column.mean()
+        np.testing.assert_allclose(row, [d[: 300 - lag] @ d[lag:] / (d @ d) for lag in range(11)], atol=1e-13)
+    assert (r[:, 0] == 1).all()
+    np.testing.assert_array_equal(residuals.autocorrelation(np.zeros((20, 1)), 5), np.zeros((1, 6)))
+
+
+@pytest.mark.parametrize(("rows", "lags"), [(30, 5), (30, 0), (4, 6), (6, 6), (7, 6), (33, 12)])
+def test_the_filtered_square_is_the_double_sum(rows, lags, rng):
+    W = rng.standard_normal((rows, 3, 4))
+    Gamma = rng.standard_normal((lags + 1, 3, 3))
+    Gamma[0] += Gamma[0].T  # Gamma(0) is symmetric, the others need not be
+    expected = double_sum(W, Gamma)
+    np.testing.assert_allclose(residuals._filtered_square(W, Gamma), expected, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.usefixtures("unchecked")  # a stand-in for the problem
+@pytest.mark.parametrize("sizes", [(90,), (90, 60), (3, 70, 1)])
+@pytest.mark.parametrize("stretch", [1, 17, 4096])
+def test_the_middle_is_the_double_sum_over_each_recording_in_any_stretches(sizes, stretch, rng, monkeypatch):
+    """Residuals of one recording say nothing about those of the next; within one, stretches leave no pair out."""
+    monkeypatch.setattr(residuals, "SHORTEST_STRETCH", stretch)
+    W = [rng.standard_normal((size, 2, 5)) for size in sizes]
+    scores = [coloured(rng, size, 2, memory=0.3) for size in sizes]
+    columns = np.array([0, 2, 3])
+
+    def rows():
+        for part, block in enumerate(W):
+            for first in range(0, len(block), 4):
+                yield SimpleNamespace(part=part, W=block[first : first + 4])
+
+    problem = SimpleNamespace(rows=rows, row_counts=sizes)
+    middle = residuals.coloured_middle(problem, np.concatenate(scores), columns)
+    N = sum(sizes)
+    r = sum(len(s) / N * np.pad(residuals.autocorrelation(s, min(N // 4, len(s) - 1)), ((0, 0), (0, max(N // 4 - len(s) + 1, 0)))) for s in scores)
+    lags = min(max(4 * max(residuals.memory(row, N) for row in r), 1), N // 4)
+    Gamma = np.zeros((lags + 1, 2, 2))
+    for s in scores:
+        for lag in range(min(lags, len(s) - 1) + 1):
+            Gamma[lag] += s[: len(s) - lag].T @ s[lag:] / N * (1 - lag / (lags + 1))
+    expected = sum(double_sum(block[:, :, columns], Gamma) for block in W) * residuals.allowance(lags / N)
+    np.testing.assert_allclose(middle, expected, atol=1e-11 * np.abs(expected).max())
+    assert np.linalg.eigvalsh(middle)[0] >= -1e-12 * np.abs(middle).max()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_middle_of_white_residuals_is_that_of_eq_6(rng):
+    """E[M] = W^T (1 x Sigma) W for residuals without memory, whatever the joints have to do with each other."""
+    W = rng.standard_normal((400, 2, 3))
+    Sigma = np.array([[1.0, 0.5], [0.5, 4.0]])
+    problem = SimpleNamespace(rows=lambda: iter([SimpleNamespace(part=0, W=W)]), row_counts=(400,))
+    half = np.linalg.cholesky(Sigma)
+    middles = [residuals.coloured_middle(problem, rng.standard_normal((400, 2)) @ half.T, np.arange(3)) for _ in range(100)]
+    expected = np.einsum("tik,ij,tjl->kl", W, Sigma, W)
+    # each M is off by about sqrt(2 / 400), their mean by a tenth of that; half of Gamma(1) is noise on top
+    np.testing.assert_allclose(np.mean(middles, axis=0), expected, atol=0.03 * expected.max())
+
+
+def test_the_allowance_is_kiefer_and_vogelsangs_quantile():
+    """Their Table 1, Bartlett's window, 97.5 %: by interpolation of simulated quantiles, to some percent."""
+    assert residuals.allowance(0.0) == 1.0
+    for b, quantile in ((0.02, 2.02), (0.1, 2.26), (0.25, 2.72), (0.5, 3.48), (1.0, 4.81)):
+        np.testing.assert_allclose(1.96 * np.sqrt(residuals.allowance(b)), quantile, rtol=0.01)
+
+
+# -- verdicts --------------------------------------------------------------------------------------------------------------
+
+
+def test_ljung_and_box_by_hand(rng):
+    e = coloured(rng, 200, 1, memory=0.2)
+    r = residuals.autocorrelation(e, 30)[0]
+    Q = 200 * 202 * sum(r[lag] ** 2 / (200 - lag) for lag in range(1, 21))
+    verdict = residuals.whiteness(r, 200)
+    np.testing.assert_allclose(verdict.p_value, stats.chi2.sf(Q, 20))
+    assert (verdict.lags, verdict.white) == (20, verdict.p_value > 0.01)
+    assert verdict.lag1 == r[1]
+    assert residuals.whiteness(r[:6], 200).lags == 5
+
+
+@pytest.mark.parametrize("samples", [120, 1000])
+def test_white_noise_is_called_coloured_one_time_in_a_hundred(samples):
+    generator = np.random.default_rng(11)
+    runs = 2000
+    r = residuals.autocorrelation(generator.standard_normal((samples, runs)), 60)
+    alarms = sum(not residuals.whiteness(row, samples).white for row in r)
+    # the test is asymptotic: with 20 lags of 120 samples its tail is somewhat heavy. 99.9 % band of the binomial
+    low, high = stats.binom.ppf([0.0005, 0.9995], runs, 0.01)
+    assert low <= alarms <= (2 * high if samples < 500 else high)
+
+
+def test_coloured_noise_is_noticed():
+    generator = np.random.default_rng(12)
+    e = np.concatenate([coloured(generator, 500, 1, memory=0.3) for _ in range(50)], axis=1)
+    assert sum(not residuals.whiteness(row, 500).white for row in residuals.autocorrelation(e, 60)) >= 48
+
+
+def test_residuals_that_are_alike_are_called_so_ninety_nine_times_in_a_hundred():
+    generator = np.random.default_rng(13)
+    runs = 1000
+    alarms = sum(not residuals.alike(generator.standard_normal((200, 4))) for _ in range(runs))
+    low, high = stats.binom.ppf([0.0005, 0.9995], runs, 0.01)
+    assert low <= alarms <= high
+    mixed = np.linalg.cholesky(np.array([[1, 0.5], [0.5, 1]]))
+    for spread in (np.diag([1.0, 1.5]), mixed):
+        assert not any(residuals.alike(generator.standard_normal((200, 2)) @ spread.T) for _ in range(20))
+    assert residuals.alike(generator.standard_normal((50, 1)))
+    assert residuals.alike(np.zeros((50, 3)))
+    assert not residuals.alike(generator.standard_normal((50, 2)) * [1.0, 0.0])
+
+
+def test_memory_is_short_for_white_and_long_for_coloured_noise():
+    generator = np.random.default_rng(14)
+
+    def median(memory):
+        rows = [residuals.autocorrelation(coloured(generator, 2000, 1, memory), 500)[0] for _ in range(40)]
+        return np.median([residuals.memory(row, 2000) for row in rows])
+
+    assert median(0.0) == 0
+    # 0.8^m falls below 2 sqrt(log10(2000) / 2000) = 0.08 at m = 11
+    assert 9 <= median(0.8) <= 18
+    assert residuals.memory(np.ones(30), 100) == 29
+
+
+def test_the_fit_is_measured_against_predicted(rng):
+    robot = chain("zy", [0, 0.3])
+    theta = own_parameters(robot, rng)
+    noise = 0.2 * rng.standard_normal((150, 2))
+    signals = signals_of(robot, theta, smooth_motion(robot, 150, rng), noise)
+    problem = inverse_dynamics(robot, [signals, signals])
+    W, y = stacked(problem)
+    beta = problem.base.map @ theta
+    fit = residuals.fit(problem, beta, "a name")
+    e = y - W @ beta
+    np.testing.assert_allclose(fit.residuals, np.concatenate([noise, noise]), atol=1e-10)
+    np.testing.assert_allclose(fit.measured, y)
+    np.testing.assert_allclose(fit.relative_error_percent, 100 * np.linalg.norm(e) / np.linalg.norm(y))
+    np.testing.assert_allclose(fit.relative_error_percent_per_joint, 100 * np.linalg.norm(e, axis=0) / np.linalg.norm(y, axis=0))
+    np.testing.assert_allclose(fit.rms_per_joint, np.sqrt(np.mean(e**2, axis=0)))
+    # the same recording twice: its end is not joined to its beginning
+    np.testing.assert_allclose(fit.autocorrelation[:, :30], residuals.autocorrelation(noise, 60)[:, :30], atol=1e-9)
+    assert (fit.joints, fit.units, fit.recording) == (("j1", "j2"), ("N m", "N m"), "a name")
