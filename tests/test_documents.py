@@ -7,15 +7,21 @@ A block that needs a real recording says so in the line before it, an example in
 """
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
+import types
+import typing
 from pathlib import Path
 
 import pytest
 
 import poinsot
+from poinsot import cli
+from poinsot.project import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -87,3 +93,179 @@ def test_example_runs(example, project):
 @pytest.mark.parametrize("name", poinsot.__all__)
 def test_public_name_imports(name):
     assert getattr(poinsot, name) is not None
+
+
+# --------------------------------------------------------------------- the reference pages against what they describe
+
+REFERENCE = ROOT / "docs" / "project_file.md"
+SECTIONS = {
+    "`[robot]`": (settings.RobotSettings, ()),
+    "`[drive]`": (settings.DriveSettings, ()),
+    "One of `couplings`": (settings.CouplingSettings, ()),
+    "`position_offset` with a unit": (settings.OffsetSettings, ()),
+    "`[friction]`": (settings.FrictionSettings, ()),
+    "`[[recordings]]`": (settings.RecordingSettings, settings.FileSettings.model_fields),
+    "A file: in `[[recordings]]`, or one of `[[recordings.files]]`": (settings.FileSettings, ()),
+    "`time`": (settings.ClockSettings, ()),
+    "`position`, `velocity`, `acceleration`, `torque`, `current`, `voltage`": (settings.QuantitySettings, ()),
+    "One of `channels`": (settings.ColumnSettings, ()),
+    "With either method": (settings._Preprocessing, ()),
+    '`method = "butterworth-decimation"`': (
+        settings.ButterworthSettings,
+        settings._Preprocessing.model_fields,
+    ),
+    '`method = "random-walk"`': (settings.RandomWalkSettings, settings._Preprocessing.model_fields),
+    "`prior` of the ratio": (settings.RatioPriorSettings, ()),
+    '`name = "least-squares"`': (settings.LeastSquaresSettings, ()),
+    '`name = "essential-parameters"`': (settings.EssentialSettings, ()),
+    "`[priors]`": (settings.PriorSettings, ()),
+    "`[output]`": (settings.OutputSettings, ()),
+}
+"""Heading of the page -> what its table is about, and the keys that another table has."""
+
+BY_VALIDATOR = {
+    settings._per_joint: "numbers",
+    settings._columns: "columns",
+    settings._units: "unit, or a list",
+    settings._unit: "unit",
+    settings._offset: "numbers, or a table with `values` and `unit`",
+    settings._ratio: 'numbers, or `"maximum-likelihood"`',
+}
+BY_TYPE = {
+    str: "text", bool: "true or false", int: "whole number", float: "number", str | int: "text or index",
+    tuple[float, float]: "pair of numbers", tuple[int, int]: "pair of whole numbers",
+    list[str]: "list of text", list[float]: "list of numbers", list[str | int]: "list of text or indices",
+    dict[str, float]: "table of numbers",
+}  # fmt: skip
+
+
+def type_in_words(annotation, validators=()):
+    for validator in validators:
+        if getattr(validator, "func", None) in BY_VALIDATOR:
+            return BY_VALIDATOR[validator.func]
+    if annotation in BY_TYPE:
+        return BY_TYPE[annotation]
+    inside = [it for it in typing.get_args(annotation) if it is not type(None)]
+    origin = typing.get_origin(annotation)
+    if origin is typing.Literal:
+        values = [f"`{json.dumps(value)}`" for value in inside]
+        return " or ".join([", ".join(values[:-1]), values[-1]] if len(values) > 1 else values)
+    if origin is typing.Annotated:
+        return type_in_words(inside[0], inside[1:])
+    if origin in (typing.Union, types.UnionType):
+        return type_in_words(inside[0] if len(inside) == 1 else typing.Union[tuple(inside)])  # noqa: UP007
+    if origin in (list, dict):
+        return f"{'list' if origin is list else 'table'} of tables"
+    assert issubclass(annotation, settings.Section)
+    return "table"
+
+
+def default_in_words(field):
+    if field.is_required():
+        return "required"
+    value = field.get_default()
+    if value is None or value in ([], {}):
+        return "–"
+    number = f"{value:g}" if isinstance(value, float) else None
+    return f"`{number or json.dumps(value).replace('.0', '')}`"
+
+
+@pytest.mark.parametrize("heading", SECTIONS)
+def test_the_reference_has_every_key_with_its_type_and_default(heading):
+    section, elsewhere = SECTIONS[heading]
+    (text,) = [
+        part.partition("\n")[2]
+        for part in re.split(r"^##+ ", REFERENCE.read_text(), flags=re.MULTILINE)
+        if part.partition("\n")[0] == heading
+    ]
+    written = [
+        tuple(cell.strip() for cell in line.split("|")[1:4])
+        for line in text.splitlines()
+        if line.startswith("| `")
+    ]
+    expected = [
+        (f"`{key}`", type_in_words(field.annotation, field.metadata), default_in_words(field))
+        for key, field in section.model_fields.items()
+        if key not in elsewhere
+    ]
+    # The file's name for a recording is the only default that is a sentence.
+    expected = [
+        (key, kind, "the file's" if key == "`name`" and default == "–" else default)
+        for key, kind, default in expected
+    ]
+    assert sorted(written) == sorted(expected)
+
+
+def test_the_reference_has_every_section():
+    def sections(annotation):
+        for inside in (annotation, *typing.get_args(annotation)):
+            if isinstance(inside, type) and issubclass(inside, settings.Section):
+                yield inside
+                for field in inside.model_fields.values():
+                    yield from sections(field.annotation)
+            elif inside is not annotation:
+                yield from sections(inside)
+
+    documented = {section for section, _ in SECTIONS.values()} | {settings.Settings, settings.OffsetSettings}
+    assert {*sections(settings.Settings)} <= documented
+    headings = re.findall(r"^## `\[+(\w+)\]+`$", REFERENCE.read_text(), re.MULTILINE)
+    assert {*headings} == {*settings.Settings.model_fields}
+
+
+@each_document
+def test_project_files_in_documents_are_valid(document):
+    for text in re.findall(r"^```toml\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL):
+        content = tomllib.loads(text)
+        if {"robot", "recordings", "preprocessing"} <= content.keys():
+            settings.Settings.model_validate(content)
+        else:  # a fragment: its sections at least
+            assert content.keys() <= settings.Settings.model_fields.keys()
+
+
+PROJECTS = [
+    (document, text)
+    for document in DOCUMENTS
+    for text in re.findall(r"^```toml\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
+    if "recordings" in tomllib.loads(text)
+]
+FOLDERS = [ROOT / "examples" / "arm", *sorted((ROOT.parent / "shared" / "data").glob("*/"))]
+
+
+@pytest.mark.parametrize(
+    ("document", "text"), PROJECTS, ids=[f"{d.stem}-{k}" for k, (d, _) in enumerate(PROJECTS)]
+)
+def test_project_files_in_documents_run(document, text, tmp_path):
+    """Those whose recordings are here: of the example, or real ones."""
+    files = [file["path"] for run in tomllib.loads(text)["recordings"] for file in run.get("files", [run])]
+    folder = next((it for it in FOLDERS if all((it / file).exists() for file in files)), None)
+    if folder is None:
+        pytest.skip(f"no recordings {', '.join(files)} here")
+    (tmp_path / "job.toml").write_text(text)
+    for description in (ROOT / "examples").glob("*.urdf"):
+        (tmp_path / description.name).symlink_to(description)
+    project = poinsot.Project.load(tmp_path / "job.toml")
+    estimate = poinsot.identify(project, folder)
+    assert estimate.status.converged
+    assert estimate.fit.relative_error_percent < 10
+
+
+def keys_of(value):
+    """Every key of nested JSON, but not those that the user's own file gives."""
+    if isinstance(value, dict):
+        for key, inside in value.items():
+            yield key
+            if key != "project":
+                yield from keys_of(inside)
+    elif isinstance(value, list):
+        for inside in value:
+            yield from keys_of(inside)
+
+
+@pytest.mark.parametrize("verb", ["identify", "inspect"])
+def test_the_command_line_page_has_every_key_of_the_json(verb, tmp_path):
+    job = ROOT / "examples" / "arm" / "job.toml"
+    assert cli.main([verb, str(job), "--json", str(tmp_path / "result.json")]) == 0
+    result = json.loads((tmp_path / "result.json").read_text())
+    versions = {*result.pop("versions", {})}
+    described = {*re.findall(r"`([a-z_0-9]+)`", (ROOT / "docs" / "command_line.md").read_text())}
+    assert {*keys_of(result)} - versions <= described

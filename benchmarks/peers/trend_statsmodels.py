@@ -1,8 +1,8 @@
 """The smooth trend of statsmodels: y_k = level_k + e_k, level_{k+1} = level_k + slope_k, slope_{k+1} = slope_k + eta_k.
 
-It is given what it needs to be right: an exactly diffuse beginning, and samples in thousandths. In units of 1 it stops
-its recursions early (its tolerance is absolute) and the level is off by a hundredth of the noise; in units of 1/5000 its
-optimizer ends at a ratio of 1e10 and says that it converged.
+It is given what it needs to be right: an exactly diffuse beginning, and samples in thousandths. In units of 1 it takes
+its recursions for settled too early (its tolerance is absolute) and the level is off by a hundredth of the noise; in
+units of 1/5000 its optimizer ends at a ratio of 1e10 and says that it converged.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """The TX40 identification with FIGAROH's own pipeline, as its documentation asks: one subclass a robot.
 
-    python benchmarks/peers/tx40_figaroh.py FOLDER [--as-published]
+Run by itself: `python benchmarks/peers/tx40_figaroh.py FOLDER [--as-published]`.
 
-`identify` gives FIGAROH the treatment of the other two programs: 50 Hz, .5 s to 7.3 s, decimation by 200, ordinary least
-squares, three columns for the coupled wrist. FIGAROH 1.0.2 has no place for such columns: the subclass appends them, and
-leaves out the validation on the training data that `solve` ends with, which would build the regressor again without them.
-`--as-published` does what FIGAROH's own example does: median of 5 and 100 Hz, the whole record but 20 samples at either
-end, decimation by 10, weighted least squares, no wrist coupling (1.0.2 never calls the method in which the example adds
-it), validation on the training data. Figures, pages and archives are off in both.
+`identify` gives FIGAROH the treatment of the other two programs: 50 Hz, .5 s to 7.3 s, decimation by 200, ordinary
+least squares, three columns for the coupled wrist. FIGAROH 1.0.2 has no place for such columns: the subclass appends
+them, and leaves out the validation on the training data that `solve` ends with, which would build the regressor again
+without them. `--as-published` does what FIGAROH's own example does: median of 5 and 100 Hz, the whole record but 20
+samples at either end, decimation by 10, weighted least squares, no wrist coupling (1.0.2 never calls the method in
+which the example adds it), validation on the training data. Figures, pages and archives are off in both.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ import json
 import sys
 import tempfile
 import time
+import warnings
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from figaroh.identification.base_identification import BaseIdentification
-from figaroh.identification.identification_tools import base_param_from_standard
-from figaroh.tools.robot import load_robot
+
+warnings.filterwarnings("ignore", "to-Python converter for .* already registered")  # ndcurves and Pinocchio
+
+from figaroh.identification.base_identification import BaseIdentification  # noqa: E402
+from figaroh.identification.identification_tools import base_param_from_standard  # noqa: E402
+from figaroh.tools.robot import load_robot  # noqa: E402
 
 RATE_HZ = 5000
 REDUCTION = np.diag([32.0, 32, 45, -48, 45, 32])
@@ -55,7 +59,7 @@ class StaubliTX40(BaseIdentification):
     def load_trajectory_data(self, data_source=None):
         p = pd.read_csv(self.folder / "pos_read_data.csv").to_numpy()
         c = pd.read_csv(self.folder / "curr_data.csv").to_numpy()
-        q = np.linalg.solve(REDUCTION, p.T).T + [0, -np.pi / 2, np.pi / 2, 0, 0, 0]
+        q = np.linalg.solve(REDUCTION, p.T).T + np.array([0, -np.pi / 2, np.pi / 2, 0, 0, 0])
         return {
             "timestamps": (np.arange(len(p)) / RATE_HZ)[:, None],
             "positions": q,
@@ -130,7 +134,7 @@ def identify(folder: Path, as_published: bool = False) -> dict:
 
 
 def _map(robot: StaubliTX40) -> list[list[float]]:
-    """Its base parameters from its standard ones: what its printed combinations make of each standard parameter alone."""
+    """Its base parameters from its standard ones: what its combinations make of each standard parameter alone."""
     names = list(robot.standard_parameter)
     columns = [
         base_param_from_standard(dict.fromkeys(names, 0.0) | {name: 1.0}, robot.params_base) for name in names

@@ -1,6 +1,6 @@
 """The TX40 identification as one writes it without a package: NumPy, SciPy, and Pinocchio's regressor in a loop.
 
-    python benchmarks/peers/tx40_numpy.py FOLDER [--json PATH]
+Run by itself: `python benchmarks/peers/tx40_numpy.py FOLDER`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def identify(folder: Path) -> dict:
     data = model.createData()
     N = np.diag([32.0, 32, 45, -48, 45, 32])
     N[5, 4] = 32
-    q = np.linalg.solve(N, p.T).T + [0, -np.pi / 2, np.pi / 2, 0, 0, 0]
+    q = np.linalg.solve(N, p.T).T + np.array([0, -np.pi / 2, np.pi / 2, 0, 0, 0])
     tau = c @ N
     q = signal.sosfiltfilt(signal.butter(4, 50, fs=RATE_HZ, output="sos"), q, axis=0)
     v = np.gradient(q, 1 / RATE_HZ, axis=0)

@@ -1,8 +1,8 @@
 """What a benchmark says: seconds, ratios with their bounds, agreement of the results; as text and as JSON.
 
-A ratio is bounded by what is promised (issue 2, section 9) and compared with `baseline.json`, the ratios of the commit.
-The exit status is 1 if a promise is broken or results disagree. A ratio that is worse than the baseline by more than
-`SLACK` is said, no more: another machine has other ratios.
+A ratio is bounded by what is promised and compared with `baseline.json`, the ratios of the commit. The exit status is 1
+if a promise is broken or results disagree. That a ratio is worse than the baseline by more than `SLACK` is said, no
+more: another machine has other ratios.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ class Ratio:
 
     @property
     def kept(self) -> bool:
-        return (self.at_least is None or self.value >= self.at_least) and (
-            self.at_most is None or self.value <= self.at_most
-        )
+        above, below = self.at_least, self.at_most
+        return bool((above is None or self.value >= above) and (below is None or self.value <= below))
 
     @property
     def promise(self) -> str:
@@ -72,7 +71,20 @@ class Agreement:
 
     @property
     def kept(self) -> bool:
-        return self.value <= self.at_most
+        return bool(self.value <= self.at_most)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Processor time that is promised as such; it has no place among ratios."""
+
+    name: str
+    seconds: float
+    at_most: float
+
+    @property
+    def kept(self) -> bool:
+        return self.seconds <= self.at_most
 
 
 def options(description: str) -> argparse.Namespace:
@@ -80,7 +92,9 @@ def options(description: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description.strip().splitlines()[0])
     parser.add_argument("--json", metavar="PATH", help="write the numbers here; - is standard output")
     parser.add_argument("--rounds", type=int, help="how often each program runs")
-    parser.add_argument("--save-baseline", action="store_true", help=f"make these ratios the ones in {BASELINE.name}")
+    parser.add_argument(
+        "--save-baseline", action="store_true", help=f"make these ratios the ones in {BASELINE.name}"
+    )
     return parser.parse_args()
 
 
@@ -91,20 +105,24 @@ def deliver(
     ratios: Sequence[Ratio],
     agreements: Sequence[Agreement] = (),
     notes: Sequence[str] = (),
+    limits: Sequence[Limit] = (),
 ) -> None:
     """Print, write, compare with the baseline, and leave with the exit status."""
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     baseline = known.get(name, {})
     out = sys.stderr if arguments.json == "-" else sys.stdout
-    print(_text(seconds, ratios, agreements, notes, baseline), file=out)
+    print(_text(seconds, ratios, agreements, notes, limits, baseline), file=out)
     content = {
         "schema": "poinsot.benchmark/1",
         "name": name,
         "date": datetime.date.today().isoformat(),
         "machine": machine(),
         "seconds": {program: asdict(each) for program, each in seconds.items()},
-        "ratios": [asdict(ratio) | {"kept": ratio.kept, "baseline": baseline.get(ratio.name)} for ratio in ratios],
+        "ratios": [
+            asdict(ratio) | {"kept": ratio.kept, "baseline": baseline.get(ratio.name)} for ratio in ratios
+        ],
         "agreements": [asdict(agreement) | {"kept": agreement.kept} for agreement in agreements],
+        "limits": [asdict(limit) | {"kept": limit.kept} for limit in limits],
         "notes": list(notes),
     }
     if arguments.json == "-":
@@ -114,7 +132,7 @@ def deliver(
     if arguments.save_baseline:
         known[name] = {ratio.name: float(f"{ratio.value:.3g}") for ratio in ratios}
         BASELINE.write_text(json.dumps(dict(sorted(known.items())), indent=2) + "\n")
-    sys.exit(not all(each.kept for each in (*ratios, *agreements)))
+    sys.exit(not all(each.kept for each in (*ratios, *agreements, *limits)))
 
 
 def machine() -> dict[str, Any]:
@@ -125,7 +143,12 @@ def machine() -> dict[str, Any]:
             packages[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return {"processor": _processor(), "cores": os.cpu_count(), "python": platform.python_version(), "packages": packages}
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "packages": packages,
+    }
 
 
 def _processor() -> str:
@@ -141,9 +164,10 @@ def _text(
     ratios: Sequence[Ratio],
     agreements: Sequence[Agreement],
     notes: Sequence[str],
+    limits: Sequence[Limit],
     baseline: Mapping[str, float],
 ) -> str:
-    width = max(len(each) for each in [*seconds, *(r.name for r in ratios), *(a.name for a in agreements)])
+    width = max(map(len, [*seconds, *(each.name for each in (*ratios, *agreements, *limits))]))
     lines = [f"  {'median':<{width}}  {'processor':>10}  {'passed':>10}"]
     for name, each in seconds.items():
         lines.append(f"  {name:<{width}}  {_duration(each.processor):>10}  {_duration(each.passed):>10}")
@@ -155,6 +179,11 @@ def _text(
             verdict += "   worse than the baseline"
         shown = f"{before:.3g}" if before is not None else "-"
         lines.append(f"  {ratio.name:<{width}}  {ratio.value:>10.3g}  {shown:>10}  {ratio.promise}{verdict}")
+    for limit in limits:
+        verdict = "" if limit.kept else "   BROKEN"
+        lines.append(
+            f"  {limit.name:<{width}}  {_duration(limit.seconds):>10}  {'':>10}  at most {limit.at_most:g} s{verdict}"
+        )
     if agreements:
         lines += ["", f"  {'same result':<{width}}  {'difference':>10}  {'allowed':>10}"]
     for each in agreements:

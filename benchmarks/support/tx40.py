@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+
 import poinsot
 
 JOINTS = [f"joint_{k}" for k in range(1, 7)]
@@ -15,8 +16,14 @@ def read(folder: Path) -> poinsot.Recording:
     columns = [f"Joint_{k}" for k in range(1, 7)]
     return poinsot.read_recording(
         [
-            poinsot.Source(folder / file, {f"{quantity}.{joint}": (c, unit) for joint, c in zip(JOINTS, columns)})
-            for file, quantity, unit in (("pos_read_data.csv", "position", "rad"), ("curr_data.csv", "torque", "N m"))
+            poinsot.Source(
+                folder / file,
+                {f"{quantity}.{joint}": (c, unit) for joint, c in zip(JOINTS, columns, strict=True)},
+            )
+            for file, quantity, unit in (
+                ("pos_read_data.csv", "position", "rad"),
+                ("curr_data.csv", "torque", "N m"),
+            )
         ],
         rate_hz=RATE_HZ,
     )

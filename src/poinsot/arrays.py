@@ -1,9 +1,9 @@
 """Array aliases and the vocabulary of dimensions.
 
-    T  samples of a recording            n  joint degrees of freedom (nv)
-    m  motors                            nq components of the configuration
-    p  parameters                        b  base parameters
-    N  rows of a regression              l  bodies
+T  samples of a recording            n  joint degrees of freedom (nv)
+m  motors                            nq components of the configuration
+p  parameters                        b  base parameters
+N  rows of a regression              l  bodies
 """
 
 from __future__ import annotations

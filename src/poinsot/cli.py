@@ -281,8 +281,12 @@ def _print_inspections(inspections: Sequence[Inspection]) -> None:
 
 
 def _print_reproduction(result: Reproduction) -> None:
-    typer.echo(f"{result.title}\n{result.lead}\n")
-    typer.echo(_table(result.rows))
+    typer.echo(f"{result.title}\n{result.lead}")
+    for title, rows in result.tables.items():
+        typer.echo(f"\n{title}\n{_table(rows)}")
+    typer.echo()
+    for name, value in result.facts.items():
+        typer.echo(f"{name}: {value}")
     for note in result.notes:
         typer.echo(f"note: {note}")
 
@@ -290,26 +294,14 @@ def _print_reproduction(result: Reproduction) -> None:
 def _write_reproduction(result: Reproduction, path: Path) -> None:
     from .report import autocorrelation_comparison, effort_comparison, table_of_rows, write_reproduction_page
 
-    tables: dict[Any, list[dict[str, Any]]] = {}
-    for row in result.rows:
-        tables.setdefault(row.get("table"), []).append(
-            {key: value for key, value in row.items() if key != "table"}
-        )
     draw = {"effort": effort_comparison, "autocorrelation": autocorrelation_comparison}
     write_reproduction_page(
         result.title,
-        [
-            table_of_rows(rows, title="" if table is None else f"Table {table}")
-            for table, rows in tables.items()
-        ],
+        [table_of_rows(rows, title=title) for title, rows in result.tables.items()],
         [draw[result.pictures[title]](fits, title) for title, fits in result.fits.items()],
         path,
         lead=result.lead,
-        facts=[
-            (name, value)
-            for name, value in result.figures.items()
-            if not isinstance(value, (Mapping, list, tuple))
-        ],
+        facts=result.facts.items(),
         notes=result.notes,
     )
 

@@ -148,8 +148,9 @@ class Estimate:
         names, units, owners, kinds: per parameter, (b,).
         groupings: what each stands for, e.g. `"zz1 + ia1 + yy2 + 0.0506 m3"`; the bare name where nothing is grouped.
         values: (b,) in `units`; NaN where `identifiable` is false.
-        covariance: (b, b) the honest one: coloured residuals accounted for when they are coloured.
-        std_kind: `"white"` (Eq. 6 of seed 002) or `"coloured"`: which one `std` is.
+        covariance: (b, b) the honest one, of `std_kind`.
+        std_kind: which one `std` is: `"white"` (Eq. 6 of seed 002; residuals that are white, and alike in all joints and
+            unrelated between them) or `"coloured"` (whatever they are like).
         white_std, coloured_std: (b,) both.
         identifiable: (b,) whether the data determine the parameter.
         status, condition_number, rows, iterations: of the solution. The condition number is the weighted
@@ -250,7 +251,13 @@ class Estimate:
         width = max((len(name) for name in self.names), default=4)
         lines.append(f"{'name':<{width}}  {'value':>11} {'std':>10} {'std %':>7}  unit")
         for name, value, std, relative, unit, seen in zip(
-            self.names, self.values, self.std, self.relative_std_percent, self.units, self.identifiable, strict=True
+            self.names,
+            self.values,
+            self.std,
+            self.relative_std_percent,
+            self.units,
+            self.identifiable,
+            strict=True,
         ):
             if seen:
                 lines.append(f"{name:<{width}}  {value:>11.5g} {std:>10.2g} {relative:>7.2f}  {unit}")

@@ -58,7 +58,9 @@ class UnknownUnit(PoinsotError):
 
     def __init__(self, unit: str, known: Iterable[str], where: str = ""):
         known = list(known)
-        super().__init__(f"unknown unit {unit!r}{where}{nearest(unit, known)}; known are {listing(known, 60)}")
+        super().__init__(
+            f"unknown unit {unit!r}{where}{nearest(unit, known)}; known are {listing(known, 60)}"
+        )
 
 
 class UnreadableFile(PoinsotError):

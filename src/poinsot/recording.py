@@ -148,7 +148,7 @@ def window_indices(time: Times, start_s: float, stop_s: float) -> tuple[int, int
 
 
 def _frozen(values: Any, dtype: type) -> np.ndarray:
-    array = np.ascontiguousarray(values, dtype=dtype)
+    array: np.ndarray = np.ascontiguousarray(values, dtype=dtype)
     if array is values and array.flags.writeable:
         array = array.copy()
     array.setflags(write=False)

@@ -27,9 +27,10 @@ def predict(estimate: Estimate, signals: Signals, recording: str = "") -> Fit:
     """
     problem = estimate.problem
     if not isinstance(problem, InverseDynamics):
-        raise InvalidMethod("only an estimate that was solved here, by regression, can predict other recordings")
-    held = {name: value for name, value in problem.parameters.held.items()}
-    other = inverse_dynamics(problem.robot, signals, held=held)
+        raise InvalidMethod(
+            "only an estimate that was solved here, by regression, can predict other recordings"
+        )
+    other = inverse_dynamics(problem.robot, signals, held=problem.parameters.held)
     theta = np.zeros(len(other.base))
     for name, value in zip(estimate.names, estimate.values, strict=True):
         theta[other.base.index(name)] = value

@@ -141,7 +141,7 @@ def test_the_deadband_is_on_the_motors_speed():
     np.testing.assert_array_equal(fcm[:, :, 0], [[0, 0], [1, 1]])
 
 
-# -- passive joints ------------------------------------------------------------------------------------------------------
+# -- passive joints ------------------------------------------------------------------------------------------
 
 
 def test_a_passive_joint_has_no_effort_and_is_measured_directly():
@@ -162,7 +162,7 @@ def test_ratios_and_gains_of_the_driven_joints_or_of_all():
 
 
 def test_a_motor_coupled_to_a_passive_joint_drives_it(rng):
-    """A tendon: motor a also pulls joint b, which has no motor of its own. Virtual work holds for the motors there are."""
+    """A tendon: motor a also pulls joint b, which has no motor of its own."""
     train = Drive((2, 4), (Coupling("a", "b", 6),), side="motor", passive=("b",), rotor_inertia=True).resolve(
         ("a", "b")
     )
@@ -175,7 +175,7 @@ def test_a_motor_coupled_to_a_passive_joint_drives_it(rng):
     np.testing.assert_allclose(whole, (q_dot @ [1, 3])[:, None] * [1, 3])
 
 
-# -- what is refused -----------------------------------------------------------------------------------------------------
+# -- what is refused -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

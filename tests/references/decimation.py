@@ -1,4 +1,4 @@
-"""The decimation filter without a filter: its gain in closed form, applied to the spectrum of a pulse in a long silence."""
+"""The decimation filter without a filter: its gain in closed form, applied to the spectrum of a pulse in a silence."""
 
 import numpy as np
 

@@ -43,7 +43,9 @@ def smooth_motion(robot, samples, rng, rate_hz=100.0, speed=1.0):
     w, phase = speed * rng.uniform(0.5, 6.0, (2, 8, n))
     size = rng.uniform(0.2, 1.0, (8, n)) / w**0.5
     angle = time[:, None, None] * w + phase
-    q, v, a = (np.sum(size * part, axis=1) for part in (np.sin(angle), w * np.cos(angle), -(w**2) * np.sin(angle)))
+    q, v, a = (
+        np.sum(size * part, axis=1) for part in (np.sin(angle), w * np.cos(angle), -(w**2) * np.sin(angle))
+    )
     return time, q, v, a
 
 

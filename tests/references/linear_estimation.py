@@ -30,7 +30,7 @@ def weighted_by_joint(W, y, mean=None, information=None, steps=200):
 
 
 def huber(W, y, sigma, threshold, mean, information):
-    """argmin of 1/2 sum rho(e / sigma) + 1/2 |theta - mean|^2 by Newton's method with line search on the smooth convex sum."""
+    """argmin of 1/2 sum rho(e / sigma) + 1/2 |theta - mean|^2, a smooth convex sum, by trust regions."""
 
     def value(theta):
         x = (y - W @ theta) / sigma
@@ -47,5 +47,7 @@ def huber(W, y, sigma, threshold, mean, information):
         return np.einsum("tjk,tj,tjl->kl", W, inside / sigma**2, W) + information
 
     start = posterior(W, y, sigma, mean, information)[0]
-    found = optimize.minimize(value, start, jac=slope, hess=curvature, method="trust-exact", options={"gtol": 1e-10})
+    found = optimize.minimize(
+        value, start, jac=slope, hess=curvature, method="trust-exact", options={"gtol": 1e-10}
+    )
     return found.x

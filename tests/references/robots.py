@@ -11,7 +11,9 @@ from poinsot.models.articulated import Articulated, load_robot
 from poinsot.models.drive import Drive
 from poinsot.models.friction import ViscousCoulomb
 
-DESCRIPTIONS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+DESCRIPTIONS = (
+    Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+)
 REVOLUTE = [pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ]
 
 
@@ -23,7 +25,9 @@ def described(path, **settings):
     return load_robot(path, **settings)
 
 
-def random_robot(rng, joints, *, kinds="RP", floating_base=False, drive=None, friction=None, size=1.0, mass=1.0):
+def random_robot(
+    rng, joints, *, kinds="RP", floating_base=False, drive=None, friction=None, size=1.0, mass=1.0
+):
     """A random tree of joints: R about an axis of its own, U any axis, C without limits, P along an axis, S a ball."""
     model = pin.Model()
     last = 0
@@ -57,7 +61,9 @@ def chain(axes, lengths, *, drive=None, friction=None, mass=1.0, gravity=(0, 0, 
     last = 0
     for k, (axis, length) in enumerate(zip(axes, lengths, strict=True)):
         placement = pin.SE3(np.eye(3), np.array([length, 0.0, 0.0]))
-        joint = {"x": pin.JointModelRX, "y": pin.JointModelRY, "z": pin.JointModelRZ, "s": pin.JointModelPX}[axis]()
+        joint = {"x": pin.JointModelRX, "y": pin.JointModelRY, "z": pin.JointModelRZ, "s": pin.JointModelPX}[
+            axis
+        ]()
         last = model.addJoint(last, joint, placement, f"j{k + 1}")
         model.appendBodyToJoint(last, random_inertia(np.random.default_rng(k), 1.0, mass), pin.SE3.Identity())
     return Articulated("chain", model, drive or Drive(), friction or ViscousCoulomb())
@@ -69,7 +75,10 @@ def random_inertia(rng, size=1.0, mass=1.0):
     total = masses.sum()
     centre = masses @ points / total
     arms = points - centre
-    inertia = (masses[:, None, None] * ((arms**2).sum(1)[:, None, None] * np.eye(3) - arms[:, :, None] * arms[:, None, :])).sum(0)
+    inertia = (
+        masses[:, None, None]
+        * ((arms**2).sum(1)[:, None, None] * np.eye(3) - arms[:, :, None] * arms[:, None, :])
+    ).sum(0)
     return pin.Inertia(total, centre, inertia)
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from references.robots import DESCRIPTIONS, chain, described, own_parameters, random_robot
 from scipy import linalg
 
 from poinsot.exceptions import InvalidMethod
@@ -22,7 +21,7 @@ from poinsot.regression.base_parameters import (
     unexcited,
 )
 from poinsot.regression.regressor import Regressor
-
+from references.robots import DESCRIPTIONS, chain, described, own_parameters, random_robot
 
 # Inertial parameters, and with a rotor inertia for each motor: Gautier and Khalil's counts, where they are published.
 CATALOGUE = {
@@ -35,7 +34,9 @@ CATALOGUE = {
     "Go2": ("go2_description/urdf/go2.urdf", 94, 106, {"floating_base": True}),
     "A1": ("a1_description/urdf/a1.urdf", 94, 106, {"floating_base": True}),
 }
-each_known_robot = pytest.mark.parametrize(("path", "inertial", "with_rotors", "settings"), CATALOGUE.values(), ids=CATALOGUE)
+each_known_robot = pytest.mark.parametrize(
+    ("path", "inertial", "with_rotors", "settings"), CATALOGUE.values(), ids=CATALOGUE
+)
 
 
 def load(path, settings, **more):
@@ -54,13 +55,19 @@ def says_all(robot, base, rng, count=30):
     W = Regressor(robot, base.parameters).dense(*robot.random_states(count, rng))
     theta = rng.standard_normal(W.shape[-1]) * base.parameters.free
     expected = W @ theta
-    np.testing.assert_allclose(W[:, :, base.chosen] @ (base.map @ theta), expected, atol=1e-10 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        W[:, :, base.chosen] @ (base.map @ theta), expected, atol=1e-10 * np.abs(expected).max()
+    )
 
 
 def ranks(robot, rng):
     """By pivoted QR and by singular values, of columns of unit norm."""
     p = len(robot.parameters)
-    W = Regressor(robot, robot.parameters).dense(*robot.random_states(8 + 3 * p // robot.model.nv, rng)).reshape(-1, p)
+    W = (
+        Regressor(robot, robot.parameters)
+        .dense(*robot.random_states(8 + 3 * p // robot.model.nv, rng))
+        .reshape(-1, p)
+    )
     norms = np.linalg.norm(W, axis=0)
     seen = norms > STRUCTURAL_TOLERANCE * norms.max()
     values = linalg.svdvals(W[:, seen] / norms[seen])
@@ -102,13 +109,17 @@ def test_the_tx40(shared_data, rng):
 def test_random_trees(seed):
     rng = np.random.default_rng(seed)
     floating = seed % 4 == 3
-    robot = random_robot(rng, int(rng.integers(1, 6)), kinds=["R", "RP", "RUPC", "SRP"][seed % 4], floating_base=floating,
-                         drive=Drive(rotor_inertia=bool(seed % 2)))  # fmt: skip
+    kinds, drive = ["R", "RP", "RUPC", "SRP"][seed % 4], Drive(rotor_inertia=bool(seed % 2))
+    robot = random_robot(rng, int(rng.integers(1, 6)), kinds=kinds, floating_base=floating, drive=drive)
     base = base_of(robot)
     assert ranks(robot, rng) == (len(base), len(base))
     says_all(robot, base, rng)
     np.testing.assert_array_equal(base.map[:, base.chosen], np.eye(len(base)))
-    W = Regressor(robot, robot.parameters).dense(*robot.random_states(100, rng)).reshape(-1, len(robot.parameters))
+    W = (
+        Regressor(robot, robot.parameters)
+        .dense(*robot.random_states(100, rng))
+        .reshape(-1, len(robot.parameters))
+    )
     columns = W[:, base.chosen] / np.linalg.norm(W[:, base.chosen], axis=0)
     assert linalg.svdvals(columns)[-1] > 1e-4  # what is chosen is independent, and not just barely
 
@@ -128,7 +139,9 @@ def test_neither_seed_nor_scale_changes_the_choice(rng):
         theta = own_parameters(robot)
         states = robot.random_states(20, rng)
         W = Regressor(robot, robot.parameters).dense(*states)
-        np.testing.assert_allclose(W[:, :, base.chosen] @ (base.map @ theta), W @ theta, atol=1e-10 * np.abs(W @ theta).max())
+        np.testing.assert_allclose(
+            W[:, :, base.chosen] @ (base.map @ theta), W @ theta, atol=1e-10 * np.abs(W @ theta).max()
+        )
 
 
 def test_a_description_rounded_to_nine_digits_shows_no_more_than_the_drawing():
@@ -137,10 +150,12 @@ def test_a_description_rounded_to_nine_digits_shows_no_more_than_the_drawing():
     model = robot.model.copy()
     for placement in model.jointPlacements:
         placement.rotation = np.round(placement.rotation @ pin.exp3(1e-10 * np.ones(3)), 9)
-    assert len(base_of(Articulated("rounded", model, robot.drive, robot.friction))) == len(base_of(robot)) == 36
+    assert (
+        len(base_of(Articulated("rounded", model, robot.drive, robot.friction))) == len(base_of(robot)) == 36
+    )
 
 
-# -- the textbook's groupings --------------------------------------------------------------------------------------------
+# -- the textbook's groupings --------------------------------------------------------------------------------
 
 
 def grouping(robot):
@@ -183,8 +198,13 @@ def test_a_slide_hands_its_inertia_to_what_carries_it():
 
 
 def test_a_slide_alone_is_its_mass():
-    assert grouping(chain("s", [0], friction=ViscousCoulomb(coulomb=False, offset=False))) == {"m1": "m1", "fv1": "fv1"}
-    assert grouping(chain("s", [0], friction=NoFriction(), drive=Drive(rotor_inertia=True))) == {"m1r": "m1 + ia1"}
+    assert grouping(chain("s", [0], friction=ViscousCoulomb(coulomb=False, offset=False))) == {
+        "m1": "m1",
+        "fv1": "fv1",
+    }
+    assert grouping(chain("s", [0], friction=NoFriction(), drive=Drive(rotor_inertia=True))) == {
+        "m1r": "m1 + ia1"
+    }
 
 
 def test_what_is_held_is_in_no_group():
@@ -210,10 +230,14 @@ def test_names_are_found_with_and_without_their_r():
     assert base.index("mx2r") == base.index("mx2")
     with pytest.raises(InvalidMethod, match=r"no base parameter 'yy9'.*there are mx1r"):
         base.index("yy9")
-    assert (base.units[base.index("yy1")], base.owners[base.index("yy1")], base.kinds[0]) == ("kg m^2", "j1", "inertia")
+    assert (base.units[base.index("yy1")], base.owners[base.index("yy1")], base.kinds[0]) == (
+        "kg m^2",
+        "j1",
+        "inertia",
+    )
 
 
-# -- the choice itself ---------------------------------------------------------------------------------------------------
+# -- the choice itself ---------------------------------------------------------------------------------------
 
 
 def parameters_named(*names):
@@ -226,7 +250,11 @@ def test_choose_finds_the_rank_and_follows_the_preference(seed):
     rng = np.random.default_rng(seed)
     columns, rank = int(rng.integers(1, 15)), int(rng.integers(0, 10))
     rank = min(rank, columns)
-    W = rng.standard_normal((40, rank)) @ rng.standard_normal((rank, columns)) * 10.0 ** rng.uniform(-3, 3, columns)
+    W = (
+        rng.standard_normal((40, rank))
+        @ rng.standard_normal((rank, columns))
+        * 10.0 ** rng.uniform(-3, 3, columns)
+    )
     order = rng.permutation(columns)
     base = choose(W, parameters_named(*map("p{}".format, range(columns))), order, 1e-9)
     assert len(base) == rank == numerical_rank(W, 1e-9)
@@ -261,7 +289,11 @@ def test_nothing_at_all():
 
 def test_the_preference_has_each_free_column_once(rng):
     robot = random_robot(rng, 5, kinds="RPUS", drive=Drive(rotor_inertia=True))
-    held = robot.parameters.hold(m1=1.0, fv2=0.0) if "fv2" in robot.parameters.names else robot.parameters.hold(m1=1.0)
+    held = (
+        robot.parameters.hold(m1=1.0, fv2=0.0)
+        if "fv2" in robot.parameters.names
+        else robot.parameters.hold(m1=1.0)
+    )
     order = preference(Regressor(robot, held))
     np.testing.assert_array_equal(np.sort(order), np.flatnonzero(held.free))
 
@@ -278,7 +310,9 @@ def test_combinations_read_like_equations():
 
 def test_what_a_recording_misses_is_named():
     structural = BaseParameters(parameters_named("fc1", "off1", "fv1", "m1"), np.arange(4), np.eye(4))
-    recorded = BaseParameters(structural.parameters, np.array([0, 3]), np.array([[1.0, 1, 0, 0], [0, 0, 0, 1]]))
+    recorded = BaseParameters(
+        structural.parameters, np.array([0, 3]), np.array([[1.0, 1, 0, 0], [0, 0, 0, 1]])
+    )
     directions = unexcited(structural, recorded)
     assert [d.combination for d in directions] == ["off1, which looks like fc1", "fv1"]
     assert {d.reason for d in directions} == {"unexcited"}

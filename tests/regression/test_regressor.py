@@ -2,26 +2,39 @@
 
 import numpy as np
 import pytest
-from references.dense_regression import torque
-from references.robots import own_parameters, random_robot
 
 from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import NoFriction, ViscousCoulomb
 from poinsot.regression.regressor import Regressor
+from references.dense_regression import torque
+from references.robots import own_parameters, random_robot
 
 COUPLED = {"couplings": (Coupling("j3", "j2", 0.7), Coupling("j1", "j3", -0.4)), "rotor_inertia": True}
 CASES = {
-    "plain": dict(joints=4),
-    "no friction": dict(joints=4, friction=NoFriction()),
-    "any axis": dict(joints=5, kinds="RUP", friction=ViscousCoulomb(offset=False)),
-    "without limits": dict(joints=4, kinds="RC", drive=Drive(rotor_inertia=True)),
-    "coupled, free": dict(joints=3, kinds="R", drive=Drive(reduction=(2, 3, -5), **COUPLED)),
-    "coupled, tied": dict(joints=3, kinds="R", drive=Drive(reduction=(2, 3, -5), coupled_rotor="tied", **COUPLED)),
-    "coupled, deadband": dict(joints=3, kinds="RP", drive=Drive(**COUPLED), friction=ViscousCoulomb(deadband=0.3)),
-    "coupled, no own friction": dict(joints=3, kinds="R", drive=Drive(coupled_friction=False, **COUPLED)),
-    "passive": dict(joints=3, drive=Drive(passive=("j2",), rotor_inertia=True)),
-    "floating": dict(joints=4, floating_base=True, drive=Drive(rotor_inertia=True)),
-    "ball": dict(joints=3, kinds="SR"),
+    "plain": {"joints": 4},
+    "no friction": {"joints": 4, "friction": NoFriction()},
+    "any axis": {"joints": 5, "kinds": "RUP", "friction": ViscousCoulomb(offset=False)},
+    "without limits": {"joints": 4, "kinds": "RC", "drive": Drive(rotor_inertia=True)},
+    "coupled, free": {"joints": 3, "kinds": "R", "drive": Drive(reduction=(2, 3, -5), **COUPLED)},
+    "coupled, tied": {
+        "joints": 3,
+        "kinds": "R",
+        "drive": Drive(reduction=(2, 3, -5), coupled_rotor="tied", **COUPLED),
+    },
+    "coupled, deadband": {
+        "joints": 3,
+        "kinds": "RP",
+        "drive": Drive(**COUPLED),
+        "friction": ViscousCoulomb(deadband=0.3),
+    },
+    "coupled, no own friction": {
+        "joints": 3,
+        "kinds": "R",
+        "drive": Drive(coupled_friction=False, **COUPLED),
+    },
+    "passive": {"joints": 3, "drive": Drive(passive=("j2",), rotor_inertia=True)},
+    "floating": {"joints": 4, "floating_base": True, "drive": Drive(rotor_inertia=True)},
+    "ball": {"joints": 3, "kinds": "SR"},
 }
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
@@ -52,7 +65,9 @@ def test_each_column_is_the_torque_of_its_parameter_at_one(case, rng):
         one = theta.copy()
         one[c] = 1.0
         expected = torque(robot, one, *states) - without
-        np.testing.assert_allclose(W[:, :, c], expected, atol=1e-11 * np.abs(without).max(), err_msg=robot.parameters.names[c])
+        np.testing.assert_allclose(
+            W[:, :, c], expected, atol=1e-11 * np.abs(without).max(), err_msg=robot.parameters.names[c]
+        )
 
 
 @each_case
@@ -76,5 +91,9 @@ def test_samples_do_not_know_each_other(rng):
     regressor = Regressor(robot, robot.parameters)
     states = robot.random_states(9, rng)
     order = rng.permutation(9)
-    np.testing.assert_array_equal(regressor.entries(*(x[order] for x in states)), regressor.entries(*states)[order])
-    np.testing.assert_array_equal(regressor.entries(*(x[3:4] for x in states)), regressor.entries(*states)[3:4])
+    np.testing.assert_array_equal(
+        regressor.entries(*(x[order] for x in states)), regressor.entries(*states)[order]
+    )
+    np.testing.assert_array_equal(
+        regressor.entries(*(x[3:4] for x in states)), regressor.entries(*states)[3:4]
+    )

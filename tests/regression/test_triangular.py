@@ -24,7 +24,9 @@ def test_any_pieces_give_the_gram_matrix_of_all_rows(rows_per_fold, pieces, rng,
     np.testing.assert_array_equal(R, np.triu(R))
     # one factorization loses some 1e-15 of each column's norm, two hundred in a row at most 1e-13
     norms = np.linalg.norm(rows, axis=0)
-    np.testing.assert_allclose(R.T @ R / np.outer(norms, norms), rows.T @ rows / np.outer(norms, norms), atol=1e-13)
+    np.testing.assert_allclose(
+        R.T @ R / np.outer(norms, norms), rows.T @ rows / np.outer(norms, norms), atol=1e-13
+    )
 
 
 def test_it_keeps_what_the_normal_equations_lose(rng, monkeypatch):

@@ -37,32 +37,38 @@ def test_equal_to_scipy_and_central_differences(cutoff_hz, order, rng):
     np.testing.assert_allclose(signals.q, q, atol=1e-6)
     v = (signals.q[2:] - signals.q[:-2]) * RATE_HZ / 2
     np.testing.assert_allclose(signals.v[1:-1], v, atol=1e-10 * np.abs(v).max())
-    np.testing.assert_allclose(signals.a[2:-2], (v[2:] - v[:-2]) * RATE_HZ / 2, atol=1e-9 * np.abs(signals.a).max())
+    np.testing.assert_allclose(
+        signals.a[2:-2], (v[2:] - v[:-2]) * RATE_HZ / 2, atol=1e-9 * np.abs(signals.a).max()
+    )
     np.testing.assert_array_equal(signals.tau, tau)
     np.testing.assert_array_equal(signals.time, recording_of(p).time)
     assert signals.joints == ("j1", "j2", "j3")
 
 
-@pytest.mark.parametrize(("frequency_hz", "cutoff_hz", "order"), [(1, 50, 4), (5, 50, 4), (30, 50, 4), (80, 50, 2), (3, 20, 6)])
+@pytest.mark.parametrize(
+    ("frequency_hz", "cutoff_hz", "order"), [(1, 50, 4), (5, 50, 4), (30, 50, 4), (80, 50, 2), (3, 20, 6)]
+)
 def test_a_tone_comes_out_with_the_gain_of_theory(frequency_hz, cutoff_hz, order):
     """|H|^2 = 1 / (1 + (tan(w/2) / tan(w_c/2))^2n), no lag; each central difference has the gain sin(w h) / h."""
-    time, p = tone(frequency_hz)
+    _, p = tone(frequency_hz)
     signals = ButterworthDecimation(cutoff_hz, order=order).apply(recording_of(p))
     w, h = 2 * np.pi * frequency_hz, 1 / RATE_HZ
     ratio = np.tan(w * h / 2) / np.tan(np.pi * cutoff_hz * h)
     gain, slope = 1 / (1 + ratio ** (2 * order)), np.sin(w * h) / h
-    # transients of the ends have died to rounding half a second inside: the slowest mode decays as e^(-w_c sin(pi/2n) t)
+    # a second inside, transients have died to rounding: the slowest mode decays as e^(-w_c sin(pi/2n) t)
     middle = slice(1000, -1000)
     phase = w * signals.time[middle, None] + 0.3
     np.testing.assert_allclose(signals.q[middle], gain * np.sin(phase), atol=1e-9)
     np.testing.assert_allclose(signals.v[middle], gain * slope * np.cos(phase), atol=1e-9 * slope)
-    np.testing.assert_allclose(signals.a[middle], -gain * slope**2 * np.sin(phase), atol=1e-9 * slope**2 + 1e-6)
+    np.testing.assert_allclose(
+        signals.a[middle], -gain * slope**2 * np.sin(phase), atol=1e-9 * slope**2 + 1e-6
+    )
 
 
 def test_slow_motion_is_differentiated_to_the_error_of_central_differences():
     """Far below the cutoff: (f / f_c)^8 from the filter, (w h)^2 / 6 and (w h)^2 / 3 from the differences."""
     frequency_hz, cutoff_hz = 1.0, 50.0
-    time, p = tone(frequency_hz)
+    _, p = tone(frequency_hz)
     signals = ButterworthDecimation(cutoff_hz).apply(recording_of(p))
     middle = slice(500, -500)
     w, phase = 2 * np.pi * frequency_hz, 2 * np.pi * frequency_hz * signals.time[middle, None] + 0.3
@@ -129,7 +135,7 @@ def test_one_kind_of_effort():
     time, p = tone(1.0)
     with pytest.raises(InvalidSignals, match=r"exactly one of torque.<joint>.*it has none"):
         ButterworthDecimation(50).apply(Recording(time, {"position.a": p[:, 0]}, {"position.a": "rad"}))
-    channels = {name: p[:, 0] for name in ("position.a", "torque.a", "current.a")}
+    channels = dict.fromkeys(("position.a", "torque.a", "current.a"), p[:, 0])
     with pytest.raises(InvalidSignals, match="it has torque, current"):
         ButterworthDecimation(50).apply(Recording(time, channels, dict.fromkeys(channels, "rad")))
     with pytest.raises(InvalidSignals, match=r"no channel named position.<joint>"):
@@ -140,9 +146,13 @@ def test_one_kind_of_effort():
 @pytest.mark.parametrize("cutoff_hz", [0.0, -5.0, 500.0, 800.0, np.nan, np.inf])
 def test_cutoffs_beyond_nyquist_are_refused(cutoff_hz):
     _, p = tone(1.0)
-    with pytest.raises(InvalidMethod, match=r"cutoff_hz = .* must lie between 0 and the Nyquist frequency 500 Hz"):
+    with pytest.raises(
+        InvalidMethod, match=r"cutoff_hz = .* must lie between 0 and the Nyquist frequency 500 Hz"
+    ):
         ButterworthDecimation(cutoff_hz).apply(recording_of(p))
-    with pytest.raises(InvalidMethod, match=r"decimate_hz = .* must lie between 0 and the Nyquist frequency 500 Hz"):
+    with pytest.raises(
+        InvalidMethod, match=r"decimate_hz = .* must lie between 0 and the Nyquist frequency 500 Hz"
+    ):
         ButterworthDecimation(50, cutoff_hz).apply(recording_of(p))
 
 
@@ -157,7 +167,9 @@ def test_an_order_below_one_is_refused():
 @pytest.mark.parametrize("cut_edges", [True, False])
 def test_too_few_samples_are_refused_with_the_number_that_would_do(cut_edges, rng):
     method = ButterworthDecimation(20, cut_edges=cut_edges)
-    with pytest.raises(InvalidSignals, match=r"5 samples at 1000 Hz are too few .* at least (\d+) are needed") as info:
+    with pytest.raises(
+        InvalidSignals, match=r"5 samples at 1000 Hz are too few .* at least (\d+) are needed"
+    ) as info:
         method.apply(recording_of(rng.standard_normal((5, 1))))
     needed = int(str(info.value).split("at least ")[1].split()[0])
     assert len(method.apply(recording_of(rng.standard_normal((needed, 1))))) >= 2
@@ -172,6 +184,8 @@ def test_invalid_samples_and_jitter_are_refused():
     with pytest.raises(InvalidSignals, match=r"'torque.j1' has invalid samples, the first at 0.7 s"):
         ButterworthDecimation(50).apply(recording_of(p, valid={"torque.j1": mask}))
     channels = {"position.a": p[:, 0], "torque.a": p[:, 0]}
-    jittered = Recording(time + 1e-4 * np.sin(np.arange(len(time))), channels, {"position.a": "rad", "torque.a": "N m"})
+    jittered = Recording(
+        time + 1e-4 * np.sin(np.arange(len(time))), channels, {"position.a": "rad", "torque.a": "N m"}
+    )
     with pytest.raises(InvalidSignals, match=r"not uniform .*resample"):
         ButterworthDecimation(50).apply(jittered)

@@ -39,7 +39,7 @@ class Ellipsoid:
     def density(self) -> np.ndarray:
         """(...) [kg/m^3]; infinite for a flat body."""
         with np.errstate(divide="ignore"):
-            return self.mass / (4 / 3 * np.pi * self.semi_axes.prod(axis=-1))
+            return np.asarray(self.mass / (4 / 3 * np.pi * self.semi_axes.prod(axis=-1)))
 
     @property
     def principal_moments(self) -> Float[np.ndarray, "... 3"]:

@@ -127,7 +127,9 @@ def change_frame(
         and bool(np.isfinite(T_ab).all())
     )
     if not rigid:
-        raise InvalidModel("a change of frame needs [[R, p], [0, 0, 0, 1]] with a rotation R (R R^T = 1, det R = 1)")
+        raise InvalidModel(
+            "a change of frame needs [[R, p], [0, 0, 0, 1]] with a rotation R (R R^T = 1, det R = 1)"
+        )
     return from_pseudo_inertia(T_ab @ pseudo_inertia(pi_b) @ np.swapaxes(T_ab, -1, -2))
 
 
@@ -157,19 +159,23 @@ def principal_moments(
 
 
 _ORDERS = np.array(list(permutations(range(3))))
+_PARITY = np.linalg.det(np.eye(3)[_ORDERS])
 
 
 def _principal(I: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """D and the rotation R of the least angle, of the 24 that number and direct the axes."""
     D, R = np.linalg.eigh(I)
-    closeness = np.abs(R[..., np.arange(3), _ORDERS]).sum(axis=-1)
-    order = _ORDERS[np.argmax(closeness, axis=-1)]
-    D = np.take_along_axis(D, order, axis=-1)
-    R = np.take_along_axis(R, order[..., None, :], axis=-1)
-    own = np.diagonal(R, axis1=-2, axis2=-1)
+    own = R[..., np.arange(3), _ORDERS]  # the diagonal of R in each order
     sign = np.where(own < 0, -1.0, 1.0)
-    mirrored = np.linalg.det(R * sign[..., None, :]) < 0
-    least = np.arange(3) == np.argmin(np.abs(own), axis=-1)[..., None]
-    return D, R * np.where(mirrored[..., None] & least, -sign, sign)[..., None, :]
+    mirrored = np.linalg.det(R)[..., None] * _PARITY * sign.prod(axis=-1) < 0
+    least = np.abs(own).min(axis=-1)  # where it would mirror, the axis that says least keeps its direction
+    best = np.argmax(np.abs(own).sum(axis=-1) - 2 * least * mirrored, axis=-1)[..., None]
+    order = _ORDERS[best[..., 0]]
+    sign, own = (np.take_along_axis(x, best[..., None], axis=-2)[..., 0, :] for x in (sign, own))
+    keeps = np.arange(3) == np.argmin(np.abs(own), axis=-1)[..., None]
+    sign = np.where(np.take_along_axis(mirrored, best, axis=-1) & keeps, -sign, sign)
+    D, R = np.take_along_axis(D, order, axis=-1), np.take_along_axis(R, order[..., None, :], axis=-1)
+    return D, R * sign[..., None, :]
 
 
 # ------------------------------------------------------------------------------------------ what a body may be
@@ -202,7 +208,7 @@ def is_consistent(pi: Inertial) -> Bool[np.ndarray, "*batch"]:
     m, h = pi[..., 0], pi[..., 1:4]
     weightless = (m == 0) & (h == 0).all(axis=-1)
     L = np.linalg.eigvalsh(_second_moments_at_com(pi))
-    return finite & ((m > 0) | weightless) & (L[..., 0] >= -_rounding(pi))
+    return np.asarray(finite & ((m > 0) | weightless) & (L[..., 0] >= -_rounding(pi)))
 
 
 def inconsistencies(pi: Vector) -> tuple[Inconsistency, ...]:
@@ -261,7 +267,7 @@ def _second_moments_at_com(pi: np.ndarray) -> np.ndarray:
 
 
 def _rounding(pi: np.ndarray) -> np.ndarray:
-    return ROUNDING * np.abs(pi[..., [4, 6, 9]]).sum(axis=-1)
+    return np.asarray(ROUNDING * np.abs(pi[..., [4, 6, 9]]).sum(axis=-1))
 
 
 def _vector(v: np.ndarray) -> str:

@@ -21,6 +21,7 @@ from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from . import tree as kinds
 from .drive import Drive, DriveTrain
 from .friction import FrictionLaw, ViscousCoulomb
+from .primitive_joints import tree_of
 from .torque_regressor import dense_regressor
 from .tree import Tree
 
@@ -51,7 +52,7 @@ class Articulated:
     @cached_property
     def tree(self) -> Tree:
         """The same robot as plain arrays."""
-        return _tree(self.model)
+        return tree_of(self.model)
 
     @cached_property
     def joints(self) -> tuple[str, ...]:
@@ -203,7 +204,9 @@ class Articulated:
             )
         return dense_regressor(self.tree, q, v, a)
 
-    def random_states(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def random_states(
+        self, count: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(count, nq), (count, n), (count, n): configurations anywhere, speeds and accelerations of order 1."""
         v, a = rng.standard_normal((2, count, self.model.nv))
         step = rng.uniform(-np.pi, np.pi, (count, self.model.nv))
@@ -239,20 +242,25 @@ def load_robot(
     text, root = _read_description(path)
     builders = {"robot": pin.buildModelFromUrdf, "mujoco": pin.buildModelFromMJCF}
     if root not in builders:
-        raise UnreadableFile(f"{path} is neither URDF (<robot>) nor MJCF (<mujoco>): its root element is <{root}>")
+        raise UnreadableFile(
+            f"{path} is neither URDF (<robot>) nor MJCF (<mujoco>): its root element is <{root}>"
+        )
     try:
         model = _build(text, path, root, floating_base)
     except Exception as error:
-        raise UnreadableFile(f"{path} is not a valid robot description: {str(error).strip().splitlines()[-1]}") from None
+        raise UnreadableFile(
+            f"{path} is not a valid robot description: {str(error).strip().splitlines()[-1]}"
+        ) from None
     if locked:
         model = _lock(model, locked)
     if model.nv - (6 if floating_base else 0) < 1 and not floating_base:
         raise InvalidModel(f"the robot in {path} has no moving joint; nothing can be identified")
-    gravity = np.asarray(gravity, dtype=float)
-    if gravity.shape != (3,) or not np.isfinite(gravity).all():
+    g = np.asarray(gravity, dtype=float)
+    if g.shape != (3,) or not np.isfinite(g).all():
         raise InvalidModel("gravity needs three finite numbers [m/s^2], e.g. [0, 0, -9.81]")
-    model.gravity.linear = gravity
-    robot = Articulated(model.name or path.stem, model, drive or Drive(), friction or ViscousCoulomb(), floating_base, path)
+    model.gravity.linear = g
+    name = model.name or path.stem
+    robot = Articulated(name, model, drive or Drive(), friction or ViscousCoulomb(), floating_base, path)
     robot.train  # a drive that does not fit this robot is refused here, not at the first use
     return robot
 
@@ -261,14 +269,18 @@ def _read_description(path: Path) -> tuple[str, str]:
     """The text of a description and the name of its root element; data only, nothing is expanded."""
     try:
         if path.stat().st_size > MAX_DESCRIPTION_BYTES:
-            raise UnreadableFile(f"{path} is larger than {MAX_DESCRIPTION_BYTES >> 20} MiB; that is no robot description")
+            raise UnreadableFile(
+                f"{path} is larger than {MAX_DESCRIPTION_BYTES >> 20} MiB; that is no robot description"
+            )
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UnreadableFile(f"there is no robot description at {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UnreadableFile(f"cannot read the robot description {path}: {error}") from None
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise UnreadableFile(f"{path} declares a document type or entities, which a robot description does not need; remove them")
+        raise UnreadableFile(
+            f"{path} declares a document type or entities, which a robot description does not need; remove them"
+        )
     try:
         root = ElementTree.fromstring(text.encode())
     except ElementTree.ParseError as error:
@@ -280,8 +292,16 @@ def _read_description(path: Path) -> tuple[str, str]:
 
 def _build(text: str, path: Path, root: str, floating_base: bool) -> pin.Model:
     if root == "mujoco":
-        return pin.buildModelFromMJCF(str(path), pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromMJCF(str(path))
-    return pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(text)
+        return (
+            pin.buildModelFromMJCF(str(path), pin.JointModelFreeFlyer())
+            if floating_base
+            else pin.buildModelFromMJCF(str(path))
+        )
+    return (
+        pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+        if floating_base
+        else pin.buildModelFromXML(text)
+    )
 
 
 def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
@@ -289,86 +309,19 @@ def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
     names = list(model.names)[1:]  # without the universe
     for name, position in locked.items():
         if name not in names:
-            raise InvalidModel(f"cannot lock joint {name!r}{nearest(name, names)}; the robot has {listing(names)}")
+            raise InvalidModel(
+                f"cannot lock joint {name!r}{nearest(name, names)}; the robot has {listing(names)}"
+            )
         joint = model.joints[model.getJointId(name)]
         if joint.nv != 1:
             raise InvalidModel(
                 f"cannot lock joint {name!r}: it has {joint.nv} degrees of freedom, and only joints with one can be"
             )
         if not np.isfinite(position):
-            raise InvalidModel(f"cannot lock joint {name!r} at {position}; give a finite position [rad] or [m]")
-        q[joint.idx_q : joint.idx_q + joint.nq] = position if joint.nq == 1 else (np.cos(position), np.sin(position))
+            raise InvalidModel(
+                f"cannot lock joint {name!r} at {position}; give a finite position [rad] or [m]"
+            )
+        q[joint.idx_q : joint.idx_q + joint.nq] = (
+            position if joint.nq == 1 else (np.cos(position), np.sin(position))
+        )
     return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q)
-
-
-# -- Pinocchio's joints as primitive ones ----------------------------------------------------------------------------
-
-_X, _Y, _Z = np.eye(3)
-_ALIGNED = {
-    "JointModelRX": (kinds.REVOLUTE, _X),
-    "JointModelRY": (kinds.REVOLUTE, _Y),
-    "JointModelRZ": (kinds.REVOLUTE, _Z),
-    "JointModelRUBX": (kinds.CONTINUOUS, _X),
-    "JointModelRUBY": (kinds.CONTINUOUS, _Y),
-    "JointModelRUBZ": (kinds.CONTINUOUS, _Z),
-    "JointModelPX": (kinds.PRISMATIC, _X),
-    "JointModelPY": (kinds.PRISMATIC, _Y),
-    "JointModelPZ": (kinds.PRISMATIC, _Z),
-    "JointModelHX": (kinds.HELICAL, _X),
-    "JointModelHY": (kinds.HELICAL, _Y),
-    "JointModelHZ": (kinds.HELICAL, _Z),
-    "JointModelSpherical": (kinds.SPHERICAL, _Z),
-    "JointModelTranslation": (kinds.TRANSLATION, _Z),
-    "JointModelPlanar": (kinds.PLANAR, _Z),
-    "JointModelFreeFlyer": (kinds.FREE, _Z),
-}
-_UNALIGNED = {
-    "JointModelRevoluteUnaligned": kinds.REVOLUTE,
-    "JointModelRevoluteUnboundedUnalignedTpl": kinds.CONTINUOUS,
-    "JointModelRevoluteUnboundedUnaligned": kinds.CONTINUOUS,
-    "JointModelPrismaticUnaligned": kinds.PRISMATIC,
-    "JointModelHelicalUnaligned": kinds.HELICAL,
-}
-
-
-def _primitives(joint, placement: pin.SE3):
-    """(kind, axis, pitch, placement, idx_q, idx_v) of each primitive joint that `joint` is made of, base first."""
-    name = joint.shortname()
-    concrete = joint.extract() if hasattr(joint, "extract") else joint
-    if name in _ALIGNED:
-        kind, axis = _ALIGNED[name]
-        yield kind, axis, getattr(concrete, "pitch", 0.0), placement, joint.idx_q, joint.idx_v
-    elif name in _UNALIGNED:
-        kind = _UNALIGNED[name]
-        # the bindings hide the axis of continuous joints, but not their motion subspace
-        axis = np.ravel(joint.createData().S)[3:] if kind == kinds.CONTINUOUS else np.array(concrete.axis)
-        yield kind, axis, getattr(concrete, "pitch", 0.0), placement, joint.idx_q, joint.idx_v
-    elif name == "JointModelComposite":
-        for part, shift in zip(concrete.joints, concrete.jointPlacements, strict=True):
-            yield from _primitives(part, placement * shift)
-            placement = pin.SE3.Identity()
-    elif name in ("JointModelSphericalZYX", "JointModelUniversal"):
-        axes = (_Z, _Y, _X) if name == "JointModelSphericalZYX" else (np.array(concrete.axis1), np.array(concrete.axis2))
-        for k, axis in enumerate(axes):
-            yield kinds.REVOLUTE, axis, 0.0, placement, joint.idx_q + k, joint.idx_v + k
-            placement = pin.SE3.Identity()
-    else:
-        raise InvalidModel(f"joints of the type {name} are not supported; use revolute, prismatic, planar or floating ones")
-
-
-def _tree(model: pin.Model) -> Tree:
-    rows: list[tuple] = []
-    last = {0: -1}  # Pinocchio's joint -> its last primitive joint
-    for i in range(1, model.njoints):
-        up = last[model.parents[i]]
-        for kind, axis, pitch, placement, q_index, v_index in _primitives(model.joints[i], model.jointPlacements[i]):
-            rows.append([up, kind, placement.rotation, placement.translation, axis, pitch, q_index, v_index, -1])
-            up = len(rows) - 1
-        rows[-1][-1] = i - 1
-        last[i] = up
-    parent, kind, rotation, translation, axis, pitch, q_index, v_index, body = zip(*rows, strict=True)
-    integers = [np.array(x, dtype=np.int64) for x in (parent, kind, q_index, v_index, body)]
-    reals = [np.array(x, dtype=float) for x in (rotation, translation, axis, pitch)]
-    return Tree(
-        integers[0], integers[1], *reals, *integers[2:], np.array(model.gravity.linear, dtype=float)
-    )  # fmt: skip

@@ -87,17 +87,27 @@ class Drive:
         offset = _per_joint("position_offset", self.position_offset, np.ones(len(joints), dtype=bool))
         gain = _per_joint("gain", self.gain, driven)
         if not np.all(gain):
-            raise InvalidModel("a drive gain of 0 hides the torque of its joint; leave it out or list the joint as passive")
+            raise InvalidModel(
+                "a drive gain of 0 hides the torque of its joint; leave it out or list the joint as passive"
+            )
         reduction = np.diag(_per_joint("reduction", self.reduction, driven))
         for coupling in self.couplings:
             motor, joint = joints.index(coupling.motor), joints.index(coupling.joint)
             if motor == joint:
-                raise InvalidModel(f"the coupling of motor {coupling.motor!r} names its own joint; give a second one")
+                raise InvalidModel(
+                    f"the coupling of motor {coupling.motor!r} names its own joint; give a second one"
+                )
             if not driven[motor]:
-                raise InvalidModel(f"joint {coupling.motor!r} is passive: it has no motor to couple to {coupling.joint!r}")
+                raise InvalidModel(
+                    f"joint {coupling.motor!r} is passive: it has no motor to couple to {coupling.joint!r}"
+                )
             reduction[motor, joint] = coupling.ratio
         size = np.abs(reduction).max(axis=1, keepdims=True, initial=0)
-        if not np.all(np.isfinite(size)) or not np.diag(reduction).all() or np.linalg.matrix_rank(reduction / size) < len(joints):
+        if (
+            not np.all(np.isfinite(size))
+            or not np.diag(reduction).all()
+            or np.linalg.matrix_rank(reduction / size) < len(joints)
+        ):
             raise InvalidModel(
                 "the reduction matrix is singular: every joint needs a motor with a reduction other than 0, "
                 "and couplings must not cancel it"
@@ -165,7 +175,9 @@ class DriveTrain:
             own |= {k: np.outer(self.scaled[k], self.scaled[k]) for k in self.coupled}
         return own
 
-    def coupling_columns(self, v: JointSamples, a: JointSamples, deadband: float = 0.0) -> dict[str, np.ndarray]:
+    def coupling_columns(
+        self, v: JointSamples, a: JointSamples, deadband: float = 0.0
+    ) -> dict[str, np.ndarray]:
         """`iam`, `fvm`, `fcm` -> (T, n, coupled motors): joint torques for each parameter at 1."""
         columns: dict[str, np.ndarray] = {}
         if not self.coupled:
@@ -175,7 +187,8 @@ class DriveTrain:
         if self.drive.coupled_friction:
             columns["fvm"] = np.stack([v @ self.cross[k] for k in self.coupled], axis=-1)
             columns["fcm"] = np.stack(
-                [dry_sign(v @ self.scaled[k], deadband)[:, None] * self.scaled[k] for k in self.coupled], axis=-1
+                [dry_sign(v @ self.scaled[k], deadband)[:, None] * self.scaled[k] for k in self.coupled],
+                axis=-1,
             )
         return columns
 

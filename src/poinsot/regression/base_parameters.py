@@ -52,7 +52,10 @@ class BaseParameters:
     def names(self) -> tuple[str, ...]:
         """`zz1r` where something is grouped into zz1, plain names elsewhere."""
         grouped = (np.abs(self.map) > 0).sum(axis=1) > 1
-        return tuple(self.parameters.names[c] + ("r" if more else "") for c, more in zip(self.chosen, grouped, strict=True))
+        return tuple(
+            self.parameters.names[c] + ("r" if more else "")
+            for c, more in zip(self.chosen, grouped, strict=True)
+        )
 
     def index(self, name: str) -> int:
         """Place of a base parameter, with or without the `r` of grouped ones (a recording may group more, or less).
@@ -63,7 +66,9 @@ class BaseParameters:
         for place, c in enumerate(self.chosen):
             if name.removesuffix("r") == self.parameters.names[c]:
                 return place
-        raise InvalidMethod(f"no base parameter {name!r}{nearest(name, self.names)}; there are {listing(self.names, 30)}")
+        raise InvalidMethod(
+            f"no base parameter {name!r}{nearest(name, self.names)}; there are {listing(self.names, 30)}"
+        )
 
     @cached_property
     def groupings(self) -> tuple[str, ...]:
@@ -158,8 +163,11 @@ def preference(regressor: Regressor) -> np.ndarray:
 
 
 def _regrouped_symbols(kind: int, axis: np.ndarray) -> tuple[str, ...]:
-    """What moves into other parameters for a joint about this axis (the textbook's z, its indices rotated for x and y)."""
-    if kind in (kinds.PRISMATIC, kinds.TRANSLATION):  # it does not turn in its parent, which takes its inertia over
+    """What moves into other parameters for a joint about this axis (the textbook's is z, here indices rotate)."""
+    if kind in (
+        kinds.PRISMATIC,
+        kinds.TRANSLATION,
+    ):  # it does not turn in its parent, which takes its inertia over
         return ("xx", "xy", "yy", "xz", "yz", "zz")
     if kind not in (kinds.REVOLUTE, kinds.CONTINUOUS, kinds.HELICAL):
         return ("yy", "mz", "m")
@@ -185,5 +193,7 @@ def unexcited(structural: BaseParameters, recorded: BaseParameters) -> tuple[Dir
     directions = []
     for c in structural.chosen[~np.isin(structural.chosen, recorded.chosen)]:
         twin = combination(recorded.map[:, c], kept)
-        directions.append(Direction(f"{names[int(c)]}, which looks like {twin}" if twin else names[int(c)], "unexcited"))
+        directions.append(
+            Direction(f"{names[int(c)]}, which looks like {twin}" if twin else names[int(c)], "unexcited")
+        )
     return tuple(directions)

@@ -30,8 +30,8 @@ from .triangular import triangular
 GRID = 9
 """Delays tried first, across the whole range: r has one valley as long as the motion is slower than the range."""
 
-TOLERANCE = 1e-3
-"""Of the delay found, in samples."""
+VALLEY = np.linspace(-1.5, 1.5, 7)
+"""Samples around the smallest r through which a parabola is laid: friction changes its sign at samples, so r has steps."""
 
 
 def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> Delay:
@@ -63,9 +63,11 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
             f"the residual is smallest at a delay of {1e3 * grid[best]:g} ms, the end of the range: raise largest_s, or "
             "look for what else is wrong (units, signs, a missing reduction)"
         )
-    options = {"xatol": TOLERANCE / rate_hz}
-    found = minimize_scalar(r, bounds=(grid[best - 1], grid[best + 1]), method="bounded", options=options)
-    delay_s, h = float(found.x), 1 / rate_hz
+    options = {"xatol": 0.1 / rate_hz}
+    bottom = float(minimize_scalar(r, bounds=(grid[best - 1], grid[best + 1]), method="bounded", options=options).x)
+    h = 1 / rate_hz
+    bend, slope, _ = np.polyfit(VALLEY, [r(bottom + k * h) for k in VALLEY.tolist()], 2)
+    delay_s = bottom + h * float(np.clip(-slope / (2 * bend), -1, 1)) if bend > 0 else bottom
     e, y = _residuals(moved(delay_s), u)
     g = (_residuals(moved(delay_s + h), u)[0] - _residuals(moved(delay_s - h), u)[0]) / (2 * h)
     return Delay(
@@ -84,10 +86,14 @@ def _mover(problem: InverseDynamics, largest_s: float) -> Callable[[float], Inve
         signals = part.signals
         margin = int(np.ceil(largest_s * signals.rate_hz)) + 2
         if len(signals) < 4 * margin:
-            raise InvalidSignals(f"{len(signals)} samples are too few to look for delays up to {largest_s:g} s")
+            raise InvalidSignals(
+                f"{len(signals)} samples are too few to look for delays up to {largest_s:g} s"
+            )
         middles.append(signals.cut(margin, len(signals) - margin, "delays"))
         motion = np.concatenate([signals.q, signals.v, signals.a], axis=1)
-        splines.append((CubicSpline(signals.time, motion), np.cumsum([signals.q.shape[1], signals.v.shape[1]])))
+        splines.append(
+            (CubicSpline(signals.time, motion), np.cumsum([signals.q.shape[1], signals.v.shape[1]]))
+        )
 
     def moved(delay_s: float) -> InverseDynamics:
         parts = []

@@ -24,7 +24,7 @@ from .base_parameters import BaseParameters, structural_base
 from .regressor import Regressor
 from .triangular import TriangularFactor
 
-SAMPLES_PER_STRETCH = 1024
+SAMPLES_PER_STRETCH = 2048
 KEPT_NUMBERS = 2**22
 """Rows are kept between passes when they hold no more than this many numbers (32 MiB)."""
 
@@ -72,7 +72,9 @@ class Part:
     def decimation(self) -> Decimation | None:
         return self.signals.decimation
 
-    def joint_side(self, first: int, last: int) -> tuple[Configurations, JointSamples, JointSamples, JointSamples]:
+    def joint_side(
+        self, first: int, last: int
+    ) -> tuple[Configurations, JointSamples, JointSamples, JointSamples]:
         """q (T, nq), v, a and tau (T, n) of the samples first <= k < last."""
         signals, train = self.signals, self.robot.train
         q, v, a, tau = (array[first:last] for array in (signals.q, signals.v, signals.a, signals.tau))
@@ -115,9 +117,7 @@ class InverseDynamics:
     @cached_property
     def row_counts(self) -> tuple[int, ...]:
         """Rows of each recording; each has one equation a degree of freedom."""
-        return tuple(
-            part.decimation.rows(len(part)) if part.decimation else len(part) for part in self.parts
-        )
+        return tuple(part.decimation.rows(len(part)) if part.decimation else len(part) for part in self.parts)
 
     @property
     def equations(self) -> int:
@@ -289,12 +289,16 @@ def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> Non
     if name in parameters.held:
         raise InvalidMethod(f"{name} is held at {parameters.held[name]:g}; it cannot have a prior too")
     if name in parameters.names:
-        inside = [f"{b} = {g}" for b, g in zip(base.names, base.groupings, strict=True) if f"{name}" in g.split()]
+        inside = [
+            f"{b} = {g}" for b, g in zip(base.names, base.groupings, strict=True) if f"{name}" in g.split()
+        ]
         raise InvalidMethod(
             f"a prior on {name} alone says nothing: the motion only shows {'; '.join(inside) or 'nothing of it'}; "
             "give the prior for a base parameter"
         )
-    raise InvalidMethod(f"no base parameter {name!r}{nearest(name, base.names)}; there are {listing(base.names, 30)}")
+    raise InvalidMethod(
+        f"no base parameter {name!r}{nearest(name, base.names)}; there are {listing(base.names, 30)}"
+    )
 
 
 def _joint_side(robot: Articulated, signals: Signals) -> Part:

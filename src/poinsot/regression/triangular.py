@@ -1,7 +1,7 @@
 """Rows folded into a triangular factor, so that a least-squares problem of any length needs no more memory than a short one.
 
-    [ R ]                       R^T R = sum over blocks of [W y]^T [W y]
-    [ W y ]  = Q R+             (Householder, never the normal equations)
+[ R ]                       R^T R = sum over blocks of [W y]^T [W y]
+[ W y ]  = Q R+             (Householder, never the normal equations)
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +20,9 @@ class Reproduction:
     Args:
         name: of the case. seed: number of the paper.
         title, lead: of the page.
-        rows: name, paper, ours, and what the case defines.
-        figures: headline numbers.
+        rows: name, paper, ours, and what the case defines; for scripts.
+        tables: title -> the same as a person wants to read it, rows of named cells.
+        figures: headline numbers, for scripts. facts: the ones that a person wants, by name.
         fits: picture title -> method -> fit, for the pictures.
         pictures: which of the two kinds each title is, `"effort"` or `"autocorrelation"`.
         notes: what differs from the paper and why.
@@ -33,7 +34,9 @@ class Reproduction:
     title: str
     lead: str
     rows: tuple[Mapping[str, Any], ...]
+    tables: Mapping[str, Sequence[Mapping[str, Any]]]
     figures: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
     fits: Mapping[str, Mapping[str, Fit]] = field(default_factory=dict)
     pictures: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -63,7 +66,9 @@ class Case:
         """
         for file in self.files:
             if not (data / file).is_file():
-                raise UnreadableFile(f"{self.name} needs {', '.join(self.files)}: there is no {file} in {data}")
+                raise UnreadableFile(
+                    f"{self.name} needs {', '.join(self.files)}: there is no {file} in {data}"
+                )
         return self.run(data)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 from ..estimate import Estimate
 from ..estimators.linear.least_squares import LeastSquares
@@ -21,7 +22,12 @@ from .case import Case, Reproduction, Stopwatch
 
 RATE_HZ = 1000.0
 GAIN = 35.15065  # [N/V]
-PUBLISHED = {"M": ("m1", 95.1089), "Fv": ("fv1", 203.5034), "Fc": ("fc1", 20.3935), "offset": ("off1", -3.1648)}
+PUBLISHED = {
+    "M": ("m1", 95.1089),
+    "Fv": ("fv1", 203.5034),
+    "Fc": ("fc1", 20.3935),
+    "offset": ("off1", -3.1648),
+}
 SMOOTHING = ButterworthDecimation(cutoff_hz=100, decimate_hz=40, decimation_order=4)
 
 
@@ -54,14 +60,16 @@ def run(folder: Path) -> Reproduction:
         "Electro-Mechanical Positioning System (Janot, Gautier and Brunot 2019)",
         f"The largest difference to the published values is {worst:.2f} %.",
         rows,
+        {"Parameters": rows},
         {"max_difference_percent": worst, "relative_error_percent": estimate.fit.relative_error_percent},
+        {"relative error [%]": round(estimate.fit.relative_error_percent, 2)},
         {"Force measured and predicted": {"least squares": estimate.fit}},
         {"Force measured and predicted": "effort"},
         seconds=watch.total(),
     )
 
 
-def _row(estimate: Estimate, name: str, symbol: str, value: float) -> dict:
+def _row(estimate: Estimate, name: str, symbol: str, value: float) -> dict[str, Any]:
     place = estimate.names.index(symbol)
     ours = float(estimate.values[place])
     return {

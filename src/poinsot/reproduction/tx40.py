@@ -54,7 +54,9 @@ def recording(folder: Path) -> Recording:
     columns = [f"Joint_{k}" for k in range(1, 7)]
     return read_recording(
         [
-            Source(folder / "pos_read_data.csv", {f"position.{c.lower()}": Column(c, "rad") for c in columns}),
+            Source(
+                folder / "pos_read_data.csv", {f"position.{c.lower()}": Column(c, "rad") for c in columns}
+            ),
             Source(folder / "curr_data.csv", {f"torque.{c.lower()}": Column(c, "N m") for c in columns}),
         ],
         rate_hz=RATE_HZ,
@@ -111,7 +113,9 @@ def run(folder: Path) -> Reproduction:
         f"{figures['table_1_classical_equal_as_printed']} of 28 equal as printed, relative error "
         f"{figures['relative_error_percent']['good']['classical']:.2f} %.",
         tuple(rows),
+        _tables(rows),
         figures,
+        _facts(figures),
         fits,
         dict(zip(fits, ("autocorrelation", "autocorrelation", "effort"), strict=True)),
         _notes(figures),
@@ -160,6 +164,43 @@ def _error_rows(estimates: dict[tuple[str, str], Estimate]) -> list[dict[str, An
     ]
 
 
+def _tables(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """As the paper prints them, one row a parameter, ours beside: value (relative standard deviation, Eq. 6)."""
+    titles = {
+        "1": "Table 1: parameters, good a priori knowledge",
+        "2": "Table 2: relative errors",
+        "3": "Table 3: parameters, poor a priori knowledge",
+    }
+    tables: dict[str, dict[str, dict[str, Any]]] = {title: {} for title in titles.values()}
+    for row in rows:
+        line = tables[titles[row["table"]]].setdefault(row["name"], {"name": row["name"], "unit": row["unit"]})
+        for who in ("paper", "ours"):
+            std = row.get(f"{who}_std_percent")
+            decimals = 2 if row["table"] != "2" or who == "ours" else 1
+            text = f"{row[who]:.{decimals}f}"
+            line[f"{row['column']}, {who}"] = text if std is None else f"{text} ({std:.3g} %)"
+    return {title: list(lines.values()) for title, lines in tables.items()}
+
+
+def _facts(figures: dict[str, Any]) -> dict[str, Any]:
+    """The headline numbers in words."""
+    facts: dict[str, Any] = {}
+    for table in ("1", "3"):
+        for column in COLUMNS:
+            facts[f"Table {table}, {column}"] = (
+                f"largest difference {figures[f'table_{table}_{column}_max_difference']:.3f}, "
+                f"{figures[f'table_{table}_{column}_equal_as_printed']} of 28 equal as printed"
+            )
+    facts["rows of the regression, good knowledge"] = figures["rows"]
+    facts["base parameters"] = figures["base_parameters"]
+    facts["condition number"] = round(figures["condition_number"])
+    facts["essential parameters"] = len(figures["essential_parameters"])
+    for knowledge, by_column in figures["lag1_autocorrelation"].items():
+        for column, values in by_column.items():
+            facts[f"residual autocorrelation at lag 1, {knowledge}, {column}"] = ", ".join(f"{x:.2f}" for x in values)
+    return facts
+
+
 def _figures(rows: list[dict[str, Any]], estimates: dict[tuple[str, str], Estimate]) -> dict[str, Any]:
     """Headline numbers: differences per table and column, errors, lag-1 autocorrelation."""
     figures: dict[str, Any] = {}
@@ -177,7 +218,8 @@ def _figures(rows: list[dict[str, Any]], estimates: dict[tuple[str, str], Estima
     }
     figures["lag1_autocorrelation"] = {
         knowledge: {
-            column: [verdict.lag1 for verdict in estimates[knowledge, column].fit.whiteness] for column in COLUMNS
+            column: [verdict.lag1 for verdict in estimates[knowledge, column].fit.whiteness]
+            for column in COLUMNS
         }
         for knowledge in BANDS_HZ
     }
@@ -212,8 +254,8 @@ def _notes(figures: dict[str, Any]) -> tuple[str, ...]:
     missing = ", ".join(figures["essential_only_paper"]) or "none of the paper's is missing"
     return (
         f"Essential parameters: {len(figures['essential_parameters'])} by backward elimination at a relative standard "
-        f"deviation of 30 %, friction kept; beyond the paper's 28: {extra or 'none'}; {missing}. The paper does not say "
-        "at which level it stopped.",
+        f"deviation of 30 %, friction kept; beyond the paper's 28: {extra or 'none'}; {missing}. "
+        "The paper does not say at which level it stopped.",
         f"The paper's condition number of 200 is not reproduced: {figures['condition_number']:.0f} with these columns, "
         f"{figures['scaled_condition_number']:.0f} with columns of unit norm.",
         "The printed standard deviations are those of white residuals (Eqs. 6 and 7), as the paper's. The residuals are "

@@ -6,14 +6,12 @@ a value at either end is cut from all channels.
 How late one channel is against another that shows the same, y(t) = g x(t - d) + noise, is where they correlate most:
 
     c(k) = correlation of y(t) with x(t - k dt)                        whole samples k first, over the range
-    d = argmax c,  c(d) = sum over f of X*(f) Y(f) e^(2 pi i f d)      then exactly between samples (band-limited)
+    d = argmax c,  c(d) = sum over f of U*(f) Y(f) e^(2 pi i f d)      then exactly between samples (band-limited)
 
-x and y are first low-passed, alike and without lag, where the signal of either sinks into its noise. With
-e = y - g x(t - d) and x' the slope of x(t - d), the peak is where sum of x' e = 0, hence
-
-    d + sum of x' e / g sum of x'^2        over all of the recording but one stretch after the other
-
-scatters as d does (jackknife), if a stretch is long enough to hold the correlation of e.
+u is x without lag low-passed where either signal sinks into its noise, so that noise does not correlate with noise. The
+peak is where sum of u'(t - d) y(t) = 0, what solves y = g (x - d x') with the instruments u and u'. Solved over all of
+the recording but one stretch after the other, d scatters as it does between recordings (jackknife), if a stretch holds
+the correlation of the noise.
 """
 
 from __future__ import annotations
@@ -95,7 +93,9 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
         before = np.where(time[after] - at <= near, after, after - 1)
         trusted = recording.mask(name)
         if trusted.sum() < 2:
-            raise InvalidSignals(f"channel {name!r} has {trusted.sum()} trusted samples; two are needed to move it")
+            raise InvalidSignals(
+                f"channel {name!r} has {trusted.sum()} trusted samples; two are needed to move it"
+            )
         spline = CubicSpline(time[trusted], recording[name][trusted])
         channels[name] = np.where(before == after, recording[name][before], spline(at))
         if name in recording.valid:
@@ -148,21 +148,24 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     # what is left of the delay is less than a sample, so that the ends of the recording weigh nothing in it
     first, last = max(coarse, 0), len(x) + min(coarse, 0)
     x, y = x[first - coarse : last - coarse], y[first:last]
-    x, y = _without_noise(x, y, min(_noise_hz(name, z, dt) for name, z in ((reference, x), (late, y))) * dt)
-    X, Y = np.fft.rfft(x), np.fft.rfft(y)
-    omega = 2 * np.pi * np.fft.rfftfreq(len(x))
-    found = minimize_scalar(
-        lambda d: -float(np.real(np.vdot(X, Y * np.exp(1j * omega * d)))), bounds=(-1, 1), method="bounded",
-        options={"xatol": 1e-6},
-    )  # fmt: skip
-    d = float(found.x)
-    x = np.fft.irfft(X * np.exp(-1j * omega * d), len(x))
-    slope = np.fft.irfft(1j * omega * X * np.exp(-1j * omega * d), len(x))
-    g = float(x @ y / (x @ x))
-    e = y - g * x
+    cutoff = min(_noise_hz(name, z, dt) for name, z in ((reference, x), (late, y))) * dt
+    taper = signal.windows.tukey(len(x), 0.1)
+    X, Y = (np.fft.rfft(taper * signal.detrend(z)) for z in (x, y))
+    f = np.fft.rfftfreq(len(x))
+    U = X / (1 + (f / cutoff) ** 8)
+
+    def c(d: float) -> float:
+        return float(np.real(np.vdot(U, Y * np.exp(2j * np.pi * f * d))))
+
+    d = float(minimize_scalar(lambda d: -c(d), bounds=(-1, 1), method="bounded", options={"xatol": 1e-6}).x)
+    shift, slope = np.exp(-2j * np.pi * f * d), 2j * np.pi * f
+    u, u_slope, x, x_slope, y = (
+        np.fft.irfft(Z, len(x)) for Z in (U * shift, U * slope * shift, X * shift, X * slope * shift, Y)
+    )
+    e = y - x * (u @ y) / (u @ x)
     return Delay(
         (coarse + d) * dt,
-        _delay_std(x, slope, y) * dt,
+        _delay_std(np.stack([u, u_slope]), np.stack([x, -x_slope, y])) * dt,
         1 / dt,
         float(np.linalg.norm(e) / np.linalg.norm(y)),
         float(np.sqrt(max(1 - correlation[most] ** 2, 0.0))),
@@ -183,13 +186,21 @@ def _scatter(without: np.ndarray) -> float:
     return float(np.sqrt((STRETCHES - 1) * np.var(without)))
 
 
-def _delay_std(x: Samples, slope: Samples, y: Samples) -> float:
-    """Of d in y = g (x - d slope), from leaving out one stretch after the other."""
-    C = np.column_stack([x, -slope, y])
-    grams = np.array([part.T @ part for part in np.array_split(C, STRETCHES)])
-    without = grams.sum(axis=0) - grams
-    solved = np.linalg.solve(without[:, :2, :2], without[:, :2, 2:])[..., 0]
-    return _scatter(solved[:, 1] / solved[:, 0])
+def _delay_std(instruments: np.ndarray, columns: np.ndarray) -> float:
+    """Of d in y = g (x - d x'), the columns (3, T) being x, -x', y, solved by what (2, T) instruments see of them."""
+    seen = np.array(
+        [
+            u @ z.T
+            for u, z in zip(
+                np.array_split(instruments, STRETCHES, axis=1),
+                np.array_split(columns, STRETCHES, axis=1),
+                strict=True,
+            )
+        ]
+    )
+    without = seen.sum(axis=0) - seen
+    g, gd = np.linalg.solve(without[:, :, :2], without[:, :, 2:])[..., 0].T
+    return _scatter(gd / g)
 
 
 def _comparable(
@@ -228,11 +239,3 @@ def _noise_hz(name: str, x: Samples, dt: float) -> float:
     if found is None:
         raise InvalidSignals(f"nothing in channel {name!r} stands above its noise")
     return found
-
-
-def _without_noise(x: Samples, y: Samples, cutoff: float) -> tuple[Samples, Samples]:
-    """x and y, tapered and low-passed at `cutoff` [1/sample], forwards and backwards in effect."""
-    gain = 1 / (1 + (np.fft.rfftfreq(len(x)) / cutoff) ** 8)
-    taper = signal.windows.tukey(len(x), 0.1)
-    filtered = [np.fft.irfft(gain * np.fft.rfft(taper * signal.detrend(z)), len(x)) for z in (x, y)]
-    return filtered[0], filtered[1]

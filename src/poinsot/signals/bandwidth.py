@@ -150,7 +150,9 @@ def propose_filters(recording: Recording) -> FilterProposal:
     )
 
 
-def too_narrow(joints: tuple[str, ...], p: JointSamples, rate_hz: float, cutoff_hz: np.ndarray) -> tuple[str, ...]:
+def too_narrow(
+    joints: tuple[str, ...], p: JointSamples, rate_hz: float, cutoff_hz: np.ndarray
+) -> tuple[str, ...]:
     """A sentence if a smoother's cutoffs (n,) are below 2 w_dyn for some joints: it smooths their motion away."""
     if len(p) < FEWEST:
         return ()
@@ -177,15 +179,14 @@ def noise_hz(x: Samples, rate_hz: float) -> float | None:
 
 
 def ratio_for_cutoff(cutoff_hz: float, rate_hz: float, order: int) -> float:
-    """The noise variance ratio of a `RandomWalkSmoother` whose accelerations have the bandwidth (-3 dB) of a
-    `ButterworthDecimation` with this cutoff.
+    """The noise variance ratio that gives accelerations the bandwidth (-3 dB) of a `ButterworthDecimation` of this cutoff.
 
     Args:
-        order: 2 smooths accelerations twice, 3 once.
+        order: of the `RandomWalkSmoother`: 2 smooths accelerations twice, 3 once.
 
     >>> ratio_for_cutoff(50.0, 5000.0, order=2)
     5.30e-05
-    """  # noqa: D205
+    """
     walk = GeneralizedRandomWalk.integrated(order)
     return (TWICE if order == 2 else 1.0) * nvr_for_cutoff(walk, BUTTERWORTH_3_DB * cutoff_hz, rate_hz)
 
@@ -218,12 +219,18 @@ def _positions(recording: Recording) -> tuple[tuple[str, ...], np.ndarray]:
     if not joints:
         raise InvalidSignals("the recording has no channel named position.<joint>")
     if not recording.is_uniform:
-        raise InvalidSignals("the clock is not uniform: resample the recording before asking for its spectrum")
+        raise InvalidSignals(
+            "the clock is not uniform: resample the recording before asking for its spectrum"
+        )
     if len(recording) < FEWEST:
-        raise InvalidSignals(f"{len(recording)} samples are too few for a spectrum: at least {FEWEST} are needed")
+        raise InvalidSignals(
+            f"{len(recording)} samples are too few for a spectrum: at least {FEWEST} are needed"
+        )
     for joint in joints:
         if not recording.mask(f"position.{joint}").all():
-            raise InvalidSignals(f"channel 'position.{joint}' has invalid samples; choose a window without them")
+            raise InvalidSignals(
+                f"channel 'position.{joint}' has invalid samples; choose a window without them"
+            )
     return joints, recording.stack("position", joints)
 
 
@@ -263,7 +270,10 @@ def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Exci
     sunk = ~(motion | np.append(motion[1:], False)) & (f[first] > w_dyn)  # this band and the next
     end = int(np.argmax(sunk)) if sunk.any() else len(first) - 1
     return _Excitation(
-        w_dyn, float(f[first[end]] if sunk.any() else f[-1]), float(power[-1]), bool(rounding[end] >= quietest[end])
+        w_dyn,
+        float(f[first[end]] if sunk.any() else f[-1]),
+        float(power[-1]),
+        bool(rounding[end] >= quietest[end]),
     )
 
 
@@ -304,7 +314,11 @@ def _why_bandwidth(
         for joint, it in zip(joints, single, strict=True)
     )
     of = f" ({each})" if len(joints) > 1 else ""
-    slow = f"; {rate:.4g} Hz is only {rate / w_dyn:.0f} times that, where 100 is usual" if rate < 20 * w_dyn else ""
+    slow = (
+        f"; {rate:.4g} Hz is only {rate / w_dyn:.0f} times that, where 100 is usual"
+        if rate < 20 * w_dyn
+        else ""
+    )
     return f"{100 * SHARE:g} % of the power of the velocities lies below {w_dyn:.3g} Hz{of}{slow}."
 
 

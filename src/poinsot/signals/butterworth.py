@@ -63,7 +63,9 @@ class ButterworthDecimation:
                 f"at least {max(padding, 2 * edge + 2) + 1} are needed; raise cutoff_hz or record longer"
             )
         q = p
-        for column in q.T:  # one by one and in place: the filter needs several times the memory of what it filters
+        for (
+            column
+        ) in q.T:  # one by one and in place: the filter needs several times the memory of what it filters
             column[:] = signal.sosfiltfilt(sos, column, padlen=padding)
         v = central_difference(q, 1 / rate_hz)
         a = central_difference(v, 1 / rate_hz)
@@ -71,7 +73,9 @@ class ButterworthDecimation:
             f"Butterworth of order {self.order} at {self.cutoff_hz:g} Hz on the positions, forwards and backwards; "
             "velocity and acceleration by central differences"
         )
-        signals = Signals(recording.time, joints, q, v, a, tau, effort, steps=(*recording_steps(recording), step))
+        signals = Signals(
+            recording.time, joints, q, v, a, tau, effort, steps=(*recording_steps(recording), step)
+        )
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
 
     def _design(self, rate_hz: float) -> np.ndarray:

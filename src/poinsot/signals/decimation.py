@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import signal
@@ -59,11 +60,12 @@ class Decimation:
     def __post_init__(self) -> None:
         if self.factor < 2 or self.order < 1:
             raise InvalidMethod(
-                f"decimation needs a factor of at least 2 and an order of at least 1, not {self.factor} and {self.order}"
+                "decimation needs a factor of at least 2 and an order of at least 1, "
+                f"not {self.factor} and {self.order}"
             )
 
     @classmethod
-    def to_passband(cls, passband_hz: float, rate_hz: float, **settings) -> Decimation | None:
+    def to_passband(cls, passband_hz: float, rate_hz: float, **settings: Any) -> Decimation | None:
         """The decimation whose pass-band ends at `passband_hz`; None if that calls for no decimation.
 
         Raises:

@@ -12,7 +12,14 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ..arrays import JointSamples
-from .random_walk import GeneralizedRandomWalk, checked_samples, cutoff_hz, log_likelihood, nvr_for_cutoff, smooth
+from .random_walk import (
+    GeneralizedRandomWalk,
+    checked_samples,
+    cutoff_hz,
+    log_likelihood,
+    nvr_for_cutoff,
+    smooth,
+)
 
 LEAST_NOISE = 0.9
 """Rounding to steps of d leaves an error of d / sqrt(12); what leaves less than this share of it follows the steps."""

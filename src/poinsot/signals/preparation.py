@@ -71,12 +71,18 @@ def finish(
     """What every smoother does last: cut the edges, keep the window, attach the decimation; each step is said."""
     if edge:
         seconds = edge / signals.rate_hz
-        signals = signals.cut(edge, len(signals) - edge, f"cut {seconds:.3g} s ({edge} samples) of filter transient at either end")
+        signals = signals.cut(
+            edge,
+            len(signals) - edge,
+            f"cut {seconds:.3g} s ({edge} samples) of filter transient at either end",
+        )
     if window_s is not None:
         signals = signals.between(*window_s)
     if decimate_hz is None:
         return signals
-    decimation = Decimation.to_passband(decimate_hz, signals.rate_hz, order=decimation_order, cut_edges=cut_edges)
+    decimation = Decimation.to_passband(
+        decimate_hz, signals.rate_hz, order=decimation_order, cut_edges=cut_edges
+    )
     if decimation is None:
         return signals
     new_rate = signals.rate_hz / decimation.factor

@@ -24,7 +24,8 @@ PAPER_RATIO = 1e-5
 LOWEST_CUTOFF = 3e-4
 """Where the search of the maximum likelihood begins, over the Nyquist frequency."""
 
-SETTLED = 1e-2
+SETTLED = {2: 6.64, 3: 4.61}
+"""Time constants until a transient has decayed to 1 %: (1 + x) e^-x = 0.01 where it is smoothed twice, e^-x where once."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,13 @@ class RandomWalkSmoother:
         if self.order not in (2, 3):
             raise InvalidMethod(f"order must be 2 (IRWSM 1) or 3 (IRWSM 2), not {self.order}")
         if isinstance(self.ratio, str) and self.ratio != "maximum-likelihood":
-            raise InvalidMethod(f"ratio must be a number, one a joint, or 'maximum-likelihood', not {self.ratio!r}")
+            raise InvalidMethod(
+                f"ratio must be a number, one a joint, or 'maximum-likelihood', not {self.ratio!r}"
+            )
         if not LOWEST_CUTOFF < self.highest_cutoff <= 1:
-            raise InvalidMethod(f"highest_cutoff must lie between {LOWEST_CUTOFF:g} and 1, not {self.highest_cutoff:g}")
+            raise InvalidMethod(
+                f"highest_cutoff must lie between {LOWEST_CUTOFF:g} and 1, not {self.highest_cutoff:g}"
+            )
         if self.cutoff_hz is not None and not (isinstance(self.ratio, float) and self.ratio == PAPER_RATIO):
             raise InvalidMethod("give ratio or cutoff_hz, not both: each says how much is smoothed")
 
@@ -106,7 +111,7 @@ class RandomWalkSmoother:
         """(n,) ratios, how they came about, and what to think of them."""
         if self.cutoff_hz is not None:
             cutoffs = _one_a_joint("cutoff_hz", self.cutoff_hz, joints)
-            if cutoffs.max() >= rate_hz / 2:
+            if cutoffs.max() >= (1 - 1e-9) * rate_hz / 2:  # the rate is known to rounding only
                 raise InvalidMethod(
                     f"cutoff_hz = {cutoffs.max():g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
                 )
@@ -121,12 +126,15 @@ class RandomWalkSmoother:
     def maximum_likelihood(self, p: JointSamples) -> NoiseVarianceRatio:
         """The ratios of (T, n) positions by maximum likelihood, with a verdict on each."""
         return maximum_likelihood_nvr(
-            p, GeneralizedRandomWalk.integrated(self.order), prior=self.prior, search=(LOWEST_CUTOFF, self.highest_cutoff)
+            p,
+            GeneralizedRandomWalk.integrated(self.order),
+            prior=self.prior,
+            search=(LOWEST_CUTOFF, self.highest_cutoff),
         )
 
 
 def settling_samples(ratio: float, order: int) -> int:
-    """Samples until the smoother's slowest mode has decayed to 1 %: what an end of the recording reaches.
+    """Samples until the smoother's slowest transient has decayed to 1 %: what an end of the recording reaches.
 
     Far from the ends the normal equations are (1 + D^T D / ratio) x = y with the differences D of this order, whose
     solutions without y are z^k, (2 - z - 1/z)^order = -ratio.
@@ -134,14 +142,16 @@ def settling_samples(ratio: float, order: int) -> int:
     w = ratio ** (1 / order) * np.exp(1j * np.pi * (2 * np.arange(order) + 1) / order)
     z = 1 - w / 2 + np.sqrt(w**2 / 4 - w)
     slowest = np.max(np.minimum(np.abs(z), 1 / np.abs(z)))
-    return int(np.ceil(np.log(SETTLED) / np.log(slowest)))
+    return int(np.ceil(SETTLED[order] / -np.log(slowest)))
 
 
 def _one_a_joint(name: str, values: float | Sequence[float], joints: tuple[str, ...]) -> np.ndarray:
     """(n,) positive numbers from one or from one a joint."""
     array = np.asarray(values, dtype=float)
     if array.ndim and array.shape != (len(joints),):
-        raise InvalidMethod(f"{array.size} values of {name} for {len(joints)} joints; give one for all or one for each")
+        raise InvalidMethod(
+            f"{array.size} values of {name} for {len(joints)} joints; give one for all or one for each"
+        )
     if not (np.isfinite(array).all() and (array > 0).all()):
         raise InvalidMethod(f"{name} must be positive and finite, not {values}")
     return np.broadcast_to(array, len(joints)).copy()

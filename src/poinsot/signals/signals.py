@@ -65,7 +65,9 @@ class Signals:
     def between(self, start_s: float, stop_s: float) -> Signals:
         """The samples with start <= time < stop. [s]"""
         first, last = window_indices(self.time, start_s, stop_s)
-        return self.cut(first, last, f"kept {start_s:g} s to {stop_s:g} s: {last - first} of {len(self)} samples")
+        return self.cut(
+            first, last, f"kept {start_s:g} s to {stop_s:g} s: {last - first} of {len(self)} samples"
+        )
 
     def cut(self, first: int, last: int, why: str) -> Signals:
         """The samples first <= k < last; `why` goes into the steps."""

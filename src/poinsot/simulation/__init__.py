@@ -1,4 +1,4 @@
-"""Recordings of robots whose parameters are known: for demonstrations, tests, and to try a motion before a robot does it."""
+"""Recordings of robots whose parameters are known: to demonstrate, to test, to try a motion before a robot does."""
 
 from .recordings import Sensors, fourier_motion, model_parameters, simulate_recording
 

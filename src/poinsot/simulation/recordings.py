@@ -42,7 +42,13 @@ class Sensors:
 
 
 def fourier_motion(
-    joints: int, duration_s: float, rate_hz: float, rng: np.random.Generator, *, harmonics: int = 5, amplitude: float = 1.0
+    joints: int,
+    duration_s: float,
+    rate_hz: float,
+    rng: np.random.Generator,
+    *,
+    harmonics: int = 5,
+    amplitude: float = 1.0,
 ) -> tuple[Times, JointSamples, JointSamples, JointSamples]:
     """Time (T,), and (T, n) positions, velocities, accelerations of a random sum of sines from rest to rest.
 
@@ -50,7 +56,7 @@ def fourier_motion(
         amplitude: size of the motion [rad] or [m].
         harmonics: of the fundamental frequency 1 / duration.
     """
-    time = np.arange(int(round(duration_s * rate_hz))) / rate_hz
+    time = np.arange(round(duration_s * rate_hz)) / rate_hz
     w = 2 * np.pi * np.arange(1, harmonics + 1) / duration_s
     sines, cosines = rng.standard_normal((2, harmonics, joints)) * amplitude / np.sqrt(harmonics)
     # a smooth start and stop: time runs as s(t), with s' = s'' = 0 at both ends
@@ -104,6 +110,8 @@ def simulate_recording(
     q_read, tau_read = sensors.read(q, tau, rng)
     channels = {f"position.{joint}": q_read[:, k] for k, joint in enumerate(robot.joints)}
     channels |= {f"torque.{joint}": tau_read[:, k] for k, joint in enumerate(robot.joints)}
-    units = {f"position.{joint}": unit for joint, unit in zip(robot.joints, robot.position_units, strict=True)}
+    units = {
+        f"position.{joint}": unit for joint, unit in zip(robot.joints, robot.position_units, strict=True)
+    }
     units |= {f"torque.{joint}": unit for joint, unit in zip(robot.joints, robot.effort_units, strict=True)}
     return Recording(time, channels, units)

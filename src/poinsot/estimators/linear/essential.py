@@ -21,7 +21,8 @@ from ...estimate import Direction, Estimate
 from ...exceptions import InvalidMethod, NotIdentifiable, listing, nearest
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
-from .least_squares import LeastSquares, Solution, System, finish, reduce
+from .least_squares import LeastSquares, finish
+from .system import Solution, System, reduce
 
 FRICTION = ("viscous", "coulomb", "viscous_coupling", "coulomb_coupling")
 
@@ -47,7 +48,9 @@ class EssentialParameters:
 
     def __post_init__(self) -> None:
         if not self.max_relative_std_percent > 0 or not 0 < self.significance < 1:
-            raise InvalidMethod("essential parameters need max_relative_std_percent > 0 and 0 < significance < 1")
+            raise InvalidMethod(
+                "essential parameters need max_relative_std_percent > 0 and 0 < significance < 1"
+            )
 
     def solve(self, problem: InverseDynamics) -> Estimate:
         """Eliminate, then estimate what is left.
@@ -97,7 +100,11 @@ class EssentialParameters:
         for name in self.keep:
             if name not in known:
                 raise InvalidMethod(f"keep names {name!r}, no parameter or kind{nearest(name, known)}")
-        return {k for k, (kind, name) in enumerate(zip(base.kinds, base.names, strict=True)) if {kind, name} & set(self.keep)}
+        return {
+            k
+            for k, (kind, name) in enumerate(zip(base.kinds, base.names, strict=True))
+            if {kind, name} & set(self.keep)
+        }
 
     def _worst(self, solution: Solution, columns: list[int], safe: set[int]) -> int | None:
         """The base column of the largest relative standard deviation above the threshold."""

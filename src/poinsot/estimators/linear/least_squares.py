@@ -68,7 +68,9 @@ class LeastSquares:
         if self.parameters not in ("base", "full"):
             raise InvalidMethod(f"parameters must be 'base' or 'full', not {self.parameters!r}")
         if not 0 < self.rtol < 1 or self.max_steps < 1 or not self.step_tolerance > 0:
-            raise InvalidMethod("least squares needs 0 < rtol < 1, max_steps of at least 1 and step_tolerance > 0")
+            raise InvalidMethod(
+                "least squares needs 0 < rtol < 1, max_steps of at least 1 and step_tolerance > 0"
+            )
 
     def solve(self, problem: InverseDynamics) -> Estimate:
         """Estimate the base parameters.
@@ -95,8 +97,8 @@ class LeastSquares:
                 sigma = _spread(problem, system, solution, robust)
             factors = problem.factors(_Huber(solution.on_base(system), sigma)) if robust else None
             previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
-            length = np.linalg.norm(solution.R @ (solution.theta - previous.theta))
-            rounding = 1e-12 * np.linalg.norm(solution.R @ solution.theta)
+            length = float(np.linalg.norm(solution.R @ (solution.theta - previous.theta)))
+            rounding = 1e-12 * float(np.linalg.norm(solution.R @ solution.theta))
             settled = settled or length <= max(self.step_tolerance, rounding)
             if length <= max(tolerance, rounding):
                 solution = replace(solution, steps=steps)
@@ -143,9 +145,9 @@ def _left(system: System, weights: np.ndarray, R: Matrix) -> np.ndarray:
 def _with_clipped_covariance(problem: InverseDynamics, system: System, solution: Solution) -> Solution:
     """A robust solution with its own covariance (Huber 1981, Sect. 7.6): with x = w e, clipped where |x| > c,
 
-        H = sum_j p_j w_j^2 W_j^T W_j + P       p_j: part of joint j's residuals that is not clipped
-        M = sum_j v_j w_j^2 W_j^T W_j + P       v_j: mean square of its clipped residuals
-        cov = H^-1 M H^-1
+    H = sum_j p_j w_j^2 W_j^T W_j + P       p_j: part of joint j's residuals that is not clipped
+    M = sum_j v_j w_j^2 W_j^T W_j + P       v_j: mean square of its clipped residuals
+    cov = H^-1 M H^-1
     """
     _, measured, predicted = problem.predict(solution.on_base(system))
     x = solution.weights * (measured - predicted)
@@ -158,15 +160,15 @@ def _with_clipped_covariance(problem: InverseDynamics, system: System, solution:
     return replace(solution, covariance=half.T @ half, R=R, clip=HUBER)
 
 
-def finish(method: Any, problem: InverseDynamics, system: System, solution: Solution, **extra: Any) -> Estimate:
+def finish(
+    method: Any, problem: InverseDynamics, system: System, solution: Solution, **extra: Any
+) -> Estimate:
     """Everything that an estimate says besides its values: honest covariance, fit, verdicts."""
     started = time.perf_counter()
     base = problem.base
     chosen = base.chosen[system.columns]
     place = {int(c): row for row, c in enumerate(system.recorded.chosen)}
-    named = BaseParameters(
-        problem.parameters, chosen, system.recorded.map[[place[int(c)] for c in chosen]]
-    )
+    named = BaseParameters(problem.parameters, chosen, system.recorded.map[[place[int(c)] for c in chosen]])
     fitted = residuals.fit(problem, solution.on_base(system))
     scores = solution.scores(fitted.residuals) * np.sqrt(
         system.rows_each / _left(system, solution.weights, solution.R)
@@ -219,7 +221,9 @@ def _coloured_covariance(
     bread = inverse(solution.R)
     covariance = bread @ middle @ bread
     covariance = 0.5 * (covariance + covariance.T)
-    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))  # noise-free data leave rounding errors
+    np.fill_diagonal(
+        covariance, np.maximum(np.diag(covariance), 0.0)
+    )  # noise-free data leave rounding errors
     return covariance
 
 

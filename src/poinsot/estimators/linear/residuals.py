@@ -16,7 +16,7 @@ done in the frequency domain stretch by stretch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from scipy import fft, special
@@ -29,10 +29,11 @@ WHITE_LEVEL = 0.01
 LJUNG_BOX_LAGS = 20
 SHOWN_LAGS = 60
 SHORTEST_STRETCH = 4096
+COLUMNS_AT_ONCE = 8
 
 
 def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
-    """(lags + 1, n, n) Gamma(l) = 1/N sum over t of e_t e_{t+l}^T, mean not removed."""
+    """(n, n, lags + 1) Gamma(l) = 1/N sum over t of e_t e_{t+l}^T, mean not removed."""
     stretch = max(SHORTEST_STRETCH, 4 * lags)
     total = np.zeros((lags + 1, e.shape[1], e.shape[1]))
     for first in range(0, len(e), stretch):
@@ -40,7 +41,7 @@ def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
         size = fft.next_fast_len(len(late) + lags, real=True)
         early, late = fft.rfft(early, size, axis=0), fft.rfft(late, size, axis=0)
         total += fft.irfft(np.conj(early[:, :, None]) * late[:, None, :], size, axis=0)[: lags + 1]
-    return total / len(e)
+    return total.transpose(1, 2, 0) / len(e)
 
 
 def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:
@@ -96,7 +97,7 @@ def fit(problem: InverseDynamics, theta: np.ndarray, recording: str = "") -> Fit
     time, measured, predicted = problem.predict(theta)
     e = measured - predicted
     lags = max(min(SHOWN_LAGS, len(e) // 4), 1)
-    correlation = _by_part(problem.row_counts, e, lags)
+    correlation = _pooled(autocorrelation, problem.row_counts, e, lags)
     norms = np.linalg.norm(measured, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         per_joint = np.where(norms > 0, 100 * np.linalg.norm(e, axis=0) / norms, np.nan)
@@ -124,22 +125,17 @@ def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.
         columns: the k base columns that were estimated.
     """
     longest = max(len(scores) // 4, 1)
-    correlation = _by_part(problem.row_counts, scores, longest)
+    correlation = _pooled(autocorrelation, problem.row_counts, scores, longest)
     m = max(memory(row, len(scores)) for row in correlation)
     lags = min(max(4 * m, 1), longest)
-    Gamma = _covariance_by_part(problem.row_counts, scores, lags)
-    Gamma *= (1 - np.arange(lags + 1) / (lags + 1))[:, None, None]
-    middle = np.zeros((len(columns), len(columns)))
-    tail: np.ndarray | None = None
-    for begins, W in _stretches(problem, columns, max(SHORTEST_STRETCH, 8 * lags)):
-        if begins or tail is None:
-            joined = W
-        else:  # pairs across the border, without counting those of the tail twice
-            joined = np.concatenate([tail, W])
-            middle -= _filtered_square(tail, Gamma)
-        middle += _filtered_square(joined, Gamma)
-        tail = joined[-lags:]
-    return middle * allowance(lags / len(scores))
+    Gamma = _pooled(autocovariance, problem.row_counts, scores, lags) * (1 - np.arange(lags + 1) / (lags + 1))
+    half = np.zeros((len(columns), len(columns)))
+    joined = np.zeros((0, 0, 0))
+    for begins, W in _stretches(problem, columns, max(SHORTEST_STRETCH, 2 * lags)):
+        before = np.zeros((lags, *W.shape[1:])) if begins else joined[-lags:]
+        joined = np.concatenate([before, W])
+        half += _earlier_pairs(joined, Gamma)
+    return (half + half.T) * allowance(lags / len(scores))
 
 
 def allowance(b: float) -> float:
@@ -162,39 +158,33 @@ def _stretches(
     yield begins, np.concatenate(waiting)
 
 
-def _filtered_square(W: np.ndarray, Gamma: np.ndarray) -> Matrix:
-    """sum over t, u of W_t^T Gamma(u - t) W_u for one stretch (r, n, k), Gamma(-l) = Gamma(l)^T."""
-    lags = len(Gamma) - 1
-    size = fft.next_fast_len(len(W) + lags, real=True)
-    both = np.zeros((size, *Gamma.shape[1:]))
-    both[: lags + 1] = Gamma
-    both[size - lags :] = Gamma[:0:-1].transpose(0, 2, 1)
-    S = fft.rfft(both, axis=0)  # spectral density of the scores, Hermitian
-    X = fft.rfft(W, size, axis=0)
-    # the mean over all frequencies of X^H conj(S) X; those above Nyquist are the conjugates of those below
-    twice = np.full(len(X), 2.0)
-    twice[0] = 1.0
-    if size % 2 == 0:
-        twice[-1] = 1.0
-    SX = np.matmul(np.conj(S), X) * twice[:, None, None]
-    n, k = W.shape[1:]
-    return np.real(np.conj(X).reshape(-1, k).T @ SX.reshape(-1, k)) / size
+def _earlier_pairs(joined: np.ndarray, Gamma: np.ndarray) -> Matrix:
+    """sum over t and u <= t of W_t^T Gamma(u - t) W_u, with Gamma(-l) = Gamma(l)^T and half of the terms u = t.
+
+    Args:
+        joined: (lags + r, n, k) the rows t, and before them as many as the taper is long.
+        Gamma: (n, n, lags + 1).
+    """
+    lags, k = Gamma.shape[2] - 1, joined.shape[2]
+    size = fft.next_fast_len(len(joined), real=True)  # what wraps around ends up in the first `lags` rows
+    causal = np.concatenate([0.5 * Gamma[:, :, :1], Gamma[:, :, 1:]], axis=2)
+    S = fft.rfft(causal, size).transpose(2, 1, 0)
+    W = joined[lags:].reshape(-1, k)
+    half = np.empty((k, k))
+    for first in range(0, k, COLUMNS_AT_ONCE):
+        some = slice(first, first + COLUMNS_AT_ONCE)
+        filtered = fft.irfft(S @ fft.rfft(joined[:, :, some], size, axis=0), size, axis=0)[lags : len(joined)]
+        half[:, some] = W.T @ filtered.reshape(len(W), -1)
+    return half
 
 
-def _by_part(counts: Sequence[int], e: JointSamples, lags: int) -> np.ndarray:
-    """Autocorrelation pooled over recordings, none of whose ends is joined to the next one's beginning."""
-    total = sum(counts)
-    parts = np.split(e, np.cumsum(counts)[:-1])
-    return sum(
-        len(part) / total * _padded(autocorrelation(part, min(lags, len(part) - 1)).T, lags).T for part in parts
-    )
-
-
-def _covariance_by_part(counts: Sequence[int], e: JointSamples, lags: int) -> np.ndarray:
-    total = sum(counts)
-    parts = np.split(e, np.cumsum(counts)[:-1])
-    return sum(len(part) / total * _padded(autocovariance(part, min(lags, len(part) - 1)), lags) for part in parts)
-
-
-def _padded(values: np.ndarray, lags: int) -> np.ndarray:
-    return np.concatenate([values, np.zeros((lags + 1 - len(values), *values.shape[1:]))])
+def _pooled(
+    of: Callable[[JointSamples, int], np.ndarray], counts: Sequence[int], e: JointSamples, lags: int
+) -> np.ndarray:
+    """A function of lags (its last axis), pooled over recordings: none's end is joined to the next one's beginning."""
+    pooled: np.ndarray | float = 0.0
+    for part in np.split(e, np.cumsum(counts)[:-1]):
+        values = of(part, min(lags, len(part) - 1))
+        missing = [(0, 0)] * (values.ndim - 1) + [(0, lags + 1 - values.shape[-1])]
+        pooled = pooled + len(part) / len(e) * np.pad(values, missing)
+    return np.asarray(pooled)

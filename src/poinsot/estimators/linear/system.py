@@ -1,14 +1,14 @@
 """A regression whose rows are folded away: first *whether* the recording shows a parameter, then *how much* it is.
 
-All that least squares needs of the rows is one triangular factor a degree of freedom j, R_j^T R_j = [W_j y_j]^T [W_j y_j].
-With w_j the weight of its rows (one over their standard deviation, or 1 where all are alike) and prior knowledge
-theta_i = mean_i +- std_i,
+All that least squares needs of the rows is one triangular factor a degree of freedom j, with R_j^T R_j =
+[W_j y_j]^T [W_j y_j]. With w_j the weight of its rows (one over their standard deviation, or 1 where all are alike) and
+prior knowledge theta_i = mean_i +- std_i,
 
     theta = argmin  sum_j w_j^2 |y_j - W_j theta|^2 + s^2 sum_i (theta_i - mean_i)^2 / std_i^2
 
-    s^2 = sum_j w_j^2 |y_j - W_j theta|^2 / (N_t - b)         of the data alone (seed 002, Eq. 7); 1 where w_j says it all
-    H   = R^T R = sum_j w_j^2 W_j^T W_j + s^2 P               P = diag(1 / std_i^2)
-    cov = s^2 H^-1                                            for white residuals of that size (Eq. 6)
+    s^2 = sum_j w_j^2 |y_j - W_j theta|^2 / (N_t - b)     of the data alone (seed 002, Eq. 7); 1 where w_j says it all
+    H   = R^T R = sum_j w_j^2 W_j^T W_j + s^2 P           P = diag(1 / std_i^2)
+    cov = s^2 H^-1                                        for white residuals of that size (Eq. 6)
 
 With a prior w is divided by s, so that H is in absolute terms and cov = H^-1.
 """
@@ -135,7 +135,8 @@ class System:
 
     def leverage(self, weights: np.ndarray, R: Matrix) -> np.ndarray:
         """(n,) how many parameters' worth of each degree of freedom's rows the fit takes up: the trace of its part
-        of the hat matrix. They sum to k without a prior, and to less with one."""
+        of the hat matrix. They sum to k without a prior, and to less with one.
+        """
         n, _, k = (W := self.factors[:, :, self.columns]).shape
         A = linalg.solve_triangular(R, W.reshape(-1, k).T, trans="T", check_finite=False)
         return weights**2 * np.sum(A.reshape(k, n, -1) ** 2, axis=(0, 2))
@@ -166,7 +167,7 @@ def inverse(R: Matrix) -> Matrix:
 
 
 def _residual_variance(data: Matrix, equations: int) -> float:
-    """Residual variance of the data alone (Eq. 7), whose factor [W y] may be short of rank where a prior has to help."""
+    """Residual variance of the data alone (Eq. 7); their factor may be short of rank where a prior has to help."""
     W, y = data[:, :-1], data[:, -1]
     norms = np.linalg.norm(W, axis=0)
     W = W / np.where(norms > 0, norms, 1.0)
@@ -200,7 +201,9 @@ def reduce(problem: InverseDynamics, rtol: float) -> System:
         raise NotIdentifiable(
             f"{problem.equations} equations cannot determine {len(seen)} parameters; record longer or decimate less"
         )
-    recorded = BaseParameters(structural.parameters, structural.chosen[seen.chosen], seen.map @ structural.map)
+    recorded = BaseParameters(
+        structural.parameters, structural.chosen[seen.chosen], seen.map @ structural.map
+    )
     undetermined = _structural(structural) + unexcited(structural, recorded)
     seconds = time.perf_counter() - started
     return System(factors, seen.chosen, recorded, undetermined, prior, problem.equations, seconds)
@@ -220,7 +223,11 @@ def _structural(base: BaseParameters) -> tuple[Direction, ...]:
     """What no motion shows: parameters without a column, and those known only in a group."""
     names = base.parameters.names
     unseen = [names[c] for c in base.unseen if base.parameters.free[c]]
-    directions = [Direction(listing(unseen, 60) + " (no motion of this robot shows them)", "structural")] if unseen else []
+    directions = (
+        [Direction(listing(unseen, 60) + " (no motion of this robot shows them)", "structural")]
+        if unseen
+        else []
+    )
     grouped = [
         Direction(f"the parts of {name} = {grouping}", "structural")
         for name, grouping in zip(base.names, base.groupings, strict=True)

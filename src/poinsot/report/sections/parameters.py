@@ -36,8 +36,10 @@ def which_std(estimate: Estimate) -> str:
     seen = estimate.identifiable & (estimate.white_std > 0)
     ratios = estimate.coloured_std[seen] / estimate.white_std[seen]
     ratios = ratios[np.isfinite(ratios)]
-    factor = f", here by a factor of {np.median(ratios):.1f} (median)" if len(ratios) else ""
+    middle = float(np.median(ratios)) if len(ratios) else 1.0
+    factor = f", here by a factor of {max(middle, 1 / middle):.1f} (median)" if len(ratios) and middle > 0 else ""
+    what = "differ between joints or are related" if estimate.fit.white else "are correlated in time"
     return (
-        "Standard deviations account for residuals that are correlated in time; "
-        f"those for white residuals would be too small{factor}."
+        f"Standard deviations account for residuals that {what}; "
+        f"those for white residuals would be too {'small' if middle >= 1 else 'large'}{factor}."
     )

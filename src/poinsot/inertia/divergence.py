@@ -1,0 +1,186 @@
+"""How far one body is from another: divergences between pseudo-inertias, with gradients.
+
+    Euclidean          |J - J0|_F^2                                     convex in pi (quadratic)
+    Entropic           tr(J0^-1 J) - log det(J0^-1 J) - 4               convex in pi, not in pi0
+    AffineInvariant    |log(J0^-1/2 J J0^-1/2)|_F^2 = sum log^2 lambda   not convex in pi
+
+The last two see only lambda, the eigenvalues of J0^-1 J: no frame, no unit, and no affine stretching of space changes
+them, and they grow without bound where a body ceases to be possible. The entropic one is the Bregman divergence of
+-log det, and twice the Kullback-Leibler divergence of the two mass distributions taken as Gaussians (Wensing, Kim and
+Slotine 2017); in a convex program it is written tr(J0^-1 J) - log det J. The affine-invariant one is the squared length of
+a geodesic (Lee and Park 2018): convex along geodesics, but sum log^2 lambda bends down where lambda > e, so it has no
+place in a convex program; near pi0 the two agree but for a factor,
+
+    AffineInvariant = 2 Entropic = dpi^T G dpi   to second order,   G_kl = tr(J0^-1 E_k J0^-1 E_l),  E_k = dJ/dpi_k,
+
+and the quadratic form with `metric(pi0)` = G, which is convex, stands for it there.
+
+With J0 = L L^T, mu = lambda - 1 are the eigenvalues of L^-1 (J - J0) L^-T = V diag(mu) V^T. Both are sums of f(mu), so
+
+    df/dJ = W diag(f'(mu)) W^T,  W = L^-T V
+
+and nothing cancels where the bodies are close. J0 is scaled to a unit diagonal first, which changes neither.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from ..exceptions import ImpossibleBody
+from .parameters import gradient_from_pseudo_inertia, inconsistencies, pseudo_inertia
+from .parametrization import Parametrization
+
+
+class Divergence(ABC):
+    """A squared distance of bodies pi from a reference body, both (..., 10): 0 where they are the same, else > 0."""
+
+    convex: ClassVar[bool]
+    """Whether it is convex in pi, so that it may stand in a convex program."""
+
+    @abstractmethod
+    def between(
+        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
+    ) -> Float[np.ndarray, "..."]:
+        """(...,) how far pi is from the reference."""
+
+    @abstractmethod
+    def gradient(
+        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
+    ) -> Float[np.ndarray, "... 10"]:
+        """(..., 10) its derivative by pi."""
+
+    def in_chart(
+        self,
+        chart: Parametrization,
+        theta: Float[np.ndarray, "... 10"],
+        reference: Float[np.ndarray, "... 10"],
+    ) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "... 10"]]:
+        """Value (...,) and gradient by theta (..., 10) of the body that has coordinates theta (..., 10)."""
+        pi, D = chart.to_inertial(theta), chart.jacobian(theta)
+        return self.between(pi, reference), np.einsum("...kj,...k->...j", D, self.gradient(pi, reference))
+
+
+@dataclass(frozen=True)
+class Euclidean(Divergence):
+    """|J - J0|_F^2: mixes [kg], [kg m] and [kg m^2] as they stand, so it depends on the frame and the unit of length."""
+
+    convex: ClassVar[bool] = True
+
+    def between(
+        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
+    ) -> Float[np.ndarray, "..."]:
+        """(...,) |J - J0|_F^2."""
+        return np.asarray(np.sum(pseudo_inertia(pi - reference) ** 2, axis=(-2, -1)))
+
+    def gradient(
+        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
+    ) -> Float[np.ndarray, "... 10"]:
+        """(..., 10) from df/dJ = 2 (J - J0)."""
+        return gradient_from_pseudo_inertia(2 * pseudo_inertia(pi - reference))
+
+
+@dataclass(frozen=True)
+class Entropic(Divergence):
+    """tr(J0^-1 J) - log det(J0^-1 J) - 4; infinite where pi is no body with extent in all directions.
+
+    Raises:
+        ImpossibleBody: if the reference is none.
+    """
+
+    convex: ClassVar[bool] = True
+
+    def between(
+        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
+    ) -> Float[np.ndarray, "..."]:
+        """(...,) the sum of mu - log(1 + mu)."""
+        mu, _ = _spectrum(pi, reference)
+        return _or_infinite(np.sum(mu - np.log1p(mu), axis=-1))
+
+    def gradient(
+        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
+    ) -> Float[np.ndarray, "... 10"]:
+        """(..., 10) from df/dJ = J0^-1 - J^-1, f' = mu / (1 + mu); NaN where the value is infinite."""
+        mu, W = _spectrum(pi, reference)
+        return _gradient(mu / (1 + mu), W)
+
+
+@dataclass(frozen=True)
+class AffineInvariant(Divergence):
+    """sum of log^2 lambda; infinite where pi is no body with extent in all directions.
+
+    Raises:
+        ImpossibleBody: if the reference is none.
+    """
+
+    convex: ClassVar[bool] = False
+
+    def between(
+        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
+    ) -> Float[np.ndarray, "..."]:
+        """(...,) the sum of log^2(1 + mu); its root is a distance."""
+        mu, _ = _spectrum(pi, reference)
+        return _or_infinite(np.sum(np.log1p(mu) ** 2, axis=-1))
+
+    def gradient(
+        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
+    ) -> Float[np.ndarray, "... 10"]:
+        """(..., 10) from f' = 2 log(1 + mu) / (1 + mu); NaN where the value is infinite."""
+        mu, W = _spectrum(pi, reference)
+        return _gradient(2 * np.log1p(mu) / (1 + mu), W)
+
+
+def metric(pi: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
+    """(..., 10, 10) G of the affine-invariant distance at bodies (..., 10): ds^2 = dpi^T G dpi.
+
+    Raises:
+        ImpossibleBody: if a body is none with extent in all directions.
+    """
+    W = _whitening(pi)
+    M = np.swapaxes(W, -1, -2)[..., None, :, :] @ _BASIS @ W[..., None, :, :]
+    M = M.reshape(*M.shape[:-2], 16)
+    return M @ np.swapaxes(M, -1, -2)
+
+
+_BASIS = pseudo_inertia(np.eye(10))
+
+
+def _whitening(reference: np.ndarray) -> np.ndarray:
+    """W (..., 4, 4) with W^T J0 W = 1.
+
+    Raises:
+        ImpossibleBody: if J0 is not positive definite.
+    """
+    J0 = pseudo_inertia(reference)
+    diagonal = np.diagonal(J0, axis1=-2, axis2=-1)
+    if (diagonal > 0).all():  # NaN is not
+        s = 1 / np.sqrt(diagonal)
+        try:
+            L = np.linalg.cholesky(s[..., :, None] * J0 * s[..., None, :])
+            return s[..., :, None] * np.swapaxes(np.linalg.inv(L), -1, -2)
+        except np.linalg.LinAlgError:
+            pass
+    rows = np.reshape(reference, (-1, 10))
+    reasons = next(filter(None, map(inconsistencies, rows)), ()) or ["a body to compare with is flat or a point"]
+    raise ImpossibleBody(reasons, "the reference")
+
+
+def _spectrum(pi: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """mu (..., 4) and W (..., 4, 4): W^T J0 W = 1, W^T (J - J0) W = diag(mu); mu is NaN where J is not > 0."""
+    W = _whitening(reference)
+    M = np.swapaxes(W, -1, -2) @ pseudo_inertia(pi - reference) @ W
+    finite = np.isfinite(M).all(axis=(-2, -1))[..., None]
+    mu, V = np.linalg.eigh(np.where(finite[..., None], M, 0.0))
+    return np.where(finite & (mu[..., :1] > -1), mu, np.nan), W @ V
+
+
+def _or_infinite(values: np.ndarray | np.floating) -> np.ndarray:
+    return np.where(np.isnan(values), np.inf, values)
+
+
+def _gradient(slope: np.ndarray, W: np.ndarray) -> np.ndarray:
+    return gradient_from_pseudo_inertia((W * slope[..., None, :]) @ np.swapaxes(W, -1, -2))

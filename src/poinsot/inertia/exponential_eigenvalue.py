@@ -1,0 +1,311 @@
+"""Exponential-eigenvalue chart of rigid-body inertia (seed 001, Eqs. 11 to 15).
+
+    theta = (sigma_m, h, omega, sigma_x, sigma_y, sigma_z)
+    m = e^sigma_m,  R = Exp(omega),  L = e^sigma  (second moments of mass about the centre)    (13), (14)
+    I_c = R diag(P L) R^T,  P L = (L_y + L_z, L_x + L_z, L_x + L_y)                            (11)
+    I = I_c + (|h|^2 1 - h h^T) / m                                                            (5)
+
+Every theta is a physical body: Sigma_c = R diag(L) R^T is positive definite. A body has several theta: the axes can be
+numbered and directed in 24 ways, and Exp repeats itself. `from_inertial` takes the axes that are closest to the body
+frame's, so |omega| stays below 62.8 degrees, and from(to(theta)) = theta where |omega| < 45 degrees.
+
+A change of omega turns the axes by psi = J_r(omega) domega, seen in the axes themselves (J_r is the right Jacobian of
+Exp). With r_i the columns of R and S_ij the entries of the skew matrix of psi,
+
+    dI_c = R (S diag(P L) - diag(P L) S) R^T = sum over i < j of  S_ij (L_i - L_j) (r_i r_j^T + r_j r_i^T),
+
+for P L changes sides as (P L)_j - (P L)_i = L_i - L_j. So a body with L_i = L_j can be turned about the third axis k and
+remain the same: psi = e_k, domega = J_r^-1 e_k is a null direction of the Jacobian, and all three are for a sphere. J_r
+itself is singular where |omega| is 2 pi, 4 pi, ...: there two directions of omega do not turn at all. Together they are
+the null space of  diag(n) J_r,  n_k = 0 where the body is symmetric about axis k and 1 elsewhere.
+
+`from_inertial` diagonalizes Sigma_c with Jacobi's rotations: they keep the relative accuracy of small second moments of
+thin bodies, and leave the axes of a sphere alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from numba import njit
+
+from ..arrays import Inertial
+from ..exceptions import InvalidMethod
+from .parameters import ROUNDING
+from .parametrization import Parametrization, inverted, mapped
+
+
+@dataclass(frozen=True)
+class ExponentialEigenvalue(Parametrization):
+    """Mass, first moment, rotation of the principal axes, and second moments; masses and moments by their logarithm.
+
+    Args:
+        symmetry: a body counts as symmetric about an axis where the other two second moments differ by no more than
+            this fraction of their sum, or by rounding error of I. The default is far below what data can tell apart.
+    """
+
+    symmetry: float = 1e-8
+
+    theta_names: ClassVar[tuple[str, ...]] = (
+        "sigma_m", "hx", "hy", "hz", "omega_x", "omega_y", "omega_z", "sigma_x", "sigma_y", "sigma_z",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.symmetry < 1:
+            raise InvalidMethod(f"symmetry is a fraction, at least 0 and below 1, not {self.symmetry}")
+
+    def to_inertial(self, theta: Float[np.ndarray, "*batch 10"]) -> Inertial:
+        """(..., 10) pi of coordinates (..., 10)."""
+        return mapped(_to_inertial, theta, (10,))
+
+    def jacobian(self, theta: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
+        """(..., 10, 10) dpi/dtheta."""
+        return mapped(_jacobian, theta, (10, 10))
+
+    def from_inertial(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
+        """(..., 10) coordinates of bodies, with the axes closest to the body frame's.
+
+        Raises:
+            ImpossibleBody: with the reasons.
+        """
+        return inverted(_from_inertial, pi)
+
+    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
+        """(10, k) orthonormal turns of a symmetric body about its axes of symmetry, which do not change it."""
+        L = np.exp(theta[7:])
+        L_i, L_j = L[[1, 2, 0]], L[[2, 0, 1]]
+        trace = 2 * (L.sum() + np.exp(-theta[0]) * theta[1:4] @ theta[1:4])
+        turns = np.abs(L_i - L_j) > np.maximum(self.symmetry * (L_i + L_j), ROUNDING * trace)
+        J_r = np.empty((3, 3))
+        _, b, c = _coefficients(theta[4:7])
+        _one_and_skew(theta[4:7], -b, c, J_r)
+        _, size, V = np.linalg.svd(turns[:, None] * J_r)
+        # singular values of J_r: 1 and |sin(|omega|/2) / (|omega|/2)| twice; 0 to rounding where that is below 1e-8
+        N = np.zeros((10, int(np.sum(size < 1e-8))))
+        N[4:7] = V[size < 1e-8].T
+        return N
+
+
+@njit(cache=True, error_model="numpy")
+def _coefficients(w):
+    """Of Exp(w) = 1 + a S + b S^2 and J_r = 1 - b S + c S^2: sin(t)/t, (1 - cos t)/t^2, (t - sin t)/t^3 at t = |w|."""
+    square = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    if square == 0:
+        return 1.0, 0.5, 1 / 6
+    angle = np.sqrt(square)
+    sin, cos = np.sin(0.5 * angle), np.cos(0.5 * angle)
+    a, b = 2 * sin * cos / angle, 2 * sin * sin / square
+    if angle > 0.5:
+        return a, b, (1 - a) / square
+    # 1 - a would cancel; the next term of this series is square^6 / 15!, below rounding
+    c = 1 / 39916800 - square / 6227020800
+    return a, b, 1 / 6 - square * (1 / 120 - square * (1 / 5040 - square * (1 / 362880 - square * c)))
+
+
+@njit(cache=True, error_model="numpy")
+def _one_and_skew(w, a, b, M):
+    """Write M (3, 3) = 1 + a S + b S^2, with S^2 = w w^T - |w|^2 1."""
+    x, y, z = w[0], w[1], w[2]
+    M[0, 0], M[1, 1], M[2, 2] = 1 - b * (y * y + z * z), 1 - b * (x * x + z * z), 1 - b * (x * x + y * y)
+    M[0, 1], M[1, 0] = b * x * y - a * z, b * x * y + a * z
+    M[0, 2], M[2, 0] = b * x * z + a * y, b * x * z - a * y
+    M[1, 2], M[2, 1] = b * y * z - a * x, b * y * z + a * x
+
+
+@njit(cache=True, error_model="numpy")
+def _fill(theta, pi, R):
+    """Write pi (10,) of theta (10,), and R."""
+    m = np.exp(theta[0])
+    hx, hy, hz = theta[1], theta[2], theta[3]
+    a, b, _ = _coefficients(theta[4:7])
+    _one_and_skew(theta[4:7], a, b, R)
+    Lx, Ly, Lz = np.exp(theta[7]), np.exp(theta[8]), np.exp(theta[9])
+    Dx, Dy, Dz = Ly + Lz, Lx + Lz, Lx + Ly
+    per_m = 1 / m
+    pi[0], pi[1], pi[2], pi[3] = m, hx, hy, hz
+    pi[4] = (
+        Dx * R[0, 0] * R[0, 0] + Dy * R[0, 1] * R[0, 1] + Dz * R[0, 2] * R[0, 2] + per_m * (hy * hy + hz * hz)
+    )
+    pi[5] = Dx * R[0, 0] * R[1, 0] + Dy * R[0, 1] * R[1, 1] + Dz * R[0, 2] * R[1, 2] - per_m * hx * hy
+    pi[6] = (
+        Dx * R[1, 0] * R[1, 0] + Dy * R[1, 1] * R[1, 1] + Dz * R[1, 2] * R[1, 2] + per_m * (hx * hx + hz * hz)
+    )
+    pi[7] = Dx * R[0, 0] * R[2, 0] + Dy * R[0, 1] * R[2, 1] + Dz * R[0, 2] * R[2, 2] - per_m * hx * hz
+    pi[8] = Dx * R[1, 0] * R[2, 0] + Dy * R[1, 1] * R[2, 1] + Dz * R[1, 2] * R[2, 2] - per_m * hy * hz
+    pi[9] = (
+        Dx * R[2, 0] * R[2, 0] + Dy * R[2, 1] * R[2, 1] + Dz * R[2, 2] * R[2, 2] + per_m * (hx * hx + hy * hy)
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def to_inertial_kernel(theta, pi):
+    """Write pi (10,) of theta (10,)."""
+    _fill(theta, pi, np.empty((3, 3)))
+
+
+_ROWS = np.array([0, 0, 1, 0, 1, 2])
+_COLUMNS = np.array([0, 1, 1, 2, 2, 2])
+
+
+@njit(cache=True, error_model="numpy")
+def jacobian_kernel(theta, D):
+    """Write D (10, 10) = dpi/dtheta at theta (10,)."""
+    _differentiate(theta, D, np.empty((3, 3)), np.empty((3, 3)), np.empty(3))
+
+
+@njit(cache=True, error_model="numpy")
+def _differentiate(theta, D, R, J_r, L):
+    """Write D (10, 10), and R, J_r, L."""
+    m = np.exp(theta[0])
+    per_m = 1 / m
+    hx, hy, hz = theta[1], theta[2], theta[3]
+    for k in range(3):
+        L[k] = np.exp(theta[7 + k])
+    a, b, c = _coefficients(theta[4:7])
+    _one_and_skew(theta[4:7], a, b, R)
+    _one_and_skew(theta[4:7], -b, c, J_r)
+    for k in range(10):
+        for j in range(10):
+            D[k, j] = 0.0
+    # sigma_m: m and -(|h|^2 1 - h h^T) / m
+    D[0, 0] = m
+    D[4, 0], D[6, 0], D[9, 0] = (
+        -per_m * (hy * hy + hz * hz),
+        -per_m * (hx * hx + hz * hz),
+        -per_m * (hx * hx + hy * hy),
+    )
+    D[5, 0], D[7, 0], D[8, 0] = per_m * hx * hy, per_m * hx * hz, per_m * hy * hz
+    # h
+    D[1, 1] = D[2, 2] = D[3, 3] = 1.0
+    D[6, 1] = D[9, 1] = 2 * per_m * hx
+    D[4, 2] = D[9, 2] = 2 * per_m * hy
+    D[4, 3] = D[6, 3] = 2 * per_m * hz
+    D[5, 1], D[5, 2] = -per_m * hy, -per_m * hx
+    D[7, 1], D[7, 3] = -per_m * hz, -per_m * hx
+    D[8, 2], D[8, 3] = -per_m * hz, -per_m * hy
+    for k in range(6):
+        r, s = _ROWS[k], _COLUMNS[k]
+        # turns psi_x, psi_y, psi_z: S_yz = -psi_x, S_xz = psi_y, S_xy = -psi_z
+        turn_x = -(L[1] - L[2]) * (R[r, 1] * R[s, 2] + R[r, 2] * R[s, 1])
+        turn_y = (L[0] - L[2]) * (R[r, 0] * R[s, 2] + R[r, 2] * R[s, 0])
+        turn_z = -(L[0] - L[1]) * (R[r, 0] * R[s, 1] + R[r, 1] * R[s, 0])
+        for j in range(3):
+            D[4 + k, 4 + j] = turn_x * J_r[0, j] + turn_y * J_r[1, j] + turn_z * J_r[2, j]
+            # sigma_j: L_j (1 - r_j r_j^T)
+            D[4 + k, 7 + j] = L[j] * ((1.0 if r == s else 0.0) - R[r, j] * R[s, j])
+
+
+@njit(cache=True, error_model="numpy")
+def _to_inertial(theta, pi):
+    R = np.empty((3, 3))
+    for b in range(len(theta)):
+        _fill(theta[b], pi[b], R)
+
+
+@njit(cache=True, error_model="numpy")
+def _jacobian(theta, D):
+    R, J_r, L = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
+    for b in range(len(theta)):
+        _differentiate(theta[b], D[b], R, J_r, L)
+
+
+@njit(cache=True, error_model="numpy")
+def _from_inertial(pi, theta):
+    """Write theta (B, 10) of pi (B, 10); how many, before one that is no body. A comparison with NaN is false."""
+    A, R = np.empty((3, 3)), np.empty((3, 3))
+    for b in range(len(pi)):
+        m, hx, hy, hz = pi[b, 0], pi[b, 1], pi[b, 2], pi[b, 3]
+        xx, yy, zz = pi[b, 4], pi[b, 6], pi[b, 9]
+        A[0, 0] = 0.5 * (yy + zz - xx) - hx * hx / m  # Sigma_c
+        A[1, 1] = 0.5 * (xx + zz - yy) - hy * hy / m
+        A[2, 2] = 0.5 * (xx + yy - zz) - hz * hz / m
+        A[0, 1] = A[1, 0] = -pi[b, 5] - hx * hy / m
+        A[0, 2] = A[2, 0] = -pi[b, 7] - hx * hz / m
+        A[1, 2] = A[2, 1] = -pi[b, 8] - hy * hz / m
+        if not (m > 0 and np.isfinite(A.sum())):
+            return b
+        _diagonalize(A, R, ROUNDING * (abs(xx) + abs(yy) + abs(zz)))
+        if not (A[0, 0] > 0 and A[1, 1] > 0 and A[2, 2] > 0):
+            return b
+        _take_closest_axes(A, R)
+        theta[b, 0] = np.log(m)
+        theta[b, 1], theta[b, 2], theta[b, 3] = hx, hy, hz
+        _rotation_vector(R, theta[b, 4:7])
+        for k in range(3):
+            theta[b, 7 + k] = np.log(A[k, k])
+    return len(pi)
+
+
+@njit(cache=True, error_model="numpy")
+def _diagonalize(A, R, rounding):
+    """Jacobi's method: A becomes R^T A R, diagonal but for what is rounding of its entries."""
+    eps = 2.220446049250313e-16
+    for r in range(3):
+        for c in range(3):
+            R[r, c] = 1.0 if r == c else 0.0
+    for _ in range(30):  # it converges quadratically; six sweeps have been the most
+        turned = False
+        for p in range(2):
+            for q in range(p + 1, 3):
+                own = np.sqrt(abs(A[p, p]) * abs(A[q, q]))
+                if abs(A[p, q]) <= max(eps * own, rounding):
+                    continue
+                turned = True
+                tau = (A[q, q] - A[p, p]) / (2 * A[p, q])
+                t = (1.0 if tau >= 0 else -1.0) / (abs(tau) + np.sqrt(1 + tau * tau))
+                cos = 1 / np.sqrt(1 + t * t)
+                sin = t * cos
+                k = 3 - p - q
+                A[p, p] -= t * A[p, q]
+                A[q, q] += t * A[p, q]
+                A[p, q] = A[q, p] = 0.0
+                A[k, p], A[k, q] = cos * A[k, p] - sin * A[k, q], sin * A[k, p] + cos * A[k, q]
+                A[p, k], A[q, k] = A[k, p], A[k, q]
+                for r in range(3):
+                    R[r, p], R[r, q] = cos * R[r, p] - sin * R[r, q], sin * R[r, p] + cos * R[r, q]
+        if not turned:
+            return
+
+
+@njit(cache=True, error_model="numpy")
+def _take_closest_axes(A, R):
+    """Number and direct the columns of R, and the diagonal of A, for the largest trace of R: the smallest angle."""
+    best, x, y, z = -np.inf, 0, 1, 2
+    for i in range(3):
+        for turn in range(2):
+            j, k = (i + 1 + turn) % 3, (i + 2 - turn) % 3
+            a, b, c = abs(R[0, i]), abs(R[1, j]), abs(R[2, k])
+            negative = (R[0, i] < 0) ^ (R[1, j] < 0) ^ (R[2, k] < 0) ^ (turn == 1)
+            # an odd number of reversals would mirror: the least of the three keeps its direction
+            trace = a + b + c - (2 * min(a, b, c) if negative else 0.0)
+            if trace > best:
+                best, x, y, z = trace, i, j, k
+    A[0, 0], A[1, 1], A[2, 2] = A[x, x], A[y, y], A[z, z]
+    for r in range(3):
+        R[r, 0], R[r, 1], R[r, 2] = R[r, x], R[r, y], R[r, z]
+    mirrored = (x + 1) % 3 != y
+    least = 0
+    for k in range(3):
+        if R[k, k] < 0:
+            mirrored = not mirrored
+            for r in range(3):
+                R[r, k] = -R[r, k]
+        if R[k, k] < R[least, least]:
+            least = k
+    if mirrored:
+        for r in range(3):
+            R[r, least] = -R[r, least]
+
+
+@njit(cache=True, error_model="numpy")
+def _rotation_vector(R, w):
+    """Write w (3,) of R = Exp(w), for angles well below pi."""
+    w[0], w[1], w[2] = 0.5 * (R[2, 1] - R[1, 2]), 0.5 * (R[0, 2] - R[2, 0]), 0.5 * (R[1, 0] - R[0, 1])
+    sin = np.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    if sin > 0:
+        scale = np.arctan2(sin, 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1)) / sin
+        for r in range(3):
+            w[r] *= scale

@@ -1,0 +1,165 @@
+"""Log-Cholesky chart of rigid-body inertia (seed 001, Eqs. 9 and 10; Rucker and Wensing 2022).
+
+    J = e^(2 alpha) U U^T,   U = [ e^d1  s12   s13   t1 ]
+                                 [       e^d2  s23   t2 ]
+                                 [             e^d3  t3 ]
+                                 [                    1 ]
+    theta = (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3)
+
+Every theta is a physical body, and every physical body with extent in all directions has exactly one theta: a positive
+definite matrix has one such factor. The last column shows that m = e^(2 alpha) and that t is the centre of mass [m]; the
+3 x 3 block V of U, with S = Sigma_c / m = V V^T, is found from its last row upward:
+
+    e^(2 d3) = S33,  s23 = S23 / e^d3,  s13 = S13 / e^d3,
+    e^(2 d2) = S22 - s23^2,  s12 = (S12 - s13 s23) / e^d2,  e^(2 d1) = S11 - s12^2 - s13^2
+
+Squares and products of U's entries make Sigma / m = V V^T + t t^T, and I = tr(Sigma) 1 - Sigma, so pi is written out
+below, and differentiated, in a few dozen multiplications. Order and result are `pinocchio.LogCholeskyParameters`'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from numba import njit
+
+from ..arrays import Inertial
+from .parametrization import Parametrization, inverted, mapped
+
+
+@dataclass(frozen=True)
+class LogCholesky(Parametrization):
+    """J = e^(2 alpha) U U^T; lengths in [m], masses in [kg]."""
+
+    theta_names: ClassVar[tuple[str, ...]] = (
+        "alpha",
+        "d1",
+        "d2",
+        "d3",
+        "s12",
+        "s23",
+        "s13",
+        "t1",
+        "t2",
+        "t3",
+    )
+
+    def to_inertial(self, theta: Float[np.ndarray, "*batch 10"]) -> Inertial:
+        """(..., 10) pi of coordinates (..., 10)."""
+        return mapped(_to_inertial, theta, (10,))
+
+    def jacobian(self, theta: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
+        """(..., 10, 10) dpi/dtheta."""
+        return mapped(_jacobian, theta, (10, 10))
+
+    def from_inertial(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
+        """(..., 10) the coordinates of bodies.
+
+        Raises:
+            ImpossibleBody: with the reasons.
+        """
+        return inverted(_from_inertial, pi)
+
+    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
+        """(10, 0): there are none, the chart is one to one."""
+        return np.zeros((10, 0))
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def to_inertial_kernel(theta, pi):
+    """Write pi (10,) of theta (10,)."""
+    e = np.exp(2 * theta[0])
+    e1, e2, e3 = np.exp(theta[1]), np.exp(theta[2]), np.exp(theta[3])
+    s12, s23, s13 = theta[4], theta[5], theta[6]
+    t1, t2, t3 = theta[7], theta[8], theta[9]
+    xx = e1 * e1 + s12 * s12 + s13 * s13 + t1 * t1  # Sigma / m
+    yy = e2 * e2 + s23 * s23 + t2 * t2
+    zz = e3 * e3 + t3 * t3
+    pi[0], pi[1], pi[2], pi[3] = e, e * t1, e * t2, e * t3
+    pi[4] = e * (yy + zz)
+    pi[5] = -e * (s12 * e2 + s13 * s23 + t1 * t2)
+    pi[6] = e * (xx + zz)
+    pi[7] = -e * (s13 * e3 + t1 * t3)
+    pi[8] = -e * (s23 * e3 + t2 * t3)
+    pi[9] = e * (xx + yy)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def jacobian_kernel(theta, D):
+    """Write D (10, 10) = dpi/dtheta at theta (10,)."""
+    e = np.exp(2 * theta[0])
+    e1, e2, e3 = np.exp(theta[1]), np.exp(theta[2]), np.exp(theta[3])
+    s12, s23, s13 = theta[4], theta[5], theta[6]
+    t1, t2, t3 = theta[7], theta[8], theta[9]
+    xx = e1 * e1 + s12 * s12 + s13 * s13 + t1 * t1
+    yy = e2 * e2 + s23 * s23 + t2 * t2
+    zz = e3 * e3 + t3 * t3
+    for k in range(10):
+        for j in range(10):
+            D[k, j] = 0.0
+    # alpha: 2 pi
+    D[0, 0], D[1, 0], D[2, 0], D[3, 0] = 2 * e, 2 * e * t1, 2 * e * t2, 2 * e * t3
+    D[4, 0], D[6, 0], D[9, 0] = 2 * e * (yy + zz), 2 * e * (xx + zz), 2 * e * (xx + yy)
+    D[5, 0] = -2 * e * (s12 * e2 + s13 * s23 + t1 * t2)
+    D[7, 0], D[8, 0] = -2 * e * (s13 * e3 + t1 * t3), -2 * e * (s23 * e3 + t2 * t3)
+    # h = e t
+    D[1, 7] = D[2, 8] = D[3, 9] = e
+    # Sigma_11 moves Iyy and Izz, and so on: d1, s12, s13, t1; d2, s23, t2; d3, t3
+    D[6, 1] = D[9, 1] = 2 * e * e1 * e1
+    D[6, 4] = D[9, 4] = 2 * e * s12
+    D[6, 6] = D[9, 6] = 2 * e * s13
+    D[6, 7] = D[9, 7] = 2 * e * t1
+    D[4, 2] = D[9, 2] = 2 * e * e2 * e2
+    D[4, 5] = D[9, 5] = 2 * e * s23
+    D[4, 8] = D[9, 8] = 2 * e * t2
+    D[4, 3] = D[6, 3] = 2 * e * e3 * e3
+    D[4, 9] = D[6, 9] = 2 * e * t3
+    # Ixy = -e (s12 e2 + s13 s23 + t1 t2)
+    D[5, 2], D[5, 4], D[5, 5], D[5, 6] = -e * s12 * e2, -e * e2, -e * s13, -e * s23
+    D[5, 7], D[5, 8] = -e * t2, -e * t1
+    # Ixz = -e (s13 e3 + t1 t3)
+    D[7, 3], D[7, 6], D[7, 7], D[7, 9] = -e * s13 * e3, -e * e3, -e * t3, -e * t1
+    # Iyz = -e (s23 e3 + t2 t3)
+    D[8, 3], D[8, 5], D[8, 8], D[8, 9] = -e * s23 * e3, -e * e3, -e * t3, -e * t2
+
+
+@njit(cache=True, error_model="numpy")
+def _to_inertial(theta, pi):
+    for b in range(len(theta)):
+        to_inertial_kernel(theta[b], pi[b])
+
+
+@njit(cache=True, error_model="numpy")
+def _jacobian(theta, D):
+    for b in range(len(theta)):
+        jacobian_kernel(theta[b], D[b])
+
+
+@njit(cache=True, error_model="numpy")
+def _from_inertial(pi, theta):
+    """Write theta (B, 10) of pi (B, 10); how many, before one that is no body. A comparison with NaN is false."""
+    for b in range(len(pi)):
+        m, t1, t2, t3 = pi[b, 0], pi[b, 1] / pi[b, 0], pi[b, 2] / pi[b, 0], pi[b, 3] / pi[b, 0]
+        xx, xy, yy, xz, yz, zz = pi[b, 4], pi[b, 5], pi[b, 6], pi[b, 7], pi[b, 8], pi[b, 9]
+        half = 0.5 / m
+        S33 = half * (xx + yy - zz) - t3 * t3
+        if not (m > 0 and S33 > 0 and S33 < np.inf):
+            return b
+        e3 = np.sqrt(S33)
+        s23, s13 = (-yz / m - t2 * t3) / e3, (-xz / m - t1 * t3) / e3
+        S22 = half * (xx + zz - yy) - t2 * t2 - s23 * s23
+        if not (S22 > 0 and S22 < np.inf):
+            return b
+        e2 = np.sqrt(S22)
+        s12 = (-xy / m - t1 * t2 - s13 * s23) / e2
+        S11 = half * (yy + zz - xx) - t1 * t1 - s12 * s12 - s13 * s13
+        if not (S11 > 0 and S11 < np.inf):
+            return b
+        theta[b, 0] = 0.5 * np.log(m)
+        theta[b, 1], theta[b, 2], theta[b, 3] = 0.5 * np.log(S11), 0.5 * np.log(S22), 0.5 * np.log(S33)
+        theta[b, 4], theta[b, 5], theta[b, 6] = s12, s23, s13
+        theta[b, 7], theta[b, 8], theta[b, 9] = t1, t2, t3
+    return len(pi)

@@ -1,0 +1,96 @@
+"""A chart of inertia: numbers theta without bounds for the bodies that can be.
+
+A parametrization maps theta in R^10 onto the ten parameters pi of a real body that has extent in all directions
+(J > 0), so an estimator can move theta freely and every iterate is physical. Its Jacobian dpi/dtheta turns what is
+linear in pi (torques) into derivatives by theta. Where a chart bends back on itself some directions of theta do not
+move pi: the null directions, which an estimator must leave out.
+
+Every chart also comes as kernels `to_inertial_kernel(theta, pi)` and `jacobian_kernel(theta, D)` of its module, for one
+body, to be called from other compiled code.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from ..arrays import Inertial
+from ..exceptions import ImpossibleBody, InvalidMethod
+from .parameters import inconsistencies, principal_moments
+
+
+class Parametrization(ABC):
+    """Bodies (..., 10) by coordinates theta (..., 10)."""
+
+    theta_names: ClassVar[tuple[str, ...]]
+    """Of the ten coordinates, in order."""
+
+    @abstractmethod
+    def to_inertial(self, theta: Float[np.ndarray, "*batch 10"]) -> Inertial:
+        """(..., 10) pi of coordinates (..., 10)."""
+
+    @abstractmethod
+    def jacobian(self, theta: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
+        """(..., 10, 10) dpi/dtheta, a row for each of pi."""
+
+    @abstractmethod
+    def from_inertial(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
+        """(..., 10) coordinates of bodies; where several theta are the same body, one of them.
+
+        Raises:
+            ImpossibleBody: for the reasons that `inconsistencies` gives, or if a body is flat or a point.
+        """
+
+    @abstractmethod
+    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
+        """(10, k) orthonormal directions that do not move pi at theta (10,): the null space of the Jacobian."""
+
+
+def mapped(
+    kernel: Callable[[np.ndarray, np.ndarray], None], theta: np.ndarray, shape: tuple[int, ...]
+) -> np.ndarray:
+    """A kernel over all of (..., 10); each result has this shape."""
+    theta = _ten(theta, "theta")
+    out = np.empty((*theta.shape[:-1], *shape))
+    kernel(theta.reshape(-1, 10), out.reshape(-1, *shape))
+    return out
+
+
+def inverted(kernel: Callable[[np.ndarray, np.ndarray], int], pi: np.ndarray) -> np.ndarray:
+    """The coordinates of all bodies (..., 10) by a kernel that returns how many it did before one that it cannot.
+
+    Raises:
+        ImpossibleBody: saying why it cannot.
+    """
+    pi = _ten(pi, "pi")
+    theta = np.empty(pi.shape)
+    done = kernel(pi.reshape(-1, 10), theta.reshape(-1, 10))
+    if done < theta.size // 10:
+        failed = pi.reshape(-1, 10)[done]
+        name = f"body {done} of {theta.size // 10}" if pi.ndim > 1 else ""
+        raise ImpossibleBody(inconsistencies(failed) or [_border(failed)], name)
+    return theta
+
+
+def _ten(x: np.ndarray, name: str) -> np.ndarray:
+    """Contiguous floats, ten to a body: kernels do not look."""
+    x = np.ascontiguousarray(x, dtype=float)
+    if x.ndim == 0 or x.shape[-1] != 10:
+        raise InvalidMethod(f"{name} has ten numbers a body, shape (..., 10), not {x.shape}")
+    return x
+
+
+def _border(pi: np.ndarray) -> str:
+    """Why a possible body is in no chart."""
+    if pi[0] == 0:
+        return "its mass is 0, and a chart holds bodies with mass"
+    D, _ = principal_moments(pi)
+    flat = ", ".join(axis for axis, L in zip("xyz", 0.5 * D.sum() - D, strict=True) if L <= 1e-12 * abs(D).sum())
+    return (
+        f"it has no extent along its principal axis {flat or 'of least extent'}, to rounding; give it a little, since "
+        f"a chart holds only bodies with extent in all directions"
+    )

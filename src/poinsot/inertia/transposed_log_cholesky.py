@@ -1,0 +1,168 @@
+"""The transposed log-Cholesky chart (seed 004, Eqs. 16 and 17).
+
+    J = e^(2 alpha) U^T U,   U = [ e^d1  s12   s13   t1 ]
+                                 [       e^d2  s23   t2 ]
+                                 [             e^d3  t3 ]
+                                 [                    1 ]
+    theta = (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3)
+
+The same letters as the chart of `log_cholesky`, and another one: m = e^(2 alpha) (1 + t^T t), and t is no length. The
+order of theta is that of `log_cholesky` too; seed 004 writes s13 before s23, and pi as m, h, Ixx, Ixy, Ixz, Iyy, Iyz, Izz.
+
+Every theta is a physical body and every physical body with extent in all directions has exactly one theta, from the
+ordinary Cholesky factor J = L L^T, L = e^alpha U^T: alpha = log L44 comes last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from numba import njit
+
+from ..arrays import Inertial
+from .parametrization import Parametrization, inverted, mapped
+
+
+@dataclass(frozen=True)
+class TransposedLogCholesky(Parametrization):
+    """J = e^(2 alpha) U^T U."""
+
+    theta_names: ClassVar[tuple[str, ...]] = (
+        "alpha",
+        "d1",
+        "d2",
+        "d3",
+        "s12",
+        "s23",
+        "s13",
+        "t1",
+        "t2",
+        "t3",
+    )
+
+    def to_inertial(self, theta: Float[np.ndarray, "*batch 10"]) -> Inertial:
+        """(..., 10) pi of coordinates (..., 10)."""
+        return mapped(_to_inertial, theta, (10,))
+
+    def jacobian(self, theta: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
+        """(..., 10, 10) dpi/dtheta."""
+        return mapped(_jacobian, theta, (10, 10))
+
+    def from_inertial(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
+        """(..., 10) the coordinates of bodies.
+
+        Raises:
+            ImpossibleBody: with the reasons.
+        """
+        return inverted(_from_inertial, pi)
+
+    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
+        """(10, 0): there are none, the chart is one to one."""
+        return np.zeros((10, 0))
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def to_inertial_kernel(theta, pi):
+    """Write pi (10,) of theta (10,)."""
+    e = np.exp(2 * theta[0])
+    e1, e2, e3 = np.exp(theta[1]), np.exp(theta[2]), np.exp(theta[3])
+    s12, s23, s13 = theta[4], theta[5], theta[6]
+    t1, t2, t3 = theta[7], theta[8], theta[9]
+    xx = e1 * e1  # Sigma / e
+    yy = s12 * s12 + e2 * e2
+    zz = s13 * s13 + s23 * s23 + e3 * e3
+    pi[0] = e * (t1 * t1 + t2 * t2 + t3 * t3 + 1)
+    pi[1] = e * (t1 * e1)
+    pi[2] = e * (t1 * s12 + t2 * e2)
+    pi[3] = e * (t1 * s13 + t2 * s23 + t3 * e3)
+    pi[4] = e * (yy + zz)
+    pi[5] = -e * (s12 * e1)
+    pi[6] = e * (xx + zz)
+    pi[7] = -e * (s13 * e1)
+    pi[8] = -e * (s12 * s13 + s23 * e2)
+    pi[9] = e * (xx + yy)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def jacobian_kernel(theta, D):
+    """Write D (10, 10) = dpi/dtheta at theta (10,)."""
+    e = np.exp(2 * theta[0])
+    e1, e2, e3 = np.exp(theta[1]), np.exp(theta[2]), np.exp(theta[3])
+    s12, s23, s13 = theta[4], theta[5], theta[6]
+    t1, t2, t3 = theta[7], theta[8], theta[9]
+    xx = e1 * e1
+    yy = s12 * s12 + e2 * e2
+    zz = s13 * s13 + s23 * s23 + e3 * e3
+    for k in range(10):
+        for j in range(10):
+            D[k, j] = 0.0
+    # alpha: 2 pi
+    D[0, 0] = 2 * e * (t1 * t1 + t2 * t2 + t3 * t3 + 1)
+    D[1, 0] = 2 * e * (t1 * e1)
+    D[2, 0] = 2 * e * (t1 * s12 + t2 * e2)
+    D[3, 0] = 2 * e * (t1 * s13 + t2 * s23 + t3 * e3)
+    D[4, 0], D[6, 0], D[9, 0] = 2 * e * (yy + zz), 2 * e * (xx + zz), 2 * e * (xx + yy)
+    D[5, 0], D[7, 0], D[8, 0] = -2 * e * (s12 * e1), -2 * e * (s13 * e1), -2 * e * (s12 * s13 + s23 * e2)
+    # m = e (t^T t + 1)
+    D[0, 7], D[0, 8], D[0, 9] = 2 * e * t1, 2 * e * t2, 2 * e * t3
+    # h = e (t1 e1, t1 s12 + t2 e2, t1 s13 + t2 s23 + t3 e3)
+    D[1, 1], D[1, 7] = e * t1 * e1, e * e1
+    D[2, 2], D[2, 4], D[2, 7], D[2, 8] = e * t2 * e2, e * t1, e * s12, e * e2
+    D[3, 3], D[3, 5], D[3, 6] = e * t3 * e3, e * t2, e * t1
+    D[3, 7], D[3, 8], D[3, 9] = e * s13, e * s23, e * e3
+    # Sigma_11 moves Iyy and Izz, and so on: d1; d2, s12; d3, s23, s13
+    D[6, 1] = D[9, 1] = 2 * e * e1 * e1
+    D[4, 2] = D[9, 2] = 2 * e * e2 * e2
+    D[4, 4] = D[9, 4] = 2 * e * s12
+    D[4, 3] = D[6, 3] = 2 * e * e3 * e3
+    D[4, 5] = D[6, 5] = 2 * e * s23
+    D[4, 6] = D[6, 6] = 2 * e * s13
+    # Ixy = -e s12 e1, Ixz = -e s13 e1, Iyz = -e (s12 s13 + s23 e2)
+    D[5, 1], D[5, 4] = -e * s12 * e1, -e * e1
+    D[7, 1], D[7, 6] = -e * s13 * e1, -e * e1
+    D[8, 2], D[8, 4], D[8, 5], D[8, 6] = -e * s23 * e2, -e * s13, -e * e2, -e * s12
+
+
+@njit(cache=True, error_model="numpy")
+def _to_inertial(theta, pi):
+    for b in range(len(theta)):
+        to_inertial_kernel(theta[b], pi[b])
+
+
+@njit(cache=True, error_model="numpy")
+def _jacobian(theta, D):
+    for b in range(len(theta)):
+        jacobian_kernel(theta[b], D[b])
+
+
+@njit(cache=True, error_model="numpy")
+def _from_inertial(pi, theta):
+    """Write theta (B, 10) of pi (B, 10); how many, before one that is no body. A comparison with NaN is false."""
+    J, L = np.empty((4, 4)), np.zeros((4, 4))
+    for b in range(len(pi)):
+        xx, yy, zz = pi[b, 4], pi[b, 6], pi[b, 9]
+        J[0, 0], J[1, 1], J[2, 2] = 0.5 * (yy + zz - xx), 0.5 * (xx + zz - yy), 0.5 * (xx + yy - zz)
+        J[1, 0], J[2, 0], J[2, 1] = -pi[b, 5], -pi[b, 7], -pi[b, 8]
+        J[3, 0], J[3, 1], J[3, 2], J[3, 3] = pi[b, 1], pi[b, 2], pi[b, 3], pi[b, 0]
+        for c in range(4):
+            for r in range(c, 4):
+                rest = J[r, c]
+                for k in range(c):
+                    rest -= L[r, k] * L[c, k]
+                if r > c:
+                    L[r, c] = rest / L[c, c]
+                elif rest > 0 and rest < np.inf:
+                    L[c, c] = np.sqrt(rest)
+                else:
+                    return b
+        scale = L[3, 3]
+        alpha = np.log(scale)
+        theta[b, 0] = alpha
+        for k in range(3):
+            theta[b, 1 + k] = np.log(L[k, k]) - alpha
+            theta[b, 7 + k] = L[3, k] / scale
+        theta[b, 4], theta[b, 5], theta[b, 6] = L[1, 0] / scale, L[2, 1] / scale, L[2, 0] / scale
+    return len(pi)
