@@ -149,7 +149,7 @@ class Estimate:
         groupings: what each stands for, e.g. `"zz1 + ia1 + yy2 + 0.0506 m3"`; the bare name where nothing is grouped.
         values: (b,) in `units`; NaN where `identifiable` is false.
         covariance: (b, b) the honest one, of `std_kind`.
-        std_kind: which one `std` is: `"white"` (Eq. 6 of seed 002; residuals that are white, and alike in all joints and
+        std_kind: which one `std` is: `"white"` (Eq. 6 of seed 002; residuals that are white, alike in all joints and
             unrelated between them) or `"coloured"` (whatever they are like).
         white_std, coloured_std: (b,) both.
         identifiable: (b,) whether the data determine the parameter.

@@ -72,8 +72,8 @@ def from_factor(theta):
 
 
 def _pi(J):
-    S, h, m = J[:3, :3], J[:3, 3], J[3, 3]
-    return np.array([m, *h, S[1, 1] + S[2, 2], -S[0, 1], S[0, 0] + S[2, 2], -S[0, 2], -S[1, 2], S[0, 0] + S[1, 1]])
+    xx, yy, zz = np.diag(J)[:3]
+    return np.array([J[3, 3], *J[:3, 3], yy + zz, -J[0, 1], xx + zz, -J[0, 2], -J[1, 2], xx + yy])
 
 
 def rotation(quaternion):
@@ -121,10 +121,9 @@ def scale(pi):
 
 
 def richardson(f, x, step):
-    """df/dx by central differences, (..., len(x)); the error is of fourth order in the steps (len(x),)."""
-    columns = []
-    for e in np.diag(step):
-        h = np.abs(e).sum()
-        wide, narrow = (f(x + e) - f(x - e)) / (2 * h), (f(x + e / 2) - f(x - e / 2)) / h
-        columns.append((4 * narrow - wide) / 3)
-    return np.stack(columns, axis=-1)
+    """df/dx (..., len(x)) by central differences; the error is of fourth order in the steps. f takes batches of x."""
+    e = np.diag(np.broadcast_to(step, len(x)))
+    values = f(x + np.concatenate([e, -e, e / 2, -e / 2])).reshape(4, len(x), *f(x).shape)
+    d = np.diag(e).reshape(-1, *np.ones(values.ndim - 2, dtype=int))
+    wide, narrow = (values[0] - values[1]) / (2 * d), (values[2] - values[3]) / d
+    return np.moveaxis((4 * narrow - wide) / 3, 0, -1)

@@ -69,12 +69,13 @@ def test_an_axis_that_is_none_of_the_frames_is_told():
     pi = from_physical(2.0, np.zeros(3), turn @ np.diag([5.0, 1.0, 2.0]) @ turn.T)
     (reason,) = inconsistencies(pi)
     assert reason.condition == "Dx <= Dy + Dz"
-    assert "Dx (axis (0.8, 0.6, 0)) = 5 kg m^2 exceeds Dy (axis (-0.6, 0.8, 0)) + Dz = 3 kg m^2" in str(reason)
+    told = "Dx (axis (0.8, 0.6, 0)) = 5 kg m^2 exceeds Dy (axis (-0.6, 0.8, 0)) + Dz = 3 kg m^2"
+    assert told in str(reason)
 
 
 def test_several_reasons_are_all_told():
-    conditions = [reason.condition for reason in inconsistencies(np.array([-1.0, 0, 0, 0, -1, 0, 2, 0, 0, -3]))]
-    assert conditions == ["m > 0", "Dx >= 0", "Dz >= 0"]
+    pi = np.array([-1.0, 0, 0, 0, -1, 0, 2, 0, 0, -3])
+    assert [reason.condition for reason in inconsistencies(pi)] == ["m > 0", "Dx >= 0", "Dz >= 0"]
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])

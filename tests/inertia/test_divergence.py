@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inertia.families import (
-    DIVERGENCES,
     EPS,
     each_chart,
     each_divergence,
@@ -15,7 +14,6 @@ from inertia.families import (
     from_factor,
     placements,
     richardson,
-    scale,
     thetas,
     vectors,
 )
@@ -28,10 +26,15 @@ CHART = LogCholesky()
 INVARIANT = (Entropic(), AffineInvariant())
 each_invariant = pytest.mark.parametrize("divergence", INVARIANT, ids=lambda it: type(it).__name__)
 
-# At size 1 |U| |U^-1| stays below 3e2, so the eigenvalues of J spread over at most 1e5; those of J0^-1 J, and with them the
-# value, are then good to 100 EPS * 1e5 = 2e-9 of the largest.
+# At size 1 |U| |U^-1| stays below 3e2, so the eigenvalues of J spread over at most 1e5; those of J0^-1 J, and with them
+# the value, are then good to 100 EPS * 1e5 = 2e-9 of the largest.
 bodies = thetas(size=1.0).map(from_factor)
 CLOSE = 2e-9
+
+
+def same(found, expected):
+    """Batched matrix products and single ones round differently."""
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 def spread(pi, reference):
@@ -53,11 +56,10 @@ def test_zero_between_the_same_bodies_and_positive_between_others(divergence, pi
 @given(pi=bodies, reference=bodies)
 def test_gradient_is_the_derivative(divergence, pi, reference):
     D = CHART.jacobian(CHART.from_inertial(pi))
-    step = 1e-3
-    found = richardson(lambda x: divergence.between(pi + D @ x, reference), np.zeros(10), np.full(10, step))
+    found = richardson(lambda x: divergence.between(pi + x @ D.T, reference), np.zeros(10), 1e-3)
     exact = divergence.gradient(pi, reference) @ D
     # A step along a column of the Jacobian changes lambda by a part in a thousand, whatever the body's size: a
-    # fourth-order difference leaves 1e-11 of the value's size; rounding leaves CLOSE / step of 1e-3 times the slope.
+    # fourth-order difference leaves 1e-11 of the value's size; rounding leaves CLOSE / 1e-3 of 1e-3 times the slope.
     size = 1 + np.abs(exact).max() + divergence.between(pi, reference) + spread(pi, reference)
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-7 * size)
 
@@ -68,7 +70,7 @@ def test_gradient_is_the_derivative(divergence, pi, reference):
 def test_gradient_in_a_chart_is_the_derivative(chart, divergence, theta, reference):
     value, gradient = divergence.in_chart(chart, theta, reference)
     assert value == divergence.between(chart.to_inertial(theta), reference)
-    found = richardson(lambda x: divergence.in_chart(chart, x, reference)[0], theta, np.full(10, 1e-3))
+    found = richardson(lambda x: divergence.in_chart(chart, x, reference)[0], theta, 1e-3)
     size = 1 + np.abs(gradient).max() + value + spread(chart.to_inertial(theta), reference)
     np.testing.assert_allclose(found, gradient, rtol=0, atol=1e-7 * size)
 
@@ -79,16 +81,18 @@ def test_batches_are_the_same_one_by_one(divergence, rng):
     values, gradients = divergence.between(pi, reference), divergence.gradient(pi, reference)
     assert values.shape == (3, 4) and gradients.shape == (3, 4, 10)
     for k in np.ndindex(3, 4):
-        np.testing.assert_allclose(values[k], divergence.between(pi[k], reference[k]), rtol=1e-9)
-        np.testing.assert_allclose(gradients[k], divergence.gradient(pi[k], reference[k]), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(divergence.between(pi, reference[0, 0])[2, 3], divergence.between(pi[2, 3], reference[0, 0]))
-    np.testing.assert_allclose(divergence.between(pi[0, 0], reference)[2, 3], divergence.between(pi[0, 0], reference[2, 3]))
+        same(values[k], divergence.between(pi[k], reference[k]))
+        same(gradients[k], divergence.gradient(pi[k], reference[k]))
+    one = pi[0, 0], reference[0, 0]
+    same(divergence.between(pi, one[1])[2, 3], divergence.between(pi[2, 3], one[1]))
+    same(divergence.between(one[0], reference)[2, 3], divergence.between(one[0], reference[2, 3]))
 
 
-@pytest.mark.parametrize("divergence", [it for it in DIVERGENCES if it.convex], ids=lambda it: type(it).__name__)
+@pytest.mark.parametrize("divergence", [Euclidean(), Entropic()], ids=lambda it: type(it).__name__)
 @given(one=bodies, other=bodies, reference=bodies, share=st.floats(0, 1))
 def test_convex_where_it_says_so(divergence, one, other, reference, share):
     below = divergence.between(share * one + (1 - share) * other, reference)
+    assert divergence.convex
     chord = share * divergence.between(one, reference) + (1 - share) * divergence.between(other, reference)
     assert below <= chord + CLOSE * (1 + chord)
 
@@ -147,8 +151,7 @@ def test_values_are_those_of_matrix_functions(pi, reference):
     entropic = np.trace(np.linalg.solve(J0, J)) - 4 - np.linalg.slogdet(J)[1] + np.linalg.slogdet(J0)[1]
     largest = 1 + spread(pi, reference)
     assert Entropic().between(pi, reference) == pytest.approx(entropic, rel=0, abs=10 * CLOSE * largest)
-    root = np.linalg.inv(scipy.linalg.sqrtm(J0).real)
-    geodesic = np.linalg.norm(scipy.linalg.logm(root @ J @ root)) ** 2
+    geodesic = np.sum(np.log(scipy.linalg.eigvalsh(J, J0)) ** 2)
     assert AffineInvariant().between(pi, reference) == pytest.approx(geodesic, rel=0, abs=1e-6 * largest)
 
 
@@ -183,19 +186,21 @@ IMPOSSIBLE = np.array([2.0, 0, 0, 0, 0.1, 0, 0.1, 0, 0, 0.5])
 @each_invariant
 def test_beyond_the_border_it_is_infinite(divergence):
     pi = np.stack([IMPOSSIBLE, SPHERE, -SPHERE, np.full(10, np.nan)])
-    np.testing.assert_array_equal(np.isinf(divergence.between(pi, SPHERE)), [True, False, True, True])
-    np.testing.assert_array_equal(np.isnan(divergence.gradient(pi, SPHERE)).all(axis=1), [True, False, True, True])
+    beyond = [True, False, True, True]
+    np.testing.assert_array_equal(np.isinf(divergence.between(pi, SPHERE)), beyond)
+    np.testing.assert_array_equal(np.isnan(divergence.gradient(pi, SPHERE)).all(axis=1), beyond)
 
 
 @each_invariant
 def test_it_grows_without_bound_towards_the_border(divergence):
-    values = [divergence.between(FLAT - np.array([*9 * (0.0,), gap]), SPHERE) for gap in 10.0 ** -np.arange(1, 12)]
-    assert np.all(np.diff(values) > 1)
+    gaps = np.zeros((11, 10))
+    gaps[:, 9] = 10.0 ** -np.arange(1, 12)
+    assert np.all(np.diff(divergence.between(FLAT - gaps, SPHERE)) > 1)
 
 
 @each_invariant
 def test_an_impossible_reference_is_refused_with_its_reason(divergence):
-    with pytest.raises(ImpossibleBody, match=r"the reference: .*Dz = 0.5 kg m.2 exceeds Dx \+ Dy = 0.2 kg m.2"):
+    with pytest.raises(ImpossibleBody, match=r"the reference: .*Dz = 0.5 kg m\^2 exceeds Dx \+ Dy"):
         divergence.between(SPHERE, IMPOSSIBLE)
     with pytest.raises(ImpossibleBody, match="flat or a point"):
         divergence.gradient(SPHERE, FLAT)
@@ -204,5 +209,4 @@ def test_an_impossible_reference_is_refused_with_its_reason(divergence):
 
 
 def test_euclidean_has_no_border():
-    assert Euclidean().between(IMPOSSIBLE, FLAT) == pytest.approx(0.3**2 * (0.25 + 0.25 + 0.25))
-    assert scale(FLAT).shape == (10,)
+    assert Euclidean().between(IMPOSSIBLE, FLAT) == pytest.approx(0.3**2 * 0.75)

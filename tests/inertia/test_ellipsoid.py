@@ -37,7 +37,8 @@ def test_pinocchios_ellipsoid_has_it():
 def test_batches(rng):
     pi = LogCholesky().to_inertial(rng.normal(size=(3, 4, 10)))
     many = equivalent_ellipsoid(pi)
-    assert many.semi_axes.shape == (3, 4, 3) and many.axes.shape == (3, 4, 3, 3) and many.density.shape == (3, 4)
+    assert many.semi_axes.shape == (3, 4, 3) and many.axes.shape == (3, 4, 3, 3)
+    assert many.density.shape == (3, 4)
     np.testing.assert_array_equal(many.semi_axes[1, 2], equivalent_ellipsoid(pi[1, 2]).semi_axes)
     np.testing.assert_allclose(many.principal_moments, principal_moments(pi)[0], rtol=1e-6)
     I_c = many.axes @ (many.principal_moments[..., None] * np.swapaxes(many.axes, -1, -2))
@@ -51,7 +52,7 @@ def test_a_plate_is_flat():
 
 
 def test_an_impossible_body_has_none():
-    with pytest.raises(ImpossibleBody, match="Dz = 0.5 kg m.2 exceeds"):
+    with pytest.raises(ImpossibleBody, match=r"Dz = 0.5 kg m\^2 exceeds"):
         equivalent_ellipsoid(np.array([2.0, 0, 0, 0, 0.1, 0, 0.1, 0, 0, 0.5]))
     with pytest.raises(ImpossibleBody, match="mass is 0"):
         equivalent_ellipsoid(np.zeros(10))

@@ -1,5 +1,7 @@
 """The ten parameters against Pinocchio's inertia and the definition as an integral; frames and several bodies."""
 
+from itertools import permutations, product
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -65,8 +67,8 @@ def test_there_and_back(solid):
 
 def test_batches_are_the_same_one_by_one(inertias):
     pi = np.array([inertia.toDynamicParameters() for inertia in inertias])
-    functions = (pseudo_inertia, inertia_matrix, second_moments, center_of_mass, inertia_at_com, is_consistent)
-    for function in functions:
+    parts = (pseudo_inertia, inertia_matrix, second_moments, center_of_mass, inertia_at_com)
+    for function in (*parts, is_consistent):
         np.testing.assert_array_equal(function(pi), np.stack([function(row) for row in pi]))
         np.testing.assert_array_equal(function(pi.reshape(2, 25, 10))[1, 3], function(pi[28]))
     back = from_physical(pi[:, 0], center_of_mass(pi), inertia_at_com(pi))
@@ -156,12 +158,8 @@ def test_principal_moments_diagonalize(solid):
 
 @given(theta=thetas())
 def test_principal_axes_are_the_closest_of_all_24(theta):
-    from itertools import permutations, product
-
     _, R = principal_moments(LogCholesky().to_inertial(theta))
-    turns = [
-        P * s for P in np.eye(3)[list(permutations(range(3)))] for s in product((-1, 1), repeat=3)
-    ]
+    turns = [P * s for P in np.eye(3)[list(permutations(range(3)))] for s in product((-1, 1), repeat=3)]
     turns = [P for P in turns if np.linalg.det(P) > 0]
     assert len(turns) == 24
     assert np.trace(R) >= max(np.trace(R @ P) for P in turns) - FEW

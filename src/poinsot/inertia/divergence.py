@@ -6,10 +6,10 @@
 
 The last two see only lambda, the eigenvalues of J0^-1 J: no frame, no unit, and no affine stretching of space changes
 them, and they grow without bound where a body ceases to be possible. The entropic one is the Bregman divergence of
--log det, and twice the Kullback-Leibler divergence of the two mass distributions taken as Gaussians (Wensing, Kim and
-Slotine 2017); in a convex program it is written tr(J0^-1 J) - log det J. The affine-invariant one is the squared length of
-a geodesic (Lee and Park 2018): convex along geodesics, but sum log^2 lambda bends down where lambda > e, so it has no
-place in a convex program; near pi0 the two agree but for a factor,
+-log det, twice the Kullback-Leibler divergence of zero-mean Gaussians with covariances J and J0 (Lee, Wensing and Park
+2020); in a convex program it is written tr(J0^-1 J) - log det J. The affine-invariant one is the squared length of the
+geodesic between J0 and J (Lee and Park 2018): convex along geodesics, but not along straight lines, since log^2 lambda
+bends down where lambda > e; so it has no place in a convex program. Near pi0 the two agree but for a factor,
 
     AffineInvariant = 2 Entropic = dpi^T G dpi   to second order,   G_kl = tr(J0^-1 E_k J0^-1 E_l),  E_k = dJ/dpi_k,
 
@@ -67,7 +67,7 @@ class Divergence(ABC):
 
 @dataclass(frozen=True)
 class Euclidean(Divergence):
-    """|J - J0|_F^2: mixes [kg], [kg m] and [kg m^2] as they stand, so it depends on the frame and the unit of length."""
+    """|J - J0|_F^2: adds [kg], [kg m] and [kg m^2] as they stand, so it depends on the frame and the unit of length."""
 
     convex: ClassVar[bool] = True
 
@@ -165,8 +165,8 @@ def _whitening(reference: np.ndarray) -> np.ndarray:
         except np.linalg.LinAlgError:
             pass
     rows = np.reshape(reference, (-1, 10))
-    reasons = next(filter(None, map(inconsistencies, rows)), ()) or ["a body to compare with is flat or a point"]
-    raise ImpossibleBody(reasons, "the reference")
+    reasons = next(filter(None, map(inconsistencies, rows)), None)
+    raise ImpossibleBody(reasons or ["a body to compare with is flat or a point"], "the reference")
 
 
 def _spectrum(pi: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,10 +14,10 @@ Exp). With r_i the columns of R and S_ij the entries of the skew matrix of psi,
 
     dI_c = R (S diag(P L) - diag(P L) S) R^T = sum over i < j of  S_ij (L_i - L_j) (r_i r_j^T + r_j r_i^T),
 
-for P L changes sides as (P L)_j - (P L)_i = L_i - L_j. So a body with L_i = L_j can be turned about the third axis k and
-remain the same: psi = e_k, domega = J_r^-1 e_k is a null direction of the Jacobian, and all three are for a sphere. J_r
-itself is singular where |omega| is 2 pi, 4 pi, ...: there two directions of omega do not turn at all. Together they are
-the null space of  diag(n) J_r,  n_k = 0 where the body is symmetric about axis k and 1 elsewhere.
+for (P L)_j - (P L)_i = L_i - L_j. So a body with L_i = L_j can be turned about the third axis k and remain the same:
+psi = e_k, domega = J_r^-1 e_k is a null direction of the Jacobian, and for a sphere every domega is one. J_r itself is
+singular where |omega| is 2 pi, 4 pi, ...: there two directions of omega do not turn at all. Together they are the null
+space of  diag(n) J_r,  n_k = 0 where the body is symmetric about axis k and 1 elsewhere.
 
 `from_inertial` diagonalizes Sigma_c with Jacobi's rotations: they keep the relative accuracy of small second moments of
 thin bodies, and leave the axes of a sphere alone.
@@ -32,7 +32,7 @@ import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ..arrays import Inertial
+from ..arrays import Inertial, Matrix, Vector
 from ..exceptions import InvalidMethod
 from .parameters import ROUNDING
 from .parametrization import Parametrization, inverted, mapped
@@ -141,7 +141,7 @@ def _fill(theta, pi, R):
 
 
 @njit(cache=True, error_model="numpy")
-def to_inertial_kernel(theta, pi):
+def to_inertial_kernel(theta: Vector, pi: Vector) -> None:
     """Write pi (10,) of theta (10,)."""
     _fill(theta, pi, np.empty((3, 3)))
 
@@ -151,7 +151,7 @@ _COLUMNS = np.array([0, 1, 1, 2, 2, 2])
 
 
 @njit(cache=True, error_model="numpy")
-def jacobian_kernel(theta, D):
+def jacobian_kernel(theta: Vector, D: Matrix) -> None:
     """Write D (10, 10) = dpi/dtheta at theta (10,)."""
     _differentiate(theta, D, np.empty((3, 3)), np.empty((3, 3)), np.empty(3))
 

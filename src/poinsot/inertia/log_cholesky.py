@@ -7,8 +7,8 @@
     theta = (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3)
 
 Every theta is a physical body, and every physical body with extent in all directions has exactly one theta: a positive
-definite matrix has one such factor. The last column shows that m = e^(2 alpha) and that t is the centre of mass [m]; the
-3 x 3 block V of U, with S = Sigma_c / m = V V^T, is found from its last row upward:
+definite matrix has one such factor. The last column shows that m = e^(2 alpha) and that t is the centre of mass [m].
+The 3 x 3 block V of U, with S = Sigma_c / m = V V^T, is found from its last row upward:
 
     e^(2 d3) = S33,  s23 = S23 / e^d3,  s13 = S13 / e^d3,
     e^(2 d2) = S22 - s23^2,  s12 = (S12 - s13 s23) / e^d2,  e^(2 d1) = S11 - s12^2 - s13^2
@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ..arrays import Inertial
+from ..arrays import Inertial, Matrix, Vector
 from .parametrization import Parametrization, inverted, mapped
 
 
@@ -69,7 +69,7 @@ class LogCholesky(Parametrization):
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def to_inertial_kernel(theta, pi):
+def to_inertial_kernel(theta: Vector, pi: Vector) -> None:
     """Write pi (10,) of theta (10,)."""
     e = np.exp(2 * theta[0])
     e1, e2, e3 = np.exp(theta[1]), np.exp(theta[2]), np.exp(theta[3])
@@ -88,7 +88,7 @@ def to_inertial_kernel(theta, pi):
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def jacobian_kernel(theta, D):
+def jacobian_kernel(theta: Vector, D: Matrix) -> None:
     """Write D (10, 10) = dpi/dtheta at theta (10,)."""
     e = np.exp(2 * theta[0])
     e1, e2, e3 = np.exp(theta[1]), np.exp(theta[2]), np.exp(theta[3])

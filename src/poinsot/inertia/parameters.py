@@ -109,7 +109,7 @@ def _six(I: np.ndarray) -> np.ndarray:
 def change_frame(
     T_ab: Float[np.ndarray, "... 4 4"], pi_b: Float[np.ndarray, "... 10"]
 ) -> Float[np.ndarray, "... 10"]:
-    """The same body seen in another frame: `pi_a = change_frame(T_ab, pi_b)`, J_a = T_ab J_b T_ab^T.
+    """(..., 10) pi_a, the same body seen in frame a: J_a = T_ab J_b T_ab^T.
 
     Args:
         T_ab: (..., 4, 4) placement of frame b in frame a, [[R, p], [0, 1]] with p in [m].

@@ -89,7 +89,8 @@ def _border(pi: np.ndarray) -> str:
     if pi[0] == 0:
         return "its mass is 0, and a chart holds bodies with mass"
     D, _ = principal_moments(pi)
-    flat = ", ".join(axis for axis, L in zip("xyz", 0.5 * D.sum() - D, strict=True) if L <= 1e-12 * abs(D).sum())
+    L = 0.5 * D.sum() - D
+    flat = ", ".join(axis for axis, L_i in zip("xyz", L, strict=True) if L_i <= 1e-12 * abs(D).sum())
     return (
         f"it has no extent along its principal axis {flat or 'of least extent'}, to rounding; give it a little, since "
         f"a chart holds only bodies with extent in all directions"

@@ -6,8 +6,8 @@
                                  [                    1 ]
     theta = (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3)
 
-The same letters as the chart of `log_cholesky`, and another one: m = e^(2 alpha) (1 + t^T t), and t is no length. The
-order of theta is that of `log_cholesky` too; seed 004 writes s13 before s23, and pi as m, h, Ixx, Ixy, Ixz, Iyy, Iyz, Izz.
+The same letters as the chart of `log_cholesky`, and another chart: m = e^(2 alpha) (1 + t^T t), and t is no length. The
+order of theta is that of `log_cholesky` too; seed 004 writes s13 before s23, and pi with Ixz before Iyy.
 
 Every theta is a physical body and every physical body with extent in all directions has exactly one theta, from the
 ordinary Cholesky factor J = L L^T, L = e^alpha U^T: alpha = log L44 comes last.
@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ..arrays import Inertial
+from ..arrays import Inertial, Matrix, Vector
 from .parametrization import Parametrization, inverted, mapped
 
 
@@ -65,7 +65,7 @@ class TransposedLogCholesky(Parametrization):
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def to_inertial_kernel(theta, pi):
+def to_inertial_kernel(theta: Vector, pi: Vector) -> None:
     """Write pi (10,) of theta (10,)."""
     e = np.exp(2 * theta[0])
     e1, e2, e3 = np.exp(theta[1]), np.exp(theta[2]), np.exp(theta[3])
@@ -87,7 +87,7 @@ def to_inertial_kernel(theta, pi):
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def jacobian_kernel(theta, D):
+def jacobian_kernel(theta: Vector, D: Matrix) -> None:
     """Write D (10, 10) = dpi/dtheta at theta (10,)."""
     e = np.exp(2 * theta[0])
     e1, e2, e3 = np.exp(theta[1]), np.exp(theta[2]), np.exp(theta[3])

@@ -37,7 +37,9 @@ def which_std(estimate: Estimate) -> str:
     ratios = estimate.coloured_std[seen] / estimate.white_std[seen]
     ratios = ratios[np.isfinite(ratios)]
     middle = float(np.median(ratios)) if len(ratios) else 1.0
-    factor = f", here by a factor of {max(middle, 1 / middle):.1f} (median)" if len(ratios) and middle > 0 else ""
+    factor = (
+        f", here by a factor of {max(middle, 1 / middle):.1f} (median)" if len(ratios) and middle > 0 else ""
+    )
     what = "differ between joints or are related" if estimate.fit.white else "are correlated in time"
     return (
         f"Standard deviations account for residuals that {what}; "
