@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
 import numpy as np
@@ -264,3 +268,14 @@ class Estimate:
             else:
                 lines.append(f"{name:<{width}}  {'not identifiable':>30}  {unit}")
         return "\n".join(lines)
+
+
+@cache
+def software_versions() -> dict[str, str]:
+    """Versions of what computes, for the record."""
+    packages = ("poinsot", "numpy", "scipy", "numba", "pin")
+    found = {"python": platform.python_version()}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found

@@ -7,6 +7,7 @@ Nothing behind the door asks again whether the clock runs forwards or a value is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -141,10 +142,21 @@ def window_indices(time: Times, start_s: float, stop_s: float) -> tuple[int, int
     first, last = (int(k) for k in np.searchsorted(time, (start_s - half, stop_s - half)))
     if last - first < 2:
         raise InvalidRecording(
-            f"the window {start_s:g} s to {stop_s:g} s holds {max(last - first, 0)} samples; "
-            f"the recording runs from {time[0]:g} s to {time[-1]:g} s"
+            f"the window {start_s:.15g} s to {stop_s:.15g} s holds {max(last - first, 0)} samples; "
+            f"the recording runs from {clock_text(time[0], half)} s to {clock_text(time[-1], half)} s"
         )
     return first, last
+
+
+def clock_text(seconds: float, interval_s: float) -> str:
+    """A time with the digits that tell it from its neighbours: clocks that count from 1970 need more than most.
+
+    >>> clock_text(4.05, 0.001), clock_text(1700000003.999, 0.001), clock_text(30.0, 0.5)
+    ('4.05', '1700000003.999', '30')
+    """
+    decimals = min(max(math.ceil(-math.log10(interval_s) - 1e-9), 0), 9)
+    text = f"{round(seconds, decimals) + 0.0:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _frozen(values: Any, dtype: type) -> np.ndarray:
@@ -166,7 +178,7 @@ def _check_clock(time: np.ndarray) -> None:
         row = int(np.argmax(steps <= 0)) + 1
         how = "repeats" if steps[row - 1] == 0 else "runs backwards"
         raise InvalidRecording(
-            f"the clock {how} at row {row} (counted from 0): {time[row - 1]:.9g} s, then {time[row]:.9g} s; "
+            f"the clock {how} at row {row} (counted from 0): {time[row - 1]:.15g} s, then {time[row]:.15g} s; "
             "sort the file or drop the row"
         )
 

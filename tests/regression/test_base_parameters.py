@@ -1,5 +1,7 @@
 """Base parameters: how many there are, that they say all, and that they read like a textbook's."""
 
+import re
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -55,8 +57,10 @@ def says_all(robot, base, rng, count=30):
     W = Regressor(robot, base.parameters).dense(*robot.random_states(count, rng))
     theta = rng.standard_normal(W.shape[-1]) * base.parameters.free
     expected = W @ theta
+    # Kinova's description has angles of nine digits: what only these tell apart (1e-9) is left out of K with a
+    # margin of 100 (see `choose`), in each of some ten terms
     np.testing.assert_allclose(
-        W[:, :, base.chosen] @ (base.map @ theta), expected, atol=1e-10 * np.abs(expected).max()
+        W[:, :, base.chosen] @ (base.map @ theta), expected, atol=1e-6 * np.abs(expected).max()
     )
 
 
@@ -324,3 +328,13 @@ def test_the_catalogue_is_where_it_is_said_to_be():
     if not DESCRIPTIONS.exists():
         pytest.skip("needs example-robot-data (pip install 'poinsot[robots]')")
     assert all((DESCRIPTIONS / path).exists() for path, *_ in CATALOGUE.values())
+
+
+@pytest.mark.parametrize("digits", [11, 6, 4])
+def test_right_angles_of_few_digits_are_right_angles(shared_data, tmp_path, digits):
+    exact = (shared_data("staubli_tx40") / "tx40.urdf").read_text()
+    path = tmp_path / "tx40.urdf"
+    path.write_text(re.sub(r"\d\.\d{6,}", lambda number: f"{float(number[0]):.{digits}f}", exact))
+    base = base_of(described(path, friction=NoFriction(), drive=Drive(rotor_inertia=True)))
+    assert len(base) == 40
+    assert base.groupings[base.index("xx5r")] == "xx5 - yy5 + yy6"

@@ -99,7 +99,7 @@ class Entropic(Divergence):
     ) -> Float[np.ndarray, "..."]:
         """(...,) the sum of mu - log(1 + mu)."""
         mu, _ = _spectrum(pi, reference)
-        return _or_infinite(np.sum(mu - np.log1p(mu), axis=-1))
+        return _or_infinite(np.sum(_less_logarithm(mu), axis=-1))
 
     def gradient(
         self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
@@ -176,6 +176,14 @@ def _spectrum(pi: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.nda
     finite = np.isfinite(M).all(axis=(-2, -1))[..., None]
     mu, V = np.linalg.eigh(np.where(finite[..., None], M, 0.0))
     return np.where(finite & (mu[..., :1] > -1), mu, np.nan), W @ V
+
+
+_SERIES = [(-1) ** k / k for k in range(10, 1, -1)] + [0.0, 0.0]
+
+
+def _less_logarithm(mu: np.ndarray) -> np.ndarray:
+    """mu - log(1 + mu), by its series mu^2/2 - mu^3/3 + ... where the difference would cancel."""
+    return np.where(np.abs(mu) < 1e-2, np.polyval(_SERIES, mu), mu - np.log1p(mu))
 
 
 def _or_infinite(values: np.ndarray | np.floating) -> np.ndarray:

@@ -254,7 +254,7 @@ def _check_ticks(rows: _Rows, clock: Column, ticks: np.ndarray) -> None:
         how = "repeats" if ticks[k] == ticks[k - 1] else "runs backwards"
         raise InvalidRecording(
             f"{rows.source.path}: the clock {clock.name!r} {how} in {rows.where(k)}: "
-            f"{ticks[k - 1]:.12g} {clock.unit}, then {ticks[k]:.12g} {clock.unit}; sort the file or drop the row"
+            f"{ticks[k - 1]:.15g} {clock.unit}, then {ticks[k]:.15g} {clock.unit}; sort the file or drop the row"
         )
 
 

@@ -173,7 +173,8 @@ class Articulated:
             kind in (kinds.FREE, kinds.SPHERICAL) for kind in self.tree.kind
         ):
             raise InvalidModel(
-                f"robot {self.name!r} has a floating base or ball joints: give its configurations (nq = {nq}) in Signals"
+                f"robot {self.name!r} has a floating base or ball joints: "
+                f"give its configurations (nq = {nq}) in Signals"
             )
         q = np.empty((T, nq))
         for kind, at, dof in zip(self.tree.kind, self.tree.q_index, self.tree.v_index, strict=True):
@@ -261,7 +262,7 @@ def load_robot(
     model.gravity.linear = g
     name = model.name or path.stem
     robot = Articulated(name, model, drive or Drive(), friction or ViscousCoulomb(), floating_base, path)
-    robot.train  # a drive that does not fit this robot is refused here, not at the first use
+    _ = robot.train  # a drive that does not fit this robot is refused here, not at the first use
     return robot
 
 

@@ -11,7 +11,6 @@ from ..exceptions import InvalidModel
 from . import tree as kinds
 from .tree import Tree
 
-
 INTEGERS = frozenset({"parent", "kind", "q_index", "v_index", "body"})
 
 _X, _Y, _Z = np.eye(3)

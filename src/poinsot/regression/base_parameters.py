@@ -25,8 +25,11 @@ from ..models import tree as kinds
 from ..parameters import INERTIAL_SYMBOLS, Parameters
 from .regressor import Regressor
 
-STRUCTURAL_TOLERANCE = 1e-9
-EXCITATION_TOLERANCE = 1e-6
+STRUCTURAL_TOLERANCE = 1e-5
+"""Robot descriptions write 1.5708 for a right angle: what only such rounding tells apart is not to be estimated."""
+
+EXCITATION_TOLERANCE = 1e-5
+ROUNDING = 1e-11
 RANDOM_STATES = 4
 """Random states per parameter and degree of freedom; more than needed for the rank, cheap all the same."""
 
@@ -117,6 +120,7 @@ def choose(R: Matrix, parameters: Parameters, order: np.ndarray, tolerance: floa
     scale = norms.max(initial=0.0)
     basis = np.empty((len(R), 0))
     chosen: list[int] = []
+    unspanned = ROUNDING  # how far the spanned columns are from being so, and hence K from being exact
     zero = norms <= tolerance * scale
     for c in order[~zero[order]]:
         column = R[:, c] / norms[c]
@@ -126,11 +130,13 @@ def choose(R: Matrix, parameters: Parameters, order: np.ndarray, tolerance: floa
         if rest > tolerance:
             basis = np.column_stack([basis, column / rest])
             chosen.append(int(c))
+        else:
+            unspanned = max(unspanned, float(rest))
     chosen.sort()
     considered = np.zeros(R.shape[1], dtype=bool)
     considered[order] = ~zero[order]
     K = np.linalg.lstsq(R[:, chosen] / norms[chosen], R * considered, rcond=None)[0] / norms[chosen, None]
-    K[np.abs(K) * norms[chosen, None] <= 1e2 * tolerance * norms] = 0.0
+    K[np.abs(K) * norms[chosen, None] <= 1e2 * unspanned * norms] = 0.0
     K[:, chosen] = np.eye(len(chosen))
     return BaseParameters(parameters, np.array(chosen, dtype=np.int64), K)
 

@@ -5,10 +5,11 @@
 The motion is moved, not the effort: it is smooth, so a spline moves it by parts of a sample without touching noise,
 and the rows of tau stay the same for every d. With e(d) the residuals at the best theta and g = de/dd,
 
-    d = argmin r      d - sum of g e / sum of g^2   over all rows but one stretch after the other scatters as d does
+    d = argmin r      d <- d - sum of g e / sum of g^2
 
-(jackknife) if a stretch is long enough to hold the correlation of the residuals. A delay that parameters can imitate
-(of a single sine, by friction) has g near 0, and a standard deviation that says so.
+which, over all rows but one stretch after the other, scatters as d does (jackknife), if a stretch is long enough to
+hold the correlation of the residuals. A delay that parameters can imitate (of a single sine, by friction) has g near 0,
+and a standard deviation that says so.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from scipy.optimize import minimize_scalar
 from ..arrays import JointSamples, Vector
 from ..exceptions import InvalidSignals
 from ..signals.alignment import Delay, jackknife_std
+from ..signals.decimation import Decimation
 from ..signals.signals import Signals
 from .inverse_dynamics import InverseDynamics
 from .triangular import triangular
@@ -30,15 +32,20 @@ from .triangular import triangular
 GRID = 9
 """Delays tried first, across the whole range: r has one valley as long as the motion is slower than the range."""
 
-VALLEY = np.linspace(-1.5, 1.5, 7)
-"""Samples around the smallest r through which a parabola is laid: friction changes its sign at samples, so r has steps."""
+DECIMATION = Decimation(4, order=4)
+"""For signals without one: dry friction changes its sign at a sample, whichever d, and r(d) has steps unless filtered."""
+
+STEPS = 5
+TOLERANCE = 1e-4
+"""Gauss-Newton steps at most, and when to stop [samples]."""
 
 
 def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> Delay:
     """By how much the efforts lag behind the motion, from the robot's dynamics.
 
-    Smooth the recording as for identification; `align(recording, {"torque": delay.seconds})` then brings the efforts
-    forward. A few dozen regressions: seconds for a minute of six joints.
+    Smooth and decimate as for identification; `align(recording, {"torque": delay.seconds})` then brings the efforts
+    forward. Whatever else the model lacks looks like a delay, too: above the band in which it predicts well, believe
+    nothing. A few dozen regressions: seconds for a minute of six joints.
 
     Args:
         problem: as `inverse_dynamics` gives it.
@@ -63,16 +70,21 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
             f"the residual is smallest at a delay of {1e3 * grid[best]:g} ms, the end of the range: raise largest_s, or "
             "look for what else is wrong (units, signs, a missing reduction)"
         )
-    options = {"xatol": 0.1 / rate_hz}
-    bottom = float(minimize_scalar(r, bounds=(grid[best - 1], grid[best + 1]), method="bounded", options=options).x)
     h = 1 / rate_hz
-    bend, slope, _ = np.polyfit(VALLEY, [r(bottom + k * h) for k in VALLEY.tolist()], 2)
-    delay_s = bottom + h * float(np.clip(-slope / (2 * bend), -1, 1)) if bend > 0 else bottom
-    e, y = _residuals(moved(delay_s), u)
-    g = (_residuals(moved(delay_s + h), u)[0] - _residuals(moved(delay_s - h), u)[0]) / (2 * h)
+    options = {"xatol": h / 10}
+    bottom = minimize_scalar(r, bounds=(grid[best - 1], grid[best + 1]), method="bounded", options=options)
+    delay_s = float(bottom.x)
+    for _ in range(STEPS):
+        e, y = _residuals(moved(delay_s), u)
+        g = (_residuals(moved(delay_s + h), u)[0] - _residuals(moved(delay_s - h), u)[0]) / (2 * h)
+        score, information = np.sum(g * u**2 * e, axis=1), np.sum((u * g) ** 2, axis=1)
+        step = float(np.clip(-score.sum() / information.sum(), -h, h))
+        if abs(step) < TOLERANCE * h:
+            break
+        delay_s += step
     return Delay(
         delay_s,
-        jackknife_std(np.sum(g * u**2 * e, axis=1), np.sum((u * g) ** 2, axis=1)),
+        jackknife_std(score, information),
         rate_hz,
         float(np.linalg.norm(e) / np.linalg.norm(y)),
         float(np.linalg.norm(_residuals(moved(0.0), u)[0]) / np.linalg.norm(y)),
@@ -89,7 +101,8 @@ def _mover(problem: InverseDynamics, largest_s: float) -> Callable[[float], Inve
             raise InvalidSignals(
                 f"{len(signals)} samples are too few to look for delays up to {largest_s:g} s"
             )
-        middles.append(signals.cut(margin, len(signals) - margin, "delays"))
+        middle = signals.cut(margin, len(signals) - margin, "delays")
+        middles.append(middle if middle.decimation else replace(middle, decimation=DECIMATION))
         motion = np.concatenate([signals.q, signals.v, signals.a], axis=1)
         splines.append(
             (CubicSpline(signals.time, motion), np.cumsum([signals.q.shape[1], signals.v.shape[1]]))

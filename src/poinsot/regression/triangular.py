@@ -1,4 +1,4 @@
-"""Rows folded into a triangular factor, so that a least-squares problem of any length needs no more memory than a short one.
+"""Rows folded into a triangular factor: a least-squares problem of any length needs no more memory than a short one.
 
 [ R ]                       R^T R = sum over blocks of [W y]^T [W y]
 [ W y ]  = Q R+             (Householder, never the normal equations)

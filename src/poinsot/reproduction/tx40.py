@@ -173,7 +173,9 @@ def _tables(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     }
     tables: dict[str, dict[str, dict[str, Any]]] = {title: {} for title in titles.values()}
     for row in rows:
-        line = tables[titles[row["table"]]].setdefault(row["name"], {"name": row["name"], "unit": row["unit"]})
+        line = tables[titles[row["table"]]].setdefault(
+            row["name"], {"name": row["name"], "unit": row["unit"]}
+        )
         for who in ("paper", "ours"):
             std = row.get(f"{who}_std_percent")
             decimals = 2 if row["table"] != "2" or who == "ours" else 1
@@ -197,7 +199,9 @@ def _facts(figures: dict[str, Any]) -> dict[str, Any]:
     facts["essential parameters"] = len(figures["essential_parameters"])
     for knowledge, by_column in figures["lag1_autocorrelation"].items():
         for column, values in by_column.items():
-            facts[f"residual autocorrelation at lag 1, {knowledge}, {column}"] = ", ".join(f"{x:.2f}" for x in values)
+            facts[f"residual autocorrelation at lag 1, {knowledge}, {column}"] = ", ".join(
+                f"{x:.2f}" for x in values
+            )
     return facts
 
 
@@ -258,8 +262,8 @@ def _notes(figures: dict[str, Any]) -> tuple[str, ...]:
         "The paper does not say at which level it stopped.",
         f"The paper's condition number of 200 is not reproduced: {figures['condition_number']:.0f} with these columns, "
         f"{figures['scaled_condition_number']:.0f} with columns of unit norm.",
-        "The printed standard deviations are those of white residuals (Eqs. 6 and 7), as the paper's. The residuals are "
-        "correlated, most of all in the poor case: the honest ones are in the column beside.",
+        "The printed standard deviations are those of white residuals (Eqs. 6 and 7), as the paper's. The residuals "
+        "are correlated, most of all in the poor case: the honest ones are in the column beside.",
     )
 
 

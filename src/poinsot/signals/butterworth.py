@@ -1,11 +1,12 @@
 """Butterworth smoothing, central differences, decimation: the field's usual way to q, v, a (seed 002, Sect. 2.3).
 
-Step 1  position through a Butterworth low-pass of order n_d + 2 forwards and backwards (no lag), then central differences
+Step 1  position through a Butterworth low-pass of order n_d + 2, forwards and backwards; then central differences
 Step 2  the regressor is built from q, v, a (elsewhere)
 Step 3  regressor columns and torques pass the same low-pass ...
 Step 4  ... and are down-sampled: `Decimation`, carried along in the signals
 
-Rule of thumb (Gautier): with w_dyn the highest mode that matters, 2 w_dyn <= cutoff <= 10 w_dyn, and decimate at about 2 w_dyn.
+Rule of thumb (Gautier): with w_dyn the highest mode that matters, 2 w_dyn <= cutoff <= 10 w_dyn, and decimate at
+about 2 w_dyn.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..exceptions import InvalidSignals
-from ..recording import Recording
+from ..recording import Recording, clock_text
 from .decimation import PASSBAND, Decimation
 from .signals import Signals
 
@@ -46,11 +46,13 @@ def position_and_effort(recording: Recording) -> tuple[np.ndarray, tuple[str, ..
             tau[:, k] = recording[f"{effort}.{joint}"]
     used = [f"position.{joint}" for joint in joints] + [f"{effort}.{joint}" for joint in driven]
     for name in used:
-        if not recording.mask(name).all():
-            row = int(np.argmin(recording.mask(name)))
+        trusted = recording.mask(name)
+        if not trusted.all():
+            first = clock_text(recording.time[np.argmin(trusted)], 1 / recording.rate_hz)
             raise InvalidSignals(
-                f"channel {name!r} has invalid samples, the first at {recording.time[row]:g} s; "
-                "choose a window without them, or resample with gaps bridged"
+                f"channel {name!r} has invalid samples, the first at {first} s, {int((~trusted).sum())} in all: "
+                "cut the recording to a part without them (between_s in the project file, Recording.between in Python), "
+                "or bridge them (resample_hz and bridge_intervals; poinsot.resample in Python)"
             )
     return recording.stack("position", joints), joints, effort, tau
 
@@ -88,7 +90,7 @@ def finish(
     new_rate = signals.rate_hz / decimation.factor
     step = (
         f"decimated regressor columns and efforts alike by {decimation.factor} to {new_rate:.4g} Hz "
-        f"(Chebyshev I of order {decimation_order}, pass-band to {PASSBAND * new_rate / 2:.4g} Hz, forwards and backwards; "
-        f"{decimation.edge_rows} rows cut at either end)"
+        f"(Chebyshev I of order {decimation_order}, pass-band to {PASSBAND * new_rate / 2:.4g} Hz, forwards and "
+        f"backwards; {decimation.edge_rows} rows cut at either end)"
     )
     return replace(signals, decimation=decimation, steps=(*signals.steps, step))

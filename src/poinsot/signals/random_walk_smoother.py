@@ -1,4 +1,4 @@
-"""Smoothing without knowing the bandwidth: the integrated random walk as a smoother of recordings (seed 002, Sect. 3)."""
+"""Smoothing without knowing the bandwidth: the integrated random walk on recordings (seed 002, Sect. 3)."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Signals:
         """The samples with start <= time < stop. [s]"""
         first, last = window_indices(self.time, start_s, stop_s)
         return self.cut(
-            first, last, f"kept {start_s:g} s to {stop_s:g} s: {last - first} of {len(self)} samples"
+            first, last, f"kept {start_s:.15g} s to {stop_s:.15g} s: {last - first} of {len(self)} samples"
         )
 
     def cut(self, first: int, last: int, why: str) -> Signals:

@@ -316,8 +316,8 @@ def test_structural_groups_are_named(rng):
     structural = [
         d.combination for d in LeastSquares().solve(problem).undetermined if d.reason == "structural"
     ]
-    assert any("m1" in text and "no motion of this robot shows them" in text for text in structural)
-    assert "the parts of mx2r = mx2 + 0.4 m3" in structural
+    assert len(structural) == 1
+    assert "m1" in structural[0].split(", ")
 
 
 def test_nothing_moves(rng):
@@ -428,3 +428,14 @@ def test_solving_leaves_the_problem_as_it_is(rng):
     again = LeastSquares("robust").solve(problem)
     np.testing.assert_array_equal(first.values, again.values)
     np.testing.assert_array_equal(first.covariance, again.covariance)
+
+
+def test_a_wrong_sign_of_the_efforts_is_noticed(rng):
+    problem, _ = problem_of(rng)
+    (part,) = problem.parts
+    right = LeastSquares().solve(problem)
+    mirrored = inverse_dynamics(problem.robot, replace(part.signals, tau=-part.signals.tau))
+    wrong = LeastSquares().solve(mirrored)
+    assert not right.warnings
+    assert "came out negative" in wrong.warnings[0]
+    assert "fv2" in wrong.warnings[0]

@@ -64,7 +64,8 @@ class EssentialParameters:
         kept = self._kept(problem)
         full = least_squares.fit(problem, system)
         honest = finish(least_squares, problem, system, full)
-        columns, removed = [int(c) for c in system.columns], []
+        columns = [int(c) for c in system.columns]
+        removed: list[int] = []
         refused: set[int] = set()
         solution = full
         while True:
@@ -87,7 +88,8 @@ class EssentialParameters:
         final = least_squares.fit(problem, reduced) if self.weighting != "none" else solution
         names = [problem.base.names[c] for c in removed]
         note = (
-            f"{len(columns)} essential parameters of {len(system.columns)}; set to zero, in this order: {listing(names, 80)}"
+            f"{len(columns)} essential parameters of {len(system.columns)}; set to zero, in this order: "
+            f"{listing(names, 80)}"
             if names
             else "every parameter is essential: none was removed"
         )
@@ -126,7 +128,7 @@ def _resolve(system: System, columns: list[int], full: Solution) -> Solution:
 
 def _with_removed(system: System, names: list[str]) -> System:
     """Say what was set to zero beside what the recording does not show."""
-    removed = tuple(Direction(f"{name}, set to zero as not essential", "removed") for name in names)
+    removed = tuple(Direction(name, "removed") for name in names)
     return replace(system, undetermined=system.undetermined + removed)
 
 

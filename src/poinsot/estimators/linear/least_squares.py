@@ -20,8 +20,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ...arrays import JointSamples, Matrix, Vector
-from ...estimate import Body, Estimate, Status
+from ...estimate import Body, Estimate, Status, software_versions
 from ...exceptions import InvalidMethod, NotIdentifiable, listing
+from ...inertia.parameters import body
+from ...parameters import INERTIAL_SYMBOLS
 from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics, Rows
 from . import residuals
@@ -175,6 +177,7 @@ def finish(
     )
     coloured = _coloured_covariance(problem, system, solution, scores)
     white = fitted.white and residuals.alike(scores / solution.weights)
+    covariance = solution.covariance if white else coloured
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = ("brunot2017", "gautier2013", *(() if white else ("newey1987", "politis2003", "kiefer2005")))
     if np.isfinite(solution.clip):
@@ -188,7 +191,7 @@ def finish(
         kinds=named.kinds,
         groupings=named.groupings,
         values=solution.theta,
-        covariance=solution.covariance if white else coloured,
+        covariance=covariance,
         std_kind="white" if white else "coloured",
         white_std=np.sqrt(np.diag(solution.covariance)),
         coloured_std=np.sqrt(np.diag(coloured)),
@@ -198,17 +201,52 @@ def finish(
         scaled_condition_number=float(np.linalg.cond(solution.R / np.linalg.norm(solution.R, axis=0))),
         rows=system.equations,
         fit=fitted,
-        bodies=tuple(Body(name) for name in problem.robot.bodies),
+        bodies=_bodies(problem, named, solution.theta),
         undetermined=system.undetermined,
         problem=problem,
         iterations=solution.steps,
         robot=problem.robot.name,
         settings=settings,
         steps=problem.steps,
-        warnings=problem.warnings,
+        warnings=(*problem.warnings, *_impossible_signs(named, solution.theta, np.sqrt(np.diag(covariance)))),
+        versions=software_versions(),
         seconds={"regressor": system.seconds, "solve": time.perf_counter() - started},
         citations=citations,
         **extra,
+    )
+
+
+def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> tuple[Body, ...]:
+    """Mass properties of the bodies; known where each of the ten is estimated, or held, by itself."""
+    parameters = problem.parameters
+    alone = np.count_nonzero(named.map, axis=1) == 1
+    known = dict(parameters.held)
+    known |= {name: float(value) for name, value, only in zip(named.names, theta, alone, strict=True) if only}
+    bodies = []
+    for number, name in enumerate(problem.robot.bodies, start=1):
+        ten = [known.get(f"{symbol}{number}") for symbol in INERTIAL_SYMBOLS]
+        bodies.append(body(name, None if None in ten else np.array(ten)))
+    return tuple(bodies)
+
+
+POSITIVE = ("rotor_inertia", "viscous", "coulomb")
+"""Kinds of parameters that no real joint has below zero."""
+
+SIGNIFICANT = 3.0
+
+
+def _impossible_signs(named: BaseParameters, theta: Vector, std: Vector) -> tuple[str, ...]:
+    """A warning if friction or rotor inertia is negative by more than its uncertainty."""
+    negative = [
+        name
+        for name, kind, value, deviation in zip(named.names, named.kinds, theta, std, strict=True)
+        if kind in POSITIVE and value < -SIGNIFICANT * deviation
+    ]
+    if not negative:
+        return ()
+    return (
+        f"{listing(negative)} came out negative, which no joint can have: check the signs of the efforts and of the "
+        "reduction, and the units",
     )
 
 

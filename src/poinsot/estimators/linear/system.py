@@ -23,7 +23,7 @@ from scipy import linalg
 
 from ...arrays import Matrix, Vector
 from ...estimate import Direction, Status
-from ...exceptions import NotIdentifiable, listing
+from ...exceptions import NotIdentifiable
 from ...parameters import Block, Parameters
 from ...regression.base_parameters import BaseParameters, choose, unexcited
 from ...regression.inverse_dynamics import InverseDynamics
@@ -186,6 +186,10 @@ def reduce(problem: InverseDynamics, rtol: float) -> System:
     b = len(structural)
     if not b:
         raise NotIdentifiable("every parameter is held; nothing is left to estimate")
+    if problem.equations <= b:
+        raise NotIdentifiable(
+            f"{problem.equations} equations cannot determine {b} parameters; record longer or decimate less"
+        )
     factors = problem.factors()
     R = triangular(factors[:, :, :b].reshape(-1, b))
     prior = np.zeros((len(problem.priors), b + 1))
@@ -197,10 +201,6 @@ def reduce(problem: InverseDynamics, rtol: float) -> System:
     seen = choose(np.concatenate([R, known]), _named(structural), np.arange(b), rtol)
     if not len(seen):
         raise NotIdentifiable("nothing moves in this recording: every column of the regressor is zero")
-    if problem.equations <= len(seen):
-        raise NotIdentifiable(
-            f"{problem.equations} equations cannot determine {len(seen)} parameters; record longer or decimate less"
-        )
     recorded = BaseParameters(
         structural.parameters, structural.chosen[seen.chosen], seen.map @ structural.map
     )
@@ -220,17 +220,7 @@ def _named(base: BaseParameters) -> Parameters:
 
 
 def _structural(base: BaseParameters) -> tuple[Direction, ...]:
-    """What no motion shows: parameters without a column, and those known only in a group."""
+    """What no motion shows: parameters without a column. What is known only in a group, the groupings say."""
     names = base.parameters.names
     unseen = [names[c] for c in base.unseen if base.parameters.free[c]]
-    directions = (
-        [Direction(listing(unseen, 60) + " (no motion of this robot shows them)", "structural")]
-        if unseen
-        else []
-    )
-    grouped = [
-        Direction(f"the parts of {name} = {grouping}", "structural")
-        for name, grouping in zip(base.names, base.groupings, strict=True)
-        if grouping not in names
-    ]
-    return tuple(directions + grouped)
+    return (Direction(", ".join(unseen), "structural"),) if unseen else ()
