@@ -17,7 +17,9 @@ import jaxtyping
 from beartype.roar import BeartypeDecorHintException
 from jaxtyping import _import_hook as import_hook  # private, but there is no other way to add to it
 
-NUMBA_DECORATORS = frozenset({"_compiled", "cfunc", "guvectorize", "jit", "njit", "overload", "stencil", "vectorize"})
+NUMBA_DECORATORS = frozenset(
+    {"_compiled", "cfunc", "guvectorize", "jit", "njit", "overload", "stencil", "vectorize"}
+)
 
 # An int may be given where a float is asked for, as static type checkers allow.
 _check = beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))

@@ -47,6 +47,24 @@ def test_identify_prints_and_writes(poinsot, tmp_path):
     assert content["schema"] == "poinsot.identify/1"
 
 
+def test_identify_says_more_than_the_table(poinsot, tmp_path):
+    job = write_job(tmp_path)
+    change_text("job.toml", "least-squares", "essential-parameters")(tmp_path)
+    table = np.loadtxt(tmp_path / "other.csv", delimiter=",", skiprows=1)
+    table[:, 1:3] = 0.3
+    np.savetxt(tmp_path / "other.csv", table, delimiter=",", header="t,x,phi,f,tau", comments="")
+    _, out, _ = poinsot("identify", job)
+    lines = out.splitlines()
+    (held_out,) = [line for line in lines if line.startswith("held out: relative error ")]
+    assert held_out.endswith("% on held out")
+    assert "warning: Nothing moves in held out, which shows friction and inertia of no joint." in lines
+    assert any(line.startswith("note: ") and "essential" in line for line in lines)
+    assert lines[-1] == "nothing was written; --out FOLDER writes the page and the result for scripts"
+    _, out, _ = poinsot("identify", job, "--out", tmp_path / "out")
+    assert out.splitlines()[-1].startswith(f"written: {tmp_path / 'out' / 'report.html'}")
+    assert "nothing was written" not in out
+
+
 def test_the_json_of_identify(poinsot, tmp_path):
     code, out, _ = poinsot("identify", write_job(tmp_path), "--json", "-")
     assert code == 0
@@ -91,6 +109,12 @@ def test_inspect_prints_and_writes(poinsot, tmp_path):
     content = json.loads((tmp_path / "i.json").read_text())
     assert content["schema"] == "poinsot.inspect/1"
     assert [run["name"] for run in content["recordings"]] == ["run", "held out"]
+    filters, nothing = (run["filters"] for run in content["recordings"])
+    assert nothing is None
+    asked = f"cutoff_hz = {filters['cutoff_hz']:g} and decimate_hz = {filters['decimate_hz']:g}"
+    assert f"note: The motion asks for {asked}, which" in out
+    assert asked in (tmp_path / "out" / "inspect.html").read_text()
+    assert "nothing stands in the way of an estimation" in out
 
 
 def test_inspect_json_alone(poinsot, tmp_path):
@@ -182,6 +206,25 @@ def append(text: str):
     return change
 
 
+def cut_out(first: int, last: int):
+    def change(folder: Path) -> None:
+        lines = (folder / "run.csv").read_text().splitlines()
+        (folder / "run.csv").write_text("\n".join([*lines[: first + 1], *lines[last + 1 :]]) + "\n")
+
+    return change
+
+
+def append_to(file: str, line: str, more: str):
+    """Another line of TOML before the one that begins so."""
+    return change_text(file, f"\n{line}", f"\n{more}\n{line}")
+
+
+def still(folder: Path) -> None:
+    table = np.loadtxt(folder / "run.csv", delimiter=",", skiprows=1)
+    table[:, 1:3] = 0.3
+    np.savetxt(folder / "run.csv", table, delimiter=",", header="t,x,phi,f,tau", comments="")
+
+
 def noise_without_motion(folder: Path) -> None:
     """Torques that have nothing to do with the motion: no parameter explains them."""
     table = np.loadtxt(folder / "run.csv", delimiter=",", skiprows=1)
@@ -230,6 +273,22 @@ BAD = {
     "full parameters": (
         change_text("job.toml", 'name = "least-squares"', 'name = "least-squares"\nparameters = "full"'),
         "determine",
+    ),
+    "standstill": (still, "nothing moves in 'run'"),
+    "floating base": (
+        change_text("job.toml", 'path = "table.urdf"', 'path = "table.urdf"\nfloating_base = true'),
+        "line 3: robot.floating_base: must be false: a project file cannot say yet where the base is",
+    ),
+    "gap": (
+        lambda folder: (
+            cut_out(2000, 2100)(folder),
+            append_to("job.toml", "cutoff_hz", "resample_hz = 500")(folder),
+        ),
+        "channel 'position.slide' has invalid samples, the first at 4 s, 100 in all: cut the recording to a part",
+    ),
+    "part of a recording that is not there": (
+        change_text("job.toml", 'path = "run.csv"', 'path = "run.csv"\nbetween_s = [100, 200]'),
+        "the window 100 s to 200 s holds 0 samples",
     ),
     "empty essential set": (noise_without_motion, ""),
     "robot is no robot": (change_text("table.urdf", "robot", "rabbit"), "table.urdf"),

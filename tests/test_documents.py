@@ -130,6 +130,7 @@ BY_VALIDATOR = {
     settings._unit: "unit",
     settings._offset: "numbers, or a table with `values` and `unit`",
     settings._ratio: 'numbers, or `"maximum-likelihood"`',
+    settings._cutoff: 'numbers, or `"auto"`',
 }
 BY_TYPE = {
     str: "text", bool: "true or false", int: "whole number", float: "number", str | int: "text or index",
@@ -153,7 +154,7 @@ def type_in_words(annotation, validators=()):
     if origin is typing.Annotated:
         return type_in_words(inside[0], inside[1:])
     if origin in (typing.Union, types.UnionType):
-        return type_in_words(inside[0] if len(inside) == 1 else typing.Union[tuple(inside)])  # noqa: UP007
+        return " or ".join(type_in_words(it) for it in inside)
     if origin in (list, dict):
         return f"{'list' if origin is list else 'table'} of tables"
     assert issubclass(annotation, settings.Section)

@@ -10,6 +10,7 @@ from poinsot.inspection import inspect, inspect_json
 from poinsot.inspection.channels import grid_step, longest_run, significant_digits
 from poinsot.io import Column, Source, read_recording
 from poinsot.recording import Recording
+from poinsot.signals.resampling import resample
 
 RATE, DURATION = 1000.0, 10.0
 TIME = np.arange(int(RATE * DURATION)) / RATE
@@ -57,8 +58,43 @@ def test_a_gap_has_a_place(rng):
     time = np.concatenate([TIME[:4000], TIME[4000:] + 0.05])
     inspection = inspect(recording(rng, time))
     finding = only(inspection)
-    assert "one gap, the longest from 3.999 s to 4.05 s (51.0 intervals)" in finding.sentence
+    assert "one gap, from 3.999 s to 4.05 s (51.0 intervals)" in finding.sentence
+    assert "resample_hz = 1000 under [preprocessing] and bridge_intervals = 52" in finding.sentence
+    assert "list the recording twice, with between_s = [0, 4.05] and [4.05, 10.049]" in finding.sentence
     assert inspection.clock.gaps_s == ((time[3999], time[4000]),)
+
+
+def test_the_advice_about_a_gap_works(rng):
+    gap = recording(rng, np.concatenate([TIME[:4000], TIME[4000:] + 0.05]))
+    assert not inspect(gap.between(0, 4.05)).clock.gaps_s
+    assert not inspect(gap.between(4.05, 10.049)).clock.gaps_s
+    assert len(gap.between(0, 4.05)) == 4000  # all that lies before the gap
+    assert resample(gap, 1000, gap_intervals=52).valid == {}
+    assert resample(gap, 1000, gap_intervals=50).valid.keys() == {"position.a", "torque.a"}
+
+
+def test_a_short_gap_needs_only_a_new_clock(rng):
+    inspection = inspect(recording(rng, np.concatenate([TIME[:4000], TIME[4000:] + 0.002])))
+    assert "set resample_hz = 1000 under [preprocessing], which bridges it." in only(inspection).sentence
+    assert "between_s" not in only(inspection).sentence
+
+
+def test_several_gaps(rng):
+    time = np.concatenate([TIME[:4000], TIME[4000:6000] + 0.05, TIME[6000:] + 0.1])
+    sentence = only(inspect(recording(rng, time))).sentence
+    assert "2 gaps, the longest" in sentence
+    assert "3 times, with between_s = [0, 4.05] and [4.05, 6.1] and so on" in sentence
+
+
+def test_a_clock_that_counts_from_1970(rng):
+    """Times are told apart, and what is proposed can be written into the project file as it is."""
+    time = 1.7e9 + np.concatenate([TIME[:4000], TIME[4000:] + 0.05])
+    inspection = inspect(recording(rng, time))
+    gap, start = sentences(inspection, "warning")[0], sentences(inspection, "note")[0]
+    assert "from 1700000003.999 s to 1700000004.05 s" in gap
+    assert "between_s = [1700000000, 1700000004.05] and [1700000004.05, 1700000010.049]" in gap
+    assert "starts at 1700000000 s" in start
+    assert "start_s = 0" in start
 
 
 @pytest.mark.parametrize("factor", [2, 4])
@@ -129,10 +165,43 @@ def test_a_joint_that_does_not_move(rng):
     )
 
 
-def test_nothing_moves_at_all(rng):
-    finding = inspect(recording(rng, x=np.zeros(len(TIME)))).findings[0]
+STANDSTILLS = {
+    "constant": lambda rng: np.full(len(TIME), 0.7),
+    "white noise": lambda rng: 0.7 + 1e-3 * rng.standard_normal(len(TIME)),
+    "an encoder between two counts": lambda rng: 1e-3 * (rng.uniform(size=len(TIME)) < 0.3),
+    "three counts, now and then": lambda _: 1e-3 * (np.arange(len(TIME)) // 3000),
+}
+
+
+@pytest.mark.parametrize("kind", STANDSTILLS)
+def test_nothing_moves_at_all(rng, kind):
+    inspection = inspect(recording(rng, x=STANDSTILLS[kind](rng)))
+    finding = inspection.findings[0]
     assert finding.severity == "error"
     assert "Nothing moves" in finding.sentence
+    assert inspection.motion.resting == ("a",)
+    assert not inspection.motion.moving.any()
+
+
+def test_one_of_two_joints_rests_in_noise(rng):
+    noise = 1e-3 * rng.standard_normal(len(TIME))
+    still = recording(
+        rng, x=resting(TIME), **{"position.b": noise, "torque.b": rng.standard_normal(len(TIME))}
+    )
+    inspection = inspect(still)
+    assert inspection.motion.resting == ("b",)
+    assert any(
+        "position.b shows no more than noise" in sentence for sentence in sentences(inspection, "warning")
+    )
+    # Its noise does not hide that the other joint stands still at the ends.
+    assert inspection.motion.window_s == pytest.approx((2.0, 8.0), abs=0.02)
+
+
+@pytest.mark.parametrize("samples_a_period", [8, 20, 1000])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_what_moves_is_not_called_noise(rng, samples_a_period, noise):
+    x = np.sin(2 * np.pi * np.arange(len(TIME)) / samples_a_period) + noise * rng.standard_normal(len(TIME))
+    assert inspect(recording(rng, x=x)).motion.resting == ()
 
 
 def resting(time, start=2.0, stop=8.0, pause=None):
@@ -157,6 +226,7 @@ def test_a_standstill_at_the_ends_proposes_a_window(rng):
 def test_a_standstill_on_the_way(rng):
     inspection = inspect(recording(rng, x=resting(TIME, 0.0, 10.0, (4.3, 5.3))))
     assert any("All joints stand still once on the way, 0.98 s in all" in s for s in sentences(inspection))
+    assert dict(inspection.facts)["standing still"] == "0.98 s in 1 period"
     assert inspection.motion.window_s is None
 
 
@@ -197,6 +267,13 @@ def test_masked_samples_are_counted(rng):
 def test_a_joint_without_effort(rng):
     extra = recording(rng, **{"position.b": position()})
     assert "No torque, current or voltage for b" in only(inspect(extra)).sentence
+    assert inspect(extra, passive=("b",)).findings == ()
+
+
+def test_a_passive_joint_may_have_an_effort_of_zero(rng):
+    zero = recording(rng, **{"position.b": position(), "torque.b": np.zeros(len(TIME))})
+    assert only(inspect(zero)).severity == "error"
+    assert only(inspect(zero, passive=("b",))).severity == "note"
 
 
 def test_without_positions(rng):

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from poinsot.exceptions import InvalidProject, PoinsotError, UnreadableFile
+from poinsot.exceptions import InvalidProject, NotIdentifiable, PoinsotError, UnreadableFile
 from poinsot.project import Project, identify
 from poinsot.project.settings import Settings
 from poinsot.project.toml import line_of
@@ -112,6 +112,191 @@ def test_other_methods_and_friction(job):
     assert any("random walk of order 3" in step for step in estimate.steps)
 
 
+def test_a_walk_with_a_cutoff(job):
+    """As wide as the Butterworth filter of that cutoff, so the estimate is nearly the same."""
+    butterworth = identify(Project.load(job()))
+    for cutoff in ("40", "[40, 40]", "{ turn = 40, slide = 40 }"):
+        walk = identify(
+            Project.load(
+                job(('"butterworth-decimation"\ncutoff_hz = 40', f'"random-walk"\ncutoff_hz = {cutoff}'))
+            )
+        )
+        assert any("for cutoff_hz = 40: accelerations smoothed like" in step for step in walk.steps)
+        np.testing.assert_allclose(walk.values, butterworth.values, rtol=0.01)
+
+
+def test_ratios_by_joint(job):
+    ratios = ('"butterworth-decimation"\ncutoff_hz = 40', '"random-walk"\nratio = { turn = 1e-2 }')
+    estimate = identify(Project.load(job(ratios)))
+    assert any("ratio 1e-05 to 0.01" in step for step in estimate.steps)
+
+
+# ---------------------------------------------------------------------------------------------------- filters by motion
+
+AUTO = ("cutoff_hz = 40\ndecimate_hz = 20", 'cutoff_hz = "auto"\ndecimate_hz = "auto"')
+
+
+def test_the_motion_says_which_filters(job):
+    path = job()
+    (_, seen), (_, held_out) = Project.load(path).inspect()
+    assert held_out.filters is None  # nothing is fitted to it
+    cutoff_hz, decimate_hz = seen.filters.cutoff_hz, seen.filters.decimate_hz
+    assert dict(seen.facts)["proposed cutoff_hz"] == f"{cutoff_hz:g}"
+    assert dict(seen.facts)["proposed decimate_hz"] == f"{decimate_hz:g}"
+    note = next(finding for finding in seen.findings if "asks for" in finding.sentence)
+    assert note.severity == "note"
+    assert f"cutoff_hz = {cutoff_hz:g} and decimate_hz = {decimate_hz:g}" in note.sentence
+    assert all(reason in note.sentence for reason in seen.filters.reasons)
+
+    asked = identify(
+        Project.load(job((AUTO[0], f"cutoff_hz = {cutoff_hz:g}\ndecimate_hz = {decimate_hz:g}")))
+    )
+    auto = identify(Project.load(job(AUTO)))
+    np.testing.assert_array_equal(auto.values, asked.values)
+    assert auto.validation[0].relative_error_percent == asked.validation[0].relative_error_percent
+    assert auto.steps == (*seen.filters.reasons, *asked.steps)
+    assert auto.settings["project"]["preprocessing"]["cutoff_hz"] == "auto"
+
+
+@pytest.mark.parametrize("method", ["butterworth-decimation", "random-walk"])
+def test_one_filter_may_be_given_and_the_other_not(job, method):
+    path = job(("decimate_hz = 20", 'decimate_hz = "auto"'), ("butterworth-decimation", method))
+    steps = identify(Project.load(path)).steps
+    assert any(step.startswith("decimate_hz = ") for step in steps)
+    assert not any(step.startswith("cutoff_hz = ") for step in steps)
+    path = job(("cutoff_hz = 40", 'cutoff_hz = "auto"'), ("butterworth-decimation", method))
+    steps = identify(Project.load(path)).steps
+    assert any(step.startswith("cutoff_hz = ") for step in steps)
+    assert not any(step.startswith("decimate_hz = ") for step in steps)
+
+
+def test_recordings_are_filtered_alike(job):
+    """By the largest of what they ask for: the other recording plays three times as fast."""
+    path = job(AUTO, ('role = "validation"\n', ""))
+    table = np.loadtxt(path.parent / "other.csv", delimiter=",", skiprows=1)
+    table[:, 0] /= 3
+    np.savetxt(
+        path.parent / "other.csv", table, delimiter=",", header="t,x,phi,f,tau", comments="", fmt="%.12g"
+    )
+    (_, slow), (_, fast) = Project.load(path).inspect()
+    assert fast.filters.cutoff_hz > slow.filters.cutoff_hz
+    together = f"cutoff_hz = {fast.filters.cutoff_hz:g} and decimate_hz = {fast.filters.decimate_hz:g}"
+    assert f"All recordings together ask for {together}, the largest of each." in str(slow)
+    steps = identify(Project.load(path)).steps
+    assert steps.count(f"{together} for all recordings: the largest of what they ask for") == 2
+    assert sum(f"Butterworth of order 4 at {fast.filters.cutoff_hz:g} Hz" in step for step in steps) == 2
+
+
+def test_filters_of_an_uneven_clock(job):
+    """Inspection looks through the unevenness; an estimation wants to be told."""
+    path = job(AUTO)
+    table = np.loadtxt(path.parent / "run.csv", delimiter=",", skiprows=1)
+    np.savetxt(
+        path.parent / "run.csv", np.delete(table, 700, axis=0), delimiter=",", header="t,x,phi,f,tau", comments="",
+        fmt="%.12g",
+    )  # fmt: skip
+    (_, seen), _ = Project.load(path).inspect()
+    assert seen.filters is not None
+    with pytest.raises(PoinsotError, match="needs a uniform clock, which 'run' has not: set resample_hz"):
+        identify(Project.load(path))
+
+
+def test_too_short_for_a_spectrum(job):
+    path = job(AUTO, ('path = "run.csv"', 'path = "run.csv"\nbetween_s = [0, 0.1]'))
+    (_, seen), _ = Project.load(path).inspect()
+    assert "No filter can be proposed: 50 samples are too few for a spectrum" in str(seen)
+    with pytest.raises(PoinsotError, match=r"finds nothing in recording 'run': 50 samples .*; give a number"):
+        identify(Project.load(path))
+
+
+# ------------------------------------------------------------------------------------------------- parts and standstill
+
+
+def test_a_part_of_a_recording(job):
+    """What lies outside is as if it had not been recorded: here it is spoiled."""
+    path = job(('path = "run.csv"', 'path = "run.csv"\nbetween_s = [1, 6]'))
+    table = np.loadtxt(path.parent / "run.csv", delimiter=",", skiprows=1)
+    outside = (table[:, 0] < 1000) | (table[:, 0] >= 6000)
+    table[outside, 1:] = 1e6
+    np.savetxt(
+        path.parent / "run.csv", table, delimiter=",", header="t,x,phi,f,tau", comments="", fmt="%.12g"
+    )
+    estimate = identify(Project.load(path))
+    assert estimate["m1"] == pytest.approx(TRUTH["m1"], rel=1e-2)
+    assert "took 1 s to 6 s: 2500 of 4000 samples" in estimate.steps
+
+
+def test_both_sides_of_a_gap(job):
+    """What inspection advises works: no filter reaches across."""
+    head, tail = JOB.index("[[recordings]]"), JOB.index('[[recordings]]\nname = "held out"')
+    entry = JOB[head:tail]
+    path = job()
+    table = np.loadtxt(path.parent / "run.csv", delimiter=",", skiprows=1)
+    table[2000:, 0] += 1000.0  # the robot waited a second, and nobody logged
+    np.savetxt(
+        path.parent / "run.csv", table, delimiter=",", header="t,x,phi,f,tau", comments="", fmt="%.12g"
+    )
+    (_, seen), _ = Project.load(path).inspect()
+    assert "between_s = [0, 5] and [5, 8.998]" in seen.findings[0].sentence
+    parts = [entry.replace('name = "run"\n', f"between_s = {part}\n") for part in ("[0, 5]", "[5, 8.998]")]
+    path.write_text(JOB[:head] + "".join(parts) + JOB[tail:])
+    assert identify(Project.load(path))["m1"] == pytest.approx(TRUTH["m1"], rel=1e-2)
+
+
+def stand_still(path, columns=(1, 2), noise=1e-3):
+    """Replace positions by noise."""
+    table = np.loadtxt(path, delimiter=",", skiprows=1)
+    for column in columns:
+        table[:, column] = 0.7 + noise * np.random.default_rng(2).standard_normal(len(table))
+    np.savetxt(path, table, delimiter=",", header="t,x,phi,f,tau", comments="", fmt="%.12g")
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_a_standstill_identifies_nothing(job, noise):
+    path = job()
+    stand_still(path.parent / "run.csv", noise=noise)
+    with pytest.raises(NotIdentifiable, match=r"^nothing moves in 'run': .* look at their columns and units"):
+        identify(Project.load(path))
+
+
+def test_a_window_over_a_standstill(job):
+    path = job(('path = "run.csv"', 'path = "run.csv"\nwindow_s = [2, 3]'))
+    table = np.loadtxt(path.parent / "run.csv", delimiter=",", skiprows=1)
+    table[900:1600, 1:3] = table[900, 1:3]
+    np.savetxt(
+        path.parent / "run.csv", table, delimiter=",", header="t,x,phi,f,tau", comments="", fmt="%.12g"
+    )
+    with pytest.raises(NotIdentifiable, match="nothing moves in 'run'"):
+        identify(Project.load(path))
+
+
+def test_a_recording_among_others_that_stands_still(job):
+    path = job()
+    stand_still(path.parent / "other.csv")
+    (warning,) = identify(Project.load(path)).warnings
+    assert warning == "Nothing moves in held out, which shows friction and inertia of no joint."
+
+
+def test_a_joint_that_never_moves_is_warned_of(job):
+    path = job()
+    stand_still(path.parent / "run.csv", columns=(2,))
+    assert any(
+        warning.startswith("turn never moved in what was identified from")
+        for warning in identify(Project.load(path)).warnings
+    )
+
+
+def test_inspection_knows_what_is_passive(job):
+    path = job(
+        (', "phi"], unit = ["mm", "deg"] }\ntorque = { columns = ["f", "tau"], unit = ["N", "mN m"] }',
+         ', "phi"], unit = ["mm", "deg"] }\ntorque = { columns = ["f"], unit = "N" }'),
+        (', "phi"], unit = ["mm", "deg"] }\ntorque = { columns = ["f", "tau"], unit = ["N", "mN m"] }',
+         ', "phi"], unit = ["mm", "deg"] }\ntorque = { columns = ["f"], unit = "N" }'),
+    )  # fmt: skip
+    path.write_text(path.read_text() + '\n[drive]\npassive = ["turn"]\n')
+    assert all(inspection.harmless for _, inspection in Project.load(path).inspect())
+
+
 def test_resampling_and_delays(job):
     path = job(
         ("decimate_hz = 20", "decimate_hz = 20\nresample_hz = 400\ndelays = { torque = 0.01 }"), noise=0.0
@@ -211,7 +396,28 @@ BAD = {
     "text for a number": (
         ("cutoff_hz = 40", 'cutoff_hz = "40"'),
         21,
-        "preprocessing.cutoff_hz: must be a number, not '40'",
+        "preprocessing.cutoff_hz: must be a number or \"auto\", not '40'",
+    ),
+    "decimation in words": (
+        ("decimate_hz = 20", 'decimate_hz = "automatic"'),
+        22,
+        "preprocessing.decimate_hz: must be a number or \"auto\", not 'automatic'",
+    ),
+    "walk with ratio and cutoff": (
+        ('"butterworth-decimation"\ncutoff_hz = 40', '"random-walk"\ncutoff_hz = 40\nratio = 1e-5'),
+        22,
+        "give cutoff_hz or ratio, not both",
+    ),
+    "cutoff of a walk in words": (
+        ('"butterworth-decimation"\ncutoff_hz = 40', '"random-walk"\ncutoff_hz = "maximum-likelihood"'),
+        21,
+        'must be a number, a list with one a joint, or "auto"',
+    ),
+    "floating base": (
+        ('path = "table.urdf"', 'path = "table.urdf"\nfloating_base = true'),
+        3,
+        "robot.floating_base: must be false: a project file cannot say yet where the base is; in Python, "
+        "load_robot(..., floating_base=True) takes Signals",
     ),
     "negative cutoff": (("cutoff_hz = 40", "cutoff_hz = -40"), 21, "must be greater than 0"),
     "infinite cutoff": (("cutoff_hz = 40", "cutoff_hz = inf"), 21, "must be a finite number"),
@@ -237,6 +443,11 @@ BAD = {
         ('path = "run.csv"', 'path = "run.csv"\nwindow_s = [3, 1]'),
         7,
         "window_s must end after it starts",
+    ),
+    "part reversed": (
+        ('path = "run.csv"', 'path = "run.csv"\nbetween_s = [3, 1]'),
+        7,
+        "between_s must end after it starts",
     ),
     "window of one": (
         ('path = "run.csv"', 'path = "run.csv"\nwindow_s = [3]'),
@@ -377,6 +588,14 @@ UNFIT = {
     "missing robot": (("table.urdf", "tables.urdf"), "no robot description"),
     "missing column": (('"phi"', '"psi"'), "no column 'psi'; did you mean 'phi'?"),
     "window outside": (('path = "run.csv"', 'path = "run.csv"\nwindow_s = [30, 40]'), "window 30 s to 40 s"),
+    "part outside": (
+        ('path = "run.csv"', 'path = "run.csv"\nbetween_s = [30, 40]'),
+        "the window 30 s to 40 s holds 0 samples; the recording runs from 0 s to 7.998 s",
+    ),
+    "cutoff for one joint only": (
+        ('"butterworth-decimation"\ncutoff_hz = 40', '"random-walk"\ncutoff_hz = { slide = 40 }'),
+        "preprocessing.cutoff_hz has no value for turn",
+    ),
     "unknown locked joint": (('path = "table.urdf"', 'path = "table.urdf"\nlocked = { turns = 0 }'), "turns"),
     "everything locked": (
         ('path = "table.urdf"', 'path = "table.urdf"\nlocked = { turn = 0, slide = 0 }'),

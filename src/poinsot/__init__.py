@@ -27,6 +27,14 @@ _HOMES = {
     "Signals": "signals.signals",
     "ButterworthDecimation": "signals.butterworth",
     "RandomWalkSmoother": "signals.random_walk_smoother",
+    "propose_filters": "signals.bandwidth",
+    "align": "signals.alignment",
+    "estimate_delay": "signals.alignment",
+    # what a body may be
+    "LogCholesky": "inertia.log_cholesky",
+    "TransposedLogCholesky": "inertia.transposed_log_cholesky",
+    "ExponentialEigenvalue": "inertia.exponential_eigenvalue",
+    "equivalent_ellipsoid": "inertia.ellipsoid",
     # models
     "load_robot": "models.articulated",
     "Articulated": "models.articulated",
@@ -38,6 +46,7 @@ _HOMES = {
     "Normal": "parameters",
     "Parameters": "parameters",
     "inverse_dynamics": "regression.inverse_dynamics",
+    "estimate_effort_delay": "regression.delay",
     # methods
     "LeastSquares": "estimators.linear.least_squares",
     "EssentialParameters": "estimators.linear.essential",

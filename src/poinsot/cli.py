@@ -19,6 +19,7 @@ from . import __version__
 from .exceptions import InvalidMethod, PoinsotError, listing, nearest
 
 if TYPE_CHECKING:
+    from .estimate import Estimate
     from .inspection import Inspection
     from .project import Run
     from .reproduction import Reproduction
@@ -93,7 +94,7 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
             {output.report: page},
             out,
             json,
-            lambda: typer.echo(str(estimate)),
+            lambda: _print_estimate(estimate, bool(out or json)),
         )
 
 
@@ -267,6 +268,22 @@ def _inspection_pages(
     return {name: page(*each) for name, each in zip(names, seen, strict=True)}
 
 
+def _print_estimate(estimate: Estimate, written: bool) -> None:
+    """The table, then what else one should know, a line each."""
+    typer.echo(str(estimate))
+    if estimate.validation:
+        errors = (
+            f"{fit.relative_error_percent:.2f} % on {fit.recording or f'recording {k}'}"
+            for k, fit in enumerate(estimate.validation, start=1)
+        )
+        typer.echo(f"held out: relative error {', '.join(errors)}")
+    for severity, sentences in (("warning", estimate.warnings), ("note", estimate.notes)):
+        for sentence in sentences:
+            typer.echo(f"{severity}: {sentence}")
+    if not written:
+        typer.echo("nothing was written; --out FOLDER writes the page and the result for scripts")
+
+
 def _print_inspections(inspections: Sequence[Inspection]) -> None:
     for k, inspection in enumerate(inspections):
         typer.echo(f"{chr(10) if k else ''}{inspection.name}")
@@ -276,7 +293,7 @@ def _print_inspections(inspections: Sequence[Inspection]) -> None:
         typer.echo(_table(inspection.rows))
         for finding in inspection.findings:
             typer.echo(f"{finding.severity}: {finding.sentence}")
-        if not inspection.findings:
+        if inspection.harmless:
             typer.echo("nothing stands in the way of an estimation")
 
 

@@ -35,7 +35,8 @@ class Direction:
 
     Args:
         combination: in words, e.g. `"m4 + 0.8 mz5"`.
-        reason: `"structural"` (no motion of this robot shows it) or `"unexcited"` (this recording does not).
+        reason: `"structural"` (no motion of this robot shows it), `"unexcited"` (this recording does not), or
+            `"removed"` (set to zero as not essential).
     """
 
     combination: str

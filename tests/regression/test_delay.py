@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from references.robots import own_parameters, random_robot
 
 from poinsot.exceptions import InvalidSignals
 from poinsot.recording import Recording
@@ -12,6 +11,7 @@ from poinsot.regression.regressor import Regressor
 from poinsot.signals.alignment import align
 from poinsot.signals.butterworth import ButterworthDecimation
 from poinsot.signals.random_walk_smoother import RandomWalkSmoother
+from references.robots import own_parameters, random_robot
 
 RATE_HZ = 500.0
 SMOOTHING = ButterworthDecimation(cutoff_hz=20, decimate_hz=10, decimation_order=4)
@@ -62,7 +62,8 @@ def test_a_known_delay_is_found(samples, smoothing, rng):
     aligned = align(recording, {"torque": found.seconds})
     left = estimate_effort_delay(inverse_dynamics(robot, smoothing.apply(aligned)))
     assert abs(left.seconds) < 4 * left.std_s
-    assert left.unexplained == pytest.approx(left.unexplained_before, rel=0.05)
+    # nothing to gain any more, up to the sample at which dry friction changes its sign
+    assert left.unexplained == pytest.approx(left.unexplained_before, rel=0.1)
 
 
 def test_the_uncertainty_is_that_of_the_delay(rng):
@@ -101,11 +102,10 @@ def test_a_delay_that_friction_imitates_has_a_wide_interval(rng):
     recording = Recording(time, {"position.j1": q, "torque.j1": tau}, {"position.j1": "m", "torque.j1": "N"})
     try:
         found = estimate_effort_delay(inverse_dynamics(robot, SMOOTHING.apply(recording)))
-    except InvalidSignals as error:
-        assert "end of the range" in str(error)
-    else:
-        assert abs(found.seconds - 0.004) < 4 * found.std_s
-        assert found.std_s > 1e-3
+    except InvalidSignals:  # no smallest residual at all
+        return
+    assert abs(found.seconds - 0.004) < 4 * found.std_s
+    assert found.std_s > 1e-3
 
 
 def test_delays_that_cannot_be_found(rng):
@@ -116,6 +116,11 @@ def test_delays_that_cannot_be_found(rng):
     assert abs(estimate_effort_delay(inverse_dynamics(robot, late), largest_s=0.1).samples - 30) < 0.1
     with pytest.raises(InvalidSignals, match="too few to look for delays up to 5 s"):
         estimate_effort_delay(inverse_dynamics(robot, late), largest_s=5.0)
+    few = ButterworthDecimation(cutoff_hz=20, decimate_hz=1.2, decimation_order=4).apply(
+        recorded(rng, robot, 1.0)
+    )
+    with pytest.raises(InvalidSignals, match="leave nothing that could show a delay"):
+        estimate_effort_delay(inverse_dynamics(robot, few))
 
 
 def test_real_arms_were_recorded_without_much_delay(shared_data):

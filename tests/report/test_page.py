@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from poinsot.estimate import Direction
 from poinsot.exceptions import PoinsotError, UnwritableOutput
 from poinsot.report import (
     ChannelSeries,
@@ -23,6 +24,7 @@ from poinsot.report import (
 from poinsot.report.blocks import Page, Section
 from poinsot.report.page import render
 from poinsot.report.sections import SECTIONS, sections
+from poinsot.report.sections.identifiability import identifiability_section
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 LOADING = {"src", "href", "srcset", "data", "action", "poster", "background", "formaction", "xlink:href"}
@@ -118,6 +120,44 @@ def test_the_page_says_which_standard_deviation_is_printed_and_why(tx40, emps, p
     assert "account for residuals that are correlated in time" in page.text and "factor of 1.7" in page.text
     white = read(write_report(emps, tmp_path / "white.html"))
     assert "those of white residuals, which these are." in white.text
+
+
+def spread(estimate, factor):
+    return replace(estimate, white_std=estimate.coloured_std / factor)
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (3.0, "would be too small, here by a factor of 3.0 (median)"),
+        (0.8, "would be too large, here by a factor of 1.2 (median)"),
+        (1.01, "would be much the same here, in the median; single ones differ by up to a factor of 1.01"),
+    ],
+)
+def test_what_white_residuals_would_have_made_of_it(tx40, factor, words):
+    text = render(Page("t", sections=sections(spread(tx40, factor))))
+    assert f"those for white residuals {words}." in text
+
+
+def test_what_is_not_determined_by_reason(tx40):
+    undetermined = (
+        *(Direction(name, "structural") for name in ("m1", "mx1", "my2 + 0.225 mz3")),
+        Direction("my6 + 0.3 mx6", "unexcited"),
+        Direction("xx5r", "removed"),
+        Direction("off6", "removed"),
+    )
+    section = identifiability_section(replace(tx40, undetermined=undetermined))
+    assert section.lead == (
+        "This recording leaves 1 combination undetermined that a better motion would show. "
+        "2 parameters are set to zero as not essential."
+    )
+    structural, unexcited, removed = section.blocks[1:]
+    assert (structural.title, structural.items) == ("No motion shows them", ("m1, mx1", "my2 + 0.225 mz3"))
+    assert (unexcited.title, unexcited.items) == ("This recording does not show them", ("my6 + 0.3 mx6",))
+    assert (removed.title, removed.items) == ("Set to zero as not essential", ("xx5r, off6",))
+    nothing = identifiability_section(replace(tx40, undetermined=undetermined[:3]))
+    assert nothing.lead == "The recording determines everything that a motion of this robot can show."
+    assert len(nothing.blocks) == 2
 
 
 def test_the_page_can_be_read_without_eyes_or_colour(page):
@@ -221,6 +261,8 @@ def test_the_inspection_page(tmp_path):
     assert len(reader.figures) == 2
     assert "6000 rows are drawn" in reader.text
     assert "Nothing stands in the way" in read(write_inspection_page("x", tmp_path / "empty.html")).text
+    harmless = write_inspection_page("x", tmp_path / "notes.html", findings=[("note", "a"), ("note", "b")])
+    assert "Nothing stands in the way of an estimation; 2 notes." in read(harmless).text
 
 
 def test_the_reproduction_page(build_fit, tmp_path):

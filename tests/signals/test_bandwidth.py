@@ -1,4 +1,4 @@
-"""Proposed cutoffs: right where the spectrum is known, free of units, inside the rule's intervals, and good on real data."""
+"""Proposed cutoffs: right where the spectrum is known, free of units, inside the rule's limits, good on real data."""
 
 import math
 from types import MappingProxyType
@@ -67,7 +67,9 @@ def test_noise_begins_where_a_known_spectrum_sinks_into_it(rng):
 
 def test_noise_lowers_the_cutoff_within_the_rule(rng):
     q = sines(rng, 2.0)
-    found = [propose_filters(recording_of(q + s * rng.normal(size=q.shape), 500.0)) for s in (0.0, 1e-4, 3e-2)]
+    found = [
+        propose_filters(recording_of(q + s * rng.normal(size=q.shape), 500.0)) for s in (0.0, 1e-4, 3e-2)
+    ]
     cutoffs = [proposal.cutoff_hz for proposal in found]
     assert cutoffs[0] > cutoffs[1] >= cutoffs[2]
     assert found[0].cutoff_hz == pytest.approx(10 * found[0].bandwidth_hz)
@@ -125,7 +127,7 @@ def test_a_joint_at_rest_has_no_say(rng):
         propose_filters(recording_of(np.hstack([still, noise]), 500.0))
 
 
-# --------------------------------------------------------------------------------------------------------- the decimation
+# ------------------------------------------------------------------------------------------------------ the decimation
 
 
 def test_decimation_leaves_rows_enough(rng):
@@ -140,12 +142,14 @@ def test_decimation_leaves_rows_enough(rng):
     assert "25 Hz is only 8 times that" in slow.reasons[0]
 
 
-# --------------------------------------------------------------------------------------------------------- the random walk
+# ----------------------------------------------------------------------------------------------------- the random walk
 
 
 @given(st.sampled_from([2, 3]), st.floats(0.2, 40.0), st.floats(100.0, 5000.0))
 def test_ratio_and_cutoff_are_inverse(order, cutoff_hz, rate_hz):
-    assert cutoff_for_ratio(ratio_for_cutoff(cutoff_hz, rate_hz, order), rate_hz, order) == pytest.approx(cutoff_hz)
+    assert cutoff_for_ratio(ratio_for_cutoff(cutoff_hz, rate_hz, order), rate_hz, order) == pytest.approx(
+        cutoff_hz
+    )
 
 
 @pytest.mark.parametrize("order", [2, 3])
@@ -175,7 +179,7 @@ def test_a_cutoff_that_smooths_the_motion_away_is_told(rng):
     assert too_narrow(("a",), q[:50, :1], 500.0, np.array([1e-3])) == ()
 
 
-# ------------------------------------------------------------------------------------------------------------- the door
+# ------------------------------------------------------------------------------------------------------------ the door
 
 
 def test_reasons_go_with_the_recording(rng):
@@ -199,12 +203,14 @@ def test_recordings_without_a_spectrum(rng):
         propose_filters(Recording(time, {"position.j": q[:, 0]}, {"position.j": "rad"}))
     mask = {"position.j1": np.arange(len(q)) != 7}
     with pytest.raises(InvalidSignals, match=r"'position\.j1' has invalid samples"):
-        propose_filters(Recording(np.arange(len(q)) / 500.0, {"position.j1": q[:, 0]}, {"position.j1": "rad"}, mask))
+        propose_filters(
+            Recording(np.arange(len(q)) / 500.0, {"position.j1": q[:, 0]}, {"position.j1": "rad"}, mask)
+        )
     with pytest.raises(InvalidMethod, match="Nyquist"):
         ratio_for_cutoff(600.0, 1000.0, 2)
 
 
-# ------------------------------------------------------------------------------------------------- simulated and real
+# -------------------------------------------------------------------------------------------------- simulated and real
 
 
 @pytest.mark.parametrize(("seconds", "harmonics"), [(10.0, 5), (30.0, 12)])
@@ -216,7 +222,9 @@ def test_identification_is_nearly_as_good_as_with_the_best_filter(seconds, harmo
     from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
 
     arm = poinsot.load_robot(Path(__file__).parents[2] / "examples" / "arm" / "arm.urdf")
-    friction = {name: {"fv": 2.0, "fc": 1.0, "of": 0.1}[name[:2]] for name in arm.parameters.names if name[0] in "fo"}
+    friction = {
+        name: {"fv": 2.0, "fc": 1.0, "of": 0.1}[name[:2]] for name in arm.parameters.names if name[0] in "fo"
+    }
     theta = model_parameters(arm, **friction)
     motion = fourier_motion(len(arm.joints), seconds, 500.0, rng, harmonics=harmonics)
     noise, step = sensors
@@ -229,7 +237,10 @@ def test_identification_is_nearly_as_good_as_with_the_best_filter(seconds, harmo
             estimate = poinsot.LeastSquares().solve(problem)
         except poinsot.PoinsotError:
             return np.inf
-        missed = estimate.values - (problem.base.map @ theta)[[problem.base.index(name) for name in estimate.names]]
+        missed = (
+            estimate.values
+            - (problem.base.map @ theta)[[problem.base.index(name) for name in estimate.names]]
+        )
         return np.linalg.norm(missed)
 
     found = propose_filters(recording)
@@ -258,7 +269,9 @@ def test_tx40(shared_data):
         window_s=tx40.WINDOW_S,
     ).apply(found.noted(recording))
     estimate = LeastSquares().solve(inverse_dynamics(tx40.robot(folder), signals))
-    values = {name.removesuffix("r"): value for name, value in zip(estimate.names, estimate.values, strict=True)}
+    values = {
+        name.removesuffix("r"): value for name, value in zip(estimate.names, estimate.values, strict=True)
+    }
     assert max(abs(values[name] - cells[0][0]) for name, cells in TABLE_1.items()) < 0.05
     assert estimate.fit.relative_error_percent == pytest.approx(5.06, abs=0.1)
     assert found.reasons[0] in estimate.steps

@@ -78,7 +78,7 @@ def test_window_and_decimation_are_those_of_any_smoother(order, rng):
     assert ("twice" in signals.steps[1]) == (order == 2)
 
 
-# ---------------------------------------------------------------------------------------------------- how well it knows
+# --------------------------------------------------------------------------------------------------- how well it knows
 
 
 @pytest.mark.parametrize("noise", [1e-4, 1e-2])
@@ -104,7 +104,9 @@ def test_order_3_claims_its_error_where_the_motion_is_its_walk(rng):
     jerk = noise * math.sqrt(ratio) * rng.normal(size=(T, joints))
     acceleration = np.cumsum(jerk, axis=0)
     q = np.cumsum(np.cumsum(acceleration, axis=0), axis=0)
-    signals = RandomWalkSmoother(3, ratio, cut_edges=False).apply(recording_of(q + noise * rng.normal(size=q.shape)))
+    signals = RandomWalkSmoother(3, ratio, cut_edges=False).apply(
+        recording_of(q + noise * rng.normal(size=q.shape))
+    )
     for k in (T // 3, T // 2, T - 1):  # at the end, too
         z2 = np.mean(((signals.q - q)[k] / signals.q_std[k]) ** 2)
         assert abs(z2 - 1) < 4 * math.sqrt(2 / joints)
@@ -121,7 +123,7 @@ def test_standard_deviations_have_the_unit_of_their_signal(order, rng):
         np.testing.assert_allclose(getattr(large, name), 100 * getattr(one, name), rtol=1e-9)
 
 
-# -------------------------------------------------------------------------------------------------------------- the ends
+# ------------------------------------------------------------------------------------------------------------ the ends
 
 
 @each_order
@@ -164,7 +166,7 @@ def test_too_short_for_its_ends():
     assert len(RandomWalkSmoother(2, cutoff_hz=1.0, cut_edges=False).apply(recording_of(q))) == 300
 
 
-# ------------------------------------------------------------------------------------------------------------- the ratio
+# ----------------------------------------------------------------------------------------------------------- the ratio
 
 
 @each_order
@@ -217,7 +219,9 @@ def test_maximum_likelihood_that_follows_steps_is_warned_of():
     q = swing(T=8000)[0]
     q[:, 0] = 0.1 * np.round(q[:, 0] / 0.1)
     warnings = RandomWalkSmoother(2, "maximum-likelihood").apply(recording_of(q)).warnings
-    assert any(warning.startswith("noise variance ratio of j1 by maximum likelihood (") for warning in warnings)
+    assert any(
+        warning.startswith("noise variance ratio of j1 by maximum likelihood (") for warning in warnings
+    )
 
 
 def test_tx40_is_warned_of_as_the_paper_warns(shared_data):
@@ -231,7 +235,10 @@ def test_tx40_is_warned_of_as_the_paper_warns(shared_data):
     assert RandomWalkSmoother(2).apply(recording).warnings == ()
     proposed = propose_filters(recording)
     for order in (2, 3):
-        assert RandomWalkSmoother(order, proposed.ratio_per_joint(order).tolist()).apply(recording).warnings == ()
+        assert (
+            RandomWalkSmoother(order, proposed.ratio_per_joint(order).tolist()).apply(recording).warnings
+            == ()
+        )
 
 
 def test_tx40_with_the_proposed_ratio(shared_data):
@@ -255,11 +262,13 @@ def test_tx40_with_the_proposed_ratio(shared_data):
         ).apply(recording)
         estimate = LeastSquares().solve(inverse_dynamics(tx40.robot(folder), signals))
         assert estimate.fit.relative_error_percent == pytest.approx(5.1, abs=0.1)
-        values = {name.removesuffix("r"): value for name, value in zip(estimate.names, estimate.values, strict=True)}
+        values = {
+            name.removesuffix("r"): value for name, value in zip(estimate.names, estimate.values, strict=True)
+        }
         assert max(abs(values[name] - cells[column][0]) for name, cells in TABLE_1.items()) < 0.1
 
 
-# -------------------------------------------------------------------------------------------------------------- the door
+# ------------------------------------------------------------------------------------------------------------ the door
 
 
 @pytest.mark.parametrize(

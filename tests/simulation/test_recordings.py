@@ -46,7 +46,9 @@ def test_sensors_round_and_scatter_as_told(arm, rng):
     steps = read.stack("position") / 0.01
     assert np.abs(steps - np.round(steps)).max() < 1e-9
     scatter = (read.stack("torque") - clean.stack("torque")).std()
-    assert abs(scatter / 0.5 - 1) < 5 / np.sqrt(2 * 30_000)  # five standard deviations of a standard deviation
+    assert abs(scatter / 0.5 - 1) < 5 / np.sqrt(
+        2 * 30_000
+    )  # five standard deviations of a standard deviation
 
 
 def test_parameters_of_another_robot_are_refused(arm, rng):

@@ -89,7 +89,7 @@ class ExponentialEigenvalue(Parametrization):
         return N
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _coefficients(w):
     """Of Exp(w) = 1 + a S + b S^2 and J_r = 1 - b S + c S^2: sin(t)/t, (1 - cos t)/t^2, (t - sin t)/t^3 at t = |w|."""
     square = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
@@ -105,7 +105,7 @@ def _coefficients(w):
     return a, b, 1 / 6 - square * (1 / 120 - square * (1 / 5040 - square * (1 / 362880 - square * c)))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _one_and_skew(w, a, b, M):
     """Write M (3, 3) = 1 + a S + b S^2, with S^2 = w w^T - |w|^2 1."""
     x, y, z = w[0], w[1], w[2]
@@ -115,7 +115,7 @@ def _one_and_skew(w, a, b, M):
     M[1, 2], M[2, 1] = b * y * z - a * x, b * y * z + a * x
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _fill(theta, pi, R):
     """Write pi (10,) of theta (10,), and R."""
     m = np.exp(theta[0])
@@ -146,17 +146,13 @@ def to_inertial_kernel(theta: Vector, pi: Vector) -> None:
     _fill(theta, pi, np.empty((3, 3)))
 
 
-_ROWS = np.array([0, 0, 1, 0, 1, 2])
-_COLUMNS = np.array([0, 1, 1, 2, 2, 2])
-
-
 @njit(cache=True, error_model="numpy")
 def jacobian_kernel(theta: Vector, D: Matrix) -> None:
     """Write D (10, 10) = dpi/dtheta at theta (10,)."""
     _differentiate(theta, D, np.empty((3, 3)), np.empty((3, 3)), np.empty(3))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _differentiate(theta, D, R, J_r, L):
     """Write D (10, 10), and R, J_r, L."""
     m = np.exp(theta[0])
@@ -186,16 +182,19 @@ def _differentiate(theta, D, R, J_r, L):
     D[5, 1], D[5, 2] = -per_m * hy, -per_m * hx
     D[7, 1], D[7, 3] = -per_m * hz, -per_m * hx
     D[8, 2], D[8, 3] = -per_m * hz, -per_m * hy
-    for k in range(6):
-        r, s = _ROWS[k], _COLUMNS[k]
-        # turns psi_x, psi_y, psi_z: S_yz = -psi_x, S_xz = psi_y, S_xy = -psi_z
-        turn_x = -(L[1] - L[2]) * (R[r, 1] * R[s, 2] + R[r, 2] * R[s, 1])
-        turn_y = (L[0] - L[2]) * (R[r, 0] * R[s, 2] + R[r, 2] * R[s, 0])
-        turn_z = -(L[0] - L[1]) * (R[r, 0] * R[s, 1] + R[r, 1] * R[s, 0])
-        for j in range(3):
-            D[4 + k, 4 + j] = turn_x * J_r[0, j] + turn_y * J_r[1, j] + turn_z * J_r[2, j]
-            # sigma_j: L_j (1 - r_j r_j^T)
-            D[4 + k, 7 + j] = L[j] * ((1.0 if r == s else 0.0) - R[r, j] * R[s, j])
+    # turns psi_x, psi_y, psi_z: S_yz = -psi_x, S_xz = psi_y, S_xy = -psi_z
+    nx, ny, nz = L[2] - L[1], L[0] - L[2], L[1] - L[0]
+    k = 4
+    for r in range(3):
+        for s in range(r + 1):  # xx, xy, yy, xz, yz, zz
+            turn_x = nx * (R[r, 1] * R[s, 2] + R[r, 2] * R[s, 1])
+            turn_y = ny * (R[r, 0] * R[s, 2] + R[r, 2] * R[s, 0])
+            turn_z = nz * (R[r, 0] * R[s, 1] + R[r, 1] * R[s, 0])
+            for j in range(3):
+                D[k, 4 + j] = turn_x * J_r[0, j] + turn_y * J_r[1, j] + turn_z * J_r[2, j]
+                # sigma_j: L_j (1 - r_j r_j^T)
+                D[k, 7 + j] = L[j] * ((1.0 if r == s else 0.0) - R[r, j] * R[s, j])
+            k += 1
 
 
 @njit(cache=True, error_model="numpy")

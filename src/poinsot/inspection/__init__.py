@@ -9,7 +9,7 @@ A sentence names the key of the project file that mends it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from ..exceptions import InvalidRecording, listing
 from ..io.results import plain
 from ..recording import Recording
+from ..signals.bandwidth import FilterProposal
 from .channels import ChannelFacts, channel_facts, channel_findings, rounding_findings
 from .clock import ClockFacts, clock_facts, clock_findings
 from .findings import Finding, Severity
@@ -40,7 +41,11 @@ _ORDER = {"error": 0, "warning": 1, "note": 2}
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What was seen in one recording, and what to do about it; the worst first."""
+    """What was seen in one recording, and what to do about it; the worst first.
+
+    Args:
+        filters: what its motion asks for, if that was looked at and could be told.
+    """
 
     name: str
     clock: ClockFacts
@@ -48,6 +53,7 @@ class Inspection:
     channels: tuple[ChannelFacts, ...]
     findings: tuple[Finding, ...]
     steps: tuple[str, ...] = ()
+    filters: FilterProposal | None = None
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
@@ -65,12 +71,25 @@ class Inspection:
         ]
         if motion.joints:
             still = sum(stop - start for start, stop in motion.still_s)
-            facts.append(
-                ("standing still", f"{still:.3g} s in {len(motion.still_s)} periods" if still else "never")
-            )
+            count = len(motion.still_s)
+            periods = "1 period" if count == 1 else f"{count} periods"
+            facts.append(("standing still", f"{still:.3g} s in {periods}" if still else "never"))
         if motion.window_s is not None:
             facts.append(("proposed window_s", f"[{motion.window_s[0]:.2f}, {motion.window_s[1]:.2f}]"))
+        if self.filters is not None:
+            decimate_hz = self.filters.decimate_hz
+            facts.append(("proposed cutoff_hz", f"{self.filters.cutoff_hz:g}"))
+            facts.append(("proposed decimate_hz", "none" if decimate_hz is None else f"{decimate_hz:g}"))
         return tuple(facts)
+
+    @property
+    def harmless(self) -> bool:
+        """Whether there is nothing to mend before an estimation: no error, no warning."""
+        return all(finding.severity == "note" for finding in self.findings)
+
+    def with_note(self, sentence: str) -> Inspection:
+        """The same with another note."""
+        return replace(self, findings=(*self.findings, Finding("note", None, sentence)))
 
     @property
     def rows(self) -> tuple[dict[str, Any], ...]:
@@ -101,6 +120,7 @@ def inspect(
     limits: Mapping[str, float] | None = None,
     *,
     velocity_map: np.ndarray | None = None,
+    passive: Sequence[str] = (),
     name: str = "recording",
 ) -> Inspection:
     """Look at a recording before estimating from it.
@@ -110,6 +130,7 @@ def inspect(
         limits: joint -> largest speed that the model allows [rad/s] or [m/s].
         velocity_map: (n, n) from measured velocities to joint velocities, in the order of the recording's positions;
             the inverse reduction matrix where positions are the motors'. None: positions are the joints'.
+        passive: joints without a motor, which need no effort.
         name: what to call the recording.
 
     Raises:
@@ -132,17 +153,23 @@ def inspect(
         limit = (limits or {}).get(joint)
         known = limit if limit is not None and np.isfinite(limit) and limit > 0 else None
         channels.append(replace(channel, peak_speed=peak, speed_limit=known))
-    findings = clock_findings(clock) + motion_findings(motion, recording) + _effort_findings(recording)
-    findings += [f for channel in channels for f in channel_findings(channel, len(recording), clock.rate_hz)]
+    findings = clock_findings(clock) + motion_findings(motion, recording)
+    findings += _effort_findings(recording, passive)
+    for channel in channels:
+        quantity, _, joint = channel.name.partition(".")
+        rests = quantity == "position" and joint in motion.resting
+        findings += channel_findings(
+            channel, len(recording), clock.rate_hz, rests=rests, passive=joint in passive
+        )
     findings += rounding_findings(channels)
     findings.sort(key=lambda finding: _ORDER[finding.severity])
     steps = tuple(recording.metadata.get("steps", ()))
     return Inspection(name, clock, motion, tuple(channels), tuple(findings), steps)
 
 
-def _effort_findings(recording: Recording) -> list[Finding]:
+def _effort_findings(recording: Recording, passive: Sequence[str]) -> list[Finding]:
     efforts = {joint for quantity in ("torque", "current", "voltage") for joint in recording.joints(quantity)}
-    without = [joint for joint in recording.joints("position") if joint not in efforts]
+    without = [joint for joint in recording.joints("position") if joint not in (*efforts, *passive)]
     if not without:
         return []
     sentence = (
@@ -164,6 +191,7 @@ def _recording_json(inspection: Inspection) -> dict[str, Any]:
         **asdict(inspection.clock),
         "still_s": motion.still_s,
         "window_s": motion.window_s,
+        "filters": None if inspection.filters is None else asdict(inspection.filters),
         "channels": [asdict(channel) for channel in inspection.channels],
         "findings": [asdict(finding) for finding in inspection.findings],
         "steps": inspection.steps,

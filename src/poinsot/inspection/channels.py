@@ -216,8 +216,14 @@ def longest_run(flags: np.ndarray) -> int:
     return int(np.max(edges[1::2] - edges[::2], initial=0))
 
 
-def channel_findings(channel: ChannelFacts, samples: int, rate_hz: float) -> list[Finding]:
-    """What a user should know about one channel."""
+def channel_findings(
+    channel: ChannelFacts, samples: int, rate_hz: float, *, rests: bool = False, passive: bool = False
+) -> list[Finding]:
+    """What a user should know about one channel.
+
+    Args:
+        rests: whether it is the position of a joint that does not move. passive: whether its joint has no motor.
+    """
     found: list[Finding] = []
 
     def say(severity: str, sentence: str) -> None:
@@ -227,11 +233,12 @@ def channel_findings(channel: ChannelFacts, samples: int, rate_hz: float) -> lis
     if channel.invalid:
         say(
             "warning",
-            f"{channel.name}: {channel.invalid} of {samples} samples are masked (empty, NaN or infinite).",
+            f"{channel.name}: {channel.invalid} of {samples} samples are masked (empty, NaN or infinite): "
+            "bridge them with resample_hz and bridge_intervals, or cut the recording with between_s.",
         )
     if channel.invalid == samples:
         return found
-    if channel.constant and quantity in ("torque", "current", "voltage"):
+    if channel.constant and quantity in ("torque", "current", "voltage") and not passive:
         what = "zero" if channel.maximum == 0 else f"{channel.maximum:.6g} {channel.unit}"
         say(
             "error",
@@ -247,6 +254,13 @@ def channel_findings(channel: ChannelFacts, samples: int, rate_hz: float) -> lis
             "warning",
             f"{channel.name} hardly moves, by {channel.maximum - channel.minimum:.3g} {channel.unit} in all and at "
             f"{100 - channel.repeated_percent:.2g} % of the samples: hold the joint with robot.locked, or excite it.",
+        )
+    elif rests:
+        span = channel.maximum - channel.minimum
+        say(
+            "warning",
+            f"{channel.name} shows no more than noise, {span:.3g} {channel.unit} in all: "
+            "hold the joint with robot.locked, or excite it.",
         )
     elif channel.constant:
         say("note", f"{channel.name} is {channel.maximum:.6g} {channel.unit} throughout.")

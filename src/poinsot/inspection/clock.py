@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from ..recording import UNIFORM_TOLERANCE, Recording
+from ..recording import UNIFORM_TOLERANCE, Recording, clock_text
+from ..signals.resampling import BRIDGED_INTERVALS
 from .findings import Finding
 
 GAP_INTERVALS = 2.5
 """An interval longer than this many median ones is a gap: at least one sample is missing."""
+
+LATE_START_S = 1e8
+"""A clock that starts later than this, three years, counts from some date. [s]"""
 
 SMALL_JITTER = 0.01
 """Below this part of an interval, rms, jitter is only worth a note."""
@@ -21,11 +27,13 @@ class ClockFacts:
     """How even a clock is.
 
     Args:
+        start_s: the time of the first sample.
         interval_s: the median one. rms_jitter_s, largest_jitter_s: of the intervals that are no gaps, about it.
         gaps_s: (start, stop) of each gap.
     """
 
     samples: int
+    start_s: float
     duration_s: float
     rate_hz: float
     interval_s: float
@@ -42,6 +50,7 @@ def clock_facts(recording: Recording) -> ClockFacts:
     jitter = np.delete(intervals, gaps) - median
     return ClockFacts(
         samples=len(recording),
+        start_s=float(recording.time[0]),
         duration_s=recording.duration_s,
         rate_hz=1.0 / median,
         interval_s=median,
@@ -56,16 +65,7 @@ def clock_findings(clock: ClockFacts) -> list[Finding]:
     findings = []
     propose = f"set resample_hz = {float(f'{clock.rate_hz:.3g}'):g} under [preprocessing]"
     if clock.gaps_s:
-        start, stop = max(clock.gaps_s, key=lambda gap: gap[1] - gap[0])
-        count = "one gap" if len(clock.gaps_s) == 1 else f"{len(clock.gaps_s)} gaps"
-        findings.append(
-            Finding(
-                "warning", None,
-                f"The clock has {count}, the longest from {start:.6g} s to {stop:.6g} s "
-                f"({(stop - start) / clock.interval_s:.1f} intervals): "
-                f"cut the recording there with window_s, or {propose}.",
-            )
-        )  # fmt: skip
+        findings.append(Finding("warning", None, _gaps(clock, propose)))
     if clock.largest_jitter_s > UNIFORM_TOLERANCE * clock.interval_s:
         findings.append(
             Finding(
@@ -74,4 +74,32 @@ def clock_findings(clock: ClockFacts) -> list[Finding]:
                 f"{1e3 * clock.largest_jitter_s:.3g} ms, rms {1e3 * clock.rms_jitter_s:.3g} ms: {propose}.",
             )
         )  # fmt: skip
+    if clock.start_s > LATE_START_S:
+        sentence = (
+            f"The clock starts at {clock_text(clock.start_s, clock.interval_s)} s, so it counts from a date: "
+            "with start_s = 0 times are easier to read, and window_s and between_s easier to write."
+        )
+        findings.append(Finding("note", None, sentence))
     return findings
+
+
+def _gaps(clock: ClockFacts, propose: str) -> str:
+    """How many, where the longest is, and what to do: a spline bridges short ones, long ones part the recording."""
+    gaps, interval = clock.gaps_s, clock.interval_s
+    one = len(gaps) == 1
+    start, stop = max(gaps, key=lambda gap: gap[1] - gap[0])
+    intervals = (stop - start) / interval
+    a, b = clock_text(start, interval), clock_text(stop, interval)
+    place = (
+        f"The clock has {'one gap,' if one else f'{len(gaps)} gaps, the longest'} "
+        f"from {a} s to {b} s ({intervals:.1f} intervals)"
+    )
+    if intervals <= BRIDGED_INTERVALS:
+        return f"{place}: {propose}, which bridges {'it' if one else 'them'}."
+    ends = [clock.start_s, *(after for _, after in gaps), clock.start_s + clock.duration_s]
+    parts = [f"[{clock_text(x, interval)}, {clock_text(y, interval)}]" for x, y in pairwise(ends)]
+    return (
+        f"{place}: if nothing happened meanwhile, {propose} and bridge_intervals = {math.ceil(intervals) + 1}; "
+        f"else list the recording {'twice' if one else f'{len(parts)} times'}, with between_s = {parts[0]} and "
+        f"{parts[1]}{'' if one else ' and so on'}."
+    )

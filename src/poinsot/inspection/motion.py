@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Mask, Times
-from ..recording import Recording
+from ..arrays import Mask, Samples, Times
+from ..recording import Recording, window_indices
 from .findings import Finding
 
 SPEED_OVER_S = 0.02
@@ -17,6 +17,12 @@ SPEED_OVER_S = 0.02
 
 STILL = 0.01
 """A joint stands still below this part of its own peak speed."""
+
+RESTS, STEPS = 2.0, 3.0
+"""A joint rests if its positions spread less than so many times their noise, or span no more than so many steps."""
+
+FEWEST = 16
+"""Samples below which noise cannot be told from motion."""
 
 SHORTEST_STILL_S = 0.1
 """A shorter standstill is a turning point. [s]"""
@@ -30,7 +36,7 @@ class MotionFacts:
     """Speeds and standstills.
 
     Args:
-        joints: those with a position.
+        joints: those with a position. resting: those of them that show noise at most.
         peak_speeds: (n,) at the joints' side [rad/s] or [m/s].
         moving: (T,) True where some joint moves.
         still_s: (start, stop) of each standstill of all joints, 0.1 s or longer.
@@ -38,6 +44,7 @@ class MotionFacts:
     """
 
     joints: tuple[str, ...]
+    resting: tuple[str, ...]
     peak_speeds: np.ndarray
     moving: Mask
     still_s: tuple[tuple[float, float], ...]
@@ -49,13 +56,39 @@ def motion_facts(recording: Recording, velocity_map: np.ndarray | None = None) -
     joints = recording.joints("position")
     time = recording.time
     if not joints:
-        return MotionFacts((), np.empty(0), np.ones(len(time), dtype=bool), (), None)
+        return MotionFacts((), (), np.empty(0), np.ones(len(time), dtype=bool), (), None)
     velocities = np.stack([_velocity(recording, f"position.{joint}") for joint in joints], axis=1)
+    resting = resting_joints(recording)
     peaks = np.abs(velocities).max(axis=0)
-    moving = np.any(np.abs(velocities) > STILL * np.where(peaks > 0, peaks, np.inf), axis=1)
+    at_least = STILL * np.where([joint in resting for joint in joints], np.inf, peaks)
+    moving = np.any(np.abs(velocities) > at_least, axis=1)
     still = _still_periods(time, ~moving)
     at_joints = velocities if velocity_map is None else velocities @ velocity_map.T
-    return MotionFacts(joints, np.abs(at_joints).max(axis=0), moving, still, _window(time, moving, still))
+    peak_speeds = np.abs(at_joints).max(axis=0)
+    return MotionFacts(joints, resting, peak_speeds, moving, still, _window(time, moving, still))
+
+
+def resting_joints(recording: Recording, window_s: tuple[float, float] | None = None) -> tuple[str, ...]:
+    """The joints whose positions show noise at most, in a part of the recording or in all of it."""
+    first, last = (0, len(recording)) if window_s is None else window_indices(recording.time, *window_s)
+    return tuple(
+        joint
+        for joint in recording.joints("position")
+        if _rests(recording[f"position.{joint}"][first:last], recording.mask(f"position.{joint}")[first:last])
+    )
+
+
+def _rests(x: Samples, trusted: Mask) -> bool:
+    """Second differences of white noise of variance s^2 have the variance 6 s^2; what moves has much smaller ones."""
+    if not trusted.all():
+        x = x[trusted]
+    if len(x) < 2 or np.ptp(x) == 0:
+        return True
+    if len(x) < FEWEST:
+        return False
+    steps = np.diff(x)
+    noise = np.sqrt(np.mean(np.diff(steps) ** 2) / 6)
+    return bool(x.std() <= RESTS * noise or np.ptp(x) <= 1.001 * STEPS * np.min(np.abs(steps[steps != 0])))
 
 
 def _velocity(recording: Recording, name: str) -> np.ndarray:
@@ -101,7 +134,7 @@ def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> 
 
 def motion_findings(motion: MotionFacts, recording: Recording) -> list[Finding]:
     findings = []
-    if motion.joints and not motion.moving.any():
+    if motion.joints and len(motion.resting) == len(motion.joints):
         return [Finding("error", None, "Nothing moves in this recording: there is nothing to identify.")]
     if motion.window_s is not None:
         start, stop = motion.window_s

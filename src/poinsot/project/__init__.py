@@ -5,6 +5,8 @@
     errors        what is wrong with it, in a sentence with the line
     translation   what it means: robot, drive trains, smoother, estimator
     recordings    which column is which joint's
+    preparation   a recording on its way to signals
+    filters       which cutoffs the motion asks for
     job           `Project`, and `identify` from the recordings to the estimate
 
 The keys of a section are the arguments of what it becomes.

@@ -68,6 +68,8 @@ def _sentence(detail: ErrorDetails) -> str:
         "less_than": f"must be less than {context.get('lt')}, not {shown}",
         "less_than_equal": f"must be at most {context.get('le')}, not {shown}",
     }
+    if kind == "literal_error" and context["expected"] == "'auto'":
+        return f'must be a number or "auto", not {shown}'
     if kind == "literal_error":
         return _choice(str(value), str(context["expected"]))
     if kind == "union_tag_invalid":

@@ -16,13 +16,12 @@ from .errors import invalid_project
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
 from .toml import read_toml
-from .translation import build_method, build_preprocessing, build_robot
+from .translation import build_method, build_robot
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
     from ..inspection import Inspection
     from ..models.articulated import Articulated
-    from ..signals.signals import Signals
 
 Progress = Callable[[str], None]
 """Called with what is being done, in a few words."""
@@ -99,6 +98,7 @@ class Project:
     def inspect(self, data_dir: str | Path | None = None) -> tuple[tuple[Run, Inspection], ...]:
         """Look at every recording before estimating from it."""
         from ..inspection import inspect
+        from .filters import propose_in
 
         robot = self.robot(data_dir)
         inspections = []
@@ -108,10 +108,11 @@ class Project:
             complete = len(order) == len(robot.joints)
             velocity_map = robot.train.velocity_map[np.ix_(order, order)] if complete else None
             limits = robot.velocity_limits if complete or robot.drive.side == "joint" else None
-            inspections.append(
-                (run, inspect(run.recording, limits, velocity_map=velocity_map, name=run.name))
+            seen = inspect(
+                run.recording, limits, velocity_map=velocity_map, passive=robot.drive.passive, name=run.name
             )
-        return tuple(inspections)
+            inspections.append((run, seen))
+        return propose_in(inspections, self.settings.preprocessing)
 
 
 # ------------------------------------------------------------------------------------------------------------ pipeline
@@ -133,6 +134,8 @@ def identify(
     from ..parameters import Normal
     from ..regression.inverse_dynamics import inverse_dynamics
     from ..validation import validate
+    from .filters import with_filters
+    from .preparation import condition, motion_warnings, smooth
 
     say = progress or (lambda _: None)
     settings, seconds = project.settings, _Stopwatch()
@@ -141,10 +144,13 @@ def identify(
     method = build_method(settings)
     seconds.lap("robot")
     say("reading the recordings")
-    runs = project.runs(robot, data_dir)
+    runs = list(project.runs(robot, data_dir))
     seconds.lap("read")
     say("smoothing")
-    prepared = [(run, prepare(settings, run)) for run in runs]
+    runs = [condition(settings.preprocessing, run) for run in runs]
+    warnings = motion_warnings(runs)
+    preprocessing, runs = with_filters(settings.preprocessing, runs)
+    prepared = [(run, smooth(preprocessing, run)) for run in runs]
     seconds.lap("signals")
     say("building the regressor")
     problem = inverse_dynamics(
@@ -164,6 +170,7 @@ def identify(
         seconds.lap("validation")
     return replace(
         estimate,
+        warnings=(*warnings, *estimate.warnings),
         settings={**estimate.settings, "project": settings.model_dump(mode="json", exclude_unset=True)},
         seconds=_timings(estimate.seconds, seconds),
         versions={**estimate.versions, **_versions()},
@@ -202,18 +209,3 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def prepare(settings: Settings, run: Run) -> Signals:
-    """Delays, a new clock where one is asked for, then the smoother."""
-    from ..signals.alignment import align
-    from ..signals.resampling import resample
-
-    preprocessing, recording = settings.preprocessing, run.recording
-    if preprocessing.resample_hz is not None:
-        recording = resample(
-            recording, preprocessing.resample_hz, hold=run.held, gap_intervals=preprocessing.bridge_intervals
-        )
-    if preprocessing.delays:
-        recording = align(recording, preprocessing.delays)
-    return build_preprocessing(settings, run.window_s).apply(recording)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,8 @@ def build_run(
         recording = read_recording(
             sources, rate_hz=settings.rate_hz, start_s=settings.start_s, invalid=settings.invalid
         )
+    if settings.between_s is not None:
+        recording = _part(recording, settings.between_s)
     held = tuple(
         name
         for file in settings.files or [settings]
@@ -62,6 +64,15 @@ def build_run(
         if column.hold
     )
     return Run(settings.title, settings.role, recording, settings.window_s, held)
+
+
+def _part(recording: Recording, between_s: tuple[float, float]) -> Recording:
+    """The part that is asked for, which says so."""
+    start, stop = between_s
+    part = recording.between(start, stop)
+    step = f"took {start:.15g} s to {stop:.15g} s: {len(part)} of {len(recording)} samples"
+    steps = [*recording.metadata.get("steps", ()), step]
+    return replace(part, metadata={**part.metadata, "steps": steps})
 
 
 def check_kinds(robot: Articulated, run: Run) -> None:

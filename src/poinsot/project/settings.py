@@ -12,7 +12,9 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    Tag,
     field_validator,
     model_validator,
 )
@@ -94,9 +96,20 @@ def _pair(value: Any) -> Any:
     return tuple(value)
 
 
+AUTO = "auto"
+"""Of a filter: what the motion asks for."""
+
+
+def _is_text(value: Any) -> str:
+    return "text" if isinstance(value, str) else "number"
+
+
 Unit = Annotated[str, AfterValidator(_unit)]
 PerJoint = Annotated[Any, AfterValidator(_per_joint)]
 Positive = Annotated[float, Field(gt=0)]
+PositiveOrAuto = Annotated[
+    Annotated[Positive, Tag("number")] | Annotated[Literal["auto"], Tag("text")], Discriminator(_is_text)
+]
 Window = Annotated[tuple[float, float], BeforeValidator(_pair)]
 Rows = Annotated[tuple[int, int], BeforeValidator(_pair)]
 
@@ -115,6 +128,17 @@ class RobotSettings(Section):
     floating_base: bool = False
     locked: dict[str, float] = {}
     gravity: list[float] = Field([0.0, 0.0, -9.81], min_length=3, max_length=3)
+
+    @field_validator("floating_base")
+    @classmethod
+    def _no_floating_base(cls, floating_base: bool) -> bool:
+        if floating_base:
+            raise _refuse(
+                "floating_base",
+                "must be false: a project file cannot say yet where the base is; in Python, load_robot(..., "
+                "floating_base=True) takes Signals that hold the motion of the base",
+            )
+        return floating_base
 
 
 class CouplingSettings(Section):
@@ -243,6 +267,7 @@ class FileSettings(Section):
     elsewhere: ClassVar[dict[str, str]] = {
         "rate_hz": "a rate belongs to the recording, in [[recordings]]",
         "window_s": "a window belongs to the recording, in [[recordings]]",
+        "between_s": "a part of the recording is chosen in [[recordings]]; of a file, rows = [first, last]",
         "unit": 'a unit belongs to each quantity, as in position = { columns = ["q1"], unit = "rad" }',
     }
 
@@ -258,8 +283,8 @@ class FileSettings(Section):
 class RecordingSettings(FileSettings):
     """One recording, in one file (its keys are here) or in several with the same rows (`[[recordings.files]]`).
 
-    `window_s`: what to keep of it, in the time of its clock, after smoothing. `start_s`: what to call the time of the
-    first sample.
+    In the time of its clock, `between_s`: what to keep of it, before anything else; `window_s`: what to keep of it
+    after smoothing. `start_s`: what to call the time of the first sample.
     """
 
     path: str | None = None  # type: ignore[assignment]
@@ -267,6 +292,7 @@ class RecordingSettings(FileSettings):
     role: Literal["identification", "validation"] = "identification"
     rate_hz: Positive | None = None
     start_s: float | None = None
+    between_s: Window | None = None
     window_s: Window | None = None
     invalid: Literal["raise", "mask"] = "raise"
     files: list[FileSettings] = []
@@ -289,10 +315,9 @@ class RecordingSettings(FileSettings):
             )
         if not self.files and self.path is None:
             raise _refuse("files", "a recording needs a path, or [[recordings.files]] with one each")
-        if self.window_s is not None and self.window_s[1] <= self.window_s[0]:
-            raise _refuse(
-                "window", f"window_s must end after it starts, not {list(self.window_s)}", key="window_s"
-            )
+        for key, window in (("window_s", self.window_s), ("between_s", self.between_s)):
+            if window is not None and window[1] <= window[0]:
+                raise _refuse("window", f"{key} must end after it starts, not {list(window)}", key=key)
         return self
 
     @property
@@ -308,13 +333,13 @@ class _Preprocessing(Section):
     """What every smoother may be asked for besides: a new clock, delays, decimation.
 
     `delays`: channel or quantity -> by how much it lags behind the positions [s]. `bridge_intervals`: of a new clock,
-    how many intervals without a sample may be bridged.
+    how many intervals without a sample may be bridged. `"auto"`: the motion says which filter.
     """
 
     resample_hz: Positive | None = None
     bridge_intervals: Positive = 3.5
     delays: dict[str, float] = {}
-    decimate_hz: Positive | None = None
+    decimate_hz: PositiveOrAuto | None = None
     decimation_order: int = Field(8, ge=1)
     cut_edges: bool = True
 
@@ -323,7 +348,7 @@ class ButterworthSettings(_Preprocessing):
     """`poinsot.ButterworthDecimation`."""
 
     method: Literal["butterworth-decimation"]
-    cutoff_hz: Positive
+    cutoff_hz: PositiveOrAuto
     order: int = Field(4, ge=1)
 
 
@@ -344,14 +369,37 @@ def _ratio(value: Any) -> Any:
     return _per_joint(value)
 
 
+def _cutoff(value: Any) -> Any:
+    if value is None or value == AUTO:
+        return value
+    if isinstance(value, str):
+        raise _refuse("cutoff", f'must be a number, a list with one a joint, or "{AUTO}", not {value!r}')
+    return _per_joint(value)
+
+
 class RandomWalkSettings(_Preprocessing):
-    """`poinsot.RandomWalkSmoother`. Order 2 is the seed paper's IRWSM 1, order 3 its IRWSM 2."""
+    """`poinsot.RandomWalkSmoother`. Order 2 is the seed paper's IRWSM 1, order 3 its IRWSM 2.
+
+    How much it smooths is said by `cutoff_hz`, or by `ratio`.
+    """
 
     method: Literal["random-walk"]
     order: Literal[2, 3] = 2
     ratio: Annotated[Any, AfterValidator(_ratio)] = 1e-5
     highest_cutoff: float = Field(0.5, gt=0, le=1)
     prior: RatioPriorSettings | None = None
+    cutoff_hz: Annotated[Any, AfterValidator(_cutoff)] = None
+
+    @model_validator(mode="after")
+    def _cutoff_or_ratio(self) -> RandomWalkSettings:
+        if self.cutoff_hz is not None and "ratio" in self.model_fields_set:
+            raise _refuse(
+                "cutoff", "give cutoff_hz or ratio, not both: each says how much is smoothed", key="ratio"
+            )
+        return self
+
+
+PreprocessingSettings = ButterworthSettings | RandomWalkSettings
 
 
 class LeastSquaresSettings(Section):
@@ -406,7 +454,7 @@ class Settings(Section):
     drive: DriveSettings | None = None
     friction: FrictionSettings = FrictionSettings()
     recordings: list[RecordingSettings] = Field(min_length=1)
-    preprocessing: Annotated[ButterworthSettings | RandomWalkSettings, Field(discriminator="method")]
+    preprocessing: Annotated[PreprocessingSettings, Field(discriminator="method")]
     method: Annotated[
         Annotated[LeastSquaresSettings | EssentialSettings, Field(discriminator="name")],
         BeforeValidator(_default_method),

@@ -11,7 +11,14 @@ import numpy as np
 
 from ..exceptions import InvalidProject, listing, nearest
 from ..io import convert
-from .settings import ButterworthSettings, DriveSettings, EssentialSettings, OffsetSettings, Settings
+from .settings import (
+    ButterworthSettings,
+    DriveSettings,
+    EssentialSettings,
+    OffsetSettings,
+    PreprocessingSettings,
+    Settings,
+)
 
 if TYPE_CHECKING:
     from ..models.articulated import Articulated
@@ -70,8 +77,8 @@ def build_drive(drive: DriveSettings, joints: Sequence[str]) -> Drive:
     )
 
 
-def by_joint(key: str, value: Any, joints: Sequence[str], default: float) -> Any:
-    """A number or a list as it is; a table by joint as a list in the robot's order."""
+def by_joint(key: str, value: Any, joints: Sequence[str], default: float | None = None) -> Any:
+    """A number or a list as it is; a table by joint as a list in the robot's order, complete if there is no default."""
     if not isinstance(value, Mapping):
         return value
     for joint in value:
@@ -79,12 +86,16 @@ def by_joint(key: str, value: Any, joints: Sequence[str], default: float) -> Any
             raise InvalidProject(
                 f"{key} names {joint!r}{nearest(joint, joints)}; the robot has {listing(joints)}"
             )
+    missing = [joint for joint in joints if joint not in value]
+    if default is None and missing:
+        raise InvalidProject(f"{key} has no value for {listing(missing)}; give one for each joint")
     return [value.get(joint, default) for joint in joints]
 
 
-def build_preprocessing(settings: Settings, window_s: tuple[float, float] | None) -> Any:
-    """[preprocessing] -> the smoother, for a recording of which `window_s` is kept."""
-    preprocessing = settings.preprocessing
+def build_smoother(
+    preprocessing: PreprocessingSettings, joints: Sequence[str], window_s: tuple[float, float] | None
+) -> Any:
+    """[preprocessing] -> the smoother, for a recording of these joints of which `window_s` is kept."""
     common: dict[str, Any] = {
         "window_s": window_s,
         "decimate_hz": preprocessing.decimate_hz,
@@ -94,16 +105,18 @@ def build_preprocessing(settings: Settings, window_s: tuple[float, float] | None
     if isinstance(preprocessing, ButterworthSettings):
         from ..signals.butterworth import ButterworthDecimation
 
-        return ButterworthDecimation(preprocessing.cutoff_hz, order=preprocessing.order, **common)
+        cutoff_hz: Any = preprocessing.cutoff_hz
+        return ButterworthDecimation(cutoff_hz, order=preprocessing.order, **common)
     from ..signals.noise_variance_ratio import LogNormalPrior
-    from ..signals.random_walk_smoother import RandomWalkSmoother
+    from ..signals.random_walk_smoother import PAPER_RATIO, RandomWalkSmoother
 
     prior = preprocessing.prior
     return RandomWalkSmoother(
         preprocessing.order,
-        preprocessing.ratio,
+        by_joint("preprocessing.ratio", preprocessing.ratio, joints, PAPER_RATIO),
         preprocessing.highest_cutoff,
         None if prior is None else LogNormalPrior(prior.median, prior.decades),
+        cutoff_hz=by_joint("preprocessing.cutoff_hz", preprocessing.cutoff_hz, joints),
         **common,
     )
 

@@ -1,6 +1,6 @@
-"""How late the efforts of a robot were recorded against its motion: the delay that its own dynamics cannot explain away.
+"""How late the efforts of a robot were recorded against its motion: the delay that its dynamics cannot explain away.
 
-    r(d) = min over theta of |u (tau(t) - W(q, v, a at t - d) theta)|^2        u = 1 / rms of each joint's residual at d = 0
+    r(d) = min over theta of |u (tau(t) - W(q, v, a at t - d) theta)|^2    u = 1 / rms of each joint's residual at d = 0
 
 The motion is moved, not the effort: it is smooth, so a spline moves it by parts of a sample without touching noise,
 and the rows of tau stay the same for every d. With e(d) the residuals at the best theta and g = de/dd,
@@ -33,7 +33,7 @@ GRID = 9
 """Delays tried first, across the whole range: r has one valley as long as the motion is slower than the range."""
 
 DECIMATION = Decimation(4, order=4)
-"""For signals without one: dry friction changes its sign at a sample, whichever d, and r(d) has steps unless filtered."""
+"""For signals without one: dry friction changes its sign at a sample, whichever d, and unfiltered r(d) has steps."""
 
 STEPS = 5
 TOLERANCE = 1e-4
@@ -56,7 +56,13 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
     """
     rate_hz = max(part.signals.rate_hz for part in problem.parts)
     moved = _mover(problem, largest_s)
-    e = _residuals(moved(0.0), np.ones(problem.robot.model.nv))[0]
+    still = moved(0.0)
+    if still.equations <= 2 * len(problem.base):
+        raise InvalidSignals(
+            f"{still.equations} equations for {len(problem.base)} parameters leave nothing that could show a delay; "
+            "decimate less or record longer"
+        )
+    e = _residuals(still, np.ones(problem.robot.model.nv))[0]
     rms = np.sqrt(np.mean(e**2, axis=0))
     u = np.divide(1.0, rms, out=np.zeros_like(rms), where=rms > 0)
 
@@ -67,8 +73,8 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
     best = int(np.argmin([r(d) for d in grid.tolist()]))
     if best in (0, GRID - 1):
         raise InvalidSignals(
-            f"the residual is smallest at a delay of {1e3 * grid[best]:g} ms, the end of the range: raise largest_s, or "
-            "look for what else is wrong (units, signs, a missing reduction)"
+            f"the residual is smallest at a delay of {1e3 * grid[best]:g} ms, the end of the range: raise largest_s, "
+            "or look for what else is wrong (units, signs, a missing reduction)"
         )
     h = 1 / rate_hz
     options = {"xatol": h / 10}
@@ -78,6 +84,8 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
         e, y = _residuals(moved(delay_s), u)
         g = (_residuals(moved(delay_s + h), u)[0] - _residuals(moved(delay_s - h), u)[0]) / (2 * h)
         score, information = np.sum(g * u**2 * e, axis=1), np.sum((u * g) ** 2, axis=1)
+        if not information.any():
+            raise InvalidSignals("a delay changes nothing in this recording: nothing moves")
         step = float(np.clip(-score.sum() / information.sum(), -h, h))
         if abs(step) < TOLERANCE * h:
             break
@@ -86,8 +94,8 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
         delay_s,
         jackknife_std(score, information),
         rate_hz,
-        float(np.linalg.norm(e) / np.linalg.norm(y)),
-        float(np.linalg.norm(_residuals(moved(0.0), u)[0]) / np.linalg.norm(y)),
+        float(np.linalg.norm(u * e) / np.linalg.norm(u * y)),
+        float(np.linalg.norm(u * _residuals(still, u)[0]) / np.linalg.norm(u * y)),
     )
 
 

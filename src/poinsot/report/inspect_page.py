@@ -92,4 +92,6 @@ def _lead(findings: Sequence[tuple[str, str]]) -> str:
         for severity in SEVERITIES
         if severity in _COUNTED and counts[severity]
     ]
-    return f"{series(said)} before any estimation." if said else "Nothing stands in the way of an estimation."
+    if counts["error"] or counts["warning"]:
+        return f"{series(said)} before any estimation."
+    return f"Nothing stands in the way of an estimation{f'; {said[0]}' if said else ''}."

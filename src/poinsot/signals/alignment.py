@@ -44,8 +44,8 @@ class Delay:
         seconds: positive: it is late; what `align` takes.
         std_s: standard deviation [s], correlated residuals accounted for.
         rate_hz: of the recording.
-        unexplained: rms of the late signal that the other leaves unexplained, over its rms. unexplained_before: the
-            same without correcting the delay.
+        unexplained: rms of what is left unexplained of the late signal, over its rms. unexplained_before: the same
+            without correcting the delay.
     """
 
     seconds: float
@@ -125,7 +125,7 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     """By how much one channel lags behind another that shows the same quantity, up to a positive factor and an offset.
 
     Two sensors of one motion, a command and what follows it at once. Efforts do not show what positions show: for
-    those see `poinsot.estimate_effort_delay`.
+    those see `poinsot.regression.delay`.
 
     Args:
         recording: with a uniform clock.
@@ -143,7 +143,8 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     coarse = int(np.argmax(correlation)) - most
     if abs(coarse) == most or correlation.max() <= 0:
         raise InvalidSignals(
-            f"{late!r} and {reference!r} do not correlate most inside +-{largest_s:g} s: raise largest_s, or flip a sign"
+            f"{late!r} and {reference!r} do not correlate most inside +-{largest_s:g} s: "
+            "raise largest_s, or flip a sign"
         )
     # what is left of the delay is less than a sample, so that the ends of the recording weigh nothing in it
     first, last = max(coarse, 0), len(x) + min(coarse, 0)
@@ -218,7 +219,8 @@ def _comparable(
         raise InvalidSignals("the clock is not uniform: resample the recording before looking for a delay")
     if not 0 < largest_s < recording.duration_s / 4 or len(recording) < FEWEST:
         raise InvalidSignals(
-            f"delays up to {largest_s:g} s cannot be looked for in {recording.duration_s:g} s ({len(recording)} samples)"
+            f"delays up to {largest_s:g} s cannot be looked for in {recording.duration_s:g} s "
+            f"({len(recording)} samples)"
         )
     return x, y, dt
 

@@ -1,4 +1,4 @@
-"""Bandwidth: the filters that a recording asks for, from the spectrum of its motion, with the reasons (seed 002, Sect. 2.3).
+"""Bandwidth: the filters that a recording asks for, from the spectrum of its motion, and why (seed 002, Sect. 2.3).
 
 The rule of thumb starts from w_dyn, the highest frequency that matters, and leaves intervals:
 
@@ -51,7 +51,7 @@ FEWEST = 64
 """Samples below which there is no spectrum to speak of."""
 
 BUTTERWORTH_3_DB = (math.sqrt(2) - 1) ** (1 / 8)
-"""A Butterworth filter of order 4, forwards and backwards, passes 1/sqrt(2) at this part of its cutoff, and 1/2 there."""
+"""Forwards and backwards, a Butterworth filter of order 4 passes 1/sqrt(2) at this part of its cutoff, 1/2 there."""
 
 TWICE = 1 / (2**0.25 - 1) / HALF_POWER
 """Ratio by which a walk that smooths twice must be wider, to pass 1/sqrt(2) where one that smooths once does."""
@@ -127,7 +127,7 @@ def propose_filters(recording: Recording) -> FilterProposal:
         raise InvalidSignals("no joint moves: nothing in the positions stands above their noise")
     w_dyn = _rounded(pooled.bandwidth_hz)
     w_q = _rounded(_cutoff(pooled.noise_hz, w_dyn, rate))
-    w_f, why_f = _decimation(w_dyn, w_q, recording.duration_s, rate)
+    w_f, why_f = _decimation(w_dyn, recording.duration_s, rate)
     nan = float("nan")
     return FilterProposal(
         joints,
@@ -166,8 +166,8 @@ def too_narrow(
     if not lost:
         return ()
     return (
-        f"the smoother's cutoff of {_range(cutoff_hz)} Hz is below twice the bandwidth of the motion and smooths some of it "
-        f"away ({', '.join(lost)}); propose_filters says which cutoff the motion asks for",
+        f"the smoother's cutoff of {_range(cutoff_hz)} Hz is below twice the bandwidth of the motion and smooths some "
+        f"of it away ({', '.join(lost)}); propose_filters says which cutoff the motion asks for",
     )
 
 
@@ -179,7 +179,7 @@ def noise_hz(x: Samples, rate_hz: float) -> float | None:
 
 
 def ratio_for_cutoff(cutoff_hz: float, rate_hz: float, order: int) -> float:
-    """The noise variance ratio that gives accelerations the bandwidth (-3 dB) of a `ButterworthDecimation` of this cutoff.
+    """The noise variance ratio that gives accelerations the bandwidth (-3 dB) of a Butterworth filter of this cutoff.
 
     Args:
         order: of the `RandomWalkSmoother`: 2 smooths accelerations twice, 3 once.
@@ -235,7 +235,7 @@ def _positions(recording: Recording) -> tuple[tuple[str, ...], np.ndarray]:
 
 
 def _velocity_spectrum(p: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Frequencies (k,) up to 0.9 of the Nyquist one, and S (k, n) per Hz: the mean over five stretches, each a third of the recording."""
+    """Frequencies (k,) and S (k, n) per Hz, up to 0.9 of the Nyquist frequency: mean of five stretches of a third."""
     v = np.diff(p, axis=0) * rate  # leaks less than the position, whose spectrum is steeper
     length = len(v) // 3
     f, S = signal.welch(v, rate, "hann", length, nfft=fft.next_fast_len(length, real=True), axis=0)
@@ -285,7 +285,7 @@ def _cutoff(noise_hz: float, w_dyn: float, rate: float) -> float:
     return float(min(max(2 * noise_hz, LOWEST * w_dyn), HIGHEST * w_dyn, 0.45 * rate))
 
 
-def _decimation(w_dyn: float, w_q: float, duration_s: float, rate: float) -> tuple[float | None, str]:
+def _decimation(w_dyn: float, duration_s: float, rate: float) -> tuple[float | None, str]:
     """w_f and the sentence about it."""
     wanted = LOWEST * w_dyn
     for_rows = PASSBAND * ROWS / (2 * duration_s)
@@ -338,7 +338,8 @@ def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float) -> str:
     if w_q >= 0.44 * rate:
         return f"cutoff_hz = {w_q:.3g}: as far as the rate of {rate:.4g} Hz allows, of {limits}."
     if 2 * noise_hz < 0.99 * w_q:
-        return f"cutoff_hz = {w_q:.3g}: the lower end of {limits}, although noise takes over at {_rounded(noise_hz):g} Hz."
+        sunk = f"although noise takes over at {_rounded(noise_hz):g} Hz"
+        return f"cutoff_hz = {w_q:.3g}: the lower end of {limits}, {sunk}."
     return f"cutoff_hz = {w_q:.3g}: twice where the noise takes over, within {limits}."
 
 

@@ -18,6 +18,7 @@ from scipy import signal
 
 from ..exceptions import InvalidMethod, InvalidSignals
 from ..recording import Recording
+from .bandwidth import too_narrow
 from .preparation import finish, position_and_effort, recording_steps
 from .signals import Signals
 
@@ -63,10 +64,10 @@ class ButterworthDecimation:
                 f"{len(p)} samples at {rate_hz:g} Hz are too few for a Butterworth filter at {self.cutoff_hz:g} Hz: "
                 f"at least {max(padding, 2 * edge + 2) + 1} are needed; raise cutoff_hz or record longer"
             )
+        warnings = too_narrow(joints, p, rate_hz, np.full(len(joints), self.cutoff_hz))
         q = p
-        for (
-            column
-        ) in q.T:  # one by one and in place: the filter needs several times the memory of what it filters
+        # column by column and in place: the filter needs several times the memory of what it filters
+        for column in q.T:
             column[:] = signal.sosfiltfilt(sos, column, padlen=padding)
         v = central_difference(q, 1 / rate_hz)
         a = central_difference(v, 1 / rate_hz)
@@ -74,9 +75,8 @@ class ButterworthDecimation:
             f"Butterworth of order {self.order} at {self.cutoff_hz:g} Hz on the positions, forwards and backwards; "
             "velocity and acceleration by central differences"
         )
-        signals = Signals(
-            recording.time, joints, q, v, a, tau, effort, steps=(*recording_steps(recording), step)
-        )
+        steps = (*recording_steps(recording), step)
+        signals = Signals(recording.time, joints, q, v, a, tau, effort, steps=steps, warnings=warnings)
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
 
     def _design(self, rate_hz: float) -> np.ndarray:

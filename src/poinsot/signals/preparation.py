@@ -51,7 +51,7 @@ def position_and_effort(recording: Recording) -> tuple[np.ndarray, tuple[str, ..
             first = clock_text(recording.time[np.argmin(trusted)], 1 / recording.rate_hz)
             raise InvalidSignals(
                 f"channel {name!r} has invalid samples, the first at {first} s, {int((~trusted).sum())} in all: "
-                "cut the recording to a part without them (between_s in the project file, Recording.between in Python), "
+                "cut the recording to a part without them (between_s in a project file, Recording.between in Python), "
                 "or bridge them (resample_hz and bridge_intervals; poinsot.resample in Python)"
             )
     return recording.stack("position", joints), joints, effort, tau

@@ -25,7 +25,7 @@ LOWEST_CUTOFF = 3e-4
 """Where the search of the maximum likelihood begins, over the Nyquist frequency."""
 
 SETTLED = {2: 6.64, 3: 4.61}
-"""Time constants until a transient has decayed to 1 %: (1 + x) e^-x = 0.01 where it is smoothed twice, e^-x where once."""
+"""Time constants until a transient has decayed to 1 %: (1 + x) e^-x = 0.01 if it is smoothed twice, e^-x if once."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class RandomWalkSmoother:
         edge = settling_samples(float(ratio.min()), self.order) if self.cut_edges else 0
         if len(p) < 2 * edge + 2:
             raise InvalidSignals(
-                f"{len(p)} samples at {rate_hz:g} Hz are too few for a random walk with a cutoff of {_span(cutoffs)} Hz: "
-                f"at least {2 * edge + 2} are needed; raise the ratio or record longer"
+                f"{len(p)} samples at {rate_hz:g} Hz are too few for a random walk with a cutoff of {_span(cutoffs)} "
+                f"Hz: at least {2 * edge + 2} are needed; raise the ratio or record longer"
             )
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
 

@@ -22,6 +22,9 @@ from ..recording import UNIFORM_TOLERANCE, Recording
 NewTimes: TypeAlias = Float[np.ndarray, "K"]
 """The K samples of the new clock. [s]"""
 
+BRIDGED_INTERVALS = 3.5
+"""Gaps of up to so many median intervals are bridged, if nothing else is asked for."""
+
 LARGEST_GROWTH = 100
 """A rate that makes a recording this many times longer is a mistake, not a wish."""
 
@@ -32,7 +35,7 @@ def resample(
     method: Literal["cubic", "linear"] = "cubic",
     *,
     hold: Sequence[str] = (),
-    gap_intervals: float = 3.5,
+    gap_intervals: float = BRIDGED_INTERVALS,
 ) -> Recording:
     """The recording on a uniform clock that starts with the recording.
 

@@ -45,6 +45,7 @@ class EssentialParameters:
     rtol: float = EXCITATION_TOLERANCE
 
     name = "essential-parameters"
+    citations = (*LeastSquares.citations, "janot2014")
 
     def __post_init__(self) -> None:
         if not self.max_relative_std_percent > 0 or not 0 < self.significance < 1:

@@ -63,6 +63,7 @@ class LeastSquares:
     step_tolerance: float = 1e-4
 
     name = "least-squares"
+    citations = ("brunot2017", "gautier2013", "carpentier2019")
 
     def __post_init__(self) -> None:
         if self.weighting not in ("none", "per-joint", "robust"):
@@ -179,7 +180,7 @@ def finish(
     white = fitted.white and residuals.alike(scores / solution.weights)
     covariance = solution.covariance if white else coloured
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
-    citations = ("brunot2017", "gautier2013", *(() if white else ("newey1987", "politis2003", "kiefer2005")))
+    citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))
     if np.isfinite(solution.clip):
         settings["clip"] = solution.clip
         citations += ("huber1981",)

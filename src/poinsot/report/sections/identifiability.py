@@ -10,18 +10,24 @@ from ..words import capitalized, number_of, series
 REASONS = {
     "structural": (
         "No motion shows them",
-        "Whatever the robot does, the efforts do not depend on these, or only on their sum: predictions lose nothing, "
-        "and no better recording will help.",
+        "Whatever the robot does, the efforts do not depend on these: predictions lose nothing, and no better "
+        "recording will help. What shows only in sums is under the groupings.",
     ),
     "unexcited": (
         "This recording does not show them",
         "Another motion would: move the joints concerned faster, further, or against gravity in other postures.",
     ),
+    "removed": (
+        "Set to zero as not essential",
+        "The recording shows these, but so faintly that the others predict as well without them. They need not be zero "
+        "in truth: a livelier motion may bring them back.",
+    ),
 }
+"""Title and caption for each reason of a direction."""
 
 
 def identifiability_section(estimate: Estimate) -> Section:
-    """Condition numbers, then the undetermined combinations by reason."""
+    """Condition numbers, then what is not determined, by reason."""
     unseen = [name for name, seen in zip(estimate.names, estimate.identifiable, strict=True) if not seen]
     blocks: list[Block] = [
         Facts(
@@ -41,22 +47,34 @@ def identifiability_section(estimate: Estimate) -> Section:
         directions = [direction for direction in estimate.undetermined if direction.reason == reason]
         if directions:
             blocks.append(_combinations(reason, directions))
-    return Section("Identifiability", _lead(estimate, len(unseen)), tuple(blocks))
+    return Section("Identifiability", _lead(estimate, unseen), tuple(blocks))
 
 
 def _combinations(reason: str, directions: list[Direction]) -> Items:
+    """Single parameters in one line, each combination in its own."""
     title, caption = REASONS.get(reason, (capitalized(reason), ""))
+    single = [direction.combination for direction in directions if direction.combination.isidentifier()]
+    sums = [direction.combination for direction in directions if not direction.combination.isidentifier()]
     return Items(
         title=title,
         caption=caption,
-        items=tuple(direction.combination for direction in directions),
+        items=(*([", ".join(single)] if single else []), *sums),
         code=True,
     )
 
 
-def _lead(estimate: Estimate, unseen: int) -> str:
-    unexcited = sum(direction.reason == "unexcited" for direction in estimate.undetermined)
-    if unexcited or unseen:
-        missing = number_of(unexcited or unseen, "combination" if unexcited else "parameter")
-        return f"This recording leaves {missing} undetermined that a better motion would show."
-    return "The recording determines everything that a motion of this robot can show."
+def _lead(estimate: Estimate, unseen: list[str]) -> str:
+    counts = {
+        reason: sum(direction.reason == reason for direction in estimate.undetermined) for reason in REASONS
+    }
+    missing = counts["unexcited"] or len(unseen)
+    what = "combination" if counts["unexcited"] else "parameter"
+    lead = (
+        f"This recording leaves {number_of(missing, what)} undetermined that a better motion would show."
+        if missing
+        else "The recording determines everything that a motion of this robot can show."
+    )
+    if counts["removed"]:
+        removed = number_of(counts["removed"], "parameter is", "parameters are")
+        lead += f" {removed} set to zero as not essential."
+    return lead

@@ -11,6 +11,9 @@ from ..tables import parameter_table
 from ..verdicts import counted
 from ..words import series
 
+SAME = 1.05
+"""Standard deviations that differ by less than this factor in the median are said to be the same."""
+
 
 def parameters_section(estimate: Estimate) -> Section | None:
     """The table, and the same as a picture."""
@@ -36,12 +39,28 @@ def which_std(estimate: Estimate) -> str:
     seen = estimate.identifiable & (estimate.white_std > 0)
     ratios = estimate.coloured_std[seen] / estimate.white_std[seen]
     ratios = ratios[np.isfinite(ratios)]
-    middle = float(np.median(ratios)) if len(ratios) else 1.0
-    factor = (
-        f", here by a factor of {max(middle, 1 / middle):.1f} (median)" if len(ratios) and middle > 0 else ""
-    )
     what = "differ between joints or are related" if estimate.fit.white else "are correlated in time"
-    return (
-        f"Standard deviations account for residuals that {what}; "
-        f"those for white residuals would be too {'small' if middle >= 1 else 'large'}{factor}."
-    )
+    return f"Standard deviations account for residuals that {what}; {_white_would_be(ratios)}."
+
+
+def _white_would_be(ratios: np.ndarray) -> str:
+    """What those for white residuals would be, from coloured over white ones.
+
+    >>> _white_would_be(np.array([1.2, 1.7, 3.0]))
+    'those for white residuals would be too small, here by a factor of 1.7 (median)'
+    >>> _white_would_be(np.array([0.8]))
+    'those for white residuals would be too large, here by a factor of 1.2 (median)'
+    >>> _white_would_be(np.array([0.97, 1.03]))
+    'those for white residuals would be much the same here, in the median; single ones differ by up to a factor of 1.03'
+    """
+    subject = "those for white residuals would be"
+    ratios = ratios[ratios > 0]
+    if not len(ratios):
+        return f"{subject} wrong"
+    middle = float(np.median(ratios))
+    if SAME > middle > 1 / SAME:
+        largest = float(np.max(np.maximum(ratios, 1 / ratios)))
+        each = f"; single ones differ by up to a factor of {largest:.3g}" if len(ratios) > 1 else ""
+        return f"{subject} much the same here, in the median{each}"
+    size = "small" if middle > 1 else "large"
+    return f"{subject} too {size}, here by a factor of {max(middle, 1 / middle):.1f} (median)"

@@ -79,7 +79,7 @@ def _residuals(estimate: Estimate) -> Card:
     accounted = (
         "the standard deviations account for it"
         if estimate.std_kind == "coloured"
-        else "the standard deviations assume white ones, and are too small"
+        else "the standard deviations assume white ones, and are usually too small"
     )
     names = f"{series(coloured)}; " if len(coloured) <= FEW else ""
     return Card("Residuals", value, f"{names}{accounted}", "fair")

@@ -1,0 +1,114 @@
+"""Filters from the job's own motion: what `cutoff_hz = "auto"` and `decimate_hz = "auto"` stand for.
+
+All recordings of a job are filtered alike, by the largest of what those ask for that it identifies from: a filter that
+is too narrow takes motion away, and nothing brings it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..exceptions import InvalidRecording, InvalidSignals
+from ..inspection import Inspection
+from ..inspection.motion import motion_facts
+from ..recording import Recording
+from ..signals.bandwidth import FilterProposal, propose_filters
+from .preparation import condition
+from .recordings import Run
+from .settings import AUTO, PreprocessingSettings
+
+REASON = {"cutoff_hz": ("cutoff_hz =",), "decimate_hz": ("decimate_hz =", "No decimation")}
+"""How the reason for each key begins; the other reasons are for both."""
+
+
+def propose(run: Run) -> FilterProposal:
+    """What the motion of a recording asks for, standstills at its ends left out.
+
+    Raises:
+        InvalidSignals: if its clock is not uniform, samples are invalid or too few, or no joint moves.
+    """
+    window_s = run.window_s or motion_facts(run.recording).window_s
+    return propose_filters(run.recording if window_s is None else run.recording.between(*window_s))
+
+
+def widest(proposals: Sequence[FilterProposal]) -> dict[str, float | None]:
+    """`cutoff_hz` and `decimate_hz` for recordings that are filtered alike."""
+    decimate = [proposal.decimate_hz for proposal in proposals if proposal.decimate_hz is not None]
+    return {
+        "cutoff_hz": max(proposal.cutoff_hz for proposal in proposals),
+        "decimate_hz": max(decimate) if len(decimate) == len(proposals) else None,
+    }
+
+
+def in_words(filters: Mapping[str, float | None]) -> str:
+    """As the project file has them: `cutoff_hz = 7 and decimate_hz = 9`."""
+    return " and ".join(
+        f"no {key}" if value is None else f"{key} = {value:g}" for key, value in filters.items()
+    )
+
+
+def with_filters(
+    preprocessing: PreprocessingSettings, runs: Sequence[Run]
+) -> tuple[PreprocessingSettings, list[Run]]:
+    """Settings with numbers for what is `"auto"`, and the recordings, among whose steps are the reasons.
+
+    Raises:
+        InvalidSignals: if a recording does not show what its motion asks for.
+    """
+    wanted = [key for key in REASON if getattr(preprocessing, key) == AUTO]
+    if not wanted:
+        return preprocessing, list(runs)
+    given = tuple(start for key in REASON if key not in wanted for start in REASON[key])
+    proposals, noted = [], []
+    for run in runs:
+        if run.role != "identification":
+            noted.append(run)
+            continue
+        try:
+            proposals.append(propose(run))
+        except InvalidSignals as error:
+            raise InvalidSignals(_no_spectrum(wanted[0], run, error)) from None
+        reasons = [reason for reason in proposals[-1].reasons if not reason.startswith(given)]
+        noted.append(replace(run, recording=_noted(run.recording, reasons)))
+    found = {key: value for key, value in widest(proposals).items() if key in wanted}
+    if len(proposals) > 1:
+        step = f"{in_words(found)} for all recordings: the largest of what they ask for"
+        noted = [replace(run, recording=_noted(run.recording, [step])) for run in noted]
+    return preprocessing.model_copy(update=found), noted
+
+
+def _no_spectrum(key: str, run: Run, error: InvalidSignals) -> str:
+    if not run.recording.is_uniform:
+        return f'{key} = "{AUTO}" needs a uniform clock, which {run.name!r} has not: set resample_hz, or give a number'
+    return f'{key} = "{AUTO}" finds nothing in recording {run.name!r}: {error}; give a number'
+
+
+def propose_in(
+    inspections: Sequence[tuple[Run, Inspection]], preprocessing: PreprocessingSettings
+) -> tuple[tuple[Run, Inspection], ...]:
+    """What was seen, with the filters that the motion asks for where the job identifies from it."""
+    found, proposals = [], []
+    for run, seen in inspections:
+        if run.role == "identification":
+            try:
+                proposal = propose(condition(preprocessing, run, even=True))
+            except (InvalidSignals, InvalidRecording) as error:
+                seen = seen.with_note(f"No filter can be proposed: {error}.")
+            else:
+                proposals.append(proposal)
+                asked = f'The motion asks for {in_words(widest([proposal]))}, which "{AUTO}" takes.'
+                seen = replace(seen, filters=proposal).with_note(" ".join([asked, *proposal.reasons]))
+        found.append((run, seen))
+    if len(proposals) > 1:
+        first = next(k for k, (_, seen) in enumerate(found) if seen.filters is not None)
+        run, seen = found[first]
+        together = f"All recordings together ask for {in_words(widest(proposals))}, the largest of each."
+        found[first] = (run, seen.with_note(together))
+    return tuple(found)
+
+
+def _noted(recording: Recording, steps: Sequence[str]) -> Recording:
+    """The recording with more steps, which signals, estimate and page will show."""
+    done = [*recording.metadata.get("steps", ()), *steps]
+    return replace(recording, metadata={**recording.metadata, "steps": done})
