@@ -66,4 +66,5 @@ $(VENV)/.installed-base: pyproject.toml constraints.txt | $(VENV)/.created
 
 $(VENV)/.installed-all: pyproject.toml constraints.txt | $(VENV)/.created
 	$(PIP) --constraint constraints.txt --editable '.[all]'
+	@$(BIN)/poinsot identify examples/arm/job.toml >/dev/null # compiles the kernels, so that no one waits for it later
 	@touch $(VENV)/.installed-base $@

@@ -15,14 +15,15 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-import support  # noqa: F401  BLAS on one thread, before NumPy
 import numpy as np
 import pinocchio as pin
-from poinsot.models.articulated import Articulated, load_robot
-from poinsot.models.torque_regressor import dense_regressor, regressor_entries
+import support  # noqa: F401  BLAS on one thread, before NumPy
 from support import needs
 from support.report import Agreement, Ratio, deliver, options
 from support.timing import Program, side_by_side
+
+from poinsot.models.articulated import Articulated, load_robot
+from poinsot.models.torque_regressor import dense_regressor, regressor_entries
 
 SAMPLES, STRETCH = 4000, 500
 CATALOGUE = "cmeel.prefix/share/example-robot-data/robots"

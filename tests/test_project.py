@@ -419,6 +419,17 @@ BAD = {
         "robot.floating_base: must be false: a project file cannot say yet where the base is; in Python, "
         "load_robot(..., floating_base=True) takes Signals",
     ),
+    "order": (("cutoff_hz = 40", "cutoff_hz = 40\norder = 21"), 22, "must be at most 20, not 21"),
+    "ratio of a walk": (
+        ('"butterworth-decimation"\ncutoff_hz = 40', '"random-walk"\nratio = [1e-5, 1e-300]'),
+        21,
+        "preprocessing.ratio: must lie between 1e-30 and 1e+06, not 1e-300",
+    ),
+    "negative cutoff of a walk": (
+        ('"butterworth-decimation"\ncutoff_hz = 40', '"random-walk"\ncutoff_hz = { slide = -1 }'),
+        21,
+        "preprocessing.cutoff_hz: must be greater than 0, not -1",
+    ),
     "negative cutoff": (("cutoff_hz = 40", "cutoff_hz = -40"), 21, "must be greater than 0"),
     "infinite cutoff": (("cutoff_hz = 40", "cutoff_hz = inf"), 21, "must be a finite number"),
     "number for text": (('path = "table.urdf"', "path = 3"), 2, "robot.path: must be text in quotes, not 3"),
@@ -429,6 +440,7 @@ BAD = {
     ),
     "no file": (('path = "run.csv"\n', ""), 4, "a recording needs a path, or [[recordings.files]]"),
     "columns as a number": (('columns = ["x", "phi"]', "columns = 2"), 8, "must be a list of column names"),
+    "a column twice": (('columns = ["x", "phi"]', 'columns = ["x", "x"]'), 8, "columns: names 'x' twice"),
     "rate in a file": (
         ('time = { column = "t", unit = "ms" }', 'files = [{ path = "a.csv", rate_hz = 3 }]'),
         7,
@@ -492,6 +504,10 @@ MORE_BAD = {
     "ratio of nothing": ("[drive]\nreduction = []", "must be a number, a list"),
     "prior without deviation": ("[priors]\nfv1 = { mean = 1.0 }", "the key 'std' is missing"),
     "prior of zero width": ("[priors]\nfv1 = { mean = 1.0, std = 0 }", "must be greater than 0"),
+    "outputs of one name": (
+        '[output]\nreport = "a.html"\nresult = "a.html"',
+        "report and result cannot both be called 'a.html'",
+    ),
     "held in words": ('[held]\nm1 = "4 kg"', "held.m1: must be a number"),
     "offset in volts": (
         '[drive]\nposition_offset = { values = [0, 1], unit = "V" }',
@@ -567,6 +583,10 @@ UNFIT = {
         ('columns = ["x", "phi"]', 'columns = ["x", "phi"], joints = ["slide", "turns"]'),
         "position.joints names 'turns'; did you mean 'turn'?",
     ),
+    "joint named twice": (
+        ('columns = ["x", "phi"]', 'columns = ["x", "phi"], joints = ["slide", "slide"]'),
+        "position.joints names 'slide' twice",
+    ),
     "fewer joints named": (
         ('columns = ["x", "phi"]', 'columns = ["x", "phi"], joints = ["slide"]'),
         "but names 1 joints",
@@ -624,6 +644,7 @@ UNFIT_SECTIONS = {
         "drive.reduction names 'turns'; did you mean 'turn'?",
     ),
     "singular reduction": ("[drive]\nreduction = [1, 0]", "the reduction matrix is singular"),
+    "nothing drives it": ('[drive]\npassive = ["slide", "turn"]', "drive.passive lists every joint"),
     "passive joint": ('[drive]\npassive = ["turns"]', "turns"),
     "held parameter": ("[held]\nm7 = 1.0", "no parameter 'm7'"),
     "prior of nothing": ("[priors]\nfv7 = { mean = 1.0, std = 1.0 }", "no base parameter 'fv7'"),

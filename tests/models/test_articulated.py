@@ -84,6 +84,20 @@ def test_a_file_that_is_no_robot_is_refused(load, text, message):
         load(text)
 
 
+def test_what_the_parser_says_is_in_the_message_and_nowhere_else(load, capfd):
+    lost = f"<robot name='x'>{link('a')}{link('b')}{joint('j', 'revolute', 'a', 'c')}</robot>"
+    with pytest.raises(UnreadableFile, match=r"description: .*child link \[c\] of joint \[j\] not found"):
+        load(lost)
+    load(ARM)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("name", "axis"), [("shoulder", "0 0 1"), ("elbow", "0 1 0"), ("rail", "1 0 0")])
+def test_a_joint_without_an_axis_is_refused(load, name, axis):
+    with pytest.raises(InvalidModel, match=f"the axis of joint '{name}' is 0 0 0"):
+        load(ARM.replace(f'<axis xyz="{axis}"/>', '<axis xyz="0 0 0"/>'))
+
+
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path):
     with pytest.raises(UnreadableFile, match="there is no robot description at"):
         load_robot(tmp_path / "none.urdf")

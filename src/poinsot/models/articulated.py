@@ -6,11 +6,14 @@ Pinocchio; it has the name of the first link of the group, and its ten parameter
 
 from __future__ import annotations
 
+import os
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import numpy as np
 import pinocchio as pin
@@ -246,12 +249,13 @@ def load_robot(
         raise UnreadableFile(
             f"{path} is neither URDF (<robot>) nor MJCF (<mujoco>): its root element is <{root}>"
         )
+    said: list[str] = []
     try:
-        model = _build(text, path, root, floating_base)
+        with _kept_to_ourselves(said):
+            model = _build(text, path, root, floating_base)
     except Exception as error:
-        raise UnreadableFile(
-            f"{path} is not a valid robot description: {str(error).strip().splitlines()[-1]}"
-        ) from None
+        why = said or str(error).strip().splitlines()[-1:]
+        raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(why)}") from None
     if locked:
         model = _lock(model, locked)
     if model.nv - (6 if floating_base else 0) < 1 and not floating_base:
@@ -262,8 +266,28 @@ def load_robot(
     model.gravity.linear = g
     name = model.name or path.stem
     robot = Articulated(name, model, drive or Drive(), friction or ViscousCoulomb(), floating_base, path)
-    _ = robot.train  # a drive that does not fit this robot is refused here, not at the first use
+    _ = robot.tree, robot.train  # joints and drives that do not work are refused here, not at the first use
     return robot
+
+
+@contextmanager
+def _kept_to_ourselves(said: list[str]) -> Iterator[None]:
+    """The parser is not Python's: what it writes to standard error goes into `said`, without its places in C++."""
+    try:
+        terminal = os.dup(2)
+    except OSError:  # it is closed: nobody would have heard
+        yield
+        return
+    with TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)
+            file.seek(0)
+            lines = file.read().decode(errors="replace").splitlines()
+            said += [line.removeprefix("Error:").strip() for line in lines if line.startswith("Error:")]
 
 
 def _read_description(path: Path) -> tuple[str, str]:

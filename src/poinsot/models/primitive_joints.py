@@ -41,6 +41,9 @@ _UNALIGNED = {
 }
 
 
+_WITH_AXIS = (kinds.REVOLUTE, kinds.PRISMATIC, kinds.CONTINUOUS, kinds.HELICAL)
+
+
 def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, float, Any, int, int]]:
     """(kind, axis, pitch, placement, idx_q, idx_v) of each primitive joint that `joint` is made of, base first."""
     here = type(placement).Identity()
@@ -77,7 +80,7 @@ def tree_of(model: Any) -> Tree:
     """The tree of a Pinocchio model.
 
     Raises:
-        InvalidModel: if a joint is of a type that no primitive joints make up.
+        InvalidModel: if a joint is of a type that no primitive joints make up, or has no axis.
     """
     joints: list[dict[str, Any]] = []  # one entry of each of the tree's arrays
     last = {0: -1}  # Pinocchio's joint -> its last primitive joint
@@ -86,6 +89,8 @@ def tree_of(model: Any) -> Tree:
         for kind, axis, pitch, placement, q_index, v_index in _primitives(
             model.joints[i], model.jointPlacements[i]
         ):
+            if kind in _WITH_AXIS and not np.any(axis):
+                raise InvalidModel(f"the axis of joint {model.names[i]!r} is 0 0 0; give it a direction")
             joints.append(
                 {
                     "parent": up,

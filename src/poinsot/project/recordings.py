@@ -165,6 +165,8 @@ def _match(
             raise InvalidProject(
                 f"{where}: {quantity}.joints names {joint!r}{nearest(joint, joints)}; the robot has {listing(joints)}"
             )
+        if owners is not None and owners.count(joint) > 1:
+            raise InvalidProject(f"{where}: {quantity}.joints names {joint!r} twice")
     if isinstance(settings.columns, str):
         owners = owners or (driven if quantity in EFFORTS else list(joints))
         count = len(owners)

@@ -59,11 +59,14 @@ def _unit(unit: str) -> str:
     return unit
 
 
+def _numbers(value: Any) -> list[Any]:
+    """Those of one for all joints, of a list, or of a table by joint."""
+    return value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else [value]
+
+
 def _per_joint(value: Any) -> Any:
     """One number for all joints, a list in the robot's order, or a table by joint."""
-    numbers = (
-        value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else [value]
-    )
+    numbers = _numbers(value)
     if not numbers or not all(
         isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers
     ):
@@ -80,6 +83,9 @@ def _columns(value: Any) -> Any:
         raise _refuse(
             "columns", 'must be a list of column names, or of indices from 0, like ["q1", "q2"] or [1, 2]'
         )
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise _refuse("columns", f"names {twice!r} twice; each joint has a column of its own")
     return value
 
 
@@ -98,6 +104,13 @@ def _pair(value: Any) -> Any:
 
 AUTO = "auto"
 """Of a filter: what the motion asks for."""
+
+
+HIGHEST_ORDER = 20
+"""Of a filter: beyond it rounding errors rule."""
+
+RATIOS = (1e-30, 1e6)
+"""Noise variance ratios outside these smooth everything away, or nothing."""
 
 
 def _is_text(value: Any) -> str:
@@ -340,7 +353,7 @@ class _Preprocessing(Section):
     bridge_intervals: Positive = 3.5
     delays: dict[str, float] = {}
     decimate_hz: PositiveOrAuto | None = None
-    decimation_order: int = Field(8, ge=1)
+    decimation_order: int = Field(8, ge=1, le=HIGHEST_ORDER)
     cut_edges: bool = True
 
 
@@ -349,7 +362,7 @@ class ButterworthSettings(_Preprocessing):
 
     method: Literal["butterworth-decimation"]
     cutoff_hz: PositiveOrAuto
-    order: int = Field(4, ge=1)
+    order: int = Field(4, ge=1, le=HIGHEST_ORDER)
 
 
 class RatioPriorSettings(Section):
@@ -366,7 +379,10 @@ def _ratio(value: Any) -> Any:
         raise _refuse(
             "ratio", f'must be a number, a list with one a joint, or "maximum-likelihood", not {value!r}'
         )
-    return _per_joint(value)
+    for number in _numbers(_per_joint(value)):
+        if not RATIOS[0] <= number <= RATIOS[1]:
+            raise _refuse("ratio", f"must lie between {RATIOS[0]:g} and {RATIOS[1]:g}, not {number:g}")
+    return value
 
 
 def _cutoff(value: Any) -> Any:
@@ -374,7 +390,10 @@ def _cutoff(value: Any) -> Any:
         return value
     if isinstance(value, str):
         raise _refuse("cutoff", f'must be a number, a list with one a joint, or "{AUTO}", not {value!r}')
-    return _per_joint(value)
+    for number in _numbers(_per_joint(value)):
+        if number <= 0:
+            raise _refuse("cutoff", f"must be greater than 0, not {number:g}")
+    return value
 
 
 class RandomWalkSettings(_Preprocessing):
@@ -445,6 +464,12 @@ class OutputSettings(Section):
                 "name", f"must be the name of a file, without folders, not {name!r}; the folder is --out's"
             )
         return name
+
+    @model_validator(mode="after")
+    def _two_files(self) -> OutputSettings:
+        if self.report == self.result:
+            raise _refuse("name", f"report and result cannot both be called {self.report!r}", key="result")
+        return self
 
 
 class Settings(Section):

@@ -53,6 +53,11 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
     # Tables by joint need the robot's joints, so the drive comes second.
     robot = replace(robot, drive=build_drive(settings.drive, robot.joints))
     _ = robot.train
+    if set(robot.joints) <= set(settings.drive.passive) and not settings.held:
+        raise InvalidProject(
+            "drive.passive lists every joint: without a motor, and without a parameter in [held], a motion only shows "
+            "the ratios of parameters"
+        )
     return robot
 
 
