@@ -34,7 +34,9 @@ def main(folder: Path) -> None:
         f"{estimate.validation[0].relative_error_percent:.2f} %"
     )
     print(f"the page: {page}")
-    print("the same from the command line: .venv/bin/poinsot identify examples/arm/job.toml --out poinsot-demo")
+    print(
+        "the same from the command line: .venv/bin/poinsot identify examples/arm/job.toml --out poinsot-demo"
+    )
 
 
 if __name__ == "__main__":

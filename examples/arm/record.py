@@ -1,6 +1,6 @@
 """How the recordings of this folder came about: a simulated arm, measured by imperfect sensors.
 
-    python examples/arm/record.py      # writes identification.csv and validation.csv again
+python examples/arm/record.py      # writes identification.csv and validation.csv again
 """
 
 from pathlib import Path

@@ -1,3 +1,6 @@
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -31,6 +34,28 @@ def test_a_failure_leaves_what_stood_there(tmp_path, interruption):
         fail()
     assert names(tmp_path) == ["a.txt"]
     assert (tmp_path / "a.txt").read_text() == "before"
+
+
+def test_a_pipe_or_device_is_written_to_and_not_replaced(tmp_path):
+    """As root a renamed file would take the place of /dev/null itself."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as other_end:
+        read = other_end.submit(pipe.read_text)
+        write_text(pipe, "whole")
+        assert read.result(timeout=10) == "whole"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert names(tmp_path) == ["pipe"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "deep" / "a.txt")
+    for text in ("once", "twice"):  # the first time there is no file yet
+        write_text(tmp_path / "link", text)
+        assert (tmp_path / "deep" / "a.txt").read_text() == text
+    assert (tmp_path / "link").is_symlink()
+    assert names(tmp_path / "deep") == ["a.txt"]
 
 
 def test_a_missing_folder_is_named(tmp_path):

@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import gettempdir
 
 from ..exceptions import UnwritableOutput
 
@@ -16,17 +18,23 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary name beside `path` to write to; it becomes `path` when the block ends without an exception.
 
     The temporary name keeps the suffix, for writers that look at it. Whatever stood under `path` before is untouched
-    until then, and also if the block fails or is interrupted.
+    until then, and also if the block fails or is interrupted. A link stays one, and a device or a pipe is written to.
 
     Raises:
         UnwritableOutput: if the folder is missing or cannot be written to.
     """
     path = Path(path)
     check_writable(path)
-    temporary = path.with_name(f".{path.stem[:100]}.{secrets.token_hex(4)}.partial{path.suffix}")
+    target = Path(os.path.realpath(path))
+    folder = Path(gettempdir()) if _is_device(path) else target.parent
+    temporary = folder / f".{path.stem[:100]}.{secrets.token_hex(4)}.partial{path.suffix}"
     try:
         yield temporary
-        os.replace(temporary, path)
+        if _is_device(path):
+            with temporary.open("rb") as complete, path.open("wb") as device:
+                copyfileobj(complete, device)
+        else:
+            os.replace(temporary, target)
     except OSError as error:
         raise UnwritableOutput(f"cannot write {path}: {error.strerror or error}") from error
     finally:
@@ -51,7 +59,11 @@ def check_writable(path: str | Path) -> None:
         UnwritableOutput: if the folder is missing or cannot be written to, or the name is that of a folder.
     """
     path = Path(path)
-    folder = path.parent
+    if _is_device(path):
+        if not os.access(path, os.W_OK):
+            raise UnwritableOutput(f"cannot write {path}: no permission to write to it")
+        return
+    folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
     if not folder.exists():
         raise UnwritableOutput(f"cannot write {path}: there is no folder {folder}")
     if not folder.is_dir():
@@ -60,6 +72,11 @@ def check_writable(path: str | Path) -> None:
         raise UnwritableOutput(f"cannot write {path}: it is a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UnwritableOutput(f"cannot write {path}: no permission to write in {folder}")
+
+
+def _is_device(path: Path) -> bool:
+    """Whether it is something that one writes to, like /dev/null or a pipe, and that no file may take the place of."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def check_folder(folder: str | Path) -> None:
