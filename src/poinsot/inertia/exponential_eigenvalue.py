@@ -32,61 +32,10 @@ import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ..arrays import Inertial, Matrix, Vector
+from ..arrays import Matrix, Vector
 from ..exceptions import InvalidMethod
 from .parameters import ROUNDING
-from .parametrization import Parametrization, inverted, mapped
-
-
-@dataclass(frozen=True)
-class ExponentialEigenvalue(Parametrization):
-    """Mass, first moment, rotation of the principal axes, and second moments; masses and moments by their logarithm.
-
-    Args:
-        symmetry: a body counts as symmetric about an axis where the other two second moments differ by no more than
-            this fraction of their sum, or by rounding error of I. The default is far below what data can tell apart.
-    """
-
-    symmetry: float = 1e-8
-
-    theta_names: ClassVar[tuple[str, ...]] = (
-        "sigma_m", "hx", "hy", "hz", "omega_x", "omega_y", "omega_z", "sigma_x", "sigma_y", "sigma_z",
-    )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.symmetry < 1:
-            raise InvalidMethod(f"symmetry is a fraction, at least 0 and below 1, not {self.symmetry}")
-
-    def to_inertial(self, theta: Float[np.ndarray, "*batch 10"]) -> Inertial:
-        """(..., 10) pi of coordinates (..., 10)."""
-        return mapped(_to_inertial, theta, (10,))
-
-    def jacobian(self, theta: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
-        """(..., 10, 10) dpi/dtheta."""
-        return mapped(_jacobian, theta, (10, 10))
-
-    def from_inertial(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
-        """(..., 10) coordinates of bodies, with the axes closest to the body frame's.
-
-        Raises:
-            ImpossibleBody: with the reasons.
-        """
-        return inverted(_from_inertial, pi)
-
-    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
-        """(10, k) orthonormal turns of a symmetric body about its axes of symmetry, which do not change it."""
-        L = np.exp(theta[7:])
-        L_i, L_j = L[[1, 2, 0]], L[[2, 0, 1]]
-        trace = 2 * (L.sum() + np.exp(-theta[0]) * theta[1:4] @ theta[1:4])
-        turns = np.abs(L_i - L_j) > np.maximum(self.symmetry * (L_i + L_j), ROUNDING * trace)
-        J_r = np.empty((3, 3))
-        _, b, c = _coefficients(theta[4:7])
-        _one_and_skew(theta[4:7], -b, c, J_r)
-        _, size, V = np.linalg.svd(turns[:, None] * J_r)
-        # singular values of J_r: 1 and |sin(|omega|/2) / (|omega|/2)| twice; 0 to rounding where that is below 1e-8
-        N = np.zeros((10, int(np.sum(size < 1e-8))))
-        N[4:7] = V[size < 1e-8].T
-        return N
+from .parametrization import Kernels, Parametrization
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -308,3 +257,40 @@ def _rotation_vector(R, w):
         scale = np.arctan2(sin, 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1)) / sin
         for r in range(3):
             w[r] *= scale
+
+
+@dataclass(frozen=True)
+class ExponentialEigenvalue(Parametrization):
+    """Mass, first moment, rotation of the principal axes, and second moments; masses and moments by their logarithm.
+
+    Args:
+        symmetry: a body counts as symmetric about an axis where the other two second moments differ by no more than
+            this fraction of their sum, or by rounding error of I. The default is far below what data can tell apart.
+    """
+
+    symmetry: float = 1e-8
+
+    theta_names: ClassVar[tuple[str, ...]] = (
+        "sigma_m", "hx", "hy", "hz", "omega_x", "omega_y", "omega_z", "sigma_x", "sigma_y", "sigma_z",
+    )  # fmt: skip
+
+    kernels: ClassVar[Kernels] = Kernels(_to_inertial, _jacobian, _from_inertial)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.symmetry < 1:
+            raise InvalidMethod(f"symmetry is a fraction, at least 0 and below 1, not {self.symmetry}")
+
+    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
+        """(10, k) orthonormal turns of a symmetric body about its axes of symmetry, which do not change it."""
+        L = np.exp(theta[7:])
+        L_i, L_j = L[[1, 2, 0]], L[[2, 0, 1]]
+        trace = 2 * (L.sum() + np.exp(-theta[0]) * theta[1:4] @ theta[1:4])
+        turns = np.abs(L_i - L_j) > np.maximum(self.symmetry * (L_i + L_j), ROUNDING * trace)
+        J_r = np.empty((3, 3))
+        _, b, c = _coefficients(theta[4:7])
+        _one_and_skew(theta[4:7], -b, c, J_r)
+        _, size, V = np.linalg.svd(turns[:, None] * J_r)
+        # singular values of J_r: 1 and |sin(|omega|/2) / (|omega|/2)| twice; 0 to rounding where that is below 1e-8
+        N = np.zeros((10, int(np.sum(size < 1e-8))))
+        N[4:7] = V[size < 1e-8].T
+        return N

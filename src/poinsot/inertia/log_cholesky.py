@@ -26,46 +26,8 @@ import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ..arrays import Inertial, Matrix, Vector
-from .parametrization import Parametrization, inverted, mapped
-
-
-@dataclass(frozen=True)
-class LogCholesky(Parametrization):
-    """J = e^(2 alpha) U U^T; lengths in [m], masses in [kg]."""
-
-    theta_names: ClassVar[tuple[str, ...]] = (
-        "alpha",
-        "d1",
-        "d2",
-        "d3",
-        "s12",
-        "s23",
-        "s13",
-        "t1",
-        "t2",
-        "t3",
-    )
-
-    def to_inertial(self, theta: Float[np.ndarray, "*batch 10"]) -> Inertial:
-        """(..., 10) pi of coordinates (..., 10)."""
-        return mapped(_to_inertial, theta, (10,))
-
-    def jacobian(self, theta: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
-        """(..., 10, 10) dpi/dtheta."""
-        return mapped(_jacobian, theta, (10, 10))
-
-    def from_inertial(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
-        """(..., 10) the coordinates of bodies.
-
-        Raises:
-            ImpossibleBody: with the reasons.
-        """
-        return inverted(_from_inertial, pi)
-
-    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
-        """(10, 0): there are none, the chart is one to one."""
-        return np.zeros((10, 0))
+from ..arrays import Matrix, Vector
+from .parametrization import Kernels, Parametrization
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -163,3 +125,18 @@ def _from_inertial(pi, theta):
         theta[b, 4], theta[b, 5], theta[b, 6] = s12, s23, s13
         theta[b, 7], theta[b, 8], theta[b, 9] = t1, t2, t3
     return len(pi)
+
+
+@dataclass(frozen=True)
+class LogCholesky(Parametrization):
+    """J = e^(2 alpha) U U^T; lengths in [m], masses in [kg]."""
+
+    theta_names: ClassVar[tuple[str, ...]] = (
+        "alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3",
+    )  # fmt: skip
+
+    kernels: ClassVar[Kernels] = Kernels(_to_inertial, _jacobian, _from_inertial)
+
+    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
+        """(10, 0): there are none, the chart is one to one."""
+        return np.zeros((10, 0))

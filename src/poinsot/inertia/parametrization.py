@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -23,34 +24,50 @@ from ..exceptions import ImpossibleBody, InvalidMethod
 from .parameters import inconsistencies, principal_moments
 
 
+@dataclass(frozen=True)
+class Kernels:
+    """A chart's compiled maps over (N, 10) rows, which they write into their second argument.
+
+    Args:
+        to_inertial: theta to pi (N, 10). jacobian: theta to dpi/dtheta (N, 10, 10).
+        from_inertial: pi to theta; returns how many rows it did before one that is no body of the chart.
+    """
+
+    to_inertial: Callable[[np.ndarray, np.ndarray], None]
+    jacobian: Callable[[np.ndarray, np.ndarray], None]
+    from_inertial: Callable[[np.ndarray, np.ndarray], int]
+
+
 class Parametrization(ABC):
     """Bodies (..., 10) by coordinates theta (..., 10)."""
 
     theta_names: ClassVar[tuple[str, ...]]
     """Of the ten coordinates, in order."""
 
-    @abstractmethod
+    kernels: ClassVar[Kernels]
+
     def to_inertial(self, theta: Float[np.ndarray, "*batch 10"]) -> Inertial:
         """(..., 10) pi of coordinates (..., 10)."""
+        return _mapped(self.kernels.to_inertial, theta, (10,))
 
-    @abstractmethod
     def jacobian(self, theta: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
         """(..., 10, 10) dpi/dtheta, a row for each of pi."""
+        return _mapped(self.kernels.jacobian, theta, (10, 10))
 
-    @abstractmethod
     def from_inertial(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
         """(..., 10) coordinates of bodies; where several theta are the same body, one of them.
 
         Raises:
             ImpossibleBody: for the reasons that `inconsistencies` gives, or if a body is flat or a point.
         """
+        return _inverted(self.kernels.from_inertial, pi)
 
     @abstractmethod
     def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
         """(10, k) orthonormal directions that do not move pi at theta (10,): the null space of the Jacobian."""
 
 
-def mapped(
+def _mapped(
     kernel: Callable[[np.ndarray, np.ndarray], None], theta: np.ndarray, shape: tuple[int, ...]
 ) -> np.ndarray:
     """A kernel over all of (..., 10); each result has this shape."""
@@ -60,7 +77,7 @@ def mapped(
     return out
 
 
-def inverted(kernel: Callable[[np.ndarray, np.ndarray], int], pi: np.ndarray) -> np.ndarray:
+def _inverted(kernel: Callable[[np.ndarray, np.ndarray], int], pi: np.ndarray) -> np.ndarray:
     """The coordinates of all bodies (..., 10) by a kernel that returns how many it did before one that it cannot.
 
     Raises:
