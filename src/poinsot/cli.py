@@ -240,26 +240,15 @@ def _inspection_pages(
     def page(run: Run, inspection: Inspection) -> Callable[[Path], None]:
         def write(path: Path) -> None:
             say("writing the page")
-            import numpy as np
+            from .report import channel_series, write_inspection_page
 
-            from .report import write_inspection_page
-
-            recording = run.recording
             write_inspection_page(
                 run.name,
                 path,
                 facts=inspection.facts,
                 findings=[(finding.severity, finding.sentence) for finding in inspection.findings],
                 rows=inspection.rows,
-                channels=[
-                    (
-                        name,
-                        recording.units[name],
-                        recording.time,
-                        np.where(recording.mask(name), recording[name], np.nan),
-                    )
-                    for name in recording.channels
-                ],
+                channels=channel_series(run.recording),
             )
 
         return write

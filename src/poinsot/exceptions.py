@@ -101,9 +101,5 @@ class NotIdentifiable(PoinsotError):
     """The data do not determine what was asked for."""
 
 
-class EstimationFailed(PoinsotError):
-    """An estimator ended without a solution; the message is its status."""
-
-
 class UnwritableOutput(PoinsotError):
     """An output cannot be written where it was asked for."""

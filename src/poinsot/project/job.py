@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from ..exceptions import UnreadableFile
+from ..stopwatch import Stopwatch
 from .errors import invalid_project
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
@@ -138,7 +138,7 @@ def identify(
     from .preparation import condition, motion_warnings, smooth
 
     say = progress or (lambda _: None)
-    settings, seconds = project.settings, _Stopwatch()
+    settings, seconds = project.settings, Stopwatch()
     say("reading the robot")
     robot = project.robot(data_dir)
     method = build_method(settings)
@@ -173,39 +173,13 @@ def identify(
         warnings=(*warnings, *estimate.warnings),
         settings={**estimate.settings, "project": settings.model_dump(mode="json", exclude_unset=True)},
         seconds=_timings(estimate.seconds, seconds),
-        versions={**estimate.versions, **_versions()},
     )
 
 
-class _Stopwatch:
-    """Seconds of one stage after the other."""
-
-    def __init__(self) -> None:
-        self.started = self.last = clock.perf_counter()
-        self.laps: dict[str, float] = {}
-
-    def lap(self, name: str) -> None:
-        now = clock.perf_counter()
-        self.laps[name] = now - self.last
-        self.last = now
-
-
-def _timings(inner: Mapping[str, float], watch: _Stopwatch) -> dict[str, float]:
+def _timings(inner: Mapping[str, float], watch: Stopwatch) -> dict[str, float]:
     """The regressor's rows are made while the problem is solved; the estimate knows how long that took."""
-    laps = dict(watch.laps)
-    rows = min(inner.get("regressor", 0.0), laps["solve"])
-    laps["regressor"] += rows
-    laps["solve"] -= rows
-    return {**laps, "total": watch.last - watch.started}
-
-
-def _versions() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {}
-    for package in ("poinsot", "numpy", "scipy", "pin"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    seconds = watch.seconds
+    rows = min(inner.get("regressor", 0.0), seconds["solve"])
+    seconds["regressor"] += rows
+    seconds["solve"] -= rows
+    return seconds

@@ -18,7 +18,8 @@ from ..models.drive import Drive
 from ..recording import Recording
 from ..regression.inverse_dynamics import inverse_dynamics
 from ..signals.butterworth import ButterworthDecimation
-from .case import Case, Reproduction, Stopwatch
+from ..stopwatch import Stopwatch
+from .case import Case, Reproduction
 
 RATE_HZ = 1000.0
 GAIN = 35.15065  # [N/V]
@@ -46,12 +47,12 @@ def recording(folder: Path) -> Recording:
 def run(folder: Path) -> Reproduction:
     """M, Fv, Fc and offset beside the published ones."""
     watch = Stopwatch()
-    with watch("read"):
-        measured = recording(folder)
-    with watch("signals"):
-        signals = SMOOTHING.apply(measured)
-    with watch("solve"):
-        estimate = LeastSquares().solve(inverse_dynamics(robot(), signals))
+    measured = recording(folder)
+    watch.lap("read")
+    signals = SMOOTHING.apply(measured)
+    watch.lap("signals")
+    estimate = LeastSquares().solve(inverse_dynamics(robot(), signals))
+    watch.lap("solve")
     rows = tuple(_row(estimate, name, symbol, value) for name, (symbol, value) in PUBLISHED.items())
     worst = max(abs(row["difference_percent"]) for row in rows)
     return Reproduction(
@@ -65,7 +66,7 @@ def run(folder: Path) -> Reproduction:
         {"relative error [%]": round(estimate.fit.relative_error_percent, 2)},
         {"Force measured and predicted": {"least squares": estimate.fit}},
         {"Force measured and predicted": "effort"},
-        seconds=watch.total(),
+        seconds=watch.seconds,
     )
 
 

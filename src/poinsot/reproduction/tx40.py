@@ -25,7 +25,8 @@ from ..recording import Recording
 from ..regression.inverse_dynamics import inverse_dynamics
 from ..signals.butterworth import ButterworthDecimation
 from ..signals.random_walk_smoother import RandomWalkSmoother
-from .case import Case, Reproduction, Stopwatch
+from ..stopwatch import Stopwatch
+from .case import Case, Reproduction
 from .tx40_tables import COLUMNS, TABLE_1, TABLE_2, TABLE_3, Table
 
 RATE_HZ = 5000.0
@@ -80,17 +81,17 @@ def method(column: str, knowledge: str) -> ButterworthDecimation | RandomWalkSmo
 def run(folder: Path) -> Reproduction:
     """All columns, both cases."""
     watch = Stopwatch()
-    with watch("read"):
-        arm, measured = robot(folder), recording(folder)
+    arm, measured = robot(folder), recording(folder)
+    watch.lap("read")
     estimates: dict[tuple[str, str], Estimate] = {}
     for knowledge in BANDS_HZ:
         for column in COLUMNS:
-            with watch("signals"):
-                signals = method(column, knowledge).apply(measured)
-            with watch("solve"):
-                estimates[knowledge, column] = LeastSquares().solve(inverse_dynamics(arm, signals))
-    with watch("essential"):
-        essential = _essential(folder, measured)
+            signals = method(column, knowledge).apply(measured)
+            watch.lap("signals")
+            estimates[knowledge, column] = LeastSquares().solve(inverse_dynamics(arm, signals))
+            watch.lap("solve")
+    essential = _essential(folder, measured)
+    watch.lap("essential")
     rows = [
         *_parameter_rows("1", TABLE_1, {c: estimates["good", c] for c in COLUMNS}),
         *_error_rows(estimates),
@@ -119,7 +120,7 @@ def run(folder: Path) -> Reproduction:
         fits,
         dict(zip(fits, ("autocorrelation", "autocorrelation", "effort"), strict=True)),
         _notes(figures),
-        watch.total(),
+        watch.seconds,
     )
 
 

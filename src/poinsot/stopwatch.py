@@ -1,0 +1,36 @@
+"""Seconds by stage, for the record of an estimate or a reproduction."""
+
+from __future__ import annotations
+
+import time
+
+
+class Stopwatch:
+    """One stage after the other; a stage that comes again adds to its seconds.
+
+    >>> watch = Stopwatch()
+    >>> watch.lap("read"), watch.lap("solve"), watch.lap("read")
+    (None, None, None)
+    >>> list(watch.laps), watch.total == sum(watch.laps.values())
+    (['read', 'solve'], True)
+    """
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """Count the time since the last lap as this stage's."""
+        now = time.perf_counter()
+        self.laps[stage] = self.laps.get(stage, 0.0) + now - self._last
+        self._last = now
+
+    @property
+    def total(self) -> float:
+        """Seconds of all stages."""
+        return sum(self.laps.values())
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The stages and `total`. [s]"""
+        return {**self.laps, "total": self.total}
