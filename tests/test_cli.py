@@ -439,6 +439,6 @@ def test_progress_is_shown_to_people_only(monkeypatch, capsys):
 
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    with cli._progress() as say:
+    with cli.shell.progress() as say:
         say("solving")
     assert capsys.readouterr().out == ""

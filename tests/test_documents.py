@@ -22,6 +22,7 @@ import pytest
 import poinsot
 from poinsot import cli
 from poinsot.project import settings
+from poinsot.project.settings import fields, methods, preprocessing, recordings, robot
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -99,38 +100,47 @@ def test_public_name_imports(name):
 
 REFERENCE = ROOT / "docs" / "project_file.md"
 SECTIONS = {
-    "`[robot]`": (settings.RobotSettings, ()),
-    "`[drive]`": (settings.DriveSettings, ()),
-    "One of `couplings`": (settings.CouplingSettings, ()),
-    "`position_offset` with a unit": (settings.OffsetSettings, ()),
-    "`[friction]`": (settings.FrictionSettings, ()),
-    "`[[recordings]]`": (settings.RecordingSettings, settings.FileSettings.model_fields),
-    "A file: in `[[recordings]]`, or one of `[[recordings.files]]`": (settings.FileSettings, ()),
-    "`time`": (settings.ClockSettings, ()),
-    "`position`, `velocity`, `acceleration`, `torque`, `current`, `voltage`": (settings.QuantitySettings, ()),
-    "One of `channels`": (settings.ColumnSettings, ()),
-    "With either method": (settings._Preprocessing, ()),
-    '`method = "butterworth-decimation"`': (
-        settings.ButterworthSettings,
-        settings._Preprocessing.model_fields,
+    "`[robot]`": (robot.RobotSettings, ()),
+    "`[drive]`": (robot.DriveSettings, ()),
+    "One of `couplings`": (robot.CouplingSettings, ()),
+    "`position_offset` with a unit": (robot.OffsetSettings, ()),
+    "`[friction]`": (robot.FrictionSettings, ()),
+    "`[[recordings]]`": (
+        recordings.RecordingSettings,
+        recordings.FileSettings.model_fields,
     ),
-    '`method = "random-walk"`': (settings.RandomWalkSettings, settings._Preprocessing.model_fields),
-    "`prior` of the ratio": (settings.RatioPriorSettings, ()),
-    '`name = "least-squares"`': (settings.LeastSquaresSettings, ()),
-    '`name = "essential-parameters"`': (settings.EssentialSettings, ()),
+    "A file: in `[[recordings]]`, or one of `[[recordings.files]]`": (recordings.FileSettings, ()),
+    "`time`": (recordings.ClockSettings, ()),
+    "`position`, `velocity`, `acceleration`, `torque`, `current`, `voltage`": (
+        recordings.QuantitySettings,
+        (),
+    ),
+    "One of `channels`": (recordings.ColumnSettings, ()),
+    "With either method": (preprocessing._Preprocessing, ()),
+    '`method = "butterworth-decimation"`': (
+        preprocessing.ButterworthSettings,
+        preprocessing._Preprocessing.model_fields,
+    ),
+    '`method = "random-walk"`': (
+        preprocessing.RandomWalkSettings,
+        preprocessing._Preprocessing.model_fields,
+    ),
+    "`prior` of the ratio": (preprocessing.RatioPriorSettings, ()),
+    '`name = "least-squares"`': (methods.LeastSquaresSettings, ()),
+    '`name = "essential-parameters"`': (methods.EssentialSettings, ()),
     "`[priors]`": (settings.PriorSettings, ()),
     "`[output]`": (settings.OutputSettings, ()),
 }
 """Heading of the page -> what its table is about, and the keys that another table has."""
 
 BY_VALIDATOR = {
-    settings._per_joint: "numbers",
-    settings._columns: "columns",
-    settings._units: "unit, or a list",
-    settings._unit: "unit",
-    settings._offset: "numbers, or a table with `values` and `unit`",
-    settings._ratio: 'numbers, or `"maximum-likelihood"`',
-    settings._cutoff: 'numbers, or `"auto"`',
+    fields.check_per_joint: "numbers",
+    fields.check_columns: "columns",
+    fields.check_units: "unit, or a list",
+    fields.check_unit: "unit",
+    robot._offset: "numbers, or a table with `values` and `unit`",
+    preprocessing._ratio: 'numbers, or `"maximum-likelihood"`',
+    preprocessing._cutoff: 'numbers, or `"auto"`',
 }
 BY_TYPE = {
     str: "text", bool: "true or false", int: "whole number", float: "number", str | int: "text or index",
@@ -157,7 +167,7 @@ def type_in_words(annotation, validators=()):
         return " or ".join(type_in_words(it) for it in inside)
     if origin in (list, dict):
         return f"{'list' if origin is list else 'table'} of tables"
-    assert issubclass(annotation, settings.Section)
+    assert issubclass(annotation, fields.Section)
     return "table"
 
 
@@ -200,14 +210,17 @@ def test_the_reference_has_every_key_with_its_type_and_default(heading):
 def test_the_reference_has_every_section():
     def sections(annotation):
         for inside in (annotation, *typing.get_args(annotation)):
-            if isinstance(inside, type) and issubclass(inside, settings.Section):
+            if isinstance(inside, type) and issubclass(inside, fields.Section):
                 yield inside
                 for field in inside.model_fields.values():
                     yield from sections(field.annotation)
             elif inside is not annotation:
                 yield from sections(inside)
 
-    documented = {section for section, _ in SECTIONS.values()} | {settings.Settings, settings.OffsetSettings}
+    documented = {section for section, _ in SECTIONS.values()} | {
+        settings.Settings,
+        robot.OffsetSettings,
+    }
     assert {*sections(settings.Settings)} <= documented
     headings = re.findall(r"^## `\[+(\w+)\]+`$", REFERENCE.read_text(), re.MULTILINE)
     assert {*headings} == {*settings.Settings.model_fields}

@@ -713,11 +713,11 @@ def test_keys_have_the_names_of_the_arguments():
 
     besides = {"method", "name", "resample_hz", "bridge_intervals", "delays"}
     for section, it in (
-        (settings.DriveSettings, Drive),
-        (settings.ButterworthSettings, ButterworthDecimation),
-        (settings.RandomWalkSettings, RandomWalkSmoother),
-        (settings.LeastSquaresSettings, LeastSquares),
-        (settings.EssentialSettings, EssentialParameters),
+        (settings.robot.DriveSettings, Drive),
+        (settings.preprocessing.ButterworthSettings, ButterworthDecimation),
+        (settings.preprocessing.RandomWalkSettings, RandomWalkSmoother),
+        (settings.methods.LeastSquaresSettings, LeastSquares),
+        (settings.methods.EssentialSettings, EssentialParameters),
     ):
         arguments = python_inspect.signature(it).parameters
         for key, field in section.model_fields.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -107,8 +107,14 @@ class Body:
 
     Args:
         mass: [kg]. center_of_mass: (3,) in the body frame [m]. inertia_at_com: (3, 3), axes of the body frame [kg m^2].
-        physically_consistent: whether some real body has them.
+        physically_consistent: whether some real body has them. reasons: sentences why not.
         min_pseudo_inertia_eigenvalue: how far from the border, of J (4 x 4).
+        inertial: (10,) the same as pi, about the body frame's origin.
+        covariance: (10, 10) of its log-Cholesky coordinates, so that every draw is a body; None where unknown.
+        prior: (10,) pi before the data, usually the robot description's.
+        prior_share: from 0 (all from the data) to 1 (all from the prior); the mean over its ten directions.
+        placement: (4, 4) of its frame in the world at the neutral configuration.
+        parent: the body that carries it; "" for the world.
     """
 
     name: str
@@ -117,6 +123,39 @@ class Body:
     inertia_at_com: Matrix | None = None
     physically_consistent: bool | None = None
     min_pseudo_inertia_eigenvalue: float | None = None
+    reasons: tuple[str, ...] = ()
+    inertial: Vector | None = None
+    covariance: Matrix | None = None
+    prior: Vector | None = None
+    prior_share: float | None = None
+    placement: Matrix | None = None
+    parent: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class FullParameters:
+    """Every single parameter of the model: what the data say of it, and prior knowledge where they leave it open.
+
+    Args:
+        names, units, owners, kinds: per parameter, (p,).
+        values, covariance: (p,), (p, p) after data and prior.
+        prior: (p,) values before the data; NaN where nothing was known.
+        prior_share: (p,) which part of the prior's variance the data left: 0 all from the data, 1 all from the prior.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    owners: tuple[str, ...]
+    kinds: tuple[str, ...]
+    values: Vector
+    covariance: Matrix
+    prior: Vector
+    prior_share: Vector
+
+    @property
+    def std(self) -> Vector:
+        """(p,) standard deviation of each parameter, in `units`."""
+        return np.sqrt(np.diag(self.covariance))
 
 
 @dataclass(frozen=True)
@@ -127,11 +166,19 @@ class Certificate:
         stationarity: |gradient| relative to the size of its terms; rounding error at an optimum.
         feasible: whether all constraints hold.
         tolerance: what `stationarity` may be.
+        primal, dual: of a constrained problem: its cost here, and a bound that no feasible point goes below.
     """
 
     stationarity: float
     feasible: bool
     tolerance: float = 1e-8
+    primal: float | None = None
+    dual: float | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """How far from optimal it is at most, of the same unit as `primal`."""
+        return None if self.primal is None or self.dual is None else self.primal - self.dual
 
     @property
     def holds(self) -> bool:
@@ -163,7 +210,9 @@ class Estimate:
         fit: on the rows fitted. validation: on held-out recordings.
         bodies: mass properties body by body.
         undetermined: combinations that the data do not determine.
+        full: every parameter of the model, from a method that fills in what the data leave open.
         problem: what was solved; `certificate()` goes back to it.
+        certifier: how it does, where constraints belong to the method and not to the problem.
         settings, steps, warnings, seconds, versions, notes: provenance.
         citations: keys of the methods used, see `references()`.
     """
@@ -188,7 +237,9 @@ class Estimate:
     bodies: tuple[Body, ...] = ()
     undetermined: tuple[Direction, ...] = ()
     validation: tuple[Fit, ...] = ()
+    full: FullParameters | None = None
     problem: Problem | None = None
+    certifier: Callable[[Estimate], Certificate] | None = None
     iterations: int = 1
     robot: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -239,7 +290,7 @@ class Estimate:
         """
         if self.problem is None:
             raise InvalidMethod("this estimate came from a file; solve the problem again to certify it")
-        return self.problem.certify(self)
+        return self.certifier(self) if self.certifier else self.problem.certify(self)
 
     def references(self) -> str:
         """BibTeX of the methods used."""

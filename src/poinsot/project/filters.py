@@ -16,7 +16,8 @@ from ..recording import Recording
 from ..signals.bandwidth import FilterProposal, propose_filters
 from .preparation import condition
 from .recordings import Run
-from .settings import AUTO, PreprocessingSettings
+from .settings.fields import AUTO
+from .settings.preprocessing import PreprocessingSettings
 
 REASON = {"cutoff_hz": ("cutoff_hz =",), "decimate_hz": ("decimate_hz =", "No decimation")}
 """How the reason for each key begins; the other reasons are for both."""

@@ -11,7 +11,7 @@ from ..signals.alignment import align
 from ..signals.resampling import resample
 from ..signals.signals import Signals
 from .recordings import Run
-from .settings import PreprocessingSettings
+from .settings.preprocessing import PreprocessingSettings
 from .translation import build_smoother
 
 

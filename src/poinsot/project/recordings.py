@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..exceptions import InvalidProject, listing, nearest
 from ..io import Column, Source, read_recording
 from ..recording import QUANTITIES, Recording
-from .settings import ColumnSettings, FileSettings, QuantitySettings, RecordingSettings
+from .settings.recordings import ColumnSettings, FileSettings, QuantitySettings, RecordingSettings
 from .translation import by_joint
 
 if TYPE_CHECKING:

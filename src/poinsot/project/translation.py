@@ -11,14 +11,10 @@ import numpy as np
 
 from ..exceptions import InvalidProject, listing, nearest
 from ..io import convert
-from .settings import (
-    ButterworthSettings,
-    DriveSettings,
-    EssentialSettings,
-    OffsetSettings,
-    PreprocessingSettings,
-    Settings,
-)
+from .settings import Settings
+from .settings.methods import EssentialSettings
+from .settings.preprocessing import ButterworthSettings, PreprocessingSettings
+from .settings.robot import DriveSettings, OffsetSettings
 
 if TYPE_CHECKING:
     from ..models.articulated import Articulated

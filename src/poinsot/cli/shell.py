@@ -1,0 +1,126 @@
+"""What every verb does with the shell: sentences for errors, progress, options that verbs share, results delivered.
+
+Whatever a user can mend is one sentence on standard error and exit code 2; an interruption is 130. Results for
+people go to standard output, progress to standard error, results for scripts to `--json`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..exceptions import PoinsotError
+
+MENDABLE, INTERRUPTED = 2, 130
+
+Job = Annotated[Path, typer.Argument(help="The project file (TOML).", metavar="JOB.toml", show_default=False)]
+Data = Annotated[
+    Path | None, typer.Option("--data", help="Folder of the recordings; default: the project file's.")
+]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder to write the page and the files to.")]
+Json = Annotated[
+    str | None, typer.Option("--json", help="Where to write the result for scripts; - is standard output.")
+]
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """What a user can mend becomes one sentence and an exit code."""
+    try:
+        yield
+    except PoinsotError as error:
+        raise typer.Exit(stop(str(error), MENDABLE)) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(stop("interrupted; nothing was left half-written", INTERRUPTED)) from None
+    except MemoryError:
+        raise typer.Exit(
+            stop("not enough memory for these recordings; cut them, or decimate first", MENDABLE)
+        ) from None
+
+
+def stop(sentence: str, code: int) -> int:
+    typer.echo(f"poinsot: {' '.join(sentence.split())}", err=True)
+    return code
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """What is being done, on standard error, if someone is watching."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("starting") as status:
+        yield status.update
+
+
+def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None:
+    """That folders exist and outputs can be written, before the work."""
+    from ..exceptions import UnreadableFile
+    from ..io import check_folder, check_writable
+
+    if data is not None and not data.is_dir():
+        raise UnreadableFile(
+            f"--data {data} is not a folder" if data.exists() else f"--data: there is no folder {data}"
+        )
+    if out is not None:
+        check_folder(out)
+    if json is not None and json != "-":
+        check_writable(Path(json))
+
+
+def deliver(
+    content: Mapping[str, Any],
+    file: str,
+    pages: Mapping[str, Callable[[Path], None]],
+    out: Path | None,
+    json: str | None,
+    show: Callable[[], None],
+) -> None:
+    """Everything that a verb gives: pages and result into the folder, JSON for scripts, a table for people."""
+    from ..io import output_folder, write_json
+    from ..io.results import to_text
+
+    if out is not None:
+        folder = output_folder(out)
+        for name, page in pages.items():
+            page(folder / name)
+        write_json(content, folder / file)
+    if json == "-":
+        sys.stdout.write(to_text(content))
+        return
+    if json is not None:
+        write_json(content, json)
+    show()
+    if out is not None:
+        typer.echo("\nwritten: " + ", ".join(str(out / name) for name in [*pages, file]))
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as aligned columns."""
+    if not rows:
+        return ""
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [[str(key) for key in keys], *([_cell(row.get(key)) for key in keys] for row in rows)]
+    widths = [max(len(line[k]) for line in cells) for k in range(len(keys))]
+    numeric = [all(isinstance(row.get(key), (int, float, type(None))) for row in rows) for key in keys]
+    return "\n".join(
+        "  "
+        + "  ".join(
+            f"{cell:>{w}}" if right else f"{cell:<{w}}"
+            for cell, w, right in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+        for line in cells
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.5g}" if isinstance(value, float) else str(value)

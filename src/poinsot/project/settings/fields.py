@@ -1,0 +1,130 @@
+"""What sections are made of: a table that knows its keys, and the kinds of values in it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from ...exceptions import UnknownUnit, listing, nearest
+from ...io.units import check_quantity, find_unit
+
+
+def refuse(kind: str, message: str, **context: Any) -> PydanticCustomError:
+    return PydanticCustomError(kind, "{message}", {"message": message, **context})
+
+
+class Section(BaseModel):
+    """A table of the project file: frozen, and with no key that it does not know."""
+
+    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="forbid")
+
+    elsewhere: ClassVar[dict[str, str]] = {}
+    """Keys that people look for here, and what to say."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys_only(cls, content: Any) -> Any:
+        if not isinstance(content, dict):
+            raise refuse("not_a_table", f"must be a table with the keys {listing(cls.model_fields)}")
+        for key in content:
+            if key not in cls.model_fields:
+                hint = cls.elsewhere.get(key) or f"known are {listing(cls.model_fields, 30)}"
+                raise refuse(
+                    "unknown_key", f"unknown key {key!r}{nearest(key, cls.model_fields)}; {hint}", key=key
+                )
+        return content
+
+
+def check_unit(unit: str) -> str:
+    try:
+        find_unit(unit)
+    except UnknownUnit as error:
+        raise refuse("unit", str(error)) from None
+    return unit
+
+
+def numbers(value: Any) -> list[Any]:
+    """Those of one for all joints, of a list, or of a table by joint."""
+    return value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else [value]
+
+
+def check_per_joint(value: Any) -> Any:
+    """One number for all joints, a list in the robot's order, or a table by joint."""
+    given = numbers(value)
+    if not given or not all(
+        isinstance(number, (int, float)) and not isinstance(number, bool) for number in given
+    ):
+        raise refuse(
+            "per_joint", "must be a number, a list with one number a joint, or a table of numbers by joint"
+        )
+    return value
+
+
+def check_columns(value: Any) -> Any:
+    names = value if isinstance(value, list) else [value]
+    good = all(isinstance(name, (str, int)) and not isinstance(name, bool) for name in names)
+    if not names or not good or (not isinstance(value, list) and not isinstance(value, str)):
+        raise refuse(
+            "columns", 'must be a list of column names, or of indices from 0, like ["q1", "q2"] or [1, 2]'
+        )
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise refuse("columns", f"names {twice!r} twice; each joint has a column of its own")
+    return value
+
+
+def check_units(value: Any) -> Any:
+    for unit in value if isinstance(value, list) else [value]:
+        if not isinstance(unit, str):
+            raise refuse("unit", f"must be a unit in quotes, or a list of them, not {unit!r}")
+    return value
+
+
+def pair(value: Any) -> Any:
+    if not isinstance(value, list) or len(value) != 2:
+        raise refuse("pair", "must be a pair [first, last]")
+    return tuple(value)
+
+
+AUTO = "auto"
+"""Of a filter: what the motion asks for."""
+
+
+HIGHEST_ORDER = 20
+"""Of a filter: beyond it rounding errors rule."""
+
+RATIOS = (1e-30, 1e6)
+"""Noise variance ratios outside these smooth everything away, or nothing."""
+
+
+def _is_text(value: Any) -> str:
+    return "text" if isinstance(value, str) else "number"
+
+
+Unit = Annotated[str, AfterValidator(check_unit)]
+PerJoint = Annotated[Any, AfterValidator(check_per_joint)]
+Positive = Annotated[float, Field(gt=0)]
+PositiveOrAuto = Annotated[
+    Annotated[Positive, Tag("number")] | Annotated[Literal["auto"], Tag("text")], Discriminator(_is_text)
+]
+Window = Annotated[tuple[float, float], BeforeValidator(pair)]
+Rows = Annotated[tuple[int, int], BeforeValidator(pair)]
+
+
+def unit_of(quantity: str, unit: str) -> str:
+    try:
+        check_quantity(f"{quantity}.*", unit)
+    except UnknownUnit as error:
+        raise refuse("unit", str(error).replace(f" of channel '{quantity}.*'", "")) from None
+    return unit

@@ -1,0 +1,104 @@
+"""[preprocessing]: the smoothers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    model_validator,
+)
+
+from .fields import (
+    AUTO,
+    HIGHEST_ORDER,
+    RATIOS,
+    Positive,
+    PositiveOrAuto,
+    Section,
+    check_per_joint,
+    numbers,
+    refuse,
+)
+
+# ------------------------------------------------------------------------------------------ preprocessing and method
+
+
+class _Preprocessing(Section):
+    """What every smoother may be asked for besides: a new clock, delays, decimation.
+
+    `delays`: channel or quantity -> by how much it lags behind the positions [s]. `bridge_intervals`: of a new clock,
+    how many intervals without a sample may be bridged. `"auto"`: the motion says which filter.
+    """
+
+    resample_hz: Positive | None = None
+    bridge_intervals: Positive = 3.5
+    delays: dict[str, float] = {}
+    decimate_hz: PositiveOrAuto | None = None
+    decimation_order: int = Field(8, ge=1, le=HIGHEST_ORDER)
+    cut_edges: bool = True
+
+
+class ButterworthSettings(_Preprocessing):
+    """`poinsot.ButterworthDecimation`."""
+
+    method: Literal["butterworth-decimation"]
+    cutoff_hz: PositiveOrAuto
+    order: int = Field(4, ge=1, le=HIGHEST_ORDER)
+
+
+class RatioPriorSettings(Section):
+    """What is known about the noise variance ratio: its median, and a standard deviation in powers of ten."""
+
+    median: Positive
+    decades: Positive
+
+
+def _ratio(value: Any) -> Any:
+    if value == "maximum-likelihood":
+        return value
+    if isinstance(value, str):
+        raise refuse(
+            "ratio", f'must be a number, a list with one a joint, or "maximum-likelihood", not {value!r}'
+        )
+    for number in numbers(check_per_joint(value)):
+        if not RATIOS[0] <= number <= RATIOS[1]:
+            raise refuse("ratio", f"must lie between {RATIOS[0]:g} and {RATIOS[1]:g}, not {number:g}")
+    return value
+
+
+def _cutoff(value: Any) -> Any:
+    if value is None or value == AUTO:
+        return value
+    if isinstance(value, str):
+        raise refuse("cutoff", f'must be a number, a list with one a joint, or "{AUTO}", not {value!r}')
+    for number in numbers(check_per_joint(value)):
+        if number <= 0:
+            raise refuse("cutoff", f"must be greater than 0, not {number:g}")
+    return value
+
+
+class RandomWalkSettings(_Preprocessing):
+    """`poinsot.RandomWalkSmoother`. Order 2 is the seed paper's IRWSM 1, order 3 its IRWSM 2.
+
+    How much it smooths is said by `cutoff_hz`, or by `ratio`.
+    """
+
+    method: Literal["random-walk"]
+    order: Literal[2, 3] = 2
+    ratio: Annotated[Any, AfterValidator(_ratio)] = 1e-5
+    highest_cutoff: float = Field(0.5, gt=0, le=1)
+    prior: RatioPriorSettings | None = None
+    cutoff_hz: Annotated[Any, AfterValidator(_cutoff)] = None
+
+    @model_validator(mode="after")
+    def _cutoff_or_ratio(self) -> RandomWalkSettings:
+        if self.cutoff_hz is not None and "ratio" in self.model_fields_set:
+            raise refuse(
+                "cutoff", "give cutoff_hz or ratio, not both: each says how much is smoothed", key="ratio"
+            )
+        return self
+
+
+PreprocessingSettings = ButterworthSettings | RandomWalkSettings

@@ -1,0 +1,99 @@
+"""[robot], [drive] and [friction]."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    field_validator,
+)
+
+from .fields import (
+    PerJoint,
+    Section,
+    Unit,
+    check_per_joint,
+    refuse,
+    unit_of,
+)
+
+# -------------------------------------------------------------------------------------------------- robot and drive
+
+
+class RobotSettings(Section):
+    """The robot description.
+
+    `path` is looked for beside the project file, then in the folder of the recordings. `locked`: joint -> position
+    [rad] or [m] of joints that are held still. `gravity`: [m/s^2], in the world frame.
+    """
+
+    path: str
+    floating_base: bool = False
+    locked: dict[str, float] = {}
+    gravity: list[float] = Field([0.0, 0.0, -9.81], min_length=3, max_length=3)
+
+    @field_validator("floating_base")
+    @classmethod
+    def _no_floating_base(cls, floating_base: bool) -> bool:
+        if floating_base:
+            raise refuse(
+                "floating_base",
+                "must be false: a project file cannot say yet where the base is; in Python, load_robot(..., "
+                "floating_base=True) takes Signals that hold the motion of the base",
+            )
+        return floating_base
+
+
+class CouplingSettings(Section):
+    """Motor `motor` also turns `ratio` times for each turn of joint `joint`."""
+
+    motor: str
+    joint: str
+    ratio: float
+
+
+class OffsetSettings(Section):
+    """Positions with their unit."""
+
+    values: PerJoint
+    unit: Unit
+
+    @field_validator("unit")
+    @classmethod
+    def _of_a_position(cls, unit: str) -> str:
+        return unit_of("position", unit)
+
+
+def _offset(value: Any) -> Any:
+    return (
+        OffsetSettings.model_validate(value)
+        if isinstance(value, dict) and "values" in value
+        else check_per_joint(value)
+    )
+
+
+class DriveSettings(Section):
+    """Motors and gears; the keys are those of `poinsot.Drive`.
+
+    `position_offset` is added at the joint's side: numbers in [rad] or [m], or `{ values = [...], unit = "deg" }`.
+    """
+
+    side: Literal["joint", "motor"] = "joint"
+    reduction: PerJoint = 1.0
+    couplings: list[CouplingSettings] = []
+    position_offset: Annotated[Any, AfterValidator(_offset)] = 0.0
+    gain: PerJoint = 1.0
+    rotor_inertia: bool = False
+    coupled_rotor: Literal["free", "tied"] = "free"
+    coupled_friction: bool = True
+    passive: list[str] = []
+
+
+class FrictionSettings(Section):
+    """The law of every joint. `deadband`: speed below which friction has no sign [rad/s] or [m/s]."""
+
+    law: Literal["viscous-coulomb", "viscous", "none"] = "viscous-coulomb"
+    offset: bool = True
+    deadband: float = Field(0.0, ge=0)
