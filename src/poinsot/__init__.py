@@ -50,6 +50,12 @@ _HOMES = {
     # methods
     "LeastSquares": "estimators.linear.least_squares",
     "EssentialParameters": "estimators.linear.essential",
+    "SemidefiniteLeastSquares": "estimators.linear.semidefinite",
+    "Constraints": "estimators.linear.constraints",
+    "BodyConstraint": "estimators.linear.constraints",
+    "Box": "estimators.linear.constraints",
+    "EllipsoidRegion": "estimators.linear.constraints",
+    "Hull": "estimators.linear.constraints",
     # results
     "Estimate": "estimate",
     "Status": "estimate",
@@ -57,6 +63,9 @@ _HOMES = {
     "validate": "validation",
     "write_report": "report",
     "write_estimate": "io",
+    "export_robot": "export",
+    "compare_descriptions": "export",
+    "repair": "export",
     # everything from one file
     "Project": "project",
     "identify": "project",

@@ -18,6 +18,28 @@ ENTRIES = {
   volume = {21}, number = {2}, pages = {428--444},
   year = {2013}
 }""",
+    "sousa2014": """@article{sousa2014,
+  title = {Physical feasibility of robot base inertial parameter identification: a linear matrix inequality approach},
+  author = {Sousa, Crist{\\'o}v{\\~a}o D. and Cortes{\\~a}o, Rui},
+  journal = {The International Journal of Robotics Research},
+  volume = {33}, number = {6}, pages = {931--944},
+  year = {2014}
+}""",
+    "wensing2018": """@article{wensing2018,
+  title = {Linear matrix inequalities for physically consistent inertial parameter identification:
+    a statistical perspective on the mass distribution},
+  author = {Wensing, Patrick M. and Kim, Sangbae and Slotine, Jean-Jacques E.},
+  journal = {IEEE Robotics and Automation Letters},
+  volume = {3}, number = {1}, pages = {60--67},
+  year = {2018}
+}""",
+    "lee2020": """@article{lee2020,
+  title = {Geometric robot dynamic identification: a convex programming approach},
+  author = {Lee, Taeyoon and Wensing, Patrick M. and Park, Frank C.},
+  journal = {IEEE Transactions on Robotics},
+  volume = {36}, number = {2}, pages = {348--365},
+  year = {2020}
+}""",
     "janot2014": """@article{janot2014,
   title = {A generic instrumental variable approach for industrial robot identification},
   author = {Janot, Alexandre and Vandanjon, Pierre-Olivier and Gautier, Maxime},

@@ -278,8 +278,7 @@ def body(name: str, pi: Vector | None) -> Body:
     """A body from its ten parameters (10,); None: the data do not determine them."""
     if pi is None:
         return Body(name)
-    consistent = bool(is_consistent(pi))
+    reasons = tuple(map(str, inconsistencies(pi)))
     least = float(np.linalg.eigvalsh(pseudo_inertia(pi))[0])
-    if pi[0] == 0:
-        return Body(name, 0.0, physically_consistent=consistent, min_pseudo_inertia_eigenvalue=least)
-    return Body(name, float(pi[0]), center_of_mass(pi), inertia_at_com(pi), consistent, least)
+    center, inertia = (None, None) if pi[0] == 0 else (center_of_mass(pi), inertia_at_com(pi))
+    return Body(name, float(pi[0]), center, inertia, not reasons, least, reasons, pi)

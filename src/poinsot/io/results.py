@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..estimate import Body, Estimate, Fit
+from ..estimate import Body, Estimate, Fit, FullParameters
 from .writing import write_text
 
 IDENTIFY_SCHEMA = "poinsot.identify/1"
@@ -56,6 +56,8 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
             "parameters": parameters,
             "undetermined": estimate.undetermined,
             "bodies": [_body(body) for body in estimate.bodies],
+            **({} if estimate.full is None else {"full_parameters": _full(estimate.full)}),
+            **({} if estimate.certifier is None else {"certificate": _certificate(estimate)}),
             "fit": _fit(estimate.fit),
             "validation": _validation(estimate.validation),
             "seconds": estimate.seconds,
@@ -122,6 +124,40 @@ def _body(body: Body) -> dict[str, Any]:
         "inertia_at_com": body.inertia_at_com,
         "physically_consistent": body.physically_consistent,
         "min_pseudo_inertia_eigenvalue": body.min_pseudo_inertia_eigenvalue,
+        "reasons": body.reasons,
+        "inertial": body.inertial,
+        "prior": body.prior,
+        "prior_share": body.prior_share,
+        "log_cholesky_covariance": body.covariance,
+    }
+
+
+def _full(full: FullParameters) -> list[dict[str, Any]]:
+    """Every parameter of the model."""
+    return [
+        {
+            "name": name,
+            "value": full.values[k],
+            "std": full.std[k],
+            "unit": full.units[k],
+            "kind": full.kinds[k],
+            "owner": full.owners[k],
+            "prior": full.prior[k],
+            "prior_share": full.prior_share[k],
+        }
+        for k, name in enumerate(full.names)
+    ]
+
+
+def _certificate(estimate: Estimate) -> dict[str, Any]:
+    """Recomputed from the problem."""
+    certificate = estimate.certificate()
+    return {
+        "primal": certificate.primal,
+        "dual": certificate.dual,
+        "gap": certificate.gap,
+        "feasible": certificate.feasible,
+        "holds": certificate.holds,
     }
 
 

@@ -10,7 +10,7 @@ import os
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -43,6 +43,7 @@ class Articulated:
         friction: the law of every joint.
         floating_base: whether the first joint is a free-flyer that was added to the description.
         source: the file that it came from.
+        locked: joint -> position [rad] or [m] of joints of the file that are held still.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Articulated:
     friction: FrictionLaw
     floating_base: bool = False
     source: Path | None = None
+    locked: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def tree(self) -> Tree:
@@ -85,6 +87,79 @@ class Articulated:
             if frame.type == pin.FrameType.BODY:
                 first.setdefault(frame.parentJoint, frame.name)
         return tuple(first.get(i, self.model.names[i]) for i in range(1, self.model.njoints))
+
+    @cached_property
+    def links(self) -> dict[str, dict[str, np.ndarray]]:
+        """Body -> link of the description -> (4, 4) T_bl, its placement in the body's frame; the body's own first."""
+        found: dict[str, dict[str, np.ndarray]] = {body: {} for body in self.bodies}
+        for frame in self.model.frames:
+            if frame.type == pin.FrameType.BODY and frame.parentJoint > 0:
+                found[self.bodies[frame.parentJoint - 1]][frame.name] = frame.placement.homogeneous
+        return found
+
+    @cached_property
+    def freedoms(self) -> tuple[tuple[str, int], ...]:
+        """The body that each of `joints` moves, and which of the freedoms of its joint it is."""
+        return tuple(
+            (self.bodies[joint.id - 1], k)
+            for joint in self.model.joints[1:]
+            if not (self.floating_base and joint.id == 1)
+            for k in range(joint.nv)
+        )
+
+    @cached_property
+    def described_terms(self) -> dict[str, np.ndarray]:
+        """What the description says of the torques of `joints`, each (n,): damping, dry friction, rotor inertia."""
+        model = self.model
+        terms = {"damping": model.damping, "friction": model.friction, "armature": model.armature}
+        return {name: np.array(values)[self.actuated] for name, values in terms.items()}
+
+    def read_again(self, path: str | Path) -> Articulated:
+        """The robot of another description, with this one's drive, friction, base, locked joints and gravity."""
+        return load_robot(
+            path,
+            drive=self.drive,
+            friction=self.friction,
+            floating_base=self.floating_base,
+            locked=self.locked,
+            gravity=self.model.gravity.linear.tolist(),
+        )
+
+    @cached_property
+    def inertials(self) -> np.ndarray:
+        """(l, 10) pi of the moving bodies, as the description gives them, in the order of `bodies`."""
+        return np.array([inertia.toDynamicParameters() for inertia in list(self.model.inertias)[1:]])
+
+    @cached_property
+    def placements(self) -> np.ndarray:
+        """(l, 4, 4) T_wb of the moving bodies' frames at the neutral configuration."""
+        data = self.model.createData()
+        pin.forwardKinematics(self.model, data, pin.neutral(self.model))
+        return np.array([placement.homogeneous for placement in list(data.oMi)[1:]])
+
+    @cached_property
+    def parents(self) -> tuple[str, ...]:
+        """Name of the body that carries each of `bodies`; "" for the world."""
+        return tuple("" if i == 0 else self.bodies[i - 1] for i in list(self.model.parents)[1:])
+
+    def link(self, name: str) -> tuple[int, np.ndarray]:
+        """The place in `bodies` of the body that a link is part of, and (4, 4) T_bl, its frame in the body's.
+
+        Raises:
+            InvalidModel: if there is no such link, or it does not move.
+        """
+        frames = {frame.name: frame for frame in self.model.frames if frame.type == pin.FrameType.BODY}
+        if name not in frames:
+            raise InvalidModel(
+                f"no link {name!r}{nearest(name, frames)}; the robot has {listing(frames, 20)}"
+            )
+        frame = frames[name]
+        if frame.parentJoint == 0:
+            raise InvalidModel(
+                f"link {name!r} does not move: nothing that it carries shows; bodies that move are "
+                f"{listing(self.bodies, 20)}"
+            )
+        return frame.parentJoint - 1, frame.placement.homogeneous
 
     @cached_property
     def effort_units(self) -> tuple[str, ...]:
@@ -243,12 +318,7 @@ def load_robot(
         InvalidModel: if nothing moves, or a locked joint or the drive train does not fit.
     """
     path = Path(path)
-    text, root = _read_description(path)
-    builders = {"robot": pin.buildModelFromUrdf, "mujoco": pin.buildModelFromMJCF}
-    if root not in builders:
-        raise UnreadableFile(
-            f"{path} is neither URDF (<robot>) nor MJCF (<mujoco>): its root element is <{root}>"
-        )
+    text, root = read_description(path)
     said: list[str] = []
     try:
         with _kept_to_ourselves(said):
@@ -265,7 +335,9 @@ def load_robot(
         raise InvalidModel("gravity needs three finite numbers [m/s^2], e.g. [0, 0, -9.81]")
     model.gravity.linear = g
     name = model.name or path.stem
-    robot = Articulated(name, model, drive or Drive(), friction or ViscousCoulomb(), floating_base, path)
+    robot = Articulated(
+        name, model, drive or Drive(), friction or ViscousCoulomb(), floating_base, path, dict(locked or {})
+    )
     _ = robot.tree, robot.train  # joints and drives that do not work are refused here, not at the first use
     return robot
 
@@ -290,14 +362,18 @@ def _kept_to_ourselves(said: list[str]) -> Iterator[None]:
             said += [line.removeprefix("Error:").strip() for line in lines if line.startswith("Error:")]
 
 
-def _read_description(path: Path) -> tuple[str, str]:
-    """The text of a description and the name of its root element; data only, nothing is expanded."""
+def read_description(path: Path) -> tuple[str, str]:
+    """The text of a description and its root element, `robot` or `mujoco`; data only, nothing is expanded.
+
+    Raises:
+        UnreadableFile: if there is no such file, or it is not a robot description.
+    """
     try:
         if path.stat().st_size > MAX_DESCRIPTION_BYTES:
             raise UnreadableFile(
                 f"{path} is larger than {MAX_DESCRIPTION_BYTES >> 20} MiB; that is no robot description"
             )
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode()
     except FileNotFoundError:
         raise UnreadableFile(f"there is no robot description at {path}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -312,6 +388,10 @@ def _read_description(path: Path) -> tuple[str, str]:
         raise UnreadableFile(f"{path} is not well-formed XML: {error}") from None
     if any("/xacro}" in element.tag for element in root.iter()):  # expanded files still declare the namespace
         raise UnreadableFile(f"{path} is a xacro file; expand it first (`xacro {path.name} > robot.urdf`)")
+    if root.tag not in ("robot", "mujoco"):
+        raise UnreadableFile(
+            f"{path} is neither URDF (<robot>) nor MJCF (<mujoco>): its root element is <{root.tag}>"
+        )
     return text, root.tag
 
 

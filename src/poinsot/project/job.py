@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import ValidationError
@@ -54,20 +54,30 @@ class Project:
         except ValidationError as error:
             raise invalid_project(path, text, content, error) from None
 
-    def robot_path(self, data_dir: Path | None = None) -> Path:
-        """The robot description: beside the project file, else in the folder of the recordings."""
+    def find_description(self, name: str, data_dir: Path | None = None, key: str = "robot.path") -> Path:
+        """A robot description: beside the project file, else in the folder of the recordings.
+
+        Raises:
+            UnreadableFile: if it is in neither; `key` is what to mend.
+        """
         folders = [self.path.parent, *([data_dir] if data_dir is not None else [])]
-        candidates = [folder / self.settings.robot.path for folder in folders]
+        candidates = [folder / name for folder in folders]
         for candidate in candidates:
             if candidate.is_file():
                 return candidate
         raise UnreadableFile(
-            f"no robot description {' nor '.join(map(str, candidates))}: mend robot.path in {self.path}"
+            f"no robot description {' nor '.join(map(str, candidates))}: mend {key} in {self.path}"
         )
 
     def robot(self, data_dir: str | Path | None = None) -> Articulated:
         """The robot with its drive trains and friction."""
-        return build_robot(self.settings, self.robot_path(None if data_dir is None else Path(data_dir)))
+        folder = None if data_dir is None else Path(data_dir)
+        return build_robot(self.settings, self.find_description(self.settings.robot.path, folder))
+
+    def method(self, data_dir: str | Path | None = None) -> Any:
+        """The estimator."""
+        folder = None if data_dir is None else Path(data_dir)
+        return build_method(self.settings, lambda name: self.find_description(name, folder, "method.prior"))
 
     def recordings(
         self, joints: Sequence[str], passive: Sequence[str] = (), data_dir: str | Path | None = None
@@ -141,7 +151,7 @@ def identify(
     settings, seconds = project.settings, Stopwatch()
     say("reading the robot")
     robot = project.robot(data_dir)
-    method = build_method(settings)
+    method = project.method(data_dir)
     seconds.lap("robot")
     say("reading the recordings")
     runs = list(project.runs(robot, data_dir))

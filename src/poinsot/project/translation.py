@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import numpy as np
 from ..exceptions import InvalidProject, listing, nearest
 from ..io import convert
 from .settings import Settings
-from .settings.methods import EssentialSettings
+from .settings.methods import BodyConstraintSettings, EssentialSettings, RegionSettings, SemidefiniteSettings
 from .settings.preprocessing import ButterworthSettings, PreprocessingSettings
 from .settings.robot import DriveSettings, OffsetSettings
 
@@ -122,8 +122,12 @@ def build_smoother(
     )
 
 
-def build_method(settings: Settings) -> Any:
-    """[method] -> the estimator."""
+def build_method(settings: Settings, find: Callable[[str], Path]) -> Any:
+    """[method] -> the estimator.
+
+    Args:
+        find: the place of a robot description that is named.
+    """
     method = settings.method
     if isinstance(method, EssentialSettings):
         from ..estimators.linear.essential import EssentialParameters
@@ -135,6 +139,53 @@ def build_method(settings: Settings) -> Any:
             weighting=method.weighting,
             **keep,
         )
+    if isinstance(method, SemidefiniteSettings):
+        return build_semidefinite(settings, method, find)
     from ..estimators.linear.least_squares import LeastSquares
 
     return LeastSquares(weighting=method.weighting, parameters=method.parameters)
+
+
+def build_semidefinite(settings: Settings, method: SemidefiniteSettings, find: Callable[[str], Path]) -> Any:
+    """[method] with its prior and its constraints."""
+    from ..estimators.linear.constraints import BodyConstraint, Constraints
+    from ..estimators.linear.semidefinite import SemidefiniteLeastSquares
+    from ..models.articulated import load_robot
+
+    prior = None
+    if method.prior is not None:
+        described = load_robot(find(method.prior), locked=settings.robot.locked)
+        prior = dict(zip(described.bodies, described.inertials.tolist(), strict=True))
+
+    def known(body: BodyConstraintSettings) -> BodyConstraint:
+        return BodyConstraint(
+            mass=body.mass,
+            center_of_mass=None if body.center_of_mass is None else build_region(body.center_of_mass),
+            inside=None if body.inside is None else build_region(RegionSettings(**body.inside.model_dump())),
+            mirror=tuple(body.mirror),
+            round=body.round,
+        )
+
+    bodies = {name: known(body) for name, body in method.constraints.bodies.items()}
+    return SemidefiniteLeastSquares(
+        weighting=method.weighting,
+        essential=method.essential,
+        prior=prior,
+        divergence=method.divergence,
+        trust=method.trust,
+        prior_std=method.prior_std,
+        allowance=method.allowance,
+        constraints=Constraints(bodies, method.constraints.total_mass),
+    )
+
+
+def build_region(region: RegionSettings) -> Any:
+    """A box, an ellipsoid or a hull."""
+    from ..estimators.linear.constraints import Box, EllipsoidRegion, Hull
+
+    if region.low is not None and region.high is not None:
+        return Box(region.low, region.high)
+    if region.center is not None and region.semi_axes is not None:
+        return EllipsoidRegion(region.center, region.semi_axes)
+    assert region.points is not None
+    return Hull(region.points)

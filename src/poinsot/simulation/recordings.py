@@ -12,7 +12,6 @@ import numpy as np
 from ..arrays import JointSamples, Times, Vector
 from ..exceptions import InvalidMethod
 from ..models.articulated import Articulated
-from ..parameters import INERTIAL_SYMBOLS
 from ..recording import Recording
 from ..regression.regressor import Regressor
 
@@ -79,8 +78,7 @@ def model_parameters(robot: Articulated, **values: float) -> Vector:
         InvalidMethod: if a name does not exist.
     """
     theta = np.zeros(len(robot.parameters))
-    for body, inertia in enumerate(list(robot.model.inertias)[1:]):
-        theta[10 * body : 10 * body + len(INERTIAL_SYMBOLS)] = inertia.toDynamicParameters()
+    theta[: robot.inertials.size] = robot.inertials.ravel()
     for name, value in values.items():
         theta[robot.parameters.index(name)] = value
     return theta

@@ -16,7 +16,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from .fields import Positive, Section, refuse
-from .methods import EssentialSettings, LeastSquaresSettings, default_method
+from .methods import EssentialSettings, LeastSquaresSettings, SemidefiniteSettings, default_method
 from .preprocessing import PreprocessingSettings
 from .recordings import RecordingSettings
 from .robot import DriveSettings, FrictionSettings, RobotSettings
@@ -60,7 +60,9 @@ class Settings(Section):
     recordings: list[RecordingSettings] = Field(min_length=1)
     preprocessing: Annotated[PreprocessingSettings, Field(discriminator="method")]
     method: Annotated[
-        Annotated[LeastSquaresSettings | EssentialSettings, Field(discriminator="name")],
+        Annotated[
+            LeastSquaresSettings | EssentialSettings | SemidefiniteSettings, Field(discriminator="name")
+        ],
         BeforeValidator(default_method),
     ] = LeastSquaresSettings()
     priors: dict[str, PriorSettings] = {}

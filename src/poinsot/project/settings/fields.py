@@ -118,6 +118,8 @@ Positive = Annotated[float, Field(gt=0)]
 PositiveOrAuto = Annotated[
     Annotated[Positive, Tag("number")] | Annotated[Literal["auto"], Tag("text")], Discriminator(_is_text)
 ]
+Point = Annotated[list[float], Field(min_length=3, max_length=3)]
+"""x, y, z"""
 Window = Annotated[tuple[float, float], BeforeValidator(pair)]
 Rows = Annotated[tuple[int, int], BeforeValidator(pair)]
 

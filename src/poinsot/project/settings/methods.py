@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import (
-    Field,
-)
+from pydantic import Field, model_validator
 
-from .fields import (
-    Positive,
-    Section,
-)
+from .fields import Point, Positive, Section, Window, refuse
 
 
 class LeastSquaresSettings(Section):
@@ -30,6 +25,64 @@ class EssentialSettings(Section):
     significance: float = Field(0.01, gt=0, lt=1)
     keep: list[str] | None = None
     weighting: Literal["none", "per-joint", "robust"] = "none"
+
+
+class RegionSettings(Section):
+    """A region of the body frame [m]: a box, an ellipsoid or a convex hull, whichever the keys are of."""
+
+    low: Point | None = None
+    high: Point | None = None
+    center: Point | None = None
+    semi_axes: Point | None = None
+    points: list[Point] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> RegionSettings:
+        kinds = ({"low", "high"}, {"center", "semi_axes"}, {"points"})
+        if self.model_fields_set not in kinds:
+            raise refuse(
+                "region",
+                "must be a box { low, high }, an ellipsoid { center, semi_axes } or a convex hull { points }",
+            )
+        return self
+
+
+class EllipsoidSettings(Section):
+    """An ellipsoid along the axes of the body frame [m]."""
+
+    center: Point
+    semi_axes: Point
+
+
+class BodyConstraintSettings(Section):
+    """`poinsot.BodyConstraint`."""
+
+    mass: Window | None = None
+    center_of_mass: RegionSettings | None = None
+    inside: EllipsoidSettings | None = None
+    mirror: list[Literal["x", "y", "z"]] = []
+    round: Literal["x", "y", "z"] | None = None
+
+
+class ConstraintsSettings(Section):
+    """`poinsot.Constraints`."""
+
+    bodies: dict[str, BodyConstraintSettings] = {}
+    total_mass: Window | None = None
+
+
+class SemidefiniteSettings(Section):
+    """`poinsot.SemidefiniteLeastSquares`. `prior` is the file of a robot description with the same bodies."""
+
+    name: Literal["semidefinite"]
+    weighting: Literal["none", "per-joint", "robust"] = "none"
+    essential: bool = False
+    prior: str | None = None
+    divergence: Literal["entropic", "euclidean", "affine-invariant"] = "entropic"
+    trust: Literal["data", "both"] = "data"
+    prior_std: Positive = 0.5
+    allowance: float = Field(0.5, ge=1e-3)
+    constraints: ConstraintsSettings = ConstraintsSettings()
 
 
 def default_method(value: Any) -> Any:

@@ -1,0 +1,248 @@
+"""Convex programs over cones, solved by Clarabel, each with a certificate that is computed here.
+
+    min  1/2 x^T P x + q^T x     subject to   F_k x + g_k in C_k                                  (primal)
+    max  -1/2 x^T P x - sum of g_k^T z_k   subject to   P x + q = sum of F_k^T z_k,  z_k in C_k*  (dual)
+
+No feasible point has a cost below a feasible dual's. Both are recomputed from P, q, F_k and g_k. What the multipliers
+z lack of the dual's equation is taken off the bound, which then holds for all points no further from 0 than the one
+found.
+
+Symmetric matrices are vectors here: the upper triangle column by column, entries off the diagonal times sqrt(2), so
+that scalar products stay what they are (`vector_of`, `matrix_of`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from scipy import sparse
+
+from ...arrays import Matrix, Vector
+from ...exceptions import MissingExtra
+
+TOLERANCE = 1e-9
+"""Of feasibility and of the gap, relative."""
+
+MOST_STEPS = 200
+
+
+class Cone(Enum):
+    """Sets that are convex and contain every multiple of their points."""
+
+    zero = "s = 0"
+    nonnegative = "s >= 0"
+    second_order = "s_0 >= |s_1..|"
+    semidefinite = "the symmetric matrix of s is positive semidefinite"
+    exponential = "s_1 exp(s_0 / s_1) <= s_2, s_1 > 0"
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """F x + g lies in a cone.
+
+    Args:
+        name: what it demands, in words that a user knows.
+        cone: of all rows together.
+        F: (r, n). g: (r,).
+    """
+
+    name: str
+    cone: Cone
+    F: Matrix
+    g: Vector
+
+
+class Verdict(Enum):
+    """How the solution of a program ended."""
+
+    solved = "solved"
+    infeasible = "no point satisfies all of it"
+    failed = "stopped before the optimum"
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A certificate: the cost found, and what no feasible point goes below.
+
+    Args:
+        primal, dual: 1/2 x^T P x + q^T x at the point, and its bound from the multipliers.
+        violation: by how much the point misses the cones at most, in units of the rows.
+    """
+
+    primal: float
+    dual: float
+    violation: float
+
+    @property
+    def gap(self) -> float:
+        """0 or more, but for rounding."""
+        return self.primal - self.dual
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """What the solver found.
+
+    Args:
+        x: (n,). multipliers: z_k of each membership.
+    """
+
+    verdict: Verdict
+    x: Vector
+    multipliers: tuple[Vector, ...]
+    steps: int
+
+
+@dataclass(frozen=True, eq=False)
+class ConeProgram:
+    """min 1/2 x^T P x + q^T x, F_k x + g_k in C_k.
+
+    Args:
+        P: (n, n) positive semidefinite. q: (n,).
+        constant: added to the cost, and to its bound.
+    """
+
+    P: Matrix
+    q: Vector
+    memberships: tuple[Membership, ...]
+    constant: float = 0.0
+
+    def solve(self, start: Vector | None = None) -> Optimum:
+        """The optimum.
+
+        Args:
+            start: (n,) a point near it, from which the solver counts: its tolerances are relative to what changes.
+
+        Raises:
+            MissingExtra: if Clarabel is not installed.
+        """
+        try:
+            import clarabel
+        except ImportError:
+            raise MissingExtra("sdp", "clarabel") from None
+        cones = {
+            Cone.zero: clarabel.ZeroConeT,
+            Cone.nonnegative: clarabel.NonnegativeConeT,
+            Cone.second_order: clarabel.SecondOrderConeT,
+            Cone.semidefinite: lambda rows: clarabel.PSDTriangleConeT(side(rows)),
+            Cone.exponential: lambda rows: clarabel.ExponentialConeT(),
+        }
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_iter = MOST_STEPS
+        settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = TOLERANCE
+        settings.max_threads = 1
+        start = np.zeros(len(self.q)) if start is None else start
+        solver = clarabel.DefaultSolver(
+            sparse.csc_matrix(np.triu(self.P)),
+            self.q + self.P @ start,
+            sparse.vstack([sparse.csc_matrix(-each.F) for each in self.memberships], format="csc"),
+            np.concatenate([each.g + each.F @ start for each in self.memberships]),
+            [cones[each.cone](len(each.g)) for each in self.memberships],
+            settings,
+        )
+        found = solver.solve()
+        x, z = start + np.array(found.x), np.array(found.z)
+        ends = np.cumsum([len(each.g) for each in self.memberships])[:-1]
+        verdict = {
+            "Solved": Verdict.solved,
+            "AlmostSolved": Verdict.solved,
+            "PrimalInfeasible": Verdict.infeasible,
+            "AlmostPrimalInfeasible": Verdict.infeasible,
+        }.get(str(found.status), Verdict.failed)
+        return Optimum(verdict, x, tuple(np.split(z, ends)), int(found.iterations))
+
+    def cost(self, x: Vector) -> float:
+        """1/2 x^T P x + q^T x + constant."""
+        return float(0.5 * x @ self.P @ x + self.q @ x) + self.constant
+
+    def bound(self, x: Vector, multipliers: Sequence[Vector]) -> Bound:
+        """The cost of a point (n,), and what multipliers prove about every other."""
+        residual = self.P @ x + self.q
+        dual = self.constant - 0.5 * float(x @ self.P @ x)
+        violation = 0.0
+        for each, z in zip(self.memberships, multipliers, strict=True):
+            z = NEAREST_DUAL[each.cone](z)
+            s = each.F @ x + each.g
+            residual = residual - each.F.T @ z
+            dual -= float(each.g @ z)
+            violation = max(violation, VIOLATION[each.cone](s))
+        return Bound(self.cost(x), dual - float(np.abs(residual) @ np.abs(x)), violation)
+
+
+# ---------------------------------------------------------------------------------------- symmetric matrices as vectors
+
+
+def side(rows: int) -> int:
+    """Of the square matrix with so many entries on and above its diagonal."""
+    return round((np.sqrt(8 * rows + 1) - 1) / 2)
+
+
+def places(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """(row, column) of each entry of the vector of a symmetric (n, n)."""
+    columns, rows = np.tril_indices(n)
+    return rows, columns
+
+
+def vector_of(S: np.ndarray) -> np.ndarray:
+    """(..., n (n + 1) / 2) of symmetric (..., n, n)."""
+    rows, columns = places(S.shape[-1])
+    return S[..., rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2))
+
+
+def matrix_of(s: np.ndarray) -> np.ndarray:
+    """(..., n, n), the inverse of `vector_of`."""
+    n = side(s.shape[-1])
+    rows, columns = places(n)
+    S = np.zeros((*s.shape[:-1], n, n))
+    S[..., rows, columns] = s / np.where(rows == columns, 1.0, np.sqrt(2))
+    S[..., columns, rows] = S[..., rows, columns]
+    return S
+
+
+# ------------------------------------------------------------------------------------------ how far from a cone
+
+
+def _below_zero(s: Vector) -> float:
+    return float(max(-s.min(initial=0.0), 0.0))
+
+
+def _outside_exponential(s: Vector) -> float:
+    """Of three numbers; what the last one lacks."""
+    if s[1] <= 0:
+        return float(max(-s[1], s[0], -s[2], 0.0))
+    return float(max(s[1] * np.exp(min(s[0] / s[1], 700.0)) - s[2], 0.0))
+
+
+VIOLATION: dict[Cone, Callable[[Vector], float]] = {
+    Cone.zero: lambda s: float(np.abs(s).max(initial=0.0)),
+    Cone.nonnegative: _below_zero,
+    Cone.second_order: lambda s: float(max(np.linalg.norm(s[1:]) - s[0], 0.0)),
+    Cone.semidefinite: lambda s: _below_zero(np.linalg.eigvalsh(matrix_of(s))),
+    Cone.exponential: _outside_exponential,
+}
+
+
+def _semidefinite_part(z: Vector) -> Vector:
+    eigenvalues, V = np.linalg.eigh(matrix_of(z))
+    return vector_of(V * np.maximum(eigenvalues, 0.0) @ V.T)
+
+
+def _in_exponential_dual(z: Vector) -> Vector:
+    """The dual cone is -z_0 exp(z_1 / z_0) <= e z_2, z_0 < 0: raise z_2 to its border where it is below."""
+    if z[0] >= 0:
+        return np.array([0.0, max(z[1], 0.0), max(z[2], 0.0)])
+    return np.array([z[0], z[1], max(z[2], -z[0] * np.exp(min(z[1] / z[0] - 1, 700.0)))])
+
+
+NEAREST_DUAL: dict[Cone, Callable[[Vector], Vector]] = {
+    Cone.zero: lambda z: z,
+    Cone.nonnegative: lambda z: np.maximum(z, 0.0),
+    Cone.second_order: lambda z: np.append(max(z[0], float(np.linalg.norm(z[1:]))), z[1:]),
+    Cone.semidefinite: _semidefinite_part,
+    Cone.exponential: _in_exponential_dual,
+}
+"""A point of the dual cone from one that is in it but for rounding."""

@@ -1,0 +1,218 @@
+"""What else is known for certain about a robot's bodies, as cones that its parameters lie in.
+
+With pi = (m, h, I) of a body, J its pseudo-inertia and c = h / m, all of these are convex in pi:
+
+    m_low <= m <= m_high                                a scale
+    c in a box            m c_low <= h <= m c_high
+    c in an ellipsoid     |(h - m c_0) / a| <= m        a: its semi-axes
+    c in a convex hull    h = sum of w_k v_k,  m = sum of w_k,  w_k >= 0
+    mirrored across the plane of normal x               h_x = 0, I_xy = I_xz = 0
+    round about the axis z                              h_x = h_y = 0, I_xx = I_yy, I_xy = I_xz = I_yz = 0
+    nothing outside an ellipsoid                        tr(J Q) >= 0, Q = [[-A, A c_0], [c_0^T A, 1 - c_0^T A c_0]],
+                                                        A = diag(1 / a^2)   (Wensing, Kim and Slotine 2018)
+
+and none of them can exclude a body that satisfies it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from ...arrays import Matrix, Vector
+from ...exceptions import InvalidMethod, listing, nearest
+from ...inertia.parameters import gradient_from_pseudo_inertia
+from ...parameters import INERTIAL_SYMBOLS, Parameters
+from .conic import Cone, Membership
+
+Interval = tuple[float, float]
+Point = Sequence[float]
+
+
+@dataclass(frozen=True)
+class Box:
+    """Where a centre of mass may be: between two corners, in the body frame [m]."""
+
+    low: Point
+    high: Point
+
+    def __post_init__(self) -> None:
+        _finite("a box", self.low, self.high)
+        if np.any(np.asarray(self.low) > np.asarray(self.high)):
+            raise InvalidMethod(f"a box needs low <= high along every axis, not {self.low} and {self.high}")
+
+
+@dataclass(frozen=True)
+class EllipsoidRegion:
+    """An ellipsoid along the axes of the body frame [m]."""
+
+    center: Point
+    semi_axes: Point
+
+    def __post_init__(self) -> None:
+        _finite("an ellipsoid", self.center, self.semi_axes)
+        if np.any(np.asarray(self.semi_axes) <= 0):
+            raise InvalidMethod(f"an ellipsoid needs semi-axes above 0, not {self.semi_axes}")
+
+
+@dataclass(frozen=True)
+class Hull:
+    """The convex hull of points in the body frame [m]."""
+
+    points: Sequence[Point]
+
+    def __post_init__(self) -> None:
+        _finite("a convex hull", *self.points)
+        try:
+            ConvexHull(np.asarray(self.points, dtype=float))
+        except (QhullError, ValueError):
+            raise InvalidMethod(
+                "a convex hull needs four points or more that are not all in one plane"
+            ) from None
+
+
+@dataclass(frozen=True)
+class BodyConstraint:
+    """What is known for certain about one body; None: nothing.
+
+    Args:
+        mass: lowest and highest [kg].
+        center_of_mass: where it is.
+        inside: no part of the body is outside of this.
+        mirror: normals of planes through the frame's origin that the body is symmetric to.
+        round: axis of the frame that it is a body of revolution about, at least as its inertia goes.
+    """
+
+    mass: Interval | None = None
+    center_of_mass: Box | EllipsoidRegion | Hull | None = None
+    inside: EllipsoidRegion | None = None
+    mirror: Sequence[Literal["x", "y", "z"]] = ()
+    round: Literal["x", "y", "z"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.mass is not None:
+            _check_interval("mass", self.mass)
+        axes = [*self.mirror, *([self.round] if self.round is not None else [])]
+        if not set(axes) <= set("xyz"):
+            raise InvalidMethod(f"symmetries name axes 'x', 'y' or 'z', not {listing(map(repr, axes))}")
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What is known for certain.
+
+    Args:
+        bodies: body name -> what is known of it.
+        total_mass: of all moving bodies, lowest and highest [kg].
+    """
+
+    bodies: Mapping[str, BodyConstraint] = field(default_factory=dict)
+    total_mass: Interval | None = None
+
+    def __post_init__(self) -> None:
+        if self.total_mass is not None:
+            _check_interval("total_mass", self.total_mass)
+
+    def memberships(self, parameters: Parameters, bodies: Sequence[str]) -> Iterator[Membership]:
+        """On all parameters (p,) of a robot with these bodies.
+
+        Raises:
+            InvalidMethod: if a body is none of the robot's.
+        """
+        p = len(parameters)
+        for name, known in self.bodies.items():
+            if name not in bodies:
+                raise InvalidMethod(
+                    f"no body {name!r}{nearest(name, bodies)}; the robot has {listing(bodies)}"
+                )
+            first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{bodies.index(name) + 1}")
+            for what, cone, F, g in _of_body(known):
+                whole = np.zeros((len(F), p))
+                whole[:, first : first + 10] = F
+                yield Membership(f"{what} of {name}", cone, whole, g)
+        if self.total_mass is not None:
+            total = np.zeros((1, p))
+            total[0, : 10 * len(bodies) : 10] = 1
+            low, high = self.total_mass
+            name = f"a total mass between {low:g} and {high:g} kg"
+            yield Membership(name, *_between(total, low, high))
+
+
+def _of_body(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Vector]]:
+    """In words, and on its ten parameters."""
+    m, h = np.eye(10)[:1], np.eye(10)[1:4]
+    if known.mass is not None:
+        low, high = known.mass
+        yield f"a mass between {low:g} and {high:g} kg", *_between(m, low, high)
+    region = known.center_of_mass
+    if isinstance(region, Box):
+        corners = np.asarray([region.low, region.high], dtype=float)
+        F = np.concatenate([h - np.outer(corners[0], m), np.outer(corners[1], m) - h])
+        yield "the box around the centre of mass", Cone.nonnegative, F, np.zeros(6)
+    elif isinstance(region, EllipsoidRegion):
+        c, a = np.asarray(region.center, dtype=float), np.asarray(region.semi_axes, dtype=float)
+        F = np.concatenate([m, (h - np.outer(c, m)) / a[:, None]])
+        yield "the ellipsoid around the centre of mass", Cone.second_order, F, np.zeros(4)
+    elif isinstance(region, Hull):
+        # each facet a . x + b <= 0 of the hull, times m: a . h + b m <= 0
+        facets = ConvexHull(np.asarray(region.points, dtype=float)).equations
+        F = -(facets[:, :3] @ h + np.outer(facets[:, 3], m))
+        yield "the convex hull around the centre of mass", Cone.nonnegative, F, np.zeros(len(F))
+    if known.inside is not None:
+        F = gradient_from_pseudo_inertia(_outside(known.inside))[None]
+        yield "the ellipsoid around all", Cone.nonnegative, F, np.zeros(1)
+    for axis in known.mirror:
+        yield f"the mirror symmetry along {axis}", Cone.zero, _mirrored("xyz".index(axis)), np.zeros(3)
+    if known.round is not None:
+        yield f"the symmetry about {known.round}", Cone.zero, _round("xyz".index(known.round)), np.zeros(6)
+
+
+def _between(F: Matrix, low: float, high: float) -> tuple[Cone, Matrix, Vector]:
+    if low == high:
+        return Cone.zero, F, np.array([-low])
+    return Cone.nonnegative, np.concatenate([F, -F]), np.array([-low, high])
+
+
+def _outside(region: EllipsoidRegion) -> np.ndarray:
+    """(4, 4) Q with [x; 1]^T Q [x; 1] = 1 - |(x - c_0) / a|^2."""
+    c = np.asarray(region.center, dtype=float)
+    A = np.diag(1 / np.asarray(region.semi_axes, dtype=float) ** 2)
+    return np.block([[-A, (A @ c)[:, None]], [(A @ c)[None], np.array([[1 - c @ A @ c]])]])
+
+
+_MOMENT = {(0, 0): 4, (0, 1): 5, (1, 1): 6, (0, 2): 7, (1, 2): 8, (2, 2): 9}
+"""Where I_ij is in pi."""
+
+
+def _mirrored(x: int) -> Matrix:
+    F = np.zeros((3, 10))
+    F[0, 1 + x] = 1
+    for row, other in enumerate({0, 1, 2} - {x}, start=1):
+        F[row, _MOMENT[min(x, other), max(x, other)]] = 1
+    return F
+
+
+def _round(z: int) -> Matrix:
+    x, y = sorted({0, 1, 2} - {z})
+    F = np.zeros((6, 10))
+    F[0, 1 + x] = F[1, 1 + y] = 1
+    F[2, _MOMENT[x, x]], F[2, _MOMENT[y, y]] = 1, -1
+    for row, (i, j) in enumerate(((0, 1), (0, 2), (1, 2)), start=3):
+        F[row, _MOMENT[i, j]] = 1
+    return F
+
+
+def _check_interval(what: str, interval: Interval) -> None:
+    low, high = interval
+    if not (np.isfinite([low, high]).all() and 0 <= low <= high and high > 0):
+        raise InvalidMethod(f"{what} needs two numbers 0 <= low <= high [kg], not {low:g} and {high:g}")
+
+
+def _finite(what: str, *points: Point) -> None:
+    for point in points:
+        if len(point) != 3 or not np.isfinite(point).all():
+            raise InvalidMethod(f"{what} needs points of three finite numbers [m], not {list(point)}")

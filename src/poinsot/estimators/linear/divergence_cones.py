@@ -1,0 +1,205 @@
+"""Divergences from prior bodies as terms of a cone program, in whitened coordinates: X_i the body, 1 its prior.
+
+    Entropic          sum of tr X - log det X - 4
+    Euclidean         sum of |L (X - 1) L^T|_F^2
+    AffineInvariant   sum of |log X|_F^2, which is not convex: near a point X_k,
+                      f_k + g_k^T dx + 1/2 dx^T H_k dx. With X_k = V diag(l) V^T and f(l) = log^2 l, in the basis V
+                      the entries of dX do not mix: H_ij = (f'(l_i) - f'(l_j)) / (l_i - l_j), or f''(l_i); where that
+                      is too small, a part of the metric's 2 / (l_i l_j)
+
+log det X >= sum of t_k is said by a lower triangular Z (Ben-Tal and Nemirovski 2001, Sect. 4.2):
+
+    [ X       Z       ]  >= 0,    Z_kk >= exp(t_k)            at the optimum Z = L D with X = L D L^T, L_kk = 1
+    [ Z^T   diag(Z)   ]
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Matrix, Vector
+from ...inertia.divergence import Divergence, Entropic, Euclidean
+from ...inertia.parameters import pseudo_inertia
+from .conic import Cone, ConeProgram, Membership, matrix_of, places, vector_of
+from .whitening import Whitened
+
+MARGIN = 1e-6
+"""Every body holds at least this part of its prior, X >= MARGIN 1: none ends on the border of what is possible."""
+
+
+def physical(coordinates: Whitened, names: tuple[str, ...]) -> tuple[Membership, ...]:
+    """X_i >= MARGIN 1 on x (p,)."""
+    p = len(coordinates.center)
+    memberships = []
+    for body, name in zip(coordinates.bodies, names, strict=True):
+        F = np.zeros((10, p))
+        F[:, body] = np.eye(10)
+        floor = -MARGIN * vector_of(np.eye(4))
+        memberships.append(Membership(f"{name} being a possible body", Cone.semidefinite, F, floor))
+    return tuple(memberships)
+
+
+class DivergenceTerm(ABC):
+    """sum over bodies of a divergence + 1/2 sum over other parameters of weight x_k^2, as part of a program.
+
+    The program's variables are x (p,) and then `auxiliaries` more.
+    """
+
+    coordinates: Whitened
+    weight: float
+
+    @property
+    @abstractmethod
+    def convex(self) -> bool:
+        """Whether the program is the sum itself, and no model of it near a point."""
+
+    @abstractmethod
+    def value(self, x: Vector) -> float:
+        """Of the sum at x (p,)."""
+
+    @abstractmethod
+    def program(self, x: Vector) -> ConeProgram:
+        """min of the sum, or of its convex model near x (p,)."""
+
+    @abstractmethod
+    def augmented(self, x: Vector) -> Vector:
+        """x (p,) and the auxiliaries that belong to it."""
+
+    def _spread(self, x: Vector) -> float:
+        return 0.5 * self.weight * float(np.sum(x[self.coordinates.others] ** 2))
+
+
+@dataclass(frozen=True, eq=False)
+class EntropicTerm(DivergenceTerm):
+    """tr X - log det X - 4."""
+
+    coordinates: Whitened
+    weight: float
+
+    @property
+    def convex(self) -> bool:
+        return True
+
+    def value(self, x: Vector) -> float:
+        pi = (self.coordinates.T @ x)[: 10 * len(self.coordinates.prior)].reshape(-1, 10)
+        return float(np.sum(Entropic().between(pi, self.coordinates.prior))) + self._spread(x)
+
+    def program(self, x: Vector) -> ConeProgram:
+        bodies, p = self.coordinates.bodies, len(x)
+        n = p + AUXILIARIES * len(bodies)
+        P, q = np.zeros((n, n)), np.zeros(n)
+        P[self.coordinates.others.start : p, self.coordinates.others.start : p] = self.weight * np.eye(
+            len(self.coordinates.sizes)
+        )
+        memberships: list[Membership] = []
+        for number, body in enumerate(bodies):
+            q[body] = vector_of(np.eye(4))
+            first = p + AUXILIARIES * number
+            q[first + 10 : first + 14] = -1
+            memberships += _log_det(body.start, first, n)
+        return ConeProgram(P, q, tuple(memberships), constant=-4.0 * len(bodies))
+
+    def augmented(self, x: Vector) -> Vector:
+        parts = [x]
+        for body in self.coordinates.bodies:
+            C = np.linalg.cholesky(matrix_of(x[body]))
+            d = np.diag(C)
+            parts += [(C * d)[places(4)[::-1]], 2 * np.log(d)]
+        return np.concatenate(parts)
+
+
+AUXILIARIES = 14
+"""Of each body: the ten entries of Z, and t."""
+
+
+def _log_det(X: int, Z: int, n: int) -> list[Membership]:
+    """The block matrix and the four exponentials of one body, its X and Z beginning at these variables of n."""
+    rows, columns = places(8)
+    entry = {place: k for k, place in enumerate(zip(*places(4), strict=True))}
+    F = np.zeros((len(rows), n))
+    for k, (i, j) in enumerate(zip(rows, columns, strict=True)):
+        if j < 4:
+            F[k, X + entry[i, j]] = 1
+        elif i < 4 and j - 4 <= i:
+            F[k, Z + entry[j - 4, i]] = np.sqrt(2)
+        elif i == j:
+            F[k, Z + entry[i - 4, i - 4]] = 1
+    block = Membership("log det", Cone.semidefinite, F, np.zeros(len(rows)))
+    exponentials = []
+    for k in range(4):
+        F = np.zeros((3, n))
+        F[0, Z + 10 + k] = F[2, Z + entry[k, k]] = 1
+        exponentials.append(Membership("log det", Cone.exponential, F, np.array([0.0, 1.0, 0.0])))
+    return [block, *exponentials]
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticTerm(DivergenceTerm):
+    """A divergence by its value, its gradient and a positive definite Hessian, exact or not."""
+
+    coordinates: Whitened
+    weight: float
+    divergence: Divergence
+    names: tuple[str, ...]
+
+    @property
+    def convex(self) -> bool:
+        return isinstance(self.divergence, Euclidean)
+
+    def value(self, x: Vector) -> float:
+        return float(np.sum(self.divergence.between(*self._bodies(x)))) + self._spread(x)
+
+    def program(self, x: Vector) -> ConeProgram:
+        p, T, others = len(x), self.coordinates.T, self.coordinates.others
+        H, g = np.zeros((p, p)), self.weight * x
+        H[others, others] = self.weight * np.eye(len(self.coordinates.sizes))
+        pi, prior = self._bodies(x)
+        gradient = self.divergence.gradient(pi, prior)
+        for number, body in enumerate(self.coordinates.bodies):
+            g[body] = T[body, body].T @ gradient[number]
+        for body in self.coordinates.bodies:
+            if self.convex:
+                M = T[body, body]
+                H[body, body] = 2 * M.T @ EUCLIDEAN @ M
+            else:
+                H[body, body] = _curvature(matrix_of(x[body]))
+        floor = physical(self.coordinates, self.names)
+        constant = self.value(x) - float(g @ x) + 0.5 * float(x @ H @ x)
+        return ConeProgram(H, g - H @ x, floor, constant)
+
+    def augmented(self, x: Vector) -> Vector:
+        return x
+
+    def _bodies(self, x: Vector) -> tuple[np.ndarray, np.ndarray]:
+        pi = (self.coordinates.T @ x)[: 10 * len(self.coordinates.prior)].reshape(-1, 10)
+        return pi, self.coordinates.prior
+
+
+LEAST_CURVATURE = 0.05
+"""Of the metric's: a model of a divergence that is not convex is at least so much so."""
+
+
+def _curvature(X: Matrix) -> Matrix:
+    """(10, 10) H of log^2 at a positive definite X (4, 4)."""
+    l, V = np.linalg.eigh(X)
+    first, product = 2 * np.log(l) / l, np.outer(l, l)
+    apart = l[:, None] - l
+    near = np.abs(apart) < 1e-6 * np.sqrt(product)
+    middle = np.sqrt(product)
+    second = 2 * (1 - np.log(middle)) / product
+    h = np.where(near, second, (first[:, None] - first) / np.where(near, 1.0, apart))
+    h = np.maximum(h, 2 * LEAST_CURVATURE / product)
+    M = (V.T @ matrix_of(np.eye(10)) @ V).reshape(10, 16)
+    return (M * h.ravel()) @ M.T
+
+
+def _euclidean() -> Matrix:
+    """(10, 10) E with |J|_F^2 = pi^T E pi."""
+    basis = vector_of(pseudo_inertia(np.eye(10)))
+    return basis @ basis.T
+
+
+EUCLIDEAN = _euclidean()

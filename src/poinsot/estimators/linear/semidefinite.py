@@ -1,0 +1,662 @@
+"""Least squares on bodies that can be: every pseudo-inertia positive semidefinite, the rest from prior knowledge.
+
+Least squares gives base values beta with factor R (cov beta = s^2 (R^T R)^-1); bodies, rotors and friction theta have
+beta = K theta, with K the grouping of what the recording shows. Two questions, both convex, one after the other:
+
+    data     d = min |R (K theta - beta)| / s                      theta in C
+    prior    min sum of D(J_i, J0_i) + 1/2 sum of (theta_k / size_k)^2 w
+             subject to  |R (K theta - beta)| / s <= (1 + allowance) d,   theta in C
+
+C: J_i >= 0 for every body, friction and rotor inertia >= 0, and the constraints that the user is certain of. Where
+least squares is physical, d = 0, its base values stay exactly as they are, and the prior decides what the data do not
+see and nothing else. Where it is not, d says how far (in standard deviations) it is from being so; the closest bodies
+themselves are on the border of what can be, infinitely thin, so the prior is given a part of d more (`allowance`).
+
+With `trust = "both"` prior and data are weighed by what they know instead, in one step:
+
+    min 1/2 |R (K theta - beta)|^2 / s^2 + w sum of D(J_i, J0_i) + 1/2 sum of (theta_k / size_k)^2,   w = 1 / (4 std^2)
+
+with `std` the prior's relative standard deviation: D is 2 epsilon^2 for a body that is 1 + epsilon times its prior.
+
+The covariance: near the solution the divergence is a metric, and in coordinates theta = T y in which it is |dy|^2 the
+prior has covariance 1. With N an orthonormal basis of what the data do not show and S = (K T)^+,
+
+    y = S beta + N z            cov = S cov(beta) S^T + N N^T                    trust = "data"
+                                cov = ((K T)^T cov(beta)^-1 (K T) + 1)^-1        trust = "both"
+
+The prior's share in a parameter is the part of its prior variance that the data leave: of T N N^T T^T in T T^T where
+the data are trusted first, of T cov T^T otherwise.
+
+Sousa and Cortesao (2014); Wensing, Kim and Slotine (2018); Lee, Wensing and Park (2020).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from scipy import linalg, special
+
+from ...arrays import Matrix, Vector
+from ...estimate import Body, Certificate, Estimate, FullParameters
+from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing, nearest
+from ...inertia.divergence import AffineInvariant, Euclidean
+from ...inertia.extent import with_extent
+from ...inertia.log_cholesky import LogCholesky
+from ...inertia.parameters import body, inconsistencies, is_consistent
+from ...regression.base_parameters import EXCITATION_TOLERANCE
+from ...regression.inverse_dynamics import InverseDynamics
+from . import residuals
+from .conic import Cone, ConeProgram, Membership, Optimum, Verdict, vector_of
+from .constraints import Constraints
+from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
+from .essential import EssentialParameters
+from .least_squares import POSITIVE, LeastSquares, finish
+from .system import ROUNDING, TINY, Solution, System, reduce
+from .whitening import Whitened
+
+DIVERGENCES = ("entropic", "euclidean", "affine-invariant")
+
+LEAST_ALLOWANCE = 1e-3
+"""With less, what the prior has to choose from is thinner than a solver's tolerance."""
+
+SMALLEST_RADIUS = 1e-3
+"""The prior may always move the base values by this many standard deviations where constraints bind."""
+
+IMPLAUSIBLE = 0.01
+"""Real bodies that fit worse than this part of all recordings of real bodies would are a reason to look again."""
+
+ROOM = 1e-5
+"""Least squares is possible if bodies have its base values that hold this part of their priors."""
+
+UNSEEN = 1e-9
+"""Singular values below this part of the largest are directions that the data do not show."""
+
+FIXED = 1e-12
+"""A variance below this part of the prior's own is that of a parameter that constraints fix."""
+
+GAP, FEASIBLE = 1e-5, 1e-7
+"""What a certificate allows: of primal less dual, relative, and of the constraints, relative to the prior."""
+
+MODEL_STEPS = 50
+MODEL_TOLERANCE = 1e-13
+"""Convex models of a divergence that is not convex: how many at most, and when the next one gains too little."""
+
+
+@dataclass(frozen=True)
+class SemidefiniteLeastSquares:
+    """Least squares whose bodies can be real; every parameter of the model gets a value.
+
+    Args:
+        weighting, rtol: as in `LeastSquares`.
+        essential: whether least squares first removes what the data barely show, as `EssentialParameters`.
+        prior: body name -> its ten parameters before the data; bodies that are not named: the robot description's.
+        divergence: from the prior: `"entropic"`, `"euclidean"` or `"affine-invariant"`.
+        trust: `"data"`: the prior decides what the data leave open and nothing else; `"both"`: both are weighed by
+            what they know.
+        prior_std: relative standard deviation of the prior, of a body as a whole.
+        allowance: the prior may take the base values this part further from least squares than possible bodies have
+            to be; 0 where least squares is possible itself.
+        constraints: what else is known for certain.
+    """
+
+    weighting: Literal["none", "per-joint", "robust"] = "none"
+    essential: bool = False
+    prior: Mapping[str, Sequence[float]] | None = None
+    divergence: Literal["entropic", "euclidean", "affine-invariant"] = "entropic"
+    trust: Literal["data", "both"] = "data"
+    prior_std: float = 0.5
+    allowance: float = 0.5
+    constraints: Constraints = field(default_factory=Constraints)
+    rtol: float = EXCITATION_TOLERANCE
+
+    name = "semidefinite"
+    citations = (*LeastSquares.citations, "sousa2014", "wensing2018", "lee2020")
+
+    def __post_init__(self) -> None:
+        LeastSquares(self.weighting, rtol=self.rtol)
+        if self.divergence not in DIVERGENCES:
+            raise InvalidMethod(
+                f"divergence must be {listing(map(repr, DIVERGENCES))}, not {self.divergence!r}"
+            )
+        if self.trust not in ("data", "both"):
+            raise InvalidMethod(f"trust must be 'data' or 'both', not {self.trust!r}")
+        if not self.prior_std > 0 or not self.allowance >= LEAST_ALLOWANCE:
+            raise InvalidMethod(
+                f"prior_std must be above 0 and allowance at least {LEAST_ALLOWANCE:g}, not {self.prior_std:g} and "
+                f"{self.allowance:g}: the closest possible bodies are infinitely thin"
+            )
+
+    def solve(self, problem: InverseDynamics) -> Estimate:
+        """Estimate every parameter of the model.
+
+        Raises:
+            MissingExtra: if Clarabel is not installed.
+            ImpossibleBody: if a prior body cannot be.
+            InvalidMethod: if constraints name what does not exist, or exclude every solution together.
+            NotIdentifiable: as in `LeastSquares`.
+        """
+        started = time.perf_counter()
+        reduced = self._reduced(problem)
+        found = _answer(reduced)
+        theta = reduced.coordinates.T @ found.x
+        system, target = reduced.system, reduced.target
+        if found.radius == 0:  # the solver's tolerance, taken off
+            known = _knowledge(reduced, theta, np.zeros_like(target.covariance))
+            theta = theta + known.T @ known.S @ (target.theta - reduced.K @ theta)
+        base = reduced.K @ theta
+        free = finish(self, problem, system, target)  # how sure least squares is, possible or not
+        known = _knowledge(reduced, theta, free.covariance)
+        full = _full_parameters(reduced, known, theta)
+        return replace(
+            free,
+            values=base,
+            fit=residuals.fit(problem, replace(target, theta=base).on_base(system)),
+            iterations=target.steps + found.steps,
+            bodies=_bodies(reduced, known, full),
+            full=full,
+            certifier=_Recheck(self, problem, found),
+            notes=(*free.notes, *reduced.notes, *_price(reduced, found)),
+            warnings=(*problem.warnings, *reduced.warnings, *_implausible(reduced, found, free.covariance)),
+            seconds={**free.seconds, "solve": time.perf_counter() - started - system.seconds},
+        )
+
+    def _reduced(self, problem: InverseDynamics) -> _Reduced:
+        """The problem without its rows: least squares and what is known beside it."""
+        least_squares = LeastSquares(self.weighting, rtol=self.rtol)
+        system = reduce(problem, self.rtol)
+        target = least_squares.fit(problem, system)
+        notes: tuple[str, ...] = ()
+        if self.essential:
+            kept = EssentialParameters(weighting=self.weighting, rtol=self.rtol).solve(problem)
+            values = np.zeros(system.size)
+            for name, value in zip(kept.names, kept.values, strict=True):
+                values[problem.base.index(name)] = value
+            target, notes = replace(target, theta=values[system.columns]), kept.notes
+        prior, warnings = self._prior(problem)
+        return _Reduced(self, problem, system, target, prior, notes, warnings)
+
+    def _prior(self, problem: InverseDynamics) -> tuple[np.ndarray, tuple[str, ...]]:
+        """(l, 10) prior bodies with extent in all directions, and what had to be added to them."""
+        names = problem.robot.bodies
+        prior = problem.robot.inertials.copy()
+        for name, pi in (self.prior or {}).items():
+            if name not in names:
+                raise InvalidMethod(
+                    f"the prior names body {name!r}{nearest(name, names)}; the robot has {listing(names)}"
+                )
+            if len(pi) != 10:
+                raise InvalidMethod(f"the prior of {name} has {len(pi)} numbers; a body has ten parameters")
+            prior[names.index(name)] = pi
+        for name, pi in zip(names, prior, strict=True):
+            if not is_consistent(pi):
+                raise ImpossibleBody(
+                    (*inconsistencies(pi), "`poinsot repair` finds the nearest possible body"),
+                    f"the prior of {name}",
+                )
+            if pi[0] == 0:
+                raise ImpossibleBody(
+                    ("its mass is 0; give the link a rough mass and size in the description",),
+                    f"the prior of {name}",
+                )
+        extended, count = with_extent(prior)
+        points = [name for name, axes in zip(names, count, strict=True) if axes]
+        if not points:
+            return extended, ()
+        return extended, (
+            f"the prior of {listing(points)} has a mass but no extent along some axis; there it was given that of an "
+            "aluminium ball of its mass",
+        )
+
+
+# ------------------------------------------------------------------------------------------ the problem in numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _Reduced:
+    """All that the programs are made of.
+
+    Args:
+        target: of least squares; its `theta` are the base values beta to be met.
+        prior: (l, 10) bodies.
+    """
+
+    method: SemidefiniteLeastSquares
+    problem: InverseDynamics
+    system: System
+    target: Solution
+    prior: np.ndarray
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def K(self) -> Matrix:
+        """(b, p) base values from all parameters."""
+        return self.system.recorded.map
+
+    @cached_property
+    def coordinates(self) -> Whitened:
+        """Parameters that are no body's have the size of what they are seen in."""
+        seen_in = np.abs(self.K[:, self.prior.size :]) > 0
+        sizes = np.max(seen_in * np.abs(self.target.theta)[:, None], axis=0, initial=0.0)
+        return Whitened(self.prior, np.where(sizes > 0, sizes, 1.0))
+
+    @cached_property
+    def A(self) -> Matrix:
+        """(b, p) R K T / s: how many standard deviations x moves the base values."""
+        return self.R @ self.K @ self.coordinates.T
+
+    @cached_property
+    def b(self) -> Vector:
+        """(b,) R beta / s."""
+        return self.R @ self.target.theta
+
+    @cached_property
+    def R(self) -> Matrix:
+        """(b, b) of base values in units of standard deviations."""
+        R = self.target.R
+        s = np.sqrt(self.target.variance)
+        return R / max(
+            s, ROUNDING * np.linalg.norm(R @ self.target.theta) / np.sqrt(self.system.equations), TINY
+        )
+
+    @cached_property
+    def certain(self) -> tuple[Membership, ...]:
+        """Everything but that bodies are possible, on x."""
+        problem, T = self.problem, self.coordinates.T
+        parameters = problem.parameters
+        known = [
+            *_signs(problem),
+            *self.method.constraints.memberships(parameters, problem.robot.bodies),
+            *_held(problem),
+        ]
+        return tuple(self.coordinates.seen(each, T) for each in known)
+
+    @cached_property
+    def possible(self) -> tuple[Membership, ...]:
+        return physical(self.coordinates, self.problem.robot.bodies)
+
+    @cached_property
+    def equalities(self) -> Matrix:
+        """(r, p) directions of x that constraints fix."""
+        fixed = [each.F for each in self.certain if each.cone is Cone.zero]
+        return np.concatenate(fixed) if fixed else np.zeros((0, self.A.shape[1]))
+
+    def term(self) -> DivergenceTerm:
+        """How far from the prior."""
+        weight = 4 * self.method.prior_std**2
+        names = self.problem.robot.bodies
+        if self.method.divergence == "entropic":
+            return EntropicTerm(self.coordinates, weight)
+        divergence = Euclidean() if self.method.divergence == "euclidean" else AffineInvariant()
+        return QuadraticTerm(self.coordinates, weight, divergence, names)
+
+
+def _signs(problem: InverseDynamics) -> list[Membership]:
+    """No joint has negative friction or rotor inertia; together, where a motor turns with two joints, neither.
+
+    Rotors store q'^T M q' / 2 and viscous friction takes q'^T B q'; M and B are the diagonal of the joints' own and
+    the cross terms of coupled motors.
+    """
+    parameters, train = problem.parameters, problem.robot.train
+    p = len(parameters)
+    kinds = np.array(parameters.kinds)
+    members = []
+    for kind in (*POSITIVE, "viscous_coupling", "coulomb_coupling"):
+        columns = np.flatnonzero((kinds == kind) & parameters.free)
+        if len(columns):
+            F = np.eye(p)[columns]
+            words = (
+                kind.replace("_", " ")
+                .replace("viscous", "viscous friction")
+                .replace("coulomb", "dry friction")
+            )
+            members.append(Membership(f"{words} of at least 0", Cone.nonnegative, F, np.zeros(len(columns))))
+    numbers = problem.robot.joint_numbers
+    for own, cross, words in (("ia", "iam", "rotor inertia"), ("fv", "fvm", "viscous friction")):
+        named = {name: k for k, name in enumerate(parameters.names)}
+        if not train.coupled or f"{cross}{numbers[train.coupled[0]]}" not in named:
+            continue
+        n = len(numbers)
+        F = np.zeros((len(vector_of(np.eye(n))), p))
+        for joint, number in enumerate(numbers):
+            if (column := named.get(f"{own}{number}")) is not None:
+                F[:, column] = vector_of(np.diag(np.eye(n)[joint]))
+        for motor in train.coupled:
+            F[:, named[f"{cross}{numbers[motor]}"]] += vector_of(train.cross[motor])
+        members.append(Membership(f"{words} that takes energy", Cone.semidefinite, F, np.zeros(len(F))))
+    return members
+
+
+def _held(problem: InverseDynamics) -> list[Membership]:
+    parameters = problem.parameters
+    return [
+        Membership(
+            f"{name} = {value:g}",
+            Cone.zero,
+            np.eye(len(parameters))[[parameters.index(name)]],
+            np.array([-value]),
+        )
+        for name, value in parameters.held.items()
+    ]
+
+
+# ------------------------------------------------------------------------------------------ the programs
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """What the programs gave.
+
+    Args:
+        x: (p,). multipliers: of the last program.
+        radius: by how many standard deviations base values may differ from least squares; None: the fit is weighed.
+        closest: (p,) the possible bodies that are closest to least squares; None where least squares is possible.
+    """
+
+    x: Vector
+    multipliers: tuple[Vector, ...]
+    radius: float | None
+    closest: Vector | None
+    steps: int
+
+
+def _answer(reduced: _Reduced) -> _Answer:
+    """Data first, then prior; or both at once."""
+    if reduced.method.trust == "both":
+        closest = _closest(reduced)
+        return _nearest_to_prior(reduced, None, closest.x, closest.steps)
+    if _has_room(reduced):
+        return _nearest_to_prior(reduced, 0.0, None, 0)
+    closest = _closest(reduced)
+    distance = float(np.linalg.norm(reduced.A @ closest.x - reduced.b))
+    radius = (1 + reduced.method.allowance) * distance + SMALLEST_RADIUS
+    return _nearest_to_prior(reduced, radius, closest.x, closest.steps)
+
+
+def _has_room(reduced: _Reduced) -> bool:
+    """Whether bodies with extent in all directions have exactly the base values of least squares.
+
+    max t  subject to  X_i >= t 1,  A x = b,  t <= 1
+    """
+    p = len(reduced.coordinates.center)
+    floors = []
+    for each in reduced.possible:
+        F = np.column_stack([each.F, -vector_of(np.eye(4))])
+        floors.append(Membership(each.name, each.cone, F, np.zeros(len(F))))
+    limit = Membership("t <= 1", Cone.nonnegative, -np.eye(p + 1)[-1:], np.ones(1))
+    known = _wider((*reduced.certain, _fit(reduced, 0.0)), p + 1)
+    optimum = ConeProgram(np.zeros((p + 1, p + 1)), -np.eye(p + 1)[-1], (*floors, limit, *known)).solve()
+    return optimum.verdict is Verdict.solved and bool(optimum.x[-1] > ROOM)
+
+
+def _closest(reduced: _Reduced) -> Optimum:
+    """The possible bodies whose base values are closest to least squares.
+
+    Raises:
+        InvalidMethod: if what is certain excludes all of them.
+    """
+    program = ConeProgram(
+        reduced.A.T @ reduced.A, -reduced.A.T @ reduced.b, (*reduced.possible, *reduced.certain)
+    )
+    optimum = _solved(program, reduced.coordinates.center)
+    if optimum.verdict is Verdict.infeasible:
+        raise InvalidMethod(
+            f"no body can satisfy all of this together: {'; '.join(_clash(program))}; relax one of them"
+        )
+    return _converged(optimum)
+
+
+def _solved(program: ConeProgram, start: Vector) -> Optimum:
+    """From a start, and where numbers are in the way, from none."""
+    optimum = program.solve(start)
+    return optimum if optimum.verdict is not Verdict.failed else program.solve()
+
+
+def _clash(program: ConeProgram) -> list[str]:
+    """Names of memberships that exclude each other: each is needed for that. What a user asked for goes first."""
+    needed = list(program.memberships)
+    for each in reversed(program.memberships):
+        fewer = [other for other in needed if other is not each]
+        if fewer and replace(program, memberships=tuple(fewer)).solve().verdict is Verdict.infeasible:
+            needed = fewer
+    return [each.name for each in needed]
+
+
+def _nearest_to_prior(reduced: _Reduced, radius: float | None, closest: Vector | None, steps: int) -> _Answer:
+    """The bodies that differ least from the prior, of those that the data allow."""
+    term = reduced.term()
+    x = reduced.coordinates.center
+    if term.convex:
+        # weighed, the fit is a small difference of large numbers unless it is counted from a good one
+        start = term.augmented(x if radius is not None or closest is None else closest)
+        optimum = _converged(_solved(_last_program(reduced, term, x, radius), start))
+        return _Answer(optimum.x[: len(x)], optimum.multipliers, radius, closest, steps + optimum.steps)
+    x = _nearest_to_prior(
+        replace(reduced, method=replace(reduced.method, divergence="entropic")), radius, closest, 0
+    ).x
+    for _ in range(MODEL_STEPS):
+        program = _last_program(reduced, term, x, radius)
+        optimum = _converged(_solved(program, x))
+        steps += optimum.steps
+        step = optimum.x - x
+        cost = program.cost(x)
+        gain = cost - program.cost(optimum.x)
+        if gain <= MODEL_TOLERANCE * (1 + abs(cost)):
+            break
+        length = 1.0
+        while (
+            length > 1e-3
+            and _last_cost(reduced, term, x + length * step, radius) > cost - 0.1 * length * gain
+        ):
+            length *= 0.5
+        x = x + length * step
+    return _Answer(x, optimum.multipliers, radius, closest, steps)
+
+
+def _last_program(reduced: _Reduced, term: DivergenceTerm, x: Vector, radius: float | None) -> ConeProgram:
+    """Divergence (or its model near x) over what is possible and fits."""
+    program = term.program(x)
+    n, p = len(program.q), len(x)
+    known = _wider(reduced.certain, n)
+    if radius is not None:
+        fit = _wider((_fit(reduced, radius),), n)
+        return replace(program, memberships=(*program.memberships, *known, *fit))
+    w = 1 / (4 * reduced.method.prior_std**2)
+    P, q = w * program.P, w * program.q
+    P[:p, :p] += reduced.A.T @ reduced.A
+    q[:p] -= reduced.A.T @ reduced.b
+    constant = w * program.constant + 0.5 * float(reduced.b @ reduced.b)
+    return ConeProgram(P, q, (*program.memberships, *known), constant)
+
+
+def _last_cost(reduced: _Reduced, term: DivergenceTerm, x: Vector, radius: float | None) -> float:
+    """What the last program is a model of."""
+    value = term.value(x)
+    if radius is not None:
+        return value
+    return value / (4 * reduced.method.prior_std**2) + 0.5 * float(np.sum((reduced.A @ x - reduced.b) ** 2))
+
+
+def _fit(reduced: _Reduced, radius: float) -> Membership:
+    """|A x - b| <= radius, in units of the radius; rows of an equation have norm 1."""
+    A, b = reduced.A, reduced.b
+    if radius == 0:
+        norms = np.linalg.norm(A, axis=1)
+        return Membership("the fit of least squares", Cone.zero, A / norms[:, None], -b / norms)
+    F = np.concatenate([np.zeros((1, A.shape[1])), A]) / radius
+    return Membership("a fit close to least squares", Cone.second_order, F, np.append(1.0, -b / radius))
+
+
+def _wider(memberships: Sequence[Membership], n: int) -> tuple[Membership, ...]:
+    """The same in a program of n variables, theirs first."""
+    return tuple(replace(each, F=np.pad(each.F, ((0, 0), (0, n - each.F.shape[1])))) for each in memberships)
+
+
+def _converged(optimum: Optimum) -> Optimum:
+    if optimum.verdict is Verdict.solved:
+        return optimum
+    raise NotIdentifiable(
+        "the interior-point method stopped before the optimum, where bodies are all but impossible: hold what is "
+        'known, raise the allowance, or weigh the prior with trust = "both"'
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Recheck:
+    """The certificate of an estimate, from the problem's rows and the multipliers that were found."""
+
+    method: SemidefiniteLeastSquares
+    problem: InverseDynamics
+    found: _Answer
+
+    def __call__(self, estimate: Estimate) -> Certificate:
+        """Primal and dual cost of the last program at the estimate's own values."""
+        assert estimate.full is not None
+        reduced = self.method._reduced(self.problem)
+        x = np.linalg.solve(reduced.coordinates.T, estimate.full.values)
+        term = reduced.term()
+        program = _last_program(reduced, term, x, self.found.radius)
+        bound = program.bound(term.augmented(x), self.found.multipliers)
+        size = 1 + abs(bound.primal)
+        feasible = bound.violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
+        return Certificate(abs(bound.gap) / size, feasible, GAP, bound.primal, bound.dual)
+
+
+# ------------------------------------------------------------------------------------------ what is known of each
+
+
+@dataclass(frozen=True, eq=False)
+class _Knowledge:
+    """Covariances near a solution, in coordinates y in which the prior's is 1 there: theta = T y.
+
+    Args:
+        T: (p, p). before: of the prior, less what constraints fix. after: of prior and data.
+        left: what of the prior's the data leave.
+        S: (p, b) how y moves with the base values, as little as can be.
+    """
+
+    T: Matrix
+    before: Matrix
+    after: Matrix
+    left: Matrix
+    S: Matrix
+
+    def share(self, body: slice) -> float:
+        """Of the prior in a body: its part of ten directions, whatever they are called."""
+        free = float(np.trace(self.before[body, body]))
+        return float(np.clip(np.trace(self.left[body, body]) / free, 0.0, 1.0)) if free > FIXED else 1.0
+
+
+def _knowledge(reduced: _Reduced, theta: Vector, covariance: Matrix) -> _Knowledge:
+    """Of parameters theta (p,) whose base values have this covariance (b, b)."""
+    around = Whitened(theta[: reduced.prior.size].reshape(-1, 10), reduced.coordinates.sizes)
+    T = around.T
+    T[:, : around.others.start] *= 2 * reduced.method.prior_std
+    R = reduced.R
+    A = R @ reduced.K @ T
+    E = reduced.equalities @ np.linalg.solve(reduced.coordinates.T, T)
+    inside = _unseen(E)
+    before = inside @ inside.T
+    N = _unseen(np.concatenate([A, E]))
+    S = np.linalg.pinv(np.concatenate([A, E]))[:, : len(A)] @ R
+    if reduced.method.trust == "data":
+        left = N @ N.T
+        return _Knowledge(T, before, S @ covariance @ S.T + left, left, S)
+    AN = A @ inside
+    H = AN.T @ linalg.solve(R @ covariance @ R.T, AN, assume_a="pos") + np.eye(inside.shape[1])
+    after = inside @ linalg.inv(H) @ inside.T
+    return _Knowledge(T, before, after, after, S)
+
+
+def _unseen(rows: Matrix) -> Matrix:
+    """(p, k) orthonormal directions that move none of the rows, each of which counts by its direction alone."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (
+        linalg.null_space(rows / np.where(norms > 0, norms, 1.0), rcond=UNSEEN)
+        if len(rows)
+        else np.eye(rows.shape[1])
+    )
+
+
+def _root(C: Matrix) -> Matrix:
+    """(p, p) B with B B^T = C: what rounding made negative is 0."""
+    eigenvalues, V = np.linalg.eigh(0.5 * (C + C.T))
+    return V * np.sqrt(np.maximum(eigenvalues, 0.0))
+
+
+def _full_parameters(reduced: _Reduced, known: _Knowledge, theta: Vector) -> FullParameters:
+    """Every parameter with covariance and the prior's share."""
+    parameters, T = reduced.problem.parameters, known.T
+    half = T @ _root(known.after)
+    had, has = np.diag(T @ known.before @ T.T), np.diag(T @ known.left @ T.T)
+    # what is held or fixed by a constraint never was the data's to say
+    share = np.divide(has, had, out=np.ones_like(has), where=had > FIXED * np.diag(T @ T.T))
+    prior = np.concatenate([reduced.prior.ravel(), np.full(len(theta) - reduced.prior.size, np.nan)])
+    for name, value in parameters.held.items():
+        prior[parameters.index(name)] = value
+    return FullParameters(
+        parameters.names,
+        parameters.units,
+        parameters.owners,
+        parameters.kinds,
+        theta,
+        half @ half.T,
+        prior,
+        np.clip(share, 0.0, 1.0),
+    )
+
+
+def _bodies(reduced: _Reduced, known: _Knowledge, full: FullParameters) -> tuple[Body, ...]:
+    """Mass properties, their covariance in a chart, and where they came from."""
+    robot, chart = reduced.problem.robot, LogCholesky()
+    found = []
+    for number, name in enumerate(robot.bodies):
+        ten = slice(10 * number, 10 * number + 10)
+        pi = full.values[ten]
+        D = chart.jacobian(chart.from_inertial(pi))
+        half = np.linalg.solve(D, full.covariance[ten, ten])
+        found.append(
+            replace(
+                body(name, pi),
+                covariance=np.linalg.solve(D, half.T),
+                prior=reduced.prior[number],
+                prior_share=known.share(ten),
+                placement=robot.placements[number],
+                parent=robot.parents[number],
+            )
+        )
+    return tuple(found)
+
+
+def _price(reduced: _Reduced, found: _Answer) -> tuple[str, ...]:
+    """What it costs that bodies be possible."""
+    if found.closest is None:
+        return (
+            "Least squares is physically possible as it is: the base values are exactly its own, and what the data do "
+            "not show comes from the prior.",
+        )
+    d = float(np.linalg.norm(reduced.A @ found.closest - reduced.b))
+    moved = float(np.linalg.norm(reduced.A @ found.x - reduced.b))
+    return (
+        f"No possible bodies have the base values of least squares: the closest are {d:.3g} standard deviations away "
+        f"in all {len(reduced.b)} together, these are {moved:.3g}.",
+    )
+
+
+def _implausible(reduced: _Reduced, found: _Answer, covariance: Matrix) -> tuple[str, ...]:
+    """A warning where no real bodies would have made such a recording, residuals as they are."""
+    if found.closest is None:
+        return ()
+    off = reduced.K @ reduced.coordinates.T @ found.closest - reduced.target.theta
+    square = float(off @ np.linalg.lstsq(covariance, off, rcond=None)[0])
+    if special.chdtrc(len(off), square) > IMPLAUSIBLE:
+        return ()
+    return (
+        f"the data contradict every possible set of bodies: the closest is {np.sqrt(square):.3g} standard deviations "
+        f"away, of {len(off)} parameters; look at units, signs, gains and reductions, or at what the model lacks",
+    )
