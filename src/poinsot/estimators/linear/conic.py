@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +28,7 @@ TOLERANCE = 1e-9
 """Of feasibility and of the gap, relative."""
 
 MOST_STEPS = 200
+ROUNDING = 1e-12
 
 
 class Cone(Enum):
@@ -110,11 +112,12 @@ class ConeProgram:
     memberships: tuple[Membership, ...]
     constant: float = 0.0
 
-    def solve(self, start: Vector | None = None) -> Optimum:
+    def solve(self, start: Vector | None = None, *, balanced: bool = False) -> Optimum:
         """The optimum.
 
         Args:
             start: (n,) a point near it, from which the solver counts: its tolerances are relative to what changes.
+            balanced: whether rows and columns are scaled to similar size first; good coordinates are better.
 
         Raises:
             MissingExtra: if Clarabel is not installed.
@@ -135,17 +138,27 @@ class ConeProgram:
         settings.max_iter = MOST_STEPS
         settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = TOLERANCE
         settings.max_threads = 1
+        settings.equilibrate_enable = balanced
         start = np.zeros(len(self.q)) if start is None else start
+        q = self.q + self.P @ start
+        slope, curvature = float(np.abs(q).max()), float(np.abs(self.P).max())
+        # a solver best sees costs of about 1; a start at the bottom has no slope but rounding errors
+        size = slope if slope > ROUNDING * curvature else curvature or 1.0
         solver = clarabel.DefaultSolver(
-            sparse.csc_matrix(np.triu(self.P)),
-            self.q + self.P @ start,
-            sparse.vstack([sparse.csc_matrix(-each.F) for each in self.memberships], format="csc"),
+            sparse.csc_matrix(np.triu(self.P / size)),
+            q / size,
+            sparse.csc_matrix(-np.concatenate([each.F for each in self.memberships])),
             np.concatenate([each.g + each.F @ start for each in self.memberships]),
             [cones[each.cone](len(each.g)) for each in self.memberships],
             settings,
         )
-        found = solver.solve()
-        x, z = start + np.array(found.x), np.array(found.z)
+        try:
+            found = solver.solve()
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # Rust's, when numbers are beyond its eigenvalues
+                raise
+            return Optimum(Verdict.failed, start, tuple(0.0 * each.g for each in self.memberships), 0)
+        x, z = start + np.array(found.x), size * np.array(found.z)
         ends = np.cumsum([len(each.g) for each in self.memberships])[:-1]
         verdict = {
             "Solved": Verdict.solved,
@@ -181,6 +194,7 @@ def side(rows: int) -> int:
     return round((np.sqrt(8 * rows + 1) - 1) / 2)
 
 
+@cache
 def places(n: int) -> tuple[np.ndarray, np.ndarray]:
     """(row, column) of each entry of the vector of a symmetric (n, n)."""
     columns, rows = np.tril_indices(n)

@@ -55,8 +55,8 @@ from .conic import Cone, ConeProgram, Membership, Optimum, Verdict, vector_of
 from .constraints import Constraints
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
-from .least_squares import POSITIVE, LeastSquares, finish
-from .system import ROUNDING, TINY, Solution, System, reduce
+from .least_squares import EXACT, POSITIVE, LeastSquares, finish
+from .system import TINY, Solution, System, reduce
 from .whitening import Whitened
 
 DIVERGENCES = ("entropic", "euclidean", "affine-invariant")
@@ -70,6 +70,9 @@ SMALLEST_RADIUS = 1e-3
 IMPLAUSIBLE = 0.01
 """Real bodies that fit worse than this part of all recordings of real bodies would are a reason to look again."""
 
+NEAR = 0.1
+"""Possible bodies further from least squares than this, in standard deviations, do not have its base values."""
+
 ROOM = 1e-5
 """Least squares is possible if bodies have its base values that hold this part of their priors."""
 
@@ -79,8 +82,9 @@ UNSEEN = 1e-9
 FIXED = 1e-12
 """A variance below this part of the prior's own is that of a parameter that constraints fix."""
 
-GAP, FEASIBLE = 1e-5, 1e-7
-"""What a certificate allows: of primal less dual, relative, and of the constraints, relative to the prior."""
+GAP, LOCAL_GAP, FEASIBLE = 1e-5, 1e-4, 1e-7
+"""What a certificate allows: of primal less dual, relative, where the divergence is convex and where only its model
+near the solution is; and of the constraints, relative to the prior."""
 
 MODEL_STEPS = 50
 MODEL_TOLERANCE = 1e-13
@@ -192,17 +196,12 @@ class SemidefiniteLeastSquares:
             if len(pi) != 10:
                 raise InvalidMethod(f"the prior of {name} has {len(pi)} numbers; a body has ten parameters")
             prior[names.index(name)] = pi
-        for name, pi in zip(names, prior, strict=True):
-            if not is_consistent(pi):
-                raise ImpossibleBody(
-                    (*inconsistencies(pi), "`poinsot repair` finds the nearest possible body"),
-                    f"the prior of {name}",
-                )
-            if pi[0] == 0:
-                raise ImpossibleBody(
-                    ("its mass is 0; give the link a rough mass and size in the description",),
-                    f"the prior of {name}",
-                )
+        for k in np.flatnonzero(~is_consistent(prior) | (prior[:, 0] == 0)):
+            reasons = tuple(map(str, inconsistencies(prior[k])))
+            advice = "`poinsot repair` finds the nearest possible body"
+            if not reasons:
+                reasons, advice = ("its mass is 0",), "give the link a rough mass and size in the description"
+            raise ImpossibleBody((*reasons, advice), f"the prior of {names[k]}")
         extended, count = with_extent(prior)
         points = [name for name, axes in zip(names, count, strict=True) if axes]
         if not points:
@@ -259,10 +258,8 @@ class _Reduced:
     def R(self) -> Matrix:
         """(b, b) of base values in units of standard deviations."""
         R = self.target.R
-        s = np.sqrt(self.target.variance)
-        return R / max(
-            s, ROUNDING * np.linalg.norm(R @ self.target.theta) / np.sqrt(self.system.equations), TINY
-        )
+        efforts = np.linalg.norm(R @ self.target.theta) / np.sqrt(self.system.equations)
+        return R / max(np.sqrt(self.target.variance), EXACT * efforts, TINY)
 
     @cached_property
     def certain(self) -> tuple[Membership, ...]:
@@ -367,15 +364,15 @@ class _Answer:
 
 def _answer(reduced: _Reduced) -> _Answer:
     """Data first, then prior; or both at once."""
-    if reduced.method.trust == "both":
-        closest = _closest(reduced)
-        return _nearest_to_prior(reduced, None, closest.x, closest.steps)
-    if _has_room(reduced):
-        return _nearest_to_prior(reduced, 0.0, None, 0)
     closest = _closest(reduced)
-    distance = float(np.linalg.norm(reduced.A @ closest.x - reduced.b))
+    x = closest.x[:-1]
+    if reduced.method.trust == "both":
+        return _nearest_to_prior(reduced, None, x, closest.steps)
+    distance = float(np.linalg.norm(reduced.A @ x - reduced.b))
+    if distance < NEAR and _has_room(reduced):
+        return _nearest_to_prior(reduced, 0.0, None, closest.steps)
     radius = (1 + reduced.method.allowance) * distance + SMALLEST_RADIUS
-    return _nearest_to_prior(reduced, radius, closest.x, closest.steps)
+    return _nearest_to_prior(reduced, radius, x, closest.steps)
 
 
 def _has_room(reduced: _Reduced) -> bool:
@@ -390,20 +387,28 @@ def _has_room(reduced: _Reduced) -> bool:
         floors.append(Membership(each.name, each.cone, F, np.zeros(len(F))))
     limit = Membership("t <= 1", Cone.nonnegative, -np.eye(p + 1)[-1:], np.ones(1))
     known = _wider((*reduced.certain, _fit(reduced, 0.0)), p + 1)
-    optimum = ConeProgram(np.zeros((p + 1, p + 1)), -np.eye(p + 1)[-1], (*floors, limit, *known)).solve()
+    program = ConeProgram(np.zeros((p + 1, p + 1)), -np.eye(p + 1)[-1], (*floors, limit, *known))
+    optimum = _solved(program, np.append(reduced.coordinates.center, 0.0))
     return optimum.verdict is Verdict.solved and bool(optimum.x[-1] > ROOM)
 
 
 def _closest(reduced: _Reduced) -> Optimum:
-    """The possible bodies whose base values are closest to least squares.
+    """The possible bodies whose base values are closest to least squares; and t.
+
+    min t  subject to  |A x - b| <= t misfit, with the prior's misfit for a unit
 
     Raises:
         InvalidMethod: if what is certain excludes all of them.
     """
-    program = ConeProgram(
-        reduced.A.T @ reduced.A, -reduced.A.T @ reduced.b, (*reduced.possible, *reduced.certain)
-    )
-    optimum = _solved(program, reduced.coordinates.center)
+    start = reduced.coordinates.center
+    p, size = len(start), float(np.abs(reduced.A).max())  # of noise-free data, beyond what a solver counts in
+    misfit = max(1.0, 1e-3 * size, float(np.linalg.norm(reduced.A @ start - reduced.b)))
+    last = np.eye(p + 1)[-1]
+    fit = _wider((_fit(reduced, misfit),), p + 1)[0]
+    fit = replace(fit, F=fit.F + np.outer(np.eye(len(fit.F))[0], last), g=fit.g - np.eye(len(fit.g))[0])
+    known = _wider((*reduced.possible, *reduced.certain), p + 1)
+    program = ConeProgram(np.zeros((p + 1, p + 1)), last, (*known, fit))
+    optimum = _solved(program, np.append(start, 0.0))
     if optimum.verdict is Verdict.infeasible:
         raise InvalidMethod(
             f"no body can satisfy all of this together: {'; '.join(_clash(program))}; relax one of them"
@@ -412,9 +417,9 @@ def _closest(reduced: _Reduced) -> Optimum:
 
 
 def _solved(program: ConeProgram, start: Vector) -> Optimum:
-    """From a start, and where numbers are in the way, from none."""
+    """From a start; where numbers are in the way, from none and with rows and columns balanced."""
     optimum = program.solve(start)
-    return optimum if optimum.verdict is not Verdict.failed else program.solve()
+    return optimum if optimum.verdict is not Verdict.failed else program.solve(balanced=True)
 
 
 def _clash(program: ConeProgram) -> list[str]:
@@ -494,7 +499,13 @@ def _fit(reduced: _Reduced, radius: float) -> Membership:
 
 def _wider(memberships: Sequence[Membership], n: int) -> tuple[Membership, ...]:
     """The same in a program of n variables, theirs first."""
-    return tuple(replace(each, F=np.pad(each.F, ((0, 0), (0, n - each.F.shape[1])))) for each in memberships)
+
+    def wider(F: Matrix) -> Matrix:
+        wide = np.zeros((len(F), n))
+        wide[:, : F.shape[1]] = F
+        return wide
+
+    return tuple(replace(each, F=wider(each.F)) for each in memberships)
 
 
 def _converged(optimum: Optimum) -> Optimum:
@@ -524,7 +535,8 @@ class _Recheck:
         bound = program.bound(term.augmented(x), self.found.multipliers)
         size = 1 + abs(bound.primal)
         feasible = bound.violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
-        return Certificate(abs(bound.gap) / size, feasible, GAP, bound.primal, bound.dual)
+        tolerance = GAP if term.convex else LOCAL_GAP
+        return Certificate(abs(bound.gap) / size, feasible, tolerance, bound.primal, bound.dual)
 
 
 # ------------------------------------------------------------------------------------------ what is known of each
@@ -555,7 +567,7 @@ class _Knowledge:
 def _knowledge(reduced: _Reduced, theta: Vector, covariance: Matrix) -> _Knowledge:
     """Of parameters theta (p,) whose base values have this covariance (b, b)."""
     around = Whitened(theta[: reduced.prior.size].reshape(-1, 10), reduced.coordinates.sizes)
-    T = around.T
+    T = around.T.copy()
     T[:, : around.others.start] *= 2 * reduced.method.prior_std
     R = reduced.R
     A = R @ reduced.K @ T

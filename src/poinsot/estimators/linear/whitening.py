@@ -10,6 +10,7 @@ a solver's tolerances mean the same for a shoulder and for a fingertip.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Whitened:
     def others(self) -> slice:
         return slice(10 * len(self.prior), None)
 
-    @property
+    @cached_property
     def T(self) -> Matrix:
         """(p, p)"""
         p = 10 * len(self.prior) + len(self.sizes)
