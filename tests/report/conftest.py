@@ -1,4 +1,7 @@
-"""Estimates to make pages of: the arm of seed 002 with its published parameters, one axis, and a humanoid."""
+"""Estimates to make pages of: the arm of seed 002 with its published parameters, one axis, and a humanoid.
+
+The arm also has bodies with priors and every parameter, as `semidefinite` finds them; the axis has none of that.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,7 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poinsot.estimate import Body, Direction, Estimate, Fit, Status, Whiteness
+from poinsot.estimate import Body, Direction, Estimate, Fit, FullParameters, Status, Whiteness
+from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.parameters import body as body_of
+from poinsot.inertia.parameters import from_physical
+from poinsot.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
 
 TX40 = """zz1r 1.24 1.31; fc1 6.90 2.19; fv1 8.07 0.69; xx2r -0.48 2.89; xz2r -0.16 4.45; zz2r 1.09 1.08;
 mx2r 2.22 2.35; fc2 7.90 1.75; fv2 5.62 1.10; xx3r 0.14 9.15; zz3r 0.11 9.01; my3r -0.59 2.56;
@@ -155,6 +162,75 @@ def build_fit(rng: np.random.Generator) -> Callable[..., Fit]:
     return lambda *arguments, **more: make_fit(rng, *arguments, **more)
 
 
+def make_bodies(
+    rng: np.random.Generator,
+    count: int,
+    joints: tuple[str, ...],
+    flat: int | None = None,
+    impossible: int | None = None,
+    prior_impossible: int | None = None,
+) -> tuple[FullParameters, tuple[Body, ...]]:
+    """A chain of cylinders, hanging out sideways, of which twelve random combinations a body were seen.
+
+    `flat`, `impossible`, `prior_impossible`: which body is a plate, breaks a triangle inequality, broke it before.
+    """
+    chart = LogCholesky()
+    sizes = np.array([0.08, 0.15, 0.15, 0.15, *6 * (0.02,)])  # a ratio, three of lengths, lengths
+    prior, now = np.zeros((2, count, 10))
+    placements = np.zeros((count, 4, 4))
+    tip = np.eye(4)
+    for l in range(count):
+        mass, length = 9.0 / (1 + l % 6), 0.35 / (1 + 0.3 * (l % 6))
+        across, along = mass * length**2 / 12, mass * (0.3 * length) ** 2 / 2
+        prior[l] = from_physical(mass, np.array([0, 0, 0.4 * length]), np.diag([across, across, along]))
+        now[l] = chart.to_inertial(chart.from_inertial(prior[l]) + rng.normal(size=10) * sizes)
+        turn = 0.5 * (-1) ** l
+        step = np.array([[np.cos(turn), 0, np.sin(turn), 0], [0, 1, 0, 0], [-np.sin(turn), 0, np.cos(turn), length],
+                         [0, 0, 0, 1]])  # fmt: skip
+        tip = tip @ step
+        placements[l] = tip
+    names = tuple(f"{symbol}{l + 1}" for l in range(count) for symbol in INERTIAL_SYMBOLS)
+    names += tuple(f"{symbol}{k + 1}" for k in range(count) for symbol in ("ia", "fv", "fc"))
+    other = np.tile([0.1, 3.0, 5.0], count)
+    values = np.concatenate([now.ravel(), other])
+    before = np.concatenate([prior.ravel(), np.full(3 * count, np.nan)])
+    scale = np.abs(np.where(np.isnan(before), values, before)) + 0.02
+    seen = rng.normal(size=(8 * count, len(values))) * (rng.random(len(values)) < 0.6)
+    scaled = np.linalg.inv(np.eye(len(values)) + seen.T @ seen / 0.003)
+    full = FullParameters(
+        names=names,
+        units=(*INERTIAL_UNITS * count, *("kg m^2", "N m s/rad", "N m") * count),
+        owners=tuple(f"link_{l + 1}" for l in range(count) for _ in range(10))
+        + tuple(joints[k] for k in range(count) for _ in range(3)),
+        kinds=("inertia",) * (10 * count) + ("rotor_inertia", "viscous", "coulomb") * count,
+        values=values,
+        covariance=0.25 * scaled * np.outer(scale, scale),
+        prior=before,
+        prior_share=np.diag(scaled).copy(),
+    )
+    if flat is not None:
+        now[flat] = from_physical(3.0, np.array([0.05, 0.0, 0.1]), np.diag([0.02, 0.03, 0.05]))
+    for l, which in ((impossible, now), (prior_impossible, prior)):
+        if l is not None:
+            which[l] = from_physical(which[l][0], np.array([0.0, 0.01, 0.05]), np.diag([0.03, 0.01, 0.01]))
+    bodies = []
+    for l in range(count):
+        of_body = slice(10 * l, 10 * l + 10)
+        D = None if l in (flat, impossible) else np.linalg.inv(chart.jacobian(chart.from_inertial(now[l])))
+        bodies.append(
+            replace(
+                body_of(f"link_{l + 1}", now[l]),
+                inertial=now[l],
+                prior=prior[l],
+                covariance=None if D is None else D @ full.covariance[of_body, of_body] @ D.T,
+                prior_share=float(full.prior_share[of_body].mean()),
+                placement=placements[l],
+                parent=f"link_{l}" if l else "",
+            )
+        )
+    return full, tuple(bodies)
+
+
 def tx40_estimate(rng: np.random.Generator) -> Estimate:
     rows = [entry.split() for entry in TX40.replace("\n", " ").split(";")]
     joints = tuple(f"joint_{k}" for k in range(1, 7))
@@ -177,17 +253,7 @@ def tx40_estimate(rng: np.random.Generator) -> Estimate:
         "my2 + 0.225 mz3",
         "m6 + 0.1 mz5",
     )
-    bodies = tuple(
-        Body(
-            f"link_{k}",
-            mass=9.0 / k,
-            center_of_mass=np.array([0.01, -0.002 * k, 0.1 / k]),
-            inertia_at_com=np.diag([0.2, 0.19, 0.03]) / k**2,
-            physically_consistent=k != 4,
-            min_pseudo_inertia_eigenvalue=0.01 if k != 4 else -2.3e-4,
-        )
-        for k in range(1, 6)
-    )
+    full, bodies = make_bodies(rng, 6, joints, flat=2, impossible=3, prior_impossible=4)
     return make_estimate(
         names,
         values,
@@ -198,7 +264,8 @@ def tx40_estimate(rng: np.random.Generator) -> Estimate:
             *(Direction(c, "structural") for c in structural),
             Direction("my6 + 0.3 mx6", "unexcited"),
         ),
-        bodies=(*bodies, Body("link_6")),
+        bodies=(*bodies[:5], Body("link_6")),
+        full=full,
         warnings=(
             "19.8 % of consecutive position samples of joint_3 repeat: the encoder is read slower than it is logged.",
         ),
@@ -259,3 +326,9 @@ def emps(rng: np.random.Generator) -> Estimate:
 @pytest.fixture
 def humanoid(rng: np.random.Generator) -> Estimate:
     return humanoid_estimate(rng, rows=1500)
+
+
+@pytest.fixture
+def many_bodies(rng: np.random.Generator) -> tuple[FullParameters, tuple[Body, ...]]:
+    """Thirty, as of a humanoid, and all their parameters."""
+    return make_bodies(rng, 30, tuple(f"joint_{k}" for k in range(1, 31)))

@@ -195,6 +195,21 @@ def test_one_joint_and_thirty(emps, humanoid, tmp_path):
     assert (tmp_path / "humanoid.html").stat().st_size < 12e6
 
 
+def test_what_comes_from_the_prior_is_marked_without_colour(tx40, page):
+    assert "Every parameter" in page.text and "link_1: " in page.text
+    assert re.search(r"\(\S+\) \(\S+\) kg", page.text)
+    assert "○ from prior" in page.text and "% prior" in page.text
+    assert page.tags.count("tbody") > page.tags.count("table")
+
+
+def test_thirty_bodies_on_a_page(humanoid, many_bodies, tmp_path):
+    full, bodies = many_bodies
+    reader = read(write_report(replace(humanoid, full=full, bodies=bodies), tmp_path / "bodies.html"))
+    scenes = [figure for figure in reader.figures if "scene" in json.loads(figure)["layout"]]
+    assert len(scenes) == 1 and len(scenes[0]) < 150_000
+    assert reader.text.count("from prior") > 30
+
+
 def test_names_cannot_break_out_of_the_page(tx40, tmp_path):
     evil = "</script><script>alert(1)</script><img src=http://x onerror=1>"
     fit = replace(tx40.fit, joints=(evil, *tx40.fit.joints[1:]))

@@ -3,9 +3,11 @@
 A page is a list of sections, a section is a list of blocks (a table, a grid of figures, ...), and a block knows its
 template:
 
-    numbers, words, verdicts     how a value, a name and a degree of knowledge are written
+    numbers, words               how a value and a name are written
+    verdicts, origins            how well it is known, and whether that is from the data or from the prior
+    body_facts                   how sure a body's mass properties are, and how far the data moved it
     blocks                       what a section may hold
-    tables, figures/             estimate -> blocks, pure functions; figures are plain dicts for Plotly
+    tables, body_tables, figures/     estimate -> blocks, pure functions; figures are plain dicts for Plotly
     sections/                    the identify page, one file a section, in the order of its registry
     page                         templates, Plotly's code inlined once, and the atomic write
     identify_page, inspect_page, reproduce_page     one per verb

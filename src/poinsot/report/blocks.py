@@ -58,7 +58,8 @@ class Cell:
 
     Args:
         text: what it says. bar: a bar beneath it, as a part of its full length, 0 to 1.
-        tone: `"good"`, `"fair"`, `"bad"` or nothing; never the only carrier of the meaning.
+        tone: `"good"`, `"fair"`, `"bad"`, `"assumed"` for what was not measured, `"shared"` for a bar whose rest means
+            something too, or nothing; never the only carrier of the meaning.
     """
 
     text: str
@@ -68,11 +69,26 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Block):
-    """A table; the first cell of each row is its header."""
+    """A table; the first cell of each row is its header.
+
+    Args:
+        columns, rows: of it.
+        groups: (heading, how many rows) of rows that belong together, in order; none where all do.
+    """
 
     template: ClassVar[str] = "table.html"
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    groups: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def grouped(self) -> list[tuple[str, tuple[tuple[Cell, ...], ...]]]:
+        """(heading, rows) of each group."""
+        rest, found = self.rows, []
+        for heading, count in self.groups or (("", len(self.rows)),):
+            found.append((heading, rest[:count]))
+            rest = rest[count:]
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)

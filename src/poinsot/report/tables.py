@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from ..estimate import Body, Estimate, Fit
+from ..estimate import Estimate, Fit, FullParameters
 from .blocks import Cell, Column, Table
 from .numbers import (
     UNKNOWN,
@@ -21,8 +22,9 @@ from .numbers import (
     unit_text,
     value_text,
 )
-from .verdicts import EXPLANATION, ZERO_PERCENT, Verdict, verdicts
-from .words import capitalized, meaning
+from .origins import ORIGINS, counted_origins, is_measured, origin, share_text
+from .verdicts import EXPLANATION, ZERO_PERCENT, Verdict, verdict, verdicts
+from .words import capitalized, meaning, series
 
 TONES = {
     Verdict.well_known: "good",
@@ -83,7 +85,7 @@ def fit_table(fit: Fit, title: str = "") -> Table:
     """Joint by joint: the error, and what the residuals are like."""
     rows = []
     rms, largest = fit.rms_per_joint, np.max(np.abs(fit.residuals), axis=0)
-    for joint, (name, unit, verdict) in enumerate(zip(fit.joints, fit.units, fit.whiteness, strict=True)):
+    for joint, (name, unit, white) in enumerate(zip(fit.joints, fit.units, fit.whiteness, strict=True)):
         rows.append(
             (
                 Cell(name),
@@ -91,12 +93,12 @@ def fit_table(fit: Fit, title: str = "") -> Table:
                 Cell(significant(float(rms[joint]), 3, padded=True)),
                 Cell(significant(float(largest[joint]), 3, padded=True)),
                 Cell(unit_text(unit)),
-                Cell(correlation_text(verdict.lag1)),
-                Cell(probability_text(verdict.p_value)),
-                Cell("● white" if verdict.white else "○ not white", tone="good" if verdict.white else "fair"),
+                Cell(correlation_text(white.lag1)),
+                Cell(probability_text(white.p_value)),
+                Cell("● white" if white.white else "○ not white", tone="good" if white.white else "fair"),
             )
         )
-    lags = sorted({verdict.lags for verdict in fit.whiteness})
+    lags = sorted({white.lags for white in fit.whiteness})
     return Table(
         title=title,
         columns=(
@@ -128,44 +130,78 @@ def grouping_table(estimate: Estimate) -> Table | None:
     return Table(columns=(Column("Parameter", code=True), Column("stands for", code=True)), rows=rows)
 
 
-def body_table(bodies: Iterable[Body]) -> Table:
-    """Mass properties body by body."""
+def full_parameter_table(full: FullParameters) -> Table:
+    """Every parameter of the model, body by body and joint by joint, and what of it is the prior's."""
+    owners: dict[str, list[int]] = {}
+    for index, owner in enumerate(full.owners):
+        owners.setdefault(owner, []).append(index)
+    std = full.std
     return Table(
         columns=(
-            Column("Body", code=True),
-            Column("Mass [kg]", numeric=True),
-            Column("Centre of mass x, y, z\u00a0[m]", numeric=True),
-            Column("Inertia about it xx, yy, zz\u00a0[kg\u00a0m²]", numeric=True),
-            Column("xy, xz, yz [kg\u00a0m²]", numeric=True),
-            Column("Least eigenvalue of its pseudo-inertia", numeric=True),
+            Column("Name", code=True),
+            Column("What it is"),
+            Column("Value", numeric=True),
+            Column("Std", numeric=True),
+            Column("Unit"),
+            Column("95 % interval", numeric=True),
+            Column("Before the data", numeric=True),
+            Column("Where from", numeric=True),
             Column("Verdict"),
         ),
-        rows=tuple(_body_row(body) for body in bodies),
-        caption="Centre of mass and axes in the body's frame. A body is possible if its pseudo-inertia (4 by 4) has "
-        "no negative eigenvalue: positive mass, and principal moments that satisfy the triangle inequality.",
-    )
-
-
-def _body_row(body: Body) -> tuple[Cell, ...]:
-    center, inertia = body.center_of_mass, body.inertia_at_com
-    diagonal = None if inertia is None else [inertia[0, 0], inertia[1, 1], inertia[2, 2]]
-    products = None if inertia is None else [inertia[0, 1], inertia[0, 2], inertia[1, 2]]
-    words, tone = {
-        None: ("– not determined", "none"),
-        True: ("● possible", "good"),
-        False: ("✕ impossible", "bad"),
-    }[body.physically_consistent]
-    eigenvalue = body.min_pseudo_inertia_eigenvalue
-    return (
-        Cell(body.name),
-        Cell(UNKNOWN if body.mass is None else significant(body.mass)),
-        *(
-            Cell(UNKNOWN if v is None else ", ".join(significant(float(x)) for x in v))
-            for v in (center, diagonal, products)
+        rows=tuple(
+            _full_row(full, index, float(std[index])) for indices in owners.values() for index in indices
         ),
-        Cell(UNKNOWN if eigenvalue is None else significant(eigenvalue, 3)),
-        Cell(words, tone=tone),
+        groups=tuple(
+            (
+                f"{owner}: {series(counted_origins(full.prior_share[indices]))}".removesuffix(": "),
+                len(indices),
+            )
+            for owner, indices in owners.items()
+        ),
+        caption=f"{ORIGINS} A value in brackets is no measurement: the data left half of the prior's variance, or "
+        "more. The full part of a bar is the data's, the hatched part the prior's. Well known, known, "
+        "poorly known, zero within its interval: as above.",
     )
+
+
+def _full_row(full: FullParameters, index: int, std: float) -> tuple[Cell, ...]:
+    name, value, prior = full.names[index], float(full.values[index]), float(full.prior[index])
+    share = float(full.prior_share[index])
+    numbers = (value_text(value, std), std_text(value, std), interval_text(value, std))
+    return (
+        Cell(name),
+        Cell(meaning(name, full.kinds[index])),
+        *(assumed_or_measured(text, share) for text in numbers[:2]),
+        Cell(unit_text(full.units[index])),
+        Cell(numbers[2], tone="" if is_measured(share) else "assumed"),
+        Cell(significant(prior)),
+        share_cell(share),
+        _full_verdict(value, std, share),
+    )
+
+
+def assumed_or_measured(text: str, prior_share: float | None) -> Cell:
+    """A number; in brackets where it is no measurement."""
+    if text == UNKNOWN or is_measured(prior_share):
+        return Cell(text)
+    return Cell(f"({text})", tone="assumed")
+
+
+def share_cell(prior_share: float | None) -> Cell:
+    """The data's part and the prior's: the larger in words, both as a bar."""
+    text = share_text(prior_share)
+    if prior_share is None or text == UNKNOWN:
+        return Cell(text)
+    return Cell(text, bar=1.0 - min(max(prior_share, 0.0), 1.0), tone="shared")
+
+
+def _full_verdict(value: float, std: float, prior_share: float) -> Cell:
+    """How well the data know it; where it does not come from them, only that."""
+    word = origin(prior_share)
+    if word is not None and not word.measured:
+        return Cell(f"{word.mark} {word.value}", tone="assumed")
+    judged = verdict(value, 100 * std / abs(value) if value else inf, identifiable=True)
+    return Cell(f"{judged.mark} {judged.value}", tone=TONES[judged])
 
 
 def timing_table(seconds: Mapping[str, float]) -> Table:

@@ -351,7 +351,7 @@ def test_prior_without_extent_gets_some_and_says_so(rng):
     point = np.array([1.0, 0.1, 0, 0, 0, 0, 0.01, 0, 0, 0.01])
     estimate = SemidefiniteLeastSquares(prior={ARM.bodies[2]: point.tolist()}).solve(problem_of(rng))
     assert any(
-        f"the prior of {ARM.bodies[2]} has a mass but no extent" in warning for warning in estimate.warnings
+        f"The prior of {ARM.bodies[2]} has a mass but no extent" in warning for warning in estimate.warnings
     )
 
 

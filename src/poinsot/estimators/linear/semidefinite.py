@@ -207,8 +207,8 @@ class SemidefiniteLeastSquares:
         if not points:
             return extended, ()
         return extended, (
-            f"the prior of {listing(points)} has a mass but no extent along some axis; there it was given that of an "
-            "aluminium ball of its mass",
+            f"The prior of {listing(points)} has a mass but no extent along some axis; there it was given that of an "
+            "aluminium ball of its mass.",
         )
 
 
@@ -669,6 +669,6 @@ def _implausible(reduced: _Reduced, found: _Answer, covariance: Matrix) -> tuple
     if special.chdtrc(len(off), square) > IMPLAUSIBLE:
         return ()
     return (
-        f"the data contradict every possible set of bodies: the closest is {np.sqrt(square):.3g} standard deviations "
-        f"away, of {len(off)} parameters; look at units, signs, gains and reductions, or at what the model lacks",
+        f"The data contradict every possible set of bodies: the closest is {np.sqrt(square):.3g} standard deviations "
+        f"away, of {len(off)} parameters; look at units, signs, gains and reductions, or at what the model lacks.",
     )

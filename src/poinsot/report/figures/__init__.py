@@ -4,6 +4,7 @@ from .autocorrelation import autocorrelation_figure, autocorrelation_grid
 from .channels import channel_figure, channel_grid
 from .comparison import autocorrelation_comparison, effort_comparison
 from .effort import effort_figure, effort_grid
+from .ellipsoids import ellipsoid_figure, ellipsoid_grid
 from .intervals import interval_figure, interval_grid
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "effort_comparison",
     "effort_figure",
     "effort_grid",
+    "ellipsoid_figure",
+    "ellipsoid_grid",
     "interval_figure",
     "interval_grid",
 ]

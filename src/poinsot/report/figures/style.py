@@ -73,7 +73,7 @@ def layout(height: int, **more: Any) -> dict[str, Any]:
         },
         "showlegend": False,
         "hovermode": "x unified",
-        "hoverlabel": {"bgcolor": "#ffffff", "bordercolor": "#b9c1c9"},
+        "hoverlabel": {"bgcolor": "#ffffff", "bordercolor": "#b9c1c9", "font": {"color": INK}},
     }
     return look | more
 

@@ -12,6 +12,7 @@ from ...estimate import Estimate
 from ..blocks import Section
 from .bodies import bodies_section
 from .effort import effort_section
+from .full_parameters import full_parameters_section
 from .groupings import groupings_section
 from .identifiability import identifiability_section
 from .parameters import parameters_section
@@ -29,6 +30,7 @@ SECTIONS: tuple[Callable[[Estimate], Section | None], ...] = (
     groupings_section,
     identifiability_section,
     bodies_section,
+    full_parameters_section,
     provenance_section,
 )
 

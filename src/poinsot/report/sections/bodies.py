@@ -1,10 +1,14 @@
-"""Mass properties of each body, and whether some real body could have them."""
+"""Mass properties of each body: whether some real body could have them, where they come from, and a picture."""
 
 from __future__ import annotations
 
 from ...estimate import Body, Estimate
-from ..blocks import Section
-from ..tables import body_table
+from ...inertia.parameters import inconsistencies
+from ..blocks import Block, Findings, Section
+from ..body_facts import prior_of
+from ..body_tables import body_table, change_table
+from ..figures import ellipsoid_grid
+from ..origins import counted_origins
 from ..words import number_of, series
 
 
@@ -13,14 +17,48 @@ def bodies_section(estimate: Estimate) -> Section | None:
     known = [body for body in estimate.bodies if _has_values(body)]
     if not known:
         return None
-    impossible = [body.name for body in known if body.physically_consistent is False]
+    blocks: list[Block] = []
+    findings = [finding for body in estimate.bodies for finding in _findings(body)]
+    if findings:
+        blocks.append(Findings(findings=tuple(findings)))
+    grid = ellipsoid_grid(estimate)
+    if grid:
+        blocks.append(grid)
+    changes = change_table(estimate.bodies, title="What the data made of each body")
+    if changes:
+        blocks.append(changes)
+    blocks.append(body_table(estimate.bodies, title="Mass properties" if blocks else ""))
+    return Section("Bodies", _lead(known), tuple(blocks))
+
+
+def _lead(known: list[Body]) -> str:
+    lead = verdict_on_bodies(known) or f"Mass properties of {number_of(len(known), 'body', 'bodies')}."
+    origins = counted_origins(body.prior_share for body in known if body.prior_share is not None)
+    return f"{lead} Where they come from: {series(origins)}." if origins else lead
+
+
+def verdict_on_bodies(bodies: list[Body]) -> str:
+    """One sentence on all; nothing where one is undecided and none impossible."""
+    impossible = [body.name for body in bodies if body.physically_consistent is False]
     if impossible:
-        lead = f"No real body can have the mass properties of {series(impossible)}: a simulator will refuse them."
-    elif all(body.physically_consistent for body in known):
-        lead = f"All of the {number_of(len(known), 'body', 'bodies')} could be real."
-    else:
-        lead = f"Mass properties of {number_of(len(known), 'body', 'bodies')}."
-    return Section("Bodies", lead, (body_table(estimate.bodies),))
+        return f"No real body can have the mass properties of {series(impossible)}: a simulator will refuse them."
+    if bodies and all(body.physically_consistent for body in bodies):
+        return f"All of the {number_of(len(bodies), 'body', 'bodies')} could be real."
+    return ""
+
+
+def _findings(body: Body) -> list[tuple[str, str]]:
+    """Why no real body is like this one, as it was identified and as it was before."""
+    found = []
+    if body.physically_consistent is False and body.reasons:
+        found.append(("warning", f"{body.name} cannot be real: {'; '.join(body.reasons)}."))
+    prior = prior_of(body)
+    reasons = () if prior is None else inconsistencies(prior)
+    if reasons:
+        found.append(
+            ("note", f"{body.name} could not be real before the data: {'; '.join(map(str, reasons))}.")
+        )
+    return found
 
 
 def _has_values(body: Body) -> bool:

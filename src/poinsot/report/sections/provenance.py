@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from ...estimate import Estimate
+from ...estimate import Certificate, Estimate
+from ...exceptions import InvalidMethod
 from ..blocks import Block, Facts, Items, Section, Verbatim
 from ..numbers import count_text, seconds_text, significant
 from ..tables import plain_text, timing_table
@@ -38,17 +40,28 @@ def _method(estimate: Estimate) -> tuple[tuple[str, str], ...]:
         ("Iterations", str(estimate.iterations)),
         ("Standard deviations", f"for {estimate.std_kind} residuals"),
     ]
-    if estimate.problem is not None:
-        certificate = estimate.certificate()
-        facts.append(
-            (
-                "Certificate",
-                f"{'holds' if certificate.holds else 'does not hold'}: the gradient is "
-                f"{significant(certificate.stationarity, 2)} of its terms, "
-                f"{'all constraints hold' if certificate.feasible else 'a constraint is violated'}",
-            )
-        )
+    with suppress(InvalidMethod):  # an estimate from a file has no problem to go back to
+        facts += _certificate(estimate.certificate())
     return tuple(facts)
+
+
+def _certificate(certificate: Certificate) -> list[tuple[str, str]]:
+    """What was recomputed from the problem; with constraints also the cost, and how much lower another could be."""
+    holds = "holds" if certificate.holds else "does not hold"
+    constraints = "all constraints hold" if certificate.feasible else "a constraint is violated"
+    primal, dual, gap = certificate.primal, certificate.dual, certificate.gap
+    if primal is None or dual is None or gap is None:
+        gradient = f"the gradient is {significant(certificate.stationarity, 2)} of its terms"
+        return [("Certificate", f"{holds}: {gradient}, {constraints}")]
+    return [
+        ("Certificate", f"{holds}: no other solution can cost much less, {constraints}"),
+        ("Cost (primal)", significant(primal, 8)),
+        ("No possible solution costs less than (dual)", significant(dual, 8)),
+        (
+            "Gap between them",
+            f"{significant(gap, 2)}; {significant(certificate.tolerance, 2)} of the cost is allowed",
+        ),
+    ]
 
 
 def _facts(mapping: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -9,6 +9,7 @@ from ..blocks import Block, Card, Cards, Findings, Section
 from ..numbers import count_text, percent_text
 from ..verdicts import counted, known
 from ..words import number_of, series
+from .bodies import verdict_on_bodies
 
 FEW = 6
 """Joints that a card lists by name."""
@@ -33,8 +34,14 @@ def _lead(estimate: Estimate) -> str:
     error = percent_text(estimate.fit.relative_error_percent)
     return (
         f"The recording determines {known(estimate)} of the {number_of(len(estimate.names), 'parameter')}{of} "
-        f"to better than 30 %. With them the model explains the measured effort to {error}."
+        f"to better than 30 %. With them the model explains the measured effort to {error}.{_bodies(estimate)}"
     )
+
+
+def _bodies(estimate: Estimate) -> str:
+    """Whether they could be real, where every one of them is known."""
+    judged = [body for body in estimate.bodies if body.physically_consistent is not None]
+    return f" {verdict_on_bodies(judged)}" if judged and len(judged) == len(estimate.bodies) else ""
 
 
 def _findings(estimate: Estimate) -> tuple[tuple[str, str], ...]:

@@ -8,6 +8,8 @@
     modeBarButtons: [["toImage"]],
     toImageButtonOptions: { format: "svg" },
   };
+  // A scene is zoomed by its buttons: the wheel goes on scrolling the page.
+  const solid = { ...config, modeBarButtons: [["tableRotation", "zoom3d", "pan3d", "resetCameraDefault3d"], ["toImage"]] };
   const plots = [...document.querySelectorAll(".plot")];
   const drawn = new Set();
 
@@ -18,7 +20,9 @@
     const grid = plot.closest(".shared-x");
     plot.home = grid && figure.layout.xaxis.range;
     if (grid && grid.dataset.range) Object.assign(figure.layout.xaxis, { range: JSON.parse(grid.dataset.range) });
-    Plotly.newPlot(plot, figure.data, figure.layout, config);
+    const scene = "scene" in figure.layout;
+    if (scene) plot.addEventListener("wheel", (event) => event.stopPropagation(), { capture: true, passive: true });
+    Plotly.newPlot(plot, figure.data, figure.layout, scene ? solid : config);
     if (grid) plot.on("plotly_relayout", (change) => follow(grid, plot, change));
   }
 

@@ -1,0 +1,100 @@
+"""What a page says of a body beside its ten numbers: how sure they are, and how far the data moved it.
+
+The standard deviations of centre of mass and inertia follow to first order from those of pi, with c = h / m and
+
+    I_c = I - (|h|^2 1 - h h^T) / m
+    dI_c = dI - (2 h.dh 1 - dh h^T - h dh^T) / m + (|h|^2 1 - h h^T) dm / m^2
+
+and those of pi from the covariance of the body's log-Cholesky coordinates.
+"""
+
+from __future__ import annotations
+
+from math import nan, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from ..arrays import Vector
+from ..estimate import Body
+from ..exceptions import ImpossibleBody
+from ..inertia.divergence import AffineInvariant
+from ..inertia.log_cholesky import LogCholesky
+from ..inertia.parameters import center_of_mass, inertia_matrix
+
+
+class Spread(NamedTuple):
+    """Standard deviations of a body's mass properties; NaN where unknown.
+
+    Args:
+        mass: [kg]. center_of_mass: (3,) [m]. inertia_at_com: (3, 3) [kg m^2].
+    """
+
+    mass: float
+    center_of_mass: np.ndarray
+    inertia_at_com: np.ndarray
+
+
+class Change(NamedTuple):
+    """How far a body is from what it was before the data; NaN where that was no body.
+
+    Args:
+        mass_ratio: mass now over mass before.
+        shift: of the centre of mass [m].
+        distance: the affine-invariant one between the pseudo-inertias; infinite from a body to a flat one.
+    """
+
+    mass_ratio: float
+    shift: float
+    distance: float
+
+
+def prior_of(body: Body) -> Vector | None:
+    """(10,) pi before the data; None where it was not known in full."""
+    return body.prior if body.prior is not None and np.isfinite(body.prior).all() else None
+
+
+def spread(body: Body) -> Spread:
+    """How sure its mass properties are."""
+    if body.inertial is None or body.covariance is None:
+        return _UNKNOWN
+    try:
+        D = LogCholesky().jacobian(LogCholesky().from_inertial(body.inertial))
+    except ImpossibleBody:
+        return _UNKNOWN
+    covariance = D @ body.covariance @ D.T
+    slopes = _slopes(body.inertial)
+    std = np.sqrt(np.maximum(np.einsum("ka,kl,la->a", slopes, covariance, slopes), 0.0))
+    return Spread(float(std[0]), std[1:4], std[4:].reshape(3, 3))
+
+
+_UNKNOWN = Spread(nan, np.full(3, nan), np.full((3, 3), nan))
+
+
+def change(body: Body) -> Change | None:
+    """How far the data moved it; None where one of the two is not known."""
+    prior = prior_of(body)
+    if body.inertial is None or prior is None:
+        return None
+    if not (prior[0] > 0 and body.inertial[0] > 0):
+        return Change(nan, nan, nan)
+    shift = float(np.linalg.norm(center_of_mass(body.inertial) - center_of_mass(prior)))
+    try:
+        distance = sqrt(float(AffineInvariant().between(body.inertial, prior)))
+    except ImpossibleBody:
+        distance = nan
+    return Change(float(body.inertial[0] / prior[0]), shift, distance)
+
+
+def _slopes(pi: Vector) -> Float[np.ndarray, "10 13"]:
+    """Derivatives of (m, c, I_c) by pi, a row for each of pi."""
+    m, h = pi[0], pi[1:4]
+    E = np.eye(10)
+    dm, dh, dI = E[:, 0], E[:, 1:4], inertia_matrix(E)
+    about_origin = (h @ h) * np.eye(3) - np.outer(h, h)
+    outer = dh[:, :, None] * h
+    steiner = 2 * (dh @ h)[:, None, None] * np.eye(3) - outer - np.swapaxes(outer, 1, 2)
+    dI_c = dI - steiner / m + about_origin * dm[:, None, None] / m**2
+    dc = dh / m - h * dm[:, None] / m**2
+    return np.concatenate([dm[:, None], dc, dI_c.reshape(10, 9)], axis=1)

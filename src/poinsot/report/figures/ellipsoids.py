@@ -1,0 +1,347 @@
+"""The bodies of a robot as ellipsoids, where they are at the neutral configuration: identified, and before the data.
+
+A body is drawn as the uniform ellipsoid that has its ten numbers, c + R diag(a) u with u on the unit sphere, placed in
+the world by T_wb. The identified one is a surface, the one before it three ellipses around its principal axes. Numbers
+travel as base64, which Plotly reads: little more than half of what decimals would take.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...arrays import Vector
+from ...estimate import Body, Estimate
+from ...exceptions import ImpossibleBody
+from ...inertia.ellipsoid import Ellipsoid, equivalent_ellipsoid
+from ..blocks import Figure, FigureGrid
+from ..body_facts import change, prior_of, spread
+from ..numbers import plus_minus, significant
+from ..origins import Origin, origin
+from ..words import number_of, series
+from .style import ACCENT, INK, MUTED, PREDICTED, axis, layout, plain
+
+FINE, COARSE = (20, 12), (12, 8)
+"""Meridians and parallels of a surface; fewer than 256 vertices each."""
+
+FEW = 12
+"""Bodies that are drawn finely, and described one by one to who cannot see them; a humanoid has more."""
+
+SEGMENTS = 24
+"""Of each ellipse."""
+
+SHADES = {
+    Origin.from_data: ACCENT,
+    Origin.mostly_data: "#5f8fc4",
+    Origin.mostly_prior: "#a3bedb",
+    Origin.from_prior: "#c9d1d9",
+}
+"""The paler, the less is from the data: they differ in lightness, which every eye and printer sees."""
+
+BEFORE = PREDICTED["color"]
+HEIGHT = 560  # [px]
+BOX = 1.55
+"""Diagonal of what is seen, in the unit of Plotly's camera: as large as may be turned about without leaving it."""
+
+LARGE = 2.0
+"""An ellipsoid whose half length is more than this many times the robot's size does not set the scale."""
+
+
+class Placed(NamedTuple):
+    """A body's ellipsoid in the world.
+
+    Args:
+        body: it. pi: (10,) its parameters, identified or before. ellipsoid: in the body's frame.
+        center: (3,) [m]. radii: (3, 3) its semi-axes as columns [m].
+    """
+
+    body: Body
+    pi: Vector
+    ellipsoid: Ellipsoid
+    center: np.ndarray
+    radii: np.ndarray
+
+    @property
+    def corners(self) -> np.ndarray:
+        """(2, 3) of the box that holds it."""
+        half = np.sqrt(np.sum(self.radii**2, axis=1))
+        return np.stack([self.center - half, self.center + half])
+
+
+def ellipsoid_grid(estimate: Estimate) -> FigureGrid | None:
+    """The robot with its bodies; None where no body has a place."""
+    bodies = [body for body in estimate.bodies if body.placement is not None]
+    now = [placed for body in bodies if (placed := _placed(body, body.inertial))]
+    before = [placed for body in bodies if (placed := _placed(body, prior_of(body)))]
+    if not now and not before:
+        return None
+    low, high, cut = _view(bodies, [*now, *before])
+    return FigureGrid(
+        panels=(ellipsoid_figure(estimate.robot, bodies, now, before, low, high),),
+        caption=_caption(bodies, now, before, cut),
+    )
+
+
+def ellipsoid_figure(
+    robot: str, bodies: list[Body], now: list[Placed], before: list[Placed], low: Vector, high: Vector
+) -> Figure:
+    """The picture of what is between two corners (3,) [m]."""
+    note = f"{number_of(len(now), 'body', 'bodies')} identified, {len(before)} before the data"
+    return Figure(
+        title=f"{robot or 'The robot'}, neutral configuration",
+        note=note,
+        data=(*_now(now), *_before(before), _links(bodies), *_joints(bodies)),
+        layout=layout(
+            HEIGHT,
+            hovermode="closest",
+            margin={"l": 0, "r": 0, "t": 0, "b": 0},
+            showlegend=True,
+            legend={"x": 0, "y": 1, "itemsizing": "constant", "tracegroupgap": 4},
+            scene=_scene(low, high),
+        ),
+        height=HEIGHT,
+        alt=_alternative(robot, note, now),
+    )
+
+
+def unit_sphere(meridians: int, parallels: int) -> tuple[np.ndarray, np.ndarray]:
+    """(V, 3) vertices, poles last, and (F, 3) facets, turned outwards."""
+    turn = 2 * np.pi * np.arange(meridians) / meridians
+    height = np.pi * np.arange(1, parallels)[:, None] / parallels
+    x, y, z = np.broadcast_arrays(
+        np.sin(height) * np.cos(turn), np.sin(height) * np.sin(turn), np.cos(height)
+    )
+    rings = np.stack([x, y, z], axis=-1).reshape(-1, 3)
+    here = np.arange(len(rings)).reshape(parallels - 1, meridians)
+    beside = np.roll(here, -1, axis=1)
+    north, south = np.full(meridians, len(rings)), np.full(meridians, len(rings) + 1)
+    facets = [
+        np.stack([here[:-1], here[1:], beside[1:]], axis=-1).reshape(-1, 3),
+        np.stack([here[:-1], beside[1:], beside[:-1]], axis=-1).reshape(-1, 3),
+        np.stack([north, here[0], beside[0]], axis=-1),
+        np.stack([south, beside[-1], here[-1]], axis=-1),
+    ]
+    return np.concatenate([rings, [[0, 0, 1], [0, 0, -1]]]), np.concatenate(facets)
+
+
+def packed(values: np.ndarray, kind: str) -> dict[str, str]:
+    """Numbers as Plotly's base64: `"f4"` with six digits, `"u1"` for whole numbers below 256."""
+    return {"dtype": kind, "bdata": b64encode(values.astype(f"<{kind}").tobytes()).decode()}
+
+
+# ------------------------------------------------------------------------------------------ where things are
+
+
+def _placed(body: Body, pi: Vector | None) -> Placed | None:
+    """None where there is nothing to draw: no parameters, no place, or no such body."""
+    if pi is None or body.placement is None:
+        return None
+    try:
+        ellipsoid = equivalent_ellipsoid(pi)
+    except ImpossibleBody:
+        return None
+    R_wb, p_wb = body.placement[:3, :3], body.placement[:3, 3]
+    radii = R_wb @ (ellipsoid.axes * ellipsoid.semi_axes)
+    return Placed(body, pi, ellipsoid, R_wb @ ellipsoid.center + p_wb, radii)
+
+
+def _view(bodies: list[Body], placed: list[Placed]) -> tuple[Vector, Vector, list[Placed]]:
+    """Two corners of what is shown, and the ellipsoids that are too large for it."""
+    frames = np.array(
+        [np.zeros(3), *(body.placement[:3, 3] for body in bodies if body.placement is not None)]
+    )
+    points = np.concatenate([frames, *(one.center[None] for one in placed)])
+    size = float(np.linalg.norm(np.ptp(points, axis=0)))
+    fits = [one for one in placed if size == 0 or one.ellipsoid.semi_axes.max() <= LARGE * size]
+    points = np.concatenate([points, *(one.corners for one in fits)])
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle, half = (low + high) / 2, (high - low) / 2
+    half = np.maximum(1.04 * half, 0.15 * half.max() or 0.5)
+    return middle - half, middle + half, [one for one in placed if not any(one is other for other in fits)]
+
+
+def _scene(low: Vector, high: Vector) -> dict[str, Any]:
+    """The same scale along all axes; seen from the side, a little from above."""
+    extent = high - low
+    sides = BOX * extent / np.linalg.norm(extent)
+    axes = {
+        f"{name}axis": axis(
+            range=[round(float(a), 5), round(float(b), 5)], nticks=6, showspikes=False, showbackground=False
+        )
+        | {"title": {"text": f"{name} [m]", "font": {"size": 12, "color": MUTED}}}
+        for name, a, b in zip("xyz", low, high, strict=True)
+    }
+    for one in axes.values():
+        del one["automargin"]  # only axes of two dimensions have it
+    return axes | {
+        "aspectmode": "manual",
+        "aspectratio": {name: round(float(side), 5) for name, side in zip("xyz", sides, strict=True)},
+        "camera": {"eye": {"x": 1.15, "y": -1.6, "z": 0.7}, "center": {"x": 0, "y": 0, "z": -0.07}},
+        "dragmode": "turntable",
+    }
+
+
+# ------------------------------------------------------------------------------------------ what is drawn
+
+
+def _trace(kind: str, points: np.ndarray, **more: Any) -> dict[str, Any]:
+    x, y, z = (packed(column, "f4") for column in points.T)
+    return {"type": kind, "x": x, "y": y, "z": z, "showlegend": False} | more
+
+
+def _key(name: str, group: str, **look: Any) -> dict[str, Any]:
+    """An entry of the legend, which hides and shows its group."""
+    nowhere = {"x": [None], "y": [None], "z": [None]}
+    return {"type": "scatter3d", "name": name, "legendgroup": group, "hoverinfo": "skip"} | nowhere | look
+
+
+def _links(bodies: list[Body]) -> dict[str, Any]:
+    """A line from the frame of each body's parent to its own."""
+    places = {body.name: body.placement[:3, 3] for body in bodies if body.placement is not None}
+    places[""] = np.zeros(3)
+    gap = np.full(3, np.nan)
+    lines = [
+        point
+        for body in bodies
+        if body.parent in places
+        for point in (places[body.parent], places[body.name], gap)
+    ]
+    return _trace(
+        "scatter3d", np.array(lines or [gap]), mode="lines", legendgroup="frames", hoverinfo="skip",
+        line={"color": INK, "width": 5},
+    )  # fmt: skip
+
+
+def _joints(bodies: list[Body]) -> list[dict[str, Any]]:
+    """A dot where each body's frame is."""
+    points = np.array([body.placement[:3, 3] for body in bodies if body.placement is not None])
+    dot = {"color": INK, "size": 5}
+    return [
+        _key("frames of the bodies", "frames", mode="lines+markers", marker=dot, line={"color": INK, "width": 5}),
+        _trace(
+            "scatter3d", points, mode="markers", legendgroup="frames", marker=dot,
+            hovertext=[f"frame of {plain(body.name)}" for body in bodies], hoverinfo="text",
+        ),
+    ]  # fmt: skip
+
+
+def _before(before: list[Placed]) -> list[dict[str, Any]]:
+    if not before:
+        return []
+    turn = np.linspace(0, 2 * np.pi, SEGMENTS + 1)
+    circle = np.stack([np.cos(turn), np.sin(turn), np.zeros_like(turn)], axis=-1)
+    gap = np.full((1, 3), np.nan)
+    ellipses = np.concatenate([part for k in range(3) for part in (np.roll(circle, k, axis=1), gap)])
+    line = {"color": BEFORE, "width": 2.5}
+    return [
+        _key("before the data", "before", mode="lines", line=line),
+        *(
+            _trace(
+                "scatter3d", one.center + ellipses @ one.radii.T, mode="lines", legendgroup="before", line=line,
+                hovertext=_words(one, "before the data"), hoverinfo="text",
+            )
+            for one in before
+        ),
+    ]  # fmt: skip
+
+
+LIGHTING = {"ambient": 0.75, "diffuse": 0.4, "specular": 0.1, "roughness": 0.9}
+LIGHT = {"x": 1000, "y": -2000, "z": 3000}
+
+
+def _now(now: list[Placed]) -> list[dict[str, Any]]:
+    sphere, facets = unit_sphere(*(FINE if len(now) <= FEW else COARSE))
+    i, j, k = (packed(column, "u1") for column in facets.T)
+    found = [origin(one.body.prior_share) for one in now]
+    keys = [
+        _key(
+            f"identified, {word.value}" if word else "identified",
+            "now",
+            mode="markers",
+            marker={"color": SHADES[word] if word else ACCENT, "size": 10, "symbol": "circle"},
+        )
+        for word in (*Origin, None)
+        if word in found
+    ]
+    return [
+        *keys,
+        *(
+            _trace(
+                "mesh3d", one.center + sphere @ one.radii.T, i=i, j=j, k=k, legendgroup="now",
+                color=SHADES[word] if word else ACCENT, hovertext=_words(one, "identified"),
+                lighting=LIGHTING, lightposition=LIGHT, hoverinfo="text",
+            )
+            for one, word in zip(now, found, strict=True)
+        ),
+    ]  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------ what is said
+
+
+def _words(one: Placed, which: str) -> str:
+    """What hovering shows."""
+    identified = which == "identified"
+    mass = (
+        plus_minus(float(one.pi[0]), spread(one.body).mass) if identified else significant(float(one.pi[0]))
+    )
+    center = ", ".join(significant(100 * float(c), 3) for c in one.ellipsoid.center)
+    axes = ", ".join(significant(100 * float(a), 3) for a in one.ellipsoid.semi_axes)
+    lines = [
+        f"<b>{plain(one.body.name)}</b>, {which}",
+        f"mass {mass.removesuffix(' ± –')} kg",
+        f"centre of mass {center} cm",
+        f"semi-axes {axes} cm",
+    ]
+    if identified:
+        word = origin(one.body.prior_share)
+        lines.append(f"possible, {word.value}" if word else "possible")
+        moved = change(one.body)
+        if moved is not None and np.isfinite(moved[:2]).all():
+            lines.append(
+                f"mass {significant(moved.mass_ratio, 3)} times that before, "
+                f"centre moved by {significant(100 * moved.shift, 2)} cm"
+            )
+    return "<br>".join(lines)
+
+
+def _alternative(robot: str, note: str, now: list[Placed]) -> str:
+    described = [
+        f"{one.body.name} {significant(float(one.pi[0]), 3)} kg, semi-axes "
+        f"{', '.join(significant(100 * float(a), 2) for a in one.ellipsoid.semi_axes)} cm"
+        for one in now[:FEW]
+    ]
+    more = len(now) - len(described)
+    return (
+        f"{robot or 'The robot'} at its neutral configuration, each body an ellipsoid: {note}"
+        + "".join(f"; {words}" for words in described)
+        + (f"; and {more} more" if more else "")
+    )
+
+
+def _caption(bodies: list[Body], now: list[Placed], before: list[Placed], cut: list[Placed]) -> str:
+    sentences = [
+        "Each body is drawn as the uniform ellipsoid that has its mass, centre of mass and inertia; lines join the "
+        "frames of the bodies. Drag to turn it; click the legend to hide or show the identified bodies, those before "
+        "the data, or the frames."
+    ]
+    if len({origin(one.body.prior_share) for one in now}) > 1:
+        sentences.append("The paler a body, the more of it comes from the prior.")
+    missing = [
+        f"{body.name} {which}"
+        for which, drawn, parameters in (
+            ("identified", now, [body.inertial for body in bodies]),
+            ("before the data", before, [prior_of(body) for body in bodies]),
+        )
+        for body, pi in zip(bodies, parameters, strict=True)
+        if pi is not None and not any(one.body is body for one in drawn)
+    ]
+    if missing:
+        sentences.append(f"Not drawn, since no real body is like that: {series(missing)}.")
+    if cut:
+        names = list(dict.fromkeys(one.body.name for one in cut))
+        sentences.append(f"Larger than the picture, and cut off at its edge: {series(names)}.")
+    sentences.append("Where a browser cannot draw in three dimensions, the tables say the same.")
+    return " ".join(sentences)

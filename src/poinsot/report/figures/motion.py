@@ -1,0 +1,102 @@
+"""A designed motion, joint by joint: position, speed, acceleration and torque, each between its limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...regression.excitation.excitation import Excitation
+from ..blocks import Figure, FigureGrid
+from ..numbers import percent_text, unit_text
+from ..words import capitalized, effort_word
+from .style import MEASURED, PREDICTED, axis, layout
+from .thinning import line, longest_trace, thinning_note
+
+HEIGHT = 560
+GAP = 0.045
+LEGEND = (("measured", "the motion"), ("predicted", "what it must keep within"))
+
+FAR = 3.0
+"""A limit so many times farther away than the motion ever comes is not drawn: it would flatten the motion."""
+
+
+def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Figure:
+    """One joint, four rows with one time axis."""
+    name, unit, effort = (
+        each[joint] for each in (excitation.joints, excitation.position_units, excitation.effort_units)
+    )
+    limits = excitation.limits
+    symmetric = ((-x[joint], x[joint]) for x in (limits.velocity, limits.acceleration, limits.torque))
+    rows = (
+        ("position", unit, excitation.q, (limits.lower[joint], limits.upper[joint])),
+        *(
+            (what, shown, values, bounds)
+            for (what, shown, values), bounds in zip(
+                (
+                    ("velocity", f"{unit}/s", excitation.v),
+                    ("acceleration", f"{unit}/s^2", excitation.a),
+                    (effort_word(effort), effort, excitation.tau),
+                ),
+                symmetric,
+                strict=True,
+            )
+        ),
+    )
+    data: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {}
+    for row, (what, shown, values, bounds) in enumerate(rows):
+        suffix = str(row + 1) if row else ""
+        top = 1 - row * (1 + GAP) / 4
+        axes[f"yaxis{suffix}"] = axis(
+            f"{what} [{unit_text(shown)}]", domain=[max(top - (1 - 3 * GAP) / 4, 0.0), top], nticks=5
+        )
+        data.append(_trace(what, MEASURED, f"y{suffix}") | line(excitation.time, values[:, joint], longest))
+        for bound in _near(bounds, values[:, joint]):
+            ends = excitation.time[[0, -1]]
+            data.append(_trace("limit", PREDICTED, f"y{suffix}") | line(ends, np.full(2, bound)))
+    used = excitation.use_of_limits_percent[name]
+    most = max(used.items(), key=lambda each: each[1], default=("", 0.0))
+    note = f"{percent_text(most[1])} of its {most[0]} limit" if most[0] else ""
+    return Figure(
+        title=name,
+        note=note,
+        data=tuple(data),
+        layout=layout(HEIGHT, xaxis=axis("time [s]", anchor="y4", zeroline=False), **axes),
+        height=HEIGHT,
+        alt=f"{name}: {', '.join(capitalized(what) for what, *_ in rows)} of the motion over "
+        f"{excitation.duration_s:g} s, with their limits; it uses {note or 'limits that are infinite'}",
+    )
+
+
+def motion_grid(excitation: Excitation) -> FigureGrid:
+    """All joints, zoomed together."""
+    longest = longest_trace(4 * len(excitation.joints))
+    caption = (
+        "Drag over a panel to zoom all of them in time; double click to go back. Torques are those of the robot's "
+        "description, without friction. A limit that is far away is not drawn. "
+        + thinning_note(len(excitation.time), longest)
+    )
+    return FigureGrid(
+        panels=tuple(motion_figure(excitation, joint, longest) for joint in range(len(excitation.joints))),
+        legend=LEGEND,
+        shared_x=True,
+        caption=caption.strip(),
+    )
+
+
+def _trace(name: str, ink: dict[str, Any], y: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "line": ink,
+        "yaxis": y,
+        "hovertemplate": "%{y:.4g}",
+    }
+
+
+def _near(bounds: tuple[float, float], values: np.ndarray) -> list[float]:
+    """The limits that have room in the picture."""
+    reach = max(float(np.abs(values).max()), float(np.ptp(values)), 1e-12)
+    return [float(bound) for bound in bounds if np.isfinite(bound) and abs(bound) <= FAR * reach]

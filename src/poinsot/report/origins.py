@@ -1,0 +1,100 @@
+"""Where a value comes from: four words, each with the bound that earns it.
+
+The share s is the part of the prior's variance that the data left. Of one parameter by itself knowledge adds up,
+1/var = 1/var_prior + 1/var_data, and the value is the mean of both with these weights:
+
+    value = s prior + (1 - s) data,   s = var / var_prior = var_data / (var_prior + var_data)
+
+Below a half the data weigh more. Below 0.1 the prior hardly matters: without it the standard deviation would be
+1/sqrt(0.9), 5 % larger. From 0.9 the data hardly matter: they took 1 - sqrt(0.9), 5 %, off the prior's standard
+deviation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from enum import Enum
+from math import isnan
+
+from .numbers import UNKNOWN
+
+HARDLY = 0.1
+
+
+class Origin(Enum):
+    """Where a value comes from, from the data to the prior."""
+
+    from_data = "from data"
+    mostly_data = "mostly data"
+    mostly_prior = "mostly prior"
+    from_prior = "from prior"
+
+    @property
+    def mark(self) -> str:
+        """A sign that reads without colour: how full it is says how much is from the data."""
+        return _MARKS[self]
+
+    @property
+    def measured(self) -> bool:
+        """Whether the data took away more than half of the prior's variance."""
+        return self in (Origin.from_data, Origin.mostly_data)
+
+
+_MARKS = {
+    Origin.from_data: "●",
+    Origin.mostly_data: "◕",
+    Origin.mostly_prior: "◔",
+    Origin.from_prior: "○",
+}
+
+ORIGINS = (
+    "The shares are the parts of the prior's variance that the data took away and left. "
+    f"From data: they left less than {100 * HARDLY:.0f} %. Mostly data: less than half. "
+    f"Mostly prior: less than {100 * (1 - HARDLY):.0f} %. "
+    "From prior: more, so that its standard deviation shrank by less than 5 %."
+)
+
+
+def origin(prior_share: float | None) -> Origin | None:
+    """The word for a prior's share; None where there is no share.
+
+    >>> origin(0.04), origin(0.7), origin(None)
+    (<Origin.from_data: 'from data'>, <Origin.mostly_prior: 'mostly prior'>, None)
+    """
+    if prior_share is None or isnan(prior_share):
+        return None
+    if prior_share < HARDLY:
+        return Origin.from_data
+    if prior_share < 0.5:
+        return Origin.mostly_data
+    return Origin.mostly_prior if prior_share < 1 - HARDLY else Origin.from_prior
+
+
+def is_measured(prior_share: float | None) -> bool:
+    """False where the data left half of the prior's variance: the value must not look like a measurement."""
+    found = origin(prior_share)
+    return found is None or found.measured
+
+
+def counted_origins(prior_shares: Iterable[float]) -> tuple[str, ...]:
+    """`31 from data`, ..., data first; words that nothing has are left out.
+
+    >>> counted_origins([0.01, 0.02, 1.0])
+    ('2 from data', '1 from prior')
+    """
+    counts = Counter(origin(share) for share in prior_shares)
+    return tuple(f"{counts[word]} {word.value}" for word in Origin if counts[word])
+
+
+def share_text(prior_share: float | None) -> str:
+    """The larger of the data's part and the prior's, in percent.
+
+    >>> share_text(0.123), share_text(0.001), share_text(0.57), share_text(None)
+    ('88 % data', '> 99 % data', '57 % prior', '–')
+    """
+    if prior_share is None or isnan(prior_share):
+        return UNKNOWN
+    share = min(max(prior_share, 0.0), 1.0)
+    part, whose = (1.0 - share, "data") if share < 0.5 else (share, "prior")
+    return f"> 99 % {whose}" if 0.995 < part < 1 else f"{100 * part:.0f} % {whose}"
