@@ -50,6 +50,9 @@ _HOMES = {
     # methods
     "LeastSquares": "estimators.linear.least_squares",
     "EssentialParameters": "estimators.linear.essential",
+    "PayloadIdentification": "estimators.linear.payload.identification",
+    "PayloadDifference": "estimators.linear.payload.difference",
+    "Resampling": "estimators.linear.payload.draws",
     "SemidefiniteLeastSquares": "estimators.linear.semidefinite",
     "Constraints": "estimators.linear.constraints",
     "BodyConstraint": "estimators.linear.constraints",

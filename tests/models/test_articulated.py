@@ -285,6 +285,50 @@ def test_a_continuous_joint_can_be_locked(load, rng):
     )
 
 
+@pytest.mark.parametrize("settings", [{}, {"floating_base": True}, {"locked": {"elbow": 0.7}}])
+def test_links_are_placed_in_the_frame_of_their_body(load, settings):
+    robot = load(ARM, **settings)
+    data = robot.model.createData()
+    pin.framesForwardKinematics(robot.model, data, pin.neutral(robot.model))
+    for body, T_wb in zip(robot.bodies, list(data.oMi)[1:], strict=True):
+        assert next(iter(robot.links[body])) == body
+        for link, T_bl in robot.links[body].items():
+            T_wl = data.oMf[robot.model.getFrameId(link)].homogeneous
+            np.testing.assert_allclose(T_wb.homogeneous @ T_bl, T_wl, rtol=0, atol=1e-15)
+    carried = {link for links in robot.links.values() for link in links}
+    assert carried == {"upper", "plate", "fore", "slide"} | ({"base"} if robot.floating_base else set())
+
+
+def test_joints_move_the_freedoms_of_bodies(load):
+    assert load(ARM).freedoms == (("upper", 0), ("fore", 0), ("slide", 0))
+    assert load(ARM, floating_base=True).freedoms == load(ARM).freedoms
+    assert load(ARM, locked={"elbow": 0.1}).freedoms == (("upper", 0), ("slide", 0))
+    table = load(f"<robot name='t'>{link('a')}{link('b')}{joint('plane', 'planar', 'a', 'b')}</robot>")
+    assert table.freedoms == (("b", 0), ("b", 1), ("b", 2))
+
+
+@pytest.mark.parametrize("settings", [{}, {"floating_base": True}, {"locked": {"elbow": 0.7}}])
+def test_what_a_description_says_of_friction(load, settings):
+    text = ARM.replace('<axis xyz="1 0 0"/>', '<axis xyz="1 0 0"/><dynamics damping="0.3" friction="0.2"/>')
+    robot = load(text, **settings)
+    others = len(robot.joints) - 1
+    assert robot.described_terms["damping"].tolist() == [*others * [0.0], 0.3]
+    assert robot.described_terms["friction"].tolist() == [*others * [0.0], 0.2]
+    assert not robot.described_terms["armature"].any()
+
+
+def test_another_description_is_read_as_this_one_was(load, tmp_path):
+    robot = load(
+        ARM, drive=Drive(rotor_inertia=True), friction=NoFriction(), locked={"elbow": 0.7}, gravity=[0, 1, 2]
+    )
+    (tmp_path / "other.urdf").write_text(ARM.replace("shoulder", "hip"))
+    other = robot.read_again(tmp_path / "other.urdf")
+    assert other.joints == ("hip", "rail") and other.locked == {"elbow": 0.7}
+    assert (other.drive, other.friction) == (robot.drive, robot.friction)
+    np.testing.assert_array_equal(other.model.gravity.linear, [0, 1, 2])
+    assert load(ARM, floating_base=True).read_again(tmp_path / "other.urdf").floating_base
+
+
 def test_gravity_is_what_was_asked_for(load):
     robot = load(ARM, gravity=[0, 0, 0])
     rest = np.zeros((1, 3))

@@ -1,4 +1,5 @@
-"""The verbs, one a file: `poinsot inspect`, `poinsot identify`, `poinsot reproduce`.
+"""The verbs, one a file: `poinsot inspect`, `poinsot identify`, `poinsot reproduce`, `poinsot repair`,
+`poinsot excite`.
 
     shell     what they share: errors as sentences, progress, outputs
 
@@ -13,8 +14,10 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from .excite import excite
 from .identify import identify
 from .inspect import inspect
+from .repair import repair
 from .reproduce import reproduce
 from .shell import INTERRUPTED, stop
 
@@ -27,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for verb in (inspect, identify, reproduce):
+for verb in (inspect, identify, reproduce, repair, excite):
     app.command()(verb)
 
 

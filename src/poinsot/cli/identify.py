@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from ..exceptions import PoinsotError
 from .shell import Data, Job, Json, Out, check_outputs, deliver, progress, sentences
 
 if TYPE_CHECKING:
@@ -31,17 +33,34 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
 
             write_report(estimate, path)
 
+        description, refusal = _description(estimate) if out is not None else ({}, "")
         deliver(
             identify_json(estimate),
             output.result,
-            {output.report: page},
+            {output.report: page, **description},
             out,
             json,
-            lambda: _print_estimate(estimate, bool(out or json)),
+            lambda: _print_estimate(estimate, bool(out or json), refusal),
         )
 
 
-def _print_estimate(estimate: Estimate, written: bool) -> None:
+def _description(estimate: Estimate) -> tuple[dict[str, Callable[[Path], None]], str]:
+    """The robot's description with what was found, where every body was; or why there is none."""
+    from ..export import prepare_export
+    from ..regression.inverse_dynamics import InverseDynamics
+
+    problem = estimate.problem
+    if estimate.full is None or not isinstance(problem, InverseDynamics) or problem.robot.source is None:
+        return {}, ""
+    try:
+        export = prepare_export(estimate, problem.robot)
+    except PoinsotError as error:
+        return {}, f"no description was written: {error}"
+    source = problem.robot.source
+    return {f"{source.stem}_identified{source.suffix}": export.write}, ""
+
+
+def _print_estimate(estimate: Estimate, written: bool, refusal: str = "") -> None:
     """The table, then what else one should know, a line each."""
     typer.echo(str(estimate))
     if estimate.validation:
@@ -50,7 +69,8 @@ def _print_estimate(estimate: Estimate, written: bool) -> None:
             for k, fit in enumerate(estimate.validation, start=1)
         )
         typer.echo(f"held out: relative error {', '.join(errors)}")
-    for severity, said in (("warning", estimate.warnings), ("note", estimate.notes)):
+    notes = (*estimate.notes, *([refusal] if refusal else []))
+    for severity, said in (("warning", estimate.warnings), ("note", notes)):
         for sentence in said:
             typer.echo(f"{severity}: {sentence}")
     if not written:

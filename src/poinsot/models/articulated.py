@@ -149,6 +149,8 @@ class Articulated:
             InvalidModel: if there is no such link, or it does not move.
         """
         frames = {frame.name: frame for frame in self.model.frames if frame.type == pin.FrameType.BODY}
+        if name in self.bodies and name not in frames:  # a body without a link is called like its joint
+            return self.bodies.index(name), np.eye(4)
         if name not in frames:
             raise InvalidModel(
                 f"no link {name!r}{nearest(name, frames)}; the robot has {listing(frames, 20)}"
@@ -156,7 +158,7 @@ class Articulated:
         frame = frames[name]
         if frame.parentJoint == 0:
             raise InvalidModel(
-                f"link {name!r} does not move: nothing that it carries shows; bodies that move are "
+                f"link {name!r} does not move, so nothing that it carries shows; links that move are on "
                 f"{listing(self.bodies, 20)}"
             )
         return frame.parentJoint - 1, frame.placement.homogeneous

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -98,7 +99,8 @@ class LinkTorques:
 
     def write(self, q: Vector, v: Vector, a: Vector, outside: Matrix, Y: Matrix, tau: Vector) -> None:
         """The same into Y (n, 10 k) and tau (n,), which begin as zeros; `outside` (l, 6)."""
-        _link_torques(*self._tree, self.known, self._open, q, v, a, outside, Y, tau, *self._memory)
+        kernel: Any = _link_torques
+        kernel(*self._tree, self.known, self._open, q, v, a, outside, Y, tau, *self._memory)
 
     @cached_property
     def _none(self) -> Matrix:

@@ -1,0 +1,374 @@
+"""`poinsot excite`: the motion that shows a robot's parameters best, within its limits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..exceptions import InvalidMethod, listing, nearest
+from .shell import INTERRUPTED, Data, Json, check_outputs, deliver, progress, sentences, stop, table
+
+if TYPE_CHECKING:
+    from ..models.articulated import Articulated
+    from ..regression.excitation.design import OptimalExcitation
+    from ..regression.excitation.excitation import Excitation
+    from ..regression.excitation.problem import ExcitationProblem
+    from ..regression.excitation.search import SearchState
+    from ..regression.excitation.trajectory import Basis
+
+SAVED_EVERY_S = 10.0
+TRAJECTORY, PAGE, RESULT = "trajectory.csv", "excite.html", "excite.json"
+
+PER_JOINT = "one number, one a joint as 1,2,3, or JOINT=1,OTHER=2"
+
+
+def excite(
+    robot: Annotated[
+        Path,
+        typer.Argument(
+            help="The robot description (URDF, MJCF), or a project file (TOML) with its drive and friction.",
+            metavar="ROBOT",
+            show_default=False,
+        ),
+    ],
+    duration: Annotated[float, typer.Option(help="Of the motion [s].")] = 10.0,
+    rate_hz: Annotated[
+        float, typer.Option(help="Samples a second, of the file and of the prediction.")
+    ] = 100.0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where to write the motion: a name ending in .csv or .parquet, or a folder for everything."
+        ),
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Where to write the page (HTML).")] = None,
+    json: Json = None,
+    data: Data = None,
+    criterion: Annotated[str, typer.Option(help="condition or d-optimal.")] = "condition",
+    basis: Annotated[str, typer.Option(help="fourier or b-spline.")] = "fourier",
+    harmonics: Annotated[int, typer.Option(help="Of the Fourier series.")] = 5,
+    knots: Annotated[int, typer.Option(help="Intervals between the splines' knots.")] = 12,
+    starts: Annotated[int, typer.Option(help="Random motions to begin with.")] = 4,
+    seed: Annotated[
+        int, typer.Option(help="Of the random motions; the same seed gives the same motion.")
+    ] = 0,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="When to be content with what was found [s].")
+    ] = None,
+    friction: Annotated[bool, typer.Option(help="Show friction too.")] = False,
+    payload: Annotated[
+        str | None, typer.Option(help="Show only what is fixed to this link; the rest of the robot is known.")
+    ] = None,
+    torque_noise: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Standard deviation of each torque sample [N m]: {PER_JOINT}. Default: 1 % of the limit."
+        ),
+    ] = None,
+    start: Annotated[str | None, typer.Option(help=f"Posture to start from [rad]: {PER_JOINT}.")] = None,
+    limit_fraction: Annotated[float, typer.Option(help="Part of every limit that may be used.")] = 1.0,
+    lower_limit: Annotated[str | None, typer.Option(help=f"Of positions [rad]: {PER_JOINT}.")] = None,
+    upper_limit: Annotated[str | None, typer.Option(help=f"Of positions [rad]: {PER_JOINT}.")] = None,
+    velocity_limit: Annotated[str | None, typer.Option(help=f"[rad/s]: {PER_JOINT}.")] = None,
+    acceleration_limit: Annotated[
+        str | None, typer.Option(help=f"[rad/s^2]: {PER_JOINT}. Default: none.")
+    ] = None,
+    torque_limit: Annotated[str | None, typer.Option(help=f"[N m]: {PER_JOINT}.")] = None,
+    self_collision: Annotated[bool, typer.Option(help="Keep the robot's links apart.")] = True,
+    floor: Annotated[float | None, typer.Option(help="Height of a floor to keep above [m].")] = None,
+    clearance: Annotated[float, typer.Option(help="How far to stay from collisions [m].")] = 0.02,
+    workspace_box: Annotated[
+        str | None,
+        typer.Option(help="Corners x,y,z,x,y,z [m] of a box that frames stay in; inf where it is open."),
+    ] = None,
+    workspace_frame: Annotated[
+        list[str] | None, typer.Option(help="A frame to keep in the box; default: the last links.")
+    ] = None,
+    package_dir: Annotated[
+        list[Path] | None, typer.Option(help="A folder in which package:// names of meshes begin.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="The checkpoint of a search that was interrupted, to go on with.")
+    ] = None,
+) -> None:
+    """Design the motion that shows a robot's parameters best, within its limits and free of collisions."""
+    with sentences(), progress() as say:
+        outputs = Outputs.check(out, report, json, data)
+        say("reading the robot")
+        from ..models.collisions import Surroundings
+        from ..regression.excitation.checkpoint import read_checkpoint
+        from ..regression.excitation.design import OptimalExcitation
+        from ..regression.excitation.limits import limits_of
+        from ..regression.excitation.problem import excitation_problem
+
+        model, held = _robot(robot, data)
+        method = OptimalExcitation(
+            criterion=_choice("criterion", criterion, ("condition", "d-optimal")),  # type: ignore[arg-type]
+            basis=_basis(basis, harmonics, knots),
+            starts=starts,
+            seed=seed,
+            max_seconds=max_seconds,
+        )
+        box = _box(workspace_box, workspace_frame)
+        surroundings = Surroundings(self_collision, floor, box, tuple(package_dir or ()))
+        limits = limits_of(
+            model,
+            lower=_numbers("lower-limit", lower_limit),
+            upper=_numbers("upper-limit", upper_limit),
+            velocity=_numbers("velocity-limit", velocity_limit),
+            acceleration=_numbers("acceleration-limit", acceleration_limit),
+            torque=_numbers("torque-limit", torque_limit),
+            fraction=limit_fraction,
+        )
+        problem = excitation_problem(
+            model,
+            duration_s=duration,
+            rate_hz=rate_hz,
+            limits=limits,
+            friction=friction,
+            payload=payload,
+            held=held,
+            torque_std=_numbers("torque-noise", torque_noise),
+            start=_numbers("start", start),
+            surroundings=surroundings,
+            clearance_m=clearance,
+        )
+        state = None if resume is None else read_checkpoint(resume, problem, method)
+        found = _search(method, problem, state, outputs.checkpoint, say)
+        outputs.deliver(found, say)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where everything goes.
+
+    Args:
+        file: of the motion alone. folder: for everything. report: of the page. json: as for every verb.
+    """
+
+    file: Path | None
+    folder: Path | None
+    report: Path | None
+    json: str | None
+
+    @classmethod
+    def check(cls, out: Path | None, report: Path | None, json: str | None, data: Path | None) -> Outputs:
+        """What the options mean; that all of it can be written, before the work."""
+        from ..io import check_writable
+        from ..io.table_writing import check_suffix
+
+        is_file = out is not None and out.suffix != "" and not out.is_dir()
+        if out is not None and is_file:
+            check_suffix(out)
+            check_writable(out)
+        if report is not None:
+            check_writable(report)
+        folder = None if is_file else out
+        check_outputs(data, folder, json)
+        return cls(out if is_file else None, folder, report, json)
+
+    @property
+    def checkpoint(self) -> Path | None:
+        """Beside the motion; None where nothing is written."""
+        if self.file is not None:
+            return self.file.with_suffix(".checkpoint")
+        return None if self.folder is None else self.folder / "excite.checkpoint"
+
+    def deliver(self, found: Excitation, say: Callable[[str], None]) -> None:
+        """Write and print."""
+
+        def page(path: Path) -> None:
+            say("writing the page")
+            from ..report.excite_page import write_excitation_page
+
+            write_excitation_page(found, path)
+
+        if self.file is not None:
+            found.write(self.file)
+        if self.report is not None:
+            page(self.report)
+        deliver(
+            found.as_json(),
+            RESULT,
+            {TRAJECTORY: found.write, PAGE: page} if self.folder is not None else {},
+            self.folder,
+            self.json,
+            lambda: _print(found, [str(path) for path in (self.file, self.report) if path is not None]),
+        )
+
+
+def _search(
+    method: OptimalExcitation,
+    problem: ExcitationProblem,
+    resume: SearchState | None,
+    checkpoint: Path | None,
+    say: Callable[[str], None],
+) -> Excitation:
+    """The search, with where it is written beside its output now and then, and when it is interrupted."""
+    from ..regression.excitation.checkpoint import write_checkpoint
+
+    state, written, saved = resume, False, time.monotonic()
+
+    def save(state: SearchState) -> None:
+        nonlocal written, saved
+        if checkpoint is not None:
+            checkpoint.parent.mkdir(parents=True, exist_ok=True)
+            write_checkpoint(checkpoint, state, problem, method)
+            written, saved = True, time.monotonic()
+
+    try:
+        for state in method.search(problem, resume):
+            say(_progress(state, method.starts))
+            if time.monotonic() - saved > SAVED_EVERY_S:
+                save(state)
+    except KeyboardInterrupt:
+        raise typer.Exit(stop(_interrupted(state, save, checkpoint), INTERRUPTED)) from None
+    assert state is not None
+    found = method.finish(problem, state)
+    if written and checkpoint is not None:
+        with suppress(OSError):
+            checkpoint.unlink()
+    return found
+
+
+def _interrupted(
+    state: SearchState | None, save: Callable[[SearchState], None], checkpoint: Path | None
+) -> str:
+    if state is None:
+        return "interrupted before anything was found"
+    if checkpoint is None:
+        return f"interrupted: {_progress(state)}; with --out it could go on later"
+    save(state)
+    return f"interrupted: {_progress(state)}; go on with --resume {checkpoint}"
+
+
+def _progress(state: SearchState, starts: int | None = None) -> str:
+    best = (
+        "none within all limits yet"
+        if state.best is None
+        else f"best so far {state.best_condition_number:.3g}"
+    )
+    where = f"start {state.start + 1}{f' of {starts}' if starts else ''}, {state.iterations} iterations"
+    if state.leg == 0:
+        return f"{where}; {best}"
+    return (
+        f"{where}: condition number {state.condition_number:.3g}, limits exceeded by {100 * state.violation:.2g} %; "
+        f"{best}"
+    )
+
+
+def _print(found: Excitation, written: list[str]) -> None:
+    """The headline, a line a joint, a line a parameter, and what to look at."""
+    from ..report.excite_page import expectations, hopeless
+
+    kept = "all limits are kept" if found.limits_respected else "A LIMIT IS BROKEN"
+    near = (
+        ""
+        if found.least_distance is None
+        else f", nothing comes closer than {100 * found.least_distance:.2g} cm"
+    )
+    typer.echo(
+        f"{found.robot}: {found.duration_s:g} s from rest to rest, {len(found.time)} samples\n"
+        f"condition number {found.condition_number:.3g} of {len(found.deviations.names)} parameters (columns at unit "
+        f"norm); {kept}{near}; {found.iterations} iterations in {found.seconds:.0f} s"
+    )
+    used = found.use_of_limits_percent
+    rows: list[dict[str, Any]] = [
+        {"joint": joint} | {f"{what} %": round(part, 1) for what, part in used[joint].items()}
+        for joint in found.joints
+    ]
+    typer.echo(f"\nuse of the limits\n{table(rows)}")
+    known = found.deviations
+    rows = [
+        {
+            "name": name,
+            "std": float(f"{std:.2g}"),
+            "unit": unit,
+            "std %": None if percent != percent else float(f"{percent:.3g}"),
+            "stands for": grouping,
+        }
+        for name, std, unit, percent, grouping in zip(
+            known.names, known.std, known.units, known.relative_percent, known.groupings, strict=True
+        )
+    ]
+    typer.echo(f"\npredicted standard deviations\n{table(rows)}\n")
+    for sentence in expectations(found):
+        typer.echo(sentence)
+    lost = hopeless(found)
+    if lost:
+        typer.echo(f"note: {listing(lost)} will not be known to better than their own size")
+    for warning in found.warnings:
+        typer.echo(f"warning: {warning}")
+    if written:
+        typer.echo("\nwritten: " + ", ".join(written))
+
+
+# ------------------------------------------------------------------------------------------- what the options mean
+
+
+def _robot(path: Path, data: Path | None) -> tuple[Articulated, dict[str, float]]:
+    """The robot, and the parameters that a project file holds."""
+    if path.suffix.lower() == ".toml":
+        from ..project import Project
+
+        project = Project.load(path)
+        return project.robot(data), dict(project.settings.held)
+    from ..models.articulated import load_robot
+
+    return load_robot(path), {}
+
+
+def _basis(name: str, harmonics: int, knots: int) -> Basis:
+    from ..regression.excitation.trajectory import FourierSeries, QuinticSplines
+
+    chosen = _choice("basis", name, ("fourier", "b-spline"))
+    return FourierSeries(harmonics) if chosen == "fourier" else QuinticSplines(knots)
+
+
+def _choice(option: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise InvalidMethod(
+            f"--{option} {value!r} is unknown{nearest(value, known)}; there are {listing(known)}"
+        )
+    return value
+
+
+def _numbers(option: str, text: str | None) -> Any:
+    """One number, a list, or joint -> number."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    try:
+        if any("=" in part for part in parts):
+            pairs = [part.split("=", 1) for part in parts]
+            return {joint.strip(): float(number) for joint, number in pairs}
+        return float(parts[0]) if len(parts) == 1 else [float(part) for part in parts]
+    except ValueError:
+        raise InvalidMethod(f"--{option} {text!r} is not {PER_JOINT}") from None
+
+
+def _box(text: str | None, frames: list[str] | None) -> Any:
+    from ..models.collisions import Box
+
+    if text is None:
+        if frames:
+            raise InvalidMethod(
+                "--workspace-frame says what stays in a box; say where it is with --workspace-box"
+            )
+        return None
+    try:
+        corners = [float(part) for part in text.split(",")]
+        if len(corners) != 6:
+            raise ValueError
+    except ValueError:
+        raise InvalidMethod(
+            f"--workspace-box {text!r} is not two corners x,y,z,x,y,z in m, as in -1,-1,0,1,1,2"
+        ) from None
+    lower, upper = tuple(corners[:3]), tuple(corners[3:])
+    return Box(lower, upper, tuple(frames or ()))  # type: ignore[arg-type]

@@ -1,0 +1,67 @@
+"""`poinsot repair`: which links of a robot description are impossible, and the nearest possible ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .shell import Json, Out, check_outputs, deliver, progress, sentences, table
+
+if TYPE_CHECKING:
+    from ..export import Repair
+
+
+def repair(
+    robot: Annotated[
+        Path,
+        typer.Argument(help="The robot description (URDF, MJCF).", metavar="ROBOT.urdf", show_default=False),
+    ],
+    length: Annotated[
+        float | None,
+        typer.Option(
+            help="Let masses and centres of mass move too: a length [m] that makes moments comparable with mass."
+        ),
+    ] = None,
+    out: Out = None,
+    json: Json = None,
+) -> None:
+    """Say which links of a robot description no real body is, and why; with --out, write it with the nearest ones."""
+    with sentences(), progress() as say:
+        check_outputs(None, out, json)
+        say("reading the description")
+        from ..export import repair, repair_json
+
+        result = repair(robot, length=length)
+        deliver(
+            repair_json(result),
+            "repair.json",
+            {robot.name: result.write},
+            out,
+            json,
+            lambda: _print_repair(result, bool(out or json)),
+        )
+
+
+def _print_repair(result: Repair, written: bool) -> None:
+    """A line a link with inertia, then why those that are impossible are."""
+    bodies = [link for link in result.links if link.old is not None]
+    typer.echo(
+        f"{result.source.name}: {len(result.impossible)} of {len(bodies)} links with inertia are impossible"
+    )
+    rows = [
+        {
+            "link": link.name,
+            "mass": float(link.old[0]),
+            "verdict": "possible" if link.was_consistent else "impossible",
+            "distance": link.distance,
+        }
+        for link in bodies
+        if link.old is not None
+    ]
+    typer.echo(table(rows))
+    for link in result.impossible:
+        typer.echo(f"{link.name}: {'; '.join(link.reasons)}")
+    if result.impossible and not written:
+        typer.echo("nothing was written; --out FOLDER writes the description with the nearest possible links")

@@ -1,0 +1,82 @@
+"""What a filter believes between two samples, and what a sample did to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from ...arrays import Matrix, Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One tick of a robot's state estimator.
+
+    Args:
+        time: [s].
+        q, v, a: (nq,), (n,), (n,) configuration, velocity, acceleration.
+        tau: (n,) measured efforts, 0 where there is no motor; rows that are not finite are not trusted.
+        wrenches: body -> (6,) measured force and moment from outside, in the body's frame.
+        trusted: (n,) rows to use; None: all.
+    """
+
+    time: float
+    q: Vector
+    v: Vector
+    a: Vector
+    tau: Vector
+    wrenches: Mapping[str, Vector] = field(default_factory=dict)
+    trusted: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """State of a filter: x ~ N(x, B B^T).
+
+    Args:
+        time: [s]; NaN before the first sample.
+        x: (d,) coordinates of the open bodies.
+        root: (d, d) B.
+        unit: (d, d) root of the covariance of bodies that are known to a factor of 1 +- 1, which drift is a part of.
+        rejected: how many samples in a row did not pass the gate.
+    """
+
+    time: float
+    x: Vector
+    root: Matrix
+    unit: Matrix
+    rejected: int = 0
+
+    @property
+    def covariance(self) -> Matrix:
+        """(d, d)"""
+        return self.root @ self.root.T
+
+
+class Verdict(Enum):
+    """What became of a sample."""
+
+    accepted = "accepted"
+    gated = "improbable: its innovation did not pass the gate"
+    late = "not later than the one before"
+    unusable = "not finite, or without a trusted row"
+    reopened = "improbable for too long: the covariance was enlarged until samples pass again"
+
+
+@dataclass(frozen=True, eq=False)
+class Innovation:
+    """What a sample said that was not expected.
+
+    Args:
+        square: y^T S^-1 y; chi-square with `rows` degrees of freedom if all is as assumed (seed 004, Eq. 22).
+        rows: how many were trusted.
+        threshold: what the square may be; infinite without a gate.
+    """
+
+    verdict: Verdict
+    square: float
+    rows: int
+    threshold: float = np.inf

@@ -1,0 +1,38 @@
+"""Kalman's extended filter on a chart of inertia: every belief is a body that can be (seed 004, Sect. III-C)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...arrays import Vector
+from ...inertia.log_cholesky import LogCholesky
+from ...inertia.parametrization import Parametrization
+from .filter import Filter
+
+
+@dataclass(frozen=True, eq=False)
+class ExtendedKalmanFilter(Filter):
+    """x = theta of a chart, h(theta) = Y pi(theta) (seed 004, Eqs. 16 to 21).
+
+    Args:
+        chart: `LogCholesky`, `TransposedLogCholesky` (the paper's Eq. 17) or `ExponentialEigenvalue`.
+    """
+
+    chart: Parametrization = field(default_factory=LogCholesky)
+
+    def coordinates(self, pi: np.ndarray) -> Vector:
+        return self.chart.from_inertial(pi).ravel()
+
+    def inertial(self, x: Vector) -> np.ndarray:
+        theta = np.ascontiguousarray(x).reshape(-1, 10)
+        pi = np.empty_like(theta)
+        self.chart.kernels.to_inertial(theta, pi)
+        return pi
+
+    def slope(self, x: Vector) -> np.ndarray:
+        theta = np.ascontiguousarray(x).reshape(-1, 10)
+        D = np.empty((len(theta), 10, 10))
+        self.chart.kernels.jacobian(theta, D)
+        return D

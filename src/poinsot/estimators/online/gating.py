@@ -1,0 +1,60 @@
+"""Which samples to believe: the chi-square gate of innovations (seed 004, Eq. 22), and how it opens again.
+
+If all is as assumed, y^T S^-1 y is chi-square with as many degrees of freedom as rows, so a confidence level says how
+many good samples are lost: of 0.999, one in a thousand. What is improbable again and again is not an impact but a
+change, or noise that is larger than was said: after `patience` rejections in a row the covariance grows by a factor at
+each further one until samples pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from scipy import special
+
+from ...exceptions import InvalidMethod
+from .belief import Belief, Innovation, Verdict
+
+
+@cache
+def _chi_square_quantile(confidence: float, rows: int) -> float:
+    return float(special.chdtri(rows, 1 - confidence))
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Reject samples whose innovation is less probable than this.
+
+    Args:
+        confidence: part of good samples that pass.
+        patience: rejections in a row before the filter doubts itself.
+        growth: by how much its standard deviations then grow with each further one.
+    """
+
+    confidence: float = 0.999
+    patience: int = 100
+    growth: float = 1.1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise InvalidMethod(
+                f"a gate needs a confidence between 0 and 1, like 0.999, not {self.confidence:g}"
+            )
+        if self.patience < 1 or not self.growth > 1:
+            raise InvalidMethod("a gate needs a patience of at least 1 sample and a growth above 1")
+
+    def threshold(self, rows: int) -> float:
+        """What y^T S^-1 y of so many rows may be."""
+        return _chi_square_quantile(self.confidence, rows)
+
+    def rejected(self, belief: Belief, innovation: Innovation) -> tuple[Belief, Innovation]:
+        """After a rejection: one more in a row, and doubts where they are too many."""
+        belief = replace(belief, rejected=belief.rejected + 1)
+        if belief.rejected <= self.patience:
+            return belief, innovation
+        root = belief.root * self.growth
+        if not np.isfinite(root).all():
+            root = belief.root
+        return replace(belief, root=root), replace(innovation, verdict=Verdict.reopened)

@@ -1,0 +1,32 @@
+"""Kalman's filter on the ten parameters: linear, and not bound to what a body may be (seed 004, Sect. III-B).
+
+The baseline of the paper. Under weak excitation its estimates leave what is physical; take the extended filter for a
+controller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Vector
+from .filter import Filter
+
+
+@dataclass(frozen=True, eq=False)
+class KalmanFilter(Filter):
+    """x = pi (seed 004, Eqs. 10 to 15)."""
+
+    def coordinates(self, pi: np.ndarray) -> Vector:
+        return pi.ravel().copy()
+
+    def inertial(self, x: Vector) -> np.ndarray:
+        return x.reshape(-1, 10)
+
+    def slope(self, x: Vector) -> np.ndarray:
+        return np.broadcast_to(np.eye(10), (len(x) // 10, 10, 10))
+
+    @property
+    def curved(self) -> bool:
+        return False

@@ -1,0 +1,217 @@
+"""Robot descriptions whose inertia and friction are read and replaced link by link; nothing else of them changes.
+
+A link's ten parameters are about the origin and along the axes of the link's own frame here, whatever the file writes:
+
+    pi = (m, m c, I_c + m (|c|^2 1 - c c^T)),   I_c = R I_file R^T
+
+with R the rotation of the file's inertial frame. A joint is named by the link that it moves and the number of its
+freedom there, since the formats name joints differently and a joint of MJCF may have no name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from ..arrays import Matrix, Vector
+from ..exceptions import InvalidModel, UnreadableFile, UnwritableOutput
+from ..inertia.parameters import center_of_mass, inertia_at_com, is_consistent
+from ..io import write_text
+from .xml_text import Edit, Element, XmlText
+
+Freedom = tuple[str, int]
+"""The link that a joint moves, and which of its freedoms there, from 0."""
+
+
+class JointTerms(NamedTuple):
+    """What a description may say of a freedom's torque beside inertia; None: it says nothing, or is to stay.
+
+    Args:
+        damping: [N m s/rad] or [N s/m]. friction: dry [N m] or [N]. armature: rotor inertia [kg m^2] or [kg].
+    """
+
+    damping: float | None = None
+    friction: float | None = None
+    armature: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Description(ABC):
+    """A description as text.
+
+    Args:
+        path: where it came from.
+        text: of the file.
+    """
+
+    path: Path
+    text: XmlText
+
+    format: ClassVar[str]
+    """How people call it."""
+
+    holds: ClassVar[tuple[str, ...]]
+    """Which of the `JointTerms` the format has a place for."""
+
+    @cached_property
+    @abstractmethod
+    def links(self) -> Mapping[str, Element]:
+        """Link -> its element, in the order of the text."""
+
+    @cached_property
+    @abstractmethod
+    def freedoms(self) -> Mapping[Freedom, Element]:
+        """Freedom -> the element of its joint, where the format has a place for its terms."""
+
+    @abstractmethod
+    def inertial(self, link: str) -> Vector | None:
+        """(10,) pi of a link in its own frame; None where the description gives none.
+
+        Raises:
+            UnreadableFile: if it is incomplete or no numbers.
+        """
+
+    @abstractmethod
+    def has_shape_inertia(self, link: str) -> bool:
+        """Whether programs take its inertia from its shapes, since the description gives none."""
+
+    @abstractmethod
+    def terms(self, freedom: Freedom) -> JointTerms:
+        """What it says of a freedom."""
+
+    @abstractmethod
+    def slides(self, freedom: Freedom) -> bool:
+        """Whether it moves along its axis, rather than about it."""
+
+    @abstractmethod
+    def _inertial_edits(self, link: str, pi: Vector | None) -> list[Edit]:
+        """That give a link pi (10,) in its own frame, or None: no inertia at all."""
+
+    @abstractmethod
+    def _terms_edits(self, freedom: Freedom, terms: JointTerms) -> list[Edit]:
+        """That give a freedom these terms, where they are not None."""
+
+    def _by_name(self, links: Iterable[Element]) -> dict[str, Element]:
+        found: dict[str, Element] = {}
+        for link in links:
+            name = link.get("name")
+            if name in found:
+                raise InvalidModel(f"two links in {self.path} are named {name!r}; name each its own way")
+            found[name] = link
+        return found
+
+    def write(self, path: str | Path) -> None:
+        """Write the text, complete or not at all.
+
+        Raises:
+            UnwritableOutput: if it cannot be written there, or would take the place of the file that it came from.
+        """
+        path = Path(path)
+        if path.exists() and path.resolve() == self.path.resolve():
+            raise UnwritableOutput(
+                f"cannot write {path}: it is the source, which stays to compare with; give another name or folder"
+            )
+        write_text(path, self.text.data.decode())
+
+    def edited(
+        self, inertials: Mapping[str, Vector | None], terms: Mapping[Freedom, JointTerms] | None = None
+    ) -> Self:
+        """The description with other inertia and joint terms.
+
+        Args:
+            inertials: link -> (10,) pi in its own frame, or None: no inertia at all.
+            terms: freedom -> what to say of it; None stays as it is.
+
+        Raises:
+            InvalidModel: if the format cannot hold what is asked for.
+        """
+        edits = [edit for link, pi in inertials.items() for edit in self._inertial_edits(link, pi)]
+        edits += [
+            edit for freedom, asked in (terms or {}).items() for edit in self._terms_edits(freedom, asked)
+        ]
+        return type(self)(self.path, self.text.edited(edits))
+
+
+class Written(NamedTuple):
+    """A body as descriptions write it.
+
+    Args:
+        mass: [kg]. center_of_mass: (3,) [m]. inertia_at_com: (3, 3), axes of the link [kg m^2].
+    """
+
+    mass: float
+    center_of_mass: Vector
+    inertia_at_com: Matrix
+
+
+LEAST = 1e-13
+"""Least second moment of a flat body as it is written, relative to their sum; MuJoCo asks for more than rounding."""
+
+
+KEPT = 8 * float(np.finfo(float).eps)
+"""Relative to its size, what a number may differ by and keep its text."""
+
+
+def written(pi: Vector) -> Written:
+    """pi (10,) in the numbers that a description holds.
+
+    A plate, whose least second moment is zero to rounding, gets one of `LEAST`: its triangle inequality holds in every
+    program then, and no torque shows it.
+
+    Raises:
+        InvalidModel: if it has no mass but other parameters, for which no description has a place.
+    """
+    if pi[0] == 0 and pi.any():
+        raise InvalidModel("a description has no place for the moments of a body whose mass is 0")
+    if pi[0] == 0:
+        return Written(0.0, np.zeros(3), np.zeros((3, 3)))
+    I = inertia_at_com(pi)
+    I = 0.5 * (I + I.T)
+    L, V = np.linalg.eigh(0.5 * np.trace(I) * np.eye(3) - I)
+    size = np.abs(L).sum()
+    if L[0] < LEAST * size and L[1] > 1e-3 * size and is_consistent(pi):
+        lift = (LEAST * size - L[0]) * np.outer(V[:, 0], V[:, 0])
+        I = I + np.trace(lift) * np.eye(3) - lift
+    return Written(float(pi[0]), center_of_mass(pi), I)
+
+
+def numbers(text: str, count: int, where: str) -> Vector:
+    """(count,) finite numbers, separated by white space.
+
+    Raises:
+        UnreadableFile: if they are not.
+    """
+    try:
+        values = np.array([float(word) for word in text.split()])
+    except ValueError:
+        values = np.empty(0)
+    if len(values) != count or not np.isfinite(values).all():
+        many = "a finite number" if count == 1 else f"{count} finite numbers"
+        raise UnreadableFile(f"{where} needs {many}, not {text!r}")
+    return values
+
+
+def updated(text: str, values: Vector | float, size: float) -> str:
+    """The numbers of a text, each as it is written where it differs by no more than rounding of numbers of this size.
+
+    The white space stays too where all of them do.
+    """
+    values, words = np.ravel(values), text.split()
+    if len(words) != len(values):
+        return number_text(values)
+    kept = np.abs(np.array([float(word) for word in words]) - values) <= KEPT * size
+    new = [
+        word if keep else number_text(value) for word, value, keep in zip(words, values, kept, strict=True)
+    ]
+    return text if kept.all() else " ".join(new)
+
+
+def number_text(values: Vector | float) -> str:
+    """As many digits as it takes to read the same numbers again."""
+    return " ".join(repr(float(value)) for value in np.ravel(values))

@@ -1,0 +1,114 @@
+"""What two descriptions say differently, link by link and joint by joint, in numbers that people know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Vector
+from ..inertia.parameters import ROUNDING, center_of_mass, inertia_at_com
+from .description import Description, Freedom, JointTerms
+from .reading import open_description
+
+SECOND_MOMENTS = ("xx", "xy", "yy", "xz", "yz", "zz")
+UNITS = {
+    "damping": ("N m s/rad", "N s/m"),
+    "friction": ("N m", "N"),
+    "armature": ("kg m^2", "kg"),
+}
+"""Of joints that turn and that slide."""
+
+
+class Change(NamedTuple):
+    """One number of a link or a joint, before and after; None where the description does not give it.
+
+    Args:
+        owner: name of the link or joint.
+        quantity: e.g. `"mass"`, `"center of mass x"`, `"inertia xx"` (about the centre of mass, axes of the link),
+            `"damping"`, `"friction"`, `"armature"`.
+        unit: SI.
+        old, new: in `unit`.
+        change_percent: relative to the old value; of a centre of mass relative to its distance from the origin, of
+            a product of inertia Ixy to sqrt(Ixx Iyy). None where that is zero or unknown.
+    """
+
+    owner: str
+    quantity: str
+    unit: str
+    old: float | None
+    new: float | None
+    change_percent: float | None
+
+
+def compare_descriptions(old: str | Path, new: str | Path) -> tuple[Change, ...]:
+    """What a description says differently from an older one: ten rows a link that differs, and one a joint term.
+
+    Args:
+        old, new: files, URDF or MJCF.
+
+    Raises:
+        UnreadableFile: if one of them is no robot description.
+    """
+    return differences(open_description(old), open_description(new))
+
+
+def differences(old: Description, new: Description) -> tuple[Change, ...]:
+    """The rows of `compare_descriptions`, of descriptions that have been read."""
+    links = [row for link in new.links for row in _link_rows(link, old, new)]
+    return (*links, *(row for freedom in new.freedoms for row in _joint_rows(freedom, old, new)))
+
+
+def _link_rows(link: str, old: Description, new: Description) -> Iterator[Change]:
+    before = old.inertial(link) if link in old.links else None
+    after = new.inertial(link)
+    if before is None and after is None:
+        return
+    if before is not None and after is not None and np.array_equal(before, after):
+        return
+    values = [None if pi is None else _known(pi) for pi in (before, after)]
+    sizes = np.zeros(10) if values[0] is None else _sizes(values[0])
+    for k, (quantity, unit) in enumerate(_QUANTITIES):
+        a, b = (None if known is None else float(known[k]) for known in values)
+        yield Change(link, quantity, unit, a, b, _percent(a, b, float(sizes[k])))
+
+
+def _joint_rows(freedom: Freedom, old: Description, new: Description) -> Iterator[Change]:
+    before = old.terms(freedom) if freedom in old.freedoms else JointTerms()
+    after = new.terms(freedom)
+    name = new.freedoms[freedom].get("name") or f"joint of {freedom[0]}"
+    for quantity, units in UNITS.items():
+        a, b = getattr(before, quantity), getattr(after, quantity)
+        if a != b:
+            yield Change(name, quantity, units[new.slides(freedom)], a, b, _percent(a, b, abs(a or 0.0)))
+
+
+_QUANTITIES = [
+    ("mass", "kg"),
+    *((f"center of mass {axis}", "m") for axis in "xyz"),
+    *((f"inertia {entry}", "kg m^2") for entry in SECOND_MOMENTS),
+]
+
+
+def _sizes(known: Vector) -> Vector:
+    """(10,) that changes are relative to."""
+    diagonal = {axis: abs(known[k]) for axis, k in (("x", 4), ("y", 6), ("z", 9))}
+    entries = [np.sqrt(diagonal[row] * diagonal[column]) for row, column in map(tuple, SECOND_MOMENTS)]
+    return np.array([abs(known[0]), *3 * [np.linalg.norm(known[1:4])], *entries])
+
+
+def _known(pi: Vector) -> Vector:
+    """(10,) mass, centre of mass, inertia about it; all zero for a body without mass."""
+    if pi[0] == 0:
+        return np.zeros(10)
+    I = inertia_at_com(pi)
+    entries = [I["xyz".index(row), "xyz".index(column)] for row, column in map(tuple, SECOND_MOMENTS)]
+    return np.array([pi[0], *center_of_mass(pi), *entries])
+
+
+def _percent(old: float | None, new: float | None, size: float) -> float | None:
+    if old is None or new is None or not size:
+        return None
+    return 0.0 if abs(new - old) <= ROUNDING * size else 100 * (new - old) / size

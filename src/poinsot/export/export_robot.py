@@ -1,0 +1,191 @@
+"""From an estimate to the description of its robot: inertia, friction and rotor inertia where the format has a place.
+
+The file that the robot was read from is edited, read again and compared before anything is written. This is a function
+and not a method of `Estimate`: an estimate is made of numbers and knows neither files nor robots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Vector
+from ..estimate import Body, Estimate
+from ..exceptions import (
+    ImpossibleBody,
+    InvalidMethod,
+    InvalidModel,
+    NotIdentifiable,
+    UnwritableOutput,
+    listing,
+)
+from ..inertia.parameters import from_physical, inconsistencies, is_consistent
+from ..io import check_writable, write_json
+from ..models.articulated import Articulated
+from .bodies_to_links import share
+from .description import Description
+from .differences import Change, differences
+from .joint_terms import place, torque_parameters
+from .reading import open_description
+from .reload_check import check_reloaded
+
+EXPORT_SCHEMA = "poinsot.export/1"
+
+ABSOLUTE = ("/", "package://", "file://", "model://")
+"""How names of files begin that do not depend on where the description is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Export:
+    """An edited description that has been read again and gives the estimate's torques.
+
+    Args:
+        source: the file that was edited.
+        description: what is to be written.
+        changes: number by number, old and new.
+        torque_error: largest relative difference of the torques that bodies make, at random states.
+        notes: what to know before using it.
+        elsewhere: bodies with their covariance and all other parameters, as plain values.
+    """
+
+    source: Path
+    description: Description
+    changes: tuple[Change, ...]
+    torque_error: float
+    notes: tuple[str, ...]
+    elsewhere: Mapping[str, Any]
+
+    def write(self, path: str | Path) -> None:
+        """Write the description, and beside it, with the suffix `.json`, what it has no place for.
+
+        Raises:
+            UnwritableOutput: if one of them cannot be written there, or would take the place of the source.
+        """
+        path = Path(path)
+        beside = path.with_suffix(".json")
+        if path.suffix.lower() == ".json":
+            raise UnwritableOutput(
+                f"cannot write {path}: a {self.description.format} file ends in .urdf or .xml"
+            )
+        check_writable(beside)
+        self.description.write(path)
+        content = {
+            "schema": EXPORT_SCHEMA,
+            "source": self.source.name,
+            "description": path.name,
+            "torque_error": self.torque_error,
+            "changes": [change._asdict() for change in self.changes],
+            "notes": self.notes,
+        }
+        write_json({**content, **self.elsewhere}, beside)
+
+
+def export_robot(estimate: Estimate, robot: Articulated, path: str | Path, *, force: bool = False) -> Export:
+    """Write the description of a robot with identified inertia, friction and rotor inertia.
+
+    The robot's own file is edited: comments, meshes, order and names survive, and only numbers change. Of URDF these
+    are `<inertial>` and `<dynamics>`, of MJCF `<inertial>` and a joint's `damping`, `frictionloss` and `armature`. What
+    has no place there goes to a file of the same name with the suffix `.json`.
+
+    Args:
+        estimate: with all ten parameters of every body.
+        robot: that it was identified with, from `load_robot`.
+        path: where to write, in the format of the robot's file.
+        force: write bodies and friction that no robot has, too.
+
+    Raises:
+        NotIdentifiable: if the estimate leaves bodies open, as least squares does.
+        ImpossibleBody: if no real body has the parameters of one.
+        InvalidModel: if the robot has no file, or its file cannot hold the estimate.
+        UnwritableOutput: if it cannot be written there.
+    """
+    export = prepare_export(estimate, robot, force=force)
+    export.write(path)
+    return export
+
+
+def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = False) -> Export:
+    """What `export_robot` writes, checked and not yet written.
+
+    Args:
+        estimate, robot, force: as there.
+
+    Raises:
+        NotIdentifiable, ImpossibleBody, InvalidModel: as there.
+    """
+    if robot.source is None:
+        raise InvalidModel(f"robot {robot.name!r} has no file to edit; read it from one with load_robot")
+    bodies = _bodies(estimate, robot, force)
+    source = open_description(robot.source)
+    shares = [share(body, pi, robot.links[body], source) for body, pi in bodies.items()]
+    parameters = list(torque_parameters(estimate))
+    placed = place(parameters, robot, source, negative=force)
+    inertials = {link: pi for each in shares for link, pi in each.inertials.items()}
+    description = source.edited(inertials, placed.terms)
+    error = check_reloaded(robot, description, np.array(list(bodies.values())), placed.terms)
+    notes = [*(each.note for each in shares if each.note), *placed.notes(source)]
+    if _names_relative_files(source):
+        notes.append(
+            "The file names meshes relative to itself: keep it in the folder of its source, or copy them along."
+        )
+    elsewhere = {
+        "bodies": [_plain_body(body) for body in estimate.bodies],
+        "parameters": [
+            {**parameter._asdict(), "written": parameter not in placed.homeless} for parameter in parameters
+        ],
+    }
+    return Export(robot.source, description, differences(source, description), error, tuple(notes), elsewhere)
+
+
+def _bodies(estimate: Estimate, robot: Articulated, force: bool) -> dict[str, Vector]:
+    """Body of the robot -> (10,) pi."""
+    known = {body.name: body for body in estimate.bodies}
+    strangers = [name for name in robot.bodies if name not in known]
+    if strangers:
+        raise InvalidMethod(
+            f"the estimate says nothing of {listing(strangers)}; it has the bodies {listing(known)}: "
+            "export it to the robot that it was identified with"
+        )
+    found = {name: pi for name in robot.bodies if (pi := _ten(known[name])) is not None}
+    if len(found) < len(robot.bodies):
+        left = [name for name in robot.bodies if name not in found]
+        raise NotIdentifiable(
+            f"the estimate does not determine the inertia of {listing(left)}: a description needs all ten parameters "
+            "of each body, which the semidefinite method gives"
+        )
+    for name, pi in found.items():
+        if not is_consistent(pi) and not force:
+            reasons = [*inconsistencies(pi), "force=True writes it all the same"]
+            raise ImpossibleBody(reasons, f"body {name!r} is not exported")
+    return found
+
+
+def _ten(body: Body) -> Vector | None:
+    """(10,) pi of a body of which everything is known."""
+    if body.inertial is not None:
+        return body.inertial if np.isfinite(body.inertial).all() else None
+    if body.mass is None or body.center_of_mass is None or body.inertia_at_com is None:
+        return None
+    return from_physical(body.mass, body.center_of_mass, body.inertia_at_com)
+
+
+def _plain_body(body: Body) -> dict[str, Any]:
+    return {
+        "name": body.name,
+        "inertial": body.inertial,
+        "log_cholesky_covariance": body.covariance,
+        "prior_share": body.prior_share,
+    }
+
+
+def _names_relative_files(source: Description) -> bool:
+    """Whether it names files by where they are from it."""
+    return any(
+        name in element.attributes and not element.get(name).startswith(ABSOLUTE)
+        for element in source.text.root.walk()
+        for name in ("filename", "file")
+    )

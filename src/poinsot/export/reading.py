@@ -1,0 +1,24 @@
+"""A robot description, to be edited: URDF or MJCF by its root element."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..models.articulated import read_description
+from .description import Description
+from .mjcf import Mjcf
+from .urdf import Urdf
+from .xml_text import XmlText
+
+FORMATS: dict[str, type[Description]] = {"robot": Urdf, "mujoco": Mjcf}
+
+
+def open_description(path: str | Path) -> Description:
+    """Read a description to look at its links or to edit it; meshes are not needed.
+
+    Raises:
+        UnreadableFile: if there is no such file, or it is not a robot description.
+    """
+    path = Path(path)
+    text, root = read_description(path)
+    return FORMATS[root](path, XmlText(text.encode()))

@@ -1,0 +1,79 @@
+"""Whether a description, read again, gives back what was meant by it.
+
+Torques are compared at random states, all bodies and all joints at once, so whatever went wrong on the way (a link's
+frame, a rounded number, a parser that reads otherwise) shows. They are relative to the largest torque of the joint,
+or to a millionth of the terms that it is the sum of, if those cancel: of a joint that nothing loads there is only
+rounding to compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from jaxtyping import Float
+
+from ..exceptions import InvalidModel
+from ..models.articulated import Articulated
+from .description import Description, Freedom, JointTerms
+
+STATES = 32
+TOLERANCE = 1e-9
+
+
+def check_reloaded(
+    robot: Articulated,
+    description: Description,
+    inertials: Float[np.ndarray, "l 10"],
+    terms: Mapping[Freedom, JointTerms],
+) -> float:
+    """The largest relative error of the torques that bodies make, of the description's robot read as `robot` was.
+
+    Args:
+        inertials: (l, 10) of the bodies, in the order of `robot.bodies`.
+        terms: that the description was given.
+
+    Raises:
+        InvalidModel: if they differ by more than 1e-9, or joints, bodies, damping or friction are others.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / description.path.name
+        path.write_bytes(description.text.data)
+        again = robot.read_again(path)
+    if (again.joints, again.bodies) != (robot.joints, robot.bodies):
+        raise _changed(description, "it has other joints or bodies")
+    states = robot.random_states(STATES, np.random.default_rng(0))
+    if again.model.nq != robot.model.nq:
+        raise _changed(description, "its joints are of other types")
+    Y, pi = robot.torque_regressor(*states), inertials.ravel()
+    asked, found = Y @ pi, again.torque_regressor(*states) @ again.inertials.ravel()
+    size = np.maximum(np.abs(asked).max(axis=0), 1e-6 * (np.abs(Y) @ np.abs(pi)).max(axis=0))
+    error = np.abs(found - asked).max(axis=0)
+    relative = np.divide(error, size, out=np.where(error > 0, np.inf, 0.0), where=size > 0)
+    if not relative.max() <= TOLERANCE:
+        worst = int(np.argmax(relative))
+        joint = (
+            robot.joints[worst - int(robot.actuated[0])]
+            if worst >= robot.actuated[0]
+            else "the floating base"
+        )
+        raise _changed(
+            description, f"{joint} has torques that differ by {relative[worst]:.2g} of the largest"
+        )
+    for k, (joint, freedom) in enumerate(zip(robot.joints, robot.freedoms, strict=True)):
+        given = terms.get(freedom, JointTerms())._asdict()
+        for name, values in again.described_terms.items():
+            before = float(robot.described_terms[name][k])
+            meant = before if given[name] is None else float(given[name])
+            if not np.isclose(values[k], meant, rtol=1e-12, atol=0):
+                raise _changed(description, f"the {name} of {joint} is {values[k]:g} and not {meant:g}")
+    return float(relative.max())
+
+
+def _changed(description: Description, what: str) -> InvalidModel:
+    return InvalidModel(
+        f"{description.path} with other inertia, read again, is not the robot that was identified: {what}; "
+        "if the file has changed since it was read, identify with it as it is now"
+    )

@@ -1,0 +1,127 @@
+"""Which links of a description no real body is, why, and the description with the nearest possible ones instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..arrays import Vector
+from ..inertia.parameters import center_of_mass, inconsistencies, inertia_at_com, is_consistent
+from ..inertia.repair import nearest_possible
+from .description import Description
+from .reading import open_description
+
+REPAIR_SCHEMA = "poinsot.repair/1"
+
+
+@dataclass(frozen=True, eq=False)
+class LinkVerdict:
+    """A link of a description.
+
+    Args:
+        name: of the link.
+        old: (10,) pi in the link's own frame, as the description gives it; None: it gives none.
+        new: (10,) the nearest possible body; `old` where that is possible.
+        reasons: sentences why it is impossible.
+        distance: between the two, relative to the size of the old one; 0 where nothing changed.
+    """
+
+    name: str
+    old: Vector | None
+    new: Vector | None
+    reasons: tuple[str, ...]
+    distance: float
+
+    @property
+    def was_consistent(self) -> bool:
+        return not self.reasons
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """A description with the nearest possible bodies.
+
+    Args:
+        source: the file that was read.
+        links: verdicts, in the order of the file.
+        description: the repaired text; that of the source where every link is possible.
+    """
+
+    source: Path
+    links: tuple[LinkVerdict, ...]
+    description: Description
+
+    @property
+    def impossible(self) -> tuple[LinkVerdict, ...]:
+        return tuple(link for link in self.links if not link.was_consistent)
+
+    def write(self, path: str | Path) -> None:
+        """Write the repaired description: the source with other numbers in the links that were impossible.
+
+        Raises:
+            UnwritableOutput: if it cannot be written there, or would take the place of the source.
+        """
+        self.description.write(path)
+
+
+def repair(path: str | Path, *, length: float | None = None) -> Repair:
+    """Say which links of a description are impossible and why, and find the nearest possible ones.
+
+    Links without inertia are fine and stay as they are, as every possible link does.
+
+    Args:
+        path: URDF or MJCF; meshes are not needed.
+        length: [m], to let mass and centre of mass move too, see `inertia.repair`; None: both stay where the mass is
+            positive.
+
+    Raises:
+        UnreadableFile: if it is no robot description, or some link has no numbers for its inertia.
+        InvalidModel: if the description cannot be edited link by link.
+    """
+    source = open_description(path)
+    links = tuple(_verdict(link, source.inertial(link), length) for link in source.links)
+    changed = {link.name: link.new for link in links if not link.was_consistent}
+    repaired = source.edited(changed)
+    for link in changed:
+        pi = repaired.inertial(link)
+        assert pi is not None and is_consistent(pi), "the floor is far from rounding"
+    return Repair(source.path, links, repaired)
+
+
+def _verdict(name: str, pi: Vector | None, length: float | None) -> LinkVerdict:
+    if pi is None:
+        return LinkVerdict(name, None, None, (), 0.0)
+    nearest = nearest_possible(pi, length)
+    return LinkVerdict(name, pi, nearest.inertial, tuple(map(str, inconsistencies(pi))), nearest.distance)
+
+
+def repair_json(repair: Repair) -> dict[str, Any]:
+    """Plain values, schema `poinsot.repair/1`."""
+    return {
+        "schema": REPAIR_SCHEMA,
+        "description": repair.source.name,
+        "impossible": len(repair.impossible),
+        "bodies": [
+            {
+                "name": link.name,
+                "was_consistent": link.was_consistent,
+                "reason": None if link.was_consistent else "; ".join(link.reasons),
+                "distance": link.distance,
+                "old": _physical(link.old),
+                "new": _physical(link.new),
+            }
+            for link in repair.links
+        ],
+    }
+
+
+def _physical(pi: Vector | None) -> dict[str, Any] | None:
+    if pi is None:
+        return None
+    known = pi[0] != 0
+    return {
+        "mass": float(pi[0]),
+        "center_of_mass": center_of_mass(pi) if known else None,
+        "inertia_at_com": inertia_at_com(pi) if known else None,
+    }

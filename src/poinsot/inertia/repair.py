@@ -1,0 +1,121 @@
+"""The body that can be and is nearest to ten numbers that are none.
+
+How near depends on the frame and on the length l [m] that makes moments comparable with mass,
+
+    J~ = S J S,   S = diag(1/l, 1/l, 1/l, 1),   J~' = argmin |J~' - J~|_F  subject to  J~' >= floor,
+
+and the nearest positive semidefinite matrix is J~ = V diag(lambda) V^T with lambda' = max(lambda, floor).
+
+    m > 0     At the centre of mass J = diag(Sigma_c, m): mass and centre of mass stay, and Sigma_c = V diag(L) V^T
+              becomes V diag(max(L, floor)) V^T, whatever l is, and whatever the body's frame was.
+    m <= 0    There is no centre of mass: the body frame's J~ is projected, with l = sqrt(sum |L| / |m|), L of Sigma,
+              and all ten numbers move. So it is, too, where a length is given.
+
+The floor is `FLOOR` of the sum of |L| (or |lambda|): far enough from the border for every chart, for numbers written as
+text, and for simulators that ask for triangle inequalities to the last digit. At the centre of mass it is a little more
+for a body so far from its frame's origin that rounding of I there would eat it.
+
+The Euclidean norm is the only one that can do this: entropic and affine-invariant divergences are infinite between a
+possible body and an impossible one, so none is nearest in them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Matrix, Vector
+from ..exceptions import ImpossibleBody, InvalidMethod
+from .parameters import (
+    ROUNDING,
+    center_of_mass,
+    from_physical,
+    from_pseudo_inertia,
+    inconsistencies,
+    inertia_at_com,
+    is_consistent,
+    pseudo_inertia,
+    second_moments,
+)
+
+FLOOR = 1e-6
+"""Least second moment (or eigenvalue of J~) of a repaired body, relative to the sum of their sizes."""
+
+
+class Nearest(NamedTuple):
+    """The nearest possible body.
+
+    Args:
+        inertial: (10,) pi; the very numbers that were given where those are possible.
+        distance: |J~' - J~|_F / |J~|_F, 0 where they are.
+    """
+
+    inertial: Vector
+    distance: float
+
+
+def nearest_possible(pi: Vector, length: float | None = None) -> Nearest:
+    """The possible body nearest to pi (10,).
+
+    Args:
+        pi: ten finite numbers.
+        length: l [m], to measure the distance in the body's frame, where mass and centre of mass may move too; None:
+            at the centre of mass, which keeps both. Where the mass is not positive it is measured in the body's frame.
+
+    Raises:
+        ImpossibleBody: if some number is not finite, so that none is near.
+        InvalidMethod: if the length is not positive.
+    """
+    if length is not None and not 0 < length < np.inf:
+        raise InvalidMethod(
+            f"the length that makes moments comparable with mass must be positive, not {length} m"
+        )
+    if not np.isfinite(pi).all():
+        raise ImpossibleBody(inconsistencies(pi))
+    if is_consistent(pi):
+        return Nearest(pi, 0.0)
+    if length is None and pi[0] > 0:
+        return _at_center_of_mass(pi)
+    return _in_body_frame(pi, _own_length(pi) if length is None else length)
+
+
+def _at_center_of_mass(pi: Vector) -> Nearest:
+    m, I = float(pi[0]), inertia_at_com(pi)
+    L, V = np.linalg.eigh(_second_moments(I))
+    size = float(np.abs(L).sum())
+    floor = max(FLOOR * size, 4 * ROUNDING * float(np.abs(pi[[4, 6, 9]]).sum()))
+    raised = np.maximum(L, floor)
+    change = (V * (raised - L)) @ V.T
+    found = from_physical(m, center_of_mass(pi), I + np.trace(change) * np.eye(3) - change)
+    # with l^2 = sum |L| / m, J~ = m diag(L / sum |L|, 1)
+    distance = np.linalg.norm(raised - L) / np.hypot(np.linalg.norm(L), size)
+    return Nearest(found, float(distance))
+
+
+def _in_body_frame(pi: Vector, length: float) -> Nearest:
+    S = np.diag([1 / length, 1 / length, 1 / length, 1.0])
+    J = S @ pseudo_inertia(pi) @ S
+    eigenvalues, V = np.linalg.eigh(J)
+    raised = np.maximum(eigenvalues, FLOOR * np.abs(eigenvalues).sum())
+    S_inverse = np.diag(1 / np.diag(S))
+    found = from_pseudo_inertia(S_inverse @ (V * raised) @ V.T @ S_inverse)
+    return Nearest(found, float(np.linalg.norm(raised - eigenvalues) / np.linalg.norm(eigenvalues)))
+
+
+def _own_length(pi: Vector) -> float:
+    """A length [m] that the ten numbers themselves suggest: a radius of gyration, else the arm of the first moment."""
+    m, h = abs(float(pi[0])), float(np.linalg.norm(pi[1:4]))
+    size = float(np.abs(np.linalg.eigvalsh(second_moments(pi))).sum())
+    found = 1.0
+    if m and size:
+        found = np.sqrt(size / m)
+    elif m and h:
+        found = h / m
+    elif size and h:
+        found = size / h
+    return float(np.clip(found, 1e-6, 1e6))
+
+
+def _second_moments(I: Matrix) -> Matrix:
+    return 0.5 * np.trace(I) * np.eye(3) - I
