@@ -155,10 +155,9 @@ def test_a_gate_that_rejects_everything_opens_again(rng):
     filter_ = ExtendedKalmanFilter(torques, NOISE, initial_std=0.01, drift=0.1, gate=Gate(patience=50))
     light = last(filter_.run(samples_of(torques, own(torques), rng, 300)))
     heavy = 4 * own(torques)
-    verdicts = []
     later = (replace(s, time=s.time + 10) for s in samples_of(torques, heavy, rng, 900))
-    for belief, innovation in filter_.run(later, replace(light, time=10.0)):
-        verdicts.append(innovation.verdict)
+    run = list(filter_.run(later, replace(light, time=10.0)))
+    belief, verdicts = run[-1][0], [innovation.verdict for _, innovation in run]
     assert verdicts[:50] == [Verdict.gated] * 50
     assert Verdict.reopened in verdicts
     np.testing.assert_allclose(filter_.inertial(belief.x)[0, 0], heavy[0, 0], rtol=0.05)

@@ -16,8 +16,9 @@ def random_case(rng, d=10, n=14, trusted=0.7):
 def test_update_is_eq_11(rng, trusted):
     for _ in range(20):
         B, H, y, w = random_case(rng, trusted=trusted)
-        step, B_next = np.empty(10), np.empty((10, 10))
-        square, rows = update(B, H, y, w, step, B_next)
+        step, B_next, A = np.empty(10), np.empty((10, 10)), np.empty((10, 10))
+        square, log_det, rows = update(B, H, y, w, step, B_next, A)
+        np.testing.assert_allclose(A, H.T @ np.diag(w) @ H, atol=1e-12)
         kept = w > 0
         H, y, R, P = H[kept], y[kept], np.diag(1 / w[kept]), B @ B.T
         S = H @ P @ H.T + R
@@ -25,6 +26,7 @@ def test_update_is_eq_11(rng, trusted):
         assert rows == kept.sum()
         np.testing.assert_allclose(step, K @ y, atol=1e-9)
         np.testing.assert_allclose(B_next @ B_next.T, (np.eye(10) - K @ H) @ P, atol=1e-9)
+        np.testing.assert_allclose(log_det, np.linalg.slogdet(S)[1] if kept.any() else 0.0, atol=1e-9)
         np.testing.assert_allclose(square, y @ np.linalg.solve(S, y) if kept.any() else 0.0, atol=1e-9)
 
 
@@ -46,8 +48,8 @@ def test_covariance_stays_positive_where_the_textbooks_does_not(rng):
     w = np.full(2, 1e12)
     P = B @ B.T
     for _ in range(50):
-        step, B_next = np.empty(3), np.empty((3, 3))
-        update(B, H, rng.standard_normal(2), w, step, B_next)
+        step, B_next, A = np.empty(3), np.empty((3, 3)), np.empty((3, 3))
+        update(B, H, rng.standard_normal(2), w, step, B_next, A)
         B = B_next
         S = H @ P @ H.T + np.eye(2) / 1e12
         P = P - P @ H.T @ np.linalg.solve(S, H @ P)

@@ -41,6 +41,8 @@ class Belief:
         x: (d,) coordinates of the open bodies.
         root: (d, d) B.
         unit: (d, d) root of the covariance of bodies that are known to a factor of 1 +- 1, which drift is a part of.
+        seen: (d, d) information of the last seconds' samples, H^T R^-1 H with older ones forgotten.
+        surprise: y^T S^-1 y per row, averaged over the last seconds; 1 if all is as assumed.
         rejected: how many samples in a row did not pass the gate.
     """
 
@@ -48,6 +50,8 @@ class Belief:
     x: Vector
     root: Matrix
     unit: Matrix
+    seen: Matrix
+    surprise: float = 1.0
     rejected: int = 0
 
     @property
@@ -74,9 +78,11 @@ class Innovation:
         square: y^T S^-1 y; chi-square with `rows` degrees of freedom if all is as assumed (seed 004, Eq. 22).
         rows: how many were trusted.
         threshold: what the square may be; infinite without a gate.
+        log_likelihood: of the sample's efforts before they were used.
     """
 
     verdict: Verdict
     square: float
     rows: int
     threshold: float = np.inf
+    log_likelihood: float = np.nan

@@ -25,6 +25,12 @@ from .belief import Belief, Innovation, Sample, Verdict
 from .gating import Gate
 from .square_root import enlarge, update
 
+MOST_SURPRISE = 100.0
+"""y^T S^-1 y per row beyond this is an accident."""
+
+NEW_SHARE = 0.02
+"""Of a sample in the average surprise."""
+
 LONGEST_STEP = 1.0
 """No coordinate moves by more than this in one update: a chart is only linear nearby, and e is far."""
 
@@ -40,6 +46,8 @@ class Filter(ABC):
         drift: by how much a body as a whole may change, relative, in a second (random walk, per square root of s).
         gate: which samples to reject; None: none.
         bias: (n,) constant efforts that the model does not explain, see `calibrate_bias`.
+        memory_s: after how long samples are forgotten in what `Belief.seen` and `surprise` say [s].
+        adaptive: whether drift grows with the surprise: a link that changes faster than was said is then followed.
     """
 
     torques: LinkTorques
@@ -48,6 +56,8 @@ class Filter(ABC):
     drift: float = 0.1
     gate: Gate | None = field(default_factory=Gate)
     bias: Vector | float = 0.0
+    memory_s: float = 2.0
+    adaptive: bool = False
 
     def __post_init__(self) -> None:
         n = self.torques.robot.model.nv
@@ -61,6 +71,8 @@ class Filter(ABC):
         bias = np.asarray(self.bias, dtype=float)
         if bias.shape not in ((), (n,)) or not np.isfinite(bias).all():
             raise InvalidMethod(f"bias needs one finite effort, or one for each of {n}")
+        if not self.memory_s > 0:
+            raise InvalidMethod(f"memory_s must be above 0, not {self.memory_s:g}")
 
     @property
     def size(self) -> int:
@@ -91,7 +103,7 @@ class Filter(ABC):
         pi = self.torques.robot.inertials[self.torques.open_bodies] if pi is None else pi
         x = self.coordinates(np.ascontiguousarray(pi, dtype=float))
         unit = self._unit_root(x)
-        return Belief(np.nan, x, self.initial_std * unit, unit)
+        return Belief(np.nan, x, self.initial_std * unit, unit, np.zeros((self.size, self.size)))
 
     def _unit_root(self, x: Vector) -> Matrix:
         """(d, d) root of the covariance of bodies that are known to a factor of 1 +- 1, as the metric counts."""
@@ -105,11 +117,18 @@ class Filter(ABC):
     def predict(self, belief: Belief, time: float) -> Belief:
         """The belief at a later time: as it was, and less sure."""
         dt = 0.0 if np.isnan(belief.time) else time - belief.time
-        if self.drift == 0 or dt <= 0:
+        if dt <= 0:
             return replace(belief, time=time)
-        root = np.empty_like(belief.root)
-        enlarge(belief.root, np.sqrt(dt) * self.drift * belief.unit, root)
-        return replace(belief, time=time, root=root)
+        kept = np.exp(-dt / self.memory_s)
+        root = belief.root
+        if self.drift > 0:
+            drift = self.drift * (
+                np.sqrt(np.clip(belief.surprise, 1.0, MOST_SURPRISE)) if self.adaptive else 1.0
+            )
+            root = np.empty_like(belief.root)
+            enlarge(belief.root, np.sqrt(dt) * drift * belief.unit, root)
+        surprise = 1 + kept * (belief.surprise - 1)
+        return replace(belief, time=time, root=root, seen=kept * belief.seen, surprise=surprise)
 
     def update(self, belief: Belief, sample: Sample) -> tuple[Belief, Innovation]:
         """The belief after a sample of the same time, and what became of the sample."""
@@ -124,21 +143,26 @@ class Filter(ABC):
             good &= sample.trusted
         w = np.where(good, self._information, 0.0)
         H = self._through(Y, self.slope(belief.x))
-        step, root = np.empty(self.size), np.empty((self.size, self.size))
-        square, rows = update(belief.root, H, np.where(good, y, 0.0), w, step, root)
+        d = self.size
+        step, root, A = np.empty(d), np.empty((d, d)), np.empty((d, d))
+        square, log_det, rows = update(belief.root, H, np.where(good, y, 0.0), w, step, root, A)
         if rows == 0 or not np.isfinite(square):
             return belief, Innovation(Verdict.unusable, np.nan, int(rows))
-        if self.gate is not None:
-            threshold = self.gate.threshold(int(rows))
-            if square > threshold:
-                return self.gate.rejected(belief, Innovation(Verdict.gated, square, int(rows), threshold))
-        else:
-            threshold = np.inf
+        threshold = np.inf if self.gate is None else self.gate.threshold(int(rows))
+        likelihood = -0.5 * (square + log_det + rows * np.log(2 * np.pi))
+        belief = replace(belief, surprise=self._surprise(belief, square / rows))
+        if square > threshold:
+            assert self.gate is not None
+            gated = Innovation(Verdict.gated, square, int(rows), threshold, likelihood)
+            return self.gate.rejected(belief, gated)
         longest = float(np.abs(step).max()) if self.curved else 0.0
         x = belief.x + step * min(1.0, LONGEST_STEP / longest if longest > 0 else 1.0)
-        return Belief(belief.time, x, root, belief.unit), Innovation(
-            Verdict.accepted, square, int(rows), threshold
-        )
+        belief = replace(belief, x=x, root=root, seen=belief.seen + A, rejected=0)
+        return belief, Innovation(Verdict.accepted, square, int(rows), threshold, likelihood)
+
+    def _surprise(self, belief: Belief, square: float) -> float:
+        """The average with one more sample, of which none counts for more than `MOST_SURPRISE`."""
+        return belief.surprise + NEW_SHARE * (min(square, MOST_SURPRISE) - belief.surprise)
 
     def step(self, belief: Belief, sample: Sample) -> tuple[Belief, Innovation]:
         """Predict to a sample and update with it; one that is not later than the last is not used."""

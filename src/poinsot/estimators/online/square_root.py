@@ -6,6 +6,7 @@ With measurement z = H x + nu, nu ~ N(0, diag(1 / w)), innovation y = z - H x, a
     x+ = x + B C^-T u                        seed 004, Eq. 11, by the matrix inversion lemma
     B+ = B C^-T                              P+ = B M^-1 B^T
     y^T S^-1 y = y^T diag(w) y - u^T u       the normalized innovation squared (Eq. 22)
+    log det S = log det M - sum of log w_i
 
 Everything is as small as the state: a robot with forty rows costs no more than one with four, but for A. Process noise
 Q = N N^T enlarges B to the triangular factor of [B N]^T.
@@ -20,20 +21,27 @@ from ...arrays import Matrix, Vector
 
 
 @njit(cache=True, error_model="numpy")
-def update(B: Matrix, H: Matrix, y: Vector, w: Vector, step: Vector, B_next: Matrix) -> tuple[float, float]:
-    """Write x+ - x to `step` and B+ to `B_next`; returns y^T S^-1 y and the number of trusted rows.
+def update(
+    B: Matrix, H: Matrix, y: Vector, w: Vector, step: Vector, B_next: Matrix, A: Matrix
+) -> tuple[float, float, float]:
+    """Write x+ - x to `step`, B+ to `B_next`, and H^T diag(w) H to `A`.
 
     Args:
         B: (d, d). H: (n, d). y, w: (n,).
-        step: (d,). B_next: (d, d).
+        step: (d,). B_next, A: (d, d).
+
+    Returns:
+        y^T S^-1 y, log det S, and the number of trusted rows.
     """
     d, n = len(B), len(y)
-    A, g = np.zeros((d, d)), np.zeros(d)
-    square, rows = 0.0, 0.0
+    g = np.zeros(d)
+    A[:] = 0.0
+    square, log_det, rows = 0.0, 0.0, 0.0
     for i in range(n):
         if w[i] == 0.0:
             continue
         rows += 1.0
+        log_det -= np.log(w[i])
         square += w[i] * y[i] * y[i]
         for j in range(d):
             h = w[i] * H[i, j]
@@ -56,6 +64,7 @@ def update(B: Matrix, H: Matrix, y: Vector, w: Vector, step: Vector, B_next: Mat
             for r in range(k):
                 total -= C[j, r] * C[k, r]
             C[j, k] = np.sqrt(total) if j == k else total / C[k, k]
+        log_det += 2 * np.log(C[j, j])
     u = np.empty(d)
     for j in range(d):
         total = 0.0
@@ -74,7 +83,7 @@ def update(B: Matrix, H: Matrix, y: Vector, w: Vector, step: Vector, B_next: Mat
                 total -= C[j, k] * B_next[r, k]
             B_next[r, j] = total / C[j, j]
             step[r] += B_next[r, j] * u[j]
-    return max(square, 0.0), rows
+    return max(square, 0.0), log_det, rows
 
 
 @njit(cache=True, error_model="numpy")

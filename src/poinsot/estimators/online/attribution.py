@@ -1,0 +1,112 @@
+"""Which link changed: a bank of filters, one a candidate, and the probability of each (past seed 004, its first wish).
+
+Every hypothesis opens one link and takes all others as described; one more opens none. All hear the same samples, and
+
+    log p_i(k) = f log p_i(k - 1) + log N(y_i; 0, S_i)        the innovations' likelihood, older ones forgotten (f <= 1)
+
+normalized to probabilities. Forgetting lets the verdict change when the load moves on. A hypothesis with ten free
+numbers explains more than one without, and pays for it: what it could have explained as well makes S_i larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ...arrays import Vector
+from ...exceptions import InvalidMethod
+from ...models.articulated import Articulated
+from ...models.link_torques import LinkTorques
+from .belief import Belief, Innovation, Sample, Verdict
+from .extended import ExtendedKalmanFilter
+from .filter import Filter
+
+
+@dataclass(frozen=True, eq=False)
+class Suspicion:
+    """What the bank believes.
+
+    Args:
+        beliefs: of each candidate's filter.
+        log_weights: (k + 1,) of each candidate and, last, of nothing having changed; the largest is 0.
+    """
+
+    beliefs: tuple[Belief, ...]
+    log_weights: Vector
+
+    @property
+    def probabilities(self) -> Vector:
+        """(k + 1,) of each candidate, and of no change."""
+        weights = np.exp(self.log_weights)
+        return weights / weights.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class LinkBank:
+    """Filters of candidate links.
+
+    Args:
+        robot: as described.
+        links: candidates.
+        noise: as in `Filter`.
+        make: how to make a candidate's filter from torques and noise; None: extended, without a gate.
+        forgetting_s: after how long old samples count for a third [s].
+    """
+
+    robot: Articulated
+    links: Sequence[str]
+    noise: Vector | float
+    make: Callable[[LinkTorques, Vector | float], Filter] | None = None
+    forgetting_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        if len(self.links) < 2:
+            raise InvalidMethod("a bank needs two candidate links or more; for one, take its filter")
+        if not self.forgetting_s > 0:
+            raise InvalidMethod(f"forgetting_s must be above 0, not {self.forgetting_s:g}")
+
+    @cached_property
+    def filters(self) -> tuple[Filter, ...]:
+        """One a candidate."""
+        make = self.make or (
+            lambda torques, noise: ExtendedKalmanFilter(
+                torques, noise, initial_std=0.5, drift=0.05, gate=None
+            )
+        )
+        return tuple(make(LinkTorques(self.robot, (link,)), self.noise) for link in self.links)
+
+    def init(self) -> Suspicion:
+        """Nothing suspected more than anything else."""
+        return Suspicion(tuple(each.init() for each in self.filters), np.zeros(len(self.links) + 1))
+
+    def step(self, suspicion: Suspicion, sample: Sample) -> tuple[Suspicion, tuple[Innovation, ...]]:
+        """After one more sample."""
+        beliefs, innovations = zip(
+            *(each.step(b, sample) for each, b in zip(self.filters, suspicion.beliefs, strict=True)),
+            strict=True,
+        )
+        if any(i.verdict in (Verdict.late, Verdict.unusable) for i in innovations):
+            return suspicion, innovations
+        dt = beliefs[0].time - suspicion.beliefs[0].time
+        kept = 1.0 if np.isnan(dt) else np.exp(-dt / self.forgetting_s)
+        news = np.array([*(i.log_likelihood for i in innovations), self._as_described(sample)])
+        weights = kept * suspicion.log_weights + news
+        return replace(suspicion, beliefs=beliefs, log_weights=weights - weights.max()), innovations
+
+    def most_probable(self, suspicion: Suspicion) -> tuple[str | None, float]:
+        """The link that changed (None: none did), and how probable that is."""
+        p = suspicion.probabilities
+        best = int(np.argmax(p))
+        return (self.links[best] if best < len(self.links) else None), float(p[best])
+
+    def _as_described(self, sample: Sample) -> float:
+        """Log likelihood of a sample if no link changed."""
+        first = self.filters[0]
+        Y, tau = first.torques(sample.q, sample.v, sample.a, sample.wrenches)
+        y = sample.tau - first.bias - tau - Y @ self.robot.inertials[first.torques.open_bodies].ravel()
+        good = np.isfinite(y) if sample.trusted is None else np.isfinite(y) & sample.trusted
+        w = first._information[good]
+        return float(-0.5 * np.sum(w * y[good] ** 2 - np.log(w) + np.log(2 * np.pi)))

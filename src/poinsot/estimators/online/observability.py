@@ -1,0 +1,77 @@
+"""What the last seconds showed of a body: "mass known, inertia not".
+
+With A the information of the samples that are not forgotten yet and U the root of a covariance that knows a body to a
+factor of 1 +- 1 (`Belief.unit`), the standard deviations that these samples alone give on top of nothing better are
+
+    cov = U (U^T A U + 1)^-1 U^T
+
+and the ratio of variances, that over U U^T, is the part that is still open: near 0 what the motion shows, near 1 what
+it does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Vector
+from .belief import Belief
+from .filter import Filter
+
+SHOWN = 0.01
+"""A quantity is known when its standard deviation has come down to a tenth."""
+
+
+@dataclass(frozen=True, eq=False)
+class Excitation:
+    """What the last seconds showed of one open body.
+
+    Args:
+        link: its name.
+        mass_std: [kg]. center_of_mass_std: (3,) [m]. inertia_std: (3,) of Ixx, Iyy, Izz about the origin [kg m^2].
+        mass, center_of_mass, inertia: whether they are known; (3,) of booleans for the last two.
+    """
+
+    link: str
+    mass_std: float
+    center_of_mass_std: Vector
+    inertia_std: Vector
+    mass: bool
+    center_of_mass: np.ndarray
+    inertia: np.ndarray
+
+    def __str__(self) -> str:
+        def which(names: str, known: np.ndarray) -> str:
+            return (
+                " ".join(name for name, yes in zip(names.split(), known, strict=True) if yes) or "not at all"
+            )
+
+        return (
+            f"{self.link}: mass {'known' if self.mass else 'not known'}, centre of mass "
+            f"{which('x y z', self.center_of_mass)}, inertia {which('xx yy zz', self.inertia)}"
+        )
+
+
+def excitation(filter_: Filter, belief: Belief) -> tuple[Excitation, ...]:
+    """Of each open body."""
+    U = belief.unit
+    after = U @ np.linalg.inv(U.T @ belief.seen @ U + np.eye(len(U))) @ U.T
+    before = U @ U.T
+    found = []
+    for k, (link, pi, D) in enumerate(
+        zip(filter_.torques.links, filter_.inertial(belief.x), filter_.slope(belief.x), strict=True)
+    ):
+        ten = slice(10 * k, 10 * k + 10)
+        # rows: m, c = h / m, Ixx, Iyy, Izz
+        G = np.zeros((7, 10))
+        G[0, 0] = 1
+        G[1:4, 1:4], G[1:4, 0] = np.eye(3) / pi[0], -pi[1:4] / pi[0] ** 2
+        G[4, 4] = G[5, 6] = G[6, 9] = 1
+        G = G @ D
+        left, all_ = (np.einsum("ij,jk,ik->i", G, C[ten, ten], G) for C in (after, before))
+        std, known = np.sqrt(np.maximum(left, 0.0)), left < SHOWN * all_
+        found.append(
+            Excitation(link, float(std[0]), std[1:4], std[4:], bool(known[0]), known[1:4], known[4:])
+        )
+    return tuple(found)
