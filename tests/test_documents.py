@@ -128,6 +128,11 @@ SECTIONS = {
     "`prior` of the ratio": (preprocessing.RatioPriorSettings, ()),
     '`name = "least-squares"`': (methods.LeastSquaresSettings, ()),
     '`name = "essential-parameters"`': (methods.EssentialSettings, ()),
+    '`name = "semidefinite"`': (methods.SemidefiniteSettings, ()),
+    "`[method.constraints]`": (methods.ConstraintsSettings, ()),
+    "One of `bodies`": (methods.BodyConstraintSettings, ()),
+    "A region": (methods.RegionSettings, ()),
+    "`inside`": (methods.EllipsoidSettings, ()),
     "`[priors]`": (settings.PriorSettings, ()),
     "`[output]`": (settings.OutputSettings, ()),
 }
@@ -165,6 +170,10 @@ def type_in_words(annotation, validators=()):
         return type_in_words(inside[0], inside[1:])
     if origin in (typing.Union, types.UnionType):
         return " or ".join(type_in_words(it) for it in inside)
+    if origin is list and typing.get_origin(inside[0]) is typing.Literal:
+        return f"list of {type_in_words(inside[0])}"
+    if origin is list and typing.get_origin(inside[0]) is typing.Annotated:
+        return "list of lists"
     if origin in (list, dict):
         return f"{'list' if origin is list else 'table'} of tables"
     assert issubclass(annotation, fields.Section)
@@ -175,7 +184,7 @@ def default_in_words(field):
     if field.is_required():
         return "required"
     value = field.get_default()
-    if value is None or value in ([], {}):
+    if value is None or value in ([], {}) or isinstance(value, fields.Section):
         return "–"
     number = f"{value:g}" if isinstance(value, float) else None
     return f"`{number or json.dumps(value).replace('.0', '')}`"
