@@ -78,6 +78,26 @@ ENTRIES = {
   journal = {Econometric Theory}, volume = {21}, number = {6}, pages = {1130--1164},
   year = {2005}
 }""",
+    "gautier2014": """@article{gautier2014,
+  title = {Global identification of joint drive gains and dynamic parameters of robots},
+  author = {Gautier, Maxime and Briot, S{\\'e}bastien},
+  journal = {Journal of Dynamic Systems, Measurement, and Control},
+  volume = {136}, number = {5}, pages = {051025},
+  year = {2014}
+}""",
+    "kunsch1989": """@article{kunsch1989,
+  title = {The jackknife and the bootstrap for general stationary observations},
+  author = {K{\\"u}nsch, Hans R.},
+  journal = {The Annals of Statistics}, volume = {17}, number = {3}, pages = {1217--1241},
+  year = {1989}
+}""",
+    "swevers1997": """@article{swevers1997,
+  title = {Optimal robot excitation and identification},
+  author = {Swevers, Jan and Ganseman, Chris and T{\\"u}kel, Dilek Bilgin and De Schutter, Joris and
+            Van Brussel, Hendrik},
+  journal = {IEEE Transactions on Robotics and Automation}, volume = {13}, number = {5}, pages = {730--740},
+  year = {1997}
+}""",
     "huber1981": """@book{huber1981,
   title = {Robust Statistics},
   author = {Huber, Peter J.},

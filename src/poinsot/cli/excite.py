@@ -54,6 +54,12 @@ def excite(
     basis: Annotated[str, typer.Option(help="fourier or b-spline.")] = "fourier",
     harmonics: Annotated[int, typer.Option(help="Of the Fourier series.")] = 5,
     knots: Annotated[int, typer.Option(help="Intervals between the splines' knots.")] = 12,
+    information_weight: Annotated[
+        float,
+        typer.Option(
+            help="With the condition number: how much it may grow, to this power, for smaller deviations."
+        ),
+    ] = 0.3,
     starts: Annotated[int, typer.Option(help="Random motions to begin with.")] = 4,
     seed: Annotated[
         int, typer.Option(help="Of the random motions; the same seed gives the same motion.")
@@ -70,6 +76,10 @@ def excite(
         typer.Option(
             help=f"Standard deviation of each torque sample [N m]: {PER_JOINT}. Default: 1 % of the limit."
         ),
+    ] = None,
+    lock: Annotated[
+        str | None,
+        typer.Option(help="Joints that are held still, at JOINT=position [rad], e.g. of a gripper."),
     ] = None,
     start: Annotated[str | None, typer.Option(help=f"Posture to start from [rad]: {PER_JOINT}.")] = None,
     limit_fraction: Annotated[float, typer.Option(help="Part of every limit that may be used.")] = 1.0,
@@ -107,12 +117,13 @@ def excite(
         from ..regression.excitation.limits import limits_of
         from ..regression.excitation.problem import excitation_problem
 
-        model, held = _robot(robot, data)
+        model, held = _robot(robot, data, _numbers("lock", lock))
         method = OptimalExcitation(
             criterion=_choice("criterion", criterion, ("condition", "d-optimal")),  # type: ignore[arg-type]
             basis=_basis(basis, harmonics, knots),
             starts=starts,
             seed=seed,
+            information_weight=information_weight,
             max_seconds=max_seconds,
         )
         box = _box(workspace_box, workspace_frame)
@@ -312,16 +323,20 @@ def _print(found: Excitation, written: list[str]) -> None:
 # ------------------------------------------------------------------------------------------- what the options mean
 
 
-def _robot(path: Path, data: Path | None) -> tuple[Articulated, dict[str, float]]:
+def _robot(path: Path, data: Path | None, locked: Any) -> tuple[Articulated, dict[str, float]]:
     """The robot, and the parameters that a project file holds."""
+    if locked is not None and not isinstance(locked, dict):
+        raise InvalidMethod("--lock needs to know which joint: JOINT=0,OTHER=0.1")
     if path.suffix.lower() == ".toml":
+        if locked:
+            raise InvalidMethod(f"--lock is for robot descriptions; lock joints in robot.locked of {path}")
         from ..project import Project
 
         project = Project.load(path)
         return project.robot(data), dict(project.settings.held)
     from ..models.articulated import load_robot
 
-    return load_robot(path), {}
+    return load_robot(path, locked=locked), {}
 
 
 def _basis(name: str, harmonics: int, knots: int) -> Basis:
@@ -354,7 +369,7 @@ def _numbers(option: str, text: str | None) -> Any:
 
 
 def _box(text: str | None, frames: list[str] | None) -> Any:
-    from ..models.collisions import Box
+    from ..models.collisions import Workspace
 
     if text is None:
         if frames:
@@ -371,4 +386,4 @@ def _box(text: str | None, frames: list[str] | None) -> Any:
             f"--workspace-box {text!r} is not two corners x,y,z,x,y,z in m, as in -1,-1,0,1,1,2"
         ) from None
     lower, upper = tuple(corners[:3]), tuple(corners[3:])
-    return Box(lower, upper, tuple(frames or ()))  # type: ignore[arg-type]
+    return Workspace(lower, upper, tuple(frames or ()))  # type: ignore[arg-type]

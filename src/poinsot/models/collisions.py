@@ -1,0 +1,385 @@
+"""Distances between the links of a robot, to the floor and to the walls of a workspace, and their gradients.
+
+The distance d between two bodies ends at a witness point on each, p_1 and p_2, with the normal n from the first to the
+second. A small motion moves material points, and to first order nothing else changes d:
+
+    dd/dq = n . (J_2(p_2) - J_1(p_1))
+
+Where bodies overlap d is less than zero, how deep. Floor and walls are half-spaces. Meshes are taken by their convex
+hulls, which is safe, a hundred times faster and tells how deep; but where the hulls of two links overlap although the
+links do not (at the neutral configuration, or at postures that are known to be free), their meshes are taken instead.
+Links that a joint joins, and links that touch at the neutral configuration, are not watched; links that are close there
+by construction cannot keep further apart than that.
+"""
+
+from __future__ import annotations
+
+import os
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import coal
+import numpy as np
+import pinocchio as pin
+from jaxtyping import Float
+
+from ..arrays import Configurations, JointSamples, Vector
+from ..exceptions import InvalidModel, listing, nearest
+from .articulated import Articulated
+
+POINT_M = 1e-6
+"""Radius of what stands for a point. [m]"""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A box that frames stay in, in the world frame.
+
+    Args:
+        lower, upper: corners (x, y, z) [m]; infinite where a side is open.
+        frames: whose origins stay inside; none: those of the last links, which carry no other.
+    """
+
+    lower: tuple[float, float, float] = (-np.inf, -np.inf, -np.inf)
+    upper: tuple[float, float, float] = (np.inf, np.inf, np.inf)
+    frames: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for axis, low, high in zip("xyz", self.lower, self.upper, strict=True):
+            if not low < high:
+                raise InvalidModel(
+                    f"the workspace contradicts itself: its lower bound of {axis}, {low:g} m, is not below its "
+                    f"upper one, {high:g} m"
+                )
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a robot must not touch.
+
+    Args:
+        itself: whether its own links are watched.
+        floor_m: height of a floor in the world frame [m]; None: none.
+        workspace: a box to stay in; None: none.
+        packages: folders in which the description's `package://` names are looked for, besides those around it.
+    """
+
+    itself: bool = True
+    floor_m: float | None = None
+    workspace: Workspace | None = None
+    packages: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (
+            self.floor_m is not None
+            and self.workspace is not None
+            and self.floor_m >= self.workspace.upper[2]
+        ):
+            raise InvalidModel(
+                f"floor and workspace contradict each other: the floor, at {self.floor_m:g} m, is not below the top "
+                f"of the workspace, at {self.workspace.upper[2]:g} m"
+            )
+
+    def resolve(self, robot: Articulated, free: Configurations | None = None) -> Collisions:
+        """What is watched of one robot.
+
+        Args:
+            robot: as its description says; what it lacks of collision geometry becomes warnings.
+            free: (k, nq) postures that are known to be free of collisions.
+
+        Raises:
+            InvalidModel: if a frame of the workspace does not exist.
+        """
+        postures = [pin.neutral(robot.model), *(free if free is not None else ())]
+        scene, warnings = _Scene.of(robot, self.packages if self.itself or self.floor_m is not None else None)
+        if self.itself:
+            scene.watch_links(postures)
+        if self.floor_m is not None:
+            scene.watch_wall("the floor", (0.0, 0.0, 1.0), self.floor_m, scene.moving)
+        if self.workspace is not None:
+            points = [scene.add_point(frame) for frame in self.workspace.frames or scene.last_frames()]
+            for axis, name in enumerate("xyz"):
+                normal = np.eye(3)[axis]
+                if np.isfinite(self.workspace.lower[axis]):
+                    scene.watch_wall(f"the lower wall in {name}", normal, self.workspace.lower[axis], points)
+                if np.isfinite(self.workspace.upper[axis]):
+                    scene.watch_wall(
+                        f"the upper wall in {name}", -normal, -self.workspace.upper[axis], points
+                    )
+        if self.floor_m is not None and not scene.moving:
+            warnings = (*warnings, "nothing of the robot is kept above the floor: no link has a shape")
+        return Collisions(robot, scene.geometry, tuple(scene.watched), np.array(scene.usual), warnings)
+
+
+@dataclass(frozen=True, eq=False)
+class Collisions:
+    """The C pairs that are watched.
+
+    Args:
+        robot: whose configurations are asked about.
+        geometry: Pinocchio's.
+        pairs: names of the two, (C,).
+        usual: (C,) how far apart two links are at the neutral configuration [m]; infinite for floor and walls.
+        warnings: what could not be watched.
+    """
+
+    robot: Articulated
+    geometry: pin.GeometryModel
+    pairs: tuple[tuple[str, str], ...]
+    usual: Vector
+    warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def clearances(self, wanted_m: float) -> Vector:
+        """(C,) how far apart each pair has to stay [m]: as far as is wanted, or half as far as the two usually are."""
+        return np.minimum(wanted_m, 0.5 * self.usual)
+
+    def distances(self, q: Configurations) -> Float[np.ndarray, "T C"]:
+        """(T, C) [m]; less than 0 where the two overlap."""
+        found = np.empty((len(q), len(self.pairs)))
+        if not self.pairs:
+            return found
+        model, data, geometry, results = self.robot.model, self._data, self.geometry, self._results
+        for row, posture in zip(found, q, strict=True):
+            pin.computeDistances(model, data, geometry, results, posture)
+            row[:] = [result.min_distance for result in results.distanceResults]
+        return found
+
+    def pull_back(self, q: Configurations, weights: Float[np.ndarray, "T C"]) -> JointSamples:
+        """(T, n) the derivatives of sum over pairs of weights * distance by the motion of each degree of freedom."""
+        gradient = np.zeros((len(q), self.robot.model.nv))
+        for row, posture, weight in zip(gradient, q, weights, strict=True):
+            if weight.any():
+                self._add_gradient(posture, weight, row)
+        return gradient
+
+    def _add_gradient(self, posture: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
+        model, data = self.robot.model, self._data
+        pin.computeJointJacobians(model, data, posture)
+        pin.updateGeometryPlacements(model, data, self.geometry, self._results)
+        J = data.J  # of points at the world's origin
+        for k in np.flatnonzero(weight):
+            result = pin.computeDistance(self.geometry, self._results, int(k))
+            n = result.normal
+            first, second = self._carriers[k]
+            for joint, p, sign in (
+                (second, result.getNearestPoint2(), 1.0),
+                (first, result.getNearestPoint1(), -1.0),
+            ):
+                moved = self._supports[joint]
+                moment = p[1] * n[2] - p[2] * n[1], p[2] * n[0] - p[0] * n[2], p[0] * n[1] - p[1] * n[0]
+                out[moved] += sign * weight[k] * (J[:, moved].T @ np.array([*n, *moment]))
+
+    @cached_property
+    def _data(self) -> pin.Data:
+        return self.robot.model.createData()
+
+    @cached_property
+    def _results(self) -> pin.GeometryData:
+        return pin.GeometryData(self.geometry)
+
+    @cached_property
+    def _carriers(self) -> list[tuple[int, int]]:
+        objects = self.geometry.geometryObjects
+        return [
+            (objects[pair.first].parentJoint, objects[pair.second].parentJoint)
+            for pair in self.geometry.collisionPairs
+        ]
+
+    @cached_property
+    def _supports(self) -> list[np.ndarray]:
+        """Degrees of freedom that move each joint."""
+        model = self.robot.model
+        moved: list[list[int]] = [[]]
+        for joint in list(model.joints)[1:]:
+            own = range(joint.idx_v, joint.idx_v + joint.nv)
+            moved.append([*moved[model.parents[joint.id]], *own])
+        return [np.array(each, dtype=np.int64) for each in moved]
+
+
+class _Scene:
+    """Geometry under construction: which shapes there are, and which pairs of them are watched."""
+
+    def __init__(self, robot: Articulated, geometry: pin.GeometryModel):
+        self.robot = robot
+        self.model = robot.model
+        self.geometry = geometry
+        self.watched: list[tuple[str, str]] = []
+        self.usual: list[float] = []
+        self.links = list(range(geometry.ngeoms))  # convex
+        self.meshes: dict[int, int] = {}  # convex shape -> the mesh that it is the hull of
+        for index in self.links:
+            shape = geometry.geometryObjects[index]
+            if isinstance(shape.geometry, coal.BVHModelBase):
+                mesh = shape.copy()
+                mesh.name = f"{shape.name} mesh"
+                shape.geometry.buildConvexHull(True, "Qt")
+                shape.geometry = shape.geometry.convex
+                self.meshes[index] = geometry.addGeometryObject(mesh)
+
+    @classmethod
+    def of(cls, robot: Articulated, packages: Sequence[Path] | None) -> tuple[_Scene, tuple[str, ...]]:
+        """The shapes of a robot's description, and what it lacks; `packages` None: none are wanted."""
+        if packages is None:
+            return cls(robot, pin.GeometryModel()), ()
+        if robot.source is None:
+            return cls(robot, pin.GeometryModel()), (
+                f"collisions are not checked: robot {robot.name!r} has no description to read shapes from",
+            )
+        text = robot.source.read_text(encoding="utf-8")
+        root = ElementTree.fromstring(text.encode())
+        if root.tag != "robot":
+            return _of_mjcf(cls, robot)
+        missing = _resolve_meshes(root, robot.source, packages)
+        warnings = []
+        if missing:
+            warnings.append(
+                f"collisions of {listing(missing, 6)} are not checked: their meshes are not there "
+                f"(e.g. {next(iter(missing.values()))}); say with --package-dir where they are"
+            )
+        described = ElementTree.tostring(root, encoding="unicode")
+        try:
+            geometry = pin.buildGeomFromUrdfString(robot.model, described, pin.GeometryType.COLLISION)
+            scene = cls(robot, geometry)
+        except (ValueError, RuntimeError) as error:
+            why = (str(error).strip().splitlines() or ["no reason given"])[-1]
+            return cls(robot, pin.GeometryModel()), (
+                f"collisions are not checked: the shapes cannot be read: {why}",
+            )
+        if not scene.links and not missing:
+            warnings.append("collisions are not checked: the description gives no link a shape (<collision>)")
+        return scene, tuple(warnings)
+
+    @property
+    def moving(self) -> list[int]:
+        return [k for k in self.links if self.geometry.geometryObjects[k].parentJoint]
+
+    def name(self, shape: int) -> str:
+        """The link or frame that a shape belongs to."""
+        return str(self.model.frames[self.geometry.geometryObjects[shape].parentFrame].name)
+
+    def watch_links(self, postures: Sequence[np.ndarray]) -> None:
+        """All pairs of links that a joint does not join, and that are apart at the first of these postures."""
+        candidates = [
+            (first, second)
+            for k, second in enumerate(self.links)
+            for first in self.links[:k]
+            if not self._joined(first, second)
+        ]
+        hulls = self._distances(candidates, postures)
+        for pair, distances in zip(candidates, hulls, strict=True):
+            meshes = self.meshes.get(pair[0], pair[0]), self.meshes.get(pair[1], pair[1])
+            if (distances > 0).all():
+                self._watch(pair, distances[0])
+            elif meshes != pair and (apart := self._distances([meshes], postures[:1])[0, 0]) > 0:
+                self._watch(meshes, apart)
+            elif distances[0] > 0:
+                self._watch(pair, distances[0])
+
+    def watch_wall(
+        self, name: str, normal: Sequence[float] | np.ndarray, at: float, shapes: Iterable[int]
+    ) -> None:
+        """The half-space normal . x <= at, against these shapes."""
+        solid = coal.Halfspace(np.asarray(normal, dtype=float), float(at))
+        wall = self.geometry.addGeometryObject(pin.GeometryObject(name, 0, pin.SE3.Identity(), solid))
+        for shape in shapes:
+            self.geometry.addCollisionPair(pin.CollisionPair(shape, wall))
+            self.watched.append((self.name(shape), name))
+            self.usual.append(np.inf)
+
+    def add_point(self, frame: str) -> int:
+        """The origin of a frame as a shape.
+
+        Raises:
+            InvalidModel: if there is no such frame.
+        """
+        names = [each.name for each in self.model.frames]
+        if frame not in names:
+            raise InvalidModel(
+                f"the workspace names frame {frame!r}{nearest(frame, names)}; the robot has {listing(names, 20)}"
+            )
+        index = names.index(frame)
+        place = self.model.frames[index]
+        point = pin.GeometryObject(
+            f"{frame} origin", place.parentJoint, index, place.placement, coal.Sphere(POINT_M)
+        )
+        return int(self.geometry.addGeometryObject(point))
+
+    def last_frames(self) -> tuple[str, ...]:
+        """The links that no joint follows, one for each place."""
+        carrying = set(self.model.parents)
+        found: dict[tuple[float, ...], str] = {}
+        for frame in self.model.frames:
+            joint = frame.parentJoint
+            if frame.type == pin.FrameType.BODY and joint and joint not in carrying:
+                found.setdefault((joint, *np.round(frame.placement.translation, 6)), frame.name)
+        return tuple(found.values())
+
+    def _watch(self, pair: tuple[int, int], usual: float) -> None:
+        self.geometry.addCollisionPair(pin.CollisionPair(*pair))
+        self.watched.append((self.name(pair[0]), self.name(pair[1])))
+        self.usual.append(float(usual))
+
+    def _joined(self, first: int, second: int) -> bool:
+        a, b = (self.geometry.geometryObjects[k].parentJoint for k in (first, second))
+        return a == b or self.model.parents[a] == b or self.model.parents[b] == a
+
+    def _distances(
+        self, pairs: Sequence[tuple[int, int]], postures: Sequence[np.ndarray]
+    ) -> Float[np.ndarray, "P k"]:
+        """(P, k) distance of each pair of shapes at each posture."""
+        trial = self.geometry.copy()
+        trial.removeAllCollisionPairs()
+        for pair in pairs:
+            trial.addCollisionPair(pin.CollisionPair(*pair))
+        asked = Collisions(self.robot, trial, tuple(("", "") for _ in pairs), np.zeros(len(pairs)))
+        return asked.distances(np.array(postures)).T
+
+
+def _of_mjcf(cls: type[_Scene], robot: Articulated) -> tuple[_Scene, tuple[str, ...]]:
+    try:
+        return cls(
+            robot, pin.buildGeomFromMJCF(robot.model, str(robot.source), pin.GeometryType.COLLISION)
+        ), ()
+    except (ValueError, RuntimeError) as error:
+        why = (str(error).strip().splitlines() or ["no reason given"])[-1]
+        return cls(robot, pin.GeometryModel()), (
+            f"collisions are not checked: the shapes cannot be read: {why}",
+        )
+
+
+def _resolve_meshes(root: ElementTree.Element, source: Path, packages: Sequence[Path]) -> dict[str, str]:
+    """Write where each mesh is into the description, and take out those that are not there: link -> its mesh."""
+    folders = [*packages, *source.absolute().parents, *_ros_packages()]
+    missing: dict[str, str] = {}
+    for link in root.iter("link"):
+        for shape in link.findall("collision"):
+            mesh = shape.find("geometry/mesh")
+            if mesh is None:
+                continue
+            name = mesh.get("filename", "")
+            place = _place_of(name, source, folders)
+            if place is None:
+                missing.setdefault(link.get("name", "?"), name)
+                link.remove(shape)
+            else:
+                mesh.set("filename", str(place))
+    return missing
+
+
+def _place_of(name: str, source: Path, folders: Iterable[Path]) -> Path | None:
+    if name.startswith("package://"):
+        inside = name.removeprefix("package://")
+        candidates = [folder / inside for folder in folders]
+    else:
+        candidates = [source.absolute().parent / name.removeprefix("file://")]
+    return next((place for place in candidates if place.is_file()), None)
+
+
+def _ros_packages() -> list[Path]:
+    return [Path(folder) for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if folder]

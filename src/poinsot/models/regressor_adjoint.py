@@ -1,0 +1,288 @@
+"""How a weighted sum of the torque regressor's entries changes with the motion: d/d(q, v, a) of <G, Y(q, v, a)>.
+
+The row of a twist (l, u) times ten numbers g = (m, h, I) is what a body with these parameters exerts along it,
+l . f + u . n. So the sum over a body's rows is linear in twists and parameters alike, and with w, alpha, c as in
+`torque_regressor` its derivatives are, row by row,
+
+    by (l, u):   f(g), n(g)
+    by c:        m l + u x h
+    by alpha:    h x l + I u
+    by w:        (w . h) l + (l . w) h - 2 (l . h) w + I w x u + I (u x w)
+
+From the last body to the first they are carried back over the recursion that carried twists out (reverse mode).
+Twists transform with X^-1, so their derivatives, which are forces, transform with X^-T; and as the motion subspace S is
+constant in the joint's own frame, a small step dq turns every carried twist y into y + y x S dq:
+
+    d/dq = - S . sum over y of (y x* b)          b: the derivative by y;  (l, w) x* (f, n) = (w x f, w x n + l x f)
+
+With G_ki = lambda_k pi_i it is the derivative of sum_k lambda_k tau_k: Pinocchio's `computeRNEADerivatives`, a row of
+it at the price of all. Samples are innermost, L at a time, as in `torque_regressor`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ..arrays import Configurations, JointSamples
+from .torque_regressor import (
+    _MATHS,
+    _STEP,
+    L,
+    _carry,
+    _gather,
+    _one_freedom,
+    _own_motion,
+    _place,
+    _several_freedoms,
+)
+from .tree import DEGREES, Tree
+
+
+def regressor_adjoint(
+    tree: Tree, q: Configurations, v: JointSamples, a: JointSamples, G: np.ndarray
+) -> tuple[JointSamples, JointSamples, JointSamples]:
+    """The derivatives of sum(G * Y), sample by sample.
+
+    Args:
+        tree: the robot.
+        q, v, a: (T, nq), (T, n), (T, n) configurations, velocities, accelerations.
+        G: (T, 10 K) weights of the entries, ten for each of `tree.pairs`, as `regressor_entries` orders them.
+
+    Returns:
+        (T, n), (T, n), (T, n) by q, v and a. By q means by a small motion of each degree of freedom, which for angles
+        and lengths is the coordinate itself.
+    """
+    n = tree.degrees_of_freedom
+    assert (q.shape[1], v.shape[1], a.shape[1]) == (tree.configuration_size, n, n), "q, v, a of another robot"
+    assert G.shape == (len(q), 10 * len(tree.pairs[0]))
+    motion = np.empty((len(q), q.shape[1] + 2 * n))  # C-contiguous: for another layout all is compiled anew
+    np.concatenate([q, v, a], axis=1, out=motion)
+    out = np.empty((len(q), 3 * n))
+    _adjoint(
+        tree.parent, tree.kind, tree.rotation, tree.translation, tree.axis, tree.pitch, tree.q_index, tree.v_index,
+        tree.body, tree.gravity, tree.subspace, tree.path[0], motion, np.array(G, order="C", dtype=float), out,
+    )  # fmt: skip
+    return out[:, :n], out[:, n : 2 * n], out[:, 2 * n :]
+
+
+@njit(**_STEP)
+def _advance(J, x):
+    """x[0] = V and x[1] = A of the parent, carried, become the child's: V += S v, A += S a + V x S v."""
+    assert J.shape[1] == L and x.shape[1] == 6 and x.shape[2] == L
+    for s in range(L):
+        x0, x1, x2, y0, y1, y2 = J[0, s], J[1, s], J[2, s], J[3, s], J[4, s], J[5, s]
+        l0, l1, l2, w0, w1, w2 = x[0, 0, s], x[0, 1, s], x[0, 2, s], x[0, 3, s], x[0, 4, s], x[0, 5, s]
+        x[1, 0, s] += J[6, s] + w1 * x2 - w2 * x1 + l1 * y2 - l2 * y1
+        x[1, 1, s] += J[7, s] + w2 * x0 - w0 * x2 + l2 * y0 - l0 * y2
+        x[1, 2, s] += J[8, s] + w0 * x1 - w1 * x0 + l0 * y1 - l1 * y0
+        x[1, 3, s] += J[9, s] + w1 * y2 - w2 * y1
+        x[1, 4, s] += J[10, s] + w2 * y0 - w0 * y2
+        x[1, 5, s] += J[11, s] + w0 * y1 - w1 * y0
+        for r in range(6):
+            x[0, r, s] += J[r, s]
+
+
+@njit(**_STEP)
+def _weights(G, column, t, count, g):
+    """g[k]: the ten weights of pair k after `column`, samples innermost; 0 beyond the end."""
+    assert g.shape[1] == 10 and g.shape[2] == L
+    for s in range(L):
+        if t + s < len(G):
+            for k in range(count):
+                for r in range(10):
+                    g[k, r, s] = G[t + s, column + 10 * k + r]
+        else:
+            for k in range(count):
+                for r in range(10):
+                    g[k, r, s] = 0.0
+
+
+@njit(**_STEP)
+def _rows_back(x, g, count, b):
+    """Add to b the derivatives of sum over k of g[k] . row of x[2 + k], by all twists x of one body."""
+    assert x.shape[1] == 6 and x.shape[2] == L and g.shape[1] == 10 and g.shape[2] == L
+    assert b.shape[1] == 6 and b.shape[2] == L
+    for k in range(count):
+        for s in range(L):
+            v0, v1, v2, w0, w1, w2 = x[0, 0, s], x[0, 1, s], x[0, 2, s], x[0, 3, s], x[0, 4, s], x[0, 5, s]
+            a0, a1, a2 = x[1, 3, s], x[1, 4, s], x[1, 5, s]
+            c0 = x[1, 0, s] + w1 * v2 - w2 * v1
+            c1 = x[1, 1, s] + w2 * v0 - w0 * v2
+            c2 = x[1, 2, s] + w0 * v1 - w1 * v0
+            l0, l1, l2 = x[2 + k, 0, s], x[2 + k, 1, s], x[2 + k, 2, s]
+            u0, u1, u2 = x[2 + k, 3, s], x[2 + k, 4, s], x[2 + k, 5, s]
+            m, h0, h1, h2 = g[k, 0, s], g[k, 1, s], g[k, 2, s], g[k, 3, s]
+            xx, xy, yy, xz, yz, zz = g[k, 4, s], g[k, 5, s], g[k, 6, s], g[k, 7, s], g[k, 8, s], g[k, 9, s]
+            wh, ww = w0 * h0 + w1 * h1 + w2 * h2, w0 * w0 + w1 * w1 + w2 * w2
+            Iw0, Iw1, Iw2 = (
+                xx * w0 + xy * w1 + xz * w2,
+                xy * w0 + yy * w1 + yz * w2,
+                xz * w0 + yz * w1 + zz * w2,
+            )
+            # force and moment of these parameters
+            b[2 + k, 0, s] += m * c0 + a1 * h2 - a2 * h1 + wh * w0 - ww * h0
+            b[2 + k, 1, s] += m * c1 + a2 * h0 - a0 * h2 + wh * w1 - ww * h1
+            b[2 + k, 2, s] += m * c2 + a0 * h1 - a1 * h0 + wh * w2 - ww * h2
+            b[2 + k, 3, s] += h1 * c2 - h2 * c1 + xx * a0 + xy * a1 + xz * a2 + w1 * Iw2 - w2 * Iw1
+            b[2 + k, 4, s] += h2 * c0 - h0 * c2 + xy * a0 + yy * a1 + yz * a2 + w2 * Iw0 - w0 * Iw2
+            b[2 + k, 5, s] += h0 * c1 - h1 * c0 + xz * a0 + yz * a1 + zz * a2 + w0 * Iw1 - w1 * Iw0
+            # by c, and what that is by V and A
+            d0, d1, d2 = m * l0 + u1 * h2 - u2 * h1, m * l1 + u2 * h0 - u0 * h2, m * l2 + u0 * h1 - u1 * h0
+            b[1, 0, s] += d0
+            b[1, 1, s] += d1
+            b[1, 2, s] += d2
+            b[0, 0, s] += d1 * w2 - d2 * w1
+            b[0, 1, s] += d2 * w0 - d0 * w2
+            b[0, 2, s] += d0 * w1 - d1 * w0
+            # by alpha
+            b[1, 3, s] += h1 * l2 - h2 * l1 + xx * u0 + xy * u1 + xz * u2
+            b[1, 4, s] += h2 * l0 - h0 * l2 + xy * u0 + yy * u1 + yz * u2
+            b[1, 5, s] += h0 * l1 - h1 * l0 + xz * u0 + yz * u1 + zz * u2
+            # by w
+            e0, e1, e2 = u1 * w2 - u2 * w1, u2 * w0 - u0 * w2, u0 * w1 - u1 * w0
+            lw, lh = l0 * w0 + l1 * w1 + l2 * w2, 2 * (l0 * h0 + l1 * h1 + l2 * h2)
+            b[0, 3, s] += (
+                wh * l0 + lw * h0 - lh * w0 + Iw1 * u2 - Iw2 * u1 + xx * e0 + xy * e1 + xz * e2
+                + v1 * d2 - v2 * d1
+            )  # fmt: skip
+            b[0, 4, s] += (
+                wh * l1 + lw * h1 - lh * w1 + Iw2 * u0 - Iw0 * u2 + xy * e0 + yy * e1 + yz * e2
+                + v2 * d0 - v0 * d2
+            )  # fmt: skip
+            b[0, 5, s] += (
+                wh * l2 + lw * h2 - lh * w2 + Iw0 * u1 - Iw1 * u0 + xz * e0 + yz * e1 + zz * e2
+                + v0 * d1 - v1 * d0
+            )  # fmt: skip
+
+
+@njit(**_STEP)
+def _turn(x, b, sign, h):
+    """h += sign x x* b, with (l, w) x* (f, n) = (w x f, w x n + l x f)."""
+    assert x.shape[1] == L and b.shape[1] == L and h.shape[1] == L
+    for s in range(L):
+        l0, l1, l2, w0, w1, w2 = x[0, s], x[1, s], x[2, s], x[3, s], x[4, s], x[5, s]
+        f0, f1, f2, n0, n1, n2 = b[0, s], b[1, s], b[2, s], b[3, s], b[4, s], b[5, s]
+        h[0, s] += sign * (w1 * f2 - w2 * f1)
+        h[1, s] += sign * (w2 * f0 - w0 * f2)
+        h[2, s] += sign * (w0 * f1 - w1 * f0)
+        h[3, s] += sign * (w1 * n2 - w2 * n1 + l1 * f2 - l2 * f1)
+        h[4, s] += sign * (w2 * n0 - w0 * n2 + l2 * f0 - l0 * f2)
+        h[5, s] += sign * (w0 * n1 - w1 * n0 + l0 * f1 - l1 * f0)
+
+
+@njit(**_STEP)
+def _advance_back(J, x, b, D):
+    """The reverse of `_advance`: b[0], b[1] become the derivatives by the parent's carried V and A, and D by S v.
+
+    A = A_p + S a + V_p x S v, so b_Vp = b_V + S v x* b_A and D = b_V - V_p x* b_A.
+    x[0], x[1] become V_p and A_p again.
+    """
+    assert J.shape[1] == L and D.shape[1] == L and x.shape[2] == L and b.shape[2] == L
+    for s in range(L):
+        for r in range(6):
+            x[0, r, s] -= J[r, s]
+            D[r, s] = b[0, r, s]
+    for s in range(L):
+        x0, x1, x2, y0, y1, y2 = J[0, s], J[1, s], J[2, s], J[3, s], J[4, s], J[5, s]
+        l0, l1, l2, w0, w1, w2 = x[0, 0, s], x[0, 1, s], x[0, 2, s], x[0, 3, s], x[0, 4, s], x[0, 5, s]
+        x[1, 0, s] -= J[6, s] + w1 * x2 - w2 * x1 + l1 * y2 - l2 * y1
+        x[1, 1, s] -= J[7, s] + w2 * x0 - w0 * x2 + l2 * y0 - l0 * y2
+        x[1, 2, s] -= J[8, s] + w0 * x1 - w1 * x0 + l0 * y1 - l1 * y0
+        x[1, 3, s] -= J[9, s] + w1 * y2 - w2 * y1
+        x[1, 4, s] -= J[10, s] + w2 * y0 - w0 * y2
+        x[1, 5, s] -= J[11, s] + w0 * y1 - w1 * y0
+    _turn(x[0], b[1], -1.0, D)
+    _turn(J, b[1], 1.0, b[0])
+
+
+@njit(**_STEP)
+def _carry_back(X, b, count, b_parent):
+    """The reverse of `_carry`: b_parent += X^-T b, a force seen from the parent: R f, R n + p x R f."""
+    assert X.shape[1] == L and b.shape[1] == 6 and b.shape[2] == L
+    assert b_parent.shape[1] == 6 and b_parent.shape[2] == L
+    for k in range(count):
+        for s in range(L):
+            f0, f1, f2, n0, n1, n2 = b[k, 0, s], b[k, 1, s], b[k, 2, s], b[k, 3, s], b[k, 4, s], b[k, 5, s]
+            p0, p1, p2 = X[9, s], X[10, s], X[11, s]
+            r0 = X[0, s] * f0 + X[1, s] * f1 + X[2, s] * f2
+            r1 = X[3, s] * f0 + X[4, s] * f1 + X[5, s] * f2
+            r2 = X[6, s] * f0 + X[7, s] * f1 + X[8, s] * f2
+            b_parent[k, 0, s] += r0
+            b_parent[k, 1, s] += r1
+            b_parent[k, 2, s] += r2
+            b_parent[k, 3, s] += X[0, s] * n0 + X[1, s] * n1 + X[2, s] * n2 + p1 * r2 - p2 * r1
+            b_parent[k, 4, s] += X[3, s] * n0 + X[4, s] * n1 + X[5, s] * n2 + p2 * r0 - p0 * r2
+            b_parent[k, 5, s] += X[6, s] * n0 + X[7, s] * n1 + X[8, s] * n2 + p0 * r1 - p1 * r0
+
+
+@njit(**_STEP)
+def _along(S, D, sign, column, t, out):
+    """out[:, column + k] = sign S_k . D for the samples from t on, as far as there are."""
+    assert D.shape[1] == L
+    for s in range(min(L, len(out) - t)):
+        for k in range(len(S)):
+            total = 0.0
+            for r in range(6):
+                total += S[k, r] * D[r, s]
+            out[t + s, column + k] = sign * total
+
+
+@njit(cache=True, nogil=True, **_MATHS)
+def _adjoint(
+    parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, gravity, subspace, start,
+    motion, G, out,
+):  # fmt: skip
+    joints = world = len(parent)
+    n = depth = 0
+    for i in range(joints):
+        n += DEGREES[kind[i]]
+        depth = max(depth, start[i + 1] - start[i])
+    nq = motion.shape[1] - 2 * n
+    # twists[i]: velocity and acceleration of i, then one for each degree of freedom between the world and i
+    twists = np.zeros((joints + 1, 2 + depth, 6, L))
+    forces = np.zeros((joints + 1, 2 + depth, 6, L))  # the derivatives by them
+    for r in range(3):
+        for s in range(L):
+            twists[world, 1, r, s] = -gravity[r]
+    first_pair = np.zeros(joints, np.int64)
+    pairs = 0
+    for i in range(joints):
+        inherited = 2 + start[i + 1] - start[i] - DEGREES[kind[i]]
+        for k in range(DEGREES[kind[i]]):
+            for r in range(6):
+                for s in range(L):
+                    twists[i, inherited + k, r, s] = subspace[i, k, r]
+        first_pair[i] = pairs
+        if body[i] >= 0:
+            pairs += start[i + 1] - start[i]
+    x, g = np.empty((motion.shape[1], L)), np.empty((depth, 10, L))
+    Q, X, J = np.empty((12, L)), np.empty((joints, 12, L)), np.empty((joints, 12, L))
+    D = np.empty((6, L))
+    for t in range(0, len(motion), L):
+        _gather(motion, t, x)
+        for i in range(joints):
+            own, moving = DEGREES[kind[i]], start[i + 1] - start[i]
+            if own == 1:
+                _one_freedom(kind[i], axis[i], pitch[i], x, q_index[i], Q)
+            else:
+                _several_freedoms(kind[i], x, q_index[i], Q)
+            _place(rotation[i], translation[i], Q, X[i])
+            _carry(X[i], twists[parent[i]], 2 + moving - own, twists[i])  # parent -1 is the last, the world
+            v_row = nq + v_index[i]
+            _own_motion(subspace[i, :own], x, v_row, v_row + n, J[i])
+            _advance(J[i], twists[i])
+        forces[:] = 0.0
+        for i in range(joints - 1, -1, -1):
+            own, moving = DEGREES[kind[i]], start[i + 1] - start[i]
+            if body[i] >= 0:
+                _weights(G, 10 * first_pair[i], t, moving, g)
+                _rows_back(twists[i], g, moving, forces[i])
+            _along(subspace[i, :own], forces[i, 1], 1.0, 2 * n + v_index[i], t, out)
+            _advance_back(J[i], twists[i], forces[i], D)
+            _along(subspace[i, :own], D, 1.0, n + v_index[i], t, out)
+            D[:] = 0.0
+            for k in range(2 + moving - own):
+                _turn(twists[i, k], forces[i, k], 1.0, D)
+            _along(subspace[i, :own], D, -1.0, v_index[i], t, out)
+            _carry_back(X[i], forces[i], 2 + moving - own, forces[parent[i]])

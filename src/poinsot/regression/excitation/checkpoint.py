@@ -1,0 +1,105 @@
+"""A search in a file: what a later run needs to go on exactly where this one stopped.
+
+With the state goes what the search depends on. A later run that asks for something else is told what is different.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from ...exceptions import InvalidMethod, UnreadableFile
+from ...io.results import plain
+from ...io.writing import atomic_path
+from .design import OptimalExcitation
+from .problem import ExcitationProblem
+from .search import SearchState
+
+FORMAT = "poinsot.excitation-search/1"
+ARRAYS = ("coefficients", "times", "multipliers", "best")
+
+
+def write_checkpoint(
+    path: str | Path, state: SearchState, problem: ExcitationProblem, method: OptimalExcitation
+) -> None:
+    """Write where a search is, complete or not at all.
+
+    Raises:
+        UnwritableOutput: if it cannot be written there.
+    """
+    numbers = {each.name: getattr(state, each.name) for each in fields(state) if each.name not in ARRAYS}
+    arrays = {name: getattr(state, name) for name in ARRAYS if getattr(state, name) is not None}
+    # json keeps every digit, and infinity, which the strict JSON of results has no word for
+    text = json.dumps({"format": FORMAT, "state": numbers, "job": _job(problem, method)})
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, text=np.array(text), **arrays)
+
+
+def read_checkpoint(path: str | Path, problem: ExcitationProblem, method: OptimalExcitation) -> SearchState:
+    """Where a search for this problem by this method stopped. A later run may have more starts.
+
+    Raises:
+        UnreadableFile: if there is no such file or it is no checkpoint.
+        InvalidMethod: if it belongs to another problem or method.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            content = json.loads(str(file["text"]))
+            arrays = {name: file[name] for name in ARRAYS if name in file}
+        if content["format"] != FORMAT:
+            raise UnreadableFile(f"{path} is a checkpoint of another version of poinsot; start anew")
+        state = SearchState(**content["state"], **arrays)
+    except FileNotFoundError:
+        raise UnreadableFile(f"there is no checkpoint {path} to go on from") from None
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
+        raise UnreadableFile(f"{path} is not a checkpoint of a search for a motion") from None
+    job = json.loads(json.dumps(_job(problem, method)))
+    for key, wanted in job.items():
+        if content["job"].get(key) != wanted:
+            raise InvalidMethod(
+                f"{path} belongs to another search: {key} is {_short(content['job'].get(key))} there and "
+                f"{_short(wanted)} here; ask for the same, or start anew"
+            )
+    return replace(state, done=state.done and state.start + 1 >= method.starts)
+
+
+def _job(problem: ExcitationProblem, method: OptimalExcitation) -> dict[str, Any]:
+    """All that a search depends on, as plain values."""
+    limits = problem.limits
+    return dict(
+        plain(
+            {
+                "robot": problem.robot.name,
+                "joints": problem.robot.joints,
+                "duration_s": problem.duration_s,
+                "rate_hz": problem.rate_hz,
+                "criterion": method.criterion,
+                "basis": repr(method.basis),
+                "seed": method.seed,
+                "information_weight": method.information_weight,
+                "legs": method.legs,
+                "lower": limits.lower,
+                "upper": limits.upper,
+                "velocity": limits.velocity,
+                "acceleration": limits.acceleration,
+                "torque": limits.torque,
+                "torque_std": problem.torque_std,
+                "start": problem.start,
+                "parameters": problem.base.names,
+                "model": problem.theta,
+                "watched": problem.collisions.pairs,
+                "clearances": problem.clearances,
+            }
+        )
+    )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,92 @@
+"""The limits along a motion as inequalities g <= 0 without units, and what they ask of the coefficients.
+
+    position      (q - upper) / s,  (lower - q) / s         s half the range, or one turn where there is none
+    speed, acceleration, torque     x / x_max - 1,  -x / x_max - 1
+    clearance     (d_min - d) / 0.1 m
+
+at each of the times that are looked at. `excess` has a row a time and a column a constraint, always in this order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays import JointSamples
+from .problem import ExcitationProblem
+
+CLEARANCE_SCALE_M = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """Of one problem, kept with something to spare.
+
+    Args:
+        problem: whose limits they are.
+        spare: part of each limit that is kept free; 0.1 m times as much for clearances.
+    """
+
+    problem: ExcitationProblem
+    spare: float = 0.0
+
+    def excess(
+        self, q: JointSamples, v: JointSamples, a: JointSamples, tau: JointSamples
+    ) -> Float[np.ndarray, "T G"]:
+        """(T, 8 n + C) g, positive where a limit is broken."""
+        limits = self.problem.limits
+        distances = self.problem.collisions.distances(self.problem.robot.configurations(q))
+        with np.errstate(invalid="ignore"):
+            parts = [
+                (q - limits.upper) / self._range,
+                (limits.lower - q) / self._range,
+                *(
+                    sign * values / limit - 1
+                    for values, limit in (
+                        (v, limits.velocity),
+                        (a, limits.acceleration),
+                        (tau, limits.torque),
+                    )
+                    for sign in (1, -1)
+                ),
+                (self.problem.clearances - distances) / CLEARANCE_SCALE_M,
+            ]
+        return np.concatenate(parts, axis=1) + self.spare
+
+    def pull_back(
+        self, q: JointSamples, weights: Float[np.ndarray, "T G"]
+    ) -> tuple[JointSamples, JointSamples, JointSamples, JointSamples]:
+        """(T, n) each: the derivatives of sum(weights * g) by q, v, a and tau."""
+        limits, n = self.problem.limits, q.shape[1]
+        up, down, *others = (weights[:, k * n : (k + 1) * n] for k in range(8))
+        dv, da, dtau = (
+            (others[2 * k] - others[2 * k + 1]) / limit
+            for k, limit in enumerate((limits.velocity, limits.acceleration, limits.torque))
+        )
+        apart = -weights[:, 8 * n :] / CLEARANCE_SCALE_M
+        dq = (up - down) / self._range
+        if apart.any():
+            dq = dq + self.problem.collisions.pull_back(self.problem.robot.configurations(q), apart)
+        return dq, dv, da, dtau
+
+    def describe(self, excess: Float[np.ndarray, "T G"]) -> str:
+        """The worst of them, in words, e.g. `the torque of joint elbow exceeds its limit by 3 %`."""
+        problem, n = self.problem, len(self.problem.robot.joints)
+        column = int(np.argmax(excess.max(axis=0)))
+        by = float(excess[:, column].max())
+        if column >= 8 * n:
+            first, second = problem.collisions.pairs[column - 8 * n]
+            least = problem.clearances[column - 8 * n] - by * CLEARANCE_SCALE_M
+            return f"{first} comes as close as {least:.3g} m to {second}"
+        joint, unit = problem.limits.joints[column % n], problem.limits.units[column % n]
+        if column < 2 * n:
+            return f"joint {joint} passes its position limit by {by * self._range[column % n]:.3g} {unit}"
+        what = ("velocity", "acceleration", "torque")[(column - 2 * n) // (2 * n)]
+        return f"the {what} of joint {joint} exceeds its limit by {100 * by:.2g} %"
+
+    @property
+    def _range(self) -> np.ndarray:
+        half = 0.5 * (self.problem.limits.upper - self.problem.limits.lower)
+        return np.where(np.isfinite(half), half, 2 * np.pi)

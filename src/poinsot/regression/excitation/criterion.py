@@ -1,0 +1,126 @@
+"""How much a motion says about the parameters: the condition number, and the volume of their uncertainty.
+
+W are the rows of all samples, W_s = W / |W_j| the same with columns at unit norm, and lambda_1 <= ... <= lambda_b the
+eigenvalues of C = W_s^T W_s. The condition number of W_s is sqrt(lambda_b / lambda_1). Where two eigenvalues meet it
+has a corner, which stalls an optimizer; so it is approached from above by
+
+    log kappa_p = 1/2p log sum_i lambda_i^p + 1/2p log sum_i lambda_i^-p,     kappa <= kappa_p <= b^(1/p) kappa
+
+with p growing; p = infinity is kappa itself. The other criterion is D-optimality: the information
+
+    M = sum_j W_j^T W_j / sigma_j^2,     -1/2b log det M
+
+is the inverse covariance of the estimate, and the latter the logarithm of the half axes of the uncertainty's ellipsoid,
+in their geometric mean; a change of units shifts it and moves no optimum. It rewards large motions, of which the
+condition number sees nothing: alone, it would let a column shrink to noise.
+
+Both are functions of eigenvalues, f(C) with df = tr(F dC), and with H = 2 W_s F
+
+    df/dW_j = (H_j - W_sj (W_sj . H_j)) / |W_j|
+
+where the second term is what the norm takes away.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays import Vector
+
+TINY = 1e-13
+"""Eigenvalues of C below this are rounding errors of unit columns."""
+
+
+class Criterion(ABC):
+    """What is minimized: a function of the regressor of all samples, natural logarithm of a ratio or a deviation."""
+
+    @abstractmethod
+    def value_and_gradient(self, W: Float[np.ndarray, "T n b"]) -> tuple[float, Float[np.ndarray, "T n b"]]:
+        """f and df/dW."""
+
+
+@dataclass(frozen=True)
+class LogConditionNumber(Criterion):
+    """log kappa_p of the regressor with columns at unit norm.
+
+    Args:
+        sharpness: p; infinite: the condition number, with the derivative that it has where no two eigenvalues meet.
+    """
+
+    sharpness: float = float("inf")
+
+    def value_and_gradient(self, W: Float[np.ndarray, "T n b"]) -> tuple[float, Float[np.ndarray, "T n b"]]:
+        W_s, norms = _unit_columns(W)
+        lam, V = _spectrum(W_s)
+        p = self.sharpness
+        large, small = (lam / lam[-1]) ** p, (lam[0] / lam) ** p
+        value = 0.5 * (np.log(lam[-1] / lam[0]) + np.log(large.sum() * small.sum()) / p)
+        slope = 0.5 * (large / large.sum() - small / small.sum()) / lam
+        H = 2 * W_s @ ((V * slope) @ V.T)
+        H -= W_s * np.sum(W_s * H, axis=0)
+        return float(value), (H / norms).reshape(W.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class LogMeanDeviation(Criterion):
+    """-1/2b log det M: log of the mean half axis of the uncertainty's ellipsoid.
+
+    Args:
+        std: (n,) of the noise on each degree of freedom.
+    """
+
+    std: Vector
+
+    def value_and_gradient(self, W: Float[np.ndarray, "T n b"]) -> tuple[float, Float[np.ndarray, "T n b"]]:
+        weighted = W / self.std[:, None]
+        W_s, norms = _unit_columns(weighted)
+        lam, V = _spectrum(W_s)
+        b = len(lam)
+        value = -(0.5 * np.log(lam).sum() + np.log(norms).sum()) / b
+        gradient = -(W_s @ ((V / lam) @ V.T)) / norms / b
+        return float(value), gradient.reshape(W.shape) / self.std[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSum(Criterion):
+    """first + weight * second."""
+
+    first: Criterion
+    weight: float
+    second: Criterion
+
+    def value_and_gradient(self, W: Float[np.ndarray, "T n b"]) -> tuple[float, Float[np.ndarray, "T n b"]]:
+        (f, df), (g, dg) = self.first.value_and_gradient(W), self.second.value_and_gradient(W)
+        return f + self.weight * g, df + self.weight * dg
+
+
+def condition_number(W: Float[np.ndarray, "T n b"]) -> float:
+    """Of the regressor with columns at unit norm; infinite where a column is zero or spanned by others."""
+    norms = np.linalg.norm(W.reshape(-1, W.shape[-1]), axis=0)
+    if not norms.all():
+        return float("inf")
+    return float(np.linalg.cond(W.reshape(-1, W.shape[-1]) / norms))
+
+
+def log_determinant(W: Float[np.ndarray, "T n b"], std: Vector) -> float:
+    """log det M of the information, minus infinity where it is singular."""
+    R = np.linalg.qr((W / std[:, None]).reshape(-1, W.shape[-1]), mode="r")
+    with np.errstate(divide="ignore"):
+        return float(2 * np.log(np.abs(np.diag(R))).sum())
+
+
+def _unit_columns(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    flat = W.reshape(-1, W.shape[-1])
+    norms = np.linalg.norm(flat, axis=0)
+    norms = np.where(norms > 0, norms, 1.0)
+    return flat / norms, norms
+
+
+def _spectrum(W_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues, ascending, and eigenvectors of W_s^T W_s."""
+    lam, V = np.linalg.eigh(W_s.T @ W_s)
+    return np.maximum(lam, TINY), V

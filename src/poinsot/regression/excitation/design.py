@@ -1,0 +1,162 @@
+"""Optimal excitation: the motion that says most about a robot's parameters, within its limits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ...exceptions import InvalidMethod
+from .criterion import (
+    Criterion,
+    LogConditionNumber,
+    LogMeanDeviation,
+    WeightedSum,
+    condition_number,
+    log_determinant,
+)
+from .excitation import Excitation
+from .prediction import predict_deviations
+from .problem import ExcitationProblem
+from .search import Search, SearchState
+from .trajectory import Basis, FourierSeries
+
+
+@dataclass(frozen=True)
+class OptimalExcitation:
+    """The best of several locally optimal motions.
+
+    Args:
+        criterion: `"condition"`: the condition number of the regressor with columns at unit norm; `"d-optimal"`: the
+            determinant of the information, the inverse covariance of the parameters.
+        basis: what the motion is made of.
+        starts: random motions to begin with.
+        seed: of them; the same seed gives the same motion.
+        information_weight: what a motion that lowers all standard deviations by a factor e may cost: its condition
+            number grows by a factor e^weight. 0: the condition number alone, which lets columns shrink to noise.
+        legs: of the optimizer from each start, at most.
+        max_seconds: after which no leg begins any more once a motion was found, and after twice as many in any case;
+            what is found then depends on how fast the machine is, and the result says so.
+    """
+
+    criterion: Literal["condition", "d-optimal"] = "condition"
+    basis: Basis = field(default_factory=FourierSeries)
+    starts: int = 4
+    seed: int = 0
+    information_weight: float = 0.3
+    legs: int = 24
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.criterion not in ("condition", "d-optimal"):
+            raise InvalidMethod(f"the criterion is 'condition' or 'd-optimal', not {self.criterion!r}")
+        if self.starts < 1 or self.legs < 1 or self.seed < 0 or not self.information_weight >= 0:
+            raise InvalidMethod(
+                "a design needs at least one start and one leg, and a seed and an information_weight of at least 0"
+            )
+        if self.max_seconds is not None and not self.max_seconds > 0:
+            raise InvalidMethod(f"max_seconds must be above 0, not {self.max_seconds:g}")
+
+    def objective(self, problem: ExcitationProblem, sharpness: float) -> Criterion:
+        """What is minimized, a logarithm.
+
+        Args:
+            sharpness: of the condition number, see `LogConditionNumber`.
+        """
+        information = LogMeanDeviation(problem.torque_std)
+        if self.criterion == "d-optimal":
+            return information
+        return WeightedSum(LogConditionNumber(sharpness), self.information_weight, information)
+
+    def solve(
+        self,
+        problem: ExcitationProblem,
+        *,
+        resume: SearchState | None = None,
+        progress: Callable[[SearchState], None] | None = None,
+    ) -> Excitation:
+        """Design a motion.
+
+        Args:
+            problem: what is wanted.
+            resume: where an earlier search for the same problem by the same method stopped.
+            progress: called after each leg.
+
+        Raises:
+            InvalidMethod: if no motion was found that keeps within all limits.
+        """
+        for state in self.search(problem, resume):
+            if progress is not None:
+                progress(state)
+        return self.finish(problem, state)
+
+    def search(self, problem: ExcitationProblem, resume: SearchState | None = None) -> Iterator[SearchState]:
+        """The state after each leg, until all starts are done or the time is up; arguments as `solve`."""
+        search, before = Search(problem, self), 0.0 if resume is None else resume.seconds
+        began = time.perf_counter()
+        with threadpool_limits(limits=1, user_api="blas"):
+            state = search.begin() if resume is None else resume
+            if state.done:
+                yield state
+            while not state.done:
+                state = search.advance(state)
+                seconds = before + time.perf_counter() - began
+                state = replace(state, seconds=seconds)
+                yield state
+                if self.max_seconds is not None:
+                    patience = 1 if state.best is not None else 2
+                    if seconds > patience * self.max_seconds:
+                        return
+
+    def finish(self, problem: ExcitationProblem, state: SearchState) -> Excitation:
+        """What a search has found, checked again, with its predictions.
+
+        Raises:
+            InvalidMethod: if it found nothing.
+        """
+        if state.best is None:
+            raise InvalidMethod(
+                f"no motion within all limits was found after {state.iterations} iterations: {state.failure}; "
+                "widen that limit, give the motion more time, or try more starts"
+            )
+        search, robot, warnings = Search(problem, self), problem.robot, list(problem.warnings)
+        q, v, a = search.motion(state.best, problem.time)
+        entries = problem.terms.entries(q, v, a)
+        W = problem.terms.W(entries)
+        closely, _, _ = search.motion(state.best, problem.checked_time)
+        distances = problem.collisions.distances(robot.configurations(closely))
+        if not state.done:
+            warnings.append(
+                f"the search ended after {state.seconds:.0f} s, with {state.start} of {self.starts} starts done: "
+                "what it found depends on how fast this machine is"
+            )
+        return Excitation(
+            robot=robot.name,
+            joints=robot.joints,
+            position_units=robot.position_units,
+            effort_units=robot.effort_units,
+            time=problem.time,
+            q=q,
+            v=v,
+            a=a,
+            tau=problem.terms.torques(entries),
+            basis=self.basis,
+            coefficients=state.best,
+            limits=problem.limits,
+            limits_respected=bool(search.check(state.best).max(initial=-np.inf) <= 0),
+            least_distance=float(distances.min()) if distances.size else None,
+            criterion=self.criterion,
+            condition_number=condition_number(W),
+            log_determinant=log_determinant(W, problem.torque_std),
+            deviations=predict_deviations(problem, W),
+            duration_s=problem.duration_s,
+            rate_hz=problem.rate_hz,
+            seed=self.seed,
+            iterations=state.iterations,
+            seconds=state.seconds,
+            warnings=tuple(warnings),
+        )

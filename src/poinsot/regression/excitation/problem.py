@@ -1,0 +1,253 @@
+"""The motion that is wanted: of which robot, for which parameters, how long, and within what.
+
+Everything that contradicts itself is refused here, in one sentence, before any time is spent on a design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from ...arrays import JointSamples, Times, Vector
+from ...exceptions import InvalidMethod, InvalidModel, listing, nearest
+from ...models import tree as kinds
+from ...models.articulated import Articulated
+from ...models.collisions import Collisions, Surroundings
+from ...parameters import INERTIAL_SYMBOLS
+from ..base_parameters import BaseParameters, structural_base
+from ..regressor import Regressor
+from .limits import Limits, PerJoint, limits_of, per_joint
+from .terms import Terms, with_friction_held
+from .trajectory import sample_times
+
+NOISE_OF_LIMIT = 0.01
+"""Where no noise of the torques is given: this part of each joint's torque limit, and 1 N m where there is none."""
+
+ROUNDED_SPEED = 0.02
+"""While a motion is designed, dry friction is rounded below this part of the largest speed, or below so many rad/s."""
+
+CHECKED_HZ = 200.0
+"""Limits and collisions are checked at least so often along the whole motion."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExcitationProblem:
+    """A motion from rest to rest that shows the base parameters of a robot, within limits and free of collisions.
+
+    Args:
+        robot: whose motion it is.
+        duration_s: of the motion. rate_hz: of the samples that will be recorded.
+        limits: that hold at every moment.
+        base: the parameters to be shown.
+        theta: (p,) parameters that torques are computed with: the description's, and what is held.
+        torque_std: (n,) white noise of each measured torque [N m] or [N].
+        start: (n,) posture to start from [rad] or [m]; None: any.
+        collisions: what is watched. clearances: (C,) how far apart each pair stays [m].
+        warnings: what could not be watched, or had to be assumed.
+    """
+
+    robot: Articulated
+    duration_s: float
+    rate_hz: float
+    limits: Limits
+    base: BaseParameters
+    theta: Vector
+    torque_std: Vector
+    start: Vector | None
+    collisions: Collisions
+    clearances: Vector
+    warnings: tuple[str, ...] = field(default_factory=tuple)
+
+    @cached_property
+    def time(self) -> Times:
+        """(T,) of the samples that will be recorded. [s]"""
+        return sample_times(self.duration_s, self.rate_hz)
+
+    @cached_property
+    def checked_time(self) -> Times:
+        """Of the check: the samples and, where they are few, moments between them. [s]"""
+        often = int(np.ceil(CHECKED_HZ / self.rate_hz))
+        return sample_times(self.duration_s, often * self.rate_hz)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """Regressor and torques as they are."""
+        regressor = Regressor(self.robot, self.base.parameters)
+        return Terms(regressor, self.base, self.theta, np.zeros(len(self.robot.joints)))
+
+    @cached_property
+    def rounded_terms(self) -> Terms:
+        """The same with dry friction that has slopes."""
+        speed = self.limits.velocity
+        return replace(self.terms, rounding=ROUNDED_SPEED * np.where(np.isfinite(speed), speed, 1.0))
+
+    @cached_property
+    def nominal(self) -> Vector:
+        """(b,) values of the base parameters as the description has them; NaN where it knows none."""
+        values: Vector = self.base.map @ self.theta
+        known = np.array([kind == "inertia" for kind in self.base.kinds])
+        terms = np.abs(self.base.map) @ np.abs(self.theta)  # what cancels but for rounding is zero
+        return np.where(known & (np.abs(values) > 1e-9 * terms), values, np.nan)
+
+    def holding_torques(self, q: JointSamples) -> JointSamples:
+        """(T, n) torques that hold the robot still."""
+        still = np.zeros_like(q)
+        return self.terms.torques(self.terms.entries(q, still, still))
+
+    def free_postures(self, q: JointSamples) -> np.ndarray:
+        """(T,) whether each posture can be held within limits and touches nothing."""
+        room = self.collisions.distances(self.robot.configurations(q)) >= self.clearances
+        inside = (q >= self.limits.lower) & (q <= self.limits.upper)
+        held = np.abs(self.holding_torques(q)) < self.limits.torque
+        free: np.ndarray = room.all(axis=1) & inside.all(axis=1) & held.all(axis=1)
+        return free
+
+
+def excitation_problem(
+    robot: Articulated,
+    *,
+    duration_s: float = 10.0,
+    rate_hz: float = 100.0,
+    limits: Limits | None = None,
+    friction: bool = False,
+    payload: str | None = None,
+    held: Mapping[str, float] | None = None,
+    torque_std: PerJoint | None = None,
+    start: PerJoint | None = None,
+    surroundings: Surroundings | None = None,
+    clearance_m: float = 0.02,
+) -> ExcitationProblem:
+    """What a motion is to show, and what it must keep within.
+
+    Args:
+        robot: with joints of one degree of freedom each, all driven, and a fixed base.
+        duration_s: of the motion.
+        rate_hz: of the samples that will be recorded.
+        limits: as `limits_of` gives them; None: the description's.
+        friction: whether friction is to be shown too, by the law of the robot's joints.
+        payload: a link, where only the ten parameters of what is fixed to it are to be shown, the rest being known.
+        held: parameter name -> value of what is known.
+        torque_std: white noise of each sample of a joint's torque [N m] or [N]; None: 1 % of the joint's limit.
+        start: the posture to start from [rad] or [m]; None: the design chooses one.
+        surroundings: what not to touch; None: itself.
+        clearance_m: how far from touching; links that are close by construction keep half of their usual distance.
+
+    Raises:
+        InvalidModel: if the robot cannot be asked for a motion, or a link or frame does not exist.
+        InvalidMethod: if two demands contradict each other.
+    """
+    _check_joints(robot)
+    if not (np.isfinite(duration_s) and duration_s > 0 and np.isfinite(rate_hz) and rate_hz > 0):
+        raise InvalidMethod(
+            f"a motion needs a duration and a rate above 0, not {duration_s:g} s and {rate_hz:g} Hz"
+        )
+    if not 0 <= clearance_m < np.inf:
+        raise InvalidMethod(f"the clearance must be at least 0, not {clearance_m:g} m")
+    limits = limits or limits_of(robot)
+    parameters = robot.parameters.hold(**dict(held or {}))
+    parameters = parameters if friction else with_friction_held(parameters)
+    if payload is not None:
+        ten = _parameters_of(robot, payload)
+        others = (name for name in parameters.names if name not in ten and name not in parameters.held)
+        parameters = parameters.hold(**dict.fromkeys(others, 0.0))
+    base = structural_base(Regressor(robot, parameters))
+    if not len(base):
+        raise InvalidMethod("every parameter is held; there is nothing to excite")
+    theta = np.zeros(len(parameters))
+    theta[: robot.inertials.size] = robot.inertials.ravel()
+    for name, value in (held or {}).items():
+        theta[parameters.index(name)] = value
+    assumed = np.where(np.isfinite(limits.torque), NOISE_OF_LIMIT * limits.torque, 1.0)
+    std = per_joint("noise of the torques", torque_std, robot.joints, assumed)
+    if not (np.isfinite(std).all() and (std > 0).all()):
+        raise InvalidMethod(
+            f"the noise of the torques must be above 0 for every joint, not {listing(map(str, std))}"
+        )
+    warnings = []
+    if torque_std is None:
+        warnings.append(
+            "no noise of the torques was given: 1 % of each joint's torque limit is assumed (1 N m where it has none), "
+            "and all predicted deviations grow in proportion to it"
+        )
+    posture = None if start is None else per_joint("start posture", start, robot.joints, np.zeros(len(std)))
+    free = None if posture is None else robot.configurations(posture[None])
+    collisions = (surroundings or Surroundings()).resolve(robot, free)
+    problem = ExcitationProblem(
+        robot, float(duration_s), float(rate_hz), limits, base, theta, std, posture, collisions,
+        collisions.clearances(clearance_m), (*warnings, *collisions.warnings),
+    )  # fmt: skip
+    if posture is not None:
+        _check_start(problem, posture)
+    return problem
+
+
+def _check_joints(robot: Articulated) -> None:
+    if robot.floating_base:
+        raise InvalidModel(
+            f"robot {robot.name!r} has a floating base, which no motor moves; only robots with a fixed base can be "
+            "given a motion"
+        )
+    unfit = {kinds.SPHERICAL: "a ball joint", kinds.PLANAR: "a planar joint", kinds.FREE: "a free joint"}
+    for kind in robot.tree.kind:
+        if int(kind) in unfit:
+            raise InvalidModel(
+                f"robot {robot.name!r} has {unfit[int(kind)]}; only joints of one degree of freedom can be given a "
+                "motion"
+            )
+    if robot.drive.passive:
+        raise InvalidModel(
+            f"no motor moves {listing(robot.drive.passive)}; lock passive joints, then the others can be given a motion"
+        )
+
+
+def _parameters_of(robot: Articulated, link: str) -> set[str]:
+    """Names of the ten parameters of the body that a link is part of."""
+    carriers = {frame.name: frame.parentJoint for frame in robot.model.frames}
+    if link not in carriers:
+        raise InvalidModel(
+            f"there is no link {link!r} to carry a payload{nearest(link, carriers)}; "
+            f"the robot has {listing(robot.bodies)}"
+        )
+    joint = carriers[link]
+    if joint == 0:
+        raise InvalidModel(
+            f"the payload link {link!r} does not move, so no motion shows a payload on it; take one of "
+            f"{listing(robot.bodies)}"
+        )
+    return {f"{symbol}{joint}" for symbol in INERTIAL_SYMBOLS}
+
+
+def _check_start(problem: ExcitationProblem, posture: Vector) -> None:
+    limits = problem.limits
+    for joint, unit, q, low, high in zip(
+        limits.joints, limits.units, posture, limits.lower, limits.upper, strict=True
+    ):
+        if not low <= q <= high:
+            raise InvalidMethod(
+                f"the start posture puts joint {joint!r} at {q:g} {unit}, outside its limits {low:g} to {high:g} {unit}"
+            )
+    distances = problem.collisions.distances(problem.robot.configurations(posture[None]))[0]
+    lacking = problem.clearances - distances
+    if lacking.max(initial=0.0) > 0:
+        worst = int(np.argmax(lacking))
+        first, second = problem.collisions.pairs[worst]
+        least = float(distances[worst])
+        how = (
+            f"is in collision: {first} with {second}"
+            if least <= 0
+            else f"leaves {least:.3g} m between {first} and {second}, less than the clearance of "
+            f"{problem.clearances[worst]:.3g} m"
+        )
+        raise InvalidMethod(f"the start posture {how}; start from another one")
+    torques = np.abs(problem.holding_torques(posture[None]))[0]
+    for joint, unit, torque, limit in zip(
+        limits.joints, problem.robot.effort_units, torques, limits.torque, strict=True
+    ):
+        if torque >= limit:
+            raise InvalidMethod(
+                f"the start posture and the torque limit of joint {joint!r} contradict each other: gravity asks "
+                f"{torque:.3g} {unit} of it, and {limit:g} {unit} are allowed"
+            )

@@ -1,0 +1,308 @@
+"""The search for a motion, leg by leg (Swevers et al. 1997 for the problem).
+
+    min over c of  f(W(q, v, a)),   (q, v, a)(t) = Phi(t) c      subject to  g(q, v, a, tau, d) <= 0 at all times
+
+f is a criterion of `criterion`, g the limits of `constraints`. An augmented Lagrangian takes the constraints into the
+function (Hestenes 1969, Powell 1969, Rockafellar 1973): SciPy's L-BFGS-B minimizes
+
+    f + rho / 2N sum over times and constraints of max(0, g + lambda / rho)^2
+
+for some iterations, a *leg*; then lambda <- max(0, lambda + rho g), rho grows if g did not shrink, and the next leg
+begins. All derivatives are analytic, and since q, v, a are linear in c the last step of the chain is a product.
+
+A constraint at all times is one at finitely many of them, and at those where the check, which looks much closer, found
+it broken after a leg (the exchange method of semi-infinite programs). Only a motion that passes the check counts; one
+that nearly does may pass when it is made a little smaller. All this is done from several random motions, for there are
+many local optima.
+
+A leg needs nothing but the `SearchState` that the last one left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ...arrays import JointSamples, Matrix, Times, Vector
+from .constraints import Constraints
+from .criterion import Criterion, condition_number
+from .postures import random_posture
+from .problem import ExcitationProblem
+from .trajectory import Basis
+
+SAMPLES_PER_DETAIL = 24
+"""Times at which a motion is looked at, for each back and forth of its fastest function."""
+
+SHARPNESS = (2.0, 8.0, 32.0)
+"""p of the condition number: the first two for so many legs each, the last one from then on."""
+
+LEGS_OF_SHARPNESS = 4
+ITERATIONS_OF_LEG = 60
+SPARE = 0.004
+"""What is kept free of each limit, so that a nearly converged motion passes the check."""
+
+NEAR = 0.04
+"""A motion that breaks a limit by more than this has nothing to tell the next leg."""
+
+SHRINKING = 1.2
+"""One that fails the check by little is also tried smaller, by so many times as much; for speeds 1 would do."""
+
+FIRST_PENALTY, GROWTH, LARGEST_PENALTY = 30.0, 3.0, 1e5
+SETTLED, SETTLED_LEGS = 1e-3, 3
+"""A start is done when so many legs with the last sharpness each improved the criterion, a logarithm, by less."""
+
+EXCHANGED = 40
+"""Times at most that a check adds."""
+
+
+@dataclass(frozen=True, eq=False)
+class SearchState:
+    """Where a search is.
+
+    Args:
+        start: which random motion it began with, from 0. leg: how many legs have gone since.
+        coefficients: (m, n) of the motion at hand.
+        times: (N,) at which constraints are looked at [s]; first those of the criterion, then what checks added.
+        multipliers: (N, G) lambda. penalty: rho.
+        violation: largest g at `times` after the last leg. condition_number: of the motion at hand.
+        passed: criterion of the best motion of this start that passed the check. settled: legs that changed it little.
+        best: (m, n) coefficients of the best motion of all starts that passed; None: none did yet.
+        best_value, best_condition_number: its criterion, its condition number.
+        failure: in words, why the last motion that was checked did not pass.
+        iterations: of the optimizer, all legs together. seconds: likewise.
+        done: whether nothing is left to do.
+    """
+
+    start: int
+    leg: int
+    coefficients: Matrix
+    times: Times
+    multipliers: np.ndarray
+    penalty: float = FIRST_PENALTY
+    violation: float = np.inf
+    condition_number: float = np.inf
+    passed: float = np.inf
+    settled: int = 0
+    best: Matrix | None = None
+    best_value: float = np.inf
+    best_condition_number: float = np.inf
+    failure: str = "no motion came near its limits"
+    iterations: int = 0
+    seconds: float = 0.0
+    done: bool = False
+
+
+class Method(Protocol):
+    """What a search asks of the method that it serves."""
+
+    @property
+    def basis(self) -> Basis: ...
+
+    @property
+    def starts(self) -> int: ...
+
+    @property
+    def legs(self) -> int: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    def objective(self, problem: ExcitationProblem, sharpness: float) -> Criterion: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """One problem and one method."""
+
+    problem: ExcitationProblem
+    method: Method
+
+    def motion(self, coefficients: Matrix, times: Times) -> tuple[JointSamples, JointSamples, JointSamples]:
+        """q, v, a (N, n) at some times."""
+        q, v, a = self.method.basis.at(times, self.problem.duration_s) @ coefficients
+        return q, v, a
+
+    def begin(self) -> SearchState:
+        """The first start, before its first leg.
+
+        Raises:
+            InvalidMethod: if the robot can be nowhere within its limits.
+        """
+        return SearchState(0, 0, self._random_motion(0), self.samples, self._no_multipliers(self.samples))
+
+    def advance(self, state: SearchState) -> SearchState:
+        """One leg, and on to the next start if this one is done."""
+        state = self._checked(self._leg(state))
+        if state.leg < self.method.legs and state.settled < SETTLED_LEGS:
+            return state
+        if state.start + 1 >= self.method.starts:
+            return replace(state, done=True)
+        return replace(
+            state,
+            start=state.start + 1,
+            leg=0,
+            coefficients=self._random_motion(state.start + 1),
+            times=self.samples,
+            multipliers=self._no_multipliers(self.samples),
+            penalty=FIRST_PENALTY,
+            violation=np.inf,
+            passed=np.inf,
+            settled=0,
+        )
+
+    # -- what a motion is worth ----------------------------------------------------------------------------------------
+
+    def value(self, coefficients: Matrix) -> tuple[float, float]:
+        """The criterion and the condition number, on the samples that will be recorded."""
+        terms = self.problem.terms
+        W = terms.W(terms.entries(*self.motion(coefficients, self.problem.time)))
+        return self.method.objective(self.problem, np.inf).value_and_gradient(W)[0], condition_number(W)
+
+    def check(self, coefficients: Matrix) -> np.ndarray:
+        """(T, G) g at all moments of the check, with nothing to spare."""
+        q, v, a = self.motion(coefficients, self.problem.checked_time)
+        terms = self.problem.terms
+        return Constraints(self.problem).excess(q, v, a, terms.torques(terms.entries(q, v, a)))
+
+    # -- the beginning -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def samples(self) -> Times:
+        """Times that the criterion is computed at. [s]"""
+        count = int(np.ceil(SAMPLES_PER_DETAIL * self.method.basis.detail)) + 1
+        return np.linspace(0.0, self.problem.duration_s, count)
+
+    def _no_multipliers(self, times: Times) -> np.ndarray:
+        return np.zeros((len(times), 8 * len(self.problem.robot.joints) + len(self.problem.collisions)))
+
+    def _random_motion(self, start: int) -> Matrix:
+        """(m, n) coefficients: from a free posture, half as far, fast and sudden as allowed."""
+        limits = self.problem.limits
+        rng = np.random.default_rng([self.method.seed, start])
+        posture = self.problem.start
+        if posture is None:
+            posture = random_posture(self.problem, rng)
+        moving = rng.standard_normal((self.method.basis.size - 1, len(posture)))
+        trial = self.motion(np.concatenate([np.zeros((1, len(posture))), moving]), self.samples)
+        reach = np.minimum(0.5 * (limits.upper - limits.lower), np.pi)
+        allowed = (reach, limits.velocity, limits.acceleration)
+        used = [np.abs(x).max(axis=0) / limit for x, limit in zip(trial, allowed, strict=True)]
+        return np.concatenate([posture[None], 0.5 * moving / np.max(used, axis=0)])
+
+    # -- one leg -------------------------------------------------------------------------------------------------------
+
+    def _leg(self, state: SearchState) -> SearchState:
+        cost = AugmentedCost(self, state)
+        found = minimize(
+            cost,
+            cost.variables(state.coefficients),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": ITERATIONS_OF_LEG, "maxcor": 20},
+        )
+        coefficients = cost.coefficients(found.x)
+        g = cost.excess(coefficients)
+        violation = float(g.max(initial=0.0))
+        slow = violation > max(SPARE, 0.5 * state.violation)
+        return replace(
+            state,
+            leg=state.leg + 1,
+            coefficients=coefficients,
+            multipliers=np.maximum(0.0, state.multipliers + state.penalty * g),
+            penalty=min(GROWTH * state.penalty, LARGEST_PENALTY) if slow else state.penalty,
+            violation=violation,
+            iterations=state.iterations + int(found.nit),
+        )
+
+    def sharpness(self, leg: int) -> float:
+        """Of a leg of a start."""
+        return SHARPNESS[min(leg // LEGS_OF_SHARPNESS, len(SHARPNESS) - 1)]
+
+    def _checked(self, state: SearchState) -> SearchState:
+        """The state with its motion as the best one if it passes, else with the times at which it does not."""
+        value, condition = self.value(state.coefficients)
+        state = replace(state, condition_number=condition)
+        if state.violation > NEAR and state.best is not None:
+            return state
+        g = self.check(state.coefficients)
+        if g.max(initial=-np.inf) <= 0:
+            last = self.sharpness(state.leg - 1) == SHARPNESS[-1]
+            little = value > state.passed - SETTLED
+            settled = state.settled + 1 if last and little else 0
+            state = replace(state, passed=min(value, state.passed), settled=settled)
+            return self._passed(state, state.coefficients, value, condition)
+        state = replace(state, failure=Constraints(self.problem).describe(g))
+        if state.violation > NEAR:
+            return state
+        smaller = state.coefficients.copy()
+        smaller[1:] *= 1 - SHRINKING * float(g.max())
+        if self.check(smaller).max(initial=-np.inf) <= 0:
+            state = self._passed(state, smaller, *self.value(smaller))
+        moments = np.unique(np.argmax(g, axis=0)[g.max(axis=0) > 0])
+        worst = moments[np.argsort(-g[moments].max(axis=1))][:EXCHANGED]
+        added = np.setdiff1d(self.problem.checked_time[worst], state.times)
+        return replace(
+            state,
+            times=np.concatenate([state.times, added]),
+            multipliers=np.concatenate([state.multipliers, self._no_multipliers(added)]),
+        )
+
+    def _passed(
+        self, state: SearchState, coefficients: Matrix, value: float, condition: float
+    ) -> SearchState:
+        """The state, with a motion that passed the check as the best one if it is."""
+        if value >= state.best_value:
+            return state
+        return replace(state, best=coefficients, best_value=value, best_condition_number=condition)
+
+
+class AugmentedCost:
+    """f + rho / 2N sum max(0, g + lambda / rho)^2 during one leg, and its gradient.
+
+    Its variables are the coefficients in units of what each joint can do; a start posture that was asked for is the
+    first coefficient, and no variable.
+    """
+
+    def __init__(self, search: Search, state: SearchState):
+        problem, limits = search.problem, search.problem.limits
+        self.state = state
+        self.criterion = search.method.objective(problem, search.sharpness(state.leg))
+        self.constraints = Constraints(problem, SPARE)
+        self.terms = problem.rounded_terms
+        self.functions = search.method.basis.at(state.times, problem.duration_s)
+        self.samples = len(search.samples)
+        self.first = 0 if problem.start is None else 1
+        w = 2 * np.pi / problem.duration_s
+        sizes = [0.5 * (limits.upper - limits.lower), limits.velocity / w, limits.acceleration / w**2]
+        self.unit = np.minimum(np.min(sizes, axis=0), np.pi)  # [rad] or [m]
+
+    def variables(self, coefficients: Matrix) -> Vector:
+        """What the optimizer works with, from (m, n) coefficients."""
+        x: Vector = (coefficients[self.first :] / self.unit).ravel()
+        return x
+
+    def coefficients(self, x: Vector) -> Matrix:
+        """(m, n) coefficients from what the optimizer works with."""
+        moved = x.reshape(-1, len(self.unit)) * self.unit
+        return np.concatenate([self.state.coefficients[: self.first], moved])
+
+    def excess(self, coefficients: Matrix) -> np.ndarray:
+        """(N, G) g, with what is kept to spare."""
+        q, v, a = self.functions @ coefficients
+        return self.constraints.excess(q, v, a, self.terms.torques(self.terms.entries(q, v, a)))
+
+    def __call__(self, x: Vector) -> tuple[float, Vector]:
+        q, v, a = self.functions @ self.coefficients(x)
+        entries = self.terms.entries(q, v, a)
+        f, by_W = self.criterion.value_and_gradient(self.terms.W(entries[: self.samples]))
+        g = self.constraints.excess(q, v, a, self.terms.torques(entries))
+        rho, N = self.state.penalty, self.samples
+        over = np.maximum(g + self.state.multipliers / rho, 0.0)
+        *direct, by_torque = self.constraints.pull_back(q, rho / N * over)
+        by_motion = np.add(direct, self.terms.pull_back(q, v, a, by_W, by_torque))
+        gradient = np.einsum("dtm,dtn->mn", self.functions, by_motion, optimize=True)
+        return f + 0.5 * rho / N * float(np.sum(over**2)), self.variables(gradient * self.unit**2)

@@ -1,0 +1,188 @@
+"""The page of `poinsot excite`: the motion, what it keeps within, and what it will tell."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from ..parameters import INERTIAL_SYMBOLS
+from ..regression.excitation.excitation import Excitation
+from .blocks import Block, Card, Cards, Cell, Column, Facts, Findings, Page, Section, Table
+from .figures.motion import motion_grid
+from .numbers import UNKNOWN, percent_text, seconds_text, significant, unit_text
+from .page import write_page
+from .words import meaning, number_of, series
+
+HOPELESS_PERCENT = 100.0
+"""A parameter whose deviation is larger than itself is not going to be known."""
+
+
+def write_excitation_page(excitation: Excitation, path: str | os.PathLike[str]) -> Path:
+    """Writes a designed motion as one HTML file that opens offline.
+
+    Raises:
+        UnwritableOutput: if it cannot be written there.
+    """
+    sections = (
+        Section("Verdict", _lead(excitation), _verdict(excitation)),
+        Section("The motion", "Joint by joint, from rest to rest.", (motion_grid(excitation),)),
+        Section(
+            "What it will tell",
+            "Standard deviations of weighted least squares, predicted before the robot has moved.",
+            (_table(excitation),),
+        ),
+        Section(
+            "How it was designed", "The same inputs and seed give the same motion.", (_facts(excitation),)
+        ),
+    )
+    return write_page(Page(title=excitation.robot, kicker="poinsot · excitation", sections=sections), path)
+
+
+def expectations(excitation: Excitation) -> tuple[str, ...]:
+    """What the motion will tell, in sentences: of each body the mass, or else what will be known best."""
+    found = excitation.deviations
+    percent = found.relative_percent
+    sentences = []
+    for owner in dict.fromkeys(found.owners):
+        own = [k for k, each in enumerate(found.owners) if each == owner and np.isfinite(percent[k])]
+        own = [k for k in own if found.kinds[k] == "inertia" and percent[k] < HOPELESS_PERCENT]
+        if not own:
+            continue
+        mass = [k for k in own if _symbol(found.names[k]) == "m"]
+        best = mass[0] if mass else min(own, key=lambda k: float(percent[k]))
+        name = found.names[best]
+        grouped = found.groupings[best] not in ("", name)
+        sentences.append(
+            f"with this motion and this noise the {meaning(name, 'inertia')} of {owner} will be known to "
+            f"{percent_text(float(percent[best]))}{f' ({name}, in sum with others)' if grouped else f' ({name})'}"
+        )
+    return tuple(sentences)
+
+
+def hopeless(excitation: Excitation) -> tuple[str, ...]:
+    """Names of the parameters whose deviation will be larger than themselves."""
+    found = excitation.deviations
+    return tuple(
+        name
+        for name, percent in zip(found.names, found.relative_percent, strict=True)
+        if percent > HOPELESS_PERCENT
+    )
+
+
+def _lead(excitation: Excitation) -> str:
+    kept = "keeps within all limits" if excitation.limits_respected else "BREAKS A LIMIT"
+    return (
+        f"A motion of {excitation.duration_s:g} s for {excitation.robot} that {kept}, with a condition number of "
+        f"{significant(excitation.condition_number, 3)} for {number_of(len(excitation.deviations.names), 'parameter')}."
+    )
+
+
+def _verdict(excitation: Excitation) -> tuple[Block, ...]:
+    distance = excitation.least_distance
+    noise = excitation.deviations.noise
+    units = dict.fromkeys(excitation.effort_units)
+    spread = (
+        significant(float(noise[0]), 3)
+        if np.ptp(noise) == 0
+        else f"{significant(float(noise.min()), 3)} to {significant(float(noise.max()), 3)}"
+    )
+    cards = Cards(
+        cards=(
+            Card(
+                "Condition number",
+                significant(excitation.condition_number, 3),
+                "of the regressor, columns at unit norm",
+            ),
+            Card(
+                "Limits",
+                "kept" if excitation.limits_respected else "broken",
+                "checked along the whole motion",
+                "good" if excitation.limits_respected else "bad",
+            ),
+            Card(
+                "Closest approach",
+                UNKNOWN if distance is None else f"{significant(100 * distance, 2)} cm",
+                "nothing is watched" if distance is None else "between whatever is watched",
+            ),
+            Card("Noise assumed", f"{spread} {' or '.join(map(unit_text, units))}", "white, each sample"),
+        )
+    )
+    findings = [("warning", warning) for warning in excitation.warnings]
+    lost = hopeless(excitation)
+    if lost:
+        findings.append(
+            (
+                "note",
+                f"{series(lost)} will not be known to better than their own size: they are too small in this robot's "
+                "description for this noise",
+            )
+        )
+    findings += [("ok", f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in expectations(excitation)]
+    return (cards, Findings(findings=tuple(findings))) if findings else (cards,)
+
+
+def _table(excitation: Excitation) -> Table:
+    found = excitation.deviations
+    rows = []
+    for k, name in enumerate(found.names):
+        percent, nominal = float(found.relative_percent[k]), float(found.nominal[k])
+        shared = found.groupings[k] not in ("", name)
+        rows.append(
+            (
+                Cell(name),
+                Cell(
+                    f"{meaning(name, found.kinds[k])}, {found.owners[k]}{', with others' if shared else ''}"
+                ),
+                Cell(UNKNOWN if np.isnan(nominal) else significant(nominal)),
+                Cell(significant(float(found.std[k]), 2, padded=True)),
+                Cell(unit_text(found.units[k])),
+                Cell(
+                    percent_text(percent),
+                    bar=None if np.isnan(percent) else min(percent / HOPELESS_PERCENT, 1.0),
+                    tone=_tone(percent),
+                ),
+            )
+        )
+    return Table(
+        columns=(
+            Column("Name", code=True),
+            Column("What it is"),
+            Column("Description's value", numeric=True),
+            Column("Std", numeric=True),
+            Column("Unit"),
+            Column("Relative std", numeric=True),
+        ),
+        rows=tuple(rows),
+        caption="For white noise of the torques and a motion that is followed and measured exactly; coloured noise and "
+        "errors of the motion add to it. Relative to the value in the robot's description; – where that is zero or "
+        "unknown. The bar is full at 100 %. “With others”: known only in sum with other parameters.",
+    )
+
+
+def _tone(percent: float) -> str:
+    if np.isnan(percent):
+        return ""
+    return "good" if percent < 10 else "fair" if percent < 30 else "bad"
+
+
+def _symbol(name: str) -> str:
+    """`m` for `m4` and `m4r`."""
+    bare = name.removesuffix("r").rstrip("0123456789.")
+    return bare if bare in INERTIAL_SYMBOLS else ""
+
+
+def _facts(excitation: Excitation) -> Facts:
+    criterion = {"condition": "condition number", "d-optimal": "determinant of the information"}
+    return Facts(
+        facts=(
+            ("Robot", excitation.robot),
+            ("Motion", f"{excitation.duration_s:g} s, {excitation.basis!r}"),
+            ("Samples", f"{len(excitation.time)} at {excitation.rate_hz:g} Hz"),
+            ("Criterion", criterion[excitation.criterion]),
+            ("Logarithm of the information's determinant", significant(excitation.log_determinant)),
+            ("Seed", str(excitation.seed)),
+            ("Search", f"{excitation.iterations} iterations in {seconds_text(excitation.seconds)}"),
+        )
+    )
