@@ -105,14 +105,14 @@ def test_initial_std_is_that_of_the_mass(rng):
 def test_errors_are_as_large_as_said(make):
     """Truth drawn from the initial belief, noise as told: squared errors are chi-square, intervals cover."""
     rng = np.random.default_rng(11)
-    torques, trials = LinkTorques(ARM, LINK), 150
+    torques, trials = LinkTorques(ARM, LINK), 60
     squares, covered = [], 0
     for _ in range(trials):
         filter_ = make(torques, NOISE, initial_std=0.03, drift=0.0, gate=None)
         start = filter_.init()
         x = start.x + start.root @ rng.standard_normal(10)
         truth = filter_.inertial(x)
-        belief = last(filter_.run(samples_of(torques, truth, rng, 60)))
+        belief = last(filter_.run(samples_of(torques, truth, rng, 40)))
         e = filter_.coordinates(truth) - belief.x
         squares.append(e @ np.linalg.solve(belief.covariance, e))
         gradient = filter_.slope(belief.x)[0][0]
@@ -170,10 +170,10 @@ def test_whatever_sensors_do_the_belief_is_a_body(make):
     rng = np.random.default_rng(4)
     torques = LinkTorques(ARM, LINK)
     filter_ = make(torques, NOISE, drift=0.5)
-    samples = list(samples_of(torques, own(torques), rng, 400))
-    still = [replace(s, time=s.time + 2) for s in samples_of(torques, own(torques), rng, 400, still=True)]
-    heavy = [replace(s, time=s.time + 4) for s in samples_of(torques, 100 * own(torques), rng, 1500)]
-    back = [replace(s, time=s.time + 12) for s in samples_of(torques, own(torques), rng, 3000)]
+    samples = list(samples_of(torques, own(torques), rng, 200))
+    still = [replace(s, time=s.time + 2) for s in samples_of(torques, own(torques), rng, 200, still=True)]
+    heavy = [replace(s, time=s.time + 4) for s in samples_of(torques, 100 * own(torques), rng, 600)]
+    back = [replace(s, time=s.time + 12) for s in samples_of(torques, own(torques), rng, 1000)]
     everything = samples + still + heavy + back
     for k, each in enumerate(everything):
         trouble = rng.integers(40)

@@ -1,4 +1,4 @@
-"""Accelerations for a filter in a loop: central differences of velocities, with everything else as late (seed 004, III-D).
+"""Accelerations for a filter in a loop: central differences of velocities, all else as late (seed 004, Sect. III-D).
 
     a(t_k) = (v(t_k+1) - v(t_k-1)) / (t_k+1 - t_k-1)
 
