@@ -129,6 +129,8 @@ SECTIONS = {
     '`name = "least-squares"`': (methods.LeastSquaresSettings, ()),
     '`name = "essential-parameters"`': (methods.EssentialSettings, ()),
     '`name = "semidefinite"`': (methods.SemidefiniteSettings, ()),
+    '`name = "payload"`': (methods.PayloadSettings, ()),
+    "`center_of_mass` of a load": (methods.PointPriorSettings, ()),
     "`[method.constraints]`": (methods.ConstraintsSettings, ()),
     "One of `bodies`": (methods.BodyConstraintSettings, ()),
     "A region": (methods.RegionSettings, ()),

@@ -16,6 +16,9 @@ import numpy as np
 from .arrays import JointSamples, Matrix, Times, Vector
 from .exceptions import InvalidMethod, listing, nearest
 
+NORMAL_95 = 1.959963984540054
+"""Half width of the 95 % interval of a normal distribution, in standard deviations."""
+
 
 class Status(Enum):
     """How an estimation ended; the value says what to do next."""
@@ -73,6 +76,8 @@ class Fit:
         whiteness: per joint.
         relative_error_percent: 100 |measured - predicted| / |measured|, all joints together.
         relative_error_percent_per_joint: (n,) the same joint by joint; NaN for a joint whose effort is all zero.
+        moving_error_percent_per_joint: (n,) the same while the joint moves: at standstill dry friction is anything up
+            to its Coulomb value. NaN for a joint that never moves; empty where speeds are not known.
     """
 
     time: Times
@@ -85,6 +90,7 @@ class Fit:
     relative_error_percent: float
     relative_error_percent_per_joint: tuple[float, ...]
     recording: str = ""
+    moving_error_percent_per_joint: tuple[float, ...] = ()
 
     @property
     def residuals(self) -> JointSamples:
@@ -130,6 +136,107 @@ class Body:
     prior_share: float | None = None
     placement: Matrix | None = None
     parent: str = ""
+
+    def __str__(self) -> str:
+        if self.mass is None:
+            return "not determined"
+        center = () if self.center_of_mass is None else tuple(self.center_of_mass)
+        possible = "possible" if self.physically_consistent else f"impossible: {'; '.join(self.reasons)}"
+        share = "" if self.prior_share is None else f", {100 * self.prior_share:.0f} % from the prior"
+        return f"{self.mass:>11.5g} {', '.join(f'{x:.4f}' for x in center):>26}  {possible}{share}"
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """What a link carries, in the link's frame; NaN where the data do not determine it.
+
+    Args:
+        link: that carries it.
+        inertial: (10,) pi about the link's origin. covariance: (10, 10); zero for what was known before.
+        mass [kg]; center_of_mass: (3,) [m]; inertia_at_com: (3, 3), axes of the link [kg m^2]; each with its standard
+            deviation.
+        identifiable: what the data determine, of `mass`, `center_of_mass.x` ..., `inertia_at_com.xx` ...
+        known: what was not estimated, of the same.
+        physically_consistent: whether some real body has these values; None where one of them is not determined.
+        reasons: sentences why not.
+        min_pseudo_inertia_eigenvalue: how far from the border, of J (4 x 4).
+    """
+
+    link: str
+    inertial: Vector
+    covariance: Matrix
+    mass: float
+    mass_std: float
+    center_of_mass: Vector
+    center_of_mass_std: Vector
+    inertia_at_com: Matrix
+    inertia_at_com_std: Matrix
+    identifiable: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    physically_consistent: bool | None = None
+    reasons: tuple[str, ...] = ()
+    min_pseudo_inertia_eigenvalue: float | None = None
+
+    @property
+    def mass_interval(self) -> tuple[float, float]:
+        """95 % [kg]."""
+        half = NORMAL_95 * self.mass_std
+        return self.mass - half, self.mass + half
+
+    def __str__(self) -> str:
+        center = ", ".join(
+            f"{c:.4f} +- {s:.2g}" for c, s in zip(self.center_of_mass, self.center_of_mass_std, strict=True)
+        )
+        mass = f"{self.mass:.5g} kg" + (" (known)" if "mass" in self.known else f" +- {self.mass_std:.2g}")
+        return f"load on {self.link}: {mass}, centre of mass [m] {center}"
+
+
+@dataclass(frozen=True, eq=False)
+class DriveGains:
+    """Effort per unit of current or voltage, motor by motor.
+
+    Args:
+        joints, units: (m,) of each motor.
+        values: (m,) in `units`. covariance: (m, m); zero where values were taken for exact.
+        white_std: (m,) what white residuals would make of the standard deviations; None where nothing was estimated.
+        identified: whether they were estimated here.
+        by_gravity: (m,) whether gravity loads the joint; a gain that only inertia shows is hard to know.
+    """
+
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Vector
+    covariance: Matrix
+    white_std: Vector | None = None
+    identified: bool = False
+    by_gravity: np.ndarray | None = None
+
+    @property
+    def std(self) -> Vector:
+        """(m,) standard deviation of each, in `units`."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def intervals(self) -> Matrix:
+        """(m, 2) 95 %, in `units`."""
+        half = NORMAL_95 * self.std
+        return np.stack([self.values - half, self.values + half], axis=1)
+
+    @property
+    def poorly_known(self) -> np.ndarray:
+        """(m,) whether the standard deviation is above 5 % of the value: all that follows is scaled by it."""
+        return self.std > 0.05 * np.abs(self.values)
+
+    def __str__(self) -> str:
+        width = max(len(joint) for joint in self.joints)
+        lines = [f"{'drive gain of':<{width}}  {'value':>11} {'std':>10}"]
+        for joint, value, std, unit, poor in zip(
+            self.joints, self.values, self.std, self.units, self.poorly_known, strict=True
+        ):
+            lines.append(
+                f"{joint:<{width}}  {value:>11.5g} {std:>10.2g}  {unit}{', poorly known' if poor else ''}"
+            )
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +318,8 @@ class Estimate:
         bodies: mass properties body by body.
         undetermined: combinations that the data do not determine.
         full: every parameter of the model, from a method that fills in what the data leave open.
+        payload: what the robot carries, from a method that estimates it.
+        drive_gains: of motors whose current was measured, from such a method.
         problem: what was solved; `certificate()` goes back to it.
         certifier: how it does, where constraints belong to the method and not to the problem.
         settings, steps, warnings, seconds, versions, notes: provenance.
@@ -238,6 +347,8 @@ class Estimate:
     undetermined: tuple[Direction, ...] = ()
     validation: tuple[Fit, ...] = ()
     full: FullParameters | None = None
+    payload: Payload | None = None
+    drive_gains: DriveGains | None = None
     problem: Problem | None = None
     certifier: Callable[[Estimate], Certificate] | None = None
     iterations: int = 1
@@ -319,13 +430,19 @@ class Estimate:
                 lines.append(f"{name:<{width}}  {value:>11.5g} {std:>10.2g} {relative:>7.2f}  {unit}")
             else:
                 lines.append(f"{name:<{width}}  {'not identifiable':>30}  {unit}")
+        known = [body for body in self.bodies if body.mass is not None]
+        width = max((len(body.name) for body in known), default=4)
+        if known:
+            lines.append(f"{'body':<{width}}  {'mass [kg]':>11} {'centre of mass [m]':>26}  ")
+        lines += [f"{body.name:<{width}}  {body}" for body in known]
+        lines += [str(each) for each in (self.payload, self.drive_gains) if each is not None]
         return "\n".join(lines)
 
 
 @cache
 def software_versions() -> dict[str, str]:
     """Versions of what computes, for the record."""
-    packages = ("poinsot", "numpy", "scipy", "numba", "pin")
+    packages = ("poinsot", "numpy", "scipy", "numba", "pin", "clarabel")
     found = {"python": platform.python_version()}
     for package in packages:
         with suppress(PackageNotFoundError):

@@ -67,7 +67,8 @@ def test_the_documented_keys():
     assert content["status"] == {"converged": True, "message": Status.partly.value, "name": "partly"}
     assert content["bodies"][0] == {
         "name": "link", "mass": 1.0, "center_of_mass": [0.0, 0.0, 0.0], "inertia_at_com": np.eye(3).tolist(),
-        "physically_consistent": True, "min_pseudo_inertia_eigenvalue": 0.5,
+        "physically_consistent": True, "min_pseudo_inertia_eigenvalue": 0.5, "reasons": [],
+        "inertial": None, "prior": None, "prior_share": None, "log_cholesky_covariance": None,
     }  # fmt: skip
     assert content["bodies"][1]["mass"] is None
     assert content["undetermined"] == [{"combination": "fc1", "reason": "unexcited"}]

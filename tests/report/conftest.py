@@ -1,15 +1,27 @@
 """Estimates to make pages of: the arm of seed 002 with its published parameters, one axis, and a humanoid.
 
-The arm also has bodies with priors and every parameter, as `semidefinite` finds them; the axis has none of that.
+The arm also has bodies with priors and every parameter, as `semidefinite` finds them, and a load and drive gains, as
+`payload` does; the axis has none of that.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from poinsot.estimate import Body, Direction, Estimate, Fit, FullParameters, Status, Whiteness
+from poinsot.estimate import (
+    Body,
+    Direction,
+    DriveGains,
+    Estimate,
+    Fit,
+    FullParameters,
+    Payload,
+    Status,
+    Whiteness,
+)
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import body as body_of
 from poinsot.inertia.parameters import from_physical
@@ -231,6 +243,37 @@ def make_bodies(
     return full, tuple(bodies)
 
 
+def make_payload(mass: float = 2.8, mass_std: float = 0.05, **fields: Any) -> Payload:
+    """A load of which the data show the mass and the centre, and next to nothing of the inertia."""
+    center = np.array([0.028, 0.163, 0.041])
+    inertia = np.diag([0.01, 0.02, 0.02])
+    return replace(
+        Payload(
+            "tool0",
+            from_physical(mass, center, inertia),
+            np.zeros((10, 10)),
+            mass,
+            mass_std,
+            center,
+            np.array([0.001, 0.004, np.nan]),
+            inertia,
+            np.full((3, 3), 0.05),
+            ("mass", "center_of_mass.x", "center_of_mass.y"),
+            physically_consistent=True,
+        ),
+        **fields,
+    )
+
+
+def make_gains(values: Sequence[float], std: Sequence[float], **fields: Any) -> DriveGains:
+    """Gains that were identified, the first one without gravity's help."""
+    joints = tuple(f"joint_{k}" for k in range(1, len(values) + 1))
+    covariance = np.diag(np.array(std) ** 2)
+    by_gravity = np.arange(len(joints)) > 0
+    gains = DriveGains(joints, ("N m/A",) * len(joints), np.array(values), covariance)
+    return replace(gains, **{"identified": True, "by_gravity": by_gravity, **fields})
+
+
 def tx40_estimate(rng: np.random.Generator) -> Estimate:
     rows = [entry.split() for entry in TX40.replace("\n", " ").split(";")]
     joints = tuple(f"joint_{k}" for k in range(1, 7))
@@ -271,6 +314,8 @@ def tx40_estimate(rng: np.random.Generator) -> Estimate:
         ),
         notes=("60 base parameters were reduced to the 28 that matter by backward elimination.",),
         status=Status.partly,
+        payload=make_payload(),
+        drive_gains=make_gains([10.4, 12.4, 9.9, 10.4, 10.5, 10.4], [2.1, 0.4, 0.3, 0.4, 0.4, 0.3]),
     )
 
 

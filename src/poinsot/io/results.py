@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..estimate import Body, Estimate, Fit, FullParameters
+from ..estimate import Body, DriveGains, Estimate, Fit, FullParameters, Payload
 from .writing import write_text
 
 IDENTIFY_SCHEMA = "poinsot.identify/1"
@@ -58,6 +58,8 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
             "bodies": [_body(body) for body in estimate.bodies],
             **({} if estimate.full is None else {"full_parameters": _full(estimate.full)}),
             **({} if estimate.certifier is None else {"certificate": _certificate(estimate)}),
+            **({} if estimate.payload is None else {"payload": _payload(estimate.payload)}),
+            **({} if estimate.drive_gains is None else {"drive_gains": _gains(estimate.drive_gains)}),
             "fit": _fit(estimate.fit),
             "validation": _validation(estimate.validation),
             "seconds": estimate.seconds,
@@ -161,11 +163,51 @@ def _certificate(estimate: Estimate) -> dict[str, Any]:
     }
 
 
+def _payload(payload: Payload) -> dict[str, Any]:
+    return {
+        "link": payload.link,
+        "mass": payload.mass,
+        "mass_std": payload.mass_std,
+        "mass_interval": payload.mass_interval,
+        "center_of_mass": payload.center_of_mass,
+        "center_of_mass_std": payload.center_of_mass_std,
+        "inertia_at_com": payload.inertia_at_com,
+        "inertia_at_com_std": payload.inertia_at_com_std,
+        "identifiable": payload.identifiable,
+        "known": payload.known,
+        "physically_consistent": payload.physically_consistent,
+        "min_pseudo_inertia_eigenvalue": payload.min_pseudo_inertia_eigenvalue,
+        "reasons": payload.reasons,
+        "inertial": payload.inertial,
+        "covariance": payload.covariance,
+    }
+
+
+def _gains(gains: DriveGains) -> list[dict[str, Any]]:
+    """One a motor."""
+    return [
+        {
+            "joint": joint,
+            "value": gains.values[k],
+            "std": gains.std[k],
+            "interval": gains.intervals[k],
+            "unit": gains.units[k],
+            "identified": gains.identified,
+            "poorly_known": gains.poorly_known[k],
+            "by_gravity": None if gains.by_gravity is None else gains.by_gravity[k],
+            "std_white": None if gains.white_std is None else gains.white_std[k],
+            "covariance": gains.covariance[k],
+        }
+        for k, joint in enumerate(gains.joints)
+    ]
+
+
 def _fit(fit: Fit) -> dict[str, Any]:
     return {
         "recording": fit.recording,
         "relative_error_percent": fit.relative_error_percent,
         "relative_error_percent_per_joint": fit.relative_error_percent_per_joint,
+        "moving_error_percent_per_joint": fit.moving_error_percent_per_joint,
         "joints": fit.joints,
         "units": fit.units,
         "rms_per_joint": fit.rms_per_joint,

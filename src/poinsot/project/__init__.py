@@ -7,6 +7,7 @@
     recordings    which column is which joint's
     preparation   a recording on its way to signals
     filters       which cutoffs the motion asks for
+    gains         drive gains that another job has found
     job           `Project`, and `identify` from the recordings to the estimate
 
 The keys of a section are the arguments of what it becomes.

@@ -13,10 +13,12 @@ from pydantic import ValidationError
 from ..exceptions import UnreadableFile
 from ..stopwatch import Stopwatch
 from .errors import invalid_project
+from .gains import gains_from
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
+from .settings.methods import PayloadSettings
 from .toml import read_toml
-from .translation import build_method, build_robot
+from .translation import build_knowledge, build_method, build_robot
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
@@ -141,7 +143,6 @@ def identify(
     Raises:
         PoinsotError: one sentence about what to mend.
     """
-    from ..parameters import Normal
     from ..regression.inverse_dynamics import inverse_dynamics
     from ..validation import validate
     from .filters import with_filters
@@ -153,6 +154,10 @@ def identify(
     robot = project.robot(data_dir)
     method = project.method(data_dir)
     seconds.lap("robot")
+    gains = gains_from(project, data_dir, say)
+    if gains is not None:
+        method = replace(method, gains=gains)
+        seconds.lap("gains")
     say("reading the recordings")
     runs = list(project.runs(robot, data_dir))
     seconds.lap("read")
@@ -163,11 +168,16 @@ def identify(
     prepared = [(run, smooth(preprocessing, run)) for run in runs]
     seconds.lap("signals")
     say("building the regressor")
+    held, priors = build_knowledge(settings)
+    used = [(run, signals) for run, signals in prepared if run.role == "identification"]
+    payload = isinstance(settings.method, PayloadSettings)
     problem = inverse_dynamics(
         robot,
-        [signals for run, signals in prepared if run.role == "identification"],
-        held=settings.held,
-        priors={name: Normal(prior.mean, prior.std) for name, prior in settings.priors.items()},
+        [signals for _, signals in used],
+        held=held,
+        priors=priors,
+        loaded=[run.loaded for run, _ in used] if payload else (),
+        link=getattr(settings.method, "link", None),
     )
     seconds.lap("regressor")
     say("solving")
@@ -176,7 +186,7 @@ def identify(
     held_out = [(run.name, signals) for run, signals in prepared if run.role == "validation"]
     if held_out:
         say("validating")
-        estimate = validate(estimate, held_out)
+        estimate = validate(estimate, held_out, loaded=[run.name for run, _ in prepared if run.loaded])
         seconds.lap("validation")
     return replace(
         estimate,

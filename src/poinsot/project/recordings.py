@@ -25,6 +25,7 @@ class Run:
 
     Args:
         held: channels that keep their value between samples, like commands.
+        loaded: whether the robot carries the load that is to be identified.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Run:
     recording: Recording
     window_s: tuple[float, float] | None = None
     held: tuple[str, ...] = ()
+    loaded: bool = False
 
 
 def build_run(
@@ -63,7 +65,7 @@ def build_run(
         for name, column in _columns(file, "", joints, passive)
         if column.hold
     )
-    return Run(settings.title, settings.role, recording, settings.window_s, held)
+    return Run(settings.title, settings.role, recording, settings.window_s, held, settings.loaded)
 
 
 def _part(recording: Recording, between_s: tuple[float, float]) -> Recording:

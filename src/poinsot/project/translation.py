@@ -12,13 +12,21 @@ import numpy as np
 from ..exceptions import InvalidProject, listing, nearest
 from ..io import convert
 from .settings import Settings
-from .settings.methods import BodyConstraintSettings, EssentialSettings, RegionSettings, SemidefiniteSettings
+from .settings.methods import (
+    BodyConstraintSettings,
+    EssentialSettings,
+    PayloadSettings,
+    RegionSettings,
+    SemidefiniteSettings,
+)
 from .settings.preprocessing import ButterworthSettings, PreprocessingSettings
 from .settings.robot import DriveSettings, OffsetSettings
 
 if TYPE_CHECKING:
+    from ..estimators.linear.constraints import BodyConstraint
     from ..models.articulated import Articulated
     from ..models.drive import Drive
+    from ..parameters import Normal
 
 
 def build_robot(settings: Settings, path: Path) -> Articulated:
@@ -141,6 +149,8 @@ def build_method(settings: Settings, find: Callable[[str], Path]) -> Any:
         )
     if isinstance(method, SemidefiniteSettings):
         return build_semidefinite(settings, method, find)
+    if isinstance(method, PayloadSettings):
+        return build_payload(method)
     from ..estimators.linear.least_squares import LeastSquares
 
     return LeastSquares(weighting=method.weighting, parameters=method.parameters)
@@ -148,7 +158,7 @@ def build_method(settings: Settings, find: Callable[[str], Path]) -> Any:
 
 def build_semidefinite(settings: Settings, method: SemidefiniteSettings, find: Callable[[str], Path]) -> Any:
     """[method] with its prior and its constraints."""
-    from ..estimators.linear.constraints import BodyConstraint, Constraints
+    from ..estimators.linear.constraints import Constraints
     from ..estimators.linear.semidefinite import SemidefiniteLeastSquares
     from ..models.articulated import load_robot
 
@@ -157,16 +167,7 @@ def build_semidefinite(settings: Settings, method: SemidefiniteSettings, find: C
         described = load_robot(find(method.prior), locked=settings.robot.locked)
         prior = dict(zip(described.bodies, described.inertials.tolist(), strict=True))
 
-    def known(body: BodyConstraintSettings) -> BodyConstraint:
-        return BodyConstraint(
-            mass=body.mass,
-            center_of_mass=None if body.center_of_mass is None else build_region(body.center_of_mass),
-            inside=None if body.inside is None else build_region(RegionSettings(**body.inside.model_dump())),
-            mirror=tuple(body.mirror),
-            round=body.round,
-        )
-
-    bodies = {name: known(body) for name, body in method.constraints.bodies.items()}
+    bodies = {name: build_constraint(body) for name, body in method.constraints.bodies.items()}
     return SemidefiniteLeastSquares(
         weighting=method.weighting,
         essential=method.essential,
@@ -177,6 +178,58 @@ def build_semidefinite(settings: Settings, method: SemidefiniteSettings, find: C
         allowance=method.allowance,
         constraints=Constraints(bodies, method.constraints.total_mass),
     )
+
+
+def build_constraint(body: BodyConstraintSettings) -> BodyConstraint:
+    """What is certain about one body."""
+    from ..estimators.linear.constraints import BodyConstraint
+
+    return BodyConstraint(
+        mass=body.mass,
+        center_of_mass=None if body.center_of_mass is None else build_region(body.center_of_mass),
+        inside=None if body.inside is None else build_region(RegionSettings(**body.inside.model_dump())),
+        mirror=tuple(body.mirror),
+        round=body.round,
+    )
+
+
+def build_payload(method: PayloadSettings) -> Any:
+    """[method] name = "payload" -> directly or by difference; gains of another job are `gains.gains_from`'s to find."""
+    from ..estimators.linear.payload.difference import PayloadDifference
+    from ..estimators.linear.payload.draws import Resampling
+    from ..estimators.linear.payload.identification import PayloadIdentification
+    from ..parameters import Normal
+
+    if method.approach == "difference":
+        return PayloadDifference(seed=method.seed)
+    point = None
+    if method.center_of_mass is not None:
+        x, y, z = map(Normal, method.center_of_mass.mean, method.center_of_mass.std)
+        point = x, y, z
+    return PayloadIdentification(
+        method.estimator,
+        gain_std=method.gain_std,
+        identify_gains=method.identify_gains,
+        center_of_mass=point,
+        constraint=None if method.constraint is None else build_constraint(method.constraint),
+        possible=method.possible,
+        resampling=Resampling(method.draws, method.block_s, method.seed),
+    )
+
+
+def build_knowledge(settings: Settings) -> tuple[dict[str, float], dict[str, Normal]]:
+    """[held] and [priors], with what the method knows of a load's mass -> parameters held, and priors on others."""
+    from ..parameters import Normal
+
+    held = dict(settings.held)
+    priors = {name: Normal(prior.mean, prior.std) for name, prior in settings.priors.items()}
+    method = settings.method
+    if isinstance(method, PayloadSettings) and method.mass is not None:
+        if method.mass_std:
+            priors["mL"] = Normal(method.mass, method.mass_std)
+        else:
+            held["mL"] = method.mass
+    return held, priors
 
 
 def build_region(region: RegionSettings) -> Any:

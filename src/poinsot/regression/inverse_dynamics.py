@@ -20,6 +20,7 @@ from ..models.articulated import Articulated
 from ..parameters import Normal, Parameters
 from ..signals.decimation import Decimation
 from ..signals.signals import Signals
+from .attachment import Attachment, attach, with_load
 from .base_parameters import BaseParameters, structural_base
 from .regressor import Regressor
 from .triangular import TriangularFactor
@@ -100,6 +101,8 @@ class InverseDynamics:
         parameters: all of them, with what is held.
         priors: base parameter name -> prior knowledge.
         steps, warnings: what was done to the data, what to look at.
+        attachment: where a load is, whose ten parameters are the last ones; None: there is none.
+        loaded: of each part, whether the robot carries the load.
     """
 
     robot: Articulated
@@ -109,6 +112,8 @@ class InverseDynamics:
     priors: Mapping[str, Normal] = field(default_factory=dict)
     steps: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    attachment: Attachment | None = None
+    loaded: tuple[bool, ...] = ()
 
     def rows(self) -> Iterator[Rows]:
         """All rows, in the order of time, recording by recording."""
@@ -150,6 +155,19 @@ class InverseDynamics:
             measured.append(rows.y + rows.held)
             predicted.append(rows.W @ theta + rows.held)
         return np.concatenate(time), np.concatenate(measured), np.concatenate(predicted)
+
+    @cached_property
+    def speeds(self) -> JointSamples:
+        """(N, n) joint velocities of the rows, as the regressor has them."""
+        velocities = []
+        for part in self.parts:
+            signals = part.signals
+            kept = slice(None) if part.decimation is None else part.decimation.kept(len(part))
+            v = signals.v[kept]
+            velocities.append(
+                v if self.robot.floating_base else self.robot.train.joint_velocities(v[:, part.order])
+            )
+        return np.concatenate(velocities)
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Stationarity of a least-squares estimate, recomputed row by row: at the optimum of
@@ -201,6 +219,8 @@ class InverseDynamics:
         rows, columns = self._regressor.structure
         active = np.zeros((self.robot.model.nv, len(self.parameters)), dtype=bool)
         active[rows, columns] = True
+        if self.attachment is not None:
+            active[:, self.attachment.first :] = active[:, self.attachment.carrier].any(axis=1, keepdims=True)
         return active[:, self.base.chosen]
 
     @cached_property
@@ -238,12 +258,24 @@ class InverseDynamics:
     def _make(self, part: int, first: int, time: Times, raw: np.ndarray) -> Rows:
         n = self.robot.model.nv
         entries, y = raw[:, :-n], raw[:, -n:]
-        W = self._regressor.scatter(entries, self.base.chosen)
+        W = self._columns(part, entries, self.base.chosen)
         held = np.flatnonzero(self.parameters.held_values)
         if not len(held):
             return Rows(part, first, time, W, y.copy())
-        known = self._regressor.scatter(entries, held) @ self.parameters.held_values[held]
+        known = self._columns(part, entries, held) @ self.parameters.held_values[held]
         return Rows(part, first, time, W, y - known, known)
+
+    def _columns(self, part: int, entries: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """(r, n, len(wanted)) columns of these parameters, in rising order; a load's are zero where there is none."""
+        if self.attachment is None:
+            return self._regressor.scatter(entries, wanted)
+        own, load = wanted[wanted < self.attachment.first], wanted[wanted >= self.attachment.first]
+        W = self._regressor.scatter(entries, own)
+        if self.loaded[part]:
+            added = self.attachment.columns(self._regressor, entries, load - self.attachment.first)
+        else:
+            added = np.zeros((*W.shape[:2], len(load)))
+        return np.concatenate([W, added], axis=2)
 
 
 def inverse_dynamics(
@@ -252,6 +284,8 @@ def inverse_dynamics(
     *,
     held: Mapping[str, float] | None = None,
     priors: Mapping[str, Normal] | None = None,
+    loaded: Sequence[bool] = (),
+    link: str | None = None,
 ) -> InverseDynamics:
     """The regression problem of a robot and its signals (seed 002, Eq. 4).
 
@@ -260,16 +294,32 @@ def inverse_dynamics(
         signals: of one recording or of several that share the parameters.
         held: parameter name -> value that is not to be estimated.
         priors: base parameter name (e.g. `zz1r`) -> `Normal(mean, std)`.
+        loaded: of each recording, whether the robot carries a load, whose parameters `mL`, `mxL`, ... are estimated
+            too; empty: there is no load.
+        link: that carries the load, and in whose frame it is; None: the last body.
 
     Raises:
         InvalidSignals: if joints and channels do not match, or an effort carries no information.
         InvalidMethod: if a held or prior parameter does not exist.
+        InvalidModel: if the robot has no such link.
     """
     signals = [signals] if isinstance(signals, Signals) else list(signals)
     if not signals:
         raise InvalidSignals("there is no recording to identify from")
-    parameters = robot.parameters.hold(**dict(held or {}))
-    base = structural_base(Regressor(robot, parameters))
+    _check_one_robot(signals)
+    attachment = attach(robot, link) if loaded else None
+    if loaded and len(loaded) != len(signals):
+        raise InvalidMethod(
+            f"`loaded` has {len(loaded)} values for {len(signals)} recordings; give one for each"
+        )
+    parameters = robot.parameters
+    if attachment is not None:
+        parameters = Parameters((*parameters.blocks, attachment.block))
+    parameters = parameters.hold(**dict(held or {}))
+    regressor = Regressor(robot, parameters)
+    base = structural_base(regressor)
+    if attachment is not None:
+        base = with_load(base, attachment, regressor)
     for name in priors or {}:
         _check_prior(name, base, parameters)
     return InverseDynamics(
@@ -280,7 +330,19 @@ def inverse_dynamics(
         dict(priors or {}),
         tuple(step for part in signals for step in part.steps),
         tuple(warning for part in signals for warning in part.warnings),
+        attachment,
+        tuple(bool(each) for each in loaded),
     )
+
+
+def _check_one_robot(signals: Sequence[Signals]) -> None:
+    first = signals[0].joints
+    for other in signals[1:]:
+        if set(other.joints) != set(first):
+            raise InvalidSignals(
+                f"the recordings are of different robots: one has the joints {listing(first)}, another "
+                f"{listing(other.joints)}; what they share cannot be estimated from both"
+            )
 
 
 def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> None:

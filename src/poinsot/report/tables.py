@@ -35,6 +35,12 @@ TONES = {
 }
 
 
+AT_STANDSTILL = (
+    "While moving: where the joint is faster than 0.05 rad/s or m/s. At standstill dry friction is anything up to its "
+    "Coulomb value, and no model can say which. "
+)
+
+
 def parameter_table(estimate: Estimate) -> Table:
     """Every parameter: what it is, its value, how sure, and the verdict."""
     rows = []
@@ -85,11 +91,13 @@ def fit_table(fit: Fit, title: str = "") -> Table:
     """Joint by joint: the error, and what the residuals are like."""
     rows = []
     rms, largest = fit.rms_per_joint, np.max(np.abs(fit.residuals), axis=0)
+    moving = fit.moving_error_percent_per_joint
     for joint, (name, unit, white) in enumerate(zip(fit.joints, fit.units, fit.whiteness, strict=True)):
         rows.append(
             (
                 Cell(name),
                 Cell(percent_text(fit.relative_error_percent_per_joint[joint])),
+                *((Cell(percent_text(moving[joint])),) if moving else ()),
                 Cell(significant(float(rms[joint]), 3, padded=True)),
                 Cell(significant(float(largest[joint]), 3, padded=True)),
                 Cell(unit_text(unit)),
@@ -104,6 +112,7 @@ def fit_table(fit: Fit, title: str = "") -> Table:
         columns=(
             Column("Joint", code=True),
             Column("Relative error", numeric=True),
+            *((Column("while moving", numeric=True),) if moving else ()),
             Column("Residual, rms", numeric=True),
             Column("largest", numeric=True),
             Column("Unit"),
@@ -113,8 +122,9 @@ def fit_table(fit: Fit, title: str = "") -> Table:
         ),
         rows=tuple(rows),
         caption=f"Relative error: 100 |measured - predicted| / |measured|; all joints together "
-        f"{percent_text(fit.relative_error_percent)}. Not white: so much correlation within the first "
-        f"{' or '.join(map(str, lags))} lags has a probability p below 1 % in white noise.",
+        f"{percent_text(fit.relative_error_percent)}. {AT_STANDSTILL if moving else ''}"
+        f"Not white: so much correlation within the first {' or '.join(map(str, lags))} lags has a probability p below "
+        "1 % in white noise.",
     )
 
 

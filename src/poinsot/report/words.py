@@ -16,6 +16,7 @@ KINDS = {
     "viscous_coupling": "viscous friction of the coupled motor",
     "coulomb_coupling": "Coulomb friction of the coupled motor",
     "stribeck": "Stribeck friction",
+    "payload": "payload",
 }
 
 _SAME_FAMILY = {
@@ -31,7 +32,7 @@ INERTIAL = {
     **{pair: f"product of inertia {pair}" for pair in ("xy", "xz", "yz")},
 }
 
-_INERTIAL_NAME = re.compile(rf"({'|'.join(sorted(INERTIAL_SYMBOLS, key=len, reverse=True))})\d+[a-z]*")
+_INERTIAL_NAME = re.compile(rf"({'|'.join(sorted(INERTIAL_SYMBOLS, key=len, reverse=True))})(?:\d+|L)[a-z]*")
 
 _EFFORTS = {"N m": "torque", "N": "force", "A": "current", "V": "voltage"}
 
@@ -39,12 +40,19 @@ _EFFORTS = {"N m": "torque", "N": "force", "A": "current", "V": "voltage"}
 def meaning(name: str, kind: str) -> str:
     """What the parameter is, without its owner.
 
-    >>> meaning("zz1r", "inertia"), meaning("fv3", "viscous"), meaning("k2", "joint_stiffness")
-    ('moment of inertia about z', 'viscous friction', 'joint stiffness')
+    >>> (
+    ...     meaning("zz1r", "inertia"),
+    ...     meaning("fv3", "viscous"),
+    ...     meaning("k2", "joint_stiffness"),
+    ...     meaning("mL", "payload"),
+    ... )
+    ('moment of inertia about z', 'viscous friction', 'joint stiffness', 'mass, of the load')
     """
     symbol = _INERTIAL_NAME.fullmatch(name)
     if kind == "inertia" and symbol:
         return INERTIAL[symbol[1]]
+    if kind == "payload" and symbol:
+        return f"{INERTIAL[symbol[1]]}, of the load"
     return KINDS.get(kind, kind.replace("_", " "))
 
 
@@ -60,7 +68,7 @@ def family(name: str, kind: str) -> str:
     ('Moments and products of inertia', 'First moments of mass', 'Viscous friction', 'Viscous friction')
     """
     symbol = _INERTIAL_NAME.fullmatch(name)
-    if kind == "inertia" and symbol:
+    if kind in ("inertia", "payload") and symbol:
         first = symbol[1]
         if first == "m":
             return "Masses"

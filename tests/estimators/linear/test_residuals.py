@@ -1,5 +1,6 @@
 """What residuals say: sums against loops, tests against their false-alarm rates."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -214,3 +215,31 @@ def test_the_fit_is_measured_against_predicted(rng):
         fit.autocorrelation[:, :30], residuals.autocorrelation(noise, 60)[:, :30], atol=1e-9
     )
     assert (fit.joints, fit.units, fit.recording) == (("j1", "j2"), ("N m", "N m"), "a name")
+
+
+def test_errors_are_told_while_moving_too(rng, monkeypatch):
+    """Joint by joint, over the rows in which that joint is faster than so much."""
+    robot = chain("zy", [0, 0.3])
+    motion = smooth_motion(robot, 200, rng, speed=0.2)
+    monkeypatch.setattr(residuals, "MOVING", float(np.median(np.abs(motion[2]))))
+    theta = own_parameters(robot, rng)
+    problem = inverse_dynamics(robot, signals_of(robot, theta, motion, rng.standard_normal((200, 2))))
+    values = problem.base.map @ theta
+    found = residuals.fit(problem, values)
+    _, y = stacked(problem)
+    moving = np.abs(motion[2]) > residuals.MOVING
+    assert moving.sum() == 200
+    for joint, percent in enumerate(found.moving_error_percent_per_joint):
+        rows = moving[:, joint]
+        expected = np.linalg.norm(found.residuals[rows, joint]) / np.linalg.norm(y[rows, joint])
+        assert percent == pytest.approx(100 * expected)
+
+
+def test_a_joint_that_never_moves_has_no_error_while_moving(rng):
+    robot = chain("zy", [0, 0.3])
+    motion = smooth_motion(robot, 200, rng)
+    still = signals_of(robot, own_parameters(robot, rng), motion, rng.standard_normal((200, 2)))
+    still = replace(still, v=still.v * [0.0, 1.0])
+    found = residuals.fit(inverse_dynamics(robot, still), np.zeros(len(inverse_dynamics(robot, still).base)))
+    assert np.isnan(found.moving_error_percent_per_joint[0])
+    assert found.moving_error_percent_per_joint[1] == pytest.approx(100.0)

@@ -31,6 +31,9 @@ SHOWN_LAGS = 60
 SHORTEST_STRETCH = 4096
 COLUMNS_AT_ONCE = 8
 
+MOVING = 0.05
+"""A joint moves above this speed; below, the direction of dry friction is uncertain. [rad/s] or [m/s]"""
+
 
 def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
     """(n, n, lags + 1) Gamma(l) = 1/N sum over t of e_t e_{t+l}^T, mean not removed."""
@@ -98,9 +101,7 @@ def fit(problem: InverseDynamics, theta: np.ndarray, recording: str = "") -> Fit
     e = measured - predicted
     lags = max(min(SHOWN_LAGS, len(e) // 4), 1)
     correlation = _pooled(autocorrelation, problem.row_counts, e, lags)
-    norms = np.linalg.norm(measured, axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        per_joint = np.where(norms > 0, 100 * np.linalg.norm(e, axis=0) / norms, np.nan)
+    moving = np.abs(problem.speeds) > MOVING
     dofs = problem.robot
     names = (*(f"base.{k}" for k in range(6)), *dofs.joints) if dofs.floating_base else dofs.joints
     return Fit(
@@ -112,9 +113,17 @@ def fit(problem: InverseDynamics, theta: np.ndarray, recording: str = "") -> Fit
         correlation,
         tuple(whiteness(row, len(e)) for row in correlation),
         float(100 * np.linalg.norm(e) / np.linalg.norm(measured)),
-        tuple(float(x) for x in per_joint),
+        _relative_percent(e, measured),
         recording,
+        _relative_percent(e * moving, measured * moving),
     )
+
+
+def _relative_percent(e: JointSamples, measured: JointSamples) -> tuple[float, ...]:
+    """(n,) 100 |e| / |measured| of each column; NaN for a column of zeros."""
+    norms = np.linalg.norm(measured, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return tuple(float(x) for x in np.where(norms > 0, 100 * np.linalg.norm(e, axis=0) / norms, np.nan))
 
 
 def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.ndarray) -> Matrix:

@@ -128,6 +128,11 @@ class System:
         theta = linalg.solve_triangular(R[:k, :k], R[:k, k], check_finite=False)
         return Solution(theta, variance * inverse(R[:k, :k]), R[:k, :k], weights, variance, factors=factors)
 
+    def whitened_prior(self, R: Matrix) -> tuple[Matrix, Vector]:
+        """(r, k), (r,) what is known beforehand of R theta, in units of its standard deviation."""
+        P = linalg.solve_triangular(R, self._prior[:, :-1].T, trans="T", check_finite=False).T
+        return P, self._prior[:, -1]
+
     def curvature(self, weights: np.ndarray) -> Matrix:
         """(k, k) R of the rows at these weights, prior included."""
         k = len(self.columns)

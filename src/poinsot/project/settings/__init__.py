@@ -16,7 +16,13 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from .fields import Positive, Section, refuse
-from .methods import EssentialSettings, LeastSquaresSettings, SemidefiniteSettings, default_method
+from .methods import (
+    EssentialSettings,
+    LeastSquaresSettings,
+    PayloadSettings,
+    SemidefiniteSettings,
+    default_method,
+)
 from .preprocessing import PreprocessingSettings
 from .recordings import RecordingSettings
 from .robot import DriveSettings, FrictionSettings, RobotSettings
@@ -61,7 +67,8 @@ class Settings(Section):
     preprocessing: Annotated[PreprocessingSettings, Field(discriminator="method")]
     method: Annotated[
         Annotated[
-            LeastSquaresSettings | EssentialSettings | SemidefiniteSettings, Field(discriminator="name")
+            LeastSquaresSettings | EssentialSettings | SemidefiniteSettings | PayloadSettings,
+            Field(discriminator="name"),
         ],
         BeforeValidator(default_method),
     ] = LeastSquaresSettings()
@@ -73,4 +80,29 @@ class Settings(Section):
     def _something_to_identify_from(self) -> Settings:
         if not any(recording.role == "identification" for recording in self.recordings):
             raise refuse("roles", 'every recording is for validation; give one the role = "identification"')
+        return self
+
+    @model_validator(mode="after")
+    def _a_load_is_for_payload(self) -> Settings:
+        method = self.method
+        if not isinstance(method, PayloadSettings):
+            for recording in self.recordings:
+                if recording.loaded:
+                    raise refuse(
+                        "loaded",
+                        f"recording {recording.title!r} carries a load, which other methods take for the robot's own: "
+                        'give [method] name = "payload"',
+                        key="recordings",
+                    )
+            return self
+        if method.mass is not None and "mL" in {*self.held, *self.priors}:
+            raise refuse(
+                "mass",
+                "the load's mass is given twice: as mass, and as mL in [held] or [priors]",
+                key="method",
+            )
+        if method.gains_from is not None and self.drive is not None and "gain" in self.drive.model_fields_set:
+            raise refuse(
+                "gains", "drive gains are given twice: gains_from, and gain in [drive]", key="method"
+            )
         return self

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from .fields import Point, Positive, Section, Window, refuse
+from .fields import PerJoint, Point, Positive, Section, Window, refuse
 
 
 class LeastSquaresSettings(Section):
@@ -83,6 +83,54 @@ class SemidefiniteSettings(Section):
     prior_std: Positive = 0.5
     allowance: float = Field(0.5, ge=1e-3)
     constraints: ConstraintsSettings = ConstraintsSettings()
+
+
+class PointPriorSettings(Section):
+    """What is known of a point: where it is and how sure that is, along x, y and z [m]."""
+
+    mean: Point
+    std: Point
+
+    @field_validator("std")
+    @classmethod
+    def _above_zero(cls, std: list[float]) -> list[float]:
+        if min(std) <= 0:
+            raise refuse("std", f"must be three numbers above 0, not {std}")
+        return std
+
+
+class PayloadSettings(Section):
+    """`poinsot.PayloadIdentification`, or by difference `poinsot.PayloadDifference`.
+
+    `link`: that carries the load, and in whose frame it is. `mass` +- `mass_std`: of the load, where it is known [kg].
+    `gains_from`: the project file, or the result, of a job that identifies the drive gains.
+    """
+
+    name: Literal["payload"]
+    approach: Literal["direct", "difference"] = "direct"
+    link: str | None = None
+    mass: Positive | None = None
+    mass_std: float = Field(0.0, ge=0)
+    gains_from: str | None = None
+    gain_std: PerJoint | None = None
+    identify_gains: bool | None = None
+    estimator: Literal["output-error", "least-squares", "total-least-squares"] = "output-error"
+    center_of_mass: PointPriorSettings | None = None
+    constraint: BodyConstraintSettings | None = None
+    possible: bool = False
+    draws: int = Field(400, ge=20)
+    block_s: Positive | None = None
+    seed: int = Field(0, ge=0)
+
+    @model_validator(mode="after")
+    def _only_what_is_used(self) -> PayloadSettings:
+        if self.mass_std and self.mass is None:
+            raise refuse("payload", "mass_std says how sure the mass is; give mass too", key="mass_std")
+        both = {"name", "approach", "link", "mass", "seed"}
+        if self.approach == "difference":
+            for key in sorted(self.model_fields_set - both):
+                raise refuse("payload", f'{key} needs approach = "direct"', key=key)
+        return self
 
 
 def default_method(value: Any) -> Any:

@@ -107,7 +107,8 @@ class RecordingSettings(FileSettings):
     """One recording, in one file (its keys are here) or in several with the same rows (`[[recordings.files]]`).
 
     In the time of its clock, `between_s`: what to keep of it, before anything else; `window_s`: what to keep of it
-    after smoothing. `start_s`: what to call the time of the first sample.
+    after smoothing. `start_s`: what to call the time of the first sample. `loaded`: whether the robot carries the load
+    that is to be identified.
     """
 
     path: str | None = None  # type: ignore[assignment]
@@ -118,6 +119,7 @@ class RecordingSettings(FileSettings):
     between_s: Window | None = None
     window_s: Window | None = None
     invalid: Literal["raise", "mask"] = "raise"
+    loaded: bool = False
     files: list[FileSettings] = []
 
     elsewhere: ClassVar[dict[str, str]] = {

@@ -16,6 +16,7 @@ from .full_parameters import full_parameters_section
 from .groupings import groupings_section
 from .identifiability import identifiability_section
 from .parameters import parameters_section
+from .payload import payload_section
 from .provenance import provenance_section
 from .residuals import residuals_section
 from .validation import validation_section
@@ -23,6 +24,7 @@ from .verdict import verdict_section
 
 SECTIONS: tuple[Callable[[Estimate], Section | None], ...] = (
     verdict_section,
+    payload_section,
     parameters_section,
     effort_section,
     residuals_section,

@@ -1,0 +1,185 @@
+"""A load by difference: what is found with it less what is found without it.
+
+    beta_with - beta_without = K A pi_L + e,      cov(e) = cov(beta_with) + cov(beta_without)
+
+Each recording is identified for itself, on the same base parameters beta = K pi. What the load changes in them is its
+ten parameters, moved from the link's frame to the body that carries it (A) and regrouped as that body's are (K): where
+a body's ten stand alone, the difference of two bodies, else generalized least squares. Friction is left out, so it may
+have changed between the recordings, with temperature or load; gains are taken for exact.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy import linalg
+
+from ....arrays import Matrix, Vector
+from ....estimate import Estimate
+from ....exceptions import InvalidMethod, NotIdentifiable, listing
+from ....parameters import Block, Parameters
+from ....regression.attachment import LOAD_NAMES, Attachment
+from ....regression.base_parameters import EXCITATION_TOLERANCE, choose
+from ....regression.inverse_dynamics import InverseDynamics, inverse_dynamics
+from ....signals.signals import Signals
+from ..least_squares import LeastSquares
+from . import drive_gains
+from .identification import check_recordings
+from .notes import notes, warnings
+from .values import payload_of
+
+INERTIAL = ("inertia", "rotor_inertia", "rotor_coupling")
+"""Kinds of parameters that a load can change, or cannot change at all."""
+
+DRAWS = 1000
+"""Of the load, from the normal distribution of its ten parameters."""
+
+
+@dataclass(frozen=True)
+class PayloadDifference:
+    """A load as the difference of two identifications of the robot, with it and without it.
+
+    Args:
+        weighting, rtol: of both, as in `LeastSquares`.
+        seed: of the draws from which follows how sure centre of mass and inertia are.
+    """
+
+    weighting: Literal["none", "per-joint", "robust"] = "per-joint"
+    rtol: float = EXCITATION_TOLERANCE
+    seed: int = 0
+
+    name = "payload"
+    citations = LeastSquares.citations
+
+    def __post_init__(self) -> None:
+        LeastSquares(self.weighting, rtol=self.rtol)
+
+    def solve(self, problem: InverseDynamics) -> Estimate:
+        """The estimate of the robot without the load, and the load.
+
+        Raises:
+            NotIdentifiable: if gains are unknown, every recording carries the load or none does, or what they show of
+                the robot is not the same.
+        """
+        started = time.perf_counter()
+        check_recordings(problem)
+        assert problem.attachment is not None
+        if drive_gains.unknown(problem):
+            raise NotIdentifiable(
+                "by difference a load cannot be found where drive gains are unknown: give drive.gain, or the load's "
+                'mass and approach = "direct"'
+            )
+        least_squares = LeastSquares(self.weighting, rtol=self.rtol)
+        without, with_ = (
+            least_squares.solve(
+                _robot_alone(
+                    problem,
+                    [
+                        part.signals
+                        for part, on in zip(problem.parts, problem.loaded, strict=True)
+                        if on is loaded
+                    ],
+                )
+            )
+            for loaded in (False, True)
+        )
+        pi, C, known = _difference(problem, problem.attachment, without, with_)
+        rng = np.random.default_rng(self.seed)
+        draws = pi + rng.standard_normal((DRAWS, 10)) @ _square_root(C).T
+        payload = payload_of(problem.attachment.link, pi, draws, np.isfinite(known))
+        gains = drive_gains.gains_of(problem)
+        estimate = replace(
+            without,
+            method=self.name,
+            payload=payload,
+            drive_gains=None if "1" in gains.units else gains,
+            seconds={
+                **without.seconds,
+                "solve": time.perf_counter() - started - without.seconds["regressor"],
+            },
+        )
+        return replace(
+            estimate,
+            notes=(*without.notes, _said(with_), *notes(estimate)),
+            warnings=(*without.warnings, *warnings(estimate)),
+        )
+
+
+def _said(with_: Estimate) -> str:
+    return (
+        f"The load is the difference of two identifications; the other one, with the load, is from {with_.rows} rows "
+        f"and explains the efforts to {with_.fit.relative_error_percent:.2f} %."
+    )
+
+
+def _robot_alone(problem: InverseDynamics, signals: Sequence[Signals]) -> InverseDynamics:
+    """The robot, whatever it carries, in some of the recordings."""
+    own = set(problem.robot.parameters.names)
+    held = {name: value for name, value in problem.parameters.held.items() if name in own}
+    carried = problem.attachment.carrier.tolist() if problem.attachment else []
+    fixed = [name for name in held if problem.parameters.index(name) in carried]
+    if fixed:
+        raise InvalidMethod(
+            f"{listing(fixed)} is held, which the load changes too: release it, or identify the load directly"
+        )
+    priors = {name: prior for name, prior in problem.priors.items() if name not in LOAD_NAMES}
+    if priors:
+        raise InvalidMethod(
+            f"the priors on {listing(priors)} are on the robot without the load: identify the load directly"
+        )
+    return inverse_dynamics(problem.robot, signals, held=held)
+
+
+def _difference(
+    problem: InverseDynamics, attachment: Attachment, without: Estimate, with_: Estimate
+) -> tuple[Vector, Matrix, Vector]:
+    """(10,) the load's parameters, NaN where not determined, (10, 10) their covariance, (10,) what was known of them.
+
+    Raises:
+        NotIdentifiable: if the two recordings show the robot differently.
+    """
+    if without.names != with_.names or without.groupings != with_.groupings:
+        other = sorted(set(without.groupings) ^ set(with_.groupings))
+        raise NotIdentifiable(
+            f"with and without the load the recordings do not show the same combinations ({listing(other, 4)}): let "
+            "the robot move alike in both, or identify the load directly"
+        )
+    used = np.array([kind in INERTIAL for kind in without.kinds])
+    alone = without.problem
+    assert isinstance(alone, InverseDynamics)
+    rows = [alone.base.index(name) for name in without.names]
+    K = (alone.base.map[rows][:, attachment.carrier] @ attachment.to_body)[used]
+    d = (with_.values - without.values)[used]
+    C = (with_.covariance + without.covariance)[np.ix_(used, used)]
+    return _solved(K, d, C, _known(problem))
+
+
+def _known(problem: InverseDynamics) -> Vector:
+    """(10,) parameters of the load that are held; NaN elsewhere."""
+    return np.array([problem.parameters.held.get(name, np.nan) for name in LOAD_NAMES])
+
+
+def _solved(K: Matrix, d: Vector, C: Matrix, known: Vector) -> tuple[Vector, Matrix, Vector]:
+    """Generalized least squares of d = K pi + e, cov(e) = C, for what is not known."""
+    half = linalg.cholesky(C, lower=True)
+    A = linalg.solve_triangular(half, K, lower=True)
+    b = linalg.solve_triangular(half, d - K @ np.nan_to_num(known), lower=True)
+    symbols = Parameters((Block("payload", "", LOAD_NAMES, ("",) * 10),))
+    seen = choose(A, symbols, np.flatnonzero(np.isnan(known)), EXCITATION_TOLERANCE)
+    Q, R = linalg.qr(A[:, seen.chosen], mode="economic")
+    inverse = linalg.solve_triangular(R, np.eye(len(seen)))
+    alone = np.count_nonzero(seen.map, axis=1) == 1
+    place = seen.chosen[alone]
+    pi, covariance = known.copy(), np.zeros((10, 10))
+    pi[place] = (inverse @ (Q.T @ b))[alone]
+    covariance[np.ix_(place, place)] = (inverse @ inverse.T)[np.ix_(alone, alone)]
+    return pi, covariance, known
+
+
+def _square_root(C: Matrix) -> Matrix:
+    values, vectors = np.linalg.eigh(C)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -1,0 +1,162 @@
+"""What is known of drive gains, and a problem whose efforts were measured with other ones.
+
+Currents say what torques are up to one factor a motor. With y_j the effort that a drive's own gain makes of the
+current and 1 / c_j what the gain really is over that one, y_j / c_j is the effort; it stays in joint j unless motors
+are coupled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ....arrays import JointSamples, Matrix, Vector
+from ....estimate import DriveGains
+from ....exceptions import InvalidMethod, NotIdentifiable, listing, nearest
+from ....models.articulated import Articulated
+from ....regression.inverse_dynamics import InverseDynamics
+from .output_error import Optimum
+
+UNDETERMINED = 1e-8
+"""Gains are not determined if other parameters make up for them to this part of their effect (squared)."""
+
+PerMotor = Mapping[str, float] | Sequence[float] | float
+"""By joint, one a motor in the robot's order, or one for all."""
+
+UNITS = {"torque": "1", "current": "A", "voltage": "V"}
+"""Of the quantities that an effort can be measured as."""
+
+POSTURES = 64
+UNLOADED = 1e-4
+"""Gravity loads a joint if it feels more than this part of what the joint that feels it most does: robot descriptions
+round a right angle."""
+
+
+def measured_as(problem: InverseDynamics) -> str:
+    """The quantity that the efforts were measured as.
+
+    Raises:
+        InvalidMethod: if it is not the same in all recordings.
+    """
+    found = list(dict.fromkeys(part.signals.effort for part in problem.parts))
+    if len(found) > 1:
+        raise InvalidMethod(
+            f"one recording has {found[0]}, another {found[1]}: gains cannot be the same in both; give recordings of "
+            "one quantity"
+        )
+    return found[0]
+
+
+def unknown(problem: InverseDynamics) -> bool:
+    """Whether currents or voltages were measured and the drive says nothing of its gains."""
+    return measured_as(problem) != "torque" and bool(np.all(problem.robot.train.gain == 1))
+
+
+def motors(robot: Articulated) -> np.ndarray:
+    """(nv,) True where a motor drives a degree of freedom."""
+    driven = np.zeros(robot.model.nv, dtype=bool)
+    driven[robot.actuated[robot.train.driven]] = True
+    return driven
+
+
+def check_uncoupled(problem: InverseDynamics) -> None:
+    """That the effort of each joint is that of its own motor.
+
+    Raises:
+        InvalidMethod: if motors are coupled and were measured themselves.
+    """
+    train = problem.robot.train
+    if train.drive.side == "motor" and train.coupled:
+        names = listing(train.joints[k] for k in train.coupled)
+        raise InvalidMethod(
+            f"the motors of {names} drive two joints each, and gains of coupled motors cannot be identified: give "
+            "drive.gain"
+        )
+
+
+def check_scale(problem: InverseDynamics) -> None:
+    """That something is known in absolute terms.
+
+    Raises:
+        NotIdentifiable: if unknown gains and unknown parameters leave the scale open.
+    """
+    known = any(prior.mean for prior in problem.priors.values())
+    if not known and not np.any(problem.parameters.held_values):
+        raise NotIdentifiable(
+            "not identifiable: only ratios. Neither the drive gains are known nor any mass, and twice the gains with "
+            "twice the masses fit as well; give the load's mass, or the gains (drive.gain, gains_from)"
+        )
+
+
+def with_gains(problem: InverseDynamics, values: Vector) -> InverseDynamics:
+    """The problem with other drive gains, one value a joint."""
+    robot = replace(problem.robot, drive=replace(problem.robot.drive, gain=tuple(values.tolist())))
+    return replace(problem, robot=robot, parts=tuple(replace(part, robot=robot) for part in problem.parts))
+
+
+def gains_of(problem: InverseDynamics, covariance: Matrix | None = None) -> DriveGains:
+    """The gains that a problem's efforts were measured with, taken for exact without a covariance."""
+    robot = problem.robot
+    train, m = robot.train, int(robot.train.driven.sum())
+    values = train.gain[train.driven]
+    covariance = np.zeros((m, m)) if covariance is None else covariance
+    names = np.array(robot.joints)[train.driven].tolist()
+    efforts = np.array(robot.effort_units)[robot.actuated][train.driven]
+    per = UNITS[measured_as(problem)]
+    return DriveGains(
+        tuple(names),
+        tuple("1" if per == "1" else f"{effort}/{per}" for effort in efforts.tolist()),
+        values,
+        covariance,
+        by_gravity=loaded_by_gravity(robot)[motors(robot)],
+    )
+
+
+def loaded_by_gravity(robot: Articulated) -> np.ndarray:
+    """(nv,) whether gravity loads a degree of freedom in some posture."""
+    q, v, _ = robot.random_states(POSTURES, np.random.default_rng(0))
+    still: JointSamples = np.zeros_like(v)
+    felt = np.abs(robot.torque_regressor(q, still, still)).max(axis=(0, 2))
+    return np.asarray(felt > UNLOADED * felt.max())
+
+
+def covariance_of(std: PerMotor | None, motors: Sequence[str]) -> Matrix | None:
+    """(m, m) of gains with these standard deviations; None: they are exact.
+
+    Raises:
+        InvalidMethod: if there are not as many as motors, one is negative, or names no motor.
+    """
+    if std is None:
+        return None
+    if isinstance(std, Mapping):
+        for name in std:
+            if name not in motors:
+                raise InvalidMethod(
+                    f"gain_std names {name!r}{nearest(name, motors)}; there are motors at {listing(motors)}"
+                )
+        std = [std.get(name, 0.0) for name in motors]
+    values = np.asarray(std, dtype=float)
+    if values.shape not in ((), (len(motors),)):
+        raise InvalidMethod(f"gain_std has {values.size} values; the robot has {len(motors)} motors")
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        raise InvalidMethod(f"gain_std must be finite and at least 0, not {values.tolist()}")
+    return np.diag(np.broadcast_to(values, (len(motors),)) ** 2)
+
+
+def check_seen(problem: InverseDynamics, optimum: Optimum, free: np.ndarray) -> None:
+    """That no change of gains can be made up for by other parameters.
+
+    Raises:
+        NotIdentifiable: with the joints whose gains would have to be given.
+    """
+    values, vectors = optimum.seen
+    if values[0] > UNDETERMINED:
+        return
+    names = np.array(gains_of(problem).joints)
+    largest = np.abs(vectors[:, 0])
+    raise NotIdentifiable(
+        f"the recordings do not determine the drive gains of {listing(names[largest > 0.3 * largest.max()])}: other "
+        "parameters make up for them; move these joints faster and against gravity with the load, or give their gains"
+    )

@@ -1,0 +1,86 @@
+"""Drive gains from the equation that is linear in them: the current is a column of the regressor.
+
+    kappa_j y_j - W_j theta = h_j            kappa_j: the drive's gain over the one that it is described with
+
+Ordinary least squares takes y for exact, and it is the noisy one: gains come out too small (errors in variables).
+Total least squares takes all columns for equally noisy, once each has norm 1: x = (kappa, theta, 1) is then the
+direction in which the stacked columns [y -W -h] are shortest, their last right singular vector (Gautier and Briot
+2014).
+Both are there to be compared with; `output_error` takes the noise for where it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....arrays import Matrix, Vector
+
+EXACT = 1e6
+"""How much prior knowledge counts over all rows together, where it is taken for all but exact."""
+
+
+def ordinary(M: np.ndarray, free: np.ndarray, P: Matrix | None = None, z: Vector | None = None) -> Vector:
+    """(n,) kappa by least squares; 1 where not free.
+
+    Args:
+        M: (n, k + 2, k + 2) cross products of [W h y]. free: (n,) whose gains are unknown.
+        P, z: (r, k), (r,) prior knowledge P theta = z, here taken for all but exact.
+    """
+    G, known = _gram(M, free, np.ones(len(M)))
+    if P is not None and z is not None and len(P):
+        m = int(free.sum())
+        exact = EXACT * np.trace(G) / np.sum(P**2)
+        G[m:, m:] += exact * P.T @ P
+        known[m:] -= exact * P.T @ z
+    scale = _norms(G)
+    x = np.linalg.lstsq(G / np.outer(scale, scale), -known / scale, rcond=None)[0] / scale
+    return _ratios(x, free)
+
+
+def total(M: np.ndarray, free: np.ndarray, R: Matrix, weights: Vector) -> Vector:
+    """(n,) kappa by total least squares, with the rows of each degree of freedom weighted; 1 where not free.
+
+    Args:
+        R: (k, k) of the whitened columns of M: noise is in the regressor's own ones.
+    """
+    own = np.eye(len(R) + 2)
+    own[:-2, :-2] = R
+    G, known = _gram(own.T @ M @ own, free, weights)
+    square = float(_constant(M, free, weights))
+    G = np.block([[G, known[:, None]], [known[None], np.array([[square]])]])
+    scale = _norms(G)
+    x = np.linalg.eigh(G / np.outer(scale, scale))[1][:, 0] / scale
+    return _ratios(x[:-1] / x[-1], free)
+
+
+def _gram(M: np.ndarray, free: np.ndarray, weights: Vector) -> tuple[Matrix, Vector]:
+    """Of the columns [y of each free one, -W], and their products with what has the coefficient 1: y of others, -h."""
+    u = weights**2
+    WW, Wy = M[:, :-2, :-2], M[:, :-2, -1]
+    m = int(free.sum())
+    k = WW.shape[1]
+    G = np.zeros((m + k, m + k))
+    G[:m, :m] = np.diag((u * M[:, -1, -1])[free])
+    G[:m, m:] = -(u[:, None] * Wy)[free]
+    G[m:, :m] = G[:m, m:].T
+    G[m:, m:] = np.einsum("j,jab->ab", u, WW)
+    of_y = -(u * M[:, -1, -2])[free]
+    of_W = u @ M[:, :-2, -2] - (u * ~free) @ Wy
+    return G, np.concatenate([of_y, of_W])
+
+
+def _constant(M: np.ndarray, free: np.ndarray, weights: Vector) -> float:
+    """Square of what has the coefficient 1."""
+    others = ~free * (M[:, -1, -1] - 2 * M[:, -1, -2])
+    return float(weights**2 @ (M[:, -2, -2] + others))
+
+
+def _norms(G: Matrix) -> Vector:
+    norms = np.sqrt(np.diag(G))
+    return np.where(norms > 0, norms, 1.0)
+
+
+def _ratios(x: Vector, free: np.ndarray) -> Vector:
+    kappa = np.ones(len(free))
+    kappa[free] = x[: int(free.sum())]
+    return kappa

@@ -1,0 +1,329 @@
+"""What a link carries, and what the drives' gains are, from recordings with the load and without it.
+
+    without    k_j i_j = Y_j beta                        beta: base parameters of the robot, friction included
+    with       k_j i_j = Y_j beta + Y^L_j pi_L           pi_L: ten parameters of the load in its link's frame
+
+Where the gains k_j are known, all of this is linear in (beta, pi_L). Where they are not, something else must be known
+in absolute terms, best the mass of the load: then `output_error` finds the gains too. With neither, only ratios are.
+
+What is known of the centre of mass, c_x = mean +- std and so on, is (h_x - mean m) / (std m) = 0 +- 1: linear for the
+mass that the last step found. That the load can be is seen to in `possible`, how sure it is in `draws`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from scipy import linalg
+
+from ....arrays import Matrix, Vector
+from ....estimate import DriveGains, Estimate
+from ....exceptions import InvalidMethod, NotIdentifiable, listing
+from ....parameters import Normal
+from ....regression.attachment import LOAD_NAMES
+from ....regression.base_parameters import EXCITATION_TOLERANCE
+from ....regression.inverse_dynamics import InverseDynamics, inverse_dynamics
+from ..constraints import BodyConstraint
+from ..least_squares import LeastSquares
+from ..system import Solution, System, reduce
+from . import drive_gains, equation_error
+from .draws import Found, Resampling, estimate_of
+from .drive_gains import PerMotor
+from .moments import total_moments, whitening
+from .output_error import Optimum, output_error, output_error_of_any_sign
+from .possible import Proof, nearest_possible
+from .values import load_values
+
+ESTIMATORS = ("output-error", "least-squares", "total-least-squares")
+
+PRIOR_STEPS, PRIOR_SETTLED = 20, 1e-10
+"""Of the mass that a prior on the centre of mass goes by."""
+
+LOWEST_START = 1e-3
+"""Of the largest gain, where the search for one begins at least."""
+
+CONTRADICTION = 3.0
+"""Standard deviations between the mass that is known and the one that the recordings show."""
+
+
+@dataclass(frozen=True)
+class PayloadIdentification:
+    """A load, and drive gains where they are unknown: one regression on recordings with the load and without it.
+
+    The problem says which recordings carry the load, and by `held` or `priors` what is known of it (`mL`: its mass).
+
+    Args:
+        estimator: `"output-error"`, or for comparison `"least-squares"`, `"total-least-squares"`.
+        gains: of an earlier estimate, with their covariance; None: the robot's.
+        gain_std: how sure the robot's gains are, in their unit: by joint, one a motor or one for all; None: exact.
+        identify_gains: None: only where the robot's are unknown: currents were measured and every gain is 1.
+        center_of_mass: what is known of c_x, c_y, c_z in the link's frame [m].
+        constraint: what is certain about the load, in the link's frame; it must then be a body that can be.
+        possible: whether it must be one anyway.
+        resampling: how its uncertainty is found.
+        rtol: as in `LeastSquares`.
+        max_steps: of the search.
+    """
+
+    estimator: Literal["output-error", "least-squares", "total-least-squares"] = "output-error"
+    gains: DriveGains | None = None
+    gain_std: PerMotor | None = None
+    identify_gains: bool | None = None
+    center_of_mass: tuple[Normal, Normal, Normal] | None = None
+    constraint: BodyConstraint | None = None
+    possible: bool = False
+    resampling: Resampling = field(default_factory=Resampling)
+    rtol: float = EXCITATION_TOLERANCE
+    max_steps: int = 200
+
+    name = "payload"
+    citations = (*LeastSquares.citations, "gautier2014", "kunsch1989", "politis2003", "kiefer2005")
+
+    def __post_init__(self) -> None:
+        if self.estimator not in ESTIMATORS:
+            raise InvalidMethod(f"estimator must be {listing(map(repr, ESTIMATORS))}, not {self.estimator!r}")
+        if self.max_steps < 1 or not 0 < self.rtol < 1:
+            raise InvalidMethod("a payload needs max_steps of at least 1 and 0 < rtol < 1")
+        if self.gains is not None and self.gain_std is not None:
+            raise InvalidMethod("give gains, which come with their covariance, or gain_std, not both")
+        if self.identify_gains and (self.gains is not None or self.gain_std is not None):
+            raise InvalidMethod(
+                "gains are given or identified, not both: leave out identify_gains, or what is given"
+            )
+        if self.estimator != "output-error" and (self.center_of_mass is not None or self._must_be_possible):
+            raise InvalidMethod('what is known of the load\'s geometry needs estimator = "output-error"')
+
+    @property
+    def _must_be_possible(self) -> bool:
+        return self.possible or self.constraint is not None
+
+    def solve(self, problem: InverseDynamics) -> Estimate:
+        """Estimate robot, load, and gains where they are unknown.
+
+        Raises:
+            NotIdentifiable: if neither gains nor masses are known, every recording carries the load or none does, or
+                the motion does not show a gain.
+            InvalidMethod: if settings contradict each other or the problem.
+            MissingExtra: if the load must be possible and Clarabel is not installed.
+        """
+        started = time.perf_counter()
+        check_recordings(problem)
+        problem, covariance = self._with_given_gains(problem)
+        unknown = drive_gains.unknown(problem) if self.identify_gains is None else self.identify_gains
+        found = self._with_unknown_gains(problem) if unknown else self._with_known_gains(problem, covariance)
+        estimate = estimate_of(self, found, self.resampling)
+        if not unknown:
+            estimate = self._with_mass_checked(problem, estimate)
+        seconds = {**estimate.seconds, "solve": time.perf_counter() - started - found.system.seconds}
+        return replace(estimate, seconds=seconds)
+
+    def _with_given_gains(self, problem: InverseDynamics) -> tuple[InverseDynamics, Matrix | None]:
+        """The problem with the gains of an earlier estimate, and the covariance of gains that are given."""
+        joints, train = problem.robot.joints, problem.robot.train
+        names = [joint for joint, driven in zip(joints, train.driven, strict=True) if driven]
+        if self.gains is None:
+            return problem, drive_gains.covariance_of(self.gain_std, names)
+        if list(self.gains.joints) != names:
+            raise InvalidMethod(
+                f"the gains are those of {listing(self.gains.joints)}, the motors those of {listing(names)}: "
+                "they belong to another robot"
+            )
+        values = np.ones(len(joints))
+        values[train.driven] = self.gains.values
+        return drive_gains.with_gains(problem, values), self.gains.covariance
+
+    def _with_known_gains(self, problem: InverseDynamics, covariance: Matrix | None) -> Found:
+        """Linear least squares: by `output_error` with every gain in its place."""
+        free = np.zeros(problem.robot.model.nv, dtype=bool)
+        if self.estimator == "total-least-squares":
+            raise InvalidMethod(
+                "total least squares is for unknown gains: with known ones choose output-error or least-squares"
+            )
+        gains = drive_gains.gains_of(problem, covariance)
+        if self.estimator == "least-squares":
+            system = reduce(problem, self.rtol)
+            return Found(problem, system, system.solve(np.ones(len(free))), gains, free, self.estimator)
+        reduced, optimum, proof = self._optimum(problem, free)
+        solution = reduced.solution(reduced.system, optimum, optimum.point.of.weights)
+        return Found(problem, reduced.system, solution, gains, free, self.estimator, proof)
+
+    def _with_unknown_gains(self, problem: InverseDynamics) -> Found:
+        """Gains first, from what fixes the scale, and then all else with them."""
+        drive_gains.check_uncoupled(problem)
+        drive_gains.check_scale(problem)
+        if self.estimator != "output-error" and problem.priors:
+            raise InvalidMethod(
+                f'estimator = "{self.estimator}" knows no priors, nor mass_std: hold what is known, or choose '
+                "output-error"
+            )
+        free = drive_gains.motors(problem.robot)
+        reduced, optimum, proof = self._optimum(problem, free)
+        w, c = optimum.point.of.weights, optimum.point.c
+        kappa = {
+            "output-error": lambda: 1 / c,
+            "least-squares": lambda: equation_error.ordinary(reduced.M, free),
+            "total-least-squares": lambda: equation_error.total(reduced.M, free, reduced.R, w * c),
+        }[self.estimator]()
+        gained = drive_gains.with_gains(problem, problem.robot.train.gain * kappa[problem.robot.actuated])
+        system = replace(reduce(gained, self.rtol), prior=reduced.system.prior)
+        weights = np.abs(w / kappa)
+        exact = self.estimator == "output-error"
+        solution = (
+            reduced.solution(system, optimum, weights) if exact else system.solve(weights, variance=1.0)
+        )
+        gains = drive_gains.gains_of(gained)
+        white = np.sqrt(np.diag(optimum.white_covariance)) / np.abs(c[free]) * np.abs(gains.values)
+        gains = replace(gains, identified=True, white_std=white)
+        return Found(gained, system, solution, gains, free, self.estimator, proof)
+
+    def _optimum(self, problem: InverseDynamics, free: np.ndarray) -> tuple[_Reduced, Optimum, Proof | None]:
+        """The reduced problem with what is known of the centre of mass, and its solution."""
+        reduced = _Reduced.of(problem, self.rtol, free)
+        optimum = reduced.first(self.max_steps)
+        if free.any():
+            drive_gains.check_seen(problem, optimum, free)
+        for _ in range(PRIOR_STEPS if self.center_of_mass is not None else 0):
+            assert self.center_of_mass is not None
+            mass = reduced.mass(optimum)
+            reduced = reduced.with_center_of_mass(self.center_of_mass, mass)
+            optimum = reduced.solve(optimum.point.c, self.max_steps)
+            if abs(reduced.mass(optimum) - mass) <= PRIOR_SETTLED * abs(mass):
+                break
+        if not self._must_be_possible:
+            return reduced, optimum, None
+        optimum, proof = nearest_possible(
+            problem, reduced.system, reduced.R, optimum, self.constraint or BodyConstraint(), self.max_steps
+        )
+        return reduced, optimum, proof
+
+    def _with_mass_checked(self, problem: InverseDynamics, estimate: Estimate) -> Estimate:
+        """Where gains and mass are both known: whether the recordings agree."""
+        name = LOAD_NAMES[0]
+        if name not in problem.parameters.held:
+            return estimate
+        known = problem.parameters.held[name]
+        open_ = inverse_dynamics(
+            problem.robot,
+            [part.signals for part in problem.parts],
+            held={key: value for key, value in problem.parameters.held.items() if key != name},
+            priors=problem.priors,
+            loaded=problem.loaded,
+            link=problem.attachment.link if problem.attachment else None,
+        )
+        load = (
+            replace(self, gains=estimate.drive_gains, gain_std=None, identify_gains=False)
+            .solve(open_)
+            .payload
+        )
+        assert load is not None
+        said = (
+            f"by themselves, with these gains, the recordings say {load.mass:.4g} +- {load.mass_std:.2g} kg"
+        )
+        if abs(load.mass - known) > CONTRADICTION * load.mass_std:
+            warning = (
+                f"the load's mass is known as {known:.4g} kg, but {said}: one of mass and gains is wrong"
+            )
+            return replace(estimate, warnings=(*estimate.warnings, warning))
+        return replace(
+            estimate, notes=(*estimate.notes, f"The load's mass is held at {known:.4g} kg; {said}.")
+        )
+
+
+def check_recordings(problem: InverseDynamics) -> None:
+    """That there is a load, and what it can be told from.
+
+    Raises:
+        InvalidMethod: if no recording is said to carry one, its mass cannot be, or efforts are of two kinds.
+        NotIdentifiable: if all of them do.
+    """
+    if problem.attachment is None or not any(problem.loaded):
+        raise InvalidMethod(
+            "no recording carries the load: say which ones do (loaded = true in [[recordings]], `loaded` in Python)"
+        )
+    if all(problem.loaded):
+        raise NotIdentifiable(
+            "every recording carries the load, so none shows what is the robot's own: add one of the robot without it "
+            "(loaded = false)"
+        )
+    drive_gains.measured_as(problem)
+    mass = problem.parameters.held.get(LOAD_NAMES[0], 1.0)
+    if not mass > 0:
+        raise InvalidMethod(f"the known mass of the load must be above 0, not {mass:g} kg")
+
+
+@dataclass(frozen=True, eq=False)
+class _Reduced:
+    """The problem without its rows.
+
+    Args:
+        R: (k, k) of the columns that are estimated. M: (n, k + 2, k + 2) cross products of [W R^-1, h, y].
+        free: (n,) whose gains are unknown.
+    """
+
+    problem: InverseDynamics
+    system: System
+    R: Matrix
+    M: np.ndarray
+    free: np.ndarray
+
+    @classmethod
+    def of(cls, problem: InverseDynamics, rtol: float, free: np.ndarray) -> _Reduced:
+        system = reduce(problem, rtol)
+        R = whitening(system)
+        return cls(problem, system, R, total_moments(problem, system.columns, R), free)
+
+    def first(self, max_steps: int) -> Optimum:
+        """By output error, with nothing known of unknown gains."""
+        P, z = self.system.whitened_prior(self.R)
+        if not self.free.any():
+            return self.solve(np.ones(len(self.free)), max_steps)
+        rows = sum(self.problem.row_counts)
+        try:
+            kappa = equation_error.ordinary(self.M, self.free, P, z)  # too small, but of the right size
+            size = np.maximum(np.abs(kappa), LOWEST_START * np.abs(kappa).max())
+            start = np.where(self.free, np.where(kappa < 0, -1, 1) / size, 1.0)
+            return output_error_of_any_sign(self.M, rows, self.free, P, z, start, max_steps)
+        except linalg.LinAlgError:
+            raise NotIdentifiable(
+                "no drive gains explain these recordings: what is known (the load's mass) shows in none of the joints; "
+                "look at link, and at which recordings carry the load"
+            ) from None
+
+    def solve(self, start: Vector, max_steps: int) -> Optimum:
+        """By output error, from a start nearby."""
+        P, z = self.system.whitened_prior(self.R)
+        return output_error(self.M, sum(self.problem.row_counts), self.free, P, z, start, max_steps)
+
+    def theta(self, optimum: Optimum) -> Vector:
+        """(k,)"""
+        return np.asarray(linalg.solve_triangular(self.R, optimum.point.theta, check_finite=False))
+
+    def solution(self, system: System, optimum: Optimum, weights: np.ndarray) -> Solution:
+        """The optimum, on a system with the same columns."""
+        solved = system.solve(weights, variance=1.0)
+        return replace(solved, theta=self.theta(optimum), steps=optimum.steps, status=optimum.status)
+
+    def mass(self, optimum: Optimum) -> float:
+        """Of the load [kg]."""
+        return float(load_values(self.problem, self.system, self.theta(optimum))[0])
+
+    def with_center_of_mass(self, known: tuple[Normal, Normal, Normal], mass: float) -> _Reduced:
+        """What is known of it as three more rows of the prior, for a load of this mass."""
+        if not mass > 0:
+            raise NotIdentifiable(
+                "a prior on the load's centre of mass needs its mass, which these recordings do not show to be above 0"
+            )
+        base, held = self.problem.base, self.problem.parameters.held
+        rows = np.zeros((3, self.system.size + 1))
+        for row, name, prior in zip(rows, LOAD_NAMES[1:4], known, strict=True):
+            for symbol, coefficient in ((name, 1.0), (LOAD_NAMES[0], -prior.mean)):
+                if symbol in held:
+                    row[-1] -= coefficient * held[symbol]
+                else:
+                    row[base.index(symbol)] = coefficient
+            row /= prior.std * mass
+        own = self.system.prior[: len(self.problem.priors)]
+        return replace(self, system=replace(self.system, prior=np.concatenate([own, rows])))

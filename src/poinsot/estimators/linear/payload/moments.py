@@ -1,0 +1,208 @@
+"""Cross products of a regression, block of motion by block: what a block bootstrap resamples.
+
+    M_j = sum over blocks of [W_j h_j y_j]^T [W_j h_j y_j]       of each degree of freedom j
+
+y is the measured effort, h the part of it that held parameters make, W the regressor's columns times R^-1, with R their
+triangular factor: then W^T W of all rows together is near 1, and normal equations lose no digits.
+
+What a model cannot explain (friction that is more than Coulomb's, elasticity) comes from the motion, and again where
+the motion comes again. So recordings of one motion, with a load and without, are resampled together: what they share
+cancels in the load, and does not average out in the robot. A block is twice as long as residuals remember (Politis
+2003), so that what its ends cut in two is little (Kuensch 1989).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from ....arrays import Indices, JointSamples, Matrix
+from ....exceptions import NotIdentifiable
+from ....regression.inverse_dynamics import InverseDynamics, Rows
+from ..residuals import allowance, autocorrelation, memory
+from ..system import System
+
+SAME_MOTION = 0.1
+"""Recordings are of one motion if positions differ, row by row, by less than this part of it (rms)."""
+
+FEWEST_BLOCKS, MOST_BLOCKS = 12, 240
+"""Of a motion at least, of all together at most: too few scatter by chance, more tell nothing more."""
+
+MOST_NUMBERS = 2**25
+"""That all blocks, or some draws, hold (256 MiB)."""
+
+DRAWS_AT_ONCE = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """M of each block.
+
+    Args:
+        blocks: (B, n, k + 2, k + 2), columns W, h, y.
+        motions: (B,) number of the motion that each is part of.
+        R: (k, k) upper triangular.
+        rows: of each degree of freedom, in all.
+        block_s: how long a block is [s].
+        stretch: the part of its motion that a block is, where that is most.
+    """
+
+    blocks: np.ndarray
+    motions: Indices
+    R: Matrix
+    rows: int
+    block_s: float
+    stretch: float
+
+    @property
+    def total(self) -> np.ndarray:
+        """(n, k + 2, k + 2) M of all rows."""
+        return np.asarray(self.blocks.sum(axis=0))
+
+    @property
+    def widening(self) -> float:
+        """By what factor intervals from so few blocks must be wider (Kiefer and Vogelsang 2005)."""
+        return float(np.sqrt(allowance(self.stretch)))
+
+    def resampled(self, draws: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+        """M of recordings that might have been: the blocks of each motion drawn with replacement."""
+        B, *shape = self.blocks.shape
+        flat = self.blocks.reshape(B, -1)
+        at_once = min(DRAWS_AT_ONCE, max(MOST_NUMBERS // flat.shape[1], 1))
+        for first in range(0, draws, at_once):
+            counts = np.zeros((min(at_once, draws - first), B))
+            for motion in np.unique(self.motions):
+                own = np.flatnonzero(self.motions == motion)
+                counts[:, own] = rng.multinomial(len(own), np.full(len(own), 1 / len(own)), len(counts))
+            yield from (counts @ flat).reshape(-1, *shape)
+
+
+def whitening(system: System) -> Matrix:
+    """(k, k) R of the columns that are estimated, each degree of freedom's rows in units of its efforts."""
+    efforts = np.sqrt(system.residual_squares(np.zeros(system.size)))
+    return system.curvature(1 / np.where(efforts > 0, efforts, efforts.max()))
+
+
+def total_moments(problem: InverseDynamics, columns: Indices, R: Matrix) -> np.ndarray:
+    """(n, k + 2, k + 2) M of all rows, with R (k, k) and the k base columns that are estimated."""
+    edges: list[np.ndarray] = [np.array([], dtype=int)] * len(problem.parts)
+    return _folded(problem, columns, R, edges, [0] * len(problem.parts), 1)[0]
+
+
+def moments(
+    problem: InverseDynamics,
+    columns: Indices,
+    R: Matrix,
+    residuals: JointSamples,
+    block_s: float | None = None,
+) -> Moments:
+    """M block by block.
+
+    Args:
+        columns: the k base columns that are estimated. R: (k, k).
+        residuals: (N, n) of the fit: how long they remember says how long a block is.
+        block_s: how long it is instead [s].
+
+    Raises:
+        NotIdentifiable: if a recording is too short to be cut into blocks.
+    """
+    motions = same_motions(problem)
+    lengths = [min(problem.row_counts[part] for part in parts) for parts in motions]
+    interval_s = _interval_s(problem)
+    length = 2 * _memory(problem, residuals) if block_s is None else round(block_s / interval_s)
+    most = min(MOST_BLOCKS, MOST_NUMBERS // (problem.robot.model.nv * (len(columns) + 2) ** 2))
+    length = max(length, 1, -(-sum(lengths) // max(most, 1)))
+    edges: list[np.ndarray] = [np.array([], dtype=int)] * len(problem.parts)
+    first = [0] * len(problem.parts)
+    owners: list[int] = []
+    for motion, (parts, rows) in enumerate(zip(motions, lengths, strict=True)):
+        count = max(rows // length, FEWEST_BLOCKS)
+        if rows < 2 * count:
+            raise NotIdentifiable(
+                f"{rows} rows of one recording are too few to say how sure the result is: record longer, or decimate "
+                "less"
+            )
+        for part in parts:
+            edges[part] = np.linspace(0, rows, count + 1).astype(int)[1:-1]
+            first[part] = len(owners)
+        owners += count * [motion]
+    blocks = _folded(problem, columns, R, edges, first, len(owners))
+    counts = np.bincount(owners)
+    block_rows = max(rows / count for rows, count in zip(lengths, counts, strict=True))
+    return Moments(
+        blocks,
+        np.array(owners),
+        R,
+        sum(problem.row_counts),
+        float(block_rows * interval_s),
+        float(1 / counts.min()),
+    )
+
+
+def same_motions(problem: InverseDynamics) -> list[list[int]]:
+    """The recordings, those of one motion together."""
+    positions = [
+        part.signals.q if part.decimation is None else part.signals.q[part.decimation.kept(len(part))]
+        for part in problem.parts
+    ]
+    motions: list[list[int]] = []
+    for part, q in enumerate(positions):
+        known = next((parts for parts in motions if _alike(positions[parts[0]], q)), None)
+        if known is None:
+            motions.append([part])
+        else:
+            known.append(part)
+    return motions
+
+
+def _alike(a: np.ndarray, b: np.ndarray) -> bool:
+    shorter = min(len(a), len(b))
+    if 2 * shorter < max(len(a), len(b)):
+        return False
+    a, b = a[:shorter], b[:shorter]
+    return bool(np.linalg.norm(a - b) < SAME_MOTION * np.linalg.norm(a - a.mean(axis=0)))
+
+
+def _memory(problem: InverseDynamics, residuals: JointSamples) -> int:
+    """Rows after which residuals are unrelated, in the joint and recording where that takes longest."""
+    longest = 1
+    for e in np.split(residuals, np.cumsum(problem.row_counts)[:-1]):
+        longest = max(longest, *(memory(row, len(e)) for row in autocorrelation(e, max(len(e) // 8, 1))))
+    return longest
+
+
+def _interval_s(problem: InverseDynamics) -> float:
+    """Seconds from row to row, where they are longest."""
+    factors = [1 if part.decimation is None else part.decimation.factor for part in problem.parts]
+    return max(factor / part.signals.rate_hz for factor, part in zip(factors, problem.parts, strict=True))
+
+
+def _folded(
+    problem: InverseDynamics,
+    columns: Indices,
+    R: Matrix,
+    edges: Sequence[np.ndarray],
+    first: Sequence[int],
+    count: int,
+) -> np.ndarray:
+    """(count, n, k + 2, k + 2); of each part the rows where blocks begin, but its first, and the number of that."""
+    size = len(columns) + 2
+    blocks = np.zeros((count, problem.robot.model.nv, size, size))
+    for rows in problem.rows():
+        Z = _whitened(rows, columns, R)
+        number = np.searchsorted(edges[rows.part], rows.first + np.arange(len(Z)), side="right")
+        for block in np.unique(number):
+            z = Z[number == block].transpose(1, 0, 2)
+            blocks[first[rows.part] + block] += z.transpose(0, 2, 1) @ z
+    return blocks
+
+
+def _whitened(rows: Rows, columns: Indices, R: Matrix) -> np.ndarray:
+    """(r, n, k + 2) W R^-1, h, y."""
+    W = rows.W[:, :, columns]
+    white = linalg.solve_triangular(R, W.reshape(-1, len(columns)).T, trans="T", check_finite=False).T
+    h = np.broadcast_to(rows.held, rows.y.shape)
+    return np.concatenate([white.reshape(W.shape), h[:, :, None], (rows.y + h)[:, :, None]], axis=2)

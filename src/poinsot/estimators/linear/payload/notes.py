@@ -1,0 +1,96 @@
+"""What an estimate of a load, and of gains, has to say besides its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....estimate import NORMAL_95, DriveGains, Estimate, Payload
+from ....exceptions import listing
+from ....regression.inverse_dynamics import InverseDynamics
+from ..residuals import MOVING
+from .moments import Moments
+from .values import QUANTITIES
+
+
+def how(estimate: Estimate, moments: Moments, draws: int) -> str:
+    """How intervals came about, and what white residuals would have made of them."""
+    motions = len(np.unique(moments.motions))
+    return (
+        f"Intervals are from {draws} draws of {len(moments.blocks)} blocks of {moments.block_s:.2g} s, taken from "
+        f"{'one motion' if motions == 1 else f'{motions} motions'} (recordings of the same motion are drawn together); "
+        f"for white residuals they would be {_white(estimate)}."
+    )
+
+
+def _white(estimate: Estimate) -> str:
+    gains = estimate.drive_gains
+    if gains is not None and gains.white_std is not None:
+        ratio = float(np.median(gains.std / gains.white_std))
+    else:
+        seen = estimate.identifiable & (estimate.white_std > 0)
+        ratio = float(np.median(estimate.std[seen] / estimate.white_std[seen])) if seen.any() else 1.0
+    return f"{max(ratio, 1 / ratio):.1f} times {'shorter' if ratio > 1 else 'longer'} (median)"
+
+
+def notes(estimate: Estimate) -> tuple[str, ...]:
+    """What one should know."""
+    said: list[str] = []
+    if estimate.drive_gains is not None:
+        said += _poorly_known(estimate.drive_gains)
+    if estimate.payload is not None:
+        said += _undetermined(estimate.payload)
+    problem = estimate.problem
+    if isinstance(problem, InverseDynamics) and np.any(np.abs(problem.speeds) <= MOVING):
+        said.append(
+            f"At standstill (joints slower than {MOVING:g} rad/s or m/s) dry friction is anything up to its Coulomb "
+            "value, either way: efforts are indeterminate there, so errors are told while moving too."
+        )
+    return tuple(said)
+
+
+def _poorly_known(gains: DriveGains) -> list[str]:
+    said = []
+    by_gravity = np.ones(len(gains.values), dtype=bool) if gains.by_gravity is None else gains.by_gravity
+    for k in np.flatnonzero(gains.poorly_known & gains.identified):
+        why = "" if by_gravity[k] else ": gravity never loads this joint, only inertia does"
+        percent = 100 * NORMAL_95 * gains.std[k] / abs(gains.values[k])
+        said.append(
+            f"The drive gain of {gains.joints[k]} is poorly known, to +- {percent:.0f} % (95 %){why}."
+        )
+    return said
+
+
+def _undetermined(payload: Payload) -> list[str]:
+    missing = [name for name in QUANTITIES if name not in (*payload.identifiable, *payload.known)]
+    if not missing:
+        return []
+    return [
+        f"These recordings do not determine {listing(_together(missing), 20)} of the load to a third of its own size: "
+        "their intervals say what is left."
+    ]
+
+
+def _together(names: Sequence[str]) -> list[str]:
+    """`inertia_at_com` for all its entries."""
+    together = []
+    for name in names:
+        whole = name.partition(".")[0]
+        entries = [other for other in QUANTITIES if other.partition(".")[0] == whole]
+        together.append(whole if set(entries) <= set(names) else name)
+    return list(dict.fromkeys(together))
+
+
+def warnings(estimate: Estimate) -> tuple[str, ...]:
+    """What one should look at before trusting it."""
+    said = []
+    gains, payload = estimate.drive_gains, estimate.payload
+    if gains is not None and np.any(gains.values < 0):
+        names = [joint for joint, value in zip(gains.joints, gains.values, strict=True) if value < 0]
+        said.append(f"the drive gain of {listing(names)} is negative: the current counts the other way")
+    if payload is not None and payload.physically_consistent is False:
+        said.append(
+            f"no real body is this load: {payload.reasons[0]}; possible = true gives the body that fits best"
+        )
+    return tuple(said)

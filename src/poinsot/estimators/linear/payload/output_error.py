@@ -1,0 +1,236 @@
+"""Drive gains by output error: the equation is solved for what is noisy, the measured current.
+
+    y_j = c_j (W_j theta + h_j) + e_j         y_j: current times the gain that the drive is described with
+                                              1 / c_j: what the gain really is, over that one
+    min over theta, c of  sum_j w_j^2 |y_j - c_j p_j|^2 + |P theta - z|^2,      p_j = W_j theta + h_j
+
+w_j = 1 / sigma_j, P and z are prior knowledge in units of its standard deviation. h, the effort of what is known (the
+mass of a load), sets the scale: without it (c / s, s theta) fits as well as (c, theta), and only ratios can be known.
+
+Written the other way, y_j / c_j = W_j theta + h_j with the current as a column of the regressor, the noise sits in the
+regressor: least squares then makes gains too small, by more the more noise there is (errors in variables).
+
+For given c the best theta is linear least squares, so the search is over c alone (variable projection), by
+Gauss-Newton:
+
+    H   = sum_j (w_j c_j)^2 W_j^T W_j + P^T P           B_j = w_j^2 c_j W_j^T p_j           D_j = w_j^2 |p_j|^2
+    S   = D - B^T H^-1 B,   S dc = w^2 p^T (y - c p)     cov(c) = S^-1                for white residuals
+
+All of it from the cross products M_j of [W_j h_j y_j]. A joint that shares little with others fits nearly as well with
+the sign of its gain turned around, so each sign is tried: the likelihood, sum_j N log sigma_j, decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from ....arrays import Matrix, Vector
+from ....estimate import Status
+
+SMALLEST_RESIDUAL = 1e-7
+"""Residuals below this part of the efforts drown in the rounding of cross products."""
+
+WEIGHTS_SETTLED = 1e-7
+STEP_SETTLED = 1e-11
+MOST_HALVINGS = 30
+
+FARTHEST = 1e3
+"""A search that comes so many times as far from zero as it started runs away: theta takes over what h is there for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """What is minimized, but for c.
+
+    Args:
+        M: (n, k + 2, k + 2) cross products of [W h y].
+        weights: (n,) w.
+        P, z: (r, k), (r,) prior knowledge.
+    """
+
+    M: np.ndarray
+    weights: np.ndarray
+    P: Matrix
+    z: Vector
+
+    def at(self, c: Vector) -> Point:
+        """The best theta for these c (n,).
+
+        Raises:
+            LinAlgError: if it is not determined.
+        """
+        M, w = self.M, self.weights
+        WW, Wh, Wy = M[:, :-2, :-2], M[:, :-2, -2], M[:, :-2, -1]
+        a = (w * c) ** 2
+        H = np.einsum("j,jab->ab", a, WW) + self.P.T @ self.P
+        r = (w**2 * c) @ Wy - a @ Wh + self.P.T @ self.z
+        factor = linalg.cholesky(H, lower=True, check_finite=False)
+        theta = linalg.cho_solve((factor, True), r, check_finite=False)
+        x = np.concatenate([-np.outer(c, theta), -c[:, None], np.ones((len(c), 1))], axis=1)
+        squares = np.einsum("ja,jab,jb->j", x, M, x)
+        cost = float(w**2 @ squares + np.sum((self.P @ theta - self.z) ** 2))
+        return Point(self, c, theta, factor, squares, cost)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Some c, the best theta for it, and what it costs.
+
+    Args:
+        factor: (k, k) lower triangular, of H. squares: (n,) |y - c p|^2 of each degree of freedom.
+    """
+
+    of: Cost
+    c: Vector
+    theta: Vector
+    factor: Matrix
+    squares: np.ndarray
+    cost: float
+
+    def curvature(self, free: np.ndarray) -> tuple[Matrix, Vector, Vector]:
+        """S (m, m), D (m,) and w^2 p^T (y - c p) (m,) of the c that are free (n,)."""
+        M, w = self.of.M[free], self.of.weights[free]
+        x = np.append(self.theta, 1.0)
+        p = np.einsum("jab,b->ja", M[:, :, :-1], x)  # [W h y]^T p
+        D = w**2 * (p[:, :-1] @ x)
+        B = (w**2 * self.c[free])[:, None] * p[:, :-2]
+        half = linalg.solve_triangular(self.factor, B.T, lower=True, check_finite=False)
+        return np.diag(D) - half.T @ half, D, w**2 * p[:, -1] - self.c[free] * D
+
+    def leverage(self) -> np.ndarray:
+        """(n,) how many of theta's parameters each degree of freedom determines."""
+        a = (self.of.weights * self.c) ** 2
+        inverse = linalg.cho_solve((self.factor, True), np.eye(len(self.theta)), check_finite=False)
+        return a * np.einsum("jab,ab->j", self.of.M[:, :-2, :-2], inverse)
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """Where the search ended.
+
+    Args:
+        free: (n,) which c were searched.
+        steps, status: of the search.
+    """
+
+    point: Point
+    free: np.ndarray
+    steps: int
+    status: Status = Status.solved
+
+    def likelihood(self, rows: int) -> float:
+        """Minus its logarithm, but for a constant; the smaller, the likelier."""
+        point = self.point
+        prior = float(np.sum((point.of.P @ point.theta - point.of.z) ** 2))
+        size = np.maximum(point.squares, SMALLEST_RESIDUAL**2 * point.of.M[:, -1, -1])
+        return 0.5 * rows * float(np.sum(np.log(size[size > 0]))) + 0.5 * prior
+
+    @property
+    def white_covariance(self) -> Matrix:
+        """(m, m) of the free c, for white residuals."""
+        return np.asarray(linalg.inv(self.point.curvature(self.free)[0]))
+
+    @property
+    def seen(self) -> tuple[Vector, Matrix]:
+        """Ascending eigenvalues (m,) and the eigenvectors of S in units of D: how much of the effect of each direction
+        of c is left when theta adapts, from 0 (theta makes up for it) to 1.
+        """
+        S, D, _ = self.point.curvature(self.free)
+        values, vectors = np.linalg.eigh(S / np.sqrt(np.outer(D, D)))
+        return values, vectors
+
+
+def output_error(
+    M: np.ndarray, rows: int, free: np.ndarray, P: Matrix, z: Vector, start: Vector, max_steps: int
+) -> Optimum:
+    """c, theta and w together: c for given weights, weights from the residuals, until both stand still.
+
+    Args:
+        M: (n, k + 2, k + 2). rows: of each degree of freedom.
+        free: (n,) which c are searched; the others stay as they start.
+        P, z: prior knowledge.
+        start: (n,) of c.
+    """
+    square = M[:, -1, -1] / rows
+    size = np.sqrt(np.where(square > 0, square, square.max()))
+    floor = SMALLEST_RESIDUAL * size
+    cost = Cost(M, 1 / size, P, z)
+    c, taken = start, 0
+    while taken < max_steps:
+        optimum = search(cost, free, c, max_steps - taken)
+        c, taken = optimum.point.c, taken + optimum.steps
+        if np.any(np.abs(c) > FARTHEST * np.abs(start)):
+            break
+        left = np.maximum(rows - optimum.point.leverage() - free, 1.0)
+        weights = 1 / np.maximum(np.sqrt(np.maximum(optimum.point.squares, 0.0) / left), floor)
+        if np.max(np.abs(weights / cost.weights - 1)) < WEIGHTS_SETTLED:
+            return replace(optimum, steps=taken)
+        cost = replace(cost, weights=weights)
+    return replace(optimum, steps=taken, status=Status.step_limit)
+
+
+def output_error_of_any_sign(
+    M: np.ndarray, rows: int, free: np.ndarray, P: Matrix, z: Vector, start: Vector, max_steps: int
+) -> Optimum:
+    """The likeliest of what is found with the signs of c as they start, with all positive, and with each turned around.
+
+    Raises:
+        LinAlgError: if every search ends where nothing is determined.
+    """
+
+    def found(c: Vector) -> list[Optimum]:
+        try:
+            return [output_error(M, rows, free, P, z, c, max_steps)]
+        except linalg.LinAlgError:  # it ran away, to where nothing is determined
+            return []
+
+    def likeliest(optima: list[Optimum]) -> Optimum:
+        ended = [
+            optimum for optimum in optima if optimum.status is Status.solved
+        ]  # others may still run away
+        return min(ended, key=lambda optimum: optimum.likelihood(rows)) if ended else optima[0]
+
+    first = found(np.where(free, np.abs(start), start)) + found(start)
+    if not first:
+        raise linalg.LinAlgError("no drive gains explain the efforts")
+    best = likeliest(first)
+    for joint in np.flatnonzero(free):
+        turned = np.where(np.arange(len(start)) == joint, -1.0, 1.0) * best.point.c
+        best = likeliest([best, *found(turned)])
+    return best
+
+
+def search(
+    cost: Cost, free: np.ndarray, start: Vector, max_steps: int, settled: float = STEP_SETTLED
+) -> Optimum:
+    """The best c for given weights; a step that is smaller than the part `settled` of c is the last one."""
+    point = cost.at(start)
+    for steps in range(1, max_steps + 1):
+        S, D, gradient = point.curvature(free)
+        if np.any(np.abs(point.c) > FARTHEST * np.abs(start)) or not np.all(D > 0):
+            break
+        scale = np.sqrt(D)
+        step = np.zeros_like(start)
+        # a direction that theta makes up for is left alone, not divided by
+        step[free] = np.linalg.lstsq(S / np.outer(scale, scale), gradient / scale, rcond=1e-14)[0] / scale
+        point = _downhill(cost, point, step)
+        if np.max(np.abs(step) / np.maximum(np.abs(point.c), 1e-300)) < settled or not step.any():
+            return Optimum(point, free, steps)
+    return Optimum(point, free, max_steps, Status.step_limit)
+
+
+def _downhill(cost: Cost, point: Point, step: Vector) -> Point:
+    """The step, halved until it costs no more; rounding errors of the cost do not count."""
+    rounding = 1e-12 * float(cost.weights**2 @ cost.M[:, -1, -1])
+    for _ in range(MOST_HALVINGS):
+        try:
+            ahead = cost.at(point.c + step)
+        except linalg.LinAlgError:
+            ahead = None
+        if ahead is not None and ahead.cost <= point.cost + rounding:
+            return ahead
+        step = step / 2
+    return point

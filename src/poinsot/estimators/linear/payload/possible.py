@@ -1,0 +1,164 @@
+"""The load that fits best of those that can be.
+
+    min over pi_L, and over all else for it, of the cost      subject to  J(pi_L) > 0, and what is certain beside it
+
+Of all else (the robot, unknown gains) only the best for a given load counts, so the search is over the load's ten
+parameters x (in whitened coordinates): with S = U^T U the cost's curvature when all else adapts, and g its gradient,
+
+    min over u of  1/2 |u - U x|^2 + (U^-T g)^T u       U^-1 u in the set        a cone program (`conic`)
+
+and x = U^-1 u: exact where gains are known, and repeated from the new x where they are not. J is in units of the
+load's own mass and size, and no smaller than MARGIN there: closer to the border a body is a plate or a needle for all
+purposes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from ....arrays import Matrix, Vector
+from ....exceptions import InvalidMethod, NotIdentifiable, listing
+from ....inertia.parameters import pseudo_inertia
+from ....parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
+from ....regression.attachment import LOAD_NAMES
+from ....regression.inverse_dynamics import InverseDynamics
+from ..conic import VIOLATION, Cone, ConeProgram, Membership, Verdict, vector_of
+from ..constraints import BodyConstraint, Constraints
+from ..system import System
+from .output_error import Cost, Optimum, Point, search
+from .values import load_places
+
+MARGIN = 1e-6
+STEPS, SETTLED = 30, 1e-6
+"""Of the search, in standard deviations."""
+
+SMALLEST_RADIUS = 1e-3
+"""Of a load, for the units of J [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """Why no load that can be fits better: multipliers of what binds.
+
+    Args:
+        memberships: what the load's ten parameters satisfy. multipliers: of each.
+    """
+
+    memberships: tuple[Membership, ...]
+    multipliers: tuple[Vector, ...]
+
+
+def nearest_possible(
+    problem: InverseDynamics,
+    system: System,
+    R: Matrix,
+    optimum: Optimum,
+    constraint: BodyConstraint,
+    max_steps: int,
+) -> tuple[Optimum, Proof]:
+    """The optimum over loads that can be, the residuals' weights as they are.
+
+    Raises:
+        NotIdentifiable: if the data do not determine all ten parameters of the load.
+        InvalidMethod: if no body satisfies the constraints.
+    """
+    place, known = load_places(problem, system)
+    missing = [
+        name for name, at, value in zip(LOAD_NAMES, place, known, strict=True) if at < 0 and np.isnan(value)
+    ]
+    if missing:
+        raise NotIdentifiable(
+            f"the recordings do not determine {listing(missing)}, so whether the load is a possible body remains open: "
+            "move the link about more axes, or leave out possible and constraint"
+        )
+    k, l = len(R), int((place >= 0).sum())
+    A, a = np.zeros((10, l)), np.nan_to_num(known)  # pi = A R_LL^-1 x + a
+    A[place >= 0, place[place >= 0] - (k - l)] = 1.0
+    A = linalg.solve_triangular(R[k - l :, k - l :], A.T, trans="T", check_finite=False).T
+    members = _members(
+        A @ optimum.point.theta[k - l :] + a,
+        constraint,
+        problem.attachment.link if problem.attachment else "",
+    )
+    point, proof = _search(optimum, members, A, a, l, max_steps)
+    return replace(optimum, point=point), proof
+
+
+def _members(pi: Vector, constraint: BodyConstraint, link: str) -> tuple[Membership, ...]:
+    """What a load must satisfy, on its ten parameters; pi for its size."""
+    mass = max(abs(float(pi[0])), 1e-12)
+    radius = max(float(np.linalg.norm(pi[1:4])) / mass, SMALLEST_RADIUS)
+    scale = np.array([1 / radius, 1 / radius, 1 / radius, 1.0]) / np.sqrt(mass)
+    J = vector_of(pseudo_inertia(np.eye(10)) * np.outer(scale, scale))
+    possible = Membership("being a possible body", Cone.semidefinite, J.T, -MARGIN * vector_of(np.eye(4)))
+    ten = Parameters(
+        (Block("inertia", link, tuple(f"{each}1" for each in INERTIAL_SYMBOLS), INERTIAL_UNITS),)
+    )
+    return possible, *Constraints({link: constraint}).memberships(ten, (link,))
+
+
+def _search(
+    optimum: Optimum, members: tuple[Membership, ...], A: Matrix, a: Vector, l: int, max_steps: int
+) -> tuple[Point, Proof]:
+    cost, free = optimum.point.of, optimum.free
+    point, x = optimum.point, optimum.point.theta[-l:]
+    if all(VIOLATION[each.cone](each.F @ (A @ x + a) + each.g) == 0 for each in members):
+        return point, Proof(members, tuple(np.zeros_like(each.g) for each in members))
+    for step in range(STEPS):
+        S, gradient = _profile(point, free, l)
+        U = linalg.cholesky(S, check_finite=False)
+        to_x = linalg.solve_triangular(U, np.eye(l), check_finite=False)
+        inside = tuple(replace(each, F=each.F @ A @ to_x, g=each.g + each.F @ a) for each in members)
+        # at the best load that cannot be the gradient is zero; from then on it is the solver's measure of small
+        found = ConeProgram(np.eye(l), to_x.T @ gradient - U @ x, inside).solve(U @ x if step else None)
+        if found.verdict is Verdict.infeasible:
+            raise InvalidMethod(
+                f"no load satisfies all of this together: {'; '.join(each.name for each in members)}; relax one of them"
+            )
+        if found.verdict is not Verdict.solved:
+            raise NotIdentifiable(
+                "the interior-point method stopped before the best load that can be: hold what is known of it, or "
+                "leave out possible and constraint"
+            )
+        length = float(np.linalg.norm(found.x - U @ x))
+        x = to_x @ found.x
+        point = _with_load(cost, free, point.c, x, max_steps)
+        if length < SETTLED:
+            break
+    return point, Proof(members, found.multipliers)
+
+
+def _with_load(cost: Cost, free: np.ndarray, c: Vector, x: Vector, max_steps: int) -> Point:
+    """All else at its best for a load x (l,)."""
+    size, l = cost.M.shape[-1], len(x)
+    k = size - 2
+    E = np.zeros((size, size - l))
+    E[: k - l, : k - l] = np.eye(k - l)
+    E[k - l : k, -2] = x
+    E[k, -2] = E[k + 1, -1] = 1.0
+    rest = Cost(E.T @ cost.M @ E, cost.weights, cost.P[:, : k - l], cost.z - cost.P[:, k - l :] @ x)
+    best = search(rest, free, c, max_steps).point
+    whole = cost.at(best.c)  # for its factor: the curvature does not depend on the load
+    return replace(whole, theta=np.concatenate([best.theta, x]), squares=best.squares, cost=best.cost)
+
+
+def _profile(point: Point, free: np.ndarray, l: int) -> tuple[Matrix, Vector]:
+    """(l, l), (l,) curvature and gradient of half the cost in the load, all else adapting."""
+    cost, c, theta = point.of, point.c, point.theta
+    M, w = cost.M, cost.weights
+    x = np.append(theta, 1.0)
+    p = np.einsum("jab,b->ja", M[:, :, :-1], x)  # [W h y]^T p
+    H = point.factor @ point.factor.T
+    B = ((w**2 * c)[:, None] * p[:, :-2])[free].T
+    D = np.diag((w**2 * (p[:, :-1] @ x))[free])
+    whole = np.block([[H, B], [B.T, D]])
+    k, m = len(theta), int(free.sum())
+    load = np.arange(k - l, k)
+    rest = np.concatenate([np.arange(k - l), np.arange(k, k + m)])
+    cross = whole[np.ix_(rest, load)]
+    S = whole[np.ix_(load, load)] - cross.T @ linalg.solve(whole[np.ix_(rest, rest)], cross, assume_a="pos")
+    slope = -(w**2 * c) @ (M[:, :-2, -1] - c[:, None] * p[:, :-2]) + cost.P.T @ (cost.P @ theta - cost.z)
+    return 0.5 * (S + S.T), slope[load]

@@ -1,0 +1,140 @@
+"""What a load is, from its ten parameters and what they would have been in other recordings.
+
+    c = h / m,    I_c = I - m (|c|^2 1 - c c^T)
+
+entry by entry, so that a parameter which the data do not determine (NaN) spoils no more than depends on it. A body's
+size is its own scale: with r = sqrt(tr I / 2m) how far its matter is from the link's origin (rms), and D the largest
+principal moment, the data determine
+
+    the mass           if its 95 % interval is within a third of its value
+    c_x, c_y, c_z      if theirs are within a third of r
+    I_c xx, ...        if theirs are within a third of D, and some real body has all ten
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....arrays import Indices, Matrix, Vector
+from ....estimate import NORMAL_95, Payload
+from ....inertia.parameters import body
+from ....regression.attachment import LOAD_NAMES
+from ....regression.inverse_dynamics import InverseDynamics
+from ..system import System
+
+HALF_WIDTH = 1 / 3
+
+AXES = ("x", "y", "z")
+MOMENTS = {"xx": (0, 0), "xy": (0, 1), "yy": (1, 1), "xz": (0, 2), "yz": (1, 2), "zz": (2, 2)}
+"""In the order of pi."""
+
+QUANTITIES = (
+    "mass",
+    *(f"center_of_mass.{axis}" for axis in AXES),
+    *(f"inertia_at_com.{each}" for each in MOMENTS),
+)
+
+
+def load_places(problem: InverseDynamics, system: System) -> tuple[Indices, Vector]:
+    """(10,) where each of the load's parameters is among those estimated, -1 where it is not by itself; and (10,) the
+    values of those held, NaN elsewhere.
+    """
+    assert problem.attachment is not None
+    place, known = np.full(10, -1), np.full(10, np.nan)
+    columns = problem.base.chosen[system.columns].tolist()
+    alone = np.count_nonzero(system.recorded.map, axis=1) == 1
+    by_itself = dict(zip(system.recorded.chosen.tolist(), alone.tolist(), strict=True))
+    for each, name in enumerate(LOAD_NAMES):
+        column = problem.attachment.first + each
+        if name in problem.parameters.held:
+            known[each] = problem.parameters.held[name]
+        elif column in columns and by_itself[column]:
+            place[each] = columns.index(column)
+    return place, known
+
+
+def load_values(problem: InverseDynamics, system: System, theta: np.ndarray) -> np.ndarray:
+    """(..., 10) the load's parameters from values of the system's columns (..., k); NaN where not determined."""
+    place, known = load_places(problem, system)
+    return np.where(place >= 0, theta[..., place], known)
+
+
+def centers(pi: np.ndarray) -> np.ndarray:
+    """(..., 3) c; NaN where m or h_i is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(pi[..., 1:4] / pi[..., :1])
+
+
+def moments_at_com(pi: np.ndarray) -> np.ndarray:
+    """(..., 6) xx, xy, yy, xz, yz, zz of I_c; NaN where one of what they depend on is."""
+    m, (x, y, z) = pi[..., 0], np.moveaxis(centers(pi), -1, 0)
+    steiner = [y * y + z * z, -x * y, x * x + z * z, -x * z, -y * z, x * x + y * y]
+    return np.asarray(pi[..., 4:] - m[..., None] * np.stack(steiner, axis=-1))
+
+
+def matrix(six: np.ndarray) -> np.ndarray:
+    """(3, 3) of xx, xy, yy, xz, yz, zz."""
+    I = np.empty((3, 3))
+    for value, (i, j) in zip(six.tolist(), MOMENTS.values(), strict=True):
+        I[i, j] = I[j, i] = value
+    return I
+
+
+def payload_of(link: str, pi: Vector, draws: Matrix, held: np.ndarray, widening: float = 1.0) -> Payload:
+    """The load, and how sure it is.
+
+    Args:
+        pi: (10,) NaN where not determined.
+        draws: (d, 10) what other recordings would have given.
+        held: (10,) what was known before.
+        widening: factor on the spread of the draws.
+    """
+    quantities = [np.concatenate([p[..., :1], centers(p), moments_at_com(p)], axis=-1) for p in (pi, draws)]
+    value, spread = quantities[0], widening * quantities[1].std(axis=0)
+    of_pi: Matrix = widening**2 * np.atleast_2d(np.cov(draws.T))
+    known = _known(held)
+    exact = np.array([name in known for name in QUANTITIES])
+    spread = np.where(exact & np.isfinite(value), 0.0, spread)
+    of_pi[held] = of_pi[:, held] = 0.0
+    whole = body(link, pi) if np.isfinite(pi).all() else None
+    determined = np.abs(NORMAL_95 * spread) < HALF_WIDTH * _scales(pi, value)
+    if whole is not None and not whole.physically_consistent:
+        determined[4:] = False
+    return Payload(
+        link,
+        pi,
+        of_pi,
+        float(value[0]),
+        float(spread[0]),
+        value[1:4],
+        spread[1:4],
+        matrix(value[4:]),
+        matrix(spread[4:]),
+        tuple(
+            name
+            for name, seen, given in zip(QUANTITIES, determined, exact, strict=True)
+            if seen and not given
+        ),
+        known,
+        None if whole is None else whole.physically_consistent,
+        () if whole is None else whole.reasons,
+        None if whole is None else whole.min_pseudo_inertia_eigenvalue,
+    )
+
+
+def _known(held: np.ndarray) -> tuple[str, ...]:
+    """Quantities that follow from what was held alone."""
+    x, y, z = (held[0] and bool(each) for each in held[1:4])
+    centers_known = {"xx": y and z, "xy": x and y, "yy": x and z, "xz": x and z, "yz": y and z, "zz": x and y}
+    moments = [bool(own) and centers_known[each] for own, each in zip(held[4:], MOMENTS, strict=True)]
+    return tuple(name for name, each in zip(QUANTITIES, (held[0], x, y, z, *moments), strict=True) if each)
+
+
+def _scales(pi: Vector, value: Vector) -> Vector:
+    """(10,) what the interval of each quantity is compared with; zero where that is not known."""
+    mass, center = abs(value[0]), np.nan_to_num(value[1:4])
+    trace = np.nan_to_num(pi[[4, 6, 9]]).sum()
+    r = np.sqrt(max(center @ center, 0.5 * trace / mass)) if mass > 0 else 0.0
+    six = np.nan_to_num(value[4:])
+    D = np.abs(np.linalg.eigvalsh(matrix(six))).max()
+    return np.concatenate([[mass], np.full(3, r), np.full(6, D)])

@@ -1,0 +1,91 @@
+"""A load on a link: ten more parameters, whose columns are those of the body that carries it.
+
+    tau = Y_l pi_l + Y_l A pi_L         pi_L of the load in the frame of the link, pi_l of the body l that the link is
+                                        part of, A the change from the link's frame to the body's
+
+Without the load the columns Y_l A are zero. So recordings with the load and without it share every parameter of the
+robot, and what is the load's alone shows in what differs: all ten, if the motion turns body l about enough axes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from ..arrays import Matrix
+from ..inertia.parameters import change_frame
+from ..models.articulated import Articulated
+from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
+from .base_parameters import RANDOM_STATES, STRUCTURAL_TOLERANCE, BaseParameters, choose
+from .regressor import Regressor
+
+LOAD_NAMES = tuple(f"{symbol}L" for symbol in INERTIAL_SYMBOLS)
+"""`mL mxL myL mzL xxL xyL yyL xzL yzL zzL`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attachment:
+    """Where a load is.
+
+    Args:
+        link: in whose frame its parameters are.
+        body: the place in `robot.bodies` of the body that the link is part of.
+        to_body: (10, 10) A.
+        first: column of its first parameter: as many as the robot has of its own.
+    """
+
+    link: str
+    body: int
+    to_body: Matrix
+    first: int
+
+    @property
+    def block(self) -> Block:
+        """The load's parameters."""
+        return Block("payload", self.link, LOAD_NAMES, INERTIAL_UNITS)
+
+    @property
+    def carrier(self) -> np.ndarray:
+        """(10,) columns of the body that carries it."""
+        return 10 * self.body + np.arange(10)
+
+    def columns(self, regressor: Regressor, entries: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """(T, n, len(wanted)) Y_l A from entries (T, K) of the robot's regressor, of these of the ten."""
+        return regressor.scatter(entries, self.carrier) @ self.to_body[:, wanted]
+
+
+def attach(robot: Articulated, link: str | None = None) -> Attachment:
+    """A load on a link; None: on the last body.
+
+    Raises:
+        InvalidModel: if the robot has no such link, or the link does not move.
+    """
+    link = robot.bodies[-1] if link is None else link
+    body, T_bl = robot.link(link)
+    return Attachment(link, body, change_frame(T_bl, np.eye(10)).T, len(robot.parameters))
+
+
+def with_load(
+    base: BaseParameters, attachment: Attachment, regressor: Regressor, seed: int = 0
+) -> BaseParameters:
+    """The robot's base parameters, and those of the load that some motion shows.
+
+    Args:
+        base: of the robot, on all parameters, the load's (last, ten) included.
+    """
+    robot, names = regressor.robot, regressor.parameters.names[attachment.first :]
+    states = robot.random_states(10 * RANDOM_STATES, np.random.default_rng(seed))
+    Y = attachment.columns(regressor, regressor.entries(*states), np.arange(10))
+    R = linalg.qr(Y.reshape(-1, 10), mode="r", check_finite=False)[0][:10]
+    held = {name: regressor.parameters.held[name] for name in names if name in regressor.parameters.held}
+    own = Parameters((attachment.block,), held)
+    load = choose(R, own, np.flatnonzero(own.free), STRUCTURAL_TOLERANCE)
+    K = np.zeros((len(load), len(regressor.parameters)))
+    K[:, attachment.first :] = load.map
+    return replace(
+        base,
+        chosen=np.concatenate([base.chosen, attachment.first + load.chosen]),
+        map=np.concatenate([base.map, K]),
+    )
