@@ -16,6 +16,7 @@ from poinsot.inertia.divergence import AffineInvariant, Entropic, Euclidean
 from poinsot.inertia.parameters import from_pseudo_inertia, pseudo_inertia
 
 SIZES = np.array([2.0, 0.3])
+WEIGHT = np.array([0.7, 0.2])
 NAMES = ("upper", "lower")
 
 
@@ -52,9 +53,13 @@ def test_terms_are_the_divergences_of_bodies(rng, coordinates, divergence):
     x = random_x(rng, coordinates)
     pi = (coordinates.T @ x)[:20].reshape(2, 10)
     others = (coordinates.T @ x)[20:] / SIZES
-    expected = np.sum(divergence.between(pi, coordinates.prior)) + 0.5 * 0.7 * np.sum(others**2)
+    expected = np.sum(divergence.between(pi, coordinates.prior)) + 0.5 * np.sum(WEIGHT * others**2)
     entropic = isinstance(divergence, Entropic)
-    term = EntropicTerm(coordinates, 0.7) if entropic else QuadraticTerm(coordinates, 0.7, divergence, NAMES)
+    term = (
+        EntropicTerm(coordinates, WEIGHT)
+        if entropic
+        else QuadraticTerm(coordinates, WEIGHT, divergence, NAMES)
+    )
     np.testing.assert_allclose(term.value(x), expected, rtol=1e-9)
     program = term.program(x)
     np.testing.assert_allclose(program.cost(term.augmented(x)), expected, rtol=1e-9)
@@ -64,14 +69,14 @@ def test_terms_are_the_divergences_of_bodies(rng, coordinates, divergence):
 
 def test_log_det_cannot_be_had_for_less(rng, coordinates):
     """With X fixed the auxiliaries' optimum is log det X: the program's optimum over x alone is the prior."""
-    optimum = EntropicTerm(coordinates, 1.0).program(coordinates.center).solve()
+    optimum = EntropicTerm(coordinates, WEIGHT).program(coordinates.center).solve()
     np.testing.assert_allclose(optimum.x[: len(coordinates.center)], coordinates.center, atol=1e-4)
 
 
 @pytest.mark.parametrize("divergence", [Euclidean(), AffineInvariant()], ids=lambda it: type(it).__name__)
 def test_models_have_the_slope_of_their_divergence(rng, coordinates, divergence):
     x, dx = random_x(rng, coordinates), rng.standard_normal(22)
-    term = QuadraticTerm(coordinates, 0.7, divergence, NAMES)
+    term = QuadraticTerm(coordinates, WEIGHT, divergence, NAMES)
     program = term.program(x)
     h = 1e-6
     slope = (term.value(x + h * dx) - term.value(x - h * dx)) / (2 * h)

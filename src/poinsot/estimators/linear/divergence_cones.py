@@ -43,13 +43,13 @@ def physical(coordinates: Whitened, names: tuple[str, ...]) -> tuple[Membership,
 
 
 class DivergenceTerm(ABC):
-    """sum over bodies of a divergence + 1/2 sum over other parameters of weight x_k^2, as part of a program.
+    """sum over bodies of a divergence + 1/2 sum over other parameters of weight_k x_k^2, as part of a program.
 
     The program's variables are x (p,) and then `auxiliaries` more.
     """
 
     coordinates: Whitened
-    weight: float
+    weight: Vector
 
     @property
     @abstractmethod
@@ -69,7 +69,7 @@ class DivergenceTerm(ABC):
         """x (p,) and the auxiliaries that belong to it."""
 
     def _spread(self, x: Vector) -> float:
-        return 0.5 * self.weight * float(np.sum(x[self.coordinates.others] ** 2))
+        return 0.5 * float(np.sum(self.weight * x[self.coordinates.others] ** 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class EntropicTerm(DivergenceTerm):
     """tr X - log det X - 4."""
 
     coordinates: Whitened
-    weight: float
+    weight: Vector
 
     @property
     def convex(self) -> bool:
@@ -91,9 +91,8 @@ class EntropicTerm(DivergenceTerm):
         bodies, p = self.coordinates.bodies, len(x)
         n = p + AUXILIARIES * len(bodies)
         P, q = np.zeros((n, n)), np.zeros(n)
-        P[self.coordinates.others.start : p, self.coordinates.others.start : p] = self.weight * np.eye(
-            len(self.coordinates.sizes)
-        )
+        others = slice(self.coordinates.others.start, p)
+        P[others, others] = np.diag(self.weight)
         memberships: list[Membership] = []
         for number, body in enumerate(bodies):
             q[body] = vector_of(np.eye(4))
@@ -141,7 +140,7 @@ class QuadraticTerm(DivergenceTerm):
     """A divergence by its value, its gradient and a positive definite Hessian, exact or not."""
 
     coordinates: Whitened
-    weight: float
+    weight: Vector
     divergence: Divergence
     names: tuple[str, ...]
 
@@ -154,8 +153,8 @@ class QuadraticTerm(DivergenceTerm):
 
     def program(self, x: Vector) -> ConeProgram:
         p, T, others = len(x), self.coordinates.T, self.coordinates.others
-        H, g = np.zeros((p, p)), self.weight * x
-        H[others, others] = self.weight * np.eye(len(self.coordinates.sizes))
+        H, g = np.zeros((p, p)), np.zeros(p)
+        H[others, others], g[others] = np.diag(self.weight), self.weight * x[others]
         pi, prior = self._bodies(x)
         gradient = self.divergence.gradient(pi, prior)
         for number, body in enumerate(self.coordinates.bodies):

@@ -14,15 +14,21 @@ themselves are on the border of what can be, infinitely thin, so the prior is gi
 
 With `trust = "both"` prior and data are weighed by what they know instead, in one step:
 
-    min 1/2 |R (K theta - beta)|^2 / s^2 + w sum of D(J_i, J0_i) + 1/2 sum of (theta_k / size_k)^2,   w = 1 / (4 std^2)
+    min 1/2 |R (K theta - beta)|^2 / s^2 + w sum of D(J_i, J0_i) + 1/2 sum of (theta_k / size_k)^2
 
-with `std` the prior's relative standard deviation: D is 2 epsilon^2 for a body that is 1 + epsilon times its prior.
+with w such that a body that is 1 + epsilon times its prior costs epsilon^2 / (2 std^2), `std` the prior's relative
+standard deviation: 1 / (4 std^2) for the entropic divergence, half of that for the affine-invariant one, and for the
+Euclidean one, which has units, such that it holds for all bodies together. Of friction, and of whatever else the data
+show by itself, there is no prior.
 
 The covariance: near the solution the divergence is a metric, and in coordinates theta = T y in which it is |dy|^2 the
 prior has covariance 1. With N an orthonormal basis of what the data do not show and S = (K T)^+,
 
-    y = S beta + N z            cov = S cov(beta) S^T + N N^T                    trust = "data"
-                                cov = ((K T)^T cov(beta)^-1 (K T) + 1)^-1        trust = "both"
+    y = S beta + N z        cov = S cov(beta) S^T + N N^T                           trust = "data"
+    y = G beta + ...        cov = (1 - G A) (1 - G A)^T + G cov(beta) G^T           trust = "both"
+
+with A = K T and G the weights that the cost gives base values, for white residuals of size s; cov(beta), how sure they
+are, allows for what residuals are like.
 
 The prior's share in a parameter is the part of its prior variance that the data leave: of T N N^T T^T in T T^T where
 the data are trusted first, of T cov T^T otherwise.
@@ -47,7 +53,7 @@ from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listin
 from ...inertia.divergence import AffineInvariant, Euclidean
 from ...inertia.extent import with_extent
 from ...inertia.log_cholesky import LogCholesky
-from ...inertia.parameters import body, inconsistencies, is_consistent
+from ...inertia.parameters import body, inconsistencies, is_consistent, pseudo_inertia
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from . import residuals
@@ -78,6 +84,9 @@ ROOM = 1e-5
 
 UNSEEN = 1e-9
 """Singular values below this part of the largest are directions that the data do not show."""
+
+VAGUE = 1e3
+"""Standard deviation, in sizes, of a parameter of which the prior knows nothing."""
 
 FIXED = 1e-12
 """A variance below this part of the prior's own is that of a parameter that constraints fix."""
@@ -283,9 +292,26 @@ class _Reduced:
         fixed = [each.F for each in self.certain if each.cone is Cone.zero]
         return np.concatenate(fixed) if fixed else np.zeros((0, self.A.shape[1]))
 
+    @cached_property
+    def spread(self) -> Vector:
+        """(p - 10 l,) standard deviations that the prior gives parameters that are no body's, in their sizes.
+
+        Of what the data show by itself it knows nothing.
+        """
+        shown = np.abs(self.K) > 0
+        alone = shown[np.count_nonzero(shown, axis=1) == 1].any(axis=0)
+        return np.where(alone[self.prior.size :], VAGUE, 1.0)
+
+    @cached_property
+    def weight(self) -> float:
+        """w of the divergence: a body that is 1 + epsilon times its prior costs epsilon^2 / (2 std^2)."""
+        whole = float(np.sum(pseudo_inertia(self.prior) ** 2))
+        scale = {"entropic": 1.0, "affine-invariant": 0.5, "euclidean": 2 * len(self.prior) / whole}
+        return scale[self.method.divergence] / (4 * self.method.prior_std**2)
+
     def term(self) -> DivergenceTerm:
         """How far from the prior."""
-        weight = 4 * self.method.prior_std**2
+        weight = 1 / (self.weight * self.spread**2)
         names = self.problem.robot.bodies
         if self.method.divergence == "entropic":
             return EntropicTerm(self.coordinates, weight)
@@ -411,7 +437,7 @@ def _closest(reduced: _Reduced) -> Optimum:
     optimum = _solved(program, np.append(start, 0.0))
     if optimum.verdict is Verdict.infeasible:
         raise InvalidMethod(
-            f"no body can satisfy all of this together: {'; '.join(_clash(program))}; relax one of them"
+            f"no body can satisfy all of this together: {'; '.join(_clash(reduced))}; relax one of them"
         )
     return _converged(optimum)
 
@@ -422,12 +448,14 @@ def _solved(program: ConeProgram, start: Vector) -> Optimum:
     return optimum if optimum.verdict is not Verdict.failed else program.solve(balanced=True)
 
 
-def _clash(program: ConeProgram) -> list[str]:
-    """Names of memberships that exclude each other: each is needed for that. What a user asked for goes first."""
-    needed = list(program.memberships)
-    for each in reversed(program.memberships):
+def _clash(reduced: _Reduced) -> list[str]:
+    """Names of what excludes itself: each is needed for that. What a user asked for goes first."""
+    p = len(reduced.coordinates.center)
+    nothing = ConeProgram(np.zeros((p, p)), np.zeros(p), ())
+    needed = [*reduced.possible, *reduced.certain]
+    for each in reversed(needed.copy()):
         fewer = [other for other in needed if other is not each]
-        if fewer and replace(program, memberships=tuple(fewer)).solve().verdict is Verdict.infeasible:
+        if fewer and replace(nothing, memberships=tuple(fewer)).solve().verdict is Verdict.infeasible:
             needed = fewer
     return [each.name for each in needed]
 
@@ -471,7 +499,7 @@ def _last_program(reduced: _Reduced, term: DivergenceTerm, x: Vector, radius: fl
     if radius is not None:
         fit = _wider((_fit(reduced, radius),), n)
         return replace(program, memberships=(*program.memberships, *known, *fit))
-    w = 1 / (4 * reduced.method.prior_std**2)
+    w = reduced.weight
     P, q = w * program.P, w * program.q
     P[:p, :p] += reduced.A.T @ reduced.A
     q[:p] -= reduced.A.T @ reduced.b
@@ -484,7 +512,7 @@ def _last_cost(reduced: _Reduced, term: DivergenceTerm, x: Vector, radius: float
     value = term.value(x)
     if radius is not None:
         return value
-    return value / (4 * reduced.method.prior_std**2) + 0.5 * float(np.sum((reduced.A @ x - reduced.b) ** 2))
+    return reduced.weight * value + 0.5 * float(np.sum((reduced.A @ x - reduced.b) ** 2))
 
 
 def _fit(reduced: _Reduced, radius: float) -> Membership:
@@ -569,6 +597,7 @@ def _knowledge(reduced: _Reduced, theta: Vector, covariance: Matrix) -> _Knowled
     around = Whitened(theta[: reduced.prior.size].reshape(-1, 10), reduced.coordinates.sizes)
     T = around.T.copy()
     T[:, : around.others.start] *= 2 * reduced.method.prior_std
+    T[:, around.others] *= reduced.spread
     R = reduced.R
     A = R @ reduced.K @ T
     E = reduced.equalities @ np.linalg.solve(reduced.coordinates.T, T)
@@ -580,8 +609,9 @@ def _knowledge(reduced: _Reduced, theta: Vector, covariance: Matrix) -> _Knowled
         left = N @ N.T
         return _Knowledge(T, before, S @ covariance @ S.T + left, left, S)
     AN = A @ inside
-    H = AN.T @ linalg.solve(R @ covariance @ R.T, AN, assume_a="pos") + np.eye(inside.shape[1])
-    after = inside @ linalg.inv(H) @ inside.T
+    G = inside @ linalg.solve(AN.T @ AN + np.eye(inside.shape[1]), AN.T, assume_a="pos")
+    kept = np.eye(len(theta)) - G @ A
+    after = kept @ before @ kept.T + G @ R @ covariance @ R.T @ G.T
     return _Knowledge(T, before, after, after, S)
 
 
