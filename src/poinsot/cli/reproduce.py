@@ -15,26 +15,23 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    case: Annotated[str, typer.Argument(help="Which one, e.g. tx40 or emps.", show_default=False)],
+    case: Annotated[str, typer.Argument(help="Which one: tx40, emps or online.", show_default=False)],
     data: Annotated[Path | None, typer.Option("--data", help="Folder of the case's recordings.")] = None,
+    part: Annotated[
+        str | None,
+        typer.Option("--case", help="One of the parts of a simulated one, e.g. torso; default: all."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Of a simulated one's random numbers; default: 0.")
+    ] = None,
     out: Out = None,
     json: Json = None,
 ) -> None:
     """Compute the tables and figures of a paper again, the paper's numbers beside ours."""
     with sentences(), progress() as say:
         check_outputs(data, out, json)
-        from ..reproduction import CASES
-
-        if case not in CASES:
-            raise InvalidMethod(
-                f"no case {case!r} to reproduce{nearest(case, CASES)}; there are {listing(CASES)}"
-            )
-        if data is None:
-            raise InvalidMethod(
-                f"{case} is computed from {', '.join(CASES[case].files)}: say where they are with --data"
-            )
         say(f"reproducing {case}")
-        result = CASES[case](data)
+        result = _result(case, data, part, seed)
         content = {
             "schema": "poinsot.reproduce/1",
             "name": result.name,
@@ -44,6 +41,7 @@ def reproduce(
             "notes": result.notes,
             "seconds": result.seconds,
         }
+        case = case if part is None else f"{case}-{part}"
 
         def page(path: Path) -> None:
             say("writing the page")
@@ -52,6 +50,29 @@ def reproduce(
         deliver(
             content, f"{case}.json", {f"{case}.html": page}, out, json, lambda: _print_reproduction(result)
         )
+
+
+def _result(case: str, data: Path | None, part: str | None, seed: int | None) -> Reproduction:
+    from ..reproduction import CASES, SIMULATED
+
+    if case in SIMULATED:
+        if data is not None:
+            raise InvalidMethod(f"{case} is simulated and reads no data: leave --data out")
+        return SIMULATED[case](part, seed or 0)
+    if case not in CASES:
+        known = [*CASES, *SIMULATED]
+        raise InvalidMethod(
+            f"no case {case!r} to reproduce{nearest(case, known)}; there are {listing(known)}"
+        )
+    if part is not None or seed is not None:
+        raise InvalidMethod(
+            f"{case} is computed from recordings: --case and --seed are for {listing(SIMULATED)}"
+        )
+    if data is None:
+        raise InvalidMethod(
+            f"{case} is computed from {', '.join(CASES[case].files)}: say where they are with --data"
+        )
+    return CASES[case](data)
 
 
 def _print_reproduction(result: Reproduction) -> None:
@@ -66,13 +87,22 @@ def _print_reproduction(result: Reproduction) -> None:
 
 
 def _write_reproduction(result: Reproduction, path: Path) -> None:
-    from ..report import autocorrelation_comparison, effort_comparison, table_of_rows, write_reproduction_page
+    from ..report import (
+        autocorrelation_comparison,
+        curve_figure,
+        effort_comparison,
+        table_of_rows,
+        write_reproduction_page,
+    )
 
     draw = {"effort": effort_comparison, "autocorrelation": autocorrelation_comparison}
     write_reproduction_page(
         result.title,
         [table_of_rows(rows, title=title) for title, rows in result.tables.items()],
-        [draw[result.pictures[title]](fits, title) for title, fits in result.fits.items()],
+        [
+            *(draw[result.pictures[title]](fits, title) for title, fits in result.fits.items()),
+            *(curve_figure(title, c.unit, c.time, c.lines) for title, c in result.curves.items()),
+        ],
         path,
         lead=result.lead,
         facts=result.facts.items(),

@@ -14,7 +14,7 @@ template:
 """
 
 from .blocks import Block, Column, Figure, FigureGrid, Section, Table
-from .figures import autocorrelation_comparison, effort_comparison
+from .figures import autocorrelation_comparison, curve_figure, effort_comparison
 from .identify_page import write_report
 from .inspect_page import ChannelSeries, channel_series, write_inspection_page
 from .reproduce_page import write_reproduction_page
@@ -30,6 +30,7 @@ __all__ = [
     "Table",
     "autocorrelation_comparison",
     "channel_series",
+    "curve_figure",
     "effort_comparison",
     "table_of_rows",
     "write_inspection_page",

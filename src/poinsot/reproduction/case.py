@@ -7,8 +7,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..estimate import Fit
-from ..exceptions import UnreadableFile
+from ..exceptions import InvalidMethod, UnreadableFile, listing, nearest
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Lines over one time axis, for a picture.
+
+    Args:
+        time: (T,) [s]. unit: of all lines.
+        lines: name -> (T,).
+    """
+
+    time: np.ndarray
+    unit: str
+    lines: Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +41,7 @@ class Reproduction:
         pictures: which of the two kinds each title is, `"effort"` or `"autocorrelation"`.
         notes: what differs from the paper and why.
         seconds: how long each stage took.
+        curves: picture title -> lines over time.
     """
 
     name: str
@@ -39,6 +56,7 @@ class Reproduction:
     pictures: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    curves: Mapping[str, Curves] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,3 +86,55 @@ class Case:
                     f"{self.name} needs {', '.join(self.files)}: there is no {file} in {data}"
                 )
         return self.run(data)
+
+
+@dataclass(frozen=True)
+class SimulatedCase:
+    """An entry of the registry that needs no data: its parts simulate what they show.
+
+    Args:
+        summary: one line for `--help`.
+        parts: name -> function of the seed of its random numbers.
+    """
+
+    name: str
+    summary: str
+    parts: Mapping[str, Callable[[int], Reproduction]]
+
+    def __call__(self, part: str | None, seed: int) -> Reproduction:
+        """Reproduce one part, or all of them.
+
+        Raises:
+            InvalidMethod: if there is no such part.
+        """
+        if part is None:
+            return _together(self, {name: run(seed) for name, run in self.parts.items()})
+        if part not in self.parts:
+            raise InvalidMethod(
+                f"{self.name} has no case {part!r}{nearest(part, self.parts)}; there are {listing(self.parts)}"
+            )
+        return self.parts[part](seed)
+
+
+def _together(case: SimulatedCase, results: Mapping[str, Reproduction]) -> Reproduction:
+    """All parts on one page; headline numbers and rows by part."""
+    first = next(iter(results.values()))
+    return Reproduction(
+        case.name,
+        first.seed,
+        case.summary,
+        " ".join(result.lead for result in results.values()),
+        tuple({"case": name} | dict(row) for name, result in results.items() for row in result.rows),
+        {
+            f"{name}: {title}": rows
+            for name, result in results.items()
+            for title, rows in result.tables.items()
+        },
+        {name: result.figures for name, result in results.items()},
+        {f"{name}: {fact}": v for name, result in results.items() for fact, v in result.facts.items()},
+        curves={
+            f"{name}: {title}": c for name, result in results.items() for title, c in result.curves.items()
+        },
+        notes=tuple(dict.fromkeys(note for result in results.values() for note in result.notes)),
+        seconds={name: result.seconds["total"] for name, result in results.items()},
+    )

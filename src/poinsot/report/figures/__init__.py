@@ -3,6 +3,7 @@
 from .autocorrelation import autocorrelation_figure, autocorrelation_grid
 from .channels import channel_figure, channel_grid
 from .comparison import autocorrelation_comparison, effort_comparison
+from .curves import curve_figure
 from .effort import effort_figure, effort_grid
 from .ellipsoids import ellipsoid_figure, ellipsoid_grid
 from .intervals import interval_figure, interval_grid
@@ -13,6 +14,7 @@ __all__ = [
     "autocorrelation_grid",
     "channel_figure",
     "channel_grid",
+    "curve_figure",
     "effort_comparison",
     "effort_figure",
     "effort_grid",

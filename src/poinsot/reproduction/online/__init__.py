@@ -1,0 +1,32 @@
+"""Seed 004: mass properties that change while a humanoid moves, estimated inside its control loop.
+
+One file a case. Nothing of the simulation is imported before a case runs: it is an extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module, util
+
+from ...exceptions import InvalidMethod
+from ..case import Reproduction, SimulatedCase
+
+CASES = ("consistency", "torso", "elbow", "curl", "gating", "which-link")
+
+
+def _part(name: str) -> Callable[[int], Reproduction]:
+    def run(seed: int) -> Reproduction:
+        if not all(util.find_spec(needed) for needed in ("mujoco", "proxsuite")):
+            raise InvalidMethod(f"{name} is simulated: pip install 'poinsot[sim,robots]'")
+        module = import_module(f".{name.replace('-', '_')}", __package__)
+        result: Reproduction = module.run(seed)
+        return result
+
+    return run
+
+
+ONLINE = SimulatedCase(
+    "online",
+    "Physically consistent online inertial adaptation for humanoid loco-manipulation",
+    {name: _part(name) for name in CASES},
+)

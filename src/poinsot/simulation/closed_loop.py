@@ -1,0 +1,373 @@
+"""The loop that an estimate closes: plant and state estimator at 1 kHz, filter and controller at 333 Hz.
+
+The blocks are those of seed 004, Fig. 2:
+
+    plant -> measurement -> sample -> filter -> bodies -> controller -> efforts -> plant
+
+What the controller takes bodies for comes from a `Knowledge`: it may be told once, know the truth, or listen to a
+filter. Everything else is the same in all three, so what differs is what knowing is worth.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..arrays import Vector
+from ..estimators.online.belief import Belief, Sample, Verdict
+from ..estimators.online.differences import Tick
+from ..estimators.online.filter import Filter
+from ..estimators.online.publishing import RateLimit
+from .gait import Footing, Gait, Standing, Stepping, Stride
+from .humanoid import Humanoid
+from .loads import BodyInTime
+from .measurements import Differentiator, StateEstimator, StateSensors
+from .plant import Plant, Slab
+from .tasks import CentreOfMass, FramePose, Kinematics, Posture, Task
+from .whole_body import ContactLimits, WholeBodyController, sole_frame
+
+CONTROL_TICKS = 3
+"""Plant steps in one of the controller: 1 kHz and 333 Hz."""
+FALLEN = 0.6
+"""Part of its height below which a pelvis has fallen."""
+
+
+# -- what the controller is told ---------------------------------------------------------------------------------------
+
+
+class Knowledge(ABC):
+    """What a controller takes changing bodies for."""
+
+    @abstractmethod
+    def told(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
+        """Body -> (10,) pi, at a time [s], after the newest sample if there is one."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What became of the newest sample, where there is a filter."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class ToldOnce(Knowledge):
+    """No adaptation: what it was told at the start, for ever."""
+
+    bodies: Mapping[str, Vector]
+
+    def told(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
+        return self.bodies
+
+
+@dataclass(frozen=True, eq=False)
+class Oracle(Knowledge):
+    """It knows the truth."""
+
+    loads: Mapping[str, BodyInTime]
+
+    def told(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
+        return {body: load(time) for body, load in self.loads.items()}
+
+
+class Adapted(Knowledge):
+    """It is told what a filter estimates.
+
+    Args:
+        filter_: of the changing bodies.
+        start: (k, 10) what they are taken for first.
+        limit: on how fast what is told changes; None: none.
+        from_time: it listens to samples from then on [s].
+    """
+
+    def __init__(
+        self, filter_: Filter, start: np.ndarray, limit: RateLimit | None = None, from_time: float = 0.0
+    ):
+        self.filter, self.limit, self.from_time = filter_, limit, from_time
+        self.belief: Belief = filter_.init(start)
+        self._published, self._time = start.copy(), 0.0
+        self._verdict: Verdict | None = None
+
+    def told(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
+        if sample is not None and time >= self.from_time:
+            self.belief, innovation = self.filter.step(self.belief, sample)
+            self._verdict = innovation.verdict
+            estimate = self.filter.inertial(self.belief.x)
+            if self.limit is None:
+                self._published = estimate
+            else:
+                self._published = self.limit.next(self._published, estimate, time - self._time)
+        self._time = time
+        return dict(zip(self.filter.torques.links, self._published, strict=True))
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return self._verdict
+
+
+# -- what happens ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Stiffness [1/s^2]; damping is critical times `damping_ratio`. Weights are those of the program's tasks.
+
+    Args:
+        height: of the pelvis. turning: of its orientation. centre: of the centre of mass in the plane.
+        swing: of a foot in the air. joints: of the posture.
+        braking: of a foot on the ground [1/s]. holding: of its place and heading.
+    """
+
+    height: float = 50.0
+    turning: float = 100.0
+    centre: float = 25.0
+    swing: float = 250.0
+    joints: float = 60.0
+    braking: float = 20.0
+    holding: float = 100.0
+    damping_ratio: float = 1.0
+
+    def damping(self, stiffness: float) -> float:
+        return 2 * self.damping_ratio * float(np.sqrt(stiffness))
+
+
+JointMotion = Callable[[float], Mapping[str, tuple[float, float]]]
+"""Joint -> (position [rad], velocity [rad/s]) at a time [s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """What a robot does and what happens to it.
+
+    Args:
+        humanoid: as it is described, which is what controller and filter take it for.
+        loads: body -> what it is in time; the controller has to find out.
+        duration: [s].
+        actual: body -> (10,) what other bodies really are; the description's where not said.
+        ground: slabs on the floor.
+        stride: how it steps; None: it stands.
+        joints: where joints go; those it does not name stay at home.
+        sensors, gains: see there.
+    """
+
+    humanoid: Humanoid
+    loads: Mapping[str, BodyInTime]
+    duration: float = 30.0
+    actual: Mapping[str, Vector] = field(default_factory=dict)
+    ground: Sequence[Slab] = ()
+    stride: Stride | None = None
+    joints: JointMotion = lambda time: {}
+    sensors: StateSensors = field(default_factory=StateSensors)
+    gains: Gains = field(default_factory=Gains)
+    limits: ContactLimits = field(default_factory=ContactLimits)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What happened, at the controller's rate.
+
+    Args:
+        time: (T,) [s].
+        q, reference: (T, nq) configuration, and what the joints' was meant to be (the base's: its pose at the start).
+        told, actual: (T, k, 10) what the controller took the changing bodies for, and what they were.
+        ground_force: (T, 2) normal force on each foot [N].
+        samples: what a filter hears at each tick; None while the first window filled.
+        verdicts: of the filter that was listened to.
+        fallen: whether the robot fell, and the trace ends there.
+        unsolved: at how many ticks the controller had no solution.
+    """
+
+    time: Vector
+    q: np.ndarray
+    reference: np.ndarray
+    told: np.ndarray
+    actual: np.ndarray
+    ground_force: np.ndarray
+    samples: tuple[Sample | None, ...]
+    verdicts: tuple[Verdict | None, ...]
+    fallen: bool
+    unsolved: int
+
+    def height_error(self) -> Vector:
+        """(T,) of the pelvis [m]."""
+        return self.q[:, 2] - self.reference[:, 2]
+
+    def joint_error(self, at: int) -> Vector:
+        """(T,) of the joint at a place in v [rad]."""
+        return self.q[:, at + 1] - self.reference[:, at + 1]
+
+
+def simulate(scenario: Scenario, knowledge: Knowledge, rng: np.random.Generator) -> Trace:
+    """Run the loop.
+
+    Args:
+        rng: of the sensors' noise; the same generator state gives the same noise whatever the knowledge.
+    """
+    return _Loop(scenario, knowledge, rng).run()
+
+
+class _Loop:
+    def __init__(self, scenario: Scenario, knowledge: Knowledge, rng: np.random.Generator):
+        humanoid = scenario.humanoid
+        robot, soles = humanoid.robot, humanoid.soles
+        self.scenario, self.knowledge = scenario, knowledge
+        self.plant = Plant(robot, soles=soles, ground=scenario.ground, effort_limits=humanoid.effort_limits)
+        for body, pi in scenario.actual.items():
+            self.plant.set_inertial(body, pi)
+        self.plant.reset(humanoid.home)
+        self.controller = WholeBodyController(
+            robot, soles, effort_limits=humanoid.effort_limits, limits=scenario.limits
+        )
+        still = np.zeros(robot.model.nv)
+        kinematics = self.controller.kinematics
+        kinematics.believe(knowledge.told(0.0, None))
+        kinematics.update(humanoid.home, still)
+        self.tasks = _Tasks(scenario, kinematics)
+        self.gait: Gait = (
+            Standing(kinematics, soles)
+            if scenario.stride is None
+            else Stepping(kinematics, soles, scenario.stride)
+        )
+        self.estimator = StateEstimator(self.plant, scenario.sensors, rng)
+        self.window = Differentiator(robot.model, CONTROL_TICKS)
+        self.wrenches = self.plant.wrenches()
+        self.newest = Tick(0.0, humanoid.home, still, still, self.wrenches)
+        self.tau = still
+        self.unsolved = 0
+
+    def run(self) -> Trace:
+        records: list[_Record] = []
+        floor = FALLEN * self.scenario.humanoid.home[2]
+        for tick in range(round(self.scenario.duration / self.plant.timestep)):
+            bodies = {body: load(self.plant.time) for body, load in self.scenario.loads.items()}
+            for body, pi in bodies.items():
+                self.plant.set_inertial(body, pi)
+            if tick % CONTROL_TICKS == 0:
+                records.append(self._control(bodies))
+                if records[-1].q[2] < floor:
+                    break
+            self._move()
+        return Trace(
+            time=np.array([record.time for record in records]),
+            q=np.array([record.q for record in records]),
+            reference=np.array([record.reference for record in records]),
+            told=np.array([record.told for record in records]),
+            actual=np.array([record.actual for record in records]),
+            ground_force=np.array([record.ground_force for record in records]),
+            samples=tuple(record.sample for record in records),
+            verdicts=tuple(record.verdict for record in records),
+            fallen=bool(records[-1].q[2] < floor),
+            unsolved=self.unsolved,
+        )
+
+    def _control(self, bodies: Mapping[str, Vector]) -> _Record:
+        """One tick of filter and controller."""
+        time, kinematics = self.plant.time, self.controller.kinematics
+        sample = self.window.sample()
+        told = self.knowledge.told(time, sample)
+        kinematics.believe(told)
+        kinematics.update(self.newest.q, self.newest.v)
+        footing = self.gait(time, kinematics, self.newest.wrenches)
+        command = self.controller.solve(self.tasks.at(time, footing, kinematics), footing.loads)
+        self.tau = command.tau
+        self.unsolved += not command.solved
+        return _Record(
+            time,
+            self.plant.q,
+            self.tasks.reference(),
+            [told[body] for body in bodies],
+            list(bodies.values()),
+            [wrench[2] for wrench in self.wrenches.values()],
+            sample,
+            self.knowledge.verdict,
+        )
+
+    def _move(self) -> None:
+        """One tick of plant and state estimator."""
+        time, q, v = self.plant.time, self.plant.q, self.plant.v
+        given = self.plant.step(self.tau)
+        self.wrenches = self.plant.wrenches()
+        self.newest = self.estimator.read(time, q, v, given, self.wrenches)
+        self.window.add(self.newest)
+
+
+@dataclass(frozen=True, eq=False)
+class _Record:
+    time: float
+    q: Vector
+    reference: Vector
+    told: Sequence[Vector]
+    actual: Sequence[Vector]
+    ground_force: Sequence[float]
+    sample: Sample | None
+    verdict: Verdict | None
+
+
+class _Tasks:
+    """The controller's tasks, their references set at each tick."""
+
+    def __init__(self, scenario: Scenario, kinematics: Kinematics):
+        humanoid, gains = scenario.humanoid, scenario.gains
+        self._scenario = scenario
+        home = humanoid.home
+        n = humanoid.robot.model.nv
+        dofs = np.arange(6, n)
+        weight = np.array(
+            [0.01 if joint.startswith("leg") else 1.0 for joint in humanoid.robot.joints]
+        )  # legs follow the feet
+        self._posture = Posture(
+            home[7:].copy(), np.zeros(n - 6), dofs, gains.joints, gains.damping(gains.joints), weight
+        )
+        pelvis = kinematics.placement(kinematics.frame(humanoid.pelvis)).copy()
+        self._height = FramePose(
+            humanoid.pelvis, gains.height, gains.damping(gains.height), 100.0, (2,), pelvis
+        )
+        self._upright = FramePose(
+            humanoid.pelvis, gains.turning, gains.damping(gains.turning), 100.0, (3, 4, 5), pelvis
+        )
+        self._centre = CentreOfMass(gains.centre, gains.damping(gains.centre), 100.0)
+        self._feet = {
+            sole.body: FramePose(
+                sole_frame(sole),
+                gains.holding * np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0]),
+                gains.braking,
+                1000.0,
+                placement=kinematics.placement(kinematics.frame(sole_frame(sole))).copy(),
+            )
+            for sole in humanoid.soles
+        }
+        self._swing = {
+            sole.body: FramePose(sole_frame(sole), gains.swing, gains.damping(gains.swing), 300.0)
+            for sole in humanoid.soles
+        }
+        self._home = home
+        self._swinging = ""
+
+    def at(self, time: float, footing: Footing, kinematics: Kinematics) -> list[Task]:
+        joints = self._scenario.humanoid.robot.joints
+        for joint, (position, velocity) in self._scenario.joints(time).items():
+            at = joints.index(joint)
+            self._posture.q[at], self._posture.v[at] = position, velocity
+        self._centre.position, self._centre.velocity = footing.centre, footing.centre_velocity
+        self._centre.acceleration = footing.centre_acceleration
+        tasks: list[Task] = [self._posture, self._height, self._upright, self._centre]
+        for foot, stance in self._feet.items():
+            if foot == footing.swing:
+                swing = self._swing[foot]
+                swing.placement, swing.velocity = footing.placement, footing.velocity
+                swing.acceleration = footing.acceleration
+                tasks.append(swing)
+            else:
+                if foot == self._swinging:  # it has just come down: here it stays
+                    stance.placement = kinematics.placement(kinematics.frame(stance.frame)).copy()
+                stance.velocity = np.array([0.0, 0.0, -footing.sinking.get(foot, 0.0), 0.0, 0.0, 0.0])
+                tasks.append(stance)
+        self._swinging = footing.swing
+        return tasks
+
+    def reference(self) -> Vector:
+        """(nq,) where the base's height and the joints were meant to be at the last tick."""
+        q = self._home.copy()
+        q[7:] = self._posture.q
+        return q

@@ -1,0 +1,139 @@
+"""What a robot's state estimator tells its control loop: the plant's state, later, rounded and with noise (1 kHz).
+
+A filter wants accelerations, which nobody measures. Over a window of m ticks of length h they are
+
+    a = (v_k - v_{k-m}) / (m h),   efforts and wrenches averaged over the same ticks,   q, v of the window's middle,
+
+so everything has the same age, m h / 2 (seed 004, Sect. III-D). With m odd the middle is the mean of two ticks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from ..arrays import Vector
+from ..estimators.online.belief import Sample
+from ..estimators.online.differences import Tick
+from ..exceptions import InvalidMethod
+from .plant import Plant
+
+
+@dataclass(frozen=True)
+class StateSensors:
+    """Standard deviations per tick of white noise, step sizes and delay; 0 is perfect.
+
+    Args:
+        position: of joints [rad] or [m]. position_step: of encoders.
+        velocity: of joints [rad/s] or [m/s].
+        base_position [m], base_orientation [rad], base_velocity [m/s], base_rate [rad/s]: of the base's estimate.
+        effort: [N m] or [N]. force [N], moment [N m]: of the feet's sensors.
+        force_lag: time constant of the feet's sensors' low pass [s]; nothing compensates it, so impacts show.
+        delay_ticks: age of a state when it arrives.
+    """
+
+    position: float = 2e-5
+    position_step: float = 1e-5
+    velocity: float = 3e-4
+    base_position: float = 1e-4
+    base_orientation: float = 1e-4
+    base_velocity: float = 1e-4
+    base_rate: float = 3e-4
+    effort: float = 0.1
+    force: float = 1.0
+    moment: float = 0.1
+    force_lag: float = 0.003
+    delay_ticks: int = 1
+
+    def __post_init__(self) -> None:
+        if min(vars(self).values()) < 0:
+            raise InvalidMethod("sensors need standard deviations, steps and a delay of at least 0")
+
+
+class StateEstimator:
+    """Reads a plant each tick; what it says is `delay_ticks` old.
+
+    A tick has the state at its time and the efforts and wrenches of the step that led away from it.
+    """
+
+    def __init__(self, plant: Plant, sensors: StateSensors, rng: np.random.Generator):
+        self._plant, self._sensors, self._rng = plant, sensors, rng
+        model = plant.robot.model
+        s, base = sensors, plant.robot.floating_base
+        self._position_std = np.full(model.nv, s.position)
+        self._velocity_std = np.full(model.nv, s.velocity)
+        self._effort_std = np.full(model.nv, s.effort)
+        if base:
+            self._position_std[:3], self._position_std[3:6] = s.base_position, s.base_orientation
+            self._velocity_std[:3], self._velocity_std[3:6] = s.base_velocity, s.base_rate
+            self._effort_std[:6] = 0.0
+        joints = [joint for joint in model.joints if joint.nq == 1]
+        self._encoders = np.array([joint.idx_q for joint in joints], dtype=np.int64)
+        self._wrench_std = np.repeat([s.force, s.moment], 3)
+        self._passed = 1.0 if s.force_lag == 0 else 1 - float(np.exp(-plant.timestep / s.force_lag))
+        self._felt: dict[str, Vector] = {}
+        self._waiting: deque[Tick] = deque(maxlen=s.delay_ticks + 1)
+
+    def read(self, time: float, q: Vector, v: Vector, tau: Vector, wrenches: Mapping[str, Vector]) -> Tick:
+        """Take in the truth of a tick and give the newest that has arrived; the oldest there is at the start."""
+        rng, n = self._rng, len(v)
+        noise = rng.standard_normal((3, n))
+        q = pin.integrate(self._plant.robot.model, q, self._position_std * noise[0])
+        if self._sensors.position_step:
+            step = self._sensors.position_step
+            q[self._encoders] = step * np.round(q[self._encoders] / step)
+        for foot, wrench in wrenches.items():
+            last = self._felt.get(foot, wrench)
+            self._felt[foot] = last + self._passed * (wrench - last)
+        read = Tick(
+            time,
+            q,
+            v + self._velocity_std * noise[1],
+            tau + self._effort_std * noise[2],
+            {foot: w + self._wrench_std * rng.standard_normal(6) for foot, w in self._felt.items()},
+        )
+        self._waiting.append(read)
+        return self._waiting[0]
+
+
+class Differentiator:
+    """Turns measurements of a window into samples for a filter, all signals of the same age.
+
+    Args:
+        ticks: in the window.
+    """
+
+    def __init__(self, model: pin.Model, ticks: int):
+        if ticks < 1:
+            raise InvalidMethod(f"a window needs at least 1 tick, not {ticks}")
+        self._model = model
+        self._window: deque[Tick] = deque(maxlen=ticks + 1)
+
+    def add(self, measurement: Tick) -> None:
+        self._window.append(measurement)
+
+    def sample(self) -> Sample | None:
+        """The sample of the window's middle; None while the window fills."""
+        window = self._window
+        if len(window) < (window.maxlen or 0):
+            return None
+        first, last = window[0], window[-1]
+        steps = list(window)[:-1]  # the last state's step has not been driven yet
+        half = len(steps) // 2
+        if len(steps) % 2:
+            q = pin.interpolate(self._model, window[half].q, window[half + 1].q, 0.5)
+            v = (window[half].v + window[half + 1].v) / 2
+        else:
+            q, v = window[half].q, window[half].v
+        return Sample(
+            time=(first.time + last.time) / 2,
+            q=q,
+            v=v,
+            a=(last.v - first.v) / (last.time - first.time),
+            tau=np.mean([m.tau for m in steps], axis=0),
+            wrenches={foot: np.mean([m.wrenches[foot] for m in steps], axis=0) for foot in first.wrenches},
+        )

@@ -1,0 +1,400 @@
+"""A robot in MuJoCo: physics that nobody here wrote, made from the same description as Pinocchio's model.
+
+Both read one URDF. Drawings and collision shapes are left out, and what the description says of damping, dry friction
+and rotors, so that both have the same equations of motion; feet get spheres at the corners of their soles. A free joint
+of MuJoCo has its linear velocity in the world and its quaternion as w, x, y, z, Pinocchio's in the base, x, y, z, w:
+
+    v_mj = T v,  T = diag(R, 1, 1)         M = T^T M_mj T
+    a_mj = T a + (R (w x l), 0, 0)         c = T^T (c_mj + M_mj (R (w x l), 0, 0)),   v = (l, w, joints)
+
+Everything that leaves a plant is in Pinocchio's conventions and order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+from numba import njit
+
+from ..arrays import Matrix, Vector
+from ..exceptions import InvalidModel, listing, nearest
+from ..models import tree as kinds
+from ..models.articulated import Articulated, read_description
+
+TIMESTEP = 1e-3
+"""[s]"""
+CORNER_RADIUS = 0.005
+"""Of the spheres at a sole's corners [m]."""
+FRICTION = 0.8
+CONTACT_TIME_CONSTANT = 0.01
+"""In which MuJoCo's contacts come to rest [s]."""
+
+
+@dataclass(frozen=True)
+class Sole:
+    """The rectangle of a foot that touches the ground, level in its body's frame.
+
+    Args:
+        body: that it is part of.
+        height: its z in the body's frame [m]; below the ankle, so negative.
+        half_length, half_width: along x and y [m].
+    """
+
+    body: str
+    height: float
+    half_length: float
+    half_width: float
+
+    @property
+    def corners(self) -> np.ndarray:
+        """(4, 3) in the body's frame [m]."""
+        return np.array(
+            [(sx * self.half_length, sy * self.half_width, self.height) for sx in (1, -1) for sy in (1, -1)]
+        )
+
+
+@dataclass(frozen=True)
+class Slab:
+    """A raised rectangle of ground.
+
+    Args:
+        x, y: its middle [m].
+        half_length, half_width: along x and y [m].
+        height: of its top above the floor [m].
+    """
+
+    x: float
+    y: float
+    half_length: float
+    half_width: float
+    height: float
+
+
+class Plant:
+    """A robot that moves under its motors' efforts, gravity and the ground.
+
+    Args:
+        robot: read from a URDF, with free, revolute, continuous and prismatic joints, none locked.
+        soles: of its feet.
+        ground: slabs on the floor z = 0.
+        effort_limits: (n,) what motors can give [N m] or [N], 0 where there is none; None: the description's.
+        timestep: [s].
+
+    Raises:
+        InvalidModel: if the robot is none of these.
+    """
+
+    def __init__(
+        self,
+        robot: Articulated,
+        *,
+        soles: Sequence[Sole] = (),
+        ground: Sequence[Slab] = (),
+        effort_limits: Vector | None = None,
+        timestep: float = TIMESTEP,
+    ):
+        self.robot = robot
+        self.soles = tuple(soles)
+        self.timestep = timestep
+        self.effort_limits = described_efforts(robot) if effort_limits is None else effort_limits
+        self.model = _compile(robot, self.soles, ground, timestep)
+        self.data = mujoco.MjData(self.model)
+        self._joints = [self.model.joint(name) for name in list(robot.model.names)[1:]]
+        self._bodies = np.array([int(joint.bodyid[0]) for joint in self._joints])
+        self._base = robot.floating_base
+        self._places()
+        self._sole_bodies = np.array([self._body(sole.body) for sole in self.soles], dtype=np.int64)
+        owner = {int(body): k for k, body in enumerate(self._sole_bodies)}
+        self._sole_of_geom = np.array(
+            [owner.get(int(body), -1) for body in self.model.geom_bodyid], dtype=np.int64
+        )
+        mujoco.mj_forward(self.model, self.data)
+
+    def _places(self) -> None:
+        """Where each of Pinocchio's numbers is among MuJoCo's."""
+        q_at, v_at, self._turning = [], [], []
+        tree = self.robot.tree
+        for kind, at, joint in zip(tree.kind, tree.q_index, self._joints, strict=True):
+            q, v = int(joint.qposadr[0]), int(joint.dofadr[0])
+            if kind == kinds.FREE:
+                q_at += [q, q + 1, q + 2, q + 4, q + 5, q + 6, q + 3]
+                v_at += list(range(v, v + 6))
+            elif kind == kinds.CONTINUOUS:
+                self._turning.append((int(at), q))
+                q_at += [q, q]
+                v_at += [v]
+            else:
+                q_at += [q]
+                v_at += [v]
+        self._q_at, self._v_at = np.array(q_at), np.array(v_at)
+
+    # -- state -------------------------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> float:
+        """[s]"""
+        return float(self.data.time)
+
+    @property
+    def q(self) -> Vector:
+        """(nq,) Pinocchio's configuration."""
+        q = self.data.qpos[self._q_at]
+        for at, place in self._turning:
+            q[at], q[at + 1] = np.cos(self.data.qpos[place]), np.sin(self.data.qpos[place])
+        return q
+
+    @property
+    def v(self) -> Vector:
+        """(n,) Pinocchio's velocity."""
+        v = self.data.qvel[self._v_at]
+        if self._base:
+            v[:3] = self._rotation.T @ v[:3]
+        return v
+
+    def reset(self, q: Vector, v: Vector | None = None) -> None:
+        """Put the robot somewhere, at time 0.
+
+        Args:
+            q, v: (nq,), (n,) Pinocchio's; at rest if v is None.
+        """
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[self._q_at] = q
+        for at, place in self._turning:
+            self.data.qpos[place] = np.arctan2(q[at + 1], q[at])
+        if v is not None:
+            v = v.copy()
+            if self._base:
+                v[:3] = self._rotation @ v[:3]
+            self.data.qvel[self._v_at] = v
+        mujoco.mj_forward(self.model, self.data)
+
+    @property
+    def _rotation(self) -> Matrix:
+        R = np.empty(9)
+        mujoco.mju_quat2Mat(R, self.data.qpos[self._q_at[[6, 3, 4, 5]]])
+        return R.reshape(3, 3)
+
+    # -- motion ------------------------------------------------------------------------------------------------------
+
+    def step(self, tau: Vector) -> Vector:
+        """Move on by one time step; afterwards `wrenches` are those of the step.
+
+        Args:
+            tau: (n,) efforts; what motors cannot give is cut off.
+
+        Returns:
+            (n,) what the motors gave.
+        """
+        given = np.clip(tau, -self.effort_limits, self.effort_limits)
+        self.data.qfrc_applied[self._v_at] = given
+        mujoco.mj_step(self.model, self.data)
+        return given
+
+    def wrenches(self) -> dict[str, Vector]:
+        """Foot -> (6,) force and moment of the ground about its body's origin, in its body's frame [N], [N m]."""
+        data, contact = self.data, self.data.contact
+        total = np.zeros((len(self.soles), 6))
+        if data.ncon:
+            _sum_wrenches(
+                contact.efc_address, contact.frame, contact.pos, contact.geom, self._sole_of_geom,
+                data.efc_force, data.xpos, data.xmat, self._sole_bodies, total,
+            )  # fmt: skip
+        return {sole.body: wrench for sole, wrench in zip(self.soles, total, strict=True)}
+
+    # -- mass --------------------------------------------------------------------------------------------------------
+
+    def set_inertial(self, body: str, pi: Vector) -> None:
+        """Make a body another one.
+
+        Args:
+            body: of the robot's bodies.
+            pi: (10,) about its frame's origin.
+
+        Raises:
+            InvalidModel: if there is no such body.
+        """
+        at = self._body(body)
+        mass, centre = float(pi[0]), pi[1:4] / pi[0]
+        about_origin = np.array([[pi[4], pi[5], pi[7]], [pi[5], pi[6], pi[8]], [pi[7], pi[8], pi[9]]])
+        about_centre = about_origin - mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+        principal, axes = np.linalg.eigh(about_centre)
+        if np.linalg.det(axes) < 0:
+            axes[:, 0] *= -1
+        quaternion = np.empty(4)
+        mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(axes).ravel())
+        model = self.model
+        more = mass - model.body_mass[at]
+        model.body_mass[at], model.body_inertia[at] = mass, principal
+        model.body_ipos[at], model.body_iquat[at] = centre, quaternion
+        # the only other constants that the equations of motion read; those that contacts scale their softness with stay
+        while True:
+            model.body_subtreemass[at] += more
+            if at == 0:
+                break
+            at = int(model.body_parentid[at])
+
+    def _body(self, name: str) -> int:
+        bodies = self.robot.bodies
+        if name not in bodies:
+            raise InvalidModel(f"no body {name!r}{nearest(name, bodies)}; the robot has {listing(bodies)}")
+        return int(self._bodies[bodies.index(name)])
+
+    # -- equations of motion, to be compared with Pinocchio's --------------------------------------------------------
+
+    def mass_matrix(self) -> Matrix:
+        """(n, n) M of the state, in Pinocchio's coordinates."""
+        T = self._to_mujoco()
+        return T.T @ self._mujoco_mass_matrix() @ T
+
+    def bias(self) -> Vector:
+        """(n,) Coriolis, centrifugal and gravitational efforts of the state, in Pinocchio's coordinates."""
+        turning = np.zeros(self.model.nv)
+        if self._base:
+            v = self.v
+            turning[:3] = self._rotation @ np.cross(v[3:6], v[:3])
+        M = self._mujoco_mass_matrix()
+        return self._to_mujoco().T @ (self.data.qfrc_bias[self._v_at] + M @ turning)
+
+    def _mujoco_mass_matrix(self) -> Matrix:
+        mujoco.mj_forward(self.model, self.data)
+        columns = []
+        for unit in np.eye(self.model.nv):
+            column = np.empty(self.model.nv)
+            mujoco.mj_mulM(self.model, self.data, column, unit)
+            columns.append(column)
+        return np.array(columns)[np.ix_(self._v_at, self._v_at)]
+
+    def _to_mujoco(self) -> Matrix:
+        T = np.eye(self.model.nv)
+        if self._base:
+            T[:3, :3] = self._rotation
+        return T
+
+
+def described_efforts(robot: Articulated) -> Vector:
+    """(n,) the largest efforts that the description allows, 0 of a floating base, infinite where it says nothing."""
+    limits = np.array(robot.model.effortLimit)
+    limits[~(limits > 0)] = np.inf
+    if robot.floating_base:
+        limits[:6] = 0.0
+    return limits
+
+
+def stand_on_ground(robot: Articulated, q: Vector, soles: Mapping[str, float]) -> Vector:
+    """The configuration with the base raised or lowered so that the lowest sole touches z = 0.
+
+    Args:
+        q: (nq,) of a robot with a floating base.
+        soles: foot -> height of its sole in its frame [m].
+    """
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, q)
+    lowest = min(
+        float((data.oMi[robot.bodies.index(body) + 1].act(np.array([0.0, 0.0, height])))[2])
+        for body, height in soles.items()
+    )
+    q = q.copy()
+    q[2] -= lowest
+    return q
+
+
+@njit(cache=True, error_model="numpy")
+def _sum_wrenches(address, frame, position, geoms, sole_of_geom, force, xpos, xmat, bodies, total):
+    """Add what each contact's (normal, tangential, tangential) force does to its sole, in the sole's body's frame."""
+    for k in range(len(address)):
+        at = address[k]
+        if at < 0:
+            continue
+        sign, sole = -1.0, sole_of_geom[geoms[k, 0]]  # MuJoCo's force acts on the second
+        if sole < 0:
+            sign, sole = 1.0, sole_of_geom[geoms[k, 1]]
+        if sole < 0:
+            continue
+        R, origin = xmat[bodies[sole]].reshape(3, 3), xpos[bodies[sole]]
+        f = np.zeros(3)
+        for i in range(3):
+            for j in range(3):
+                f[j] += sign * force[at + i] * frame[k, 3 * i + j]
+        r = position[k] - origin
+        m = np.array([r[1] * f[2] - r[2] * f[1], r[2] * f[0] - r[0] * f[2], r[0] * f[1] - r[1] * f[0]])
+        for i in range(3):
+            for j in range(3):
+                total[sole, i] += R[j, i] * f[j]
+                total[sole, 3 + i] += R[j, i] * m[j]
+
+
+def _compile(
+    robot: Articulated, soles: Sequence[Sole], ground: Sequence[Slab], timestep: float
+) -> mujoco.MjModel:
+    _check(robot, soles)
+    spec = mujoco.MjSpec.from_string(_bare_description(robot))
+    for joint in spec.joints:
+        joint.damping, joint.frictionloss, joint.armature = np.zeros((3, 1)), 0.0, 0.0
+    if robot.floating_base:
+        spec.worldbody.first_body().add_freejoint(name=robot.model.names[1])
+    spec.option.timestep = timestep
+    spec.option.gravity = np.array(robot.model.gravity.linear)
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    spec.option.impratio = 10.0
+    # its boxes lie in inertial frames, which `set_inertial` turns: contacts would be missed
+    spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
+    touch = {
+        "condim": 3,
+        "friction": [FRICTION, 0.0, 0.0],
+        "solref": [CONTACT_TIME_CONSTANT, 1.0],
+    }
+    floor, foot = {"contype": 1, "conaffinity": 2}, {"contype": 2, "conaffinity": 1}
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], **touch, **floor)
+    for slab in ground:
+        spec.worldbody.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_BOX,
+            pos=[slab.x, slab.y, slab.height / 2],
+            size=[slab.half_length, slab.half_width, slab.height / 2],
+            **touch,
+            **floor,
+        )
+    for sole in soles:
+        for corner in sole.corners:
+            spec.body(sole.body).add_geom(
+                type=mujoco.mjtGeom.mjGEOM_SPHERE,
+                pos=[corner[0], corner[1], corner[2] + CORNER_RADIUS],
+                size=[CORNER_RADIUS, 0, 0],
+                mass=0.0,
+                **touch,
+                **foot,
+            )
+    return spec.compile()
+
+
+def _check(robot: Articulated, soles: Sequence[Sole]) -> None:
+    allowed = {kinds.FREE, kinds.CONTINUOUS, kinds.PRISMATIC, kinds.REVOLUTE}
+    if robot.source is None or robot.source.suffix != ".urdf" or robot.locked:
+        raise InvalidModel(f"a plant of {robot.name!r} needs its URDF, with no joint locked")
+    if not set(robot.tree.kind.tolist()) <= allowed:
+        raise InvalidModel("a plant has free, revolute, continuous and prismatic joints only")
+    for sole in soles:
+        if sole.body not in robot.bodies:
+            raise InvalidModel(
+                f"no body {sole.body!r}{nearest(sole.body, robot.bodies)}; the robot has {listing(robot.bodies)}"
+            )
+
+
+def _bare_description(robot: Articulated) -> str:
+    """The URDF with links, joints and inertia alone."""
+    assert robot.source is not None
+    text, _ = read_description(robot.source)
+    root = ElementTree.fromstring(text.encode())
+    for element in list(root):
+        if element.tag not in ("link", "joint"):
+            root.remove(element)
+        for part in list(element):
+            if part.tag in ("visual", "collision", "mimic"):
+                element.remove(part)
+    compiler = {"balanceinertia": "false", "fusestatic": "true", "boundmass": "0", "boundinertia": "0"}
+    ElementTree.SubElement(ElementTree.SubElement(root, "mujoco"), "compiler", compiler)
+    return ElementTree.tostring(root, encoding="unicode")

@@ -1,0 +1,217 @@
+"""A whole-body controller: one quadratic program a tick, with the masses that it is told (Koolen et al. 2016).
+
+    min over a, f    sum over tasks |A a - b|_w^2 + |f|_r^2
+    subject to       M a + c - sum J_i^T f_i = (0, tau),  |tau| <= tau_max        base rows without effort
+                     f_i in the friction pyramid of its sole, its centre of pressure inside
+
+f_i is the wrench of the ground on a sole, about the sole's centre, in its axes; a foot in the air has f_i = 0. What
+bodies weigh comes from outside at every tick: this is where an estimate closes its loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from proxsuite import proxqp
+
+from ..arrays import Matrix, Vector
+from ..models.articulated import Articulated
+from .plant import Sole, described_efforts
+from .tasks import Kinematics, Task
+
+FORCE_SCALE = 100.0
+"""[N] of wrenches inside the program, so that they are as large as accelerations."""
+
+WRENCH_WEIGHTS = np.repeat([1e-4, 4e-2], 3)
+"""Of forces and moments; 5 N m weigh like 100 N, so that two feet share the load as they lie, and not by twisting."""
+FEASIBLE = 1e-2
+"""Violation of a program's constraints with which its efforts are still used: 1 N, 0.01 N m."""
+
+
+@dataclass(frozen=True)
+class ContactLimits:
+    """What a sole may do.
+
+    Args:
+        friction: tangential over normal force.
+        torsion: moment about the normal over normal force [m].
+        margin: part of the sole inside which the centre of pressure stays.
+        smallest_force, largest_force: normal, of a sole that may carry [N]; above 0, so that it stays on the ground.
+    """
+
+    friction: float = 0.5
+    torsion: float = 0.03
+    margin: float = 0.9
+    smallest_force: float = 20.0
+    largest_force: float = 2000.0
+
+
+@dataclass(frozen=True, eq=False)
+class Command:
+    """What a controller decided.
+
+    Args:
+        tau: (n,) efforts, 0 of the base.
+        acceleration: (n,) that it expects. wrenches: foot -> (6,) that it expects, about the sole's centre.
+        solved: whether the program was; otherwise the efforts are those of the tick before.
+    """
+
+    tau: Vector
+    acceleration: Vector
+    wrenches: Mapping[str, Vector]
+    solved: bool
+
+
+class WholeBodyController:
+    """Efforts that make tasks come true as far as feet and motors allow.
+
+    Args:
+        robot: its description is what bodies are taken for until told otherwise.
+        soles: feet that may touch.
+        effort_limits: (n,); None: the description's.
+        limits: of every sole.
+        frames: further frames that tasks name: name -> (body, position in its frame).
+    """
+
+    def __init__(
+        self,
+        robot: Articulated,
+        soles: Sequence[Sole] = (),
+        *,
+        effort_limits: Vector | None = None,
+        limits: ContactLimits | None = None,
+        frames: Mapping[str, tuple[str, Vector]] | None = None,
+    ):
+        self.robot, self.soles = robot, tuple(soles)
+        self.effort_limits = described_efforts(robot) if effort_limits is None else effort_limits
+        self.limits = limits or ContactLimits()
+        own = {sole_frame(sole): (sole.body, np.array([0.0, 0.0, sole.height])) for sole in self.soles}
+        self.kinematics = Kinematics(robot, own | dict(frames or {}))
+        n = robot.model.nv
+        self._base = 6 if robot.floating_base else 0
+        self._cone = self._cone_of_soles()
+        self._size, motors = n + 6 * len(self.soles), n - self._base
+        self._program = proxqp.dense.QP(self._size, self._base, motors + len(self._cone))
+        settings = self._program.settings
+        settings.eps_abs, settings.max_iter, settings.max_iter_in = 1e-5, 100, 500
+        # its test of infeasibility fires on programs like this one that it solves to 1e-6 a moment later
+        settings.eps_primal_inf = settings.eps_dual_inf = 1e-20
+        settings.initial_guess = proxqp.InitialGuess.WARM_START_WITH_PREVIOUS_RESULT
+        self._begun = False
+        self._tau = np.zeros(n)
+        self._regularization = np.concatenate([np.full(n, 1e-5), np.tile(WRENCH_WEIGHTS, len(self.soles))])
+
+    def __call__(
+        self,
+        q: Vector,
+        v: Vector,
+        tasks: Sequence[Task],
+        *,
+        loads: Mapping[str, float] | None = None,
+        inertials: Mapping[str, Vector] | None = None,
+    ) -> Command:
+        """The efforts of one tick.
+
+        Args:
+            q, v: (nq,), (n,) the state.
+            loads: foot -> part of the largest normal force that it may carry, 0 in the air; None: all may.
+            inertials: body -> (10,) what it is taken for from now on.
+        """
+        if inertials:
+            self.kinematics.believe(inertials)
+        self.kinematics.update(q, v)
+        return self.solve(tasks, loads)
+
+    def solve(self, tasks: Sequence[Task], loads: Mapping[str, float] | None = None) -> Command:
+        """The same where `kinematics` is at the state already."""
+        kinematics, n, base = self.kinematics, self.robot.model.nv, self._base
+        M, c, J = kinematics.mass_matrix, kinematics.bias, self._sole_jacobian(loads)
+        rows = [task.rows(kinematics) for task in tasks]
+        w = np.concatenate([weight for _, _, weight in rows])
+        A = np.concatenate([A for A, _, _ in rows]) * w[:, None]
+        b = np.concatenate([b for _, b, _ in rows]) * w
+        H = np.diag(self._regularization)
+        H[:n, :n] += A.T @ A
+        g = np.zeros(self._size)
+        g[:n] = -A.T @ b
+        dynamics = np.concatenate([M, -FORCE_SCALE * J.T], axis=1)
+        equality, right = dynamics[:base], -c[:base]
+        C = np.concatenate([dynamics[base:], self._cone])
+        low, high = self._bounds(c, loads)
+        program = self._program
+        if self._begun:
+            program.update(H, g, equality, right, C, low, high)
+        else:
+            program.init(H, g, equality, right, C, low, high)
+            self._begun = True
+        program.solve()
+        z = program.results.x
+        solved = program.results.info.pri_res < FEASIBLE and bool(np.isfinite(z).all())
+        if solved:
+            self._tau = np.zeros(n)
+            self._tau[base:] = (dynamics @ z + c)[base:]
+        f = FORCE_SCALE * z[n:]
+        wrenches = {sole.body: f[6 * k : 6 * k + 6] for k, sole in enumerate(self.soles)}
+        return Command(self._tau, z[:n].copy(), wrenches, solved)
+
+    def _sole_jacobian(self, loads: Mapping[str, float] | None) -> Matrix:
+        """(6 k, n) of the soles' centres, in their axes; 0 of those in the air, whose wrench then is 0."""
+        kinematics = self.kinematics
+        J = np.zeros((6 * len(self.soles), self.robot.model.nv))
+        for k, sole in enumerate(self.soles):
+            if _carries(loads, sole):
+                J[6 * k : 6 * k + 6] = pin.getFrameJacobian(
+                    kinematics.model,
+                    kinematics.data,
+                    kinematics.frame(sole_frame(sole)),
+                    pin.ReferenceFrame.LOCAL,
+                )
+        return J
+
+    def _cone_of_soles(self) -> Matrix:
+        """(11 k, n + 6 k) rows: normal force, then what must not be above 0."""
+        limits = self.limits
+        blocks = []
+        for sole in self.soles:
+            along, across = limits.margin * sole.half_length, limits.margin * sole.half_width
+            # |x| <= reach f_z, for forces along x and y, moments about x, y and z
+            reaches = (limits.friction, limits.friction, across, along, limits.torsion)
+            block = np.zeros((11, 6))
+            block[0, 2] = 1.0
+            for k, (row, reach) in enumerate(zip((0, 1, 3, 4, 5), reaches, strict=True)):
+                block[1 + 2 * k, row], block[2 + 2 * k, row] = 1.0, -1.0
+                block[1 + 2 * k : 3 + 2 * k, 2] = -reach
+            blocks.append(block)
+        n, k = self.robot.model.nv, len(self.soles)
+        cone = np.zeros((11 * k, n + 6 * k))
+        for i, block in enumerate(blocks):
+            cone[11 * i : 11 * i + 11, n + 6 * i : n + 6 * i + 6] = block
+        return cone
+
+    def _bounds(self, c: Vector, loads: Mapping[str, float] | None) -> tuple[Vector, Vector]:
+        limit = self.effort_limits[self._base :]
+        low = np.concatenate([-limit - c[self._base :], np.full(len(self._cone), -1e20)])
+        high = np.concatenate([limit - c[self._base :], np.zeros(len(self._cone))])
+        for k, sole in enumerate(self.soles):
+            rows = slice(len(limit) + 11 * k, len(limit) + 11 * k + 11)
+            if _carries(loads, sole):
+                part = 1.0 if loads is None else loads[sole.body]
+                low[rows.start] = self.limits.smallest_force / FORCE_SCALE
+                high[rows.start] = (
+                    max(part * self.limits.largest_force, self.limits.smallest_force) / FORCE_SCALE
+                )
+            else:  # nothing moves its wrench from 0: eleven constraints on six zeros would be degenerate
+                high[rows] = 1e20
+        return low, high
+
+
+def sole_frame(sole: Sole) -> str:
+    """Name of the frame at a sole's centre in a controller's model."""
+    return f"{sole.body} sole"
+
+
+def _carries(loads: Mapping[str, float] | None, sole: Sole) -> bool:
+    return loads is None or loads.get(sole.body, 0.0) > 0

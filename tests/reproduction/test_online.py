@@ -1,0 +1,114 @@
+"""The closed-loop cases in short runs: what the paper claims holds in them, and comes out of the simulation."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
+pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install 'poinsot[sim]')")
+
+from poinsot.exceptions import PoinsotError
+from poinsot.reproduction import SIMULATED
+from poinsot.reproduction.case import Curves, Reproduction, SimulatedCase
+from poinsot.reproduction.online import CASES, consistency, curl, elbow, gating, torso, which_link
+from poinsot.reproduction.online.gating import convergence
+from references.robots import described
+
+PAPER_KEYS = {
+    "consistency": {"baseline_non_physical_fraction", "chart_non_physical_fraction", "mass_error_percent"},
+    "torso": {"rmse_without", "rmse_with", "rmse_oracle", "mass_error_percent_before_switch"},
+    "elbow": {"rmse_without", "rmse_with", "rmse_oracle", "mass_error_percent_before_switch"},
+    "curl": {"settled_mass_error_percent", "max_published_rate_kg_s"},
+    "gating": {"peak_to_peak_without", "peak_to_peak_with", "rejected_fraction"},
+    "which-link": {"trials", "attributed_correctly", "median_seconds"},
+}
+"""What `figures` of each case must have."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def needs_talos():
+    described("talos_data/robots/talos_reduced.urdf")
+
+
+def checked(result, case):
+    assert PAPER_KEYS[case] <= set(result.figures)
+    json.dumps([result.figures, result.rows])
+    assert all(len(values) == len(c.time) for c in result.curves.values() for values in c.lines.values())
+    assert result.name == "online" and result.seed == "004" and result.seconds["total"] > 0
+    return result.figures
+
+
+def test_baseline_leaves_what_is_physical_and_charts_never():
+    figures = checked(consistency.run(3, duration=3.0), "consistency")
+    assert figures["baseline_non_physical_fraction"] > 0
+    assert figures["chart_non_physical_fraction"] == 0
+    assert figures["mass_error_percent"] < 5
+
+
+def test_torso_and_the_same_seed_gives_the_same_numbers():
+    figures, again = (checked(torso.run(3, duration=3.0), "torso") for _ in range(2))
+    # the solver of the controller stops a digit earlier or later, and the loop carries that on
+    assert figures == pytest.approx(again, rel=1e-2)
+    assert figures["rmse_without"] > 2.2 * figures["rmse_with"]
+    assert figures["mass_error_percent_before_switch"] < 5
+
+
+def test_elbow():
+    figures = checked(elbow.run(3, duration=2.7, switch=1.0), "elbow")
+    assert figures["rmse_without"] > 4 * figures["rmse_with"]  # 7.3 times needs the whole run
+    assert figures["rmse_with"] < 1.5 * figures["rmse_oracle"]
+
+
+def test_curl_within_the_rate():
+    figures = checked(curl.run(3, duration=4.0, settled=2.5), "curl")
+    assert figures["max_published_rate_kg_s"] < 3 + 1e-6
+    assert abs(figures["settled_mass_error_percent"]) < 3
+    assert figures["rmse_with"] < figures["rmse_without"]
+
+
+def test_gating():
+    figures = checked(gating.run(3, duration=5.0, settled=1.5), "gating")
+    assert 3 * figures["peak_to_peak_with"] < figures["peak_to_peak_without"]
+    assert 0 < figures["rejected_fraction"] <= 0.2
+    assert figures["converged_seconds"] < 1.0
+
+
+def test_which_link():
+    figures = checked(which_link.run(3, trials=2), "which-link")
+    assert figures["attributed_correctly"] == figures["trials"] == 2
+
+
+def test_times_of_convergence_and_of_certainty():
+    time = np.arange(0.0, 3.0, 0.1)
+    assert convergence(time, (time > 0.45) & ((time < 0.75) | (time > 1.15))) == pytest.approx(1.2)
+    assert convergence(time, np.zeros(30, dtype=bool)) is None
+    probability = np.where((time < 1.05) | ((time > 1.45) & (time < 1.55)), 0.5, 0.99)
+    assert which_link.sure_since(time, probability) == pytest.approx(1.6)
+    assert which_link.sure_since(time, np.zeros(30)) is None
+    assert which_link.sure_since(time, np.ones(30)) == 0.0
+
+
+def test_parts_come_alone_or_together():
+    def part(name):
+        def run(seed):
+            curves = {"line": Curves(np.arange(2.0), "m", {"a": np.zeros(2)})}
+            return Reproduction(
+                "both", "004", name, f"{name}.", ({"name": "x", "ours": seed},), {"t": ()}, {"value": seed},
+                seconds={"total": 1.0}, curves=curves,
+            )  # fmt: skip
+
+        return run
+
+    both = SimulatedCase("both", "two parts", {"one": part("one"), "two": part("two")})
+    assert both("two", 5).figures == {"value": 5}
+    together = both(None, 5)
+    assert together.figures == {"one": {"value": 5}, "two": {"value": 5}}
+    assert [row["case"] for row in together.rows] == ["one", "two"]
+    assert set(together.curves) == {"one: line", "two: line"}
+    with pytest.raises(PoinsotError, match="did you mean 'one'"):
+        both("ones", 0)
+
+
+def test_the_registry_has_the_papers_cases():
+    assert tuple(SIMULATED["online"].parts) == CASES == tuple(PAPER_KEYS)
