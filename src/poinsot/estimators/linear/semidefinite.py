@@ -85,7 +85,7 @@ ROOM = 1e-5
 UNSEEN = 1e-9
 """Singular values below this part of the largest are directions that the data do not show."""
 
-VAGUE = 1e3
+VAGUE = 30.0
 """Standard deviation, in sizes, of a parameter of which the prior knows nothing."""
 
 FIXED = 1e-12
