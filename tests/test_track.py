@@ -250,7 +250,11 @@ def test_the_load_of_a_real_arm(shared_data):
 
 def test_lines_of_a_floating_base_are_its_configuration(rng):
     robot = random_robot(rng, 2, kinds="R", floating_base=True)
-    base = {"base_position": [1, 2, 3], "base_orientation": [0, 0, 0.6, 0.8], "base_velocity": [1, 2, 3, 4, 5, 6]}
+    base = {
+        "base_position": [1, 2, 3],
+        "base_orientation": [0, 0, 0.6, 0.8],
+        "base_velocity": [1, 2, 3, 4, 5, 6],
+    }
     line = {"time": 0.5, "position": [0.1, 0.2], "velocity": [3, 4], "torque": [5, 6], **base}
     layout = layout_of(robot)
     (tick,) = ticks_of_lines(robot, [layout.parse(json.dumps(line))])

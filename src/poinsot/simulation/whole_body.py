@@ -27,6 +27,14 @@ FORCE_SCALE = 100.0
 
 WRENCH_WEIGHTS = np.repeat([1e-4, 4e-2], 3)
 """Of forces and moments; 5 N m weigh like 100 N, so that two feet share the load as they lie, and not by twisting."""
+EFFORT_STEP = 1e-3
+"""Motors are told efforts in steps of this [N m] or [N]."""
+DECIMALS = 8
+"""Of a solution, which the next program begins with.
+
+The solver adds in an order that depends on where its memory lies, so now and then the same program has other last
+digits in another process. A robot that walks makes that grow until it shows; rounded here and in efforts, it is gone.
+"""
 FEASIBLE = 1e-2
 """Violation of a program's constraints with which its efforts are still used: 1 N, 0.01 N m."""
 
@@ -148,11 +156,13 @@ class WholeBodyController:
             program.init(H, g, equality, right, C, low, high)
             self._begun = True
         program.solve()
+        for part in (program.results.x, program.results.y, program.results.z):
+            part[:] = np.round(part, DECIMALS)
         z = program.results.x
         solved = program.results.info.pri_res < FEASIBLE and bool(np.isfinite(z).all())
         if solved:
             self._tau = np.zeros(n)
-            self._tau[base:] = (dynamics @ z + c)[base:]
+            self._tau[base:] = EFFORT_STEP * np.round((dynamics @ z + c)[base:] / EFFORT_STEP)
         f = FORCE_SCALE * z[n:]
         wrenches = {sole.body: f[6 * k : 6 * k + 6] for k, sole in enumerate(self.soles)}
         return Command(self._tau, z[:n].copy(), wrenches, solved)
