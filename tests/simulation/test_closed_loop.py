@@ -109,8 +109,8 @@ class _Shaken:
     def __getattr__(self, name):
         return getattr(self._program, name)
 
-    def solve(self):
-        self._program.solve()
+    def solve(self, *begin):
+        self._program.solve(*begin)
         x = self._program.results.x
         x *= 1 + 1e-14 * self._rng.standard_normal(len(x))
 
