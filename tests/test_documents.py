@@ -116,7 +116,7 @@ SECTIONS = {
         (),
     ),
     "One of `channels`": (recordings.ColumnSettings, ()),
-    "With either method": (preprocessing._Preprocessing, ()),
+    "With either smoother": (preprocessing._Preprocessing, ()),
     '`method = "butterworth-decimation"`': (
         preprocessing.ButterworthSettings,
         preprocessing._Preprocessing.model_fields,
@@ -126,10 +126,12 @@ SECTIONS = {
         preprocessing._Preprocessing.model_fields,
     ),
     "`prior` of the ratio": (preprocessing.RatioPriorSettings, ()),
+    '`method = "moving-polynomial"`': (preprocessing.MovingPolynomialSettings, ()),
     '`name = "least-squares"`': (methods.LeastSquaresSettings, ()),
     '`name = "essential-parameters"`': (methods.EssentialSettings, ()),
     '`name = "semidefinite"`': (methods.SemidefiniteSettings, ()),
     '`name = "payload"`': (methods.PayloadSettings, ()),
+    '`name = "filter"`': (methods.FilterSettings, ()),
     "`center_of_mass` of a load": (methods.PointPriorSettings, ()),
     "`[method.constraints]`": (methods.ConstraintsSettings, ()),
     "One of `bodies`": (methods.BodyConstraintSettings, ()),
@@ -261,14 +263,20 @@ FOLDERS = [ROOT / "examples" / "arm", *sorted((ROOT.parent / "shared" / "data").
 )
 def test_project_files_in_documents_run(document, text, tmp_path):
     """Those whose recordings are here: of the example, or real ones."""
-    files = [file["path"] for run in tomllib.loads(text)["recordings"] for file in run.get("files", [run])]
+    content = tomllib.loads(text)
+    files = [file["path"] for run in content["recordings"] for file in run.get("files", [run])]
     folder = next((it for it in FOLDERS if all((it / file).exists() for file in files)), None)
     if folder is None:
         pytest.skip(f"no recordings {', '.join(files)} here")
-    (tmp_path / "job.toml").write_text(text)
-    for description in (ROOT / "examples").glob("*.urdf"):
-        (tmp_path / description.name).symlink_to(description)
-    project = poinsot.Project.load(tmp_path / "job.toml")
+    (tmp_path / "document.toml").write_text(text)
+    for beside in [*(ROOT / "examples").glob("*.urdf"), *folder.glob("*.toml")]:
+        (tmp_path / beside.name).symlink_to(beside)
+    project = poinsot.Project.load(tmp_path / "document.toml")
+    if content.get("method", {}).get("name") == "filter":
+        tracking = poinsot.track(project, folder)
+        assert tracking.estimate.status.converged
+        assert tracking.tracker.verdicts[poinsot.Verdict.accepted] > 0.9 * tracking.tracker.samples
+        return
     estimate = poinsot.identify(project, folder)
     assert estimate.status.converged
     assert estimate.fit.relative_error_percent < 10
@@ -286,9 +294,11 @@ def keys_of(value):
             yield from keys_of(inside)
 
 
-@pytest.mark.parametrize("verb", ["identify", "inspect"])
-def test_the_command_line_page_has_every_key_of_the_json(verb, tmp_path):
-    job = ROOT / "examples" / "arm" / "job.toml"
+@pytest.mark.parametrize(
+    ("verb", "job"), [("identify", "job.toml"), ("inspect", "job.toml"), ("track", "track.toml")]
+)
+def test_the_command_line_page_has_every_key_of_the_json(verb, job, tmp_path):
+    job = ROOT / "examples" / "arm" / job
     assert cli.main([verb, str(job), "--json", str(tmp_path / "result.json")]) == 0
     result = json.loads((tmp_path / "result.json").read_text())
     versions = {*result.pop("versions", {})}

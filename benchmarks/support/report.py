@@ -87,10 +87,12 @@ class Limit:
         return self.seconds <= self.at_most
 
 
-def options(description: str) -> argparse.Namespace:
-    """The command line that every benchmark has."""
+def options(description: str, full: str | None = None) -> argparse.Namespace:
+    """The command line that every benchmark has; `full` says what `--full` adds where there is such a thing."""
     parser = argparse.ArgumentParser(description=description.strip().splitlines()[0])
     parser.add_argument("--json", metavar="PATH", help="write the numbers here; - is standard output")
+    if full is not None:
+        parser.add_argument("--full", action="store_true", help=full)
     parser.add_argument("--rounds", type=int, help="how often each program runs")
     parser.add_argument(
         "--save-baseline", action="store_true", help=f"make these ratios the ones in {BASELINE.name}"
@@ -138,7 +140,17 @@ def deliver(
 def machine() -> dict[str, Any]:
     """Where the numbers come from."""
     packages = {}
-    for package in ("poinsot", "numpy", "scipy", "numba", "pin", "polars", "figaroh", "statsmodels"):
+    for package in (
+        "poinsot",
+        "numpy",
+        "scipy",
+        "numba",
+        "pin",
+        "polars",
+        "figaroh",
+        "filterpy",
+        "statsmodels",
+    ):
         try:
             packages[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
@@ -193,4 +205,6 @@ def _text(
 
 
 def _duration(value: float) -> str:
+    if value < 1e-3:
+        return f"{1e6 * value:.0f} us"
     return f"{1e3 * value:.1f} ms" if value < 1 else f"{value:.2f} s"

@@ -1,6 +1,6 @@
 """How the recordings of this folder came about: a simulated arm, measured by imperfect sensors.
 
-python examples/arm/record.py      # writes identification.csv and validation.csv again
+python examples/arm/record.py      # writes identification.csv, validation.csv and picking_up.csv again
 """
 
 from pathlib import Path
@@ -14,6 +14,9 @@ HERE = Path(__file__).parent
 RATE_HZ = 250.0
 FRICTION = {"fv1": 3.0, "fc1": 2.0, "fv2": 2.5, "fc2": 2.4, "off2": 0.3, "fv3": 1.2, "fc3": 1.1}
 ROTORS = {"ia1": 0.12, "ia2": 0.15, "ia3": 0.06}
+LOAD = {"m3": 1.5, "mx3": 0.48, "mz3": 0.06, "xx3": 0.0064, "xz3": -0.0192, "yy3": 0.162, "zz3": 0.1576}
+"""What the forearm picks up: 1.5 kg at (0.32, 0, 0.04) m, a ball of 5 cm; added to the forearm's own parameters."""
+PICKED_UP_S = 6.0
 SENSORS = Sensors(torque_std=0.3, position_step=2 * np.pi / 2**14)
 
 
@@ -27,15 +30,29 @@ def truth():
     return model_parameters(robot(), **FRICTION, **ROTORS)
 
 
+def loaded():
+    """The same with what the forearm picks up."""
+    theta = truth()
+    for name, value in LOAD.items():
+        theta[robot().parameters.index(name)] += value
+    return theta
+
+
+def write(name, *recordings):
+    columns = [np.hstack([np.degrees(each.stack("position")), each.stack("torque")]) for each in recordings]
+    header = "q1,q2,q3,tau1,tau2,tau3"
+    np.savetxt(HERE / name, np.vstack(columns), ["%.4f"] * 3 + ["%.3f"] * 3, ",", header=header, comments="")
+
+
 def main():
     rng = np.random.default_rng(7)
-    arm, theta = robot(), truth()
+    arm = robot()
     for name in ("identification.csv", "validation.csv"):
         motion = fourier_motion(3, 10.0, RATE_HZ, rng, amplitude=0.8)
-        recording = simulate_recording(arm, theta, motion, SENSORS, rng)
-        columns = np.hstack([np.degrees(recording.stack("position")), recording.stack("torque")])
-        header = "q1,q2,q3,tau1,tau2,tau3"
-        np.savetxt(HERE / name, columns, ["%.4f"] * 3 + ["%.3f"] * 3, ",", header=header, comments="")
+        write(name, simulate_recording(arm, truth(), motion, SENSORS, rng))
+    motion = fourier_motion(3, 12.0, RATE_HZ / 2, rng, amplitude=0.8)
+    before, after = (simulate_recording(arm, theta, motion, SENSORS, rng) for theta in (truth(), loaded()))
+    write("picking_up.csv", before.between(0.0, PICKED_UP_S), after.between(PICKED_UP_S, 12.0))
 
 
 if __name__ == "__main__":

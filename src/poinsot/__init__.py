@@ -66,6 +66,23 @@ _HOMES = {
     "OptimalExcitation": "regression.excitation.design",
     "FourierSeries": "regression.excitation.trajectory",
     "QuinticSplines": "regression.excitation.trajectory",
+    # filters in a loop
+    "LinkTorques": "models.link_torques",
+    "Sample": "estimators.online.belief",
+    "Belief": "estimators.online.belief",
+    "Verdict": "estimators.online.belief",
+    "KalmanFilter": "estimators.online.kalman",
+    "ExtendedKalmanFilter": "estimators.online.extended",
+    "Gate": "estimators.online.gating",
+    "RateLimit": "estimators.online.publishing",
+    "calibrate_bias": "estimators.online.calibration",
+    "excitation": "estimators.online.observability",
+    "CompositeAdaptation": "estimators.online.composite",
+    "TaskReference": "estimators.online.composite",
+    "LinkBank": "estimators.online.attribution",
+    "MovingPolynomial": "estimators.online.moving_polynomial",
+    "with_accelerations": "estimators.online.differences",
+    "Tracker": "estimators.online.tracking",
     # results
     "Estimate": "estimate",
     "Status": "estimate",
@@ -80,6 +97,7 @@ _HOMES = {
     # everything from one file
     "Project": "project",
     "identify": "project",
+    "track": "project",
     # errors
     "PoinsotError": "exceptions",
     "MissingExtra": "exceptions",

@@ -26,6 +26,7 @@ class Status(Enum):
     solved = "Solved."
     partly = "Solved for what the data determine; the other combinations are listed as not identifiable."
     step_limit = "Step limit reached; raise max_steps or start closer."
+    interrupted = "Interrupted; the result is of what was heard until then."
 
     @property
     def converged(self) -> bool:
@@ -397,10 +398,13 @@ class Estimate:
         """Optimality and feasibility, recomputed from the problem.
 
         Raises:
-            InvalidMethod: if the estimate was read from a file and has no problem to go back to.
+            InvalidMethod: if the estimate has no problem to go back to: it was read from a file, or a filter's.
         """
         if self.problem is None:
-            raise InvalidMethod("this estimate came from a file; solve the problem again to certify it")
+            raise InvalidMethod(
+                "this estimate has no problem to go back to: it came from a file, or from a filter, which hears one "
+                "sample after the other; solve a problem to certify its solution"
+            )
         return self.certifier(self) if self.certifier else self.problem.certify(self)
 
     def references(self) -> str:

@@ -1,11 +1,15 @@
 """Inverse dynamics with open bodies: equal to Pinocchio's, to the whole regressor, and wrenches to Jacobians."""
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
 
 from poinsot.exceptions import InvalidModel
+from poinsot.models.drive import Coupling, Drive
 from poinsot.models.link_torques import LinkTorques, columns_of
+from poinsot.regression.regressor import Regressor
 from references.robots import described, random_robot
 
 
@@ -78,3 +82,34 @@ def test_what_does_not_exist_is_refused_by_name(rng):
     with pytest.raises(InvalidModel, match="ten numbers"):
         LinkTorques(robot, (name,), np.zeros((2, 10)))
     assert columns_of(["a"])[:2] == ("m.a", "mx.a")
+
+
+def test_nominal_parameters_that_are_no_bodies_keep_their_torques(rng):
+    robot = random_robot(rng, 4, kinds="R")
+    q, v, a = state(robot, rng)
+    nominal = robot.inertials.copy()
+    nominal[0], nominal[1] = 1.5 * nominal[0], rng.standard_normal(10)
+    nominal[1, 0] = -1.0
+    torques = LinkTorques(robot, robot.bodies[:2], nominal)
+    np.testing.assert_array_equal(torques.described, [nominal[0], robot.inertials[1]])
+    Y, tau = torques(q, v, a)
+    whole = robot.torque_regressor(q[None], v[None], a[None])[0]
+    np.testing.assert_allclose(Y @ torques.described.ravel() + tau, whole @ nominal.ravel(), atol=1e-11)
+
+
+def test_joints_add_rotors_couplings_and_friction(rng):
+    drive = Drive(
+        couplings=(Coupling("wrist_3_joint", "wrist_2_joint", 0.5),),
+        rotor_inertia=True,
+        coupled_friction=True,
+    )
+    robot = replace(described("ur_description/urdf/ur10_robot.urdf"), drive=drive)
+    q, v, a = state(robot, rng)
+    theta = rng.standard_normal(len(robot.parameters))
+    nominal = theta[: 10 * len(robot.bodies)].reshape(-1, 10)
+    torques = LinkTorques(robot, robot.bodies[:1], nominal, added=theta[10 * len(robot.bodies) :])
+    Y, tau = torques(q, v, a)
+    whole = Regressor(robot, robot.parameters).dense(q[None], v[None], a[None])[0] @ theta
+    np.testing.assert_allclose(Y @ torques.described[0] + tau, whole, atol=1e-9)
+    with pytest.raises(InvalidModel, match="the joints of this robot add"):
+        LinkTorques(robot, robot.bodies[:1], added=np.zeros(3))

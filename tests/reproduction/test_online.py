@@ -1,6 +1,7 @@
 """The closed-loop cases in short runs: what the paper claims holds in them, and comes out of the simulation."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,6 +14,10 @@ from poinsot.reproduction import SIMULATED
 from poinsot.reproduction.case import Curves, Reproduction, SimulatedCase
 from poinsot.reproduction.online import CASES, consistency, curl, elbow, gating, torso, which_link
 from poinsot.reproduction.online.gating import convergence
+from poinsot.simulation.gait import Stepping
+from poinsot.simulation.humanoid import talos
+from poinsot.simulation.tasks import Kinematics
+from poinsot.simulation.whole_body import ContactLimits, sole_frame
 from references.robots import described
 
 PAPER_KEYS = {
@@ -40,43 +45,70 @@ def checked(result, case):
 
 
 def test_baseline_leaves_what_is_physical_and_charts_never():
-    figures = checked(consistency.run(3, duration=3.0), "consistency")
+    figures = checked(consistency.run(3, duration=2.5), "consistency")
     assert figures["baseline_non_physical_fraction"] > 0
     assert figures["chart_non_physical_fraction"] == 0
     assert figures["mass_error_percent"] < 5
 
 
-def test_torso_and_the_same_seed_gives_the_same_numbers():
-    figures, again = (checked(torso.run(3, duration=3.0), "torso") for _ in range(2))
-    # the solver of the controller stops a digit earlier or later, and the loop carries that on
-    assert figures == pytest.approx(again, rel=1e-2)
+def test_torso():
+    figures = checked(torso.run(3, duration=2.7), "torso")
     assert figures["rmse_without"] > 2.2 * figures["rmse_with"]
+    assert figures["rmse_with"] < 1.5 * figures["rmse_oracle"]
     assert figures["mass_error_percent_before_switch"] < 5
 
 
+@pytest.mark.parametrize("case", [consistency, torso, gating])
+def test_shifts_ask_for_no_more_than_a_sole_has(case):
+    """The centre of pressure that an inverted pendulum calls for, p = c - z c''/g, stays in the soles."""
+    humanoid = talos()
+    frames = {sole_frame(s): (s.body, np.array([0, 0, s.height])) for s in humanoid.soles}
+    kinematics = Kinematics(humanoid.robot, frames)
+    kinematics.update(humanoid.home, np.zeros(humanoid.robot.model.nv))
+    gait = Stepping(kinematics, humanoid.soles, case.STRIDE)
+    touching = {sole.body: np.array([0, 0, 500.0, 0, 0, 0]) for sole in humanoid.soles}
+    duration = case.STRIDE.start + 2 * case.STRIDE.shift + case.STRIDE.swing
+    footings = [gait(time, kinematics, touching) for time in np.arange(0.0, duration, 0.003)]
+    y = np.array([footing.centre[1] for footing in footings])
+    a = np.array([footing.centre_acceleration[1] for footing in footings])
+    p = y - kinematics.centre_of_mass[2] / 9.81 * a
+    feet = [kinematics.placement(kinematics.frame(name)).translation[1] for name in frames]
+    reach = ContactLimits().margin * humanoid.soles[0].half_width
+    assert np.ptp(y) > 0.9 * np.ptp(feet)  # it has been over both
+    assert min(feet) - reach < p.min() and p.max() < max(feet) + reach
+
+
 def test_elbow():
-    figures = checked(elbow.run(3, duration=2.7, switch=1.0), "elbow")
+    figures = checked(elbow.run(3, duration=2.2, switch=1.0), "elbow")
     assert figures["rmse_without"] > 4 * figures["rmse_with"]  # 7.3 times needs the whole run
     assert figures["rmse_with"] < 1.5 * figures["rmse_oracle"]
 
 
 def test_curl_within_the_rate():
-    figures = checked(curl.run(3, duration=4.0, settled=2.5), "curl")
+    said = []
+    figures = checked(curl.run(3, duration=3.2, settled=2.4, say=said.append), "curl")
+    assert "with adaptation, 3 of 3.2 s" in said
     assert figures["max_published_rate_kg_s"] < 3 + 1e-6
     assert abs(figures["settled_mass_error_percent"]) < 3
     assert figures["rmse_with"] < figures["rmse_without"]
 
 
 def test_gating():
-    figures = checked(gating.run(3, duration=5.0, settled=1.5), "gating")
+    figures = checked(gating.run(3, duration=4.5, settled=1.5), "gating")
     assert 3 * figures["peak_to_peak_with"] < figures["peak_to_peak_without"]
     assert 0 < figures["rejected_fraction"] <= 0.2
     assert figures["converged_seconds"] < 1.0
 
 
-def test_which_link():
-    figures = checked(which_link.run(3, trials=2), "which-link")
-    assert figures["attributed_correctly"] == figures["trials"] == 2
+def test_which_link_whoever_runs_the_trials():
+    said = []
+    elsewhere = which_link.run(3, trials=1, say=said.append)
+    here = which_link.run(3, trials=1, executor=ThreadPoolExecutor(1))
+    figures = checked(elsewhere, "which-link")
+    assert figures["attributed_correctly"] == figures["trials"] == 1
+    assert said[-1] == "1 of 1 trials"
+    (a,), (b,) = elsewhere.curves.values(), here.curves.values()
+    assert all((a.lines[name] == b.lines[name]).all() for name in a.lines)
 
 
 def test_times_of_convergence_and_of_certainty():

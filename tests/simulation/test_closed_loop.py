@@ -1,5 +1,11 @@
 """The loop holds: a humanoid stands, steps and walks, knowing more makes it better, and what it records is physics."""
 
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,6 +16,7 @@ from poinsot.estimators.online.belief import Verdict
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.models.link_torques import LinkTorques
+from poinsot.simulation import whole_body
 from poinsot.simulation.closed_loop import Adapted, Oracle, Scenario, ToldOnce, simulate
 from poinsot.simulation.gait import Stepping, Stride, foothold
 from poinsot.simulation.humanoid import talos
@@ -67,11 +74,102 @@ def test_knowing_the_mass_holds_the_pelvis(humanoid, own):
     assert told.verdicts[-1] is Verdict.accepted and traces["once"].verdicts[-1] is None
 
 
-def test_samples_of_perfect_sensors_obey_the_equation_of_motion(humanoid, own):
-    """Y pi + tau_nom = tau + J^T f within what the window's averages leave, at touchdown too."""
+def standing(humanoid, own, mass=30.0, duration=0.4):
+    return Scenario(humanoid, {TORSO: ScaledBody(own, lambda time: mass)}, duration)
+
+
+def test_a_run_begins_at_rest_with_what_the_controller_was_told_first(humanoid, own):
+    scenario = standing(humanoid, own)
+    filter_ = ExtendedKalmanFilter(LinkTorques(humanoid.robot, (TORSO,)), NOISE, gate=None)
+    trace = simulate(
+        scenario, Adapted(filter_, 0.7 * 30 / own[None, 0, None] * own), np.random.default_rng(0)
+    )
+    assert trace.time[0] == 0
+    assert trace.told[0, 0, 0] == pytest.approx(21.0)
+    assert trace.samples[0] is None and trace.samples[1] is not None
+    assert np.abs(trace.q[1] - trace.q[0]).max() < 1e-4
+    weight = 9.81 * (humanoid.robot.inertials[:, 0].sum() - own[0] + 30)
+    assert trace.ground_force[0].sum() == pytest.approx(weight, rel=0.01)
+
+
+def test_progress_is_told_each_second(humanoid, own):
+    said = []
+    simulate(
+        standing(humanoid, own, duration=1.1), ToldOnce({TORSO: own}), np.random.default_rng(0), said.append
+    )
+    assert said == [0.0, 1.0]
+
+
+class _Shaken:
+    """A solver whose last digits are others, as they are where its memory lies elsewhere."""
+
+    def __init__(self, *sizes):
+        self._program, self._rng = _PROGRAM(*sizes), np.random.default_rng(0)
+
+    def __getattr__(self, name):
+        return getattr(self._program, name)
+
+    def solve(self):
+        self._program.solve()
+        x = self._program.results.x
+        x *= 1 + 1e-14 * self._rng.standard_normal(len(x))
+
+
+_PROGRAM = whole_body.proxqp.dense.QP
+
+
+def test_the_solvers_last_digits_do_not_show(humanoid, own, monkeypatch):
+    scenario, knowledge = standing(humanoid, own), ToldOnce({TORSO: own})
+    plain = simulate(scenario, knowledge, np.random.default_rng(0))
+    shaken = SimpleNamespace(dense=SimpleNamespace(QP=_Shaken), InitialGuess=whole_body.proxqp.InitialGuess)
+    monkeypatch.setattr(whole_body, "proxqp", shaken)
+    np.testing.assert_array_equal(simulate(scenario, knowledge, np.random.default_rng(0)).q, plain.q)
+    monkeypatch.setattr(whole_body, "EFFORT_STEP", 1e-15)  # without the rounding they would
+    monkeypatch.setattr(whole_body, "DECIMALS", 16)
+    assert (simulate(scenario, knowledge, np.random.default_rng(0)).q != plain.q).any()
+
+
+STEPPING = """
+import hashlib, numpy as np
+from poinsot.simulation.closed_loop import Scenario, ToldOnce, simulate
+from poinsot.simulation.gait import Stride
+from poinsot.simulation.humanoid import talos
+from poinsot.simulation.loads import ScaledBody
+humanoid = talos()
+own = humanoid.robot.inertials[humanoid.robot.bodies.index("torso_2_link")]
+scenario = Scenario(
+    humanoid, {"torso_2_link": ScaledBody(own, lambda time: 30.0)}, 1.4, stride=Stride(start=0.0, shift=0.8, swing=0.4)
+)
+trace = simulate(scenario, ToldOnce({"torso_2_link": own}), np.random.default_rng(0))
+print(hashlib.sha256(trace.q.tobytes()).hexdigest())
+"""
+
+
+def test_two_processes_give_the_same_bits(humanoid):
+    """Hashes of strings, and so the order in which memory is handed out, differ between them."""
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", STEPPING],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed, "OPENBLAS_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed, threads in (("1", "1"), ("2", "2"))
+    }
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.003])
+def test_samples_of_perfect_sensors_obey_the_equation_of_motion(humanoid, own, lag):
+    """Y pi + tau_nom = tau + J^T f within what the window's averages leave, at touchdown too.
+
+    Where the feet's sensors lag, everything else is made to.
+    """
+    sensors = replace(PERFECT, force_lag=lag)
     stride = Stride(start=0.1, shift=0.7, swing=0.4)
     load = ScaledBody(own, lambda time: 20.0)
-    scenario = Scenario(humanoid, {TORSO: load}, duration=1.6, stride=stride, sensors=PERFECT)
+    scenario = Scenario(humanoid, {TORSO: load}, duration=1.6, stride=stride, sensors=sensors)
     trace = simulate(scenario, Oracle({TORSO: load}), np.random.default_rng(0))
     torques = LinkTorques(humanoid.robot, (TORSO,))
     samples = [sample for sample in trace.samples if sample is not None]

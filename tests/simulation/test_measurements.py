@@ -10,7 +10,7 @@ pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')"
 from poinsot.estimators.online.differences import Tick
 from poinsot.exceptions import InvalidMethod
 from poinsot.models.articulated import load_robot
-from poinsot.simulation.measurements import Differentiator, StateEstimator, StateSensors
+from poinsot.simulation.measurements import Differentiator, StateEstimator, StateSensors, Wander
 from poinsot.simulation.plant import Plant
 from references.robots import described
 
@@ -88,6 +88,37 @@ def test_all_signals_of_a_sample_are_of_its_time(plant, ticks):
     np.testing.assert_allclose(sample.q, v0 * middle + a0 * middle**2 / 2, atol=2 * h**2 / 8 + 1e-15)
     np.testing.assert_allclose(sample.tau, a0 * middle)  # a step's effort counts at the step's middle
     np.testing.assert_allclose(sample.wrenches["foot"], middle)
+
+
+def test_efforts_and_accelerations_lag_like_the_feets_sensors(plant, rng):
+    """A unit mass with a = tau + f, all three jumping about: the samples obey that only if all have the same lag."""
+    model, h, lag = plant.robot.model, 1e-3, 0.004
+    n = model.nv
+    matched, plain = Differentiator(model, 3, lag), Differentiator(model, 3)
+    v, felt, part = np.zeros(n), np.zeros(6), 1 - np.exp(-h / lag)
+    wrong = []
+    for k in range(40):
+        tau, f = rng.standard_normal(n), 100 * rng.standard_normal()
+        felt = felt + part * (np.full(6, f) - felt)
+        for window in (matched, plain):
+            window.add(Tick(k * h, np.zeros(n), v, tau, {"foot": felt}))
+        v = v + h * (tau + f)
+        if k > 30:  # what the low passes began with is e^-8 of itself
+            left = [s.a - s.tau - s.wrenches["foot"][0] for s in (matched.sample(), plain.sample())]
+            wrong.append(np.abs(left).max(axis=1))
+    assert np.max([w[0] for w in wrong]) < 100 * np.exp(-30 * h / lag)
+    assert np.max([w[1] for w in wrong]) > 10
+
+
+def test_a_wander_is_stationary_slow_and_as_large_as_told():
+    wander = Wander(0.02, 20_000, 1e-3, 0.5, np.random.default_rng(0))
+    x = np.array([wander().copy() for _ in range(50)])
+    five = 5 / np.sqrt(2 * 20_000)  # standard deviations of a standard deviation
+    assert x[0].std() == pytest.approx(0.02, rel=five)
+    assert x[-1].std() == pytest.approx(0.02, rel=five)
+    # two low passes in a row: the rate's standard deviation is the error's over the time constant
+    assert ((x[1] - x[0]) / 1e-3).std() == pytest.approx(0.02 / 0.5, rel=five + 2e-3)
+    assert np.corrcoef(x[0], x[-1])[0, 1] == pytest.approx((1 + 0.1) * np.exp(-0.1), abs=0.01)
 
 
 def test_what_means_nothing_is_refused(plant):

@@ -1,5 +1,5 @@
-"""The verbs, one a file: `poinsot inspect`, `poinsot identify`, `poinsot reproduce`, `poinsot repair`,
-`poinsot excite`.
+"""The verbs, one a file: `poinsot inspect`, `poinsot identify`, `poinsot track`, `poinsot reproduce`,
+`poinsot repair`, `poinsot excite`.
 
     shell     what they share: errors as sentences, progress, outputs
 
@@ -20,6 +20,7 @@ from .inspect import inspect
 from .repair import repair
 from .reproduce import reproduce
 from .shell import INTERRUPTED, stop
+from .track import track
 
 app = typer.Typer(
     name="poinsot",
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for verb in (inspect, identify, reproduce, repair, excite):
+for verb in (inspect, identify, track, reproduce, repair, excite):
     app.command()(verb)
 
 

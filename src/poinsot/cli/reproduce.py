@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,7 +32,7 @@ def reproduce(
     with sentences(), progress() as say:
         check_outputs(data, out, json)
         say(f"reproducing {case}")
-        result = _result(case, data, part, seed)
+        result = _result(case, data, part, seed, say)
         content = {
             "schema": "poinsot.reproduce/1",
             "name": result.name,
@@ -52,13 +53,15 @@ def reproduce(
         )
 
 
-def _result(case: str, data: Path | None, part: str | None, seed: int | None) -> Reproduction:
+def _result(
+    case: str, data: Path | None, part: str | None, seed: int | None, say: Callable[[str], None]
+) -> Reproduction:
     from ..reproduction import CASES, SIMULATED
 
     if case in SIMULATED:
         if data is not None:
             raise InvalidMethod(f"{case} is simulated and reads no data: leave --data out")
-        return SIMULATED[case](part, seed or 0)
+        return SIMULATED[case](part, seed or 0, say)
     if case not in CASES:
         known = [*CASES, *SIMULATED]
         raise InvalidMethod(

@@ -165,6 +165,11 @@ class Articulated:
         return frame.parentJoint - 1, frame.placement.homogeneous
 
     @cached_property
+    def effort_names(self) -> tuple[str, ...]:
+        """Name of each row of v's effort: its joint, or a freedom of the floating base."""
+        return (*(f"base.{k}" for k in range(6)), *self.joints) if self.floating_base else self.joints
+
+    @cached_property
     def effort_units(self) -> tuple[str, ...]:
         """Unit of each row of v's effort: N m, or N along a translation."""
         return tuple("N" if unit == "m" else "N m" for unit in self.position_units)

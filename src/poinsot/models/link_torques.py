@@ -8,6 +8,10 @@ go twists V = (l, w) and accelerations (c, alpha) as in `torque_regressor`; inwa
 
 each felt by the degree of freedom with twist (l, u) as l . f + u . n. An open body costs its own path to the world and
 nothing else, so this is faster than a whole regressor by as much as the robot has bodies.
+
+What is known of the robot may come from base parameters, which give the right torques but no bodies. An open body then
+starts from the description's, and what the two differ by stays a number. What joints add (rotors, couplings, friction)
+is a number too.
 """
 
 from __future__ import annotations
@@ -22,7 +26,10 @@ from numba import njit
 
 from ..arrays import Matrix, Vector
 from ..exceptions import InvalidModel, listing, nearest
+from ..inertia.parameters import is_consistent
+from ..parameters import INERTIAL_SYMBOLS
 from .articulated import Articulated
+from .joint_regressor import JointRegressor
 from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, PRISMATIC, TRANSLATION
 
 
@@ -33,15 +40,20 @@ class LinkTorques:
     Args:
         robot: its own inertia is that of the other bodies, unless `nominal` says otherwise.
         links: names of the open bodies.
-        nominal: (l, 10) pi of all bodies; None: the description's.
+        nominal: (l, 10) pi of all bodies, which need not be possible; None: the description's.
+        added: what `robot.parameters` has behind the bodies: rotors, couplings, friction; None: joints add nothing.
+
+    Raises:
+        InvalidModel: if there is no such body, none is open, or numbers do not fit the robot.
     """
 
     robot: Articulated
     links: tuple[str, ...]
     nominal: np.ndarray | None = None
+    added: Vector | None = None
 
     def __post_init__(self) -> None:
-        bodies = self.robot.bodies
+        robot, bodies = self.robot, self.robot.bodies
         for link in self.links:
             if link not in bodies:
                 raise InvalidModel(
@@ -51,18 +63,31 @@ class LinkTorques:
             raise InvalidModel("name the bodies to estimate, each once")
         if self.nominal is not None and self.nominal.shape != (len(bodies), 10):
             raise InvalidModel(f"nominal parameters need ten numbers for each of {len(bodies)} bodies")
+        behind = len(robot.parameters) - 10 * len(bodies)
+        if self.added is not None and self.added.shape != (behind,):
+            raise InvalidModel(f"the joints of this robot add {behind} parameters, not {self.added.size}")
 
     @cached_property
     def open_bodies(self) -> np.ndarray:
         """(k,) index of each open body in the robot's bodies."""
-        return np.array([self.robot.bodies.index(link) for link in self.links])
+        return np.array([self.robot.bodies.index(link) for link in self.links], dtype=np.int64)
+
+    @cached_property
+    def described(self) -> np.ndarray:
+        """(k, 10) what open bodies are at first: the nominal ones where those can be, else the description's."""
+        nominal, described = self._nominal[self.open_bodies], self.robot.inertials[self.open_bodies]
+        return np.where(is_consistent(nominal)[:, None], nominal, described)
 
     @cached_property
     def known(self) -> np.ndarray:
-        """(l, 10) pi of all bodies, that of open ones 0."""
-        pi = (self.robot.inertials if self.nominal is None else self.nominal).copy()
-        pi[self.open_bodies] = 0.0
+        """(l, 10) pi that is not open: of open bodies what the nominal ones have beside `described`, 0 as a rule."""
+        pi = self._nominal.copy()
+        pi[self.open_bodies] -= self.described
         return pi
+
+    @property
+    def _nominal(self) -> np.ndarray:
+        return self.robot.inertials if self.nominal is None else self.nominal
 
     def __call__(
         self, q: Vector, v: Vector, a: Vector, wrenches: Mapping[str, Vector] | None = None
@@ -87,31 +112,33 @@ class LinkTorques:
         """
         if not wrenches:
             return self._none
-        bodies = self.robot.bodies
         outside = np.zeros_like(self._none)
         for body, wrench in wrenches.items():
-            if body not in bodies:
+            if body not in self._places:
                 raise InvalidModel(
-                    f"a wrench acts on {body!r}{nearest(body, bodies)}; the robot has {listing(bodies)}"
+                    f"a wrench acts on {body!r}{nearest(body, self._places)}; the robot has {listing(self._places)}"
                 )
-            outside[bodies.index(body)] = wrench
+            outside[self._places[body]] = wrench
         return outside
 
     def write(self, q: Vector, v: Vector, a: Vector, outside: Matrix, Y: Matrix, tau: Vector) -> None:
         """The same into Y (n, 10 k) and tau (n,), which begin as zeros; `outside` (l, 6)."""
         kernel: Any = _link_torques
-        kernel(*self._tree, self.known, self._open, q, v, a, outside, Y, tau, *self._memory)
+        kernel(*self._tree, self.known, self.open_bodies, q, v, a, outside, Y, tau, *self._memory)
+        if self.added is not None:
+            tau += self._joints.torque(v, a, self.added)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {body: k for k, body in enumerate(self.robot.bodies)}
 
     @cached_property
     def _none(self) -> Matrix:
         return np.zeros((len(self.robot.bodies), 6))
 
     @cached_property
-    def _open(self) -> np.ndarray:
-        """(l,) place of each body among the open ones; -1 for the others."""
-        places = np.full(len(self.robot.bodies), -1)
-        places[self.open_bodies] = np.arange(len(self.links))
-        return places
+    def _joints(self) -> JointRegressor:
+        return JointRegressor(self.robot)
 
     @cached_property
     def _tree(self) -> tuple[np.ndarray, ...]:
@@ -133,8 +160,6 @@ class LinkTorques:
 
 def columns_of(links: Sequence[str]) -> tuple[str, ...]:
     """Names of the columns of Y_est."""
-    from ..parameters import INERTIAL_SYMBOLS
-
     return tuple(f"{symbol}.{link}" for link in links for symbol in INERTIAL_SYMBOLS)
 
 
@@ -333,24 +358,8 @@ def _link_torques(
     known, opened, q, v, a, outside, Y, tau, R, p, V, A, F, W,
 ):  # fmt: skip
     _outward(
-        parent,
-        kind,
-        rotation,
-        translation,
-        axis,
-        pitch,
-        q_index,
-        v_index,
-        gravity,
-        subspace,
-        q,
-        v,
-        a,
-        R,
-        p,
-        V,
-        A,
-    )
+        parent, kind, rotation, translation, axis, pitch, q_index, v_index, gravity, subspace, q, v, a, R, p, V, A
+    )  # fmt: skip
     for i in range(len(parent)):
         F[i] = 0.0
         if body[i] < 0:
@@ -361,11 +370,9 @@ def _link_torques(
         d0, d1, d2 = _cross(w0, w1, w2, l0, l1, l2)
         c0, c1, c2 = A[i, 0] + d0, A[i, 1] + d1, A[i, 2] + d2
         a0, a1, a2 = A[i, 3], A[i, 4], A[i, 5]
-        place = opened[body[i]]
-        if place < 0:
-            _known_wrench(known[body[i]], c0, c1, c2, a0, a1, a2, w0, w1, w2, F[i])
-        else:
-            _wrench_columns(c0, c1, c2, a0, a1, a2, w0, w1, w2, W[place])
-            columns = Y[:, 10 * place : 10 * place + 10]
-            _columns_inward(i, parent, kind, v_index, subspace, R, p, W[place], columns)
+        _known_wrench(known[body[i]], c0, c1, c2, a0, a1, a2, w0, w1, w2, F[i])
+        for k in range(len(opened)):
+            if opened[k] == body[i]:
+                _wrench_columns(c0, c1, c2, a0, a1, a2, w0, w1, w2, W[k])
+                _columns_inward(i, parent, kind, v_index, subspace, R, p, W[k], Y[:, 10 * k : 10 * k + 10])
     _inward(parent, kind, v_index, subspace, R, p, F, tau)

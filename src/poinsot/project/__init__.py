@@ -7,8 +7,10 @@
     recordings    which column is which joint's
     preparation   a recording on its way to signals
     filters       which cutoffs the motion asks for
-    gains         drive gains that another job has found
+    other_jobs    gains, and whole robots, that another job has found
     job           `Project`, and `identify` from the recordings to the estimate
+    ticks         rows of recordings, or lines of a stream, as a filter hears them
+    track         `track`: a filter over them, sample by sample
 
 The keys of a section are the arguments of what it becomes.
 """
@@ -16,5 +18,6 @@ The keys of a section are the arguments of what it becomes.
 from .job import Project, identify
 from .recordings import Run
 from .settings import Settings
+from .track import Tracking, track
 
-__all__ = ["Project", "Run", "Settings", "identify"]
+__all__ = ["Project", "Run", "Settings", "Tracking", "identify", "track"]

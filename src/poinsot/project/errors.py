@@ -21,7 +21,8 @@ def invalid_project(path: Path, text: str, content: dict[str, Any], error: Valid
         if detail["type"] == "union_tag_invalid":
             keys.append(detail["ctx"]["discriminator"].strip("'"))
         extra = detail.get("ctx", {}).get("key")
-        line = line_of(text, [*keys, extra] if extra is not None else keys)
+        further = () if extra is None else extra if isinstance(extra, tuple) else (extra,)
+        line = line_of(text, [*keys, *further])
         found.append((line, f"{_place(keys)}{_sentence(detail)}"))
     found.sort(key=lambda each: each[0])
     line, sentence = found[0]

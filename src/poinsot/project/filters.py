@@ -17,7 +17,7 @@ from ..signals.bandwidth import FilterProposal, propose_filters
 from .preparation import condition
 from .recordings import Run
 from .settings.fields import AUTO
-from .settings.preprocessing import PreprocessingSettings
+from .settings.preprocessing import SmootherSettings
 
 REASON = {"cutoff_hz": ("cutoff_hz =",), "decimate_hz": ("decimate_hz =", "No decimation")}
 """How the reason for each key begins; the other reasons are for both."""
@@ -49,9 +49,7 @@ def in_words(filters: Mapping[str, float | None]) -> str:
     )
 
 
-def with_filters(
-    preprocessing: PreprocessingSettings, runs: Sequence[Run]
-) -> tuple[PreprocessingSettings, list[Run]]:
+def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[SmootherSettings, list[Run]]:
     """Settings with numbers for what is `"auto"`, and the recordings, among whose steps are the reasons.
 
     Raises:
@@ -86,7 +84,7 @@ def _no_spectrum(key: str, run: Run, error: InvalidSignals) -> str:
 
 
 def propose_in(
-    inspections: Sequence[tuple[Run, Inspection]], preprocessing: PreprocessingSettings
+    inspections: Sequence[tuple[Run, Inspection]], preprocessing: SmootherSettings
 ) -> tuple[tuple[Run, Inspection], ...]:
     """What was seen, with the filters that the motion asks for where the job identifies from it."""
     found, proposals = [], []

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
-from ..exceptions import UnreadableFile
+from ..exceptions import InvalidProject, UnreadableFile
 from ..stopwatch import Stopwatch
 from .errors import invalid_project
-from .gains import gains_from
+from .other_jobs import gains_from
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
 from .settings.methods import PayloadSettings
+from .settings.preprocessing import MovingPolynomialSettings
 from .toml import read_toml
 from .translation import build_knowledge, build_method, build_robot
 
@@ -124,7 +125,10 @@ class Project:
                 run.recording, limits, velocity_map=velocity_map, passive=robot.drive.passive, name=run.name
             )
             inspections.append((run, seen))
-        return propose_in(inspections, self.settings.preprocessing)
+        preprocessing = self.settings.preprocessing
+        if isinstance(preprocessing, MovingPolynomialSettings):
+            return tuple(inspections)
+        return propose_in(inspections, preprocessing)
 
 
 # ------------------------------------------------------------------------------------------------------------ pipeline
@@ -150,6 +154,10 @@ def identify(
 
     say = progress or (lambda _: None)
     settings, seconds = project.settings, Stopwatch()
+    if isinstance(settings.preprocessing, MovingPolynomialSettings):
+        raise InvalidProject(
+            f'{project.path}: [method] name = "filter" hears one sample after the other: run poinsot track'
+        )
     say("reading the robot")
     robot = project.robot(data_dir)
     method = project.method(data_dir)

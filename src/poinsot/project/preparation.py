@@ -11,11 +11,11 @@ from ..signals.alignment import align
 from ..signals.resampling import resample
 from ..signals.signals import Signals
 from .recordings import Run
-from .settings.preprocessing import PreprocessingSettings
+from .settings.preprocessing import SmootherSettings
 from .translation import build_smoother
 
 
-def condition(preprocessing: PreprocessingSettings, run: Run, *, even: bool = False) -> Run:
+def condition(preprocessing: SmootherSettings, run: Run, *, even: bool = False) -> Run:
     """A new clock where one is asked for (or `even` wants one), then delays."""
     recording = run.recording
     if preprocessing.resample_hz is not None or (even and not recording.is_uniform):
@@ -27,7 +27,7 @@ def condition(preprocessing: PreprocessingSettings, run: Run, *, even: bool = Fa
     return replace(run, recording=recording)
 
 
-def smooth(preprocessing: PreprocessingSettings, run: Run) -> Signals:
+def smooth(preprocessing: SmootherSettings, run: Run) -> Signals:
     """The smoother, with the recording's window."""
     smoother = build_smoother(preprocessing, run.recording.joints("position"), run.window_s)
     return smoother.apply(run.recording)

@@ -15,11 +15,12 @@ from .settings import Settings
 from .settings.methods import (
     BodyConstraintSettings,
     EssentialSettings,
+    FilterSettings,
     PayloadSettings,
     RegionSettings,
     SemidefiniteSettings,
 )
-from .settings.preprocessing import ButterworthSettings, PreprocessingSettings
+from .settings.preprocessing import ButterworthSettings, SmootherSettings
 from .settings.robot import DriveSettings, OffsetSettings
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def by_joint(key: str, value: Any, joints: Sequence[str], default: float | None 
 
 
 def build_smoother(
-    preprocessing: PreprocessingSettings, joints: Sequence[str], window_s: tuple[float, float] | None
+    preprocessing: SmootherSettings, joints: Sequence[str], window_s: tuple[float, float] | None
 ) -> Any:
     """[preprocessing] -> the smoother, for a recording of these joints of which `window_s` is kept."""
     common: dict[str, Any] = {
@@ -151,6 +152,7 @@ def build_method(settings: Settings, find: Callable[[str], Path]) -> Any:
         return build_semidefinite(settings, method, find)
     if isinstance(method, PayloadSettings):
         return build_payload(method)
+    assert not isinstance(method, FilterSettings)
     from ..estimators.linear.least_squares import LeastSquares
 
     return LeastSquares(weighting=method.weighting, parameters=method.parameters)

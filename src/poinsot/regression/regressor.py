@@ -8,7 +8,6 @@ and factorizations run over entries, and a dense (T, n, p) array exists only for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from ..arrays import Configurations, JointSamples
 from ..models.articulated import Articulated
+from ..models.joint_regressor import JointRegressor
 from ..models.torque_regressor import regressor_entries
 from ..parameters import Parameters
 
@@ -38,9 +38,9 @@ class Regressor:
         dofs, bodies = self.robot.tree.pairs
         rows = [np.repeat(dofs, 10)]
         columns = [(10 * bodies[:, None] + np.arange(10)).ravel()]
-        for block_rows, block_columns, _ in self._additions(*self._probe):
-            rows.append(block_rows)
-            columns.append(block_columns)
+        joint_rows, joint_columns = self._joints.structure
+        rows.append(joint_rows)
+        columns.append(10 * len(self.robot.bodies) + joint_columns)
         return np.concatenate(rows), np.concatenate(columns)
 
     def entries(
@@ -55,7 +55,7 @@ class Regressor:
         if out is None:
             out = np.empty((len(q), len(self.structure[0])))
         end = regressor_entries(self.robot.tree, q, v, a, out).shape[1]
-        for _, _, values in self._additions(v, a):
+        for _, _, values in self._joints.blocks(v, a):
             first, end = end, end + values.shape[1]
             out[:, first:end] = values
         return out[:, :end]
@@ -79,33 +79,5 @@ class Regressor:
         return out
 
     @cached_property
-    def _rotors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Joint and rotor of every torque that a rotor makes, and the map (n, ...) to them from q''."""
-        n = len(self.robot.actuated)
-        maps = np.array(list(self.robot.train.rotor_inertia_maps().values())).reshape(-1, n, n)
-        rotors, joints = np.nonzero(maps.any(axis=2))
-        return joints, rotors, maps[rotors, joints].T
-
-    @property
-    def _probe(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.ones((1, self.robot.model.nv)), np.ones((1, self.robot.model.nv))
-
-    def _additions(
-        self, v: JointSamples, a: JointSamples
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """(rows, columns, (T, ...) values) of rotors, couplings and friction."""
-        robot, train = self.robot, self.robot.train
-        dofs = robot.actuated
-        column = 10 * len(robot.bodies)
-        v, a = v[:, dofs], a[:, dofs]
-        joints, rotors, torque_map = self._rotors
-        yield dofs[joints], column + rotors, a @ torque_map
-        column += len(train.rotor_inertia_maps())
-        for columns in train.coupling_columns(v, a, getattr(robot.friction, "deadband", 0.0)).values():
-            for k, motor in enumerate(train.coupled):
-                rows = np.flatnonzero(train.scaled[motor])
-                yield dofs[rows], np.full(len(rows), column), columns[:, rows, k]
-                column += 1
-        friction = robot.friction.columns(v)
-        _, n, kinds = friction.shape
-        yield np.repeat(dofs, kinds), column + np.arange(n * kinds), friction.reshape(len(v), n * kinds)
+    def _joints(self) -> JointRegressor:
+        return JointRegressor(self.robot)

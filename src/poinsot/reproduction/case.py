@@ -94,26 +94,31 @@ class SimulatedCase:
 
     Args:
         summary: one line for `--help`.
-        parts: name -> function of the seed of its random numbers.
+        parts: name -> function of the seed of its random numbers, and of what tells about progress.
     """
 
     name: str
     summary: str
-    parts: Mapping[str, Callable[[int], Reproduction]]
+    parts: Mapping[str, Callable[[int, Callable[[str], None]], Reproduction]]
 
-    def __call__(self, part: str | None, seed: int) -> Reproduction:
+    def __call__(
+        self, part: str | None, seed: int, say: Callable[[str], None] = lambda _: None
+    ) -> Reproduction:
         """Reproduce one part, or all of them.
+
+        Args:
+            say: told what is being done.
 
         Raises:
             InvalidMethod: if there is no such part.
         """
         if part is None:
-            return _together(self, {name: run(seed) for name, run in self.parts.items()})
+            return _together(self, {name: run(seed, say) for name, run in self.parts.items()})
         if part not in self.parts:
             raise InvalidMethod(
                 f"{self.name} has no case {part!r}{nearest(part, self.parts)}; there are {listing(self.parts)}"
             )
-        return self.parts[part](seed)
+        return self.parts[part](seed, say)
 
 
 def _together(case: SimulatedCase, results: Mapping[str, Reproduction]) -> Reproduction:

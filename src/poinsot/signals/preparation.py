@@ -27,19 +27,9 @@ def position_and_effort(recording: Recording) -> tuple[np.ndarray, tuple[str, ..
             "resample first: resample_hz in the project file, poinsot.resample in Python"
         )
     joints = recording.joints("position")
-    efforts = [quantity for quantity in ("torque", "current", "voltage") if recording.joints(quantity)]
     if not joints:
         raise InvalidSignals("the recording has no channel named position.<joint>")
-    if len(efforts) != 1:
-        raise InvalidSignals(
-            "the recording needs exactly one of torque.<joint>, current.<joint> or voltage.<joint>; "
-            f"it has {', '.join(efforts) or 'none'}"
-        )
-    (effort,) = efforts
-    driven = recording.joints(effort)
-    for joint in driven:
-        if joint not in joints:
-            raise InvalidSignals(f"joint {joint!r} has a {effort} channel but no position channel")
+    effort, driven = effort_of(recording)
     tau = np.zeros((len(recording), len(joints)))
     for k, joint in enumerate(joints):
         if joint in driven:
@@ -55,6 +45,25 @@ def position_and_effort(recording: Recording) -> tuple[np.ndarray, tuple[str, ..
                 "or bridge them (resample_hz and bridge_intervals; poinsot.resample in Python)"
             )
     return recording.stack("position", joints), joints, effort, tau
+
+
+def effort_of(recording: Recording) -> tuple[str, tuple[str, ...]]:
+    """The quantity of a recording's efforts, and the joints that have one.
+
+    Raises:
+        InvalidSignals: if there are two kinds of effort or none, or one is of a joint without a position.
+    """
+    efforts = [quantity for quantity in ("torque", "current", "voltage") if recording.joints(quantity)]
+    if len(efforts) != 1:
+        raise InvalidSignals(
+            "the recording needs exactly one of torque.<joint>, current.<joint> or voltage.<joint>; "
+            f"it has {', '.join(efforts) or 'none'}"
+        )
+    driven = recording.joints(efforts[0])
+    for joint in driven:
+        if joint not in recording.joints("position"):
+            raise InvalidSignals(f"joint {joint!r} has a {efforts[0]} channel but no position channel")
+    return efforts[0], driven
 
 
 def recording_steps(recording: Recording) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ..arrays import Vector
 from ..estimators.online.belief import Belief, Sample, Verdict
@@ -31,6 +32,8 @@ from .whole_body import ContactLimits, WholeBodyController, sole_frame
 
 CONTROL_TICKS = 3
 """Plant steps in one of the controller: 1 kHz and 333 Hz."""
+SETTLING = 0.3
+"""For how long a robot has stood before a run [s]."""
 FALLEN = 0.6
 """Part of its height below which a pelvis has fallen."""
 
@@ -148,7 +151,8 @@ class Scenario:
         ground: slabs on the floor.
         stride: how it steps; None: it stands.
         joints: where joints go; those it does not name stay at home.
-        sensors, gains: see there.
+        sensors, gains, limits: see there.
+        matched: whether other signals are delayed to match the feet's sensors before a filter hears them.
     """
 
     humanoid: Humanoid
@@ -161,6 +165,7 @@ class Scenario:
     sensors: StateSensors = field(default_factory=StateSensors)
     gains: Gains = field(default_factory=Gains)
     limits: ContactLimits = field(default_factory=ContactLimits)
+    matched: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +177,7 @@ class Trace:
         q, reference: (T, nq) configuration, and what the joints' was meant to be (the base's: its pose at the start).
         told, actual: (T, k, 10) what the controller took the changing bodies for, and what they were.
         ground_force: (T, 2) normal force on each foot [N].
-        samples: what a filter hears at each tick; None while the first window filled.
+        samples: what a filter hears at each tick; None at the first, which shows what the controller began with.
         verdicts: of the filter that was listened to.
         fallen: whether the robot fell, and the trace ends there.
         unsolved: at how many ticks the controller had no solution.
@@ -198,13 +203,20 @@ class Trace:
         return self.q[:, at + 1] - self.reference[:, at + 1]
 
 
-def simulate(scenario: Scenario, knowledge: Knowledge, rng: np.random.Generator) -> Trace:
-    """Run the loop.
+def simulate(
+    scenario: Scenario,
+    knowledge: Knowledge,
+    rng: np.random.Generator,
+    progress: Callable[[float], None] | None = None,
+) -> Trace:
+    """Run the loop; the same arguments give the same trace to the last bit.
 
     Args:
         rng: of the sensors' noise; the same generator state gives the same noise whatever the knowledge.
+        progress: told the simulated time at each full second [s].
     """
-    return _Loop(scenario, knowledge, rng).run()
+    with threadpool_limits(limits=1, user_api="blas"):  # how many threads there are must not show in sums
+        return _Loop(scenario, knowledge, rng).run(progress)
 
 
 class _Loop:
@@ -221,28 +233,53 @@ class _Loop:
         )
         still = np.zeros(robot.model.nv)
         kinematics = self.controller.kinematics
-        kinematics.believe(knowledge.told(0.0, None))
+        kinematics.believe({body: load(0.0) for body, load in scenario.loads.items()})
         kinematics.update(humanoid.home, still)
         self.tasks = _Tasks(scenario, kinematics)
+        standing = Standing(kinematics, soles)
         self.gait: Gait = (
-            Standing(kinematics, soles)
-            if scenario.stride is None
-            else Stepping(kinematics, soles, scenario.stride)
+            standing if scenario.stride is None else Stepping(kinematics, soles, scenario.stride)
         )
         self.estimator = StateEstimator(self.plant, scenario.sensors, rng)
-        self.window = Differentiator(robot.model, CONTROL_TICKS)
+        lag = scenario.sensors.force_lag if scenario.matched else 0.0
+        self.window = Differentiator(robot.model, CONTROL_TICKS, lag)
         self.wrenches = self.plant.wrenches()
         self.newest = Tick(0.0, humanoid.home, still, still, self.wrenches)
         self.tau = still
         self.unsolved = 0
+        self._are: dict[str, Vector] = {}
+        self._settle(standing)
 
-    def run(self) -> Trace:
+    def _settle(self, standing: Standing) -> None:
+        """A run begins at rest, whoever knows what in it: the ground carries the robot, and windows are full."""
+        kinematics = self.controller.kinematics
+        self._load(0.0)
+        self.plant.time = -SETTLING
+        for tick in range(round(SETTLING / self.plant.timestep)):
+            if tick % CONTROL_TICKS == 0:
+                kinematics.update(self.newest.q, self.newest.v)
+                footing = standing(self.plant.time, kinematics, self.newest.wrenches)
+                self.tau = self.controller.solve(self.tasks.at(footing, kinematics), footing.loads).tau
+            self._move()
+        self.plant.time = 0.0
+
+    def _load(self, time: float) -> dict[str, Vector]:
+        """The changing bodies as they are, in the plant too."""
+        bodies = {body: load(time) for body, load in self.scenario.loads.items()}
+        for body, pi in bodies.items():
+            if body not in self._are or not np.array_equal(self._are[body], pi):
+                self.plant.set_inertial(body, pi)
+        self._are = bodies
+        return bodies
+
+    def run(self, progress: Callable[[float], None] | None = None) -> Trace:
+        second = round(1 / self.plant.timestep)
         records: list[_Record] = []
         floor = FALLEN * self.scenario.humanoid.home[2]
         for tick in range(round(self.scenario.duration / self.plant.timestep)):
-            bodies = {body: load(self.plant.time) for body, load in self.scenario.loads.items()}
-            for body, pi in bodies.items():
-                self.plant.set_inertial(body, pi)
+            bodies = self._load(self.plant.time)
+            if progress is not None and tick % second == 0:
+                progress(tick / second)
             if tick % CONTROL_TICKS == 0:
                 records.append(self._control(bodies))
                 if records[-1].q[2] < floor:
@@ -264,12 +301,13 @@ class _Loop:
     def _control(self, bodies: Mapping[str, Vector]) -> _Record:
         """One tick of filter and controller."""
         time, kinematics = self.plant.time, self.controller.kinematics
-        sample = self.window.sample()
+        sample = self.window.sample() if time > 0 else None
         told = self.knowledge.told(time, sample)
         kinematics.believe(told)
         kinematics.update(self.newest.q, self.newest.v)
         footing = self.gait(time, kinematics, self.newest.wrenches)
-        command = self.controller.solve(self.tasks.at(time, footing, kinematics), footing.loads)
+        self.tasks.follow(time)
+        command = self.controller.solve(self.tasks.at(footing, kinematics), footing.loads)
         self.tau = command.tau
         self.unsolved += not command.solved
         return _Record(
@@ -344,11 +382,15 @@ class _Tasks:
         self._home = home
         self._swinging = ""
 
-    def at(self, time: float, footing: Footing, kinematics: Kinematics) -> list[Task]:
+    def follow(self, time: float) -> None:
+        """Joints' references of a time; until then they stay where they are."""
         joints = self._scenario.humanoid.robot.joints
         for joint, (position, velocity) in self._scenario.joints(time).items():
             at = joints.index(joint)
             self._posture.q[at], self._posture.v[at] = position, velocity
+
+    def at(self, footing: Footing, kinematics: Kinematics) -> list[Task]:
+        """What is wanted of pelvis, feet, joints and the centre of mass."""
         self._centre.position, self._centre.velocity = footing.centre, footing.centre_velocity
         self._centre.acceleration = footing.centre_acceleration
         tasks: list[Task] = [self._posture, self._height, self._upright, self._centre]

@@ -50,7 +50,8 @@ class Stride:
     Args:
         length: of a step forward [m]; 0 in place.
         height: of the sole above the higher of where it leaves and where it lands [m].
-        shift, swing: how long they take [s].
+        shift, swing: how long they take [s]. A centre of mass at height z calls for a centre of pressure z c''/g away
+            from it: 0.16 m in 0.9 s takes that 9 cm past the foot, where there is no sole; in 1.4 s, 4 cm.
         start: stand still before the first [s].
         depth: the sole aims this far below where the ground is taken to be, so it lands at speed [m].
         search, settle: speeds at which a foot goes on down that has not found the ground, or lost it again [m/s].
@@ -193,8 +194,11 @@ class Stepping(Gait):
         if since > T:
             p[2] -= stride.search * (since - T)
             v[2] -= stride.search
-        R = pin.exp3(np.array([0.0, 0.0, pin.rpy.matrixToRpy(phase.foot_from.rotation)[2]]))
-        return pin.SE3(R, p), np.concatenate([v, np.zeros(3)]), np.concatenate([a, np.zeros(3)])
+        # level at once, and back to straight ahead: a foot that slipped while it carried little is turned
+        yaw = pin.rpy.matrixToRpy(phase.foot_from.rotation)[2]
+        R = pin.exp3(np.array([0.0, 0.0, (1 - s) * yaw]))
+        turning, faster = np.array([0.0, 0.0, -ds * yaw]), np.array([0.0, 0.0, -dds * yaw])
+        return pin.SE3(R, p), np.concatenate([v, turning]), np.concatenate([a, faster])
 
 
 def foothold(start: Vector, step: int, stride: Stride) -> Vector:

@@ -5,6 +5,13 @@ A filter wants accelerations, which nobody measures. Over a window of m ticks of
     a = (v_k - v_{k-m}) / (m h),   efforts and wrenches averaged over the same ticks,   q, v of the window's middle,
 
 so everything has the same age, m h / 2 (seed 004, Sect. III-D). With m odd the middle is the mean of two ticks.
+
+A force sensor that lags behind by a time constant L makes M a + c = tau + J^T f wrong by that lag, most of all in an
+impact, and in a loop that answers at once to what it believes. Efforts and velocities go through the same low pass,
+
+    x_k <- x_{k-1} + (1 - exp(-h / L)) (x_k - x_{k-1}),
+
+before they are averaged and differenced: the equation is linear in them, and M, c and J hardly change in a time L.
 """
 
 from __future__ import annotations
@@ -15,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+from scipy import linalg
 
 from ..arrays import Vector
 from ..estimators.online.belief import Sample
@@ -31,8 +39,10 @@ class StateSensors:
         position: of joints [rad] or [m]. position_step: of encoders.
         velocity: of joints [rad/s] or [m/s].
         base_position [m], base_orientation [rad], base_velocity [m/s], base_rate [rad/s]: of the base's estimate.
+        wander: of a slow error of the base's velocity [m/s]: estimators of walking robots do no better.
+        wander_time: time constant of that error's two low passes [s].
         effort: [N m] or [N]. force [N], moment [N m]: of the feet's sensors.
-        force_lag: time constant of the feet's sensors' low pass [s]; nothing compensates it, so impacts show.
+        force_lag: time constant of the feet's sensors' low pass [s].
         delay_ticks: age of a state when it arrives.
     """
 
@@ -43,6 +53,8 @@ class StateSensors:
     base_orientation: float = 1e-4
     base_velocity: float = 1e-4
     base_rate: float = 3e-4
+    wander: float = 2e-3
+    wander_time: float = 0.5
     effort: float = 0.1
     force: float = 1.0
     moment: float = 0.1
@@ -52,6 +64,33 @@ class StateSensors:
     def __post_init__(self) -> None:
         if min(vars(self).values()) < 0:
             raise InvalidMethod("sensors need standard deviations, steps and a delay of at least 0")
+
+
+def passed(step: float, lag: float) -> float:
+    """How much of a change a low pass lets through in a step: 1 without lag [s]."""
+    return 1.0 if lag == 0 else 1 - float(np.exp(-step / lag))
+
+
+class Wander:
+    """Slow, smooth errors: white noise through two low passes of one time constant, stationary from the start.
+
+    Args:
+        std: of each error. size: how many there are. step, time: a tick's and the time constant [s].
+    """
+
+    def __init__(self, std: float, size: int, step: float, time: float, rng: np.random.Generator):
+        part = passed(step, time)
+        self._A = np.array([[1 - part, 0.0], [part * (1 - part), 1 - part]])
+        b = np.array([part, part**2])
+        P = linalg.solve_discrete_lyapunov(self._A, np.outer(b, b))
+        scale = std / np.sqrt(P[1, 1])
+        self._b, self._rng = scale * b, rng
+        self._x = scale * np.linalg.cholesky(P) @ rng.standard_normal((2, size))
+
+    def __call__(self) -> Vector:
+        """(size,) a tick later."""
+        self._x = self._A @ self._x + np.outer(self._b, self._rng.standard_normal(self._x.shape[1]))
+        return self._x[1]
 
 
 class StateEstimator:
@@ -74,14 +113,20 @@ class StateEstimator:
         joints = [joint for joint in model.joints if joint.nq == 1]
         self._encoders = np.array([joint.idx_q for joint in joints], dtype=np.int64)
         self._wrench_std = np.repeat([s.force, s.moment], 3)
-        self._passed = 1.0 if s.force_lag == 0 else 1 - float(np.exp(-plant.timestep / s.force_lag))
+        self._passed = passed(plant.timestep, s.force_lag)
         self._felt: dict[str, Vector] = {}
+        self._wander = (
+            Wander(s.wander, 3, plant.timestep, s.wander_time, rng) if base and s.wander > 0 else None
+        )
         self._waiting: deque[Tick] = deque(maxlen=s.delay_ticks + 1)
 
     def read(self, time: float, q: Vector, v: Vector, tau: Vector, wrenches: Mapping[str, Vector]) -> Tick:
         """Take in the truth of a tick and give the newest that has arrived; the oldest there is at the start."""
         rng, n = self._rng, len(v)
         noise = rng.standard_normal((3, n))
+        v = v + self._velocity_std * noise[1]
+        if self._wander is not None:
+            v[:3] += self._wander()
         q = pin.integrate(self._plant.robot.model, q, self._position_std * noise[0])
         if self._sensors.position_step:
             step = self._sensors.position_step
@@ -92,7 +137,7 @@ class StateEstimator:
         read = Tick(
             time,
             q,
-            v + self._velocity_std * noise[1],
+            v,
             tau + self._effort_std * noise[2],
             {foot: w + self._wrench_std * rng.standard_normal(6) for foot, w in self._felt.items()},
         )
@@ -105,15 +150,24 @@ class Differentiator:
 
     Args:
         ticks: in the window.
+        force_lag: of the feet's sensors, which efforts and velocities are made to share [s].
     """
 
-    def __init__(self, model: pin.Model, ticks: int):
+    def __init__(self, model: pin.Model, ticks: int, force_lag: float = 0.0):
         if ticks < 1:
             raise InvalidMethod(f"a window needs at least 1 tick, not {ticks}")
-        self._model = model
+        self._model, self._lag = model, force_lag
         self._window: deque[Tick] = deque(maxlen=ticks + 1)
+        self._late: deque[tuple[Vector, Vector]] = deque(maxlen=ticks + 1)
 
     def add(self, measurement: Tick) -> None:
+        """One more tick."""
+        v, tau = measurement.v, measurement.tau
+        if self._window:
+            part = passed(measurement.time - self._window[-1].time, self._lag)
+            late_v, late_tau = self._late[-1]
+            v, tau = late_v + part * (v - late_v), late_tau + part * (tau - late_tau)
+        self._late.append((v, tau))
         self._window.append(measurement)
 
     def sample(self) -> Sample | None:
@@ -129,11 +183,12 @@ class Differentiator:
             v = (window[half].v + window[half + 1].v) / 2
         else:
             q, v = window[half].q, window[half].v
+        late = list(self._late)
         return Sample(
             time=(first.time + last.time) / 2,
             q=q,
             v=v,
-            a=(last.v - first.v) / (last.time - first.time),
-            tau=np.mean([m.tau for m in steps], axis=0),
+            a=(late[-1][0] - late[0][0]) / (last.time - first.time),
+            tau=np.mean([tau for _, tau in late[:-1]], axis=0),
             wrenches={foot: np.mean([m.wrenches[foot] for m in steps], axis=0) for foot in first.wrenches},
         )

@@ -31,6 +31,8 @@ TIMESTEP = 1e-3
 CORNER_RADIUS = 0.005
 """Of the spheres at a sole's corners [m]."""
 FRICTION = 0.8
+SLAB_DEPTH = 0.5
+"""How far a slab goes down, so that whatever touches it is nearest to its top or a side [m]."""
 CONTACT_TIME_CONSTANT = 0.01
 """In which MuJoCo's contacts come to rest [s]."""
 
@@ -139,6 +141,10 @@ class Plant:
     def time(self) -> float:
         """[s]"""
         return float(self.data.time)
+
+    @time.setter
+    def time(self, time: float) -> None:
+        self.data.time = time
 
     @property
     def q(self) -> Vector:
@@ -353,8 +359,8 @@ def _compile(
     for slab in ground:
         spec.worldbody.add_geom(
             type=mujoco.mjtGeom.mjGEOM_BOX,
-            pos=[slab.x, slab.y, slab.height / 2],
-            size=[slab.half_length, slab.half_width, slab.height / 2],
+            pos=[slab.x, slab.y, slab.height - SLAB_DEPTH / 2],
+            size=[slab.half_length, slab.half_width, SLAB_DEPTH / 2],
             **touch,
             **floor,
         )

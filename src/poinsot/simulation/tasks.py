@@ -37,6 +37,8 @@ class Kinematics:
             self.model.addFrame(pin.Frame(name, joint, 0, placement, pin.FrameType.OP_FRAME))
         self.data = self.model.createData()
         self._still = np.zeros(self.model.nv)
+        self._upper = np.triu(np.ones((self.model.nv, self.model.nv), dtype=bool))
+        self._frames: dict[str, int] = {}
         self.q, self.v = pin.neutral(self.model), self._still
 
     def believe(self, inertials: Mapping[str, Vector]) -> None:
@@ -50,7 +52,7 @@ class Kinematics:
         model, data = self.model, self.data
         self.q, self.v = q, v
         M = pin.crba(model, data, q)
-        self.mass_matrix: Matrix = np.triu(M) + np.triu(M, 1).T
+        self.mass_matrix: Matrix = np.where(self._upper, M, M.T)  # the other half is not written
         self.bias: Vector = pin.nonLinearEffects(model, data, q, v).copy()
         pin.computeJointJacobians(model, data, q)
         pin.jacobianCenterOfMass(model, data, q, False)
@@ -62,7 +64,9 @@ class Kinematics:
         return self.data.oMf[frame]
 
     def frame(self, name: str) -> int:
-        return int(self.model.getFrameId(name))
+        if name not in self._frames:
+            self._frames[name] = int(self.model.getFrameId(name))
+        return self._frames[name]
 
     @property
     def centre_of_mass(self) -> Vector:

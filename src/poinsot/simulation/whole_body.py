@@ -27,6 +27,15 @@ FORCE_SCALE = 100.0
 
 WRENCH_WEIGHTS = np.repeat([1e-4, 4e-2], 3)
 """Of forces and moments; 5 N m weigh like 100 N, so that two feet share the load as they lie, and not by twisting."""
+EFFORT_STEP = 1e-3
+"""Motors are told efforts in steps of this [N m] or [N]."""
+DECIMALS = 9
+"""Of a solution, which the next program begins with, and with nothing else of the one before.
+
+The solver adds in an order that depends on where its memory lies, so now and then the same program has other last
+digits in another process. A robot that walks makes that grow until it shows; rounded here and in efforts, it is gone,
+if programs are solved so well that stopping a step earlier or later does not show either.
+"""
 FEASIBLE = 1e-2
 """Violation of a program's constraints with which its efforts are still used: 1 N, 0.01 N m."""
 
@@ -96,11 +105,11 @@ class WholeBodyController:
         self._size, motors = n + 6 * len(self.soles), n - self._base
         self._program = proxqp.dense.QP(self._size, self._base, motors + len(self._cone))
         settings = self._program.settings
-        settings.eps_abs, settings.max_iter, settings.max_iter_in = 1e-5, 100, 500
+        settings.eps_abs, settings.max_iter, settings.max_iter_in = 1e-8, 100, 500
         # its test of infeasibility fires on programs like this one that it solves to 1e-6 a moment later
         settings.eps_primal_inf = settings.eps_dual_inf = 1e-20
-        settings.initial_guess = proxqp.InitialGuess.WARM_START_WITH_PREVIOUS_RESULT
-        self._begun = False
+        settings.initial_guess = proxqp.InitialGuess.WARM_START
+        self._before: tuple[Vector, ...] = ()
         self._tau = np.zeros(n)
         self._regularization = np.concatenate([np.full(n, 1e-5), np.tile(WRENCH_WEIGHTS, len(self.soles))])
 
@@ -142,17 +151,16 @@ class WholeBodyController:
         C = np.concatenate([dynamics[base:], self._cone])
         low, high = self._bounds(c, loads)
         program = self._program
-        if self._begun:
-            program.update(H, g, equality, right, C, low, high)
-        else:
-            program.init(H, g, equality, right, C, low, high)
-            self._begun = True
-        program.solve()
-        z = program.results.x
+        state = program.update if self._before else program.init
+        state(H, g, equality, right, C, low, high)
+        program.solve(*self._before)
+        results = program.results
+        self._before = tuple(np.round(part, DECIMALS) for part in (results.x, results.y, results.z))
+        z = self._before[0]
         solved = program.results.info.pri_res < FEASIBLE and bool(np.isfinite(z).all())
         if solved:
             self._tau = np.zeros(n)
-            self._tau[base:] = (dynamics @ z + c)[base:]
+            self._tau[base:] = EFFORT_STEP * np.round((dynamics @ z + c)[base:] / EFFORT_STEP)
         f = FORCE_SCALE * z[n:]
         wrenches = {sole.body: f[6 * k : 6 * k + 6] for k, sole in enumerate(self.soles)}
         return Command(self._tau, z[:n].copy(), wrenches, solved)

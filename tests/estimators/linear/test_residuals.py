@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
+from poinsot import fits
 from poinsot.estimators.linear import residuals
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from references.dense_regression import signals_of, smooth_motion, stacked
@@ -45,12 +46,12 @@ def test_autocovariance_is_the_mean_of_products(samples, joints, lags, stretch, 
 
 def test_autocorrelation_is_that_of_the_deviations_from_the_mean(rng):
     e = coloured(rng, 300, 2) + np.array([5.0, -3.0])
-    r = residuals.autocorrelation(e, 10)
+    r = fits.autocorrelation(e, 10)
     for row, column in zip(r, e.T, strict=True):
         d = column - column.mean()
         np.testing.assert_allclose(row, [d[: 300 - lag] @ d[lag:] / (d @ d) for lag in range(11)], atol=1e-13)
     assert (r[:, 0] == 1).all()
-    np.testing.assert_array_equal(residuals.autocorrelation(np.zeros((20, 1)), 5), np.zeros((1, 6)))
+    np.testing.assert_array_equal(fits.autocorrelation(np.zeros((20, 1)), 5), np.zeros((1, 6)))
 
 
 @pytest.mark.parametrize(("rows", "lags"), [(30, 5), (30, 0), (4, 6), (6, 6), (7, 6), (33, 12), (1, 3)])
@@ -86,9 +87,7 @@ def test_the_middle_is_the_double_sum_over_each_recording_in_any_stretches(sizes
     r = sum(
         len(s)
         / N
-        * np.pad(
-            residuals.autocorrelation(s, min(N // 4, len(s) - 1)), ((0, 0), (0, max(N // 4 - len(s) + 1, 0)))
-        )
+        * np.pad(fits.autocorrelation(s, min(N // 4, len(s) - 1)), ((0, 0), (0, max(N // 4 - len(s) + 1, 0))))
         for s in scores
     )
     lags = min(max(4 * max(residuals.memory(row, N) for row in r), 1), N // 4)
@@ -140,21 +139,21 @@ def test_the_allowance_makes_intervals_of_a_mean_cover(b):
 
 def test_ljung_and_box_by_hand(rng):
     e = coloured(rng, 200, 1, memory=0.2)
-    r = residuals.autocorrelation(e, 30)[0]
+    r = fits.autocorrelation(e, 30)[0]
     Q = 200 * 202 * sum(r[lag] ** 2 / (200 - lag) for lag in range(1, 21))
-    verdict = residuals.whiteness(r, 200)
+    verdict = fits.whiteness(r, 200)
     np.testing.assert_allclose(verdict.p_value, stats.chi2.sf(Q, 20))
     assert (verdict.lags, verdict.white) == (20, verdict.p_value > 0.01)
     assert verdict.lag1 == r[1]
-    assert residuals.whiteness(r[:6], 200).lags == 5
+    assert fits.whiteness(r[:6], 200).lags == 5
 
 
 @pytest.mark.parametrize("samples", [120, 1000])
 def test_white_noise_is_called_coloured_one_time_in_a_hundred(samples):
     generator = np.random.default_rng(11)
     runs = 2000
-    r = residuals.autocorrelation(generator.standard_normal((samples, runs)), 60)
-    alarms = sum(not residuals.whiteness(row, samples).white for row in r)
+    r = fits.autocorrelation(generator.standard_normal((samples, runs)), 60)
+    alarms = sum(not fits.whiteness(row, samples).white for row in r)
     # the test is asymptotic: with 20 lags of 120 samples its tail is somewhat heavy. 99.9 % band of the binomial
     low, high = stats.binom.ppf([0.0005, 0.9995], runs, 0.01)
     assert low <= alarms <= (2 * high if samples < 500 else high)
@@ -163,7 +162,7 @@ def test_white_noise_is_called_coloured_one_time_in_a_hundred(samples):
 def test_coloured_noise_is_noticed():
     generator = np.random.default_rng(12)
     e = np.concatenate([coloured(generator, 500, 1, memory=0.3) for _ in range(50)], axis=1)
-    assert sum(not residuals.whiteness(row, 500).white for row in residuals.autocorrelation(e, 60)) >= 48
+    assert sum(not fits.whiteness(row, 500).white for row in fits.autocorrelation(e, 60)) >= 48
 
 
 def test_residuals_that_are_alike_are_called_so_ninety_nine_times_in_a_hundred():
@@ -184,7 +183,7 @@ def test_memory_is_short_for_white_and_long_for_coloured_noise():
     generator = np.random.default_rng(14)
 
     def median(memory):
-        rows = [residuals.autocorrelation(coloured(generator, 2000, 1, memory), 500)[0] for _ in range(40)]
+        rows = [fits.autocorrelation(coloured(generator, 2000, 1, memory), 500)[0] for _ in range(40)]
         return np.median([residuals.memory(row, 2000) for row in rows])
 
     assert median(0.0) == 0
@@ -212,7 +211,7 @@ def test_the_fit_is_measured_against_predicted(rng):
     np.testing.assert_allclose(fit.rms_per_joint, np.sqrt(np.mean(e**2, axis=0)))
     # the same recording twice: its end is not joined to its beginning
     np.testing.assert_allclose(
-        fit.autocorrelation[:, :30], residuals.autocorrelation(noise, 60)[:, :30], atol=1e-9
+        fit.autocorrelation[:, :30], fits.autocorrelation(noise, 60)[:, :30], atol=1e-9
     )
     assert (fit.joints, fit.units, fit.recording) == (("j1", "j2"), ("N m", "N m"), "a name")
 
@@ -221,13 +220,13 @@ def test_errors_are_told_while_moving_too(rng, monkeypatch):
     """Joint by joint, over the rows in which that joint is faster than so much."""
     robot = chain("zy", [0, 0.3])
     motion = smooth_motion(robot, 200, rng, speed=0.2)
-    monkeypatch.setattr(residuals, "MOVING", float(np.median(np.abs(motion[2]))))
+    monkeypatch.setattr(fits, "MOVING", float(np.median(np.abs(motion[2]))))
     theta = own_parameters(robot, rng)
     problem = inverse_dynamics(robot, signals_of(robot, theta, motion, rng.standard_normal((200, 2))))
     values = problem.base.map @ theta
     found = residuals.fit(problem, values)
     _, y = stacked(problem)
-    moving = np.abs(motion[2]) > residuals.MOVING
+    moving = np.abs(motion[2]) > fits.MOVING
     assert moving.sum() == 200
     for joint, percent in enumerate(found.moving_error_percent_per_joint):
         rows = moving[:, joint]

@@ -73,6 +73,26 @@ def test_a_bias_in_the_state_cannot_be_told_from_what_looks_like_one(rng):
     assert any("bias" in each.combination for each in confounded(torques, still))
 
 
+@pytest.mark.parametrize("links", [(9,), (0,), (2, 9), (0, 1, 2)], ids=str)
+def test_with_a_bias_in_the_state_the_observability_matrix_lacks_ranks(rng, links):
+    """Of any set of links as many as they have parameters, at every sample and at rest (seed 004, Sect. IV-B).
+
+    x = (pi, bias) does not change, so the observability matrix is the stack of the samples' [Y 1]. One sample has rank
+    n. Motion gives ranks back, all of them for links behind three joints; on the first joint gravity never shows.
+    """
+    torques = LinkTorques(TEN, tuple(TEN.bodies[k] for k in links))
+    size, n = 10 * len(links), TEN.model.nv
+    missing = {}
+    for still in (True, False):
+        states = list(samples_of(torques, own(torques), rng, 60, still=still))
+        stacked = np.concatenate([np.hstack([torques(s.q, s.v, s.a)[0], np.eye(n)]) for s in states])
+        missing[still] = size + n - np.linalg.matrix_rank(stacked)
+        assert len(confounded(torques, states)) == missing[still]
+    assert missing[True] == size
+    assert missing[False] < size
+    assert (missing[False] == 0) == (0 not in links)
+
+
 # -- what the motion shows ---------------------------------------------------------------------------------------
 
 

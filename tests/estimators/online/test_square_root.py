@@ -32,12 +32,12 @@ def test_update_is_eq_11(rng, trusted):
 
 def test_enlarging_adds_process_noise(rng):
     for e in (1, 3, 10):
-        B, N = rng.standard_normal((10, 10)), rng.standard_normal((10, e))
+        B, U, kept, added = rng.standard_normal((10, 10)), rng.standard_normal((10, e)), 0.9, 0.3
         B_next = np.empty((10, 10))
-        enlarge(B, N, B_next)
-        np.testing.assert_allclose(B_next @ B_next.T, B @ B.T + N @ N.T, atol=1e-12)
+        enlarge(B, kept, U, added, B_next)
+        np.testing.assert_allclose(B_next @ B_next.T, 0.81 * B @ B.T + 0.09 * U @ U.T, atol=1e-12)
         np.testing.assert_array_equal(np.triu(B_next, 1), 0)
-    enlarge(np.zeros((10, 10)), np.zeros((10, 1)), B_next)
+    enlarge(np.zeros((10, 10)), 1.0, np.zeros((10, 1)), 1.0, B_next)
     np.testing.assert_array_equal(B_next, 0)
 
 

@@ -16,23 +16,18 @@ done in the frequency domain stretch by stretch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import fft, special
 
 from ...arrays import JointSamples, Matrix
-from ...estimate import Fit, Whiteness
+from ...estimate import Fit
+from ...fits import WHITE_LEVEL, autocorrelation, fit_of, pooled
 from ...regression.inverse_dynamics import InverseDynamics
 
-WHITE_LEVEL = 0.01
-LJUNG_BOX_LAGS = 20
-SHOWN_LAGS = 60
 SHORTEST_STRETCH = 4096
 COLUMNS_AT_ONCE = 8
-
-MOVING = 0.05
-"""A joint moves above this speed; below, the direction of dry friction is uncertain. [rad/s] or [m/s]"""
 
 
 def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
@@ -45,28 +40,6 @@ def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
         early, late = fft.rfft(early, size, axis=0), fft.rfft(late, size, axis=0)
         total += fft.irfft(np.conj(early[:, :, None]) * late[:, None, :], size, axis=0)[: lags + 1]
     return total.transpose(1, 2, 0) / len(e)
-
-
-def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:
-    """(n, lags + 1) of each column, its mean removed; a constant column gives zeros."""
-    return np.stack([_autocorrelation(column - column.mean(), lags) for column in e.T])
-
-
-def _autocorrelation(e: np.ndarray, lags: int) -> np.ndarray:
-    spectrum = fft.rfft(e, fft.next_fast_len(len(e) + lags, real=True))
-    power = np.real(spectrum) ** 2 + np.imag(spectrum) ** 2
-    covariance = fft.irfft(power, fft.next_fast_len(len(e) + lags, real=True))[: lags + 1]
-    return covariance / covariance[0] if covariance[0] > 0 else np.zeros(lags + 1)
-
-
-def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:
-    """Ljung and Box's test on the autocorrelation (L + 1,) of `samples` residuals."""
-    lags = min(LJUNG_BOX_LAGS, len(correlation) - 1)
-    l = np.arange(1, lags + 1)
-    Q = samples * (samples + 2) * np.sum(correlation[1 : lags + 1] ** 2 / (samples - l))
-    p = float(special.chdtrc(lags, Q))
-    lag1 = float(correlation[1]) if len(correlation) > 1 else 0.0
-    return Whiteness(lag1, lags, p, p > WHITE_LEVEL)
 
 
 def alike(e: JointSamples) -> bool:
@@ -98,32 +71,17 @@ def memory(correlation: np.ndarray, samples: int) -> int:
 def fit(problem: InverseDynamics, theta: np.ndarray, recording: str = "") -> Fit:
     """Measured against predicted effort of base values theta (b,) on the rows of a problem."""
     time, measured, predicted = problem.predict(theta)
-    e = measured - predicted
-    lags = max(min(SHOWN_LAGS, len(e) // 4), 1)
-    correlation = _pooled(autocorrelation, problem.row_counts, e, lags)
-    moving = np.abs(problem.speeds) > MOVING
-    dofs = problem.robot
-    names = (*(f"base.{k}" for k in range(6)), *dofs.joints) if dofs.floating_base else dofs.joints
-    return Fit(
+    robot = problem.robot
+    return fit_of(
         time,
-        names,
-        dofs.effort_units,
+        robot.effort_names,
+        robot.effort_units,
         measured,
         predicted,
-        correlation,
-        tuple(whiteness(row, len(e)) for row in correlation),
-        float(100 * np.linalg.norm(e) / np.linalg.norm(measured)),
-        _relative_percent(e, measured),
-        recording,
-        _relative_percent(e * moving, measured * moving),
+        speeds=problem.speeds,
+        counts=problem.row_counts,
+        recording=recording,
     )
-
-
-def _relative_percent(e: JointSamples, measured: JointSamples) -> tuple[float, ...]:
-    """(n,) 100 |e| / |measured| of each column; NaN for a column of zeros."""
-    norms = np.linalg.norm(measured, axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return tuple(float(x) for x in np.where(norms > 0, 100 * np.linalg.norm(e, axis=0) / norms, np.nan))
 
 
 def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.ndarray) -> Matrix:
@@ -134,10 +92,10 @@ def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.
         columns: the k base columns that were estimated.
     """
     longest = max(len(scores) // 4, 1)
-    correlation = _pooled(autocorrelation, problem.row_counts, scores, longest)
+    correlation = pooled(autocorrelation, problem.row_counts, scores, longest)
     m = max(memory(row, len(scores)) for row in correlation)
     lags = min(max(4 * m, 1), longest)
-    Gamma = _pooled(autocovariance, problem.row_counts, scores, lags) * (1 - np.arange(lags + 1) / (lags + 1))
+    Gamma = pooled(autocovariance, problem.row_counts, scores, lags) * (1 - np.arange(lags + 1) / (lags + 1))
     half = np.zeros((len(columns), len(columns)))
     joined = np.zeros((0, 0, 0))
     for begins, W in _stretches(problem, columns, max(SHORTEST_STRETCH, 2 * lags)):
@@ -185,15 +143,3 @@ def _earlier_pairs(joined: np.ndarray, Gamma: np.ndarray) -> Matrix:
         filtered = fft.irfft(S @ fft.rfft(joined[:, :, some], size, axis=0), size, axis=0)[lags : len(joined)]
         half[:, some] = W.T @ filtered.reshape(len(W), -1)
     return half
-
-
-def _pooled(
-    of: Callable[[JointSamples, int], np.ndarray], counts: Sequence[int], e: JointSamples, lags: int
-) -> np.ndarray:
-    """A function of lags (its last axis), pooled over recordings: none's end is joined to the next one's beginning."""
-    pooled: np.ndarray | float = 0.0
-    for part in np.split(e, np.cumsum(counts)[:-1]):
-        values = of(part, min(lags, len(part) - 1))
-        missing = [(0, 0)] * (values.ndim - 1) + [(0, lags + 1 - values.shape[-1])]
-        pooled = pooled + len(part) / len(e) * np.pad(values, missing)
-    return np.asarray(pooled)

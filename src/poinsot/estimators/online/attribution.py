@@ -106,7 +106,7 @@ class LinkBank:
         """Log likelihood of a sample if no link changed."""
         first = self.filters[0]
         Y, tau = first.torques(sample.q, sample.v, sample.a, sample.wrenches)
-        y = sample.tau - first.bias - tau - Y @ self.robot.inertials[first.torques.open_bodies].ravel()
+        y = sample.tau - first.bias - tau - Y @ first.torques.described.ravel()
         good = np.isfinite(y) if sample.trusted is None else np.isfinite(y) & sample.trusted
         w = first._information[good]
         return float(-0.5 * np.sum(w * y[good] ** 2 - np.log(w) + np.log(2 * np.pi)))

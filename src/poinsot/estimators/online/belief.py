@@ -33,6 +33,20 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
+class Start:
+    """What a filter began with.
+
+    Args:
+        x: (d,) coordinates.
+        whitening: (k, 4, 4) W with W^T J W = 1 of each body, by which others are compared with it; (0, 4, 4) where
+            coordinates are no chart.
+    """
+
+    x: Vector
+    whitening: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Belief:
     """State of a filter: x ~ N(x, B B^T).
 
@@ -41,9 +55,11 @@ class Belief:
         x: (d,) coordinates of the open bodies.
         root: (d, d) B.
         unit: (d, d) root of the covariance of bodies that are known to a factor of 1 +- 1, which drift is a part of.
+        start: what it began with, where it goes back to when it is lost.
         seen: (d, d) information of the last seconds' samples, H^T R^-1 H with older ones forgotten.
         surprise: y^T S^-1 y per row, averaged over the last seconds; 1 if all is as assumed.
         rejected: how many samples in a row did not pass the gate.
+        doubts: how many samples still pass whatever they say, after the gate had to open again.
     """
 
     time: float
@@ -51,8 +67,10 @@ class Belief:
     root: Matrix
     unit: Matrix
     seen: Matrix
+    start: Start
     surprise: float = 1.0
     rejected: int = 0
+    doubts: int = 0
 
     @property
     def covariance(self) -> Matrix:
@@ -68,6 +86,10 @@ class Verdict(Enum):
     late = "not later than the one before"
     unusable = "not finite, or without a trusted row"
     reopened = "improbable for too long: the covariance was enlarged until samples pass again"
+    restarted = (
+        "it would have made a body a million times heavier, lighter, larger or smaller, or found one so small that "
+        "nothing moves it any more: begun again"
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,10 @@ ALIKE = 1e-8
 """Singular values below this part of the largest are combinations that the motion does not tell apart."""
 
 
+ROUNDING = 1e-12
+"""A column smaller than this part of the largest is rounding of one that is zero."""
+
+
 @dataclass(frozen=True, eq=False)
 class Bias:
     """A constant effort.
@@ -52,7 +56,7 @@ def calibrate_bias(torques: LinkTorques, samples: Iterable[Sample], pi: np.ndarr
     Raises:
         NotIdentifiable: if fewer than two samples are finite.
     """
-    pi = torques.robot.inertials[torques.open_bodies] if pi is None else pi
+    pi = torques.described if pi is None else pi
     left = []
     for each in samples:
         Y, tau = torques(each.q, each.v, each.a, each.wrenches)
@@ -68,7 +72,8 @@ def confounded(torques: LinkTorques, samples: Iterable[Sample]) -> tuple[Directi
     """Combinations of the open links' parameters and a constant bias that a motion does not tell apart.
 
     They are the null space of the stacked [Y_k 1]: with the bias in the state, the observability matrix of these
-    samples lacks that many of its ranks (seed 004, Sect. IV-B).
+    samples lacks that many of its ranks (seed 004, Sect. IV-B): of one sample, or at rest, as many as there are
+    parameters, and fewer in motion.
     """
     stacked = []
     for each in samples:
@@ -76,8 +81,9 @@ def confounded(torques: LinkTorques, samples: Iterable[Sample]) -> tuple[Directi
         stacked.append(np.hstack([Y, np.eye(len(Y))]))
     rows = np.concatenate(stacked)
     norms = np.linalg.norm(rows, axis=0)
-    scale = np.where(norms > 0, norms, 1.0)
-    null = linalg.null_space(np.linalg.qr(rows / scale)[1], rcond=ALIKE) / scale[:, None]
+    felt = norms > ROUNDING * norms.max()
+    scale = np.where(felt, norms, 1.0)
+    null = linalg.null_space(np.linalg.qr(felt * rows / scale)[1], rcond=ALIKE) / scale[:, None]
     names = (
         *columns_of(torques.links),
         *(f"bias.{k}" for k in range(rows.shape[1] - 10 * len(torques.links))),

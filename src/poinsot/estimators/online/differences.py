@@ -22,7 +22,7 @@ class Tick:
     """What a state estimator gives: a sample without acceleration.
 
     Args:
-        time: [s]. q, v, tau: (nq,), (n,), (n,).
+        time: [s]. q, v, tau: (nq,), (n,), (n,); v is NaN where velocities are not measured.
         wrenches, trusted: as in `Sample`.
     """
 

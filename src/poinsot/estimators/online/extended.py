@@ -20,19 +20,22 @@ class ExtendedKalmanFilter(Filter):
         chart: `LogCholesky`, `TransposedLogCholesky` (the paper's Eq. 17) or `ExponentialEigenvalue`.
     """
 
+    name = "extended-kalman-filter"
+    citations = ("kalman1960", "bell1993", "rucker2022", "foster2024")
+
     chart: Parametrization = field(default_factory=LogCholesky)
 
     def coordinates(self, pi: np.ndarray) -> Vector:
         return self.chart.from_inertial(pi).ravel()
 
     def inertial(self, x: Vector) -> np.ndarray:
-        theta = np.ascontiguousarray(x).reshape(-1, 10)
+        theta = x.reshape(-1, 10)
         pi = np.empty_like(theta)
         self.chart.kernels.to_inertial(theta, pi)
         return pi
 
     def slope(self, x: Vector) -> np.ndarray:
-        theta = np.ascontiguousarray(x).reshape(-1, 10)
+        theta = x.reshape(-1, 10)
         D = np.empty((len(theta), 10, 10))
         self.chart.kernels.jacobian(theta, D)
         return D

@@ -3,7 +3,9 @@
 If all is as assumed, y^T S^-1 y is chi-square with as many degrees of freedom as rows, so a confidence level says how
 many good samples are lost: of 0.999, one in a thousand. What is improbable again and again is not an impact but a
 change, or noise that is larger than was said: after `patience` rejections in a row the covariance grows by a factor at
-each further one until samples pass.
+each further one until a sample passes. It does not grow without end: what no body explains is not a body's. One sample
+does not show all of what changed, and those that agree with what is wrong are no fair choice: the next `patience` pass
+whatever they say.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from scipy import special
 from ...exceptions import InvalidMethod
 from .belief import Belief, Innovation, Verdict
 
+MOST_DOUBT = 1000.0
+"""Relative standard deviation of a body as a whole to which doubts may grow."""
+
 
 @cache
 def _chi_square_quantile(confidence: float, rows: int) -> float:
@@ -29,7 +34,7 @@ class Gate:
 
     Args:
         confidence: part of good samples that pass.
-        patience: rejections in a row before the filter doubts itself.
+        patience: rejections in a row before the filter doubts itself, and samples that it then believes.
         growth: by how much its standard deviations then grow with each further one.
     """
 
@@ -54,7 +59,6 @@ class Gate:
         belief = replace(belief, rejected=belief.rejected + 1)
         if belief.rejected <= self.patience:
             return belief, innovation
-        root = belief.root * self.growth
-        if not np.isfinite(root).all():
-            root = belief.root
-        return replace(belief, root=root), replace(innovation, verdict=Verdict.reopened)
+        relative = np.linalg.norm(np.linalg.solve(belief.unit, belief.root)) / np.sqrt(len(belief.root))
+        growth = self.growth if relative < MOST_DOUBT else 1.0
+        return replace(belief, root=belief.root * growth), replace(innovation, verdict=Verdict.reopened)

@@ -18,6 +18,9 @@ from .filter import Filter
 class KalmanFilter(Filter):
     """x = pi (seed 004, Eqs. 10 to 15)."""
 
+    name = "kalman-filter"
+    citations = ("kalman1960",)
+
     def coordinates(self, pi: np.ndarray) -> Vector:
         return pi.ravel().copy()
 

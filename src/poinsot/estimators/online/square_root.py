@@ -9,7 +9,7 @@ With measurement z = H x + nu, nu ~ N(0, diag(1 / w)), innovation y = z - H x, a
     log det S = log det M - sum of log w_i
 
 Everything is as small as the state: a robot with forty rows costs no more than one with four, but for A. Process noise
-Q = N N^T enlarges B to the triangular factor of [B N]^T.
+makes B the triangular factor of [a B, b U]^T, P = a^2 B B^T + b^2 U U^T.
 """
 
 from __future__ import annotations
@@ -87,16 +87,19 @@ def update(
 
 
 @njit(cache=True, error_model="numpy")
-def enlarge(B: Matrix, N: Matrix, B_next: Matrix) -> None:
-    """Write a lower triangular root of B B^T + N N^T to B_next, by rotations (Householder) of [B N].
+def enlarge(B: Matrix, kept: float, U: Matrix, added: float, B_next: Matrix) -> None:
+    """Write a lower triangular root of kept^2 B B^T + added^2 U U^T to B_next, by Householder's reflections.
 
     Args:
-        B: (d, d). N: (d, e). B_next: (d, d).
+        B: (d, d). U: (d, e). B_next: (d, d).
     """
-    d, e = len(B), N.shape[1]
+    d, e = len(B), U.shape[1]
     X = np.empty((d, d + e))
-    X[:, :d] = B
-    X[:, d:] = N
+    for r in range(d):
+        for c in range(d):
+            X[r, c] = kept * B[r, c]
+        for c in range(e):
+            X[r, d + c] = added * U[r, c]
     for j in range(d):
         # reflect columns j.. so that row j keeps its first entry alone
         norm = 0.0

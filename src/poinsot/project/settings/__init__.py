@@ -18,12 +18,13 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from .fields import Positive, Section, refuse
 from .methods import (
     EssentialSettings,
+    FilterSettings,
     LeastSquaresSettings,
     PayloadSettings,
     SemidefiniteSettings,
     default_method,
 )
-from .preprocessing import PreprocessingSettings
+from .preprocessing import MovingPolynomialSettings, PreprocessingSettings
 from .recordings import RecordingSettings
 from .robot import DriveSettings, FrictionSettings, RobotSettings
 
@@ -63,11 +64,15 @@ class Settings(Section):
     robot: RobotSettings
     drive: DriveSettings | None = None
     friction: FrictionSettings = FrictionSettings()
-    recordings: list[RecordingSettings] = Field(min_length=1)
+    recordings: list[RecordingSettings] = []
     preprocessing: Annotated[PreprocessingSettings, Field(discriminator="method")]
     method: Annotated[
         Annotated[
-            LeastSquaresSettings | EssentialSettings | SemidefiniteSettings | PayloadSettings,
+            LeastSquaresSettings
+            | EssentialSettings
+            | SemidefiniteSettings
+            | PayloadSettings
+            | FilterSettings,
             Field(discriminator="name"),
         ],
         BeforeValidator(default_method),
@@ -78,8 +83,62 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _something_to_identify_from(self) -> Settings:
+        if isinstance(self.method, FilterSettings):
+            return self._only_what_a_filter_hears()
+        if not self.recordings:
+            raise refuse("recordings", "there is no recording: give [[recordings]] with a path")
         if not any(recording.role == "identification" for recording in self.recordings):
             raise refuse("roles", 'every recording is for validation; give one the role = "identification"')
+        return self
+
+    def _only_what_a_filter_hears(self) -> Settings:
+        """It may listen to a stream, and so needs no recording; of what there is nothing may be left out unsaid."""
+        for key in ("held", "priors"):
+            if getattr(self, key):
+                raise refuse(
+                    "filter",
+                    f'[{key}] is for a regression: [method] name = "filter" takes robot_from',
+                    key=key,
+                )
+        for recording in self.recordings:
+            if recording.window_s is not None or recording.role != "identification":
+                key = "role" if recording.window_s is None else "window_s"
+                raise refuse(
+                    "filter",
+                    f"recording {recording.title!r}: a filter hears all of each recording, so {key} has no use here; "
+                    "choose a part with between_s, or leave the recording out",
+                    key="recordings",
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _recordings_have_no_base(self) -> Settings:
+        if self.robot.floating_base and not isinstance(self.method, FilterSettings):
+            raise refuse(
+                "floating_base",
+                "robot.floating_base: must be false: a project file cannot say yet where the base is; in Python, "
+                "load_robot(..., floating_base=True) takes Signals that hold the motion of the base",
+                key=("robot", "floating_base"),
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_filter_hears_samples_as_they_come(self) -> Settings:
+        as_they_come = isinstance(self.preprocessing, MovingPolynomialSettings)
+        if isinstance(self.method, FilterSettings) and not as_they_come:
+            raise refuse(
+                "preprocessing",
+                f"a filter hears samples as they come, and {self.preprocessing.method!r} looks ahead: give "
+                'method = "moving-polynomial"',
+                key="preprocessing",
+            )
+        if as_they_come and not isinstance(self.method, FilterSettings):
+            raise refuse(
+                "preprocessing",
+                'method = "moving-polynomial" is for [method] name = "filter", which hears samples as they come: '
+                f'{self.method.name!r} has the whole recording; give "butterworth-decimation" or "random-walk"',
+                key="preprocessing",
+            )
         return self
 
     @model_validator(mode="after")

@@ -108,7 +108,7 @@ RATIOS = (1e-30, 1e6)
 """Noise variance ratios outside these smooth everything away, or nothing."""
 
 
-def _is_text(value: Any) -> str:
+def is_text(value: Any) -> str:
     return "text" if isinstance(value, str) else "number"
 
 
@@ -116,7 +116,7 @@ Unit = Annotated[str, AfterValidator(check_unit)]
 PerJoint = Annotated[Any, AfterValidator(check_per_joint)]
 Positive = Annotated[float, Field(gt=0)]
 PositiveOrAuto = Annotated[
-    Annotated[Positive, Tag("number")] | Annotated[Literal["auto"], Tag("text")], Discriminator(_is_text)
+    Annotated[Positive, Tag("number")] | Annotated[Literal["auto"], Tag("text")], Discriminator(is_text)
 ]
 Point = Annotated[list[float], Field(min_length=3, max_length=3)]
 """x, y, z"""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from .fields import PerJoint, Point, Positive, Section, Window, refuse
+from .fields import PerJoint, Point, Positive, Section, Window, is_text, refuse
 
 
 class LeastSquaresSettings(Section):
@@ -130,6 +130,52 @@ class PayloadSettings(Section):
         if self.approach == "difference":
             for key in sorted(self.model_fields_set - both):
                 raise refuse("payload", f'{key} needs approach = "direct"', key=key)
+        return self
+
+
+class FilterSettings(Section):
+    """`poinsot.ExtendedKalmanFilter`, or with `chart = "none"` `poinsot.KalmanFilter`, for `poinsot track`.
+
+    `links`: bodies whose mass properties are open; all others are known. `robot_from`: the project file, or the result,
+    of a job that identifies the robot: its gains, friction and mass properties; without it the description's.
+    `calibrate_s`: for how long at the start open bodies are as described, and their residuals say the noise and, with
+    `calibrate_bias`, a constant bias; 0: there is no such time, and `noise` is given. `mass_rate`: how fast published
+    masses may change [kg/s].
+    """
+
+    name: Literal["filter"]
+    links: list[str] = Field(min_length=1)
+    robot_from: str | None = None
+    chart: Literal["log-cholesky", "transposed-log-cholesky", "exponential-eigenvalue", "none"] = (
+        "log-cholesky"
+    )
+    noise: PerJoint | None = None
+    calibrate_s: float = Field(2.0, ge=0)
+    calibrate_bias: bool = False
+    noise_margin: Positive = 2.0
+    initial_std: Positive = 0.3
+    drift: float = Field(0.1, ge=0)
+    largest_std: Positive = 1.0
+    adaptive: bool = False
+    iterations: int = Field(10, ge=0)
+    gate: Annotated[
+        Annotated[Annotated[float, Field(gt=0, lt=1)], Tag("number")]
+        | Annotated[Literal["none"], Tag("text")],
+        Discriminator(is_text),
+    ] = 0.999
+    patience: int = Field(100, ge=1)
+    growth: float = Field(1.1, gt=1)
+    memory_s: Positive = 2.0
+    mass_rate: Positive | None = 3.0
+
+    @model_validator(mode="after")
+    def _noise_from_somewhere(self) -> FilterSettings:
+        if self.noise is None and self.calibrate_s == 0:
+            raise refuse(
+                "noise", "nothing says how large the noise is: give noise, or calibrate_s", key="calibrate_s"
+            )
+        if self.calibrate_bias and self.calibrate_s == 0:
+            raise refuse("bias", "a bias is calibrated over a window: give calibrate_s", key="calibrate_bias")
         return self
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -101,4 +101,21 @@ class RandomWalkSettings(_Preprocessing):
         return self
 
 
-PreprocessingSettings = ButterworthSettings | RandomWalkSettings
+class MovingPolynomialSettings(Section):
+    """`poinsot.MovingPolynomial`: what a filter hears as samples come, half a window late."""
+
+    method: Literal["moving-polynomial"]
+    window_s: Positive = 0.2
+    degree: int = Field(3, ge=1, le=7)
+    sample_hz: Positive | None = None
+
+    elsewhere: ClassVar[dict[str, str]] = {
+        "decimate_hz": "samples a second are sample_hz",
+        "cutoff_hz": "window_s says how much is smoothed",
+    }
+
+
+SmootherSettings = ButterworthSettings | RandomWalkSettings
+"""Those that look at a whole recording."""
+
+PreprocessingSettings = SmootherSettings | MovingPolynomialSettings

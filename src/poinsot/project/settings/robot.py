@@ -15,7 +15,6 @@ from .fields import (
     Section,
     Unit,
     check_per_joint,
-    refuse,
     unit_of,
 )
 
@@ -33,17 +32,6 @@ class RobotSettings(Section):
     floating_base: bool = False
     locked: dict[str, float] = {}
     gravity: list[float] = Field([0.0, 0.0, -9.81], min_length=3, max_length=3)
-
-    @field_validator("floating_base")
-    @classmethod
-    def _no_floating_base(cls, floating_base: bool) -> bool:
-        if floating_base:
-            raise refuse(
-                "floating_base",
-                "must be false: a project file cannot say yet where the base is; in Python, load_robot(..., "
-                "floating_base=True) takes Signals that hold the motion of the base",
-            )
-        return floating_base
 
 
 class CouplingSettings(Section):

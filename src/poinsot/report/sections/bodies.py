@@ -43,7 +43,7 @@ def verdict_on_bodies(bodies: list[Body]) -> str:
     if impossible:
         return f"No real body can have the mass properties of {series(impossible)}: a simulator will refuse them."
     if bodies and all(body.physically_consistent for body in bodies):
-        return f"All of the {number_of(len(bodies), 'body', 'bodies')} could be real."
+        return "It could be real." if len(bodies) == 1 else f"All of the {len(bodies)} bodies could be real."
     return ""
 
 

@@ -14,12 +14,12 @@ from ..case import Reproduction, SimulatedCase
 CASES = ("consistency", "torso", "elbow", "curl", "gating", "which-link")
 
 
-def _part(name: str) -> Callable[[int], Reproduction]:
-    def run(seed: int) -> Reproduction:
+def _part(name: str) -> Callable[[int, Callable[[str], None]], Reproduction]:
+    def run(seed: int, say: Callable[[str], None]) -> Reproduction:
         if not all(util.find_spec(needed) for needed in ("mujoco", "proxsuite")):
             raise InvalidMethod(f"{name} is simulated: pip install 'poinsot[sim,robots]'")
         module = import_module(f".{name.replace('-', '_')}", __package__)
-        result: Reproduction = module.run(seed)
+        result: Reproduction = module.run(seed, say=lambda what: say(f"{name}: {what}"))
         return result
 
     return run

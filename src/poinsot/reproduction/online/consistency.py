@@ -24,20 +24,24 @@ from ..case import Curves, Reproduction
 from .adaptation import (
     DURATION,
     FIRST_GUESS,
+    LOOP_NOTE,
     NOISE_MARGIN,
     TORSO,
     TORSO_NOTE,
+    Say,
     calibrate,
     described_body,
+    quiet,
+    seconds_of,
 )
 
-STRIDE = Stride(length=0.1, shift=0.9, swing=0.8)
+STRIDE = Stride(length=0.1, shift=1.4, swing=0.8)
 DRIFT = 0.3
 BASELINE, CHART = "ten parameters", "log-Cholesky"
 INERTIAS = {"Ixx": 4, "Iyy": 6, "Izz": 9}
 
 
-def run(seed: int, duration: float = DURATION) -> Reproduction:
+def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction:
     """How much of the time each filter's torso is one that cannot be, and how well it knows the mass."""
     watch = Stopwatch()
     humanoid = talos()
@@ -59,7 +63,12 @@ def run(seed: int, duration: float = DURATION) -> Reproduction:
     }
     start = FIRST_GUESS * own[None]
     watch.lap("calibration")
-    trace = simulate(scenario, Adapted(filters[CHART], start), np.random.default_rng(seed))
+    trace = simulate(
+        scenario,
+        Adapted(filters[CHART], start),
+        np.random.default_rng(seed),
+        seconds_of("walking", scenario, say),
+    )
     watch.lap("simulation")
     samples = [sample for sample in trace.samples if sample is not None]
     time = np.array([sample.time for sample in samples])
@@ -115,6 +124,7 @@ def run(seed: int, duration: float = DURATION) -> Reproduction:
         },
         notes=(
             TORSO_NOTE,
+            LOOP_NOTE,
             *(("The robot fell; the numbers are of the time before.",) if trace.fallen else ()),
         ),
         seconds=watch.seconds,

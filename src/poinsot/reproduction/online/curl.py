@@ -25,13 +25,19 @@ from .adaptation import (
     DURATION,
     ELBOW,
     FOREARM,
+    LOOP_NOTE,
     NOISE_MARGIN,
     WITH,
     WITHOUT,
+    Say,
     calibrate,
     described_body,
     fallen_note,
+    longest,
+    padded,
+    quiet,
     rmse,
+    seconds_of,
 )
 from .elbow import curls
 
@@ -60,7 +66,7 @@ def imperfect(humanoid: Humanoid, rng: np.random.Generator) -> dict[str, Vector]
     }
 
 
-def run(seed: int, duration: float = DURATION, settled: float = SETTLED) -> Reproduction:
+def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Say = quiet) -> Reproduction:
     """Settled mass, published rate, and the elbow's tracking."""
     watch = Stopwatch()
     humanoid = talos({ELBOW: MIDDLE, "arm_right_4_joint": MIDDLE}, arm_effort=2.0)
@@ -81,10 +87,13 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED) -> Repr
         humanoid, {FOREARM: load}, duration, actual, joints=curls(MIDDLE, AMPLITUDE, FREQUENCY)
     )
     ways = {WITHOUT: ToldOnce({FOREARM: own}), WITH: Adapted(filter_, own[None], LIMIT)}
-    traces = {name: simulate(scenario, way, np.random.default_rng(seed)) for name, way in ways.items()}
+    traces = {
+        name: simulate(scenario, way, np.random.default_rng(seed), seconds_of(name, scenario, say))
+        for name, way in ways.items()
+    }
     watch.lap("simulation")
     at = int(humanoid.dofs([ELBOW])[0])
-    adapted = traces[WITH]
+    adapted, time = traces[WITH], longest(traces)
     told, truth = adapted.told[:, 0, 0], float(own[0] + DUMBBELL)
     late = adapted.time > settled
     errors = {name: rmse(trace.joint_error(at)) for name, trace in traces.items()}
@@ -120,10 +129,10 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED) -> Repr
         {"ripple of the mass [%]": round(figures["settled_mass_ripple_percent"], 2)},
         curves={
             "Elbow": Curves(
-                adapted.time,
+                time,
                 "rad",
-                {"reference": adapted.reference[:, at + 1]}
-                | {name: trace.q[:, at + 1] for name, trace in traces.items() if not trace.fallen},
+                {"reference": np.array([scenario.joints(each)[ELBOW][0] for each in time])}
+                | {name: padded(trace.q[:, at + 1], time) for name, trace in traces.items()},
             ),
             "Mass of forearm and dumbbell": Curves(
                 adapted.time, "kg", {"true": adapted.actual[:, 0, 0], "published": told}
@@ -131,6 +140,7 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED) -> Repr
         },
         notes=(
             ARM_NOTE,
+            LOOP_NOTE,
             "Every other link is 5 % heavier or lighter than described, at random. Beside the settled mass stands the "
             "truth.",
             *fallen_note(traces),

@@ -21,16 +21,22 @@ from .adaptation import (
     DURATION,
     ELBOW,
     FOREARM,
+    LOOP_NOTE,
     NOISE_MARGIN,
     WITH,
     WITHOUT,
+    Say,
     adaptation_figures,
     calibrate,
     described_body,
     fallen_note,
+    longest,
     mass_curves,
     mass_errors_before_switches,
+    padded,
+    quiet,
     rmse,
+    rounded,
     rows_of_table_2,
     three_ways,
 )
@@ -50,7 +56,7 @@ def curls(middle: float, amplitude: float, frequency: float) -> JointMotion:
     return lambda time: {ELBOW: (middle + amplitude * np.sin(w * time), amplitude * w * np.cos(w * time))}
 
 
-def run(seed: int, duration: float = DURATION, switch: float = SWITCH) -> Reproduction:
+def run(seed: int, duration: float = DURATION, switch: float = SWITCH, say: Say = quiet) -> Reproduction:
     """The elbow's angle held without adaptation, with it, and knowing the truth."""
     watch = Stopwatch()
     humanoid = talos(BENT, arm_effort=2.0)
@@ -61,13 +67,13 @@ def run(seed: int, duration: float = DURATION, switch: float = SWITCH) -> Reprod
     noise = NOISE_MARGIN * calibrate(humanoid, FOREARM, rng).std
     filter_ = ExtendedKalmanFilter(LinkTorques(humanoid.robot, (FOREARM,)), noise, drift=DRIFT, gate=None)
     watch.lap("calibration")
-    traces = three_ways(scenario, filter_, seed)
+    traces = three_ways(scenario, filter_, seed, say)
     watch.lap("simulation")
     at = int(humanoid.dofs([ELBOW])[0])
     errors = {name: rmse(trace.joint_error(at)) for name, trace in traces.items()}
     figures = adaptation_figures(errors, mass_errors_before_switches(traces[WITH], switch))
     rows = rows_of_table_2(errors, PAPER, "rad")
-    first = traces[WITHOUT]
+    time = longest(traces)
     return Reproduction(
         "online",
         "004",
@@ -78,21 +84,21 @@ def run(seed: int, duration: float = DURATION, switch: float = SWITCH) -> Reprod
         {"Root-mean-square error of the elbow": rows},
         figures,
         {
-            "mass error before a switch, median [%]": round(
-                figures["median_mass_error_percent_before_switch"], 1
-            )
+            "mass error before a switch, worst [%]": rounded(figures["mass_error_percent_before_switch"]),
+            "the same, median [%]": rounded(figures["median_mass_error_percent_before_switch"]),
         },
         curves={
             "Elbow": Curves(
-                first.time,
+                time,
                 "rad",
-                {"reference": first.reference[:, at + 1]}
-                | {name: trace.q[:, at + 1] for name, trace in traces.items()},
+                {"reference": np.array([scenario.joints(each)[ELBOW][0] for each in time])}
+                | {name: padded(trace.q[:, at + 1], time) for name, trace in traces.items()},
             ),
             "Mass of the forearm": mass_curves(traces[WITH]),
         },
         notes=(
             ARM_NOTE,
+            LOOP_NOTE,
             "Without adaptation the forearm is taken for its first guess, 70 % of its mass at the start, throughout.",
             "The elbow follows slow curls, without acceleration fed forward; the paper's keeps its home pose.",
             *fallen_note(traces),

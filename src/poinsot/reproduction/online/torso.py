@@ -18,26 +18,31 @@ from ...stopwatch import Stopwatch
 from ..case import Curves, Reproduction
 from .adaptation import (
     DURATION,
+    LOOP_NOTE,
     NOISE_MARGIN,
-    ORACLE,
     TORSO,
     TORSO_NOTE,
     WITH,
     WITHOUT,
+    Say,
     adaptation_figures,
     calibrate,
     described_body,
     fallen_note,
+    longest,
     mass_curves,
     mass_errors_before_switches,
+    padded,
+    quiet,
     rmse,
+    rounded,
     rows_of_table_2,
     three_ways,
 )
 
 WAVEFORM = Square(offset=30.0, amplitude=5.0, frequency=0.2)
-STRIDE = Stride(length=0.15, height=0.05, shift=0.9, swing=0.8)
-HIGHEST = 0.02
+STRIDE = Stride(length=0.15, height=0.06, shift=1.4, swing=0.8)
+HIGHEST = 0.03
 """Of a slab [m]."""
 DRIFT = 1.0
 PAPER = {WITHOUT: 0.0352, WITH: 0.0157}
@@ -51,14 +56,14 @@ def uneven_ground(humanoid: Humanoid, stride: Stride, steps: int, rng: np.random
             x=first + k * stride.length,
             y=-0.11 if k % 2 else 0.11,
             half_length=stride.length,
-            half_width=0.1,
+            half_width=0.11,
             height=rng.uniform(0.002, HIGHEST),
         )
         for k in range(2, steps)
     ]
 
 
-def run(seed: int, duration: float = DURATION) -> Reproduction:
+def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction:
     """Pelvis height held without adaptation, with it, and knowing the truth."""
     watch = Stopwatch()
     humanoid = talos()
@@ -75,13 +80,13 @@ def run(seed: int, duration: float = DURATION) -> Reproduction:
     noise = NOISE_MARGIN * calibrate(humanoid, TORSO, rng).std
     filter_ = ExtendedKalmanFilter(LinkTorques(humanoid.robot, (TORSO,)), noise, drift=DRIFT, gate=None)
     watch.lap("calibration")
-    traces = three_ways(scenario, filter_, seed)
+    traces = three_ways(scenario, filter_, seed, say)
     watch.lap("simulation")
     errors = {name: rmse(trace.height_error()) for name, trace in traces.items()}
     before = mass_errors_before_switches(traces[WITH])
     figures = adaptation_figures(errors, before)
     rows = rows_of_table_2(errors, PAPER, "m")
-    adapted = traces[WITH]
+    adapted, time = traces[WITH], longest(traces)
     return Reproduction(
         "online",
         "004",
@@ -92,17 +97,15 @@ def run(seed: int, duration: float = DURATION) -> Reproduction:
         {"Root-mean-square error of the pelvis' height": rows},
         figures,
         {
-            "mass error before a switch, worst [%]": round(figures["mass_error_percent_before_switch"], 2),
+            "mass error before a switch, worst [%]": rounded(figures["mass_error_percent_before_switch"]),
             "walked [m]": round(float(adapted.q[-1, 0]), 2),
         },
         curves={
-            "Error of the pelvis' height": Curves(
-                traces[ORACLE].time,
+            "Height of the pelvis": Curves(
+                time,
                 "m",
-                {
-                    name: _padded(trace.height_error(), len(traces[ORACLE].time))
-                    for name, trace in traces.items()
-                },
+                {"reference": np.full(len(time), humanoid.home[2])}
+                | {name: padded(trace.q[:, 2], time) for name, trace in traces.items()},
             ),
             "Mass of the torso": mass_curves(adapted),
             "Normal force on the feet": Curves(
@@ -111,13 +114,9 @@ def run(seed: int, duration: float = DURATION) -> Reproduction:
         },
         notes=(
             TORSO_NOTE,
+            LOOP_NOTE,
             "Without adaptation the torso is taken for its first guess, 70 % of its mass at the start, throughout.",
             *fallen_note(traces),
         ),
         seconds=watch.seconds,
     )
-
-
-def _padded(values: np.ndarray, length: int) -> np.ndarray:
-    """A shorter run goes on as NaN."""
-    return np.concatenate([values, np.full(max(length - len(values), 0), np.nan)])[:length]

@@ -2,9 +2,20 @@
 
 Trial after trial the robot stands and moves its arms and trunk; a ball hangs on a random link at a random place. A bank
 of filters, one a candidate, says which link it is. The controller is not told: its arms sag.
+
+Each trial has a stream of random numbers of its own, so that it does not matter who runs it, nor when.
 """
 
 from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
 
 import numpy as np
 
@@ -14,7 +25,7 @@ from ...simulation.humanoid import Humanoid, talos
 from ...simulation.loads import Attached, point_mass
 from ...stopwatch import Stopwatch
 from ..case import Curves, Reproduction
-from .adaptation import ARM_NOTE, NOISE_MARGIN, calibrate, described_body
+from .adaptation import ARM_NOTE, LOOP_NOTE, NOISE_MARGIN, Say, calibrate, described_body, quiet
 
 TRIALS = 100
 DURATION = 3.0
@@ -65,10 +76,31 @@ def sines(humanoid: Humanoid, rng: np.random.Generator) -> JointMotion:
     return motion
 
 
-def trial(
-    humanoid: Humanoid, bank: LinkBank, link: str, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+@cache
+def robot() -> Humanoid:
+    """Talos, its arms bent and strong; made once in a process."""
+    return talos(MIDDLES, arm_effort=2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One load on one link.
+
+    Args:
+        link: that carries it.
+        noise: (n,) of the bank's filters.
+        rng: of the load's place, the motion and the sensors.
+    """
+
+    link: str
+    noise: np.ndarray
+    rng: np.random.Generator
+
+
+def attribute(trial: Trial) -> tuple[np.ndarray, np.ndarray]:
     """(T,) time [s] and (T, k + 1) probabilities of the candidates, and of no change."""
+    humanoid, link, rng = robot(), trial.link, trial.rng
+    bank = LinkBank(humanoid.robot, LINKS, trial.noise)
     own = described_body(humanoid, link)
     place = own[1:4] / own[0] + rng.uniform(-REACH, REACH, 3)
     load = Attached(own, point_mass(LOAD, place))
@@ -91,22 +123,53 @@ def sure_since(time: np.ndarray, probability: np.ndarray) -> float | None:
     return float(time[unsure[-1] + 1]) if unsure[-1] + 1 < len(time) else None
 
 
-def run(seed: int, trials: int = TRIALS) -> Reproduction:
-    """How often the right link is named, and after how long."""
+@contextmanager
+def processes(trials: int) -> Iterator[Executor]:
+    """As many as there are processors; what has not begun is dropped when something goes wrong."""
+    workers = min(os.cpu_count() or 1, trials)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _leave_interruptions_to_the_parent)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_interruptions_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def attribute_all(tasks: list[Trial], executor: Executor, say: Say) -> list[tuple[np.ndarray, np.ndarray]]:
+    """What `attribute` says of each, in their order."""
+    futures = [executor.submit(attribute, task) for task in tasks]
+    for done, _ in enumerate(as_completed(futures), 1):
+        say(f"{done} of {len(tasks)} trials")
+    return [future.result() for future in futures]
+
+
+def run(seed: int, trials: int = TRIALS, executor: Executor | None = None, say: Say = quiet) -> Reproduction:
+    """How often the right link is named, and after how long.
+
+    Args:
+        executor: of the trials; None: processes of its own.
+    """
     watch = Stopwatch()
-    humanoid = talos(MIDDLES, arm_effort=2.0)
     rng = np.random.default_rng(seed)
-    noise = NOISE_MARGIN * calibrate(humanoid, LINKS[1], rng).std
-    bank = LinkBank(humanoid.robot, LINKS, noise)
+    say("calibration")
+    noise = NOISE_MARGIN * calibrate(robot(), LINKS[1], rng).std
     watch.lap("calibration")
     loaded = rng.choice(LINKS, trials)
-    waits: list[float | None] = []
-    shown: Curves | None = None
-    for link in loaded.tolist():
-        time, probabilities = trial(humanoid, bank, link, rng)
-        waits.append(sure_since(time, probabilities[:, LINKS.index(link)]))
-        if shown is None:
-            shown = Curves(time, "1", {name: probabilities[:, k] for k, name in enumerate((*LINKS, "none"))})
+    tasks = [Trial(link, noise, own) for link, own in zip(loaded.tolist(), rng.spawn(trials), strict=True)]
+    if executor is not None:
+        results = attribute_all(tasks, executor, say)
+    else:
+        with processes(trials) as pool:
+            results = attribute_all(tasks, pool, say)
+    waits = [
+        sure_since(time, probabilities[:, LINKS.index(task.link)])
+        for task, (time, probabilities) in zip(tasks, results, strict=True)
+    ]
+    time, probabilities = results[0]
+    shown = Curves(time, "1", {name: probabilities[:, k] for k, name in enumerate((*LINKS, "none"))})
     watch.lap("trials")
     found = [wait for wait in waits if wait is not None]
     figures = {
@@ -122,7 +185,6 @@ def run(seed: int, trials: int = TRIALS) -> Reproduction:
         }
         for link in LINKS
     )
-    assert shown is not None
     return Reproduction(
         "online",
         "004",
@@ -133,7 +195,7 @@ def run(seed: int, trials: int = TRIALS) -> Reproduction:
         {"Loads by link": rows},
         figures,
         {"median time until sure [s]": figures["median_seconds"]},
-        notes=(ARM_NOTE, "The paper assumes the link to be known; this goes past it."),
+        notes=(ARM_NOTE, LOOP_NOTE, "The paper assumes the link to be known; this goes past it."),
         seconds=watch.seconds,
         curves={f"Probabilities in the first trial, with the load on {loaded[0]}": shown},
     )

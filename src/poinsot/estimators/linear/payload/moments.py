@@ -21,8 +21,9 @@ from scipy import linalg
 
 from ....arrays import Indices, JointSamples, Matrix
 from ....exceptions import NotIdentifiable
+from ....fits import autocorrelation
 from ....regression.inverse_dynamics import InverseDynamics, Rows
-from ..residuals import allowance, autocorrelation, memory
+from ..residuals import allowance, memory
 from ..system import System
 
 SAME_MOTION = 0.1

@@ -8,8 +8,8 @@ import numpy as np
 
 from ....estimate import NORMAL_95, DriveGains, Estimate, Payload
 from ....exceptions import listing
+from ....fits import MOVING
 from ....regression.inverse_dynamics import InverseDynamics
-from ..residuals import MOVING
 from .moments import Moments
 from .values import QUANTITIES
 

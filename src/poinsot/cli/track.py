@@ -1,0 +1,225 @@
+"""`poinsot track`: a filter that hears one sample after the other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..exceptions import InvalidMethod, UnwritableOutput
+from .shell import INTERRUPTED, Data, Job, Json, Out, check_outputs, deliver, progress, sentences, stop
+
+if TYPE_CHECKING:
+    from ..estimators.online.tracking import Tracked, Tracker
+    from ..project import Tracking
+
+PUBLISHED = "published.jsonl"
+
+
+def track(
+    job: Job,
+    data: Data = None,
+    stream: Annotated[
+        str | None,
+        typer.Option(
+            help="Samples as JSON lines in place of the recordings: a file, or - for standard input."
+        ),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for what is still being appended to --stream; Ctrl-C ends.")
+    ] = False,
+    publish: Annotated[
+        str | None,
+        typer.Option(
+            help="Where to write an estimate a sample as it comes, as JSON lines; - is standard output."
+        ),
+    ] = None,
+    out: Out = None,
+    json: Json = None,
+) -> None:
+    """Follow the changing mass of a robot's links, sample by sample, with the filter of a project file."""
+    interrupted = False
+    with sentences(), progress() as say, ExitStack() as closing:
+        check_outputs(data, out, json)
+        if follow and stream in (None, "-"):
+            raise InvalidMethod("--follow waits for a file: give --stream FILE")
+        if publish == "-" and json == "-":
+            raise InvalidMethod("--publish and --json cannot both go to standard output")
+        from ..estimate import Status
+        from ..io import output_folder
+        from ..project import Project
+        from ..project import track as run
+
+        project = Project.load(job)
+        writers = [closing.enter_context(_lines(publish))] if publish is not None else []
+        if out is not None:
+            writers.append(closing.enter_context(_lines(str(output_folder(out) / PUBLISHED))))
+
+        def hear(tracked: Tracked, tracker: Tracker) -> None:
+            if writers:
+                line = published_line(tracked, tracker)
+                for write in writers:
+                    write(line)
+
+        tracking = run(project, data, stream=stream, follow=follow, hear=hear, progress=say)
+        interrupted = tracking.estimate.status is Status.interrupted
+        output = project.settings.output
+
+        def page(path: Path) -> None:
+            from ..report.track_page import write_tracking_page
+
+            write_tracking_page(tracking.estimate, tracking.tracker, path)
+
+        deliver(
+            track_json(tracking),
+            output.result,
+            {output.report: page},
+            out,
+            json,
+            lambda: None if publish == "-" else _print(tracking),
+        )
+    if interrupted:
+        raise typer.Exit(stop("interrupted; what was heard until then is written", INTERRUPTED))
+
+
+@contextmanager
+def _lines(name: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Writes objects, each on a line of its own and at once."""
+    import json
+
+    from ..io import check_writable
+    from ..io.results import plain
+
+    def to(file: Any) -> Callable[[Mapping[str, Any]], None]:
+        def write(content: Mapping[str, Any]) -> None:
+            file.write(json.dumps(plain(content), allow_nan=False) + "\n")
+            file.flush()
+
+        return write
+
+    if name == "-":
+        yield to(sys.stdout)
+        return
+    check_writable(name)
+    try:
+        with open(name, "w", encoding="utf-8") as file:
+            yield to(file)
+    except OSError as error:
+        raise UnwritableOutput(f"cannot write {name}: {error.strerror or error}") from None
+
+
+def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
+    """What a consumer needs of one sample: bodies that can be, how sure they are, and what the motion shows of them."""
+    shown = tracker.excitation()
+    return {
+        "time": tracked.time,
+        "recording": tracked.recording,
+        "verdict": tracked.innovation.verdict.name,
+        "bodies": [
+            {
+                "name": each.link,
+                "inertial": published,
+                "mass": published[0],
+                "estimated_mass": pi[0],
+                "mass_std": std,
+                "shown": {
+                    "mass": each.mass,
+                    "center_of_mass": each.center_of_mass,
+                    "inertia": each.inertia,
+                },
+            }
+            for each, published, pi, std in zip(
+                shown, tracked.published, tracked.bodies, tracked.mass_std, strict=True
+            )
+        ],
+    }
+
+
+def track_json(tracking: Tracking) -> dict[str, Any]:
+    """Schema `poinsot.track/1`: the estimate at the end as in `poinsot.identify/1`, and what led there."""
+    from ..io import identify_json
+    from ..io.results import plain
+
+    tracker, calibration = tracking.tracker, tracking.calibration
+    return {
+        **identify_json(tracking.estimate),
+        "schema": "poinsot.track/1",
+        **plain(
+            {
+                "changes": changes(tracking),
+                "samples": {
+                    "heard": tracker.samples,
+                    **{verdict.name: count for verdict, count in tracker.verdicts.items()},
+                },
+                "rejections": [
+                    {
+                        "recording": each.recording,
+                        "start_s": each.start_s,
+                        "stop_s": each.stop_s,
+                        "samples": each.samples,
+                        "verdict": each.verdict.name,
+                        "reason": each.verdict.value,
+                    }
+                    for each in tracker.rejections
+                ],
+                "noise": tracker.filter.noise,
+                "bias": tracker.filter.bias,
+                "calibration_samples": 0 if calibration is None else calibration.samples,
+                "shown": tracker.excitation(),
+                "estimates": [
+                    {
+                        "time": each.time,
+                        "recording": each.recording,
+                        "verdict": each.innovation.verdict.name,
+                        "mass": each.bodies[:, 0],
+                        "mass_std": each.mass_std,
+                        "published_mass": each.published[:, 0],
+                    }
+                    for each in tracker.kept
+                ],
+            }
+        ),
+    }
+
+
+def changes(tracking: Tracking) -> list[dict[str, Any]]:
+    """How each body differs from what it was known as: mass [kg], and centre of mass of what was added [m]."""
+    rows = []
+    for k, body in enumerate(tracking.estimate.bodies):
+        assert body.inertial is not None
+        assert body.prior is not None
+        added = body.inertial - body.prior
+        std = float(tracking.estimate.std[10 * k])
+        rows.append(
+            {
+                "body": body.name,
+                "mass": float(added[0]),
+                "mass_std": std,
+                "center_of_mass": added[1:4] / added[0] if abs(added[0]) > 2 * std else None,
+            }
+        )
+    return rows
+
+
+def _print(tracking: Tracking) -> None:
+    estimate, tracker = tracking.estimate, tracking.tracker
+    typer.echo(f"{estimate.robot}: {estimate.method}, {tracker.samples} samples. {estimate.status.value}")
+    for body, change in zip(estimate.bodies, changes(tracking), strict=True):
+        where = change["center_of_mass"]
+        place = "" if where is None else f", its centre of mass at {', '.join(f'{x:.3f}' for x in where)} m"
+        typer.echo(
+            f"{body.name}: {body.mass:.4g} kg, {change['mass']:+.4g} +- {change['mass_std']:.2g} kg from what it was "
+            f"known as{place}"
+        )
+    for each in tracker.excitation():
+        typer.echo(f"the last seconds showed of {each}")
+    for verdict, count in tracker.verdicts.most_common():
+        if verdict.name != "accepted":
+            typer.echo(f"{count} samples not used: {verdict.value}")
+    for severity, said in (("warning", estimate.warnings), ("note", estimate.notes)):
+        for sentence in said:
+            typer.echo(f"{severity}: {sentence}")

@@ -1,0 +1,146 @@
+"""Composite adaptation: a filter that the error of the task moves as well (seed 004's outlook; Slotine and Li 1989).
+
+A controller that follows q_r with a sliding error s = v - v_r, tau = Y_r(q, v, v_r, a_r) pi_hat - K s, feels what is
+wrong with the bodies: with Y_r pi = M a_r + C(q, v) v_r + g and e = x_hat - x,
+
+    M s' + C s + K s = Y_r (pi_hat - pi) = H_r e,   H_r = Y_r D,  D = dpi/dx
+
+The filter, in continuous time, has x_hat' = -P H^T R^-1 H e and (P^-1)' = H^T R^-1 H - P^-1 Q P^-1. With a term of
+the task,
+
+    x_hat' = -P H^T R^-1 H e - gamma P H_r^T s
+
+V = s^T M s / 2 + e^T P^-1 e / (2 gamma) falls where x does not change: M' - 2 C is skew, s^T H_r e cancels, and
+
+    V' = -s^T K s - (|R^-1/2 H e|^2 + |Q^1/2 P^-1 e|^2) / (2 gamma)
+
+so s -> 0 whatever the motion, and H e -> 0: the first needs no excitation, the second no controller. (That P stays
+below P_max makes Q smaller, but not less than 0.) On a chart H_r e is linear for small e; with P proportional to the
+inverse of the metric, the task's term is the natural law of Lee, Kwon and Park (2018), in coordinates, which needs no
+small e. Every belief is a body that can be.
+
+C comes from the filter's own inverse dynamics. Its velocity terms are b(v) = C(q, v) v, quadratic, so by polarization
+
+    Y_r = 2 Y(q, (v + v_r) / sqrt 8, a_r / 2) - Y(q, (v - v_r) / 2, 0)
+
+which is exact, and skew, for joints of one freedom each. With a floating base or ball joints it lacks a term that is
+quadratic in s, which K s outweighs near the reference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...arrays import Matrix, Vector
+from ...exceptions import InvalidMethod, InvalidSignals
+from .belief import Belief, Innovation, Sample
+from .correction import plausible
+from .filter import FURTHEST, LONGEST_STEP, Filter
+
+LONGEST_HOLD = 0.1
+"""For how long a task's error stands for what came after it [s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskReference:
+    """What a controller followed when a sample was taken.
+
+    Args:
+        velocity: (n,) v_r, as a rule that of the trajectory less a gain times the position's error.
+        acceleration: (n,) a_r, its derivative.
+    """
+
+    velocity: Vector
+    acceleration: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class CompositeAdaptation:
+    """A filter, and beside its model-error term one of the task's error.
+
+    Args:
+        filter: of the open bodies.
+        gain: gamma, of the task's term; 0: the filter alone [1/J].
+
+    Raises:
+        InvalidMethod: if the gain is negative or not finite.
+    """
+
+    filter: Filter
+    gain: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.gain < math.inf:
+            raise InvalidMethod(f"the gain of the task's error must be at least 0, not {self.gain:g}")
+
+    def init(self, pi: np.ndarray | None = None) -> Belief:
+        """The belief before the first sample, as of the filter."""
+        return self.filter.init(pi)
+
+    def step(
+        self, belief: Belief, sample: Sample, reference: TaskReference | None = None
+    ) -> tuple[Belief, Innovation]:
+        """The filter's step, then the task's term over the same interval; None: no task.
+
+        Raises:
+            InvalidSignals: if sample or reference are not of this robot.
+        """
+        after, innovation = self.filter.step(belief, sample)
+        dt = after.time - belief.time
+        if reference is None or not dt > 0:
+            return after, innovation
+        return self.feel(after, sample, reference, min(dt, LONGEST_HOLD)), innovation
+
+    def run(
+        self, samples: Iterable[tuple[Sample, TaskReference | None]], belief: Belief | None = None
+    ) -> Iterator[tuple[Belief, Innovation]]:
+        """Belief and innovation after each sample, as they come."""
+        belief = self.init() if belief is None else belief
+        for sample, reference in samples:
+            belief, innovation = self.step(belief, sample, reference)
+            yield belief, innovation
+
+    def feel(self, belief: Belief, sample: Sample, reference: TaskReference, dt: float) -> Belief:
+        """The task's term alone: x <- x - gamma P H_r^T s dt; a reference that is not finite changes nothing.
+
+        Args:
+            dt: for how long this error was felt [s].
+
+        Raises:
+            InvalidSignals: if the reference is not of this robot.
+        """
+        n = self.filter.torques.robot.model.nv
+        if not (np.shape(reference.velocity) == np.shape(reference.acceleration) == (n,)):
+            raise InvalidSignals(f"a task's reference has {n} velocities and {n} accelerations")
+        s = np.asarray(sample.v, dtype=float) - reference.velocity
+        H = self._through(belief.x, reference_regressor(self.filter, sample, reference))
+        step = -self.gain * dt * belief.root @ (belief.root.T @ (H.T @ s))
+        furthest = np.abs(step).max()
+        if not np.isfinite(furthest):
+            return belief
+        x = belief.x + step * (
+            LONGEST_STEP / furthest if self.filter.curved and furthest > LONGEST_STEP else 1.0
+        )
+        if self.filter.curved and not plausible(
+            belief.start.whitening, self.filter.inertial(x), 1 / FURTHEST, FURTHEST
+        ):
+            return belief
+        return replace(belief, x=x)
+
+    def _through(self, x: Vector, Y: Matrix) -> Matrix:
+        """(n, d) Y D."""
+        D = self.filter.slope(x)
+        return np.einsum("nkr,krc->nkc", Y.reshape(len(Y), len(D), 10), D).reshape(Y.shape)
+
+
+def reference_regressor(filter_: Filter, sample: Sample, reference: TaskReference) -> Matrix:
+    """(n, d) Y_r of the open bodies: Y_r pi = M a_r + C(q, v) v_r + g of them alone."""
+    v, v_r, a_r = np.asarray(sample.v, float), reference.velocity, reference.acceleration
+    with np.errstate(invalid="ignore", over="ignore"):
+        Y, _ = filter_.torques(np.asarray(sample.q, float), (v + v_r) / math.sqrt(8), a_r / 2)
+        Z, _ = filter_.torques(np.asarray(sample.q, float), (v - v_r) / 2, np.zeros_like(v))
+        return 2 * Y - Z

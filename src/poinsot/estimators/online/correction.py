@@ -1,0 +1,152 @@
+"""One sample against what a filter believes, in one compiled call: innovation, update, step.
+
+    y = tau - bias - tau_nom - Y pi(x_i) - H (x - x_i),   H = Y D,  D = dpi/dx at x_i    seed 004, Eqs. 14, 15, 19, 21
+    x_i+1 = x + K y, B_i+1                                                               square_root, Eq. 11
+    seen+ = seen + H^T R^-1 H
+
+With x_0 = x this is the extended filter; repeated until x_i stays, it is the iterated one (Bell and Cathey 1993), whose
+x and B are the mode of what prior and sample say together and the curvature there. On a chart that is what makes the
+first samples, which move the belief far, no surer than they may be.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ...arrays import Matrix, Vector
+from .square_root import update
+
+
+@njit(cache=True, error_model="numpy")
+def correct(
+    q: Vector,
+    v: Vector,
+    a: Vector,
+    tau: Vector,
+    trusted: np.ndarray,
+    bias: Vector,
+    information: Vector,
+    Y: Matrix,
+    tau_nom: Vector,
+    pi: np.ndarray,
+    D: np.ndarray,
+    at: Vector,
+    longest: float,
+    x: Vector,
+    B: Matrix,
+    seen: Matrix,
+    x_next: Vector,
+    B_next: Matrix,
+    seen_next: Matrix,
+) -> tuple[float, float, int, float]:
+    """Write x+, B+ and seen+ of one sample.
+
+    Args:
+        q, v, a, tau: (nq,), (n,), (n,), (n,). trusted: (n,) rows to use.
+        bias, information: (n,), (n,) 1 / R. Y, tau_nom: (n, 10 k), (n,).
+        pi, D, at: (k, 10), (k, 10, 10), (d,) bodies and their slope at x_i, and x_i.
+        longest: change of a coordinate from there.
+        x, B, seen, x_next, B_next, seen_next: (d,), (d, d), (d, d), before and after.
+
+    Returns:
+        y^T S^-1 y, log det S, the number of trusted rows (0 if motion is not finite or nothing is left), and how much a
+        chart bends on the way: the largest of step^2 / 2, as if e^step were linear, in new standard deviations.
+    """
+    if not (_finite(q) and _finite(v) and _finite(a)):
+        return np.nan, np.nan, 0, 0.0
+    n, d = Y.shape
+    H, w, y = np.zeros((n, d)), np.empty(n), np.empty(n)
+    for i in range(n):
+        expected = bias[i] + tau_nom[i]
+        for b in range(len(pi)):
+            for r in range(10):
+                expected += Y[i, 10 * b + r] * pi[b, r]
+        y[i] = tau[i] - expected
+        w[i] = information[i] if trusted[i] and np.isfinite(y[i]) else 0.0
+        if w[i] == 0.0:
+            y[i] = 0.0
+            continue
+        _through(Y[i], D, H[i])
+        for j in range(d):
+            y[i] -= H[i, j] * (x[j] - at[j])
+    step = np.empty(d)
+    square, log_det, rows = update(B, H, y, w, step, B_next, seen_next)
+    furthest = 0.0
+    for j in range(d):
+        step[j] += x[j] - at[j]
+        furthest = max(furthest, abs(step[j]))
+    part = longest / furthest if furthest > longest else 1.0
+    bend = 0.0
+    for j in range(d):
+        x_next[j] = at[j] + part * step[j]
+        variance = 0.0
+        for k in range(d):
+            seen_next[j, k] += seen[j, k]
+            variance += B_next[j, k] * B_next[j, k]
+        bend = max(bend, 0.5 * (part * step[j]) ** 2 / np.sqrt(variance))
+    return square, log_det, int(rows), bend
+
+
+@njit(cache=True, error_model="numpy")
+def _through(Y: Vector, D: np.ndarray, H: Vector) -> None:
+    """Add Y D to H, one row (10 k,)."""
+    for b in range(len(D)):
+        for r in range(10):
+            scale = Y[10 * b + r]
+            if scale == 0.0:
+                continue
+            for c in range(10):
+                H[10 * b + c] += scale * D[b, r, c]
+
+
+@njit(cache=True, error_model="numpy")
+def _finite(x: Vector) -> bool:
+    total = 0.0
+    for each in x:
+        total += 0.0 * each
+    return bool(total == 0.0)
+
+
+@njit(cache=True, error_model="numpy")
+def plausible(W: np.ndarray, pi: np.ndarray, least: float, largest: float) -> bool:
+    """Whether the eigenvalues of J0^-1 J of all bodies are between two bounds, to a factor of 4.
+
+    M = W^T J W has them, and tr M and tr M^-1 are at most four times the largest and its inverse the least.
+
+    Args:
+        W: (k, 4, 4) with W^T J0 W = 1. pi: (k, 10).
+    """
+    J, C = np.empty((4, 4)), np.empty((4, 4))
+    for b in range(len(pi)):
+        half = 0.5 * (pi[b, 4] + pi[b, 6] + pi[b, 9])
+        J[0, 0], J[1, 1], J[2, 2], J[3, 3] = half - pi[b, 4], half - pi[b, 6], half - pi[b, 9], pi[b, 0]
+        J[0, 1] = J[1, 0] = -pi[b, 5]
+        J[0, 2] = J[2, 0] = -pi[b, 7]
+        J[1, 2] = J[2, 1] = -pi[b, 8]
+        for r in range(3):
+            J[r, 3] = J[3, r] = pi[b, 1 + r]
+        M = W[b].T @ J @ W[b]
+        if not np.trace(M) < 4 * largest:
+            return False
+        # tr M^-1 = |C^-1|^2 with M = C C^T
+        inverse = 0.0
+        for j in range(4):
+            for k in range(j + 1):
+                total = M[j, k]
+                for r in range(k):
+                    total -= C[j, r] * C[k, r]
+                if j == k and not total > 0.0:
+                    return False
+                C[j, k] = np.sqrt(total) if j == k else total / C[k, k]
+        for c in range(4):
+            column = np.zeros(4)
+            for j in range(c, 4):
+                total = 1.0 if j == c else 0.0
+                for k in range(c, j):
+                    total -= C[j, k] * column[k]
+                column[j] = total / C[j, j]
+                inverse += column[j] * column[j]
+        if not inverse < 4 / least:
+            return False
+    return True

@@ -1,0 +1,132 @@
+"""Motion as it comes: the middle of a moving window, by a polynomial through what is in it (Savitzky and Golay 1964).
+
+With s_i = (t_i - t) / r the times of a window of half width r about t, V = [1 s s^2 ...] and y the positions,
+
+    min over c of |y - V c|^2       q(t) = c_0,   v(t) = c_1 / r,   a(t) = 2 c_2 / r^2
+
+Clocks may jitter. Efforts and wrenches pass the same filter, c_0 of theirs, so that they lag as the positions do; a
+sample is as old as half a window, all of it (seed 004, Sect. III-D, asks for that with differences). Where velocities
+are measured, they give v = c_0 and a = c_1 / r, and a floating base keeps the configuration that was nearest to t.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Matrix, Vector
+from ...exceptions import InvalidMethod
+from .belief import Sample
+from .differences import Tick
+
+LARGEST_GAP = 0.3
+"""Of a window without a tick: beyond, what is between is not known."""
+
+
+@dataclass(frozen=True)
+class MovingPolynomial:
+    """From ticks to samples.
+
+    Args:
+        window_s: the window's whole width [s].
+        degree: of the polynomial; 2 or more where velocities are not measured.
+        sample_hz: how often a sample is made [Hz]; None: at every tick. Neighbouring windows share their noise, which a
+            filter takes for independent: two a window are about as many as there is news.
+
+    Raises:
+        InvalidMethod: if a number is out of range.
+    """
+
+    window_s: float = 0.2
+    degree: int = 3
+    sample_hz: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.window_s < np.inf:
+            raise InvalidMethod(f"window_s must be above 0, not {self.window_s:g}")
+        if self.degree not in range(1, 8):
+            raise InvalidMethod(f"degree must be 1 to 7, not {self.degree}")
+        if self.sample_hz is not None and not self.sample_hz > 0:
+            raise InvalidMethod(f"sample_hz must be above 0, not {self.sample_hz:g}")
+
+    def samples(
+        self, ticks: Iterable[Tick], configuration: Callable[[Vector], Vector] = lambda positions: positions
+    ) -> Iterator[Sample]:
+        """Samples half a window late, none where a window has too few ticks or a gap.
+
+        Args:
+            ticks: in the order of time; one that is not finite or not later than the last is left out. Those without
+                velocities have positions (n,) for `q`.
+            configuration: joint positions (n,) -> (nq,).
+        """
+        window: deque[Tick] = deque()
+        ahead: deque[float] = deque()
+        due = -np.inf
+        for tick in ticks:
+            if not _usable(tick) or (window and tick.time <= window[-1].time):
+                continue
+            window.append(tick)
+            ahead.append(tick.time)
+            while ahead and ahead[0] + self.window_s / 2 <= tick.time:
+                middle = ahead.popleft()
+                if middle < due:
+                    continue
+                while window[0].time < middle - self.window_s / 2 * (1 + 1e-9):
+                    window.popleft()
+                sample = self._at(middle, window, configuration)
+                if sample is not None:
+                    # half a tick of tolerance, so that a jittering clock keeps the rate
+                    due = middle + (
+                        0.0 if self.sample_hz is None else 1 / self.sample_hz - 0.5 * self._tick(window)
+                    )
+                    yield sample
+
+    def _at(
+        self, middle: float, window: deque[Tick], configuration: Callable[[Vector], Vector]
+    ) -> Sample | None:
+        """The sample of one time; None if its window is not good enough."""
+        inside = [tick for tick in window if tick.time <= middle + self.window_s / 2 * (1 + 1e-9)]
+        times = np.array([tick.time for tick in inside])
+        edges = np.concatenate([[middle - self.window_s / 2], times, [middle + self.window_s / 2]])
+        if len(inside) < self.degree + 2 or np.diff(edges).max() > LARGEST_GAP * self.window_s:
+            return None
+        value, slope, curvature = self._weights(times - middle)
+        q = np.array([tick.q for tick in inside])
+        if np.isnan(inside[0].v).any():
+            position, v, a = configuration(value @ q), slope @ q, curvature @ q
+        else:
+            measured = np.array([tick.v for tick in inside])
+            v, a = value @ measured, slope @ measured
+            nearest = inside[int(np.argmin(np.abs(times - middle)))].q
+            position = configuration(value @ q) if q.shape[1] == len(v) else nearest
+        trusted = [tick.trusted for tick in inside if tick.trusted is not None]
+        return Sample(
+            middle,
+            position,
+            v,
+            a,
+            value @ np.array([tick.tau for tick in inside]),
+            {body: value @ np.array([tick.wrenches[body] for tick in inside]) for body in inside[0].wrenches},
+            np.logical_and.reduce(trusted) if trusted else None,
+        )
+
+    def _weights(self, offsets: Vector) -> Matrix:
+        """(3, m) which of the m values make value, slope and curvature in the middle."""
+        r = self.window_s / 2
+        c = np.linalg.pinv(np.vander(offsets / r, self.degree + 1, increasing=True))
+        weights = np.zeros((3, len(offsets)))
+        weights[: len(c)] = c[:3] * np.array([1, 1 / r, 2 / r**2])[: len(c[:3]), None]
+        return weights
+
+    @staticmethod
+    def _tick(window: deque[Tick]) -> float:
+        """Mean interval of the ticks [s]."""
+        return (window[-1].time - window[0].time) / max(len(window) - 1, 1)
+
+
+def _usable(tick: Tick) -> bool:
+    """Whether time and positions are finite; a filter sees to the rest."""
+    return bool(np.isfinite(tick.time) and np.isfinite(tick.q).all())

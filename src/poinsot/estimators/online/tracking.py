@@ -1,0 +1,257 @@
+"""A filter's whole run as an estimate: what it believes at the end, what it predicted on the way, what it rejected.
+
+What a run keeps does not grow with its length: every s-th sample, and when those are too many every 2 s-th.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from ...arrays import Vector
+from ...estimate import Body, Direction, Estimate, Fit, Status, software_versions
+from ...exceptions import NotIdentifiable
+from ...fits import fit_of
+from ...inertia.log_cholesky import LogCholesky
+from ...inertia.parameters import body
+from ...models.link_torques import columns_of
+from ...parameters import INERTIAL_UNITS
+from .belief import Belief, Innovation, Sample, Verdict
+from .filter import Filter
+from .observability import Excitation, excitation
+from .publishing import RateLimit
+
+KEPT = 4096
+"""Samples that a run keeps at most; at least half as many of a long one."""
+SPANS = 1000
+"""Stretches of rejected samples that it keeps."""
+NARROWED = 0.5
+"""A parameter is known when its standard deviation is less than this part of what it was at the start."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tracked:
+    """What a filter says after a sample.
+
+    Args:
+        time: of the sample [s]. recording: that it is from.
+        innovation: what became of it.
+        bodies: (k, 10) pi as estimated. published: (k, 10) as a controller is told.
+        mass_std: (k,) [kg].
+        measured, predicted: (n,) efforts, predicted before the sample was used.
+        speed: (n,) [rad/s] or [m/s].
+    """
+
+    time: float
+    recording: str
+    innovation: Innovation
+    bodies: np.ndarray
+    published: np.ndarray
+    mass_std: Vector
+    measured: Vector
+    predicted: Vector
+    speed: Vector
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Samples in a row that were not used, for one reason.
+
+    Args:
+        recording: that they are from. start_s, stop_s: times of the first and the last one [s].
+    """
+
+    verdict: Verdict
+    recording: str
+    start_s: float
+    stop_s: float
+    samples: int
+
+
+class Tracker:
+    """Runs a filter over samples and keeps what its estimate needs.
+
+    Args:
+        filter_: that hears them.
+        limit: on what is published.
+        belief: to begin with; None: what the filter begins with.
+    """
+
+    def __init__(self, filter_: Filter, limit: RateLimit | None = None, belief: Belief | None = None):
+        self.filter = filter_
+        self.limit = limit or RateLimit(None)
+        self.belief = filter_.init() if belief is None else belief
+        self.start = self.belief
+        self.published = filter_.inertial(self.belief.x)
+        self.verdicts: Counter[Verdict] = Counter()
+        self.rejections: list[Rejection] = []
+        self.kept: list[Tracked] = []
+        self.samples = 0
+        self._stride, self._rejected_at = 1, -2
+
+    def hear(self, sample: Sample, recording: str = "", time: float | None = None) -> Tracked:
+        """One more sample.
+
+        Args:
+            recording: that it is from. time: what to call its time; None: its own.
+        """
+        filter_, before = self.filter, self.belief
+        pi = filter_.inertial(before.x)
+        Y, known = filter_.torques(sample.q, sample.v, sample.a, sample.wrenches)
+        self.belief, innovation = filter_.step(before, sample)
+        bodies = filter_.inertial(self.belief.x)
+        elapsed = self.belief.time - before.time
+        if np.isfinite(elapsed) and elapsed > 0:
+            self.published = self.limit.next(self.published, bodies, elapsed)
+        tracked = Tracked(
+            sample.time if time is None else time,
+            recording,
+            innovation,
+            bodies,
+            self.published,
+            self._mass_std(),
+            sample.tau,
+            known + filter_.bias + Y @ pi.ravel(),
+            sample.v,
+        )
+        self._keep(tracked)
+        return tracked
+
+    def excitation(self) -> tuple[Excitation, ...]:
+        """What the last seconds showed of each open body."""
+        return excitation(self.filter, self.belief)
+
+    def _mass_std(self) -> Vector:
+        d = self.filter.slope(self.belief.x)[:, 0]
+        roots = [d[k] @ self.belief.root[10 * k : 10 * k + 10] for k in range(len(d))]
+        return np.linalg.norm(roots, axis=1)
+
+    def _keep(self, tracked: Tracked) -> None:
+        verdict = tracked.innovation.verdict
+        self.verdicts[verdict] += 1
+        if verdict is not Verdict.accepted:
+            self._keep_rejection(verdict, tracked)
+        if self.samples % self._stride == 0:
+            self.kept.append(tracked)
+            if len(self.kept) == KEPT:
+                self.kept, self._stride = self.kept[::2], 2 * self._stride
+        self.samples += 1
+
+    def _keep_rejection(self, verdict: Verdict, tracked: Tracked) -> None:
+        last = self.rejections[-1] if self.rejections else None
+        if (
+            last is not None
+            and last.verdict is verdict
+            and last.recording == tracked.recording
+            and self._rejected_at == self.samples - 1
+        ):
+            self.rejections[-1] = replace(last, stop_s=tracked.time, samples=last.samples + 1)
+        elif len(self.rejections) < SPANS:
+            self.rejections.append(Rejection(verdict, tracked.recording, tracked.time, tracked.time, 1))
+        self._rejected_at = self.samples
+
+    # -- the estimate --------------------------------------------------------------------------------------------------
+
+    def estimate(
+        self, *, status: Status = Status.solved, settings: Mapping[str, Any] | None = None, **extra: Any
+    ) -> Estimate:
+        """What the filter believes now.
+
+        Args:
+            status: how the run ended. settings, extra: as in `Estimate`.
+
+        Raises:
+            NotIdentifiable: if no sample was used.
+        """
+        if not self.verdicts[Verdict.accepted]:
+            raise NotIdentifiable(_nothing_used(self.verdicts))
+        filter_, belief = self.filter, self.belief
+        links, torques = filter_.torques.links, filter_.torques
+        bodies, slope = filter_.inertial(belief.x), linalg.block_diag(*filter_.slope(belief.x))
+        covariance = slope @ belief.covariance @ slope.T
+        std = np.sqrt(np.diag(covariance))
+        at_first = np.linalg.norm(slope @ self.start.root, axis=1)
+        known = std < NARROWED * at_first
+        information = belief.unit.T @ np.linalg.inv(belief.covariance) @ belief.unit
+        scale = 1 / np.sqrt(np.diag(information))
+        names = columns_of(links)
+        undetermined = tuple(
+            Direction(name, "unexcited") for name, seen in zip(names, known, strict=True) if not seen
+        )
+        fit = self._fit()
+        prior = torques.described
+        return Estimate(
+            method=filter_.name,
+            names=names,
+            units=INERTIAL_UNITS * len(links),
+            owners=tuple(np.repeat(links, 10).tolist()),
+            kinds=("inertia",) * len(names),
+            groupings=names,
+            values=bodies.ravel(),
+            covariance=covariance,
+            std_kind="white",
+            white_std=std,
+            coloured_std=std,
+            identifiable=known,
+            status=Status.partly if status is Status.solved and undetermined else status,
+            condition_number=float(np.linalg.cond(information)),
+            scaled_condition_number=float(np.linalg.cond(information * np.outer(scale, scale))),
+            rows=self.verdicts[Verdict.accepted] * torques.robot.model.nv,
+            fit=fit,
+            bodies=tuple(
+                self._body(link, pi, covariance[10 * k : 10 * k + 10, 10 * k : 10 * k + 10], prior[k], at)
+                for k, (link, pi, at) in enumerate(
+                    zip(links, bodies, torques.open_bodies.tolist(), strict=True)
+                )
+            ),
+            undetermined=undetermined,
+            iterations=self.verdicts[Verdict.accepted],
+            robot=torques.robot.name,
+            settings=dict(settings or {}),
+            versions=software_versions(),
+            citations=filter_.citations,
+            **extra,
+        )
+
+    def _fit(self) -> Fit:
+        """One step ahead; efforts that were not measured are as predicted."""
+        robot = self.filter.torques.robot
+        rows = [t for t in self.kept if np.isfinite(t.predicted).all()]
+        measured, predicted = (
+            np.array([getattr(t, name) for t in rows]) for name in ("measured", "predicted")
+        )
+        return fit_of(
+            np.array([t.time for t in rows]),
+            robot.effort_names,
+            robot.effort_units,
+            np.where(np.isfinite(measured), measured, predicted),
+            predicted,
+            speeds=np.array([t.speed for t in rows]),
+            counts=[len(rows)],
+            recording="one step ahead",
+        )
+
+    def _body(self, link: str, pi: Vector, covariance: np.ndarray, prior: Vector, at: int) -> Body:
+        found = body(link, pi)
+        robot = self.filter.torques.robot
+        found = replace(found, prior=prior, placement=robot.placements[at], parent=robot.parents[at])
+        if not found.physically_consistent:
+            return found
+        chart = LogCholesky()
+        to_chart = np.linalg.inv(chart.jacobian(chart.from_inertial(pi)))
+        return replace(found, covariance=to_chart @ covariance @ to_chart.T)
+
+
+def _nothing_used(verdicts: Mapping[Verdict, int]) -> str:
+    if not verdicts:
+        return (
+            "there was no sample to hear: the recording is shorter than a window, or than the calibration, or has gaps "
+            "throughout; look at window_s, calibrate_s and the clock"
+        )
+    reasons = "; ".join(f"{count} {verdict.value}" for verdict, count in verdicts.items())
+    return f"no sample could be used ({reasons}): look at units and columns, and at noise and gate"

@@ -1,0 +1,194 @@
+"""Samples as JSON lines: one object a line, from a file, from one that grows, or from standard input.
+
+    {"time": 0.01, "position": [...], "torque": [...], "velocity": [...], "wrenches": {"foot": [...]}}
+
+SI units; joints in the robot's order, at the side where the drive is measured. `current` or `voltage` may take the
+place of `torque`; velocities and wrenches (6, about the body's origin, in its frame) may be missing. A floating base
+has `base_position` (3), `base_orientation` (4, x y z w) and `base_velocity` (6, linear and angular, in its frame).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Vector
+from ..exceptions import InvalidRecording, UnreadableFile, listing, nearest
+from .sources import existing_file
+
+EFFORTS = ("torque", "current", "voltage")
+BASE = {"base_position": 3, "base_orientation": 4, "base_velocity": 6}
+KEYS = ("time", "position", "velocity", *EFFORTS, "wrenches", *BASE)
+POLL_S = 0.05
+"""How often a file that grows is looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleLine:
+    """One line's numbers, NaN where it says null.
+
+    Args:
+        time: [s]. position, effort: (n,), (m,). velocity: (n,) or None.
+        wrenches: body -> (6,). base: of `base_position` and the like, those that are given.
+    """
+
+    time: float
+    position: Vector
+    effort: Vector
+    velocity: Vector | None = None
+    wrenches: dict[str, Vector] = field(default_factory=dict)
+    base: dict[str, Vector] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What every line must hold.
+
+    Args:
+        joints, motors: how many positions and efforts.
+        floating_base: whether it has a base.
+    """
+
+    joints: int
+    motors: int
+    floating_base: bool = False
+
+    def parse(self, line: str) -> SampleLine:
+        """One line.
+
+        Raises:
+            InvalidRecording: saying what is wrong with it.
+        """
+        try:
+            content = json.loads(line)
+        except ValueError:
+            raise InvalidRecording(f"it is not JSON: {line.strip()[:60]!r}") from None
+        if not isinstance(content, dict):
+            raise InvalidRecording(
+                'it is not an object like {"time": 0.0, "position": [...], "torque": [...]}'
+            )
+        for key in content:
+            if key not in KEYS:
+                raise InvalidRecording(
+                    f"unknown key {key!r}{nearest(key, KEYS)}; known are {listing(KEYS, 20)}"
+                )
+        efforts = [key for key in EFFORTS if key in content]
+        if len(efforts) != 1:
+            raise InvalidRecording(
+                f"it needs exactly one of {listing(EFFORTS)}, and has {listing(efforts) or 'none'}"
+            )
+        wrenches = content.get("wrenches", {})
+        if not isinstance(wrenches, dict):
+            raise InvalidRecording('wrenches must be an object like {"foot": [fx, fy, fz, mx, my, mz]}')
+        base = {
+            key: _numbers(content, key, BASE[key]) for key in BASE if self.floating_base or key in content
+        }
+        n = self.joints
+        return SampleLine(
+            _number(content, "time"),
+            _numbers(content, "position", n),
+            _numbers(content, efforts[0], self.motors),
+            _numbers(content, "velocity", n) if "velocity" in content else None,
+            {body: _numbers(wrenches, body, 6) for body in wrenches},
+            base,
+        )
+
+
+def _number(content: dict[str, Any], key: str) -> float:
+    """One number; null is NaN."""
+    if key not in content:
+        raise InvalidRecording(f"it has no {key!r}")
+    value = math.nan if content[key] is None else content[key]
+    if not _is_number(value):
+        raise InvalidRecording(f"{key!r} must be a number")
+    return float(value)
+
+
+def _numbers(content: dict[str, Any], key: str, count: int) -> Vector:
+    """(count,) numbers; null is NaN."""
+    if key not in content:
+        raise InvalidRecording(f"it has no {key!r}")
+    value = content[key]
+    if not isinstance(value, list) or len(value) != count:
+        raise InvalidRecording(f"{key!r} must be a list of {count} numbers")
+    numbers = [math.nan if item is None else item for item in value]
+    if not all(map(_is_number, numbers)):
+        raise InvalidRecording(f"{key!r} must hold numbers, or null where there is none")
+    return np.array(numbers, dtype=float)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+class SampleStream:
+    """The samples of a stream of lines. The first one must be right; later ones that are not are counted and left out.
+
+    Args:
+        name: of the file, for messages; `-` is standard input.
+        follow: whether to wait for lines that are still to be written.
+    """
+
+    def __init__(self, name: str, layout: Layout, *, follow: bool = False):
+        self.name, self.layout, self.follow = name, layout, follow
+        self.bad = 0
+        self.first_bad = ""
+        if name != "-":
+            existing_file(Path(name))
+
+    def __iter__(self) -> Iterator[SampleLine]:
+        """
+        Raises:
+            InvalidRecording: if the first line is no sample.
+        """
+        right = 0
+        for number, line in enumerate(self._lines(), start=1):
+            if not line.strip():
+                continue
+            try:
+                sample = self.layout.parse(line)
+            except InvalidRecording as error:
+                where = "standard input" if self.name == "-" else self.name
+                said = f"line {number} of {where} is no sample: {error}"
+                if not right:
+                    raise InvalidRecording(said) from None
+                self.bad += 1
+                self.first_bad = self.first_bad or said
+                continue
+            right += 1
+            yield sample
+
+    def _lines(self) -> Iterator[str]:
+        if self.name == "-":
+            yield from sys.stdin
+            return
+        try:
+            with Path(self.name).open(encoding="utf-8", errors="replace") as file:
+                yield from growing_lines(file, self.follow)
+        except OSError as error:
+            raise UnreadableFile(f"cannot read {self.name}: {error.strerror or error}") from None
+
+
+def growing_lines(file: Any, follow: bool, wait: Callable[[float], None] = time.sleep) -> Iterator[str]:
+    """Complete lines of an open text file, and those that are appended if `follow`; a last one without end if not."""
+    begun = ""
+    while True:
+        line = file.readline()
+        begun += line
+        if begun.endswith("\n"):
+            yield begun
+            begun = ""
+        elif not line:
+            if not follow:
+                if begun:
+                    yield begun
+                return
+            wait(POLL_S)

@@ -1,0 +1,185 @@
+"""What another job has found: `gains_from` and `robot_from` name its project file, or the result that it wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import Vector
+from ..exceptions import InvalidProject, UnreadableFile, listing
+from .settings.methods import FilterSettings, PayloadSettings
+
+if TYPE_CHECKING:
+    from ..estimate import DriveGains
+    from ..models.articulated import Articulated
+    from .job import Project
+
+MAX_RESULT_BYTES = 64 * 2**20
+
+
+def gains_from(
+    project: Project, data_dir: str | Path | None, say: Callable[[str], None]
+) -> DriveGains | None:
+    """The gains that a job asks another one for, which reads the same folder; None: it asks for none.
+
+    Raises:
+        UnreadableFile: if there is no such file, or it is neither a project nor a result.
+        InvalidProject: if it identifies no gains, or asks another one itself.
+    """
+    method = project.settings.method
+    if not isinstance(method, PayloadSettings) or method.gains_from is None:
+        return None
+    path = _path(project, "gains_from", method.gains_from)
+    say(f"identifying the drive gains: {path.name}")
+    gains = _gains(path, "gains_from", _result(path, "gains_from", data_dir))
+    if gains is None or (path.suffix != ".json" and not gains.identified):
+        if path.suffix == ".json":
+            raise UnreadableFile(f"gains_from: {path} is no result of `poinsot identify` with drive gains")
+        raise InvalidProject(
+            f"gains_from: {path} identifies no drive gains; for that it needs currents, and a load of known mass"
+        )
+    return gains
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRobot:
+    """A robot with what is known of it.
+
+    Args:
+        robot: with its drive gains.
+        nominal: (l, 10) pi of its bodies; from base parameters these need not be possible. None: the description's.
+        added: what `robot.parameters` has behind the bodies; None: nothing.
+        steps: where that comes from.
+    """
+
+    robot: Articulated
+    nominal: np.ndarray | None = None
+    added: Vector | None = None
+    steps: tuple[str, ...] = ()
+
+
+def robot_from(project: Project, data_dir: str | Path | None, say: Callable[[str], None]) -> KnownRobot:
+    """The robot of a job for a filter, as the job that it names has identified it, or as it is described.
+
+    Raises:
+        UnreadableFile, InvalidProject: as in `gains_from`, or if the two jobs' robots differ.
+    """
+    from ..regression.base_parameters import structural_base
+    from ..regression.regressor import Regressor
+
+    robot = project.robot(data_dir)
+    method = project.settings.method
+    assert isinstance(method, FilterSettings)
+    if method.robot_from is None:
+        return KnownRobot(robot, steps=("mass properties of other bodies as described, no friction",))
+    path = _path(project, "robot_from", method.robot_from)
+    say(f"identifying the robot: {path.name}")
+    result = _result(path, "robot_from", data_dir)
+    gains = _gains(path, "robot_from", result)
+    if gains is not None:
+        robot = _with_gains(robot, gains, path)
+    held = {**result.get("settings", {}).get("project", {}).get("held", {})}
+    theta = np.zeros(len(robot.parameters))
+    if "full_parameters" in result:
+        columns = {name: np.eye(len(theta))[k] for k, name in enumerate(robot.parameters.names)}
+        rows = [row for row in result["full_parameters"] if row["kind"] != "payload"]
+    else:
+        parameters = robot.parameters.hold(
+            **{name: held[name] for name in held if name in robot.parameters.names}
+        )
+        theta += parameters.held_values
+        base = structural_base(Regressor(robot, parameters))
+        columns = {name: np.eye(len(theta))[at] for name, at in zip(base.names, base.chosen, strict=True)}
+        rows = [row for row in result["parameters"] if row["kind"] != "payload"]
+    unknown = [row["name"] for row in rows if row["name"] not in columns]
+    if unknown or not rows:
+        raise InvalidProject(
+            f"robot_from: {path} has {listing(unknown) or 'nothing'}, which this robot has not: [robot], [drive], "
+            "[friction] and [held] must be alike in both"
+        )
+    for row in rows:
+        if row["value"] is not None:
+            theta += row["value"] * columns[row["name"]]
+    l = len(robot.bodies)
+    return KnownRobot(
+        robot,
+        theta[: 10 * l].reshape(l, 10),
+        theta[10 * l :],
+        (f"gains, friction and mass properties of other bodies from {path.name}",),
+    )
+
+
+# -- the other job -----------------------------------------------------------------------------------------------------
+
+
+def _path(project: Project, key: str, name: str) -> Path:
+    path = project.path.parent / name
+    if not path.is_file():
+        raise UnreadableFile(f"{key}: there is no file {path}, where {project.path} looks for it")
+    return path
+
+
+def _result(path: Path, key: str, data_dir: str | Path | None) -> Mapping[str, Any]:
+    """Of schema `poinsot.identify/1`: as it was written, or computed now."""
+    if path.suffix == ".json":
+        return _read(path, key)
+    from ..io import identify_json
+    from .job import Project, identify
+
+    other = Project.load(path)
+    asks = getattr(other.settings.method, key, None)
+    if asks is not None:
+        wanted = "gains" if key == "gains_from" else "robot"
+        raise InvalidProject(
+            f"{key}: {path} takes its {wanted} from {asks}; name the job that identifies them"
+        )
+    return identify_json(identify(other, data_dir))
+
+
+def _read(path: Path, key: str) -> Mapping[str, Any]:
+    if path.stat().st_size > MAX_RESULT_BYTES:
+        raise UnreadableFile(f"{key}: {path} is larger than {MAX_RESULT_BYTES >> 20} MiB; that is no result")
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        result = None
+    if not isinstance(result, dict) or not isinstance(result.get("parameters", []), list):
+        raise UnreadableFile(f"{key}: {path} is no result of `poinsot identify`")
+    return result
+
+
+def _gains(path: Path, key: str, result: Mapping[str, Any]) -> DriveGains | None:
+    """The drive gains of a result, if it has any."""
+    from ..estimate import DriveGains
+
+    if "drive_gains" not in result:
+        return None
+    try:
+        rows: list[dict[str, Any]] = result["drive_gains"]
+        gains = DriveGains(
+            tuple(str(row["joint"]) for row in rows),
+            tuple(str(row["unit"]) for row in rows),
+            np.array([float(row["value"]) for row in rows]),
+            np.array([[float(each) for each in row["covariance"]] for row in rows]),
+            identified=any(row.get("identified", False) for row in rows),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UnreadableFile(f"{key}: {path} is no result of `poinsot identify` with drive gains") from None
+    finite = np.isfinite(gains.values).all() and np.isfinite(gains.covariance).all()
+    if gains.covariance.shape != (len(rows), len(rows)) or not finite:
+        raise UnreadableFile(f"{key}: the drive gains in {path} are not complete")
+    return gains
+
+
+def _with_gains(robot: Articulated, gains: DriveGains, path: Path) -> Articulated:
+    driven = [joint for joint, yes in zip(robot.joints, robot.train.driven, strict=True) if yes]
+    if list(gains.joints) != driven:
+        raise InvalidProject(
+            f"robot_from: {path} has gains of {listing(gains.joints)}, this robot motors of {listing(driven)}"
+        )
+    return replace(robot, drive=replace(robot.drive, gain=tuple(gains.values.tolist())))

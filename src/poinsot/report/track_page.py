@@ -1,0 +1,158 @@
+"""The page of `poinsot track`: masses in time, what was not used, and the bodies at the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..estimate import NORMAL_95, Estimate
+from ..estimators.online.belief import Verdict
+from ..estimators.online.tracking import Tracked, Tracker
+from .blocks import Block, FigureGrid, Findings, Page, Section
+from .figures import curve_figure
+from .numbers import count_text, plus_minus, seconds_text
+from .page import write_page
+from .sections.bodies import bodies_section
+from .sections.effort import effort_section
+from .sections.provenance import provenance_section
+from .tables import table_of_rows
+from .words import number_of
+
+SHOWN_REJECTIONS = 40
+
+
+def write_tracking_page(estimate: Estimate, tracker: Tracker, path: str | os.PathLike[str]) -> Path:
+    """Writes a filter's run as one HTML file that opens offline.
+
+    Raises:
+        UnwritableOutput: if it cannot be written there.
+    """
+    return write_page(tracking_page(estimate, tracker), path)
+
+
+def tracking_page(estimate: Estimate, tracker: Tracker) -> Page:
+    """The page before it is rendered."""
+    sections = (
+        _verdict(estimate, tracker),
+        _masses(estimate, tracker),
+        _shown(tracker),
+        _not_used(tracker),
+        bodies_section(estimate),
+        effort_section(estimate),
+        provenance_section(estimate),
+    )
+    return Page(
+        title=estimate.robot or "Tracked links",
+        kicker="poinsot · tracked links",
+        subtitle=f"{estimate.method}, {count_text(tracker.samples)} samples",
+        sections=tuple(section for section in sections if section is not None),
+    )
+
+
+def _verdict(estimate: Estimate, tracker: Tracker) -> Section:
+    used = tracker.verdicts[Verdict.accepted]
+    masses = []
+    for body, std in zip(estimate.bodies, estimate.std[::10].tolist(), strict=True):
+        assert body.inertial is not None
+        assert body.prior is not None
+        change = float(body.inertial[0] - body.prior[0])
+        masses.append(
+            f"{body.name} {plus_minus(float(body.inertial[0]), std)} kg, {change:+.3g} kg from what it was known as"
+        )
+    findings = [
+        *(("warning", sentence) for sentence in estimate.warnings),
+        *(("note", sentence) for sentence in estimate.notes),
+    ]
+    if not estimate.status.converged:
+        findings.insert(0, ("warning", estimate.status.value))
+    blocks: tuple[Block, ...] = (Findings(findings=tuple(findings)),) if findings else ()
+    return Section(
+        "Verdict",
+        f"At the end: {'; '.join(masses)}. {used} of {number_of(tracker.samples, 'sample')} were used.",
+        blocks,
+    )
+
+
+def _masses(estimate: Estimate, tracker: Tracker) -> Section:
+    """Estimate, interval and what was published, recording by recording."""
+    panels = []
+    for k, link in enumerate(tracker.filter.torques.links):
+        for recording, kept in _by_recording(tracker.kept):
+            mass, std = np.array([t.bodies[k, 0] for t in kept]), np.array([t.mass_std[k] for t in kept])
+            half = NORMAL_95 * std
+            panels.append(
+                curve_figure(
+                    f"{link}: {recording}" if recording else link,
+                    "kg",
+                    np.array([t.time for t in kept]),
+                    {
+                        "estimate": mass,
+                        "published": np.array([t.published[k, 0] for t in kept]),
+                        "95 % from": mass - half,
+                        "95 % to": mass + half,
+                    },
+                )
+            )
+    return Section(
+        "Masses in time",
+        "What the filter believed after each sample, and what a controller was told.",
+        (FigureGrid(panels=tuple(panels)),),
+    )
+
+
+def _by_recording(kept: Sequence[Tracked]) -> list[tuple[str, list[Tracked]]]:
+    """In the order of time; a recording that comes twice in a row is one."""
+    groups: list[tuple[str, list[Tracked]]] = []
+    for tracked in kept:
+        if not groups or groups[-1][0] != tracked.recording:
+            groups.append((tracked.recording, []))
+        groups[-1][1].append(tracked)
+    return groups
+
+
+def _shown(tracker: Tracker) -> Section:
+    rows = [
+        {
+            "body": each.link,
+            "mass": "shown" if each.mass else "not shown",
+            "centre of mass": _axes("x y z", each.center_of_mass),
+            "inertia": _axes("xx yy zz", each.inertia),
+        }
+        for each in tracker.excitation()
+    ]
+    memory = seconds_text(tracker.filter.memory_s)
+    return Section(
+        "What the motion shows",
+        f"The last {memory} by themselves: a consumer can tell a mass that is known from an inertia that is not.",
+        (table_of_rows(rows),),
+    )
+
+
+def _axes(names: str, shown: np.ndarray) -> str:
+    return " ".join(name for name, yes in zip(names.split(), shown, strict=True) if yes) or "not shown"
+
+
+def _not_used(tracker: Tracker) -> Section | None:
+    """Stretches of samples that were rejected, and why."""
+    if not tracker.rejections:
+        return None
+    rows = [
+        {
+            "recording": each.recording,
+            "from [s]": round(each.start_s, 3),
+            "to [s]": round(each.stop_s, 3),
+            "samples": each.samples,
+            "why": each.verdict.value,
+        }
+        for each in sorted(tracker.rejections, key=lambda each: -each.samples)[:SHOWN_REJECTIONS]
+    ]
+    count = tracker.samples - tracker.verdicts[Verdict.accepted]
+    caption = "The longest ones." if len(tracker.rejections) > SHOWN_REJECTIONS else ""
+    return Section(
+        "What was not used",
+        f"{number_of(count, 'sample')} in {number_of(len(tracker.rejections), 'stretch', 'stretches')}.",
+        (table_of_rows(rows, caption=caption),),
+    )

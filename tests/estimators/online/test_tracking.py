@@ -1,0 +1,128 @@
+"""A filter's run as an estimate: what is kept does not grow, what was not used is said, numbers are the belief's."""
+
+import numpy as np
+import pytest
+
+from poinsot.estimate import Status
+from poinsot.estimators.online import tracking
+from poinsot.estimators.online.belief import Sample, Verdict
+from poinsot.estimators.online.extended import ExtendedKalmanFilter
+from poinsot.estimators.online.gating import Gate
+from poinsot.estimators.online.publishing import RateLimit
+from poinsot.estimators.online.tracking import Tracker
+from poinsot.exceptions import NotIdentifiable
+from poinsot.models.link_torques import LinkTorques
+from references.robots import chain
+
+NOISE = 0.1
+
+
+@pytest.fixture
+def torques():
+    robot = chain("zyy", [0, 0.3, 0.4])
+    return LinkTorques(robot, robot.bodies[-1:])
+
+
+def samples(torques, rng, count, heavier=1.5):
+    """Of a last body that is heavier than described."""
+    pi = heavier * torques.described.ravel()
+    for k in range(count):
+        q, v, a = (x[0] for x in torques.robot.random_states(1, rng))
+        Y, tau = torques(q, v, a)
+        yield Sample(0.01 * k, q, v, a, tau + Y @ pi + NOISE * rng.standard_normal(len(tau)))
+
+
+def test_the_estimate_is_the_belief(torques, rng):
+    tracker = Tracker(ExtendedKalmanFilter(torques, NOISE, initial_std=0.5), RateLimit(3.0))
+    heard = [tracker.hear(sample) for sample in samples(torques, rng, 300)]
+    estimate = tracker.estimate(settings={"some": 1}, notes=("said",))
+    truth = 1.5 * torques.described.ravel()
+    error = estimate.values - truth
+    # chi-square of ten degrees of freedom, 99.99 %
+    assert error @ np.linalg.solve(estimate.covariance, error) < 35.6
+    np.testing.assert_array_equal(estimate.values, heard[-1].bodies.ravel())
+    assert estimate.std[0] == pytest.approx(heard[-1].mass_std[0])
+    (body,) = estimate.bodies
+    assert body.mass == estimate["m." + body.name]
+    np.testing.assert_array_equal(body.prior, torques.described[0])
+    assert estimate.names[0] == f"m.{body.name}"
+    assert estimate.fit.relative_error_percent < 20
+    assert estimate.notes == ("said",)
+    assert estimate.iterations == tracker.verdicts[Verdict.accepted]
+    assert "foster2024" in estimate.citations
+    assert estimate.references()
+    # in coordinates of log-Cholesky the body's covariance is the filter's own
+    np.testing.assert_allclose(body.covariance, tracker.belief.covariance, rtol=1e-6, atol=1e-12)
+
+
+def test_what_motion_does_not_show_is_not_called_identifiable(torques, rng):
+    tracker = Tracker(ExtendedKalmanFilter(torques, NOISE))
+    still = next(samples(torques, rng, 1))
+    for k in range(50):
+        zero = np.zeros_like(still.v)
+        Y, tau = torques(still.q, zero, zero)
+        measured = tau + Y @ torques.described.ravel() + NOISE * rng.standard_normal(len(tau))
+        tracker.hear(Sample(0.01 * k, still.q, zero, zero, measured))
+    estimate = tracker.estimate()
+    assert not estimate.identifiable.all()
+    assert estimate.status is Status.partly
+    assert {each.combination for each in estimate.undetermined} == {
+        name for name, known in zip(estimate.names, estimate.identifiable, strict=True) if not known
+    }
+    assert tracker.estimate(status=Status.interrupted).status is Status.interrupted
+
+
+def test_what_is_kept_does_not_grow(torques, rng, monkeypatch):
+    monkeypatch.setattr(tracking, "KEPT", 64)
+    monkeypatch.setattr(tracking, "SPANS", 5)
+    tracker = Tracker(ExtendedKalmanFilter(torques, NOISE, gate=Gate(0.999)))
+    for k, sample in enumerate(samples(torques, rng, 1000, heavier=1.0)):
+        if k % 10 == 0:
+            sample.tau[:] = 1e6
+        tracker.hear(sample)
+    assert 32 <= len(tracker.kept) < 64
+    steps = np.diff([each.time for each in tracker.kept])
+    np.testing.assert_allclose(steps, steps[0])
+    assert len(tracker.rejections) == 5
+    assert tracker.samples == 1000
+    assert tracker.verdicts[Verdict.gated] >= 100
+
+
+def test_stretches_of_rejected_samples(torques, rng):
+    tracker = Tracker(ExtendedKalmanFilter(torques, NOISE, gate=Gate(1 - 1e-9, patience=100)))
+    for k, sample in enumerate(samples(torques, rng, 60, heavier=1.0)):
+        if k in (20, 21, 22, 40):
+            sample.tau[:] = np.nan if k == 40 else 1e6
+        tracker.hear(sample, "run")
+    gated, unusable = tracker.rejections
+    assert (gated.verdict, gated.samples, gated.recording) == (Verdict.gated, 3, "run")
+    np.testing.assert_allclose([gated.start_s, gated.stop_s], [0.2, 0.22])
+    assert (unusable.verdict, unusable.samples) == (Verdict.unusable, 1)
+
+
+def test_published_masses_keep_the_rate(torques, rng):
+    tracker = Tracker(ExtendedKalmanFilter(torques, NOISE, initial_std=1.0), RateLimit(3.0))
+    masses = [tracker.hear(sample).published[0, 0] for sample in samples(torques, rng, 100, heavier=3.0)]
+    assert np.abs(np.diff(masses)).max() <= 0.03 * (1 + 1e-9)
+    assert np.abs(np.diff(masses)).max() > 0.029
+
+
+def test_an_effort_that_nobody_measures_is_as_predicted(torques, rng):
+    tracker = Tracker(ExtendedKalmanFilter(torques, NOISE))
+    for sample in samples(torques, rng, 50):
+        sample.tau[0] = np.nan
+        tracker.hear(sample)
+    fit = tracker.estimate().fit
+    assert (fit.residuals[:, 0] == 0).all()
+    assert np.abs(fit.residuals[:, 1]).max() > 0
+
+
+def test_nothing_heard_and_nothing_used_are_said(torques, rng):
+    tracker = Tracker(ExtendedKalmanFilter(torques, NOISE))
+    with pytest.raises(NotIdentifiable, match="there was no sample to hear"):
+        tracker.estimate()
+    sample = next(samples(torques, rng, 1))
+    sample.tau[:] = np.nan
+    tracker.hear(sample)
+    with pytest.raises(NotIdentifiable, match=r"no sample could be used \(1 not finite"):
+        tracker.estimate()
