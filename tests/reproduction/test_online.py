@@ -123,7 +123,8 @@ def test_times_of_convergence_and_of_certainty():
 
 def test_parts_come_alone_or_together():
     def part(name):
-        def run(seed):
+        def run(seed, say):
+            say("running")
             curves = {"line": Curves(np.arange(2.0), "m", {"a": np.zeros(2)})}
             return Reproduction(
                 "both", "004", name, f"{name}.", ({"name": "x", "ours": seed},), {"t": ()}, {"value": seed},

@@ -155,10 +155,11 @@ class WholeBodyController:
         state(H, g, equality, right, C, low, high)
         program.solve(*self._before)
         results = program.results
-        self._before = tuple(np.round(part, DECIMALS) for part in (results.x, results.y, results.z))
-        z = self._before[0]
-        solved = program.results.info.pri_res < FEASIBLE and bool(np.isfinite(z).all())
+        solution = tuple(np.round(part, DECIMALS) for part in (results.x, results.y, results.z))
+        z = solution[0]
+        solved = results.info.pri_res < FEASIBLE and all(np.isfinite(part).all() for part in solution)
         if solved:
+            self._before = solution
             self._tau = np.zeros(n)
             self._tau[base:] = EFFORT_STEP * np.round((dynamics @ z + c)[base:] / EFFORT_STEP)
         f = FORCE_SCALE * z[n:]
