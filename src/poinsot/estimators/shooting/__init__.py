@@ -1,6 +1,7 @@
 """Trajectory and parameters together, by multiple shooting on the chain in time (seed 001, Sects. IV and V).
 
 problem, manifold         what a recording asks of the solver: nodes, their derivatives, arrival cost, priors
+robot                     a robot in and out of contact as such a recording
 lq                        the linear-quadratic problem of one iteration, as plain arrays
 riccati                   policy and value along the chain, with columns for theta
 arrival                   where all chains begin: arrival states and theta, with what nothing sees
