@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')"
 pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install 'poinsot[sim]')")
 
 from poinsot.exceptions import PoinsotError
-from poinsot.reproduction import SIMULATED
-from poinsot.reproduction.case import Curves, Reproduction, SimulatedCase
+from poinsot.reproduction import PARTED
+from poinsot.reproduction.case import Curves, Measurement, PartedCase, Reproduction, Simulation
 from poinsot.reproduction.online import CASES, consistency, curl, elbow, gating, torso, which_link
 from poinsot.reproduction.online.gating import convergence
 from poinsot.simulation.gait import Stepping
@@ -133,15 +134,35 @@ def test_parts_come_alone_or_together():
 
         return run
 
-    both = SimulatedCase("both", "two parts", {"one": part("one"), "two": part("two")})
-    assert both("two", 5).figures == {"value": 5}
-    together = both(None, 5)
+    both = PartedCase("both", "two parts", {"one": Simulation(part("one")), "two": Simulation(part("two"))})
+    said = []
+    assert both("two", 5, None, said.append).figures == {"value": 5}
+    assert said == ["two: running"]
+    together = both(None, 5, None, said.append)
     assert together.figures == {"one": {"value": 5}, "two": {"value": 5}}
     assert [row["case"] for row in together.rows] == ["one", "two"]
     assert set(together.curves) == {"one: line", "two: line"}
     with pytest.raises(PoinsotError, match="did you mean 'one'"):
-        both("ones", 0)
+        both("ones", 0, None, said.append)
+    with pytest.raises(PoinsotError, match="both is simulated and reads no data"):
+        both("one", 0, Path(), said.append)
+
+
+def test_a_part_that_reads_recordings_wants_them(tmp_path):
+    def read(data, say):
+        return Reproduction(
+            "mixed", "001", "read", "read.", (), {}, {"folder": data.name}, seconds={"total": 1.0}
+        )
+
+    mixed = PartedCase("mixed", "two kinds", {"read": Measurement(read, ("log.csv",))})
+    with pytest.raises(PoinsotError, match=r"read is computed from log\.csv: say where they are with --data"):
+        mixed("read", None, None, print)
+    with pytest.raises(PoinsotError, match=r"read needs log\.csv: there is no log\.csv in"):
+        mixed("read", None, tmp_path, print)
+    (tmp_path / "log.csv").write_text("")
+    assert mixed("read", None, tmp_path, print).figures == {"folder": tmp_path.name}
+    assert mixed(None, None, tmp_path, print).figures == {"read": {"folder": tmp_path.name}}
 
 
 def test_the_registry_has_the_papers_cases():
-    assert tuple(SIMULATED["online"].parts) == CASES == tuple(PAPER_KEYS)
+    assert tuple(PARTED["online"].parts) == CASES == tuple(PAPER_KEYS)

@@ -56,20 +56,18 @@ def reproduce(
 def _result(
     case: str, data: Path | None, part: str | None, seed: int | None, say: Callable[[str], None]
 ) -> Reproduction:
-    from ..reproduction import CASES, SIMULATED
+    from ..reproduction import CASES, PARTED
 
-    if case in SIMULATED:
-        if data is not None:
-            raise InvalidMethod(f"{case} is simulated and reads no data: leave --data out")
-        return SIMULATED[case](part, seed or 0, say)
+    if case in PARTED:
+        return PARTED[case](part, seed, data, say)
     if case not in CASES:
-        known = [*CASES, *SIMULATED]
+        known = [*CASES, *PARTED]
         raise InvalidMethod(
             f"no case {case!r} to reproduce{nearest(case, known)}; there are {listing(known)}"
         )
     if part is not None or seed is not None:
         raise InvalidMethod(
-            f"{case} is computed from recordings: --case and --seed are for {listing(SIMULATED)}"
+            f"{case} is computed from recordings: --case and --seed are for {listing(PARTED)}"
         )
     if data is None:
         raise InvalidMethod(

@@ -4,4 +4,12 @@ articulated               robots: bodies, joints, drives, friction, read by Pino
 tree, primitive_joints, torque_regressor
                           the same as plain arrays, and the regressor over a whole recording
 drive, friction           gears, couplings, rotors; friction laws
+open_parameters           which parameters of a robot are theta: bodies in a chart, joints, gains
+actuation, joint_terms    from commands to forces; rotors, friction and drag forward in time
+contacts                  where a robot touches the world, what holds there, and when
+contact_dynamics          accelerations and contact forces, impacts, with slopes by state, effort and theta
+motion_terms, frame_kinematics, frame_motion, rotations, positive_definite
+                          what they are made of: terms from Pinocchio, frames and their slopes, Log, inverses
+robot_states, stages      states on their manifold, steps in time, a recording as a chain of them
+sensors                   what is read: h(x; theta), residuals and their slopes
 """

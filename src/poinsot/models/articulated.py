@@ -1,7 +1,8 @@
 """Robots: a tree of bodies and joints read by Pinocchio, with drive trains and friction.
 
-The only place (with `simulation`) that imports Pinocchio. Bodies that fixed joints hold together are one body, as in
-Pinocchio; it has the name of the first link of the group, and its ten parameters are about that joint's frame.
+Pinocchio is imported here, in the files beside this one that ask it for terms of the dynamics, states and distances,
+and in `simulation`; nowhere else. Bodies that fixed joints hold together are one body, as in Pinocchio; it has the name
+of the first link of the group, and its ten parameters are about that joint's frame.
 """
 
 from __future__ import annotations

@@ -80,48 +80,96 @@ class Case:
         Raises:
             UnreadableFile: if the folder lacks a file, naming it.
         """
-        for file in self.files:
-            if not (data / file).is_file():
-                raise UnreadableFile(
-                    f"{self.name} needs {', '.join(self.files)}: there is no {file} in {data}"
-                )
+        check_files(self.name, data, self.files)
         return self.run(data)
 
 
+Say = Callable[[str], None]
+"""Told what is being done."""
+
+
 @dataclass(frozen=True)
-class SimulatedCase:
-    """An entry of the registry that needs no data: its parts simulate what they show.
+class Simulation:
+    """A part of a case that simulates what it shows.
+
+    Args:
+        run: seed of its random numbers, and what tells about progress -> result.
+    """
+
+    run: Callable[[int, Say], Reproduction]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A part of a case that is computed from recordings.
+
+    Args:
+        run: data folder, and what tells about progress -> result.
+        files: what the folder must hold.
+    """
+
+    run: Callable[[Path, Say], Reproduction]
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PartedCase:
+    """An entry of the registry with parts that are asked for by name.
 
     Args:
         summary: one line for `--help`.
-        parts: name -> function of the seed of its random numbers, and of what tells about progress.
     """
 
     name: str
     summary: str
-    parts: Mapping[str, Callable[[int, Callable[[str], None]], Reproduction]]
+    parts: Mapping[str, Simulation | Measurement]
 
-    def __call__(
-        self, part: str | None, seed: int, say: Callable[[str], None] = lambda _: None
-    ) -> Reproduction:
-        """Reproduce one part, or all of them.
-
-        Args:
-            say: told what is being done.
+    def __call__(self, part: str | None, seed: int | None, data: Path | None, say: Say) -> Reproduction:
+        """Reproduce one part, or all that are simulated.
 
         Raises:
-            InvalidMethod: if there is no such part.
+            InvalidMethod: if there is no such part, or it is asked for a seed or data that it has no use for.
+            UnreadableFile: if the folder lacks a file, naming it.
         """
         if part is None:
-            return _together(self, {name: run(seed, say) for name, run in self.parts.items()})
+            return _together(self, {name: self._one(name, seed, data, say) for name in self._all(data)})
         if part not in self.parts:
             raise InvalidMethod(
                 f"{self.name} has no case {part!r}{nearest(part, self.parts)}; there are {listing(self.parts)}"
             )
-        return self.parts[part](seed, say)
+        return self._one(part, seed, data, say)
+
+    def _all(self, data: Path | None) -> list[str]:
+        """All parts for which there is what they need."""
+        if data is not None and not any(isinstance(part, Measurement) for part in self.parts.values()):
+            raise InvalidMethod(f"{self.name} is simulated and reads no data: leave --data out")
+        return [name for name, part in self.parts.items() if data is not None or isinstance(part, Simulation)]
+
+    def _one(self, name: str, seed: int | None, data: Path | None, say: Say) -> Reproduction:
+        part = self.parts[name]
+        if isinstance(part, Simulation):
+            if data is not None and all(isinstance(each, Simulation) for each in self.parts.values()):
+                raise InvalidMethod(f"{self.name} is simulated and reads no data: leave --data out")
+            return part.run(seed or 0, lambda what: say(f"{name}: {what}"))
+        if data is None:
+            raise InvalidMethod(
+                f"{name} is computed from {', '.join(part.files)}: say where they are with --data"
+            )
+        check_files(name, data, part.files)
+        return part.run(data, lambda what: say(f"{name}: {what}"))
 
 
-def _together(case: SimulatedCase, results: Mapping[str, Reproduction]) -> Reproduction:
+def check_files(name: str, data: Path, files: Sequence[str]) -> None:
+    """
+    Raises:
+        UnreadableFile: if the folder lacks a file, naming it.
+    """
+    for file in files:
+        if not (data / file).is_file():
+            raise UnreadableFile(f"{name} needs {', '.join(files)}: there is no {file} in {data}")
+
+
+def _together(case: PartedCase, results: Mapping[str, Reproduction]) -> Reproduction:
     """All parts on one page; headline numbers and rows by part."""
     first = next(iter(results.values()))
     return Reproduction(

@@ -5,27 +5,26 @@ One file a case. Nothing of the simulation is imported before a case runs: it is
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module, util
 
 from ...exceptions import InvalidMethod
-from ..case import Reproduction, SimulatedCase
+from ..case import PartedCase, Reproduction, Say, Simulation
 
 CASES = ("consistency", "torso", "elbow", "curl", "gating", "which-link")
 
 
-def _part(name: str) -> Callable[[int, Callable[[str], None]], Reproduction]:
-    def run(seed: int, say: Callable[[str], None]) -> Reproduction:
+def _part(name: str) -> Simulation:
+    def run(seed: int, say: Say) -> Reproduction:
         if not all(util.find_spec(needed) for needed in ("mujoco", "proxsuite")):
             raise InvalidMethod(f"{name} is simulated: pip install 'poinsot[sim,robots]'")
         module = import_module(f".{name.replace('-', '_')}", __package__)
-        result: Reproduction = module.run(seed, say=lambda what: say(f"{name}: {what}"))
+        result: Reproduction = module.run(seed, say=say)
         return result
 
-    return run
+    return Simulation(run)
 
 
-ONLINE = SimulatedCase(
+ONLINE = PartedCase(
     "online",
     "Physically consistent online inertial adaptation for humanoid loco-manipulation",
     {name: _part(name) for name in CASES},

@@ -18,10 +18,7 @@ from ...models.link_torques import LinkTorques
 from ...simulation.closed_loop import Adapted, Knowledge, Oracle, Scenario, ToldOnce, Trace, simulate
 from ...simulation.humanoid import Humanoid
 from ...simulation.loads import ScaledBody
-from ..case import Curves
-
-Say = Callable[[str], None]
-"""Tells whoever watches what is being done."""
+from ..case import Curves, Say
 
 DURATION = 30.0
 """[s]"""

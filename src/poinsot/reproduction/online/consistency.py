@@ -20,7 +20,7 @@ from ...simulation.gait import Stride
 from ...simulation.humanoid import talos
 from ...simulation.loads import ScaledBody
 from ...stopwatch import Stopwatch
-from ..case import Curves, Reproduction
+from ..case import Curves, Reproduction, Say
 from .adaptation import (
     DURATION,
     FIRST_GUESS,
@@ -28,7 +28,6 @@ from .adaptation import (
     NOISE_MARGIN,
     TORSO,
     TORSO_NOTE,
-    Say,
     calibrate,
     described_body,
     quiet,

@@ -19,7 +19,7 @@ from ...simulation.closed_loop import Adapted, Scenario, ToldOnce, simulate
 from ...simulation.humanoid import Humanoid, talos
 from ...simulation.loads import Attached, point_mass
 from ...stopwatch import Stopwatch
-from ..case import Curves, Reproduction
+from ..case import Curves, Reproduction, Say
 from .adaptation import (
     ARM_NOTE,
     DURATION,
@@ -29,7 +29,6 @@ from .adaptation import (
     NOISE_MARGIN,
     WITH,
     WITHOUT,
-    Say,
     calibrate,
     described_body,
     fallen_note,

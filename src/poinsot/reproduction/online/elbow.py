@@ -14,7 +14,7 @@ from ...simulation.closed_loop import JointMotion, Scenario
 from ...simulation.humanoid import talos
 from ...simulation.loads import ScaledBody, Sine, Square, Then
 from ...stopwatch import Stopwatch
-from ..case import Curves, Reproduction
+from ..case import Curves, Reproduction, Say
 from .adaptation import (
     ARM_NOTE,
     BENT,
@@ -25,7 +25,6 @@ from .adaptation import (
     NOISE_MARGIN,
     WITH,
     WITHOUT,
-    Say,
     adaptation_figures,
     calibrate,
     described_body,

@@ -19,14 +19,13 @@ from ...simulation.gait import Stride
 from ...simulation.humanoid import talos
 from ...simulation.loads import ScaledBody
 from ...stopwatch import Stopwatch
-from ..case import Curves, Reproduction
+from ..case import Curves, Reproduction, Say
 from .adaptation import (
     DURATION,
     FIRST_GUESS,
     LOOP_NOTE,
     TORSO,
     TORSO_NOTE,
-    Say,
     calibrate,
     described_body,
     quiet,

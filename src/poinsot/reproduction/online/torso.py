@@ -15,7 +15,7 @@ from ...simulation.humanoid import Humanoid, talos
 from ...simulation.loads import ScaledBody, Square
 from ...simulation.plant import Slab
 from ...stopwatch import Stopwatch
-from ..case import Curves, Reproduction
+from ..case import Curves, Reproduction, Say
 from .adaptation import (
     DURATION,
     LOOP_NOTE,
@@ -24,7 +24,6 @@ from .adaptation import (
     TORSO_NOTE,
     WITH,
     WITHOUT,
-    Say,
     adaptation_figures,
     calibrate,
     described_body,

@@ -24,8 +24,8 @@ from ...simulation.closed_loop import JointMotion, Scenario, ToldOnce, simulate
 from ...simulation.humanoid import Humanoid, talos
 from ...simulation.loads import Attached, point_mass
 from ...stopwatch import Stopwatch
-from ..case import Curves, Reproduction
-from .adaptation import ARM_NOTE, LOOP_NOTE, NOISE_MARGIN, Say, calibrate, described_body, quiet
+from ..case import Curves, Reproduction, Say
+from .adaptation import ARM_NOTE, LOOP_NOTE, NOISE_MARGIN, calibrate, described_body, quiet
 
 TRIALS = 100
 DURATION = 3.0

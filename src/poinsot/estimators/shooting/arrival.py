@@ -1,0 +1,254 @@
+"""Where all chains begin: the arrival states and theta (seed 001, Eqs. 28 to 31).
+
+With the value functions V^i of the chains at their first nodes, arrival costs added, and what was known of theta,
+
+    [ V_xx^1              V_xt^1 ] [x_1  ]     [V_x^1]
+    [          ...        ...    ] [ ... ]  = -[ ... ]                                           (Eq. 28)
+    [ V_tx^1   ...        V_tt   ] [theta]     [V_t  ],    V_tt = sum_i V_tt^i + Pi
+
+The arrival states are eliminated first, as each meets theta alone (the paper, with one chain, begins with theta; the
+solution is the same):
+
+    S theta = -s,   S = V_tt - sum_i V_tx^i V_xx^i^-1 V_xt^i,   s = V_t - sum_i V_tx^i V_xx^i^-1 V_x^i     (Eqs. 29, 30)
+    x_i = -V_xx^i^-1 (V_x^i + V_xt^i theta)
+
+Null space (Eq. 31). A combination of parameters that no residual sees is in the null space Z of S, and S y = -s has
+solutions all the same, as s lies in its range. theta = Y y with Y orthogonal to Z is the one that stays zero there,
+
+    Y^T S Y y = -Y^T s
+
+and is found with another basis B of what S sees, for which B^T S B is well-conditioned, by taking out what lies in Z.
+
+The paper takes Z of V_tt. That misses a combination that the arrival state makes up for (an encoder's offset where the
+initial angle is free), which is in the null space of S. An arrival state can have directions that nothing sees, too
+(the heading of a robot without compass): V_xx is then treated in the same way, as V_xt and V_x lie in its range.
+
+theta may be kept within a bound, |theta / scale| <= radius: the recursion does not depend on it, so a trust region
+for theta costs no more than an eigenvalue problem of its size. It is what charts of bodies need, in which e is far.
+
+What counts as zero must not depend on units: eigenvalues are those of S / (d d^T), d^2 the diagonal of V_tt, which are
+the parts of what is known of each parameter that remain when all others adapt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg, optimize
+
+from ...arrays import Matrix, Vector
+from .lq import Quadratic
+
+RANK_TOLERANCE = 1e-10
+"""Less than this part of what is known, and it is rounding of the recursion."""
+
+
+ROUNDED = 1e-16 / RANK_TOLERANCE
+"""What is smaller than this part of what it is the difference of, is compared with that part."""
+
+FARTHEST = 1e9
+"""A parameter with a standard deviation of so many natural changes is not seen: far out in a chart all is flat."""
+
+NOTHING = 1e-200
+"""What is smaller than this is zero, whatever its unit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """The solution at the arrival nodes.
+
+    Args:
+        x: of each chain, (n,). theta: (p,).
+        constant: what they cost: of the quadratic problem, all chains and priors.
+        unseen: (p, z) orthonormal combinations of theta that nothing sees.
+        unseen_states: (n, z) for each chain.
+        excess: what the bound on theta costs; 0 where it does not bind.
+    """
+
+    x: tuple[Vector, ...]
+    theta: Vector
+    constant: float
+    unseen: Matrix
+    unseen_states: tuple[Matrix, ...]
+    excess: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A symmetric matrix that is inverted on the complement of its null space.
+
+    Args:
+        M: (d, d).
+        basis: (d, r) B of what it sees, which makes B^T M B well-conditioned whatever the units.
+        null: (d, d - r) Z, orthonormal.
+    """
+
+    M: Matrix
+    basis: Matrix
+    null: Matrix
+
+    @classmethod
+    def of(cls, M: Matrix, scale: Vector, null_space: bool = True) -> Seen:
+        """With its null space, if that is asked for.
+
+        Args:
+            M: (d, d).
+            scale: (d,) a diagonal in units of M; an eigenvalue of M in these units within `RANK_TOLERANCE` is zero.
+            null_space: otherwise nothing counts as zero.
+        """
+        d = np.sqrt(np.where(np.abs(scale) > NOTHING, np.abs(scale), 1.0))
+        if null_space:
+            values, vectors = np.linalg.eigh(M / np.outer(d, d))
+            zero = np.abs(values) <= RANK_TOLERANCE
+            if zero.any():
+                null = np.linalg.qr(vectors[:, zero] / d[:, None])[0]
+                return cls(M, vectors[:, ~zero] / d[:, None], null)
+        return cls(M, np.diag(1.0 / d), np.zeros((len(M), 0)))
+
+    @cached_property
+    def _factor(self) -> Matrix:
+        return np.linalg.cholesky(self.basis.T @ self.M @ self.basis)
+
+    def _off_null(self, z: np.ndarray) -> np.ndarray:
+        return z - self.null @ (self.null.T @ z)
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        """z with M z = b, orthogonal to the null space.
+
+        Raises:
+            LinAlgError: if M is not positive definite on what it sees.
+        """
+        return self._off_null(
+            self.basis @ linalg.cho_solve((self._factor, True), self.basis.T @ b, check_finite=False)
+        )
+
+    def solve_indefinite(self, b: np.ndarray) -> np.ndarray:
+        """The same whatever the signs of M."""
+        return self._off_null(
+            self.basis @ np.linalg.solve(self.basis.T @ self.M @ self.basis, self.basis.T @ b)
+        )
+
+    def bounded(self, b: Vector, scale: Vector, radius: float) -> Vector:
+        """argmin of 1/2 z M z + b z over |z / scale| <= radius, which must bind, orthogonal to the null space.
+
+        With z = Y V a, V^T Y^T M Y V = diag(m) and |z / scale| = |a|, it is a = -c / (m + lambda), c = V^T Y^T b, for
+        the one lambda that gives |a| = radius.
+        """
+        Y = np.linalg.qr(self.null, mode="complete")[0][:, self.null.shape[1] :]
+        m, V = linalg.eigh(Y.T @ self.M @ Y, (Y / scale[:, None] ** 2).T @ Y, check_finite=False)
+        c, m = V.T @ (Y.T @ b), np.maximum(m, 0.0)
+
+        def off(shift: float) -> float:
+            return 1.0 / float(np.linalg.norm(c / (m + shift))) - 1.0 / radius
+
+        high = 2.0 * float(np.linalg.norm(c)) / radius
+        low = 1e-15 * high
+        shift = low if off(low) >= 0 else optimize.brentq(off, low, high, xtol=low, rtol=1e-6)
+        return np.asarray(-Y @ (V @ (c / (m + shift))))
+
+    def cost(self, b: Vector, z: Vector) -> float:
+        """1/2 z M z + b z."""
+        return float(0.5 * z @ self.M @ z + b @ z)
+
+    @property
+    def inverse(self) -> Matrix:
+        """(d, d) of M where it sees, zero where it does not."""
+        basis = self._off_null(self.basis)
+        half = linalg.solve_triangular(self._factor, basis.T, lower=True, check_finite=False)
+        return np.asarray(half.T @ half)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """The factorized block matrix of Eq. 28.
+
+    Args:
+        V: value function of each chain at its first node, its arrival cost added.
+        states: V_xx of each. schur: S, with the directions that S sees.
+    """
+
+    V: tuple[Quadratic, ...]
+    states: tuple[Seen, ...]
+    schur: Seen
+    s: Vector
+
+    def solve(self, scale: Vector | None = None, radius: float = np.inf) -> Arrival:
+        """Arrival states and theta, which may be bound to |theta / scale| <= radius."""
+        theta = -self.schur.solve(self.s)
+        excess = 0.0
+        if scale is not None and np.linalg.norm(theta / scale) > radius:
+            bounded = self.schur.bounded(self.s, scale, radius)
+            excess = self.schur.cost(self.s, bounded) - self.schur.cost(self.s, theta)
+            theta = bounded
+        x, constant = [], self.schur.cost(self.s, theta)
+        for V, state in zip(self.V, self.states, strict=True):
+            free = -state.solve(V.V_x)
+            x.append(free - state.solve(V.V_xt @ theta))
+            constant += V.constant + 0.5 * float(V.V_x @ free)
+        unseen = tuple(state.null for state in self.states)
+        return Arrival(tuple(x), theta, constant, self.schur.null, unseen, excess)
+
+    def covariances(self) -> tuple[Matrix, list[Matrix], list[Matrix]]:
+        """P_tt (p, p) of theta, and P_xx (n, n), P_xt (n, p) of each arrival state; zero where nothing sees.
+
+        The inverse of Eq. 28's matrix, by blocks.
+        """
+        P_tt = self.schur.inverse
+        xx, xt = [], []
+        for V, state in zip(self.V, self.states, strict=True):
+            gain = state.solve(V.V_xt)
+            xt.append(-gain @ P_tt)
+            xx.append(state.inverse + gain @ P_tt @ gain.T)
+        return P_tt, xx, xt
+
+
+def meet(
+    values: Sequence[Quadratic],
+    prior_tt: Matrix,
+    prior_t: Vector,
+    damping: float = 0.0,
+    null_space: bool = True,
+    size_t: Vector | None = None,
+    natural: Vector | None = None,
+) -> Start | None:
+    """Factorize Eq. 28; None where a matrix is not positive definite on what is seen.
+
+    Args:
+        values: of each chain at its first node, its arrival cost added.
+        prior_tt, prior_t: (p, p), (p,) what was known of theta.
+        damping: of Levenberg and Marquardt, relative to the diagonals of V_xx and V_tt.
+        null_space: Eq. 31 instead of Eq. 29: directions that nothing sees stay zero.
+        size_t: (p,) what V_tt's diagonal is the difference of, see `Backward`.
+        natural: (p,) by how much components of theta may well change; a standard deviation of 1e9 of that is unseen.
+    """
+    V_tt = sum((V.V_tt for V in values), start=prior_tt)
+    try:
+        states = [Seen.of(V.V_xx, np.diag(V.V_xx), null_space) for V in values]
+        scale = np.abs(np.diag(V_tt))
+        if size_t is not None:
+            scale = np.maximum(scale, ROUNDED * size_t)
+        if natural is not None:
+            scale = np.maximum(scale, FARTHEST**-2 / RANK_TOLERANCE / natural**2)
+        schur = Seen.of(_schur(values, states, V_tt), scale, null_space)
+        if damping > 0:
+            states = [replace(seen, M=_damped(seen.M, damping)) for seen in states]
+            schur = replace(schur, M=_schur(values, states, _damped(V_tt, damping)))
+        s = prior_t.copy()
+        for V, state in zip(values, states, strict=True):
+            s += V.V_t - V.V_xt.T @ state.solve(V.V_x)
+        schur.solve(s)
+    except np.linalg.LinAlgError:
+        return None
+    return Start(tuple(values), tuple(states), schur, s)
+
+
+def _schur(values: Sequence[Quadratic], states: Sequence[Seen], V_tt: Matrix) -> Matrix:
+    S = V_tt - sum(V.V_xt.T @ state.solve_indefinite(V.V_xt) for V, state in zip(values, states, strict=True))
+    return np.asarray(0.5 * (S + S.T))
+
+
+def _damped(M: Matrix, damping: float) -> Matrix:
+    return M + damping * np.diag(np.abs(np.diag(M)))

@@ -1,0 +1,223 @@
+"""One backward and one forward pass: the direction of the next step, and its promise (seed 001, Sects. V-B and V-E).
+
+A step of length alpha changes the cost, to second order, by
+
+    dl(alpha) = alpha D1 + 1/2 alpha^2 D2                                                            (Eq. 35)
+    D1 = sum of l . delta     D2 = sum of delta^T L delta     over all nodes, arrival states and theta
+
+At alpha = 1 this is the constant that the recursion finds (Eqs. 35 and 36 sum it up node by node), less what damping
+costs there; D1 is computed as it stands, and D2 from the two. The paper's own D1 and D2 agree with these at alpha = 1,
+but share the terms of the gaps differently; here dl is exact at any alpha if the problem is linear-quadratic.
+
+sqrt(D2) is the length of the step in standard deviations of the posterior: without gaps, |P r| with P the projection of
+all residuals r on what the unknowns can move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Matrix, Vector
+from ...exceptions import InvalidMethod
+from .arrival import Arrival, Start, meet
+from .local import Evaluation, curved, linearized, linearized_arrival, linearized_end, stretches
+from .lq import Quadratic, Stages
+from .lq_solution import with_arrival
+from .problem import Motion, ShootingProblem
+from .riccati import Policy, backward, forward
+from .rollout import Step
+
+KEPT_STAGES = 1024
+"""Of a recording stay in memory while it is damped; the others are linearized again for another damping."""
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """A step and its promise.
+
+    Args:
+        step: x, w, theta and policies.
+        slope, curvature: D1 and D2.
+        free_curvature: D2 if theta had no bound and there were no gaps.
+        unseen: (p, z) orthonormal combinations of theta that nothing sees.
+        unseen_states: (n, z) of each arrival state.
+        start: the equations at the arrival nodes.
+    """
+
+    step: Step
+    slope: float
+    curvature: float
+    free_curvature: float
+    unseen: Matrix
+    unseen_states: tuple[Matrix, ...]
+    start: Start
+
+    def promise(self, alpha: float) -> float:
+        """Change of the cost by a step of length alpha (Eq. 35)."""
+        return alpha * (self.slope + 0.5 * alpha * self.curvature)
+
+    @property
+    def length(self) -> float:
+        """Of the whole step, in standard deviations."""
+        return float(np.sqrt(max(self.curvature, 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Chain:
+    """What is left of a recording after the backward pass.
+
+    Args:
+        value: at its first node, arrival cost added. arrival_x, end: the costs there.
+        policy: of all stages.
+        l_x, l_w: (N, n), (N, m) gradients. l_t: (p,).
+        weight: (N, m) the diagonal that damping is relative to.
+        size_t: (p,) what V_tt's diagonal is the difference of.
+    """
+
+    value: Quadratic
+    arrival_x: Vector
+    end: Quadratic
+    policy: Policy
+    l_x: np.ndarray
+    l_w: np.ndarray
+    l_t: Vector
+    weight: np.ndarray
+    size_t: Vector
+
+
+class Surroundings:
+    """The problem around one guess, for as many directions as it takes to leave it.
+
+    Args:
+        problem, now: where.
+        second_order: whether to add V'_x . f_xx (Eq. 21) to Gauss-Newton.
+        executor: linearizes the next stretch while one is passed.
+        room: for the policies, which the next direction writes over; None: each direction has its own.
+        radius: of the trust region for theta.
+    """
+
+    def __init__(
+        self,
+        problem: ShootingProblem,
+        now: Evaluation,
+        second_order: bool = False,
+        executor: Executor | None = None,
+        room: tuple[Policy, ...] | None = None,
+        radius: float = np.inf,
+    ):
+        self.problem, self.now, self.second_order, self.executor = problem, now, second_order, executor
+        self.room, self.radius = room, radius
+        self._kept: dict[tuple[int, int], Stages] = {}
+
+    def direction(self, damping: float = 0.0, null_space: bool = True) -> Direction | None:
+        """Backward and forward; None where a matrix is not positive definite."""
+        problem, theta = self.problem, self.now.at.theta
+        chains = []
+        for number, room in enumerate(self.room or room_for(problem)):
+            chain = self._backward(number, damping, room)
+            if chain is None:
+                return None
+            chains.append(chain)
+        prior_t = problem.prior.information @ (theta - problem.prior.mean)
+        values = [chain.value for chain in chains]
+        size_t = np.abs(np.diag(problem.prior.information)) + sum(chain.size_t for chain in chains)
+        start = meet(
+            values, problem.prior.information, prior_t, damping, null_space, size_t, problem.natural_scale
+        )
+        if start is None:
+            return None
+        arrival = start.solve(problem.natural_scale, self.radius)
+        step = _step(chains, arrival)
+        slope = float(prior_t @ arrival.theta) + sum(
+            _slope(chain, x, w, arrival.theta) for chain, x, w in zip(chains, step.x, step.w, strict=True)
+        )
+        damped = damping * _damped(chains, step, problem.prior.information) if damping else 0.0
+        curvature = 2.0 * (arrival.constant - slope) - damped
+        free = curvature + 2.0 * arrival.excess
+        return Direction(step, slope, curvature, free, arrival.unseen, arrival.unseen_states, start)
+
+    def _backward(self, number: int, damping: float, room: Policy) -> _Chain | None:
+        problem, at = self.problem, self.now.at
+        motion, x, w = problem.motions[number], at.x[number], at.w[number]
+        end = linearized_end(motion, x[-1], at.theta)
+        value, costate, l_t, size_t = end, end.V_x, np.zeros(len(at.theta)), np.abs(np.diag(end.V_tt))
+        l_x, l_w, weight = np.empty((len(w), len(end.V_x))), np.empty_like(w), np.empty_like(w)
+        for first, stages in self._stretches(number, motion, keep=damping > 0):
+            last = first + len(stages)
+            if self.second_order:
+                states, noise = x[first : last + 1], w[first:last]
+                stages, costate = curved(motion, stages, first, states, noise, at.theta, costate)
+            passed = backward(stages, value, damping, room.part(first, last))
+            if passed.broke_at is not None:
+                return None
+            value = passed.value
+            if not np.isfinite(value.V_x).all():
+                raise InvalidMethod(
+                    f"the model's derivatives are not finite between stages {first} and {last}; "
+                    "start closer, or look at the states there"
+                )
+            l_x[first:last], l_w[first:last] = stages.l_x, stages.l_w
+            l_t, size_t = l_t + stages.l_t, size_t + passed.size_t
+            weight[first:last] = np.abs(np.einsum("tii->ti", stages.L_ww))
+        Lambda, slope = linearized_arrival(motion, problem.arrivals[number], x[0])
+        return _Chain(with_arrival(value, Lambda, slope), slope, end, room, l_x, l_w, l_t, weight, size_t)
+
+    def _stretches(self, number: int, motion: Motion, keep: bool) -> Iterator[tuple[int, Stages]]:
+        """Linearized, from the last to the first; kept if it is likely that they are asked for again."""
+        x, w, theta = self.now.at.x[number], self.now.at.w[number], self.now.at.theta
+        ends = stretches(motion)[::-1]
+
+        def made(first: int, last: int) -> Stages:
+            key = number, first
+            if key in self._kept:
+                return self._kept[key]
+            stages = linearized(motion, x[first : last + 1], w[first:last], theta, first)
+            if keep and motion.stages - first <= KEPT_STAGES:
+                self._kept[key] = stages
+            return stages
+
+        if self.executor is None:
+            yield from ((first, made(first, last)) for first, last in ends)
+            return
+        ahead: Future[Stages] = self.executor.submit(made, *ends[0])
+        for (first, _), following in zip(ends, [*ends[1:], None], strict=True):
+            stages = ahead.result()
+            if following is not None:
+                ahead = self.executor.submit(made, *following)
+            yield first, stages
+
+
+def room_for(problem: ShootingProblem, spread: bool = False) -> tuple[Policy, ...]:
+    """Room for the policies of all recordings."""
+    return tuple(
+        Policy.empty(
+            motion.stages, (motion.manifold.degrees, motion.noise_std.shape[1], motion.parameters), spread
+        )
+        for motion in problem.motions
+    )
+
+
+def _step(chains: list[_Chain], arrival: Arrival) -> Step:
+    rolled = [forward(chain.policy, x_0, arrival.theta) for chain, x_0 in zip(chains, arrival.x, strict=True)]
+    x, w = zip(*rolled, strict=True)
+    return Step(x, w, arrival.theta, tuple(chain.policy for chain in chains))
+
+
+def _slope(chain: _Chain, x: np.ndarray, w: np.ndarray, theta: Vector) -> float:
+    """A recording's part of D1."""
+    ends = chain.end.V_x @ x[-1] + chain.arrival_x @ x[0]
+    along = np.vdot(chain.l_x, x[:-1]) + np.vdot(chain.l_w, w)
+    return float(ends + along + (chain.end.V_t + chain.l_t) @ theta)
+
+
+def _damped(chains: list[_Chain], step: Step, prior: Matrix) -> float:
+    """|delta|^2 as damping weighs it."""
+    V_tt = np.abs(np.diag(prior) + sum(np.diag(chain.value.V_tt) for chain in chains))
+    total = V_tt @ step.theta**2
+    for chain, x, w in zip(chains, step.x, step.w, strict=True):
+        total += np.vdot(chain.weight, w**2) + np.abs(np.diag(chain.value.V_xx)) @ x[0] ** 2
+    return float(total)

@@ -1,0 +1,167 @@
+"""The problem around a guess: its cost and gaps there, and the linear-quadratic problem of the next step.
+
+Gauss-Newton: L_ab = r_a^T r_b, l_a = r_a^T r for a, b of x, w, theta, with 1 / sigma^2 and w / sigma^2 added for w.
+The second-order term of Eq. 21, V'_x . f_ab (and r . r_ab, which the paper has in l_ab), is taken with the costate xi
+of the guess,
+
+    xi_N = l_x(N),   xi_k = l_x(k) + A_k^T xi_{k+1}
+
+which is what V'_x tends to, and which leaves all nodes of a stretch independent of each other.
+
+Recordings are taken a stretch of stages at a time, so memory is bounded whatever their length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float
+from numba import njit
+
+from ...arrays import Vector
+from .lq import Quadratic, Stages
+from .problem import Curvature, Known, Motion, ShootingProblem, Trajectories
+
+STRETCH = 64
+"""Stages that are linearized in one call."""
+
+
+def stretches(motion: Motion) -> list[tuple[int, int]]:
+    """First and last + 1 of each stretch of a recording, as equal as they come."""
+    count = -(-motion.stages // STRETCH)
+    ends = [round(i * motion.stages / count) for i in range(count + 1)]
+    return list(pairwise(ends))
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A guess with what it costs.
+
+    Args:
+        at: the guess.
+        gaps: (N, n) f(x_k, w_k; theta) [-] x_{k+1} of each recording.
+        cost: of Eq. 1; infinite where the model returns what is not a number.
+    """
+
+    at: Trajectories
+    gaps: tuple[np.ndarray, ...]
+    cost: float
+
+    @property
+    def infeasibility(self) -> float:
+        """Sum of |gap|_1 (Eq. 37)."""
+        return float(sum(np.abs(gap).sum() for gap in self.gaps))
+
+    @property
+    def largest_gap(self) -> float:
+        return float(max(np.abs(gap).max(initial=0.0) for gap in self.gaps))
+
+
+def evaluated(
+    problem: ShootingProblem, at: Trajectories, gaps: tuple[np.ndarray, ...], along: float
+) -> Evaluation:
+    """With `along` the cost of all stages, add the ends and what was known."""
+    cost = along + known_cost(problem, at)
+    for motion, x in zip(problem.motions, at.x, strict=True):
+        cost += 0.5 * float(np.sum(motion.evaluate_last(x[-1], at.theta) ** 2))
+    finite = np.isfinite(cost) and all(np.isfinite(gap).all() for gap in gaps)
+    return Evaluation(at, gaps, cost if finite else np.inf)
+
+
+def known_cost(problem: ShootingProblem, at: Trajectories) -> float:
+    """What arrival states and theta cost."""
+    d = at.theta - problem.prior.mean
+    cost = 0.5 * float(d @ problem.prior.information @ d)
+    for motion, arrival, x in zip(problem.motions, problem.arrivals, at.x, strict=True):
+        d = motion.manifold.difference(arrival.mean[None], x[:1])[0]
+        cost += 0.5 * float(d @ arrival.information @ d)
+    return cost
+
+
+def stage_cost(motion: Motion, first: int, w: np.ndarray, r: np.ndarray) -> float:
+    """Of a stretch with noise w (T, m) and residuals r (T, rows)."""
+    stretch = slice(first, first + len(w))
+    noise = w[motion.noisy[stretch]] / motion.noise_std[stretch][motion.noisy[stretch]]
+    return 0.5 * float(np.sum(r**2) + np.sum(noise**2))
+
+
+def linearized(
+    motion: Motion, x: Float[np.ndarray, "T1 nx"], w: Float[np.ndarray, "T m"], theta: Vector, first: int
+) -> Stages:
+    """The stretch that begins at stage `first`, from its states (one more than stages) and noise."""
+    T, m = w.shape
+    at = motion.linearize(first, x[:-1], w, theta)
+    A, B, C = motion.manifold.carry(x[1:], at.f, at.f_x, at.f_w, at.f_theta)
+    p, rows = C.shape[2], at.r.shape[1]
+    r_t = np.zeros((T, rows, p)) if at.r_theta is None else at.r_theta
+    r_w = np.zeros((T, 0, m)) if at.r_w is None else at.r_w
+    r_wx, r_wt, r_wr = (at.r_x, r_t, at.r) if at.r_w is not None else (at.r_x[:, :0], r_t[:, :0], at.r[:, :0])
+    x_rows, w_rows = at.r_x.transpose(0, 2, 1), r_w.transpose(0, 2, 1)
+    noisy = motion.noisy[first : first + T]
+    information = np.zeros((T, m))
+    information[noisy] = motion.noise_std[first : first + T][noisy] ** -2
+    L_ww = w_rows @ r_w
+    L_ww[:, range(m), range(m)] += information
+    return Stages(
+        A=A, B=B, C=C,
+        gap=motion.manifold.difference(x[1:], at.f),
+        L_xx=x_rows @ at.r_x,
+        L_xw=r_wx.transpose(0, 2, 1) @ r_w,
+        L_xt=x_rows @ r_t if at.r_theta is not None else np.zeros((T, A.shape[1], p)),
+        L_ww=L_ww,
+        L_wt=w_rows @ r_wt,
+        L_tt=r_t.reshape(-1, p).T @ r_t.reshape(-1, p),
+        l_x=(x_rows @ at.r[:, :, None])[:, :, 0],
+        l_w=information * w + (w_rows @ r_wr[:, :, None])[:, :, 0],
+        l_t=r_t.reshape(-1, p).T @ at.r.ravel(),
+        noisy=noisy,
+    )  # fmt: skip
+
+
+def linearized_end(motion: Motion, x: Vector, theta: Vector) -> Quadratic:
+    """The last node's cost, less what it is at the guess."""
+    at = motion.linearize_last(x, theta)
+    r_t = np.zeros((len(at.r), len(theta))) if at.r_theta is None else at.r_theta
+    return Quadratic(at.r_x.T @ at.r_x, at.r_x.T @ r_t, r_t.T @ r_t, at.r_x.T @ at.r, r_t.T @ at.r)
+
+
+def linearized_arrival(motion: Motion, arrival: Known, x_0: Vector) -> tuple[np.ndarray, np.ndarray]:
+    """Lambda (n, n) and lambda (n,) of the arrival cost."""
+    mean = arrival.mean[None]
+    d = motion.manifold.difference(mean, x_0[None])[0]
+    J = motion.manifold.difference_jacobians(mean, x_0[None])[1][0]
+    return J.T @ arrival.information @ J, J.T @ (arrival.information @ d)
+
+
+def curved(
+    motion: Motion, stages: Stages, first: int, x: np.ndarray, w: np.ndarray, theta: Vector, last: Vector
+) -> tuple[Stages, Vector]:
+    """The stretch with the second-order term, and the costate of its first node; `last` (n,) is that of its end."""
+    xi = costates(stages, last)
+    c: Curvature = motion.curvature(first, x[:-1], w, theta, xi[1:])
+    return replace(
+        stages,
+        L_xx=stages.L_xx + c.xx, L_xw=stages.L_xw + c.xw, L_xt=stages.L_xt + c.xt,
+        L_ww=stages.L_ww + c.ww, L_wt=stages.L_wt + c.wt, L_tt=stages.L_tt + c.tt,
+    ), xi[0]  # fmt: skip
+
+
+def costates(stages: Stages, last: Vector) -> Float[np.ndarray, "T1 n"]:
+    """xi of a stretch and of the node after it, which is `last` (n,)."""
+    xi = np.empty((len(stages) + 1, len(last)))
+    xi[-1] = last
+    _costates(np.ascontiguousarray(stages.A), stages.l_x, xi)
+    return xi
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _costates(A, l_x, xi):
+    T, n = l_x.shape
+    for t in range(T - 1, -1, -1):
+        for i in range(n):
+            xi[t, i] = l_x[t, i]
+        for i in range(n):
+            for j in range(n):
+                xi[t, j] += A[t, i, j] * xi[t + 1, i]

@@ -1,0 +1,270 @@
+"""What is estimated, and what a recording asks of the solver (seed 001, Eqs. 1 and 16).
+
+    min   1/2 |x_0 [-] xbar_0|^2 + 1/2 |theta - thetabar|^2             what was known, weighed with its information
+          + sum_k  1/2 |w_k / sigma_k|^2 + 1/2 |r_k(x_k, w_k; theta)|^2 + 1/2 |r_N(x_N; theta)|^2
+    s.t.  x_{k+1} = f_k(x_k, w_k; theta)
+
+once for each recording, with theta shared. r are residuals of the sensors in units of their standard deviation: twice
+the cost is chi-square. w is added wherever the model wants it; a reset map has none. A `Motion` is one recording; it
+gives f and r with their derivatives for many nodes in one call, so that it can be as fast or as parallel as it likes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ...arrays import Matrix, Vector
+from ...exceptions import InvalidMethod
+from .manifold import Manifold
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """A stretch of stages: f and r with derivatives by small changes of x (in its tangent), of w and of theta.
+
+    Args:
+        f: (T, nx) next states. f_x, f_w, f_theta: (T, n, n), (T, n, m), (T, n, p), in the tangent at f.
+        r: (T, rows). r_x: (T, rows, n). r_w, r_theta: (T, rows, m), (T, rows, p); None where they are zero.
+    """
+
+    f: Float[np.ndarray, "T nx"]
+    f_x: Float[np.ndarray, "T n n"]
+    f_w: Float[np.ndarray, "T n m"]
+    f_theta: Float[np.ndarray, "T n p"]
+    r: Float[np.ndarray, "T rows"]
+    r_x: Float[np.ndarray, "T rows n"]
+    r_w: Float[np.ndarray, "T rows m"] | None = None
+    r_theta: Float[np.ndarray, "T rows p"] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LastLinearization:
+    """The last node: r (rows,), r_x (rows, n), and r_theta (rows, p) or None where it is zero."""
+
+    r: Float[np.ndarray, "rows"]
+    r_x: Float[np.ndarray, "rows n"]
+    r_theta: Float[np.ndarray, "rows p"] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """xi . f_ab + r . r_ab, a and b of x, w, theta: what Gauss-Newton leaves out of the Hessian (Eq. 21).
+
+    Args:
+        xx, xw, xt, ww, wt: (T, n, n), (T, n, m), (T, n, p), (T, m, m), (T, m, p).
+        tt: (p, p) summed over the stretch.
+    """
+
+    xx: Float[np.ndarray, "T n n"]
+    xw: Float[np.ndarray, "T n m"]
+    xt: Float[np.ndarray, "T n p"]
+    ww: Float[np.ndarray, "T m m"]
+    wt: Float[np.ndarray, "T m p"]
+    tt: Matrix
+
+
+class Motion(ABC):
+    """One recording, as the solver sees it: N stages and a last node.
+
+    `manifold` is where states live, `noise_std` (N, m) the standard deviations of w, `noisy` (N,) False where a stage
+    has none (a reset map), `parameters` the size p of theta. `first` is the number of a stretch's first stage.
+
+    A sample that is missing has a residual of 0 with derivatives of 0. Where states are too far off for the model, it
+    returns NaN and does not raise: a shorter step is tried then.
+    """
+
+    manifold: Manifold
+    noise_std: Float[np.ndarray, "N m"]
+    noisy: Bool[np.ndarray, "N"]
+    parameters: int
+
+    @abstractmethod
+    def evaluate(
+        self, first: int, x: Float[np.ndarray, "T nx"], w: Float[np.ndarray, "T m"], theta: Vector
+    ) -> tuple[Float[np.ndarray, "T nx"], Float[np.ndarray, "T rows"]]:
+        """f and r of a stretch of stages."""
+
+    @abstractmethod
+    def evaluate_last(self, x: Vector, theta: Vector) -> Vector:
+        """(rows,) r of the last node, x (nx,)."""
+
+    @abstractmethod
+    def linearize(
+        self, first: int, x: Float[np.ndarray, "T nx"], w: Float[np.ndarray, "T m"], theta: Vector
+    ) -> Linearization:
+        """The same with derivatives."""
+
+    @abstractmethod
+    def linearize_last(self, x: Vector, theta: Vector) -> LastLinearization:
+        """The same with derivatives."""
+
+    def curvature(
+        self,
+        first: int,
+        x: Float[np.ndarray, "T nx"],
+        w: Float[np.ndarray, "T m"],
+        theta: Vector,
+        costate: Float[np.ndarray, "T n"],
+    ) -> Curvature:
+        """The second-order term, for a solver that asks for it; residuals that are straight enough may be left out.
+
+        Raises:
+            InvalidMethod: if the model has none.
+        """
+        raise InvalidMethod("this model has no second derivatives: solve with second_order=False")
+
+    @property
+    def stages(self) -> int:
+        """N."""
+        return len(self.noisy)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What was known beforehand, of an arrival state or of theta.
+
+    Args:
+        mean: (nx,) or (p,).
+        information: (n, n) or (p, p) inverse covariance; zero where nothing was known.
+
+    Raises:
+        InvalidMethod: if the information is not symmetric and positive semidefinite, or something is not finite.
+    """
+
+    mean: Vector
+    information: Matrix
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.mean).all() and np.isfinite(self.information).all()):
+            raise InvalidMethod(
+                "what is known of states and parameters must be finite; information 0 says that nothing is"
+            )
+        I, size = self.information, np.abs(self.information).max(initial=0.0)
+        scale = (
+            np.sqrt(np.where(np.diag(I) > 0, np.diag(I), 1.0))
+            if I.ndim == 2 and len(I) == I.shape[1]
+            else None
+        )
+        if (
+            scale is None
+            or np.abs(I - I.T).max(initial=0.0) > 1e-9 * size
+            or (len(I) and np.linalg.eigvalsh(I / np.outer(scale, scale))[0] < -1e-9)
+        ):
+            raise InvalidMethod("information must be a symmetric matrix without negative eigenvalues")
+
+    @classmethod
+    def nothing(cls, mean: Vector, degrees: int | None = None) -> Known:
+        """Nothing but where to start; `degrees` where changes have fewer components than the mean."""
+        size = len(mean) if degrees is None else degrees
+        return cls(mean, np.zeros((size, size)))
+
+    @classmethod
+    def normal(cls, mean: Vector, covariance: np.ndarray) -> Known:
+        """A normal distribution.
+
+        Args:
+            mean: (nx,) or (p,).
+            covariance: (d, d), or (d,) variances.
+
+        Raises:
+            InvalidMethod: if the covariance is not positive definite.
+        """
+        covariance = np.diag(covariance) if covariance.ndim == 1 else covariance
+        d = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), np.nan))
+        scaled = covariance / np.outer(d, d)
+        if not np.isfinite(scaled).all() or np.linalg.eigvalsh(scaled)[0] <= 0:
+            raise InvalidMethod(
+                "a covariance must be positive definite; leave out what is not known, and hold what is known exactly"
+            )
+        return cls(mean, np.linalg.inv(scaled) / np.outer(d, d))
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """Values of all unknowns: a guess, or a solution.
+
+    Args:
+        x: (N + 1, nx) states of each recording. w: (N, m) noise of each.
+        theta: (p,).
+    """
+
+    x: tuple[np.ndarray, ...]
+    w: tuple[np.ndarray, ...]
+    theta: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class ShootingProblem:
+    """Recordings that share theta.
+
+    Args:
+        motions: one a recording.
+        arrivals: what was known of the first state of each.
+        prior: what was known of theta.
+        scale: (p,) by how much each component of theta may well change in one step; None: by 1, as in a chart.
+
+    Raises:
+        InvalidMethod: if a recording has no stage, or sizes do not match.
+    """
+
+    motions: tuple[Motion, ...]
+    arrivals: tuple[Known, ...]
+    prior: Known
+    scale: Vector | None = None
+
+    def __post_init__(self) -> None:
+        p = len(self.prior.mean)
+        if self.scale is not None and (self.scale.shape != (p,) or not np.all(self.scale > 0)):
+            raise InvalidMethod(f"scale needs a number above 0 for each of {p} parameters")
+        if not self.motions or len(self.motions) != len(self.arrivals):
+            raise InvalidMethod("give at least one recording, and what was known of the first state of each")
+        for motion, arrival in zip(self.motions, self.arrivals, strict=True):
+            if motion.stages < 1:
+                raise InvalidMethod(
+                    "a horizon of one node has no dynamics to estimate from; give at least two samples"
+                )
+            if not np.all(motion.noise_std[motion.noisy] > 0):
+                raise InvalidMethod(
+                    "standard deviations of the noise must be above 0; a stage without noise is not noisy"
+                )
+            sizes = (
+                motion.parameters,
+                len(arrival.mean),
+                len(arrival.information),
+                len(self.prior.information),
+            )
+            if sizes != (p, motion.manifold.size, motion.manifold.degrees, p):
+                raise InvalidMethod(
+                    f"what is known must match the motion: {motion.parameters} parameters and states of "
+                    f"{motion.manifold.size} numbers that change in {motion.manifold.degrees}"
+                )
+
+    @property
+    def natural_scale(self) -> Vector:
+        """(p,) `scale`."""
+        return np.ones(len(self.prior.mean)) if self.scale is None else self.scale
+
+    def require(self, guess: Trajectories) -> None:
+        """Check a guess.
+
+        Raises:
+            InvalidMethod: if it has another shape than the problem, or holds what is not a number.
+        """
+        shapes = [(m.stages + 1, m.manifold.size) for m in self.motions]
+        noise = [m.noise_std.shape for m in self.motions]
+        if (
+            [x.shape for x in guess.x] != shapes
+            or [w.shape for w in guess.w] != noise
+            or guess.theta.shape != self.prior.mean.shape
+        ):
+            raise InvalidMethod(
+                f"the initial guess must have states {shapes}, noise {noise} and {len(self.prior.mean)} parameters"
+            )
+        if not all(np.isfinite(part).all() for part in (*guess.x, *guess.w, guess.theta)):
+            raise InvalidMethod(
+                "the initial guess holds NaN or infinity; start from the measurements, or from a state at rest"
+            )

@@ -1,0 +1,388 @@
+"""Policy and value along a chain: the Riccati recursion with columns for theta (seed 001, Eqs. 20 to 27).
+
+From the last node to the first, with V' the value function of the next one and y = (x, theta, 1):
+
+    V'_x+ = V'_x + V'_xx gap,   V'_t+ = V'_t + V'_xt^T gap                          the gap's deflection
+    Q_xx = L_xx + A^T V'_xx A               Q_wt = L_wt + B^T (V'_xt + V'_xx C)                         (Eq. 23)
+    Q_xw = L_xw + A^T V'_xx B               Q_xt = L_xt + A^T (V'_xt + V'_xx C)
+    Q_ww = L_ww + B^T V'_xx B               Q_tt = V'_tt + C^T (V'_xt + V'_xx C) + V'_xt^T C
+    Q_x = l_x + A^T V'_x+,   Q_w = l_w + B^T V'_x+,   Q_t = V'_t+ + C^T V'_x+
+    w = -k - K x - P theta,   [K P k] = Q_ww^-1 [Q_wx Q_wt Q_w]                                          (Eq. 25)
+    V_yy = Q_yy - Q_yw [K P k]                                                                          (Eq. 27)
+
+(The paper's Q_tt lacks V'_xt^T C and the transpose of it, and its V'_t+ the index of V'_xt.) L_tt and l_t enter where
+the recursion begins: they add to V_tt and V_t alike wherever they do.
+
+The kernel keeps y together: E = V'_xx [A C gap] + [0 V'_xt V'_x] gives every Q in one product with A, B or C, and with
+Q_ww = U^T U, Y = U^-T Q_wy the value is Q_yy - Y^T Y, symmetric and as positive as rounding permits; the policy
+U^-1 Y is used only where states are rolled out,
+
+    x' = Phi x + Gamma theta + phi,   Phi = A - B K,   Gamma = C - B P,   phi = gap - B k
+
+so a stretch of the chain is forgotten once it has been passed, but for its policy and these three. A stage without
+noise (a reset map) has V_yy = Q_yy.
+
+Damping (Levenberg and Marquardt) adds damping / 2 |w|^2, weighed with the diagonal of L_ww: all of the above then holds
+for that problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float
+from numba import njit
+
+from ...arrays import Vector
+from ...exceptions import InvalidMethod
+from .lq import Quadratic, Stages
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """w = -k - K x - P theta along T stages (Eq. 25), and the states that it leads to.
+
+    Args:
+        k, K, P: (T, m), (T, m, n), (T, m, p); zero where a stage has no noise.
+        Phi, Gamma, phi: (T, n, n), (T, n, p), (T, n) of x' = Phi x + Gamma theta + phi.
+        spread: (T, n, m) B U^-1, of which B Q_ww^-1 B^T = spread spread^T is how far w leaves x' open; T = 0 where it
+            was not asked for.
+        values: (T, n, n), (T, n, p), (T, p, p), (T, n), (T, p) value functions; T = 0 where they were not asked for.
+    """
+
+    k: Float[np.ndarray, "T m"]
+    K: Float[np.ndarray, "T m n"]
+    P: Float[np.ndarray, "T m p"]
+    Phi: Float[np.ndarray, "T n n"]
+    Gamma: Float[np.ndarray, "T n p"]
+    phi: Float[np.ndarray, "T n"]
+    spread: Float[np.ndarray, "_ n m"]
+    values: tuple[np.ndarray, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.phi)
+
+    @classmethod
+    def empty(cls, T: int, sizes: tuple[int, int, int], spread: bool = False) -> Policy:
+        """Room for T stages of sizes n, m, p, to be written by backward passes."""
+        n, m, p = sizes
+        return cls(
+            np.empty((T, m)), np.empty((T, m, n)), np.empty((T, m, p)), np.empty((T, n, n)), np.empty((T, n, p)),
+            np.empty((T, n)), np.empty((T if spread else 0, n, m)),
+        )  # fmt: skip
+
+    def part(self, first: int, last: int) -> Policy:
+        """The stages from `first` to before `last`; a view."""
+        pick = slice(first, last)
+        return Policy(
+            self.k[pick], self.K[pick], self.P[pick], self.Phi[pick], self.Gamma[pick], self.phi[pick],
+            self.spread[pick],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Backward:
+    """What a backward pass finds.
+
+    Args:
+        policy: of the stretch.
+        value: the value function where the stretch begins; its constant is what all of it costs there.
+        broke_at: the stage whose Q_ww is not positive definite, at which the pass ended; None where there is none.
+        size_t: (p,) what V_tt's diagonal is the difference of; V_tt is rounded to its 1e-16.
+    """
+
+    policy: Policy
+    value: Quadratic
+    broke_at: int | None = None
+    size_t: Vector = field(default_factory=lambda: np.zeros(0))
+
+
+def backward(
+    stages: Stages, end: Quadratic, damping: float = 0.0, out: Policy | None = None, values: bool = False
+) -> Backward:
+    """Policy and value of a stretch, from the value function of what comes after it.
+
+    Args:
+        stages: the stretch, without constraint rows.
+        end: value function, or cost, of the node after the last stage.
+        damping: of Levenberg and Marquardt, relative to the diagonal of L_ww.
+        out: where to write the policy; with room for the spread, that too.
+        values: whether the policy is to keep the value functions.
+
+    Raises:
+        InvalidMethod: if the stretch has constraint rows.
+    """
+    if stages.rows is not None and stages.rows.e.shape[1]:
+        raise InvalidMethod("these stages have equality constraints: solve them with `constrained.solve`")
+    T, (n, m, p) = len(stages), stages.sizes
+    V_xx, V_xt, V_x = end.V_xx.copy(), end.V_xt.copy(), end.V_x.copy()
+    V_tt, V_t = end.V_tt + stages.L_tt, end.V_t + stages.l_t
+    size_t = np.abs(np.diag(stages.L_tt))
+    made = Policy.empty(T, (n, m, p)) if out is None else out
+    kept = T if values else 0
+    store = tuple(np.empty((kept, *shape)) for shape in ((n, n), (n, p), (p, p), (n,), (p,)))
+    noisy = stages.noisy if m else np.zeros(T, dtype=bool)
+    s, c = stages, np.ascontiguousarray
+    constant, broke_at = _backward(
+        c(s.A), c(s.B), c(s.C), c(s.gap), c(s.L_xx), c(s.L_xw), c(s.L_xt), c(s.L_ww), c(s.L_wt), c(s.l_x), c(s.l_w),
+        noisy, damping, V_xx, V_xt, V_tt, V_x, V_t,
+        made.k, made.K, made.P, made.Phi, made.Gamma, made.phi, made.spread,
+        store[0], store[1], store[2], store[3], store[4], size_t,
+    )  # fmt: skip
+    value = Quadratic(V_xx, V_xt, V_tt, V_x, V_t, end.constant + constant)
+    made = replace(made, values=store) if values else made
+    return Backward(made, value, None if broke_at < 0 else broke_at, size_t)
+
+
+def forward(
+    policy: Policy, x_0: Vector, theta: Vector
+) -> tuple[Float[np.ndarray, "T1 n"], Float[np.ndarray, "T m"]]:
+    """States (T + 1, n) and noise (T, m) of the linear-quadratic problem, from its first state on."""
+    x, w = np.empty((len(policy) + 1, len(x_0))), np.empty_like(policy.k)
+    x[0] = x_0
+    _forward(
+        policy.k, policy.K, policy.P, policy.Phi, policy.Gamma, policy.phi, np.ascontiguousarray(theta), x, w
+    )
+    return x, w
+
+
+def marginals(
+    policy: Policy,
+    P_xx: Float[np.ndarray, "n n"],
+    P_xt: Float[np.ndarray, "n p"],
+    P_tt: Float[np.ndarray, "p p"],
+) -> tuple[Float[np.ndarray, "T1 n n"], Float[np.ndarray, "T1 n p"]]:
+    """Covariance (T + 1, n, n) of each state, and (T + 1, n, p) of each with theta, from those of the first.
+
+    What the future says of w given x and theta is N(-k - K x - P theta, Q_ww^-1), the integrand of Eq. 24, so
+
+        x' = Phi x + Gamma theta + phi + spread u,   u ~ N(0, 1), independent of x and theta
+
+    and a pass from the first node on carries the posterior along: no second recursion backward is needed.
+    """
+    assert len(policy.spread) == len(policy), "give the backward pass room for the spread"
+    T, n, p = len(policy), *P_xt.shape
+    xx, xt = np.empty((T + 1, n, n)), np.empty((T + 1, n, p))
+    xx[0], xt[0] = P_xx, P_xt
+    for t in range(T):
+        Phi, Gamma, S = policy.Phi[t], policy.Gamma[t], policy.spread[t]
+        cross = Phi @ xt[t] @ Gamma.T
+        xx[t + 1] = Phi @ xx[t] @ Phi.T + cross + cross.T + Gamma @ P_tt @ Gamma.T + S @ S.T
+        xt[t + 1] = Phi @ xt[t] + Gamma @ P_tt
+    return xx, xt
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _factor(Q):
+    """Q = U^T U in place, U upper triangular; False if Q is not positive definite. Rows run contiguously."""
+    m = len(Q)
+    for j in range(m):
+        pivot = Q[j, j]
+        if not pivot > 0.0:
+            return False
+        root = np.sqrt(pivot)
+        for c in range(j, m):
+            Q[j, c] /= root
+        for i in range(j + 1, m):
+            u = Q[j, i]
+            for c in range(i, m):
+                Q[i, c] -= u * Q[j, c]
+    return True
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _solve_transposed(U, Y):
+    """Y <- U^-T Y, row after row."""
+    m, q = Y.shape
+    for j in range(m):
+        inverse = 1.0 / U[j, j]
+        for c in range(q):
+            Y[j, c] *= inverse
+        for i in range(j + 1, m):
+            u = U[j, i]
+            for c in range(q):
+                Y[i, c] -= u * Y[j, c]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _solve(U, Y):
+    """Y <- U^-1 Y, from the last row to the first."""
+    m, q = Y.shape
+    for j in range(m - 1, -1, -1):
+        inverse = 1.0 / U[j, j]
+        for c in range(q):
+            Y[j, c] *= inverse
+        for i in range(j):
+            u = U[i, j]
+            for c in range(q):
+                Y[i, c] -= u * Y[j, c]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _solve_from_the_right(B, U, S):
+    """S = B U^-1, row after row."""
+    n, m = B.shape
+    for i in range(n):
+        for c in range(m):
+            S[i, c] = B[i, c]
+        for c in range(m):
+            s = S[i, c] / U[c, c]
+            S[i, c] = s
+            for d in range(c + 1, m):
+                S[i, d] -= s * U[c, d]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _symmetric(Q, V):
+    """V = (Q + Q^T) / 2 of the leading columns of Q."""
+    for i in range(len(V)):
+        V[i, i] = Q[i, i]
+        for j in range(i):
+            V[i, j] = V[j, i] = 0.5 * (Q[i, j] + Q[j, i])
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _put(Z, column, M):
+    """Columns of Z from `column` on = M. (Slices would do, but take Numba twice as long to compile.)"""
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            Z[i, column + j] = M[i, j]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _add(Z, column, M):
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            Z[i, column + j] += M[i, j]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _subtract(Z, M, row, column):
+    """Z -= the block of M that begins at (row, column)."""
+    for i in range(Z.shape[0]):
+        for j in range(Z.shape[1]):
+            Z[i, j] -= M[row + i, column + j]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _take(Z, column, M):
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            M[i, j] = Z[i, column + j]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _add_column(Z, column, v):
+    for i in range(len(v)):
+        Z[i, column] += v[i]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _take_column(Z, column, v):
+    for i in range(len(v)):
+        v[i] = Z[i, column]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _backward(
+    A, B, C, gap, L_xx, L_xw, L_xt, L_ww, L_wt, l_x, l_w, noisy, damping,
+    V_xx, V_xt, V_tt, V_x, V_t, k, K, P, Phi, Gamma, phi, root, all_xx, all_xt, all_tt, all_x, all_t, size_t,
+):  # fmt: skip
+    """V_.. become those of the first stage. Returns the value's constant and the stage that broke the pass, or -1."""
+    T, n, m = B.shape
+    p = C.shape[2]
+    q = n + p + 1
+    last = n + p  # the column of 1
+    Z, E, Q_xy = np.empty((n, q)), np.empty((n, q)), np.empty((n, q))  # Z = [A C gap]
+    Z_t, E_t = np.empty((n, p + 1)), np.empty((n, p + 1))  # the same, columns of (theta, 1)
+    Q_ty, R = np.empty((p, p + 1)), np.empty((p, p + 1))
+    VB, Q_ww, Y, X = np.empty((n, m)), np.empty((m, m)), np.empty((m, q)), np.empty((m, q))
+    D, BX = np.empty((q, q)), np.empty((n, q))
+    constant = 0.0
+    for t in range(T - 1, -1, -1):
+        _put(Z, 0, A[t])
+        _put(Z, n, C[t])
+        for i in range(n):
+            Z[i, last] = gap[t, i]
+        _take(Z, n, Z_t)
+        np.dot(V_xx, Z, E)
+        _add(E, n, V_xt)
+        for i in range(n):
+            constant += gap[t, i] * (V_x[i] + 0.5 * E[i, last])
+        _add_column(E, last, V_x)
+        _take(E, n, E_t)
+        np.dot(A[t].T, E, Q_xy)
+        _add(Q_xy, 0, L_xx[t])
+        _add(Q_xy, n, L_xt[t])
+        _add_column(Q_xy, last, l_x[t])
+        np.dot(C[t].T, E_t, Q_ty)
+        np.dot(V_xt.T, Z_t, R)
+        _add(Q_ty, 0, R)
+        for a in range(p):
+            size_t[a] += abs(Q_ty[a, a])
+        _add(Q_ty, 0, V_tt)
+        _add_column(Q_ty, p, V_t)
+        if noisy[t]:
+            np.dot(V_xx, B[t], VB)
+            np.dot(B[t].T, VB, Q_ww)
+            _add(Q_ww, 0, L_ww[t])
+            np.dot(B[t].T, E, Y)
+            _add(Y, n, L_wt[t])
+            _add_column(Y, last, l_w[t])
+            for i in range(m):
+                Q_ww[i, i] += damping * abs(L_ww[t, i, i])
+                for j in range(n):
+                    Y[i, j] += L_xw[t, j, i]
+            if not _factor(Q_ww):
+                return constant, t
+            _solve_transposed(Q_ww, Y)
+            np.dot(Y.T, Y, D)
+            constant -= 0.5 * D[last, last]
+            _subtract(Q_xy, D, 0, 0)
+            _subtract(Q_ty, D, n, n)
+            _take(Y, 0, X)
+            _solve(Q_ww, X)
+            _take(X, 0, K[t])
+            _take(X, n, P[t])
+            _take_column(X, last, k[t])
+            np.dot(B[t], X, BX)
+            _subtract(Z, BX, 0, 0)
+            if len(root):
+                _solve_from_the_right(B[t], Q_ww, root[t])
+        else:
+            k[t], K[t], P[t] = 0.0, 0.0, 0.0
+            if len(root):
+                root[t] = 0.0
+        _take(Z, 0, Phi[t])
+        _take(Z, n, Gamma[t])
+        _take_column(Z, last, phi[t])
+        _symmetric(Q_xy, V_xx)
+        _symmetric(Q_ty, V_tt)
+        _take(Q_xy, n, V_xt)
+        _take_column(Q_xy, last, V_x)
+        _take_column(Q_ty, p, V_t)
+        if len(all_xx):
+            all_xx[t], all_xt[t], all_tt[t], all_x[t], all_t[t] = V_xx, V_xt, V_tt, V_x, V_t
+    return constant, -1
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _forward(k, K, P, Phi, Gamma, phi, theta, x, w):
+    T, n = phi.shape
+    m, p = k.shape[1], len(theta)
+    for t in range(T):
+        for i in range(m):
+            total = k[t, i]
+            for j in range(n):
+                total += K[t, i, j] * x[t, j]
+            for a in range(p):
+                total += P[t, i, a] * theta[a]
+            w[t, i] = -total
+        for i in range(n):
+            total = phi[t, i]
+            for j in range(n):
+                total += Phi[t, i, j] * x[t, j]
+            for a in range(p):
+                total += Gamma[t, i, a] * theta[a]
+            x[t + 1, i] = total

@@ -1,0 +1,310 @@
+"""Forward dynamics free and in contact, and impacts, with slopes by state, effort and theta (seed 001, Sect. IV).
+
+With contacts closed (Eq. 2 and its constraint; `contacts` has gamma, and J's rows are theirs),
+
+    [M  J^T] [ a]   [tau - b]                                    [M  J^T]^-1   [P    L^T]
+    [J  -mu] [-f] = [-gamma ],         and with the inverse      [J  -mu]    = [L    -G^-1],
+
+    G = J M^-1 J^T + mu,  L = G^-1 J M^-1,  P = M^-1 - M^-1 J^T L
+
+a = P (tau - b) - L^T gamma and f = -L (tau - b) - G^-1 gamma. Every slope uses the same P, L and G: with
+
+    r = M a + b - J^T f - tau,      s = J a + gamma
+
+and r_x, s_x their slopes at constant a and f, a_x = -P r_x - L^T s_x and f_x = L r_x - G^-1 s_x. By tau r_tau = -1. By
+theta r is linear in what theta stands for: bodies r_pi = Y(q, v, a) dpi/dtheta, joints' terms their columns, gains
+-A u, and s does not know theta. (Eq. 18 says this for -f. Eq. 17 lacks its minus sign: heavier bodies are slower.)
+
+An impact (Eq. 19, without restitution) is the same with momentum: M (v+ - v) = J^T impulse, J v+ = mu impulse. Then
+r = ID_0(q, 0, v+ - v) - J^T impulse, where ID_0 knows no gravity, and r_v = -M.
+
+mu > 0 is a softness of all contacts [1/kg] that makes sets of contacts solvable which hold something twice: they share
+what they cannot tell apart as springs of one softness do, the smallest forces that explain the motion. All slopes are
+those of the softened problem, exactly. With the default, a contact under 1 kN lets an acceleration of 1e-5 m/s^2 pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from ..arrays import Configurations, JointSamples, Matrix, Vector
+from ..exceptions import InvalidModel
+from .contacts import Contact
+from .frame_motion import FrameMotion
+from .motion_terms import MotionTerms, frame_index
+from .open_parameters import OpenParameters, ParameterValues
+from .positive_definite import inverses
+from .torque_regressor import regressor_entries
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """Slopes at T states of something with m components.
+
+    Args:
+        q, v, tau: (T, m, n) along the tangent of the configuration, by speeds, by generalized forces.
+        theta: (T, m, p).
+    """
+
+    q: Float[np.ndarray, "T m n"]
+    v: Float[np.ndarray, "T m n"]
+    tau: Float[np.ndarray, "T m n"]
+    theta: Float[np.ndarray, "T m p"]
+
+
+@dataclass(frozen=True, eq=False)
+class RobotMotion:
+    """T states and what moves them.
+
+    Args:
+        q, v: (T, nq), (T, n).
+        a: (T, n) acceleration; after an impact v+.
+        forces: (T, m) of the closed contacts, one after the other, on the robot in the axes of their frames [N],
+            [N m]; of an impact impulses [N s], [N m s].
+        contacts: the closed ones.
+        frames: how the frames move that were asked for, and those of the contacts.
+        a_by, forces_by: slopes; None: they were not asked for.
+        effort_slope: (n, inputs) of tau by u.
+    """
+
+    q: Configurations
+    v: JointSamples
+    a: JointSamples
+    forces: Float[np.ndarray, "T m"]
+    contacts: tuple[Contact, ...]
+    effort_slope: Matrix
+    frames: Mapping[str, FrameMotion] = field(default_factory=dict)
+    a_by: Slopes | None = None
+    forces_by: Slopes | None = None
+
+    def __len__(self) -> int:
+        return len(self.v)
+
+    @property
+    def slopes(self) -> tuple[Slopes, Slopes]:
+        """`a_by` and `forces_by`, which must have been asked for."""
+        assert self.a_by is not None and self.forces_by is not None, "the motion was evaluated without slopes"
+        return self.a_by, self.forces_by
+
+    def rows(self, frame: str) -> slice | None:
+        """The rows in `forces` of the contact at a frame; None where it is open."""
+        first = 0
+        for contact in self.contacts:
+            if contact.frame == frame:
+                return slice(first, first + contact.size)
+            first += contact.size
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class ContactDynamics:
+    """The dynamics of one mode: which contacts are closed.
+
+    Args:
+        parameters: the robot, its actuation, and what theta is.
+        contacts: the closed ones.
+        frames: others whose motion sensors will ask for.
+        softness: mu [1/kg], above 0 if contacts may hold something twice.
+    """
+
+    parameters: OpenParameters
+    contacts: tuple[Contact, ...] = ()
+    frames: tuple[str, ...] = ()
+    softness: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.softness) and self.softness >= 0):
+            raise InvalidModel(f"the softness of contacts must be at least 0, not {self.softness:g}")
+        for name in (*(contact.frame for contact in self.contacts), *self.frames):
+            frame_index(self.parameters.robot, name)
+
+    def __call__(
+        self,
+        q: Configurations,
+        v: JointSamples,
+        u: Float[np.ndarray, "T _"],
+        theta: Vector,
+        slopes: bool = False,
+    ) -> RobotMotion:
+        """Accelerations and contact forces.
+
+        Args:
+            q, v, u: (T, nq), (T, n), (T, inputs).
+            theta: (p,).
+            slopes: whether slopes by q, v, tau and theta are wanted.
+        """
+        terms = self._terms
+        values = self._open(terms, theta)
+        joints = self.parameters.joint_terms
+        effort = self.parameters.drive.slope(values.gains)
+        M, b = terms.mass_and_bias(q, v)
+        still = terms.frames(self._contact_frames, q, v, np.zeros_like(v), slopes=True)
+        J, gamma = self._constraint(still, len(v))
+        inverse = _Inverse.of(M + joints.rotors(values.joints), J, self.softness)
+        drive = u @ effort.T - joints.friction(values.joints, v) - b
+        a, forces = inverse.solve(drive, gamma)
+        motion = RobotMotion(q, v, a, forces, self.contacts, effort)
+        frames = terms.frames((*self._contact_frames, *self.frames), q, v, a, slopes)
+        if not slopes:
+            return replace(motion, frames=frames)
+        r_q, r_v = terms.inverse_dynamics_slopes(q, v, a, forces)
+        r_v = r_v + joints.friction_slope(values.joints, v)
+        s_q, s_v = self._constraint_slopes(frames, len(v))
+        columns = np.concatenate(
+            [
+                self._body_columns(values, q, v, a, gravity=True),
+                joints.columns(self.parameters.joint_places, v, a),
+                -self.parameters.drive.columns(u)[:, :, self.parameters.gain_places],
+            ],
+            axis=2,
+        )
+        a_by, forces_by = inverse.slopes(r_q, r_v, s_q, s_v, columns)
+        return replace(motion, frames=frames, a_by=a_by, forces_by=forces_by)
+
+    def impact(self, q: Configurations, v: JointSamples, theta: Vector, slopes: bool = False) -> RobotMotion:
+        """The velocity after the contacts have closed, as `a` of the result, and impulses as its `forces`.
+
+        Args:
+            q, v: (T, nq), (T, n) before.
+            theta: (p,).
+            slopes: whether slopes by q, v and theta are wanted; those by tau are by an impulse on the joints.
+        """
+        terms = self._weightless
+        values = self._open(terms, theta)
+        joints = self.parameters.joint_terms
+        zero = np.zeros_like(v)
+        M = terms.mass_and_bias(q, zero)[0] + joints.rotors(values.joints)
+        J = terms.jacobian(q)
+        inverse = _Inverse.of(M, J, self.softness)
+        after, impulses = inverse.solve(np.einsum("tij, tj -> ti", M, v), np.zeros(J.shape[:2]))
+        effort = self.parameters.drive.slope(values.gains)
+        motion = RobotMotion(q, v, after, impulses, self.contacts, effort)
+        if not slopes:
+            return motion
+        jump = after - v
+        r_q, _ = terms.inverse_dynamics_slopes(q, zero, jump, impulses)
+        frames = terms.frames(self._contact_frames, q, after, zero, slopes=True)
+        s_q = _stacked(
+            [frames[c.frame].by.velocity_by_q[:, : c.size] for c in self.contacts], len(v), v.shape[1]
+        )
+        columns = np.concatenate(
+            [
+                self._body_columns(values, q, zero, jump, gravity=False),
+                joints.rotor_columns(self.parameters.joint_places, jump),
+                np.zeros((*v.shape, len(self.parameters.gains))),
+            ],
+            axis=2,
+        )
+        a_by, forces_by = inverse.slopes(r_q, -M, s_q, np.zeros_like(J), columns)
+        return replace(motion, frames=frames, a_by=a_by, forces_by=forces_by)
+
+    # ------------------------------------------------------------------------------------------------------ parts
+
+    @cached_property
+    def _terms(self) -> MotionTerms:
+        return MotionTerms(self.parameters.robot, self.contacts, True, self.parameters.inertials)
+
+    @cached_property
+    def _weightless(self) -> MotionTerms:
+        return MotionTerms(self.parameters.robot, self.contacts, False, self.parameters.inertials)
+
+    def _open(self, terms: MotionTerms, theta: Vector) -> ParameterValues:
+        """What theta stands for, its bodies put into `terms`."""
+        values = self.parameters.values(theta)
+        terms.set_inertials(self.parameters.places, values.bodies)
+        return values
+
+    @cached_property
+    def _contact_frames(self) -> tuple[str, ...]:
+        return tuple(contact.frame for contact in self.contacts)
+
+    def _constraint(self, frames: Mapping[str, FrameMotion], T: int) -> tuple[np.ndarray, np.ndarray]:
+        """(T, m, n) J and (T, m) gamma of frames without acceleration."""
+        n = self.parameters.robot.model.nv
+        J = _stacked([contact.jacobian(frames[contact.frame]) for contact in self.contacts], T, n)
+        gamma = [contact.residual(frames[contact.frame]) for contact in self.contacts]
+        return J, np.concatenate([np.zeros((T, 0)), *gamma], axis=1)
+
+    def _constraint_slopes(self, frames: Mapping[str, FrameMotion], T: int) -> tuple[np.ndarray, np.ndarray]:
+        """(T, m, n) of J a + gamma by q and by v."""
+        n = self.parameters.robot.model.nv
+        slopes = [contact.residual_slopes(frames[contact.frame]) for contact in self.contacts]
+        return _stacked([by_q for by_q, _ in slopes], T, n), _stacked([by_v for _, by_v in slopes], T, n)
+
+    @cached_property
+    def _entries(self) -> tuple[tuple[slice, np.ndarray], ...]:
+        """Of each open body the pairs of the regressor that it has, which are neighbours, and their rows."""
+        dofs, bodies = self.parameters.robot.tree.pairs
+        found = [np.flatnonzero(bodies == place) for place in self.parameters.places]
+        assert all(len(pairs) == pairs[-1] + 1 - pairs[0] for pairs in found)
+        return tuple((slice(int(pairs[0]), int(pairs[-1]) + 1), dofs[pairs]) for pairs in found)
+
+    def _body_columns(
+        self, values: ParameterValues, q: Configurations, v: JointSamples, a: JointSamples, gravity: bool
+    ) -> Float[np.ndarray, "T n _"]:
+        """(T, n, 10 k) Y dpi/dtheta of the open bodies."""
+        T, n = v.shape
+        k = len(values.bodies)
+        if not k:
+            return np.empty((T, n, 0))
+        tree = self.parameters.robot.tree
+        if not gravity:
+            tree = replace(tree, gravity=np.zeros(3))
+        entries = regressor_entries(tree, q, v, a).reshape(T, -1, 10)
+        Y = np.zeros((T, n, 10 * k))
+        for place, (pairs, dofs) in enumerate(self._entries):
+            ten = entries[:, pairs].reshape(-1, 10)
+            if values.slope is not None:
+                ten = ten @ values.slope[place]
+            Y[:, dofs, 10 * place : 10 * place + 10] = ten.reshape(T, -1, 10)
+        return Y
+
+
+@dataclass(frozen=True, eq=False)
+class _Inverse:
+    """P (T, n, n), L (T, m, n), G^-1 (T, m, m)."""
+
+    P: np.ndarray
+    L: np.ndarray
+    G_inverse: np.ndarray
+
+    @classmethod
+    def of(cls, M: np.ndarray, J: np.ndarray, softness: float) -> _Inverse:
+        m = J.shape[1]
+        M_inverse = inverses(M)
+        if not m:
+            return cls(M_inverse, J, np.zeros((len(M), 0, 0)))
+        through = J @ M_inverse
+        G_inverse = inverses(through @ J.transpose(0, 2, 1) + softness * np.eye(m))
+        L = G_inverse @ through
+        return cls(M_inverse - through.transpose(0, 2, 1) @ L, L, G_inverse)
+
+    def solve(self, effort: np.ndarray, gamma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """a and f."""
+        a = _times(self.P, effort) - _times(self.L.transpose(0, 2, 1), gamma)
+        return a, -_times(self.L, effort) - _times(self.G_inverse, gamma)
+
+    def slopes(
+        self, r_q: np.ndarray, r_v: np.ndarray, s_q: np.ndarray, s_v: np.ndarray, r_theta: np.ndarray
+    ) -> tuple[Slopes, Slopes]:
+        """Of a and f."""
+        P, L, G_inverse, Lt = self.P, self.L, self.G_inverse, self.L.transpose(0, 2, 1)
+        return (
+            Slopes(-P @ r_q - Lt @ s_q, -P @ r_v - Lt @ s_v, P, -P @ r_theta),
+            Slopes(L @ r_q - G_inverse @ s_q, L @ r_v - G_inverse @ s_v, -L, L @ r_theta),
+        )
+
+
+def _times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """(T, i) A x at each state."""
+    return (A @ x[:, :, None])[:, :, 0]
+
+
+def _stacked(parts: list[np.ndarray], T: int, n: int) -> np.ndarray:
+    """(T, m, n)"""
+    return np.concatenate([np.zeros((T, 0, n)), *parts], axis=1)

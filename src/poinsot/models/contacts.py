@@ -1,0 +1,473 @@
+"""Contacts: where a robot touches the world, what holds there, and when.
+
+A contact is at a frame of a robot. While it is closed the frame keeps still: a point its place (three rows), a surface
+its place and its orientation (six rows). On the level of accelerations, in the axes of the frame (seed 001, Eq. 2),
+
+    J a + gamma = 0,    gamma = dJ/dt v + damping * velocity + stiffness * error
+
+where the last two terms (Baumgarte's) draw back what rounding or an estimate has let drift; both are off by default,
+and the last needs an anchor, the place to be drawn to. error = (R^T (p - p_anchor), Log(R_anchor^T R)).
+What acts at the contact is the force, or force and moment, on the robot in the axes of the frame.
+
+A schedule says for every sample which contacts are closed. A phase is a run of samples with the same ones; where one
+closes that was open the velocity jumps (`ContactDynamics.impact`), which is the reset map of that sample. A schedule
+comes from a measured contact sequence (a boolean channel a foot), from measured forces, or from a gait file.
+"""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ..arrays import Matrix, Times, Vector
+from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, listing, nearest
+from .frame_motion import FrameMotion
+from .rotations import log, right_slope, skew
+
+# ------------------------------------------------------------------------------------------------- what holds there
+
+
+@dataclass(frozen=True, eq=False)
+class Contact(ABC):
+    """A frame that may touch the world.
+
+    Args:
+        frame: of the robot; a link, or another frame of its description.
+        stiffness: Baumgarte's gain on where the frame is [1/s^2].
+        damping: Baumgarte's gain on how fast it moves [1/s].
+        anchor: (4, 4) T_wc where it is to be; only with a stiffness.
+    """
+
+    frame: str
+    stiffness: float = 0.0
+    damping: float = 0.0
+    anchor: Matrix | None = None
+
+    size: ClassVar[int]
+    """Rows: three or six."""
+
+    def __post_init__(self) -> None:
+        for name, gain in (("stiffness", self.stiffness), ("damping", self.damping)):
+            if not (np.isfinite(gain) and gain >= 0):
+                raise InvalidModel(f"the {name} of contact {self.frame!r} must be at least 0, not {gain:g}")
+        if (self.anchor is None) != (self.stiffness == 0):
+            raise InvalidModel(
+                f"contact {self.frame!r} needs an anchor and a stiffness together: where to, and how hard"
+            )
+        if self.anchor is not None and not (
+            self.anchor.shape == (4, 4)
+            and np.allclose(self.anchor[:3, :3] @ self.anchor[:3, :3].T, np.eye(3), atol=1e-6)
+            and np.array_equal(self.anchor[3], [0, 0, 0, 1])
+        ):
+            raise InvalidModel(
+                f"the anchor of contact {self.frame!r} must be a placement [[R, p], [0, 1]] of (4, 4)"
+            )
+
+    def jacobian(self, motion: FrameMotion) -> Float[np.ndarray, "T m n"]:
+        """J."""
+        return motion.by.jacobian[:, : self.size]
+
+    @abstractmethod
+    def acceleration(self, motion: FrameMotion) -> Float[np.ndarray, "T m"]:
+        """What the acceleration is without Baumgarte's terms: J a + dJ/dt v."""
+
+    @abstractmethod
+    def acceleration_slopes(
+        self, motion: FrameMotion
+    ) -> tuple[Float[np.ndarray, "T m n"], Float[np.ndarray, "T m n"]]:
+        """Of `acceleration` by q and by v."""
+
+    @abstractmethod
+    def error(self, motion: FrameMotion) -> tuple[Float[np.ndarray, "T m"], Float[np.ndarray, "T m n"]]:
+        """How far the frame is from its anchor, and that by q."""
+
+    def residual(self, motion: FrameMotion) -> Float[np.ndarray, "T m"]:
+        """J a + gamma, which is 0 while the contact is closed."""
+        residual = self.acceleration(motion) + self.damping * motion.velocity[:, : self.size]
+        return residual + self.stiffness * self.error(motion)[0] if self.stiffness else residual
+
+    def residual_slopes(
+        self, motion: FrameMotion
+    ) -> tuple[Float[np.ndarray, "T m n"], Float[np.ndarray, "T m n"]]:
+        """Of `residual` by q and by v."""
+        by_q, by_v = self.acceleration_slopes(motion)
+        if self.damping:
+            by_q = by_q + self.damping * motion.by.velocity_by_q[:, : self.size]
+            by_v = by_v + self.damping * self.jacobian(motion)
+        if self.stiffness:
+            by_q = by_q + self.stiffness * self.error(motion)[1]
+        return by_q, by_v
+
+    def _away(self, motion: FrameMotion) -> tuple[np.ndarray, np.ndarray]:
+        """R^T (p - p_anchor), and that by q."""
+        assert self.anchor is not None
+        away = np.einsum("tji, tj -> ti", motion.rotation, motion.position - self.anchor[:3, 3])
+        return away, motion.by.jacobian[:, :3] + skew(away) @ motion.by.jacobian[:, 3:]
+
+
+@dataclass(frozen=True, eq=False)
+class PointContact(Contact):
+    """A point that keeps its place and can turn: a ball foot. Three rows, a force [N]."""
+
+    size: ClassVar[int] = 3
+
+    def acceleration(self, motion: FrameMotion) -> Float[np.ndarray, "T m"]:
+        return motion.point_acceleration
+
+    def acceleration_slopes(
+        self, motion: FrameMotion
+    ) -> tuple[Float[np.ndarray, "T m n"], Float[np.ndarray, "T m n"]]:
+        return motion.point_acceleration_slopes()[:2]
+
+    def error(self, motion: FrameMotion) -> tuple[Float[np.ndarray, "T m"], Float[np.ndarray, "T m n"]]:
+        return self._away(motion)
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceContact(Contact):
+    """A sole or a grip that keeps its place and orientation. Six rows, force and moment [N], [N m]."""
+
+    size: ClassVar[int] = 6
+
+    def acceleration(self, motion: FrameMotion) -> Float[np.ndarray, "T m"]:
+        return motion.acceleration
+
+    def acceleration_slopes(
+        self, motion: FrameMotion
+    ) -> tuple[Float[np.ndarray, "T m n"], Float[np.ndarray, "T m n"]]:
+        return motion.by.acceleration_by_q, motion.by.acceleration_by_v
+
+    def error(self, motion: FrameMotion) -> tuple[Float[np.ndarray, "T m"], Float[np.ndarray, "T m n"]]:
+        assert self.anchor is not None
+        away, away_by_q = self._away(motion)
+        turned = log(self.anchor[:3, :3].T @ motion.rotation)
+        turned_by_q = right_slope(turned) @ motion.by.jacobian[:, 3:]
+        return np.concatenate([away, turned], axis=1), np.concatenate([away_by_q, turned_by_q], axis=1)
+
+
+# -------------------------------------------------------------------------------------------------------------- when
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Samples first, first + 1, ..., last - 1 with the same contacts closed.
+
+    Args:
+        first, last: samples.
+        closed: places of the closed contacts among those of the schedule; none where nothing supports the robot.
+        gained: those of them that were open the sample before: the velocity jumps at `first`.
+    """
+
+    first: int
+    last: int
+    closed: tuple[int, ...]
+    gained: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ContactSchedule:
+    """Which contacts are closed at each sample.
+
+    Args:
+        contacts: those that there are.
+        closed: (T, contacts).
+    """
+
+    contacts: tuple[Contact, ...]
+    closed: Bool[np.ndarray, "T c"]
+
+    def __post_init__(self) -> None:
+        names = [contact.frame for contact in self.contacts]
+        if len(set(names)) < len(names):
+            raise InvalidModel("name each contact frame once")
+        if self.closed.shape[1] != len(names):
+            raise InvalidSignals(
+                f"a contact sequence of {self.closed.shape[1]} columns cannot be that of {len(names)} contacts"
+            )
+        if not len(self.closed):
+            raise InvalidSignals("a contact sequence needs at least one sample")
+
+    def __len__(self) -> int:
+        return len(self.closed)
+
+    @cached_property
+    def phases(self) -> tuple[Phase, ...]:
+        """In order; together they are all samples."""
+        change = np.flatnonzero((self.closed[1:] != self.closed[:-1]).any(axis=1)) + 1
+        edges = [0, *change.tolist(), len(self)]
+        phases = []
+        for first, last in pairwise(edges):
+            now = self.closed[first]
+            gained = now & ~self.closed[first - 1] if first else np.zeros_like(now)
+            phases.append(Phase(first, last, _places(now), _places(gained)))
+        return tuple(phases)
+
+    @cached_property
+    def resets(self) -> tuple[Phase, ...]:
+        """The phases that begin with an impact; all contacts that are closed then share it."""
+        return tuple(phase for phase in self.phases if phase.gained)
+
+    @cached_property
+    def modes(self) -> tuple[tuple[int, ...], ...]:
+        """The different sets of closed contacts, as they first occur."""
+        return tuple(dict.fromkeys(phase.closed for phase in self.phases))
+
+    @cached_property
+    def mode_of(self) -> np.ndarray:
+        """(T,) place in `modes` of each sample."""
+        places = np.empty(len(self), dtype=np.int64)
+        for phase in self.phases:
+            places[phase.first : phase.last] = self.modes.index(phase.closed)
+        return places
+
+    def contacts_of(self, closed: Iterable[int]) -> tuple[Contact, ...]:
+        """The contacts at these places."""
+        return tuple(self.contacts[place] for place in closed)
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know: phases without support, contacts that never close."""
+        notes = []
+        flights = [phase for phase in self.phases if not phase.closed]
+        if flights and self.contacts:
+            samples = sum(phase.last - phase.first for phase in flights)
+            notes.append(
+                f"in {len(flights)} of {len(self.phases)} phases ({samples} of {len(self)} samples) no contact is "
+                f"closed: the robot flies"
+            )
+        never = [contact.frame for k, contact in enumerate(self.contacts) if not self.closed[:, k].any()]
+        if never:
+            notes.append(f"these contacts never close: {listing(never)}")
+        return tuple(notes)
+
+    def without_flicker(self, samples: int) -> ContactSchedule:
+        """The same, a contact's runs shorter than this joined to the one before; the first to the next."""
+        return replace(self, closed=np.stack([_steady(column, samples) for column in self.closed.T], axis=1))
+
+
+def schedule_from_channels(
+    contacts: Sequence[Contact],
+    channels: Mapping[str, Float[np.ndarray, "T"] | Bool[np.ndarray, "T"]],
+) -> ContactSchedule:
+    """A schedule from a measured contact sequence.
+
+    Args:
+        contacts: those that there are; one without a channel is never closed.
+        channels: contact frame -> (T,) True or 1 while it touches, False or 0 while not; NaN: as the sample before.
+
+    Raises:
+        InvalidModel: if a channel names an unknown foot.
+        InvalidSignals: if a channel holds something else, or lengths differ.
+    """
+    columns = {}
+    for name, channel in channels.items():
+        values = np.asarray(channel, dtype=float)
+        if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+            raise InvalidSignals(
+                f"the contact channel of {name!r} must be 0 or 1 at each sample; for forces, give thresholds"
+            )
+        columns[name] = _held(values) == 1
+    return _schedule(contacts, columns)
+
+
+def schedule_from_forces(
+    contacts: Sequence[Contact],
+    forces: Mapping[str, Float[np.ndarray, "T"]],
+    closes_above: float,
+    opens_below: float | None = None,
+) -> ContactSchedule:
+    """A schedule from measured normal forces, with hysteresis.
+
+    Args:
+        contacts: those that there are; one without a force is never closed.
+        forces: contact frame -> (T,) [N]; NaN: as the sample before.
+        closes_above: an open contact closes above this [N].
+        opens_below: a closed one opens below this [N]; None: half of `closes_above`.
+
+    Raises:
+        InvalidModel: if a force names an unknown foot.
+        InvalidSignals: if the thresholds contradict each other, or lengths differ.
+    """
+    opens_below = closes_above / 2 if opens_below is None else opens_below
+    if not 0 < opens_below <= closes_above < np.inf:
+        raise InvalidSignals(
+            f"contacts close above a force and open below a smaller one, both above 0 N: not {closes_above:g} and "
+            f"{opens_below:g}"
+        )
+    columns = {}
+    for name, force in forces.items():
+        force = np.asarray(force, dtype=float)
+        said = np.where(force > closes_above, 1.0, np.where(force < opens_below, 0.0, np.nan))
+        columns[name] = _held(said) == 1
+    return _schedule(contacts, columns)
+
+
+# -------------------------------------------------------------------------------------------------------- gait files
+
+
+@dataclass(frozen=True, eq=False)
+class Gait:
+    """Which feet are on the ground from a time on, until the next.
+
+    Args:
+        times: (K,) increasing [s]; before the first nothing is closed, the last holds to the end.
+        feet: contact frames.
+        closed: (K, feet).
+    """
+
+    times: Times
+    feet: tuple[str, ...]
+    closed: Bool[np.ndarray, "T c"]
+
+    def schedule(self, contacts: Sequence[Contact], times: Times) -> ContactSchedule:
+        """The schedule at these sample times [s].
+
+        Raises:
+            InvalidModel: if the gait names an unknown foot.
+        """
+        row = np.searchsorted(self.times, np.asarray(times) + 1e-9, side="right") - 1
+        closed = np.where(row[:, None] >= 0, self.closed[np.maximum(row, 0)], False)
+        return _schedule(contacts, {foot: closed[:, k] for k, foot in enumerate(self.feet)})
+
+
+def read_gait(path: str | Path) -> Gait:
+    """Read a gait file.
+
+    TOML, phases one after the other, the whole repeated:
+
+        start_s = 0.5                             # default 0
+        repeat = 4                                # default 1
+        [[phase]]
+        duration_s = 0.3
+        contacts = ["LF_FOOT", "RH_FOOT"]         # closed; [] for a flight
+
+    or CSV, a row whenever something changes, 1 where a foot is on the ground:
+
+        time,LF_FOOT,RH_FOOT
+        0.5,1,1
+        0.8,0,1
+
+    Raises:
+        UnreadableFile: if there is no such file, or it is not a gait.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        raise UnreadableFile(f"there is no gait file at {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableFile(f"cannot read the gait file {path}: {error}") from None
+    if path.suffix == ".csv":
+        return _gait_of_rows(path, text)
+    if path.suffix == ".toml":
+        return _gait_of_phases(path, text)
+    raise UnreadableFile(f"{path} is no gait file: its name must end in .toml or .csv")
+
+
+def _gait_of_phases(path: Path, text: str) -> Gait:
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UnreadableFile(f"{path} is not valid TOML: {error}") from None
+    unknown = set(content) - {"start_s", "repeat", "phase"}
+    if unknown:
+        raise UnreadableFile(f"{path} has {min(unknown)!r}; a gait has start_s, repeat and [[phase]]")
+    phases = content.get("phase")
+    if not (isinstance(phases, list) and phases):
+        raise UnreadableFile(f"{path} has no [[phase]]")
+    durations, held = zip(*(_phase(path, k, phase) for k, phase in enumerate(phases, start=1)), strict=True)
+    start, repeat = content.get("start_s", 0.0), content.get("repeat", 1)
+    if not (_is_number(start) and np.isfinite(start)):
+        raise UnreadableFile(f"{path}: start_s must be a time [s], not {start!r}")
+    if not (isinstance(repeat, int) and not isinstance(repeat, bool) and 1 <= repeat <= 1_000_000):
+        raise UnreadableFile(f"{path}: repeat must be a whole number from 1 on, not {repeat!r}")
+    feet = tuple(dict.fromkeys(foot for feet in held for foot in feet))
+    if not feet:
+        raise UnreadableFile(f"{path}: no phase names a contact")
+    closed = np.array([[foot in feet_held for foot in feet] for feet_held in held], dtype=bool)
+    lasting = np.tile(np.array(durations, dtype=float), repeat)
+    return Gait(start + np.concatenate([[0.0], np.cumsum(lasting)[:-1]]), feet, np.tile(closed, (repeat, 1)))
+
+
+def _phase(path: Path, number: int, phase: Any) -> tuple[float, tuple[str, ...]]:
+    """Duration and feet of a [[phase]]."""
+    if not isinstance(phase, dict) or set(phase) != {"duration_s", "contacts"}:
+        raise UnreadableFile(f"{path}: phase {number} needs duration_s and contacts, and nothing else")
+    duration, feet = phase["duration_s"], phase["contacts"]
+    if not (_is_number(duration) and 0 < duration < np.inf):
+        raise UnreadableFile(f"{path}: duration_s of phase {number} must be above 0 s, not {duration!r}")
+    if not (isinstance(feet, list) and all(isinstance(foot, str) for foot in feet)):
+        raise UnreadableFile(f"{path}: contacts of phase {number} must be a list of frame names")
+    return float(duration), tuple(feet)
+
+
+def _gait_of_rows(path: Path, text: str) -> Gait:
+    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if row]
+    if len(rows) < 2 or rows[0][0] != "time" or len(rows[0]) < 2:
+        raise UnreadableFile(f"{path} needs a header `time,FOOT,...` and a row for each change")
+    feet = tuple(rows[0][1:])
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(rows[0]) or not set(row[1:]) <= {"0", "1"}:
+            raise UnreadableFile(
+                f"{path}: row {number} needs a time and a 0 or 1 for each of {listing(feet)}"
+            )
+    try:
+        times = np.array([float(row[0]) for row in rows[1:]])
+    except ValueError:
+        raise UnreadableFile(f"{path}: times must be numbers [s]") from None
+    if not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
+        raise UnreadableFile(f"{path}: times must be finite and increase from row to row")
+    return Gait(times, feet, np.array([[cell == "1" for cell in row[1:]] for row in rows[1:]], dtype=bool))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# ------------------------------------------------------------------------------------------------------------- parts
+
+
+def _schedule(contacts: Sequence[Contact], columns: Mapping[str, Bool[np.ndarray, "_"]]) -> ContactSchedule:
+    names = [contact.frame for contact in contacts]
+    for name in columns:
+        if name not in names:
+            raise InvalidModel(
+                f"no contact frame {name!r}{nearest(name, names)}; the contacts are {listing(names)}"
+            )
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) != 1:
+        raise InvalidSignals(
+            "the channels of a contact sequence need the same number of samples"
+            + (f", not {', '.join(f'{name}: {count}' for name, count in lengths.items())}" if lengths else "")
+        )
+    never = np.zeros(next(iter(lengths.values())), dtype=bool)
+    return ContactSchedule(tuple(contacts), np.stack([columns.get(name, never) for name in names], axis=1))
+
+
+def _held(values: Vector) -> Vector:
+    """The last value that is not NaN, at each sample; 0 before the first."""
+    last = np.maximum.accumulate(np.where(np.isnan(values), -1, np.arange(len(values))))
+    return np.where(last < 0, 0.0, values[np.maximum(last, 0)]) if len(values) else values
+
+
+def _steady(column: Bool[np.ndarray, "_"], samples: int) -> Bool[np.ndarray, "_"]:
+    """Runs shorter than `samples` take the value of the run before them, the first that of the one after."""
+    column = column.copy()
+    edges = [0, *(np.flatnonzero(column[1:] != column[:-1]) + 1).tolist(), len(column)]
+    for first, last in pairwise(edges):
+        if last - first < samples and (first, last) != (0, len(column)):
+            column[first:last] = column[first - 1] if first else column[last]
+    return column
+
+
+def _places(row: Bool[np.ndarray, "_"]) -> tuple[int, ...]:
+    return tuple(int(place) for place in np.flatnonzero(row))

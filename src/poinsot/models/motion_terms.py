@@ -1,0 +1,208 @@
+"""Terms of the equations of motion at many states, and their slopes, from Pinocchio.
+
+With q the configuration, v and a in its tangent (Pinocchio's: a floating base's in its own axes) and f the forces of
+contacts in the axes of their frames,
+
+    M(q) a + b(q, v) = tau + J(q)^T f,      ID(q, v, a, f) = M a + b - J^T f
+
+Pinocchio is called state by state; its answers land in arrays over states, and algebra is done on those at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from jaxtyping import Float
+
+from ..arrays import Configurations, JointSamples
+from ..exceptions import InvalidModel, listing, nearest
+from .articulated import Articulated
+from .contacts import Contact
+from .frame_kinematics import frame_motions
+from .frame_motion import FrameMotion
+
+
+class _Workspace:
+    """Pinocchio's model and memory of one thread."""
+
+    def __init__(self, model: pin.Model):
+        self.model = model
+        self.data = model.createData()
+        self.outside = pin.StdVec_Force()
+        """The wrench on each joint's body from outside, in the joint's frame."""
+        for _ in range(model.njoints):
+            self.outside.append(pin.Force.Zero())
+
+
+@dataclass(frozen=True, eq=False)
+class MotionTerms:
+    """Pinocchio's answers about a robot whose bodies may be others than the description's.
+
+    Every thread has a model of its own, in which `set_inertials` puts bodies; the robot's is never changed.
+
+    Args:
+        robot: of which.
+        contacts: whose forces act, one after the other.
+        gravity: whether there is any; an impact knows none.
+        inertials: (l, 10) pi of all bodies; None: the description's.
+    """
+
+    robot: Articulated
+    contacts: tuple[Contact, ...] = ()
+    gravity: bool = True
+    inertials: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        _ = self._threads  # before there can be two
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process, which makes its own workspaces."""
+        return MotionTerms, (self.robot, self.contacts, self.gravity, self.inertials)
+
+    @cached_property
+    def rows(self) -> tuple[slice, ...]:
+        """The rows of each contact among the m of all."""
+        ends = np.cumsum([0, *(contact.size for contact in self.contacts)]).tolist()
+        return tuple(slice(first, last) for first, last in pairwise(ends))
+
+    @cached_property
+    def size(self) -> int:
+        """m."""
+        return sum(contact.size for contact in self.contacts)
+
+    @cached_property
+    def _threads(self) -> threading.local:
+        return threading.local()
+
+    @property
+    def _workspace(self) -> _Workspace:
+        """This thread's: a copy of the model without rotors, which `JointTerms` knows."""
+        threads = self._threads
+        if not hasattr(threads, "workspace"):
+            model = self.robot.model.copy()
+            model.armature = np.zeros(model.nv)
+            if not self.gravity:
+                model.gravity.linear = np.zeros(3)
+            threads.workspace = _Workspace(model)
+            if self.inertials is not None:
+                self.set_inertials(range(len(self.inertials)), self.inertials)
+        workspace: _Workspace = threads.workspace
+        return workspace
+
+    @cached_property
+    def _to_joints(self) -> tuple[tuple[int, ...], np.ndarray]:
+        """The joints of the contacts, and (joints, 6, m) that make their wrenches of f."""
+        model = self.robot.model
+        frames = [model.frames[frame_index(self.robot, contact.frame)] for contact in self.contacts]
+        joints = tuple(dict.fromkeys(frame.parentJoint for frame in frames if frame.parentJoint > 0))
+        maps = np.zeros((len(joints), 6, self.size))
+        for frame, contact, rows in zip(frames, self.contacts, self.rows, strict=True):
+            if frame.parentJoint > 0:  # what touches a frame of the world moves nothing
+                maps[joints.index(frame.parentJoint), :, rows] = frame.placement.toDualActionMatrix()[
+                    :, : contact.size
+                ]
+        return joints, maps
+
+    def set_inertials(self, places: Sequence[int] | np.ndarray, pi: Float[np.ndarray, "_ 10"]) -> None:
+        """Give the bodies at these places in the robot's `bodies` other ten parameters, in this thread."""
+        inertias = self._workspace.model.inertias
+        for place, ten in zip(places, pi, strict=True):
+            inertias[int(place) + 1] = pin.Inertia.FromDynamicParameters(ten)
+
+    def mass_and_bias(
+        self, q: Configurations, v: JointSamples
+    ) -> tuple[Float[np.ndarray, "T n n"], JointSamples]:
+        """M and b."""
+        T, n = v.shape
+        M, b = np.empty((T, n, n)), np.empty((T, n))
+        model, data = self._workspace.model, self._workspace.data
+        for t in range(T):
+            M[t] = pin.crba(model, data, q[t])
+            b[t] = pin.nonLinearEffects(model, data, q[t], v[t])
+        return M, b
+
+    def inverse_dynamics_slopes(
+        self, q: Configurations, v: JointSamples, a: JointSamples, f: Float[np.ndarray, "T m"]
+    ) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
+        """Of ID by q and by v."""
+        T, n = v.shape
+        by_q, by_v = np.empty((T, n, n)), np.empty((T, n, n))
+        work = self._workspace
+        model, data, outside = work.model, work.data, work.outside
+        joints, maps = self._to_joints
+        wrenches = np.einsum("jrm, tm -> tjr", maps, f)
+        for t in range(T):
+            for joint, wrench in zip(joints, wrenches[t], strict=True):
+                outside[joint].vector = wrench
+            by_q[t], by_v[t], _ = pin.computeRNEADerivatives(model, data, q[t], v[t], a[t], outside)
+        return by_q, by_v
+
+    def jacobian(self, q: Configurations) -> Float[np.ndarray, "T m n"]:
+        """J."""
+        n = self.robot.model.nv
+        zero = np.zeros((len(q), n))
+        frames = self.frames([contact.frame for contact in self.contacts], q, zero, zero, slopes=True)
+        rows = [contact.jacobian(frames[contact.frame]) for contact in self.contacts]
+        return np.concatenate([np.zeros((len(q), 0, n)), *rows], axis=1)
+
+    def frames(
+        self,
+        names: Sequence[str],
+        q: Configurations,
+        v: JointSamples,
+        a: JointSamples,
+        slopes: bool = False,
+    ) -> dict[str, FrameMotion]:
+        """How frames move.
+
+        Args:
+            names: links, or other frames of the description.
+            q, v, a: (T, nq), (T, n), (T, n).
+            slopes: whether their slopes are wanted too.
+
+        Raises:
+            InvalidModel: if there is no such frame.
+        """
+        names = tuple(dict.fromkeys(names))
+        if not names:
+            return {}
+        if names not in self._carriers:
+            self._carriers[names] = self._carry(names)
+        joints, placements = self._carriers[names]
+        motions = frame_motions(self.robot.tree, joints, placements, q, v, a, slopes)
+        return dict(zip(names, motions, strict=True))
+
+    @cached_property
+    def _carriers(self) -> dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]:
+        """What `_carry` found so far."""
+        return {}
+
+    def _carry(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """(F,) place in the tree of the joint that carries each frame, and (F, 4, 4) T_jf."""
+        frames = [self.robot.model.frames[frame_index(self.robot, name)] for name in names]
+        body = self.robot.tree.body
+        joints = [
+            int(np.flatnonzero(body == frame.parentJoint - 1)[0]) if frame.parentJoint > 0 else -1
+            for frame in frames
+        ]
+        return np.array(joints, dtype=np.int64), np.array([frame.placement.homogeneous for frame in frames])
+
+
+def frame_index(robot: Articulated, name: str) -> int:
+    """Pinocchio's index of a frame; where a joint and a link share a name, the link's.
+
+    Raises:
+        InvalidModel: if there is none of this name.
+    """
+    found = [i for i, frame in enumerate(robot.model.frames) if frame.name == name]
+    if not found:
+        names = [frame.name for frame in robot.model.frames]
+        raise InvalidModel(f"no frame {name!r}{nearest(name, names)}; the robot has {listing(names, 20)}")
+    return min(found, key=lambda i: robot.model.frames[i].type != pin.FrameType.BODY)

@@ -1,0 +1,179 @@
+"""Which parameters of a robot are open, and how theta sets them.
+
+    theta = (coordinates of each open body, in a chart of `inertia`; joints' parameters; gains of the actuation)
+
+All others keep their nominal values. A chart's slope dpi/dtheta turns what is known by pi into what is known by theta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from ..arrays import Vector
+from ..exceptions import InvalidModel, listing, nearest
+from ..inertia.log_cholesky import LogCholesky
+from ..inertia.parametrization import Parametrization
+from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
+from .actuation import Actuation, joint_efforts
+from .articulated import Articulated
+from .joint_terms import JointTerms
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterValues:
+    """What theta stands for.
+
+    Args:
+        bodies: (k, 10) pi of the open bodies.
+        joints: phi of all the joints' parameters. gains: of all the actuation's gains.
+        slope: (k, 10, 10) dpi/dtheta of each open body; None: theta is pi.
+    """
+
+    bodies: Float[np.ndarray, "k 10"]
+    joints: Vector
+    gains: Vector
+    slope: Float[np.ndarray, "k 10 10"] | None
+
+
+@dataclass(frozen=True, eq=False)
+class OpenParameters:
+    """A robot of which some parameters are theta.
+
+    Args:
+        robot: whose.
+        bodies: those whose ten parameters are open.
+        chart: of bodies; None: theta is pi itself, and need not be a real body.
+        joints: open parameters of joints, by their names in `robot.parameters`: `fv3`, `fc3`, `off3`, `ia3`, ...; and
+            of the base's drag, `drag_x`, ...
+        gains: open gains of the actuation.
+        actuation: what u does; None: a motor at each joint.
+        nominal: values of parameters of joints, and of gains; those that are not named are 0, gains 1.
+        inertials: (l, 10) pi of all bodies; None: the description's.
+        dry_speed, drag: see `JointTerms`.
+    """
+
+    robot: Articulated
+    bodies: tuple[str, ...] = ()
+    chart: Parametrization | None = field(default_factory=LogCholesky)
+    joints: tuple[str, ...] = ()
+    gains: tuple[str, ...] = ()
+    actuation: Actuation | None = None
+    nominal: Mapping[str, float] = field(default_factory=dict)
+    inertials: np.ndarray | None = None
+    dry_speed: float = 0.0
+    drag: bool = False
+
+    def __post_init__(self) -> None:
+        robot = self.robot
+        of_joints, of_drive = self.joint_terms.names, tuple(self.drive.gains)
+        for what, asked, known in (
+            ("body", self.bodies, robot.bodies),
+            ("parameter of a joint", self.joints, of_joints),
+            ("gain", self.gains, of_drive),
+            ("parameter of a joint, or gain,", tuple(self.nominal), (*of_joints, *of_drive)),
+        ):
+            for name in asked:
+                if name not in known:
+                    raise InvalidModel(
+                        f"no {what} {name!r}{nearest(name, known)}; there is {listing(known, 20)}"
+                    )
+            if len(set(asked)) < len(asked):
+                raise InvalidModel(f"name each {what} once, not {listing(asked)}")
+        if self.inertials is not None and self.inertials.shape != robot.inertials.shape:
+            raise InvalidModel(f"inertials need ten numbers for each of {len(robot.bodies)} bodies")
+        if self.drive.matrix.shape[0] != robot.model.nv:
+            raise InvalidModel(
+                f"the actuation moves {self.drive.matrix.shape[0]} degrees of freedom; the robot has {robot.model.nv}"
+            )
+
+    @cached_property
+    def drive(self) -> Actuation:
+        """What u does."""
+        return self.actuation or joint_efforts(self.robot)
+
+    @cached_property
+    def joint_terms(self) -> JointTerms:
+        return JointTerms(self.robot, self.dry_speed, self.drag)
+
+    @cached_property
+    def size(self) -> int:
+        """p."""
+        return 10 * len(self.bodies) + len(self.joints) + len(self.gains)
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """(k,) place of each open body in the robot's bodies."""
+        return np.array([self.robot.bodies.index(body) for body in self.bodies], dtype=np.int64)
+
+    @cached_property
+    def joint_places(self) -> np.ndarray:
+        """Place of each open parameter of a joint among all of them."""
+        return np.array([self.joint_terms.names.index(name) for name in self.joints], dtype=np.int64)
+
+    @cached_property
+    def gain_places(self) -> np.ndarray:
+        """Place of each open gain among those of the actuation."""
+        return np.array([list(self.drive.gains).index(name) for name in self.gains], dtype=np.int64)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of theta: `alpha.trunk`, ..., or `m.trunk`, ...; then joints' parameters and gains."""
+        symbols = INERTIAL_SYMBOLS if self.chart is None else self.chart.theta_names
+        return (
+            *(f"{symbol}.{body}" for body in self.bodies for symbol in symbols), *self.joints, *self.gains
+        )  # fmt: skip
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """Of theta; "" for a chart's coordinates."""
+        ten = INERTIAL_UNITS if self.chart is None else ("",) * 10
+        joint_units = self.joint_terms.units
+        return (
+            *ten * len(self.bodies),
+            *(joint_units[place] for place in self.joint_places),
+            *(self.drive.units.get(name, "") for name in self.gains),
+        )
+
+    @cached_property
+    def all_inertials(self) -> Float[np.ndarray, "l 10"]:
+        """pi of all bodies, the open ones' nominal."""
+        return self.robot.inertials if self.inertials is None else self.inertials
+
+    @cached_property
+    def nominal_joints(self) -> Vector:
+        return np.array([float(self.nominal.get(name, 0.0)) for name in self.joint_terms.names])
+
+    @cached_property
+    def nominal_gains(self) -> Vector:
+        return np.array([float(self.nominal.get(name, 1.0)) for name in self.drive.gains])
+
+    @cached_property
+    def nominal_theta(self) -> Vector:
+        """(p,) theta of the nominal values.
+
+        Raises:
+            ImpossibleBody: if an open body is flat, a point, or impossible, and there is a chart.
+        """
+        pi = self.all_inertials[self.places]
+        ten = pi if self.chart is None or not len(pi) else self.chart.from_inertial(pi)
+        return np.concatenate(
+            [ten.ravel(), self.nominal_joints[self.joint_places], self.nominal_gains[self.gain_places]]
+        )
+
+    def values(self, theta: Vector) -> ParameterValues:
+        """What theta (p,) stands for."""
+        if theta.shape != (self.size,):
+            raise InvalidModel(f"theta needs {self.size} numbers, not {theta.size}")
+        k = len(self.bodies)
+        ten = np.ascontiguousarray(theta[: 10 * k], dtype=float).reshape(k, 10)
+        joints, gains = self.nominal_joints.copy(), self.nominal_gains.copy()
+        joints[self.joint_places] = theta[10 * k : 10 * k + len(self.joints)]
+        gains[self.gain_places] = theta[10 * k + len(self.joints) :]
+        if self.chart is None or not k:
+            return ParameterValues(ten, joints, gains, None)
+        return ParameterValues(self.chart.to_inertial(ten), joints, gains, self.chart.jacobian(ten))

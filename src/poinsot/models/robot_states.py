@@ -1,0 +1,234 @@
+"""States x = (q, v) of a robot as points of a manifold, and how a step in time moves them.
+
+A change d = (dq, dv) of a state adds dq to the configuration along its tangent (Pinocchio's: a floating base's in its
+own axes) and dv to the speeds. A step is semi-implicit,
+
+    v+ = v + dt a,      q+ = q [+] dt v+
+
+so with D_q and D_d the slopes of q [+] d, the slopes by any variable y are v+_y = v_y + dt a_y and
+
+    q+_y = D_q q_y + dt D_d v+_y
+
+An impact leaves q and sets v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pinocchio as pin
+from jaxtyping import Float
+
+from ..arrays import Configurations, JointSamples
+from . import tree as kinds
+from .articulated import Articulated
+from .contact_dynamics import RobotMotion
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Where T states go.
+
+    Args:
+        x: (T, nq + n) next states.
+        by_x: (T, 2n, 2n) in the tangent at the next state, by changes of the state; None: slopes were not asked for.
+        by_tau, by_theta: (T, 2n, n), (T, 2n, p) by generalized forces, if that was asked for, and by theta.
+    """
+
+    x: Float[np.ndarray, "T nx"]
+    by_x: Float[np.ndarray, "T two_n two_n"] | None = None
+    by_tau: Float[np.ndarray, "T two_n n"] | None = None
+    by_theta: Float[np.ndarray, "T two_n p"] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RobotStates:
+    """The states of a robot; every call takes T of them.
+
+    Args:
+        robot: whose.
+    """
+
+    robot: Articulated
+
+    @property
+    def size(self) -> int:
+        """Numbers of a state, nq + n."""
+        return int(self.robot.model.nq + self.robot.model.nv)
+
+    @property
+    def degrees(self) -> int:
+        """Numbers of a change, 2 n."""
+        return 2 * int(self.robot.model.nv)
+
+    def split(self, x: Float[np.ndarray, "T nx"]) -> tuple[Configurations, JointSamples]:
+        """q and v."""
+        return x[:, : self.robot.model.nq], x[:, self.robot.model.nq :]
+
+    def integrate(
+        self, x: Float[np.ndarray, "T nx"], d: Float[np.ndarray, "T two_n"]
+    ) -> Float[np.ndarray, "T nx"]:
+        """x [+] d."""
+        (q, v), n = self.split(x), self.robot.model.nv
+        return np.concatenate([self._move(q, d[:, :n]), v + d[:, n:]], axis=1)
+
+    def difference(
+        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
+    ) -> Float[np.ndarray, "T two_n"]:
+        """y [-] x: the change d for which x [+] d = y."""
+        model, ((p, u), (q, v)) = self.robot.model, (self.split(x), self.split(y))
+        away = np.empty((len(x), model.nv))
+        for t in range(len(x)):
+            away[t] = pin.difference(model, p[t], q[t])
+        return np.concatenate([away, v - u], axis=1)
+
+    def integrate_jacobians(
+        self, x: Float[np.ndarray, "T nx"], d: Float[np.ndarray, "T two_n"]
+    ) -> tuple[Float[np.ndarray, "T two_n two_n"], Float[np.ndarray, "T two_n two_n"]]:
+        """Slopes of x [+] d by changes of x and by d."""
+        q, n = self.split(x)[0], self.robot.model.nv
+        by_q, by_d = self._move_slopes(q, d[:, :n])
+        return self._dense(by_q, len(x), 1.0), self._dense(by_d, len(x), 1.0)
+
+    def difference_jacobians(
+        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
+    ) -> tuple[Float[np.ndarray, "T two_n two_n"], Float[np.ndarray, "T two_n two_n"]]:
+        """Slopes of y [-] x by changes of x and of y."""
+        by_x, by_y = self.difference_blocks(x, y)
+        return self._dense(by_x, len(x), -1.0), self._dense(by_y, len(x), 1.0)
+
+    def difference_blocks(
+        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """(T, k, k) slopes of y [-] x by changes of x and of y, for each of `curved`; else they are -1 and 1."""
+        p, q = self.split(x)[0], self.split(y)[0]
+        sizes = [rows.stop - rows.start for rows in self.curved]
+        by_x = [np.empty((len(p), k, k)) for k in sizes]
+        by_y = [np.empty((len(p), k, k)) for k in sizes]
+        for t in range(len(p) if sizes else 0):
+            of_x, of_y = pin.dDifference(self.robot.model, p[t], q[t])
+            for k, rows in enumerate(self.curved):
+                by_x[k][t], by_y[k][t] = of_x[rows, rows], of_y[rows, rows]
+        return by_x, by_y
+
+    def carry(
+        self,
+        x: Float[np.ndarray, "T nx"],
+        y: Float[np.ndarray, "T nx"],
+        *changes: Float[np.ndarray, "T two_n _"],
+    ) -> tuple[np.ndarray, ...]:
+        """Of changes of y, (T, 2n, ...), the changes of x that keep y [-] x, to first order."""
+        by_x, by_y = self.difference_blocks(x, y)
+        factors = [-np.linalg.solve(of_x, of_y) for of_x, of_y in zip(by_x, by_y, strict=True)]
+        return tuple(self._times(factors, change) for change in changes)
+
+    def disturbed(
+        self, step: Step, w: Float[np.ndarray, "T two_n"]
+    ) -> tuple[Step, Float[np.ndarray, "T two_n two_n"]]:
+        """A step with the noise w added, x [+] w, and its slopes by w; those by efforts are left out."""
+        by_q, by_d = self._move_slopes(self.split(step.x)[0], w[:, : self.robot.model.nv])
+        x, by_w = self.integrate(step.x, w), self._dense(by_d, len(w), 1.0)
+        if step.by_x is None or step.by_theta is None:
+            return Step(x), by_w
+        return Step(x, self._times(by_q, step.by_x), None, self._times(by_q, step.by_theta)), by_w
+
+    def _times(self, blocks: list[np.ndarray], change: np.ndarray) -> np.ndarray:
+        """Slopes of curved joints, which else are 1, times changes of states."""
+        out = change.copy()
+        for rows, block in zip(self.curved, blocks, strict=True):
+            out[:, rows] = block @ change[:, rows]
+        return out
+
+    def step(self, motion: RobotMotion, dt: float | Float[np.ndarray, "T"], efforts: bool = False) -> Step:
+        """States a time dt later [s], with slopes if the motion has them; by tau only if `efforts`."""
+        T = len(motion)
+        h = np.broadcast_to(np.asarray(dt, dtype=float), (T,))[:, None]
+        v = motion.v + h * motion.a
+        x = np.concatenate([self._move(motion.q, h * v), v], axis=1)
+        if motion.a_by is None:
+            return Step(x)
+        by, n, h = motion.a_by, motion.v.shape[1], h[:, :, None]
+        D_q, D_d = self._move_slopes(motion.q, h[:, :, 0] * v)
+
+        def by_of(*parts: np.ndarray, own: bool = False) -> np.ndarray:
+            """(T, 2n, ...) of q+ and v+ from slopes of a, side by side; `own`: they are those by q and v."""
+            out = np.empty((T, 2 * n, sum(part.shape[2] for part in parts)))
+            of_q, of_v = out[:, :n], out[:, n:]
+            np.multiply(np.concatenate(parts, axis=2) if len(parts) > 1 else parts[0], h, out=of_v)
+            if own:
+                of_v[:, range(n), range(n, 2 * n)] += 1.0
+            np.multiply(of_v, h, out=of_q)
+            for rows, along in zip(self.curved, D_d, strict=True):
+                of_q[:, rows] = h * (along @ of_v[:, rows])
+            if own:
+                of_q[:, range(n), range(n)] += self._flat
+                for rows, along in zip(self.curved, D_q, strict=True):
+                    of_q[:, rows, rows] += along
+            return out
+
+        return Step(x, by_of(by.q, by.v, own=True), by_of(by.tau) if efforts else None, by_of(by.theta))
+
+    def reset(self, impact: RobotMotion, efforts: bool = False) -> Step:
+        """States after an impact, with slopes if it has them; by an impulse on the joints only if `efforts`."""
+        x = np.concatenate([impact.q, impact.a], axis=1)
+        if impact.a_by is None:
+            return Step(x)
+        by, n = impact.a_by, impact.v.shape[1]
+        by_x = np.zeros((len(x), 2 * n, 2 * n))
+        by_x[:, range(n), range(n)] = 1.0
+        by_x[:, n:, :n], by_x[:, n:, n:] = by.q, by.v
+        still = np.zeros_like(by.theta), np.zeros_like(by.tau)
+        return Step(
+            x,
+            by_x,
+            np.concatenate([still[1], by.tau], axis=1) if efforts else None,
+            np.concatenate([still[0], by.theta], axis=1),
+        )
+
+    @cached_property
+    def curved(self) -> tuple[slice, ...]:
+        """Freedoms of joints whose configurations are not flat: balls, planes, floating bases."""
+        tree = self.robot.tree
+        bent = (kinds.SPHERICAL, kinds.PLANAR, kinds.FREE)
+        return tuple(
+            slice(int(first), int(first) + int(kinds.DEGREES[kind]))
+            for kind, first in zip(tree.kind, tree.v_index, strict=True)
+            if kind in bent
+        )
+
+    @cached_property
+    def _flat(self) -> np.ndarray:
+        """(n,) 1 for all other freedoms, of which q [+] d is a sum."""
+        flat = np.ones(self.robot.model.nv)
+        for rows in self.curved:
+            flat[rows] = 0.0
+        return flat
+
+    def _move(self, q: Configurations, d: JointSamples) -> Configurations:
+        """q [+] d."""
+        moved = np.empty_like(q)
+        for t in range(len(q)):
+            moved[t] = pin.integrate(self.robot.model, q[t], d[t])
+        return moved
+
+    def _move_slopes(self, q: Configurations, d: JointSamples) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """(T, k, k) slopes of q [+] d by q and by d, for each of the curved joints."""
+        sizes = [rows.stop - rows.start for rows in self.curved]
+        by_q = [np.empty((len(q), k, k)) for k in sizes]
+        by_d = [np.empty((len(q), k, k)) for k in sizes]
+        for t in range(len(q) if sizes else 0):
+            of_q, of_d = pin.dIntegrate(self.robot.model, q[t], d[t])
+            for k, rows in enumerate(self.curved):
+                by_q[k][t], by_d[k][t] = of_q[rows, rows], of_d[rows, rows]
+        return by_q, by_d
+
+    def _dense(self, blocks: list[np.ndarray], T: int, sign: float) -> np.ndarray:
+        """(T, 2n, 2n) slopes of changes of states, from those of curved joints; of all else they are the sign."""
+        n = self.robot.model.nv
+        dense = np.zeros((T, 2 * n, 2 * n))
+        dense[:, range(2 * n), range(2 * n)] = sign
+        for rows, block in zip(self.curved, blocks, strict=True):
+            dense[:, rows, rows] = block
+        return dense

@@ -1,0 +1,233 @@
+"""A recording as a chain of stages: steps in time with the contacts of each sample, and resets where a foot lands.
+
+    node    0 -step-> 1 -step-> 2 -reset-> 3 -step-> 4 ...
+    sample  0         1         2          2         3
+
+A step from a sample to the next has the contacts that are closed at the first and the effort that was commanded there.
+Where a contact closes that was open the sample has two nodes, before and after the impact; what sensors read there is
+compared with the second, in which the new contact holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from ..arrays import Times, Vector
+from ..exceptions import InvalidModel, InvalidSignals
+from .contact_dynamics import ContactDynamics, RobotMotion
+from .contacts import ContactSchedule
+from .open_parameters import OpenParameters
+from .robot_states import RobotStates, Step
+from .sensors import Readings, Residuals, frames_of, residuals
+
+TOGETHER = 200
+"""States in one call: enough to make calls cheap, few enough for their slopes not to fill the memory."""
+
+
+def keep_freed_memory() -> None:
+    """Let the process reuse large arrays instead of giving them back to the system.
+
+    The C library of Linux gives freed memory above a threshold back, and has it handed out again page by page: for the
+    slopes of a humanoid that takes longer than their computation. The threshold rises to the largest block that was
+    ever freed, up to 32 MiB; so one is, untouched. Elsewhere this does nothing.
+    """
+    np.empty(31 * 2**20, dtype=np.uint8)
+
+
+keep_freed_memory()
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """A robot, what it was told and what was read of it.
+
+    Args:
+        parameters: the robot, its actuation, and what theta is.
+        schedule: which contacts were closed at each sample.
+        times: (S,) of the samples [s].
+        u: (S, inputs) commands or measured efforts; the last is only for sensors that feel it.
+        readings: of the sensors at each sample.
+        softness: of contacts, see `ContactDynamics`.
+
+    Raises:
+        InvalidSignals: if lengths differ, times do not increase, or commands are missing.
+        InvalidModel: if a sensor is another robot's, or a contact at a frame that the robot does not have.
+    """
+
+    parameters: OpenParameters
+    schedule: ContactSchedule
+    times: Times
+    u: Float[np.ndarray, "S inputs"]
+    readings: tuple[Readings, ...] = ()
+    softness: float = 1e-8
+
+    def __post_init__(self) -> None:
+        S, inputs = len(self.times), self.parameters.drive.inputs
+        lengths = {"contact schedule": len(self.schedule), "commands": len(self.u)}
+        lengths |= {some.sensor.name: len(some) for some in self.readings}
+        for what, length in lengths.items():
+            if length != S:
+                raise InvalidSignals(
+                    f"a trajectory needs the same number of samples of everything, not {what}: {length} samples, "
+                    f"times: {S}"
+                )
+        if S < 2 or not (np.isfinite(self.times).all() and (np.diff(self.times) > 0).all()):
+            raise InvalidSignals("a trajectory needs at least two samples at finite times that increase")
+        if self.u.shape[1] != len(inputs):
+            raise InvalidSignals(
+                f"the robot is moved by {len(inputs)} inputs, the commands have {self.u.shape[1]} columns"
+            )
+        missing = np.flatnonzero(~np.isfinite(self.u[:-1]).all(axis=1))
+        if len(missing):
+            raise InvalidSignals(
+                f"commands are missing at {len(missing)} of {S} samples, the first at sample {missing[0]}; dynamics "
+                f"need them all: fill the gaps, or take a stretch without any"
+            )
+        for some in self.readings:
+            if some.sensor.robot is not self.parameters.robot:
+                raise InvalidModel(f"{some.sensor.name} is a sensor of another robot than the one estimated")
+        _ = self.modes  # a contact at a frame that does not exist is refused here
+
+    @cached_property
+    def states(self) -> RobotStates:
+        """Where states live."""
+        return RobotStates(self.parameters.robot)
+
+    @cached_property
+    def _nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """(N + 1,) the sample of each node, and whether the stage from it is a reset."""
+        landing = np.zeros(len(self.times), dtype=np.int64)
+        landing[[phase.first for phase in self.schedule.resets]] = 1
+        samples = np.repeat(np.arange(len(self.times)), 1 + landing)
+        resets = np.zeros(len(samples), dtype=bool)
+        resets[:-1] = samples[:-1] == samples[1:]
+        return samples, resets
+
+    @property
+    def samples(self) -> np.ndarray:
+        """(N + 1,) the sample of each node."""
+        return self._nodes[0]
+
+    @property
+    def resets(self) -> np.ndarray:
+        """(N,) True where a stage is an impact, which has no duration and no noise."""
+        return self._nodes[1][:-1]
+
+    @property
+    def count(self) -> int:
+        """N, stages."""
+        return len(self.samples) - 1
+
+    @cached_property
+    def modes(self) -> tuple[ContactDynamics, ...]:
+        """The dynamics of each of the schedule's modes."""
+        frames = frames_of([some.sensor for some in self.readings])
+        return tuple(
+            ContactDynamics(self.parameters, self.schedule.contacts_of(closed), frames, self.softness)
+            for closed in self.schedule.modes
+        )
+
+    @property
+    def rows(self) -> int:
+        """Of the residuals at a node."""
+        return sum(some.sensor.size for some in self.readings)
+
+    def evaluate(
+        self,
+        first: int,
+        x: Float[np.ndarray, "T nx"],
+        theta: Vector,
+        slopes: bool = False,
+        efforts: bool = False,
+    ) -> tuple[Step, Residuals]:
+        """Where stages first, first + 1, ... lead from states x, and what sensors leave unexplained there.
+
+        Args:
+            first: number of the first stage.
+            x: (T, nx) at the beginning of each.
+            theta: (p,).
+            slopes: whether slopes are wanted.
+            efforts: and those by tau too; at a reset, by an impulse on the joints.
+        """
+        groups = tuple(self._groups(first, len(x)))
+        if len(groups) == 1 and not self._nodes[1][first]:
+            return self._alike(groups[0][1], x, theta, slopes, efforts)
+        step, left = self._empty(len(x), slopes, slopes and efforts)
+        for chosen, nodes in groups:
+            if self._nodes[1][nodes[0]]:
+                motion = self._motion(nodes, x[chosen], theta, slopes)
+                _put(step, chosen, self.states.reset(motion, efforts))
+                continue
+            of_group, left_of_group = self._alike(nodes, x[chosen], theta, slopes, efforts)
+            _put(step, chosen, of_group)
+            _put(left, chosen, left_of_group)
+        return step, left
+
+    def _alike(
+        self, nodes: np.ndarray, x: Float[np.ndarray, "T nx"], theta: Vector, slopes: bool, efforts: bool
+    ) -> tuple[Step, Residuals]:
+        """Steps of one mode."""
+        samples = self.samples[nodes]
+        motion = self._motion(nodes, x, theta, slopes)
+        durations = self.times[samples + 1] - self.times[samples]
+        step = self.states.step(motion, durations, efforts)
+        return step, residuals([some.some(samples) for some in self.readings], motion, efforts)
+
+    def last(self, x: Vector, theta: Vector, slopes: bool = False, efforts: bool = False) -> Residuals:
+        """What sensors leave unexplained at the last node, whose state is x (nx,); T = 1."""
+        motion = self._motion(np.array([self.count]), x[None], theta, slopes)
+        return residuals([some.some(self.samples[-1:]) for some in self.readings], motion, efforts)
+
+    def _motion(
+        self, nodes: np.ndarray, x: Float[np.ndarray, "T nx"], theta: Vector, slopes: bool
+    ) -> RobotMotion:
+        """Of nodes of one mode that are all resets, or all not."""
+        q, v = (np.ascontiguousarray(part) for part in self.states.split(x))
+        samples = self.samples[nodes]
+        dynamics = self.modes[int(self.schedule.mode_of[samples[0]])]
+        if self._nodes[1][nodes[0]]:
+            return dynamics.impact(q, v, theta, slopes)
+        return dynamics(q, v, self.u[samples], theta, slopes)
+
+    def _groups(self, first: int, T: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Places in the stretch, and nodes, that one call can do."""
+        nodes = np.arange(first, first + T)
+        kind = 2 * self.schedule.mode_of[self.samples[nodes]] + self._nodes[1][nodes]
+        for each in np.unique(kind):
+            places = np.flatnonzero(kind == each)
+            for begin in range(0, len(places), TOGETHER):
+                some = places[begin : begin + TOGETHER]
+                yield some, nodes[some]
+
+    def _empty(self, T: int, slopes: bool, efforts: bool) -> tuple[Step, Residuals]:
+        """Arrays to be filled; residuals are 0 where there are none."""
+        n, d, p = self.parameters.robot.model.nv, self.states.degrees, self.parameters.size
+        x, r = np.empty((T, self.states.size)), np.zeros((T, self.rows))
+        if not slopes:
+            return Step(x), Residuals(r)
+        return (
+            Step(
+                x,
+                np.empty((T, d, d)),
+                np.empty((T, d, n)) if efforts else None,
+                np.empty((T, d, p)),
+            ),
+            Residuals(
+                r,
+                np.zeros((T, self.rows, d)),
+                np.zeros((T, self.rows, n)) if efforts else None,
+                np.zeros((T, self.rows, p)),
+            ),
+        )
+
+
+def _put(whole: Step | Residuals, places: np.ndarray, part: Step | Residuals) -> None:
+    """Every array of a part into the whole's rows at these places."""
+    for name, values in vars(part).items():
+        if values is not None:
+            getattr(whole, name)[places] = values

@@ -1,0 +1,135 @@
+"""Theta: names, values there and back, and what is refused. Gains and rotors of the actuation."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from poinsot.exceptions import ImpossibleBody, InvalidModel
+from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.models.actuation import Actuation, joint_efforts, rotor_thrusts
+from poinsot.models.drive import Drive
+from poinsot.models.open_parameters import OpenParameters
+from references.robots import random_robot
+
+
+@pytest.fixture
+def robot(rng):
+    return random_robot(rng, 3, kinds="R", floating_base=True, drive=Drive(rotor_inertia=True))
+
+
+@pytest.mark.parametrize("chart", [None, LogCholesky(), ExponentialEigenvalue()])
+def test_theta_and_values_there_and_back(robot, chart):
+    parameters = OpenParameters(
+        robot,
+        (robot.bodies[2], robot.bodies[0]),
+        chart,
+        joints=("fc3", "ia2"),
+        gains=("k",),
+        actuation=joint_efforts(robot, {"k": robot.joints[:2], "other": robot.joints[2:]}),
+        nominal={"fc3": 0.3, "ia2": 0.2, "fv2": 0.7, "k": 1.5},
+    )
+    theta = parameters.nominal_theta
+    assert parameters.size == len(theta) == len(parameters.names) == len(parameters.units) == 23
+    assert (
+        parameters.names[:2]
+        == {
+            None: ("m.j2", "mx.j2"),
+            LogCholesky(): ("alpha.j2", "d1.j2"),
+            ExponentialEigenvalue(): tuple(f"{name}.j2" for name in ExponentialEigenvalue().theta_names[:2]),
+        }[chart]
+    )
+    assert parameters.names[20:] == ("fc3", "ia2", "k")
+    assert parameters.units[20:] == ("N m", "kg m^2", "")
+    values = parameters.values(theta)
+    np.testing.assert_allclose(values.bodies, robot.inertials[[2, 0]], atol=1e-12)
+    by_name = dict(zip(parameters.joint_terms.names, values.joints, strict=True))
+    assert (by_name["fc3"], by_name["ia2"], by_name["fv2"], by_name["fc2"]) == (0.3, 0.2, 0.7, 0.0)
+    np.testing.assert_array_equal(values.gains, [1.5, 1.0])
+    moved = parameters.values(theta + 1e-3)
+    assert (moved.joints != values.joints).sum() == 2 and (moved.gains != values.gains).sum() == 1
+    if chart is None:
+        assert values.slope is None
+    else:
+        np.testing.assert_allclose(values.slope, chart.jacobian(theta[:20].reshape(2, 10)))
+
+
+def test_nothing_open_is_an_empty_theta(robot):
+    parameters = OpenParameters(robot)
+    assert parameters.nominal_theta.shape == (0,)
+    assert parameters.values(np.zeros(0)).bodies.shape == (0, 10)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"bodies": ("j",)}, "no body 'j'; did you mean 'j[123]'.*; there is base, j1, j2, j3"),
+        ({"bodies": ("j1", "j1")}, "name each body once, not j1, j1"),
+        ({"joints": ("fv9",)}, "no parameter of a joint 'fv9'; did you mean"),
+        ({"gains": ("k",)}, "no gain 'k'; there is none"),
+        ({"nominal": {"fw2": 1.0}}, "no parameter of a joint, or gain, 'fw2'; did you mean 'fv2'"),
+        ({"inertials": np.zeros((2, 10))}, "ten numbers for each of 4 bodies"),
+        ({"actuation": Actuation(np.zeros((3, 1)), ("u",))}, "moves 3 degrees of freedom; the robot has 9"),
+    ],
+)
+def test_what_does_not_fit_is_refused(robot, settings, message):
+    with pytest.raises(InvalidModel, match=message):
+        OpenParameters(robot, **settings)
+
+
+def test_theta_of_another_size_and_a_flat_body_are_refused(robot):
+    with pytest.raises(InvalidModel, match="theta needs 10 numbers, not 9"):
+        OpenParameters(robot, ("j1",)).values(np.zeros(9))
+    robot.model.inertias[2] = pin.Inertia(1.0, np.zeros(3), np.zeros((3, 3)))
+    with pytest.raises(ImpossibleBody):
+        _ = OpenParameters(robot, ("j1",)).nominal_theta
+
+
+# --------------------------------------------------------------------------------------------------------- actuation
+
+
+def test_gains_multiply_their_inputs(rng):
+    drive = Actuation(rng.standard_normal((2, 3)), ("a", "b", "c"), {"k": ("c", "a")})
+    u = rng.standard_normal((4, 3))
+    np.testing.assert_allclose(drive.slope(np.array([2.0])), drive.matrix * [2, 1, 2])
+    tau = u @ drive.slope(np.array([2.0])).T - u @ drive.slope(np.array([1.0])).T
+    np.testing.assert_allclose(drive.columns(u)[:, :, 0], tau)
+
+
+def test_joint_efforts_go_through_the_drive(rng):
+    robot = random_robot(
+        rng,
+        2,
+        kinds="R",
+        floating_base=True,
+        drive=Drive(reduction=[10.0, 20.0], side="motor", gain=[0.5, 2.0]),
+    )
+    drive = joint_efforts(robot)
+    np.testing.assert_array_equal(drive.matrix[:6], 0.0)
+    np.testing.assert_allclose(drive.matrix[6:], np.diag([5.0, 40.0]))
+
+
+def test_rotors_push_along_their_axes_and_turn_against_their_drag(rng):
+    robot = random_robot(rng, 1, floating_base=True)
+    up = np.eye(4)
+    up[:3, 3] = [0.2, -0.1, 0.05]
+    tilted = pin.SE3(pin.exp3(np.array([0.3, 0, 0])), np.array([0.0, 0.3, 0.0]))
+    drive = rotor_thrusts(robot, {"a": up, "b": tilted.homogeneous}, {"a": 0.02, "b": -0.03})
+    assert drive.inputs == ("a", "b", "j1") and not drive.gains
+    np.testing.assert_allclose(drive.matrix[:, 0], [0, 0, 1, -0.1, -0.2, 0.02, 0])
+    wrench = tilted.act(pin.Force(np.array([0, 0, 1.0]), np.array([0, 0, -0.03]))).vector
+    np.testing.assert_allclose(drive.matrix[:6, 1], wrench, atol=1e-15)
+    np.testing.assert_array_equal(drive.matrix[:, 2], np.eye(7)[6])
+
+
+def test_actuation_is_checked(rng):
+    with pytest.raises(InvalidModel, match="a different name for each of 2 inputs"):
+        Actuation(np.zeros((1, 2)), ("a", "a"))
+    with pytest.raises(InvalidModel, match="no input 'aa'"):
+        Actuation(np.zeros((1, 1)), ("a",), {"k": ("aa",)})
+    with pytest.raises(InvalidModel, match="at most one gain"):
+        Actuation(np.zeros((1, 1)), ("a",), {"k": ("a",), "l": ("a",)})
+    with pytest.raises(InvalidModel, match="no floating base for rotors"):
+        rotor_thrusts(random_robot(rng, 1), {}, {})
+    with pytest.raises(InvalidModel, match=r"rotor 'a' has no drag \[m\]; give 0"):
+        rotor_thrusts(random_robot(rng, 1, floating_base=True), {"a": np.eye(4)}, {})

@@ -1,0 +1,280 @@
+"""Every sensor: what it reads, and slopes of its residual by state, effort and theta, against differences."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from poinsot.exceptions import InvalidModel, InvalidSignals
+from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.models.contact_dynamics import ContactDynamics
+from poinsot.models.contacts import PointContact, SurfaceContact
+from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.sensors import (
+    Accelerometer,
+    ContactForce,
+    ContactVelocity,
+    Gyro,
+    JointPosition,
+    JointVelocity,
+    Orientation,
+    Pose,
+    PreintegratedVelocity,
+    Readings,
+    frames_of,
+    residuals,
+)
+from references.robots import chain, described, random_robot
+from references.state_differences import assert_slope, by_state, by_vector
+
+TALOS = "talos_data/robots/talos_reduced.urdf"
+CONTACTS = (SurfaceContact("left_sole_link"), PointContact("right_sole_link"))
+FULL = np.array([[2.0, 0.3, -0.1], [0.3, 1.0, 0.2], [-0.1, 0.2, 0.5]]) * 1e-2
+
+
+@pytest.fixture(scope="module")
+def talos():
+    return described(TALOS, floating_base=True)
+
+
+SENSORS = {
+    "encoders": lambda r: JointPosition(r, 1e-3),
+    "two encoders": lambda r: JointPosition(r, np.array([1e-3, 2e-3]), joints=(r.joints[4], r.joints[1])),
+    "joint speeds": lambda r: JointVelocity(r, 0.05),
+    "attitude": lambda r: Orientation(r, FULL, frame="imu_link"),
+    "motion capture": lambda r: Pose(r, np.array([1e-3] * 3 + [0.01] * 3), frame="torso_2_link"),
+    "gyro": lambda r: Gyro(r, 0.02, frame="imu_link"),
+    "velocity": lambda r: PreintegratedVelocity(r, FULL, frame="imu_link"),
+    "accelerometer": lambda r: Accelerometer(r, 0.3, frame="imu_link"),
+    "foot velocity": lambda r: ContactVelocity(r, 0.01, frame="right_sole_link"),
+    "sole velocity": lambda r: ContactVelocity(r, 0.01, frame="left_sole_link", turning=True),
+    "force": lambda r: ContactForce(r, 2.0, frame="right_sole_link"),
+    "force and moment": lambda r: ContactForce(r, 2.0, frame="left_sole_link", moments=True),
+    "force of a sole": lambda r: ContactForce(r, 2.0, frame="left_sole_link"),
+    "moments of a point": lambda r: ContactForce(r, 2.0, frame="right_sole_link", moments=True),
+}
+
+
+def evaluated(robot, sensors, contacts=CONTACTS):
+    parameters = OpenParameters(
+        robot, robot.bodies[:1], ExponentialEigenvalue(), joints=("fv9",), nominal={"fv9": 0.5}
+    )
+    return ContactDynamics(parameters, contacts, frames_of(sensors))
+
+
+def near(sensor, expected, rng):
+    """Readings not far from what is expected."""
+    readings = expected.copy()
+    if sensor.width > sensor.size:
+        turned = expected[:, -4:] + 0.3 * rng.standard_normal((len(expected), 4))
+        readings[:, -4:] = turned / np.linalg.norm(turned, axis=1, keepdims=True)
+        readings[:, :-4] += rng.standard_normal(readings[:, :-4].shape)
+        return readings
+    return readings + 0.1 * rng.standard_normal(readings.shape)
+
+
+@pytest.mark.parametrize("name", SENSORS)
+def test_slopes_of_residuals(talos, rng, name):
+    sensor = SENSORS[name](talos)
+    dynamics = evaluated(talos, [sensor])
+    q, v, _ = talos.random_states(2, rng)
+    u, theta = 50 * rng.standard_normal((2, len(talos.joints))), dynamics.parameters.nominal_theta
+    motion = dynamics(q, v, u, theta, True)
+    values = near(sensor, sensor.expected(motion), rng)
+    assert values.shape == (2, sensor.width) and len(sensor.units) == sensor.size
+
+    def residual(q, v, u=u, theta=theta):
+        many = len(q) // 2
+        moved = dynamics(q, v, np.tile(u, (many, 1)), theta)
+        return residuals([Readings(sensor, np.tile(values, (many, 1)))], moved).r
+
+    found = residuals([Readings(sensor, values)], motion, efforts=True)
+    assert residuals([Readings(sensor, values)], motion).by_tau is None
+    np.testing.assert_allclose(found.r, residual(q, v), atol=1e-9 * (1 + np.abs(found.r).max()))
+    by_q, by_v = by_state(residual, talos, q, v)
+    assert_slope(found.by_x, np.concatenate([by_q, by_v], axis=2))
+    assert_slope(found.by_theta, by_vector(lambda theta: residual(q, v, theta=theta), theta))
+    by_u = by_vector(lambda du: residual(q, v, u=u + du), np.zeros(u.shape[1]), step=1e-2)
+    assert_slope(found.by_tau @ motion.effort_slope, by_u)
+    through_dynamics = isinstance(sensor, Accelerometer | ContactForce)
+    assert found.by_theta.any() == through_dynamics
+
+
+@pytest.mark.parametrize("name", SENSORS)
+def test_what_is_expected_leaves_no_residual(talos, rng, name):
+    sensor = SENSORS[name](talos)
+    dynamics = evaluated(talos, [sensor])
+    q, v, _ = talos.random_states(3, rng)
+    motion = dynamics(q, v, np.zeros((3, len(talos.joints))), dynamics.parameters.nominal_theta)
+    np.testing.assert_allclose(sensor.difference(sensor.expected(motion), motion), 0.0, atol=1e-9)
+    found = residuals([Readings(sensor, sensor.expected(motion))], motion)
+    assert found.by_x is None and found.by_tau is None and found.by_theta is None
+
+
+def test_an_inertial_unit_at_rest_and_in_free_fall(talos, rng):
+    sensors = [Accelerometer(talos, 0.1, frame="imu_link"), Gyro(talos, 0.1, frame="imu_link")]
+    dynamics = evaluated(talos, sensors, ())
+    q, _, _ = talos.random_states(1, rng)
+    still, theta = np.zeros((1, talos.model.nv)), dynamics.parameters.nominal_theta
+    fall = dynamics(q, still, np.zeros((1, len(talos.joints))), theta)
+    np.testing.assert_allclose(sensors[0].expected(fall), 0.0, atol=1e-8)
+    hold = fall.frames["imu_link"]
+    from_below = -(hold.rotation[0].T @ talos.model.gravity.linear)
+    at_rest = type(fall)(q, still, still, np.zeros((1, 0)), (), fall.effort_slope, {"imu_link": _still(hold)})
+    np.testing.assert_allclose(sensors[0].expected(at_rest)[0], from_below, atol=1e-12)
+    np.testing.assert_allclose(sensors[1].expected(at_rest), 0.0, atol=1e-12)
+
+
+def _still(frame):
+    return type(frame)(frame.rotation, frame.position, 0 * frame.velocity, 0 * frame.acceleration)
+
+
+def test_sensors_agree_with_pinocchio(talos, rng):
+    frame = "imu_link"
+    sensors = [s(talos, 0.1, frame=frame) for s in (Gyro, PreintegratedVelocity, Accelerometer, Pose)]
+    dynamics = evaluated(talos, sensors)
+    q, v, _ = talos.random_states(2, rng)
+    motion = dynamics(
+        q, v, 10 * rng.standard_normal((2, len(talos.joints))), dynamics.parameters.nominal_theta
+    )
+    model, data = talos.model, talos.model.createData()
+    index = model.getFrameId(frame)
+    for t in range(2):
+        pin.forwardKinematics(model, data, q[t], v[t], motion.a[t])
+        placement = pin.updateFramePlacement(model, data, index)
+        twist = pin.getFrameVelocity(model, data, index, pin.LOCAL)
+        point = pin.getFrameClassicalAcceleration(model, data, index, pin.LOCAL).linear
+        felt = point - placement.rotation.T @ model.gravity.linear
+        for sensor, expected in zip(sensors, (twist.angular, twist.linear, felt), strict=False):
+            np.testing.assert_allclose(
+                sensor.expected(motion)[t], expected, atol=1e-9 * (1 + abs(felt).max())
+            )
+        pose = sensors[3].expected(motion)[t]
+        xyzw = pin.SE3ToXYZQUAT(placement)
+        np.testing.assert_allclose(pose[:3], xyzw[:3], atol=1e-12)
+        assert abs(pose[3:] @ xyzw[3:]) == pytest.approx(1.0)
+
+
+def test_an_open_contact_reads_nothing(talos, rng):
+    sensor = ContactForce(talos, 1.0, frame="right_sole_link", moments=True)
+    dynamics = evaluated(talos, [sensor], CONTACTS[:1])
+    q, v, _ = talos.random_states(2, rng)
+    motion = dynamics(q, v, np.zeros((2, len(talos.joints))), dynamics.parameters.nominal_theta, True)
+    np.testing.assert_array_equal(sensor.expected(motion), 0.0)
+    found = residuals([Readings(sensor, np.ones((2, 6)))], motion)
+    np.testing.assert_array_equal(found.r, 1.0)
+    assert not found.by_x.any() and not found.by_theta.any()
+
+
+# ------------------------------------------------------------------------------------------------- noise and gaps
+
+
+@pytest.mark.parametrize("noise", [0.3, np.array([0.1, 0.2, 0.3]), FULL], ids=["one", "each", "full"])
+def test_residuals_are_in_standard_deviations(rng, noise):
+    """Of many readings with that noise, the residuals' covariance is 1."""
+    robot = random_robot(rng, 1, floating_base=True)
+    robot.model.addFrame(pin.Frame("unit", 2, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
+    sensor, T = Gyro(robot, noise, frame="unit"), 4000
+    q, v, _ = robot.random_states(T, rng)
+    motion = ContactDynamics(OpenParameters(robot), frames=("unit",))(q, v, np.zeros((T, 1)), np.zeros(0))
+    readings = sensor.expected(motion) + rng.multivariate_normal(np.zeros(3), sensor.covariance, size=T)
+    r = residuals([Readings(sensor, readings)], motion).r
+    np.testing.assert_allclose(np.cov(r.T), np.eye(3), atol=5 / np.sqrt(T))
+
+
+def test_what_is_missing_counts_for_nothing(talos, rng):
+    """A component alone where components are independent, else the whole reading."""
+    independent, correlated = Gyro(talos, 0.1, frame="imu_link"), Gyro(talos, FULL, frame="imu_link")
+    attitude, encoders = Orientation(talos, 0.1, frame="imu_link"), JointPosition(talos, 0.1)
+    sensors = [independent, correlated, attitude, encoders]
+    dynamics = evaluated(talos, sensors)
+    q, v, _ = talos.random_states(3, rng)
+    motion = dynamics(q, v, np.zeros((3, len(talos.joints))), dynamics.parameters.nominal_theta, True)
+    readings = []
+    for sensor in sensors:
+        values = near(sensor, sensor.expected(motion), rng)
+        values[1, 0] = np.nan
+        readings.append(Readings(sensor, values))
+    found = residuals(readings, motion)
+    assert np.isfinite(found.r).all() and np.isfinite(found.by_x).all()
+    gone = (found.r == 0) & ~found.by_x.any(axis=2)
+    assert not gone[[0, 2]].any()
+    expected = np.zeros(9 + len(talos.joints), dtype=bool)
+    expected[[0, 3, 4, 5, 6, 7, 8, 9]] = True
+    np.testing.assert_array_equal(gone[1], expected)
+
+
+def test_slower_sensors_are_missing_in_between(talos):
+    sensor = Gyro(talos, 0.1, frame="imu_link")
+    readings = Readings.at(sensor, np.array([0, 4]), np.ones((2, 3)), 6)
+    assert len(readings) == 6
+    np.testing.assert_array_equal(np.isnan(readings.values[:, 0]), [False, True, True, True, False, True])
+    assert len(readings.some(slice(1, 5))) == 4
+    with pytest.raises(InvalidSignals, match="samples that the recording of 6 does not have"):
+        Readings.at(sensor, np.array([6]), np.ones((1, 3)), 6)
+
+
+def test_a_joint_without_limits_is_read_in_any_turn(rng):
+    robot = random_robot(rng, 3, kinds="C")
+    sensor = JointPosition(robot, 0.01)
+    dynamics = ContactDynamics(OpenParameters(robot))
+    angles = np.array([[0.2, -3.0, 3.1]])
+    q = robot.configurations(angles)
+    motion = dynamics(q, np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(0))
+    np.testing.assert_allclose(sensor.expected(motion), angles, atol=1e-12)
+    away = sensor.difference(angles + np.array([[4 * np.pi + 0.1, -2 * np.pi, 0.1]]), motion)
+    np.testing.assert_allclose(away, [[0.1, 0.0, 0.1]], atol=1e-12)
+    limited = JointPosition(chain("y", [0.0]), 0.01)
+    still = ContactDynamics(OpenParameters(limited.robot))(*np.zeros((3, 1, 1)), np.zeros(0))
+    assert limited.difference(np.array([[7.0]]), still)[0, 0] == 7.0
+
+
+# ----------------------------------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        (0.0, "standard deviations of gyro at 'imu_link' must be finite and above 0"),
+        (np.nan, "must be finite and above 0"),
+        (np.array([1.0, -1.0, 1.0]), "must be finite and above 0"),
+        (np.ones(2), r"one standard deviation, 3 of them, or a covariance \(3, 3\)"),
+        (
+            np.diag([1.0, 1.0, -1.0]),
+            "covariance of gyro at 'imu_link' must be symmetric and positive definite",
+        ),
+        (np.ones((3, 3)), "symmetric and positive definite"),
+        (np.eye(3) + np.eye(3, k=1), "symmetric and positive definite"),
+    ],
+)
+def test_noise_is_checked(talos, noise, message):
+    with pytest.raises(InvalidModel, match=message):
+        Gyro(talos, noise, frame="imu_link")
+
+
+def test_places_are_checked(talos, rng):
+    with pytest.raises(InvalidModel, match="no frame 'imu_lnk'; did you mean 'imu_link'"):
+        Gyro(talos, 0.1, frame="imu_lnk")
+    with pytest.raises(InvalidModel, match="no joint 'arm_left_1'; did you mean 'arm_left_1_joint'"):
+        JointVelocity(talos, 0.1, joints=("arm_left_1",))
+    ball = random_robot(rng, 1, kinds="S")
+    with pytest.raises(InvalidModel, match="ball or planar joint, whose position is no angle"):
+        JointPosition(ball, 0.1)
+    assert JointVelocity(ball, 0.1).size == 3
+    body = described("iris_description/robots/iris_simple.urdf", floating_base=True)
+    with pytest.raises(InvalidModel, match="has no joints to read"):
+        JointPosition(body, 0.1)
+
+
+def test_readings_are_checked(talos, rng):
+    sensor = Orientation(talos, 0.1, frame="imu_link")
+    with pytest.raises(InvalidSignals, match="has 4 numbers, not 3"):
+        Readings(sensor, np.zeros((2, 3)))
+    with pytest.raises(InvalidSignals, match="infinite somewhere"):
+        Readings(sensor, np.full((2, 4), np.inf))
+    dynamics = evaluated(talos, [sensor])
+    q, v, _ = talos.random_states(2, rng)
+    motion = dynamics(q, v, np.zeros((2, len(talos.joints))), dynamics.parameters.nominal_theta)
+    with pytest.raises(InvalidSignals, match="has 3 samples, the motion 2"):
+        residuals([Readings(sensor, np.ones((3, 4)))], motion)
+    none = residuals([], motion)
+    assert none.r.shape == (2, 0)

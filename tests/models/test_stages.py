@@ -1,0 +1,167 @@
+"""A recording as steps and resets: the chain, its values and slopes, and what is refused."""
+
+import numpy as np
+import pytest
+
+from poinsot.exceptions import InvalidModel, InvalidSignals
+from poinsot.models.contact_dynamics import ContactDynamics
+from poinsot.models.contacts import ContactSchedule, PointContact
+from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.sensors import Accelerometer, ContactForce, Gyro, JointPosition, Readings, residuals
+from poinsot.models.stages import TOGETHER, Stages
+from references.robots import described, random_robot
+from references.state_differences import assert_slope, by_vector
+
+FEET = (PointContact("FL_FOOT"), PointContact("HR_FOOT"))
+SEQUENCE = "## #. .. .# .# ## ##"
+
+
+@pytest.fixture(scope="module")
+def solo():
+    return described("solo_description/robots/solo12.urdf", floating_base=True)
+
+
+def stages_of(robot, rng, sequence=SEQUENCE, **changes):
+    closed = np.array([[mark == "#" for mark in word] for word in sequence.split()], dtype=bool)
+    S = len(closed)
+    sensors = [
+        JointPosition(robot, 0.01),
+        Gyro(robot, 0.1, frame="base_link"),
+        Accelerometer(robot, 0.5, frame="base_link"),
+        ContactForce(robot, 3.0, frame="FL_FOOT"),
+    ]
+    readings = tuple(Readings(sensor, rng.standard_normal((S, sensor.width))) for sensor in sensors)
+    settings = {
+        "parameters": OpenParameters(robot, robot.bodies[:1]),
+        "schedule": ContactSchedule(FEET, closed),
+        "times": np.cumsum(rng.uniform(0.5, 1.5, S)) * 1e-2,
+        "u": rng.standard_normal((S, 12)),
+        "readings": readings,
+    }
+    return Stages(**(settings | changes))
+
+
+def some_x(stages, rng, T):
+    q, v, _ = stages.parameters.robot.random_states(T, rng)
+    return np.concatenate([q, v], axis=1)
+
+
+def test_resets_are_stages_of_their_own(solo, rng):
+    stages = stages_of(solo, rng)
+    np.testing.assert_array_equal(stages.samples, [0, 1, 2, 3, 3, 4, 5, 5, 6])
+    np.testing.assert_array_equal(np.flatnonzero(stages.resets), [3, 6])
+    assert stages.count == 8 and stages.rows == 12 + 3 + 3 + 3
+    assert [len(mode.contacts) for mode in stages.modes] == [2, 1, 0, 1]
+
+
+def test_a_foot_that_lands_at_the_last_sample(solo, rng):
+    stages = stages_of(solo, rng, "#. #. ##")
+    np.testing.assert_array_equal(stages.samples, [0, 1, 2, 2])
+    np.testing.assert_array_equal(stages.resets, [False, False, True])
+    x = some_x(stages, rng, 3)
+    step, left = stages.evaluate(0, x, stages.parameters.nominal_theta)
+    assert not left.r[2].any() and left.r[:2].all()
+    assert stages.last(step.x[2], stages.parameters.nominal_theta).r.all()
+
+
+def test_every_stage_is_that_of_its_mode_alone(solo, rng):
+    stages = stages_of(solo, rng)
+    theta, x = stages.parameters.nominal_theta, some_x(stages, rng, stages.count)
+    step, left = stages.evaluate(0, x, theta, slopes=True, efforts=True)
+    states = stages.states
+    for k in range(stages.count):
+        sample = stages.samples[k]
+        contacts = stages.schedule.contacts_of(np.flatnonzero(stages.schedule.closed[sample]).tolist())
+        dynamics = ContactDynamics(stages.parameters, contacts, ("base_link",))
+        q, v = states.split(x[k : k + 1])
+        if stages.resets[k]:
+            alone = states.reset(dynamics.impact(q, v, theta, True), efforts=True)
+            assert not left.r[k].any() and not left.by_x[k].any() and not left.by_theta[k].any()
+        else:
+            motion = dynamics(q, v, stages.u[sample : sample + 1], theta, True)
+            alone = states.step(motion, stages.times[sample + 1] - stages.times[sample], True)
+            seen = residuals([some.some(slice(sample, sample + 1)) for some in stages.readings], motion, True)
+            for name in ("r", "by_x", "by_tau", "by_theta"):
+                np.testing.assert_allclose(getattr(left, name)[k], getattr(seen, name)[0], atol=1e-9)
+        for name in ("x", "by_x", "by_tau", "by_theta"):
+            np.testing.assert_allclose(getattr(step, name)[k], getattr(alone, name)[0], atol=1e-9)
+
+
+def test_a_stretch_is_part_of_the_whole(solo, rng):
+    stages = stages_of(solo, rng)
+    theta, x = stages.parameters.nominal_theta, some_x(stages, rng, stages.count)
+    whole, left = stages.evaluate(0, x, theta, slopes=True)
+    part, left_part = stages.evaluate(2, x[2:6], theta, slopes=True)
+    np.testing.assert_allclose(part.by_x, whole.by_x[2:6], atol=1e-12)
+    np.testing.assert_allclose(left_part.by_theta, left.by_theta[2:6], atol=1e-12)
+    without, plain = stages.evaluate(0, x, theta)
+    np.testing.assert_allclose(without.x, whole.x, atol=1e-12)
+    np.testing.assert_allclose(plain.r, left.r, atol=1e-9)
+    assert without.by_x is None and plain.by_x is None
+
+
+def test_slopes_by_theta_through_the_whole_chain(solo, rng):
+    """Single shooting: the state at the end by theta, from products of slopes."""
+    stages = stages_of(solo, rng)
+    states, start = stages.states, some_x(stages, rng, 1)
+    start[:, states.robot.model.nq :] *= 0.1
+    theta = stages.parameters.nominal_theta
+
+    def shot(theta):
+        x = start
+        for k in range(stages.count):
+            x = stages.evaluate(k, x, theta)[0].x
+        return x
+
+    x, slope = start, np.zeros((states.degrees, len(theta)))
+    for k in range(stages.count):
+        step, _ = stages.evaluate(k, x, theta, slopes=True)
+        x, slope = step.x, step.by_x[0] @ slope + step.by_theta[0]
+    differences = by_vector(lambda theta: states.difference(x, shot(theta))[0], theta)
+    assert_slope(slope, differences)
+    residual = stages.last(x[0], theta, slopes=True)
+    by_theta = residual.by_x[0] @ slope + residual.by_theta[0]
+    assert_slope(by_theta, by_vector(lambda theta: stages.last(shot(theta)[0], theta).r[0], theta))
+
+
+def test_many_states_are_done_in_several_calls(rng):
+    robot = random_robot(rng, 2)
+    S = 2 * TOGETHER + 7
+    stages = Stages(
+        OpenParameters(robot),
+        ContactSchedule((), np.zeros((S, 0), dtype=bool)),
+        0.01 * np.arange(S),
+        rng.standard_normal((S, 2)),
+    )
+    x = some_x(stages, rng, stages.count)
+    step, left = stages.evaluate(0, x, np.zeros(0), slopes=True)
+    one, _ = stages.evaluate(S - 2, x[-1:], np.zeros(0), slopes=True)
+    np.testing.assert_allclose(step.by_x[-1], one.by_x[0], atol=1e-14)
+    assert left.r.shape == (S - 1, 0) and np.isfinite(step.by_x).all()
+
+
+def test_what_does_not_fit_is_refused(solo, rng):
+    good = stages_of(solo, rng)
+    gap = good.u.copy()
+    gap[3] = np.nan
+    other = random_robot(rng, 1)
+    for changes, message in (
+        ({"u": good.u[:-1]}, "commands: 6 samples, times: 7"),
+        ({"times": good.times[::-1].copy()}, "finite times that increase"),
+        ({"u": good.u[:, :3]}, "moved by 12 inputs, the commands have 3 columns"),
+        ({"u": gap}, "commands are missing at 1 of 7 samples, the first at sample 3"),
+    ):
+        with pytest.raises(InvalidSignals, match=message):
+            stages_of(solo, rng, **changes)
+    one = {"times": np.zeros(1), "u": np.zeros((1, 12)), "readings": ()}
+    with pytest.raises(InvalidSignals, match="at least two samples"):
+        stages_of(solo, rng, "##", **one)
+    reading = Readings(JointPosition(other, 0.1), np.zeros((7, 1)))
+    with pytest.raises(InvalidModel, match="a sensor of another robot"):
+        stages_of(solo, rng, readings=(reading,))
+    feet = ContactSchedule((FEET[0], PointContact("HR_FOTO")), good.schedule.closed)
+    with pytest.raises(InvalidModel, match=r"no frame 'HR_FOTO'; did you mean '[FH]R_FOOT'"):
+        stages_of(solo, rng, schedule=feet)
+    last = good.u.copy()
+    last[-1] = np.nan
+    assert stages_of(solo, rng, u=last).count == 8
