@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    case: Annotated[str, typer.Argument(help="Which one: tx40, emps or online.", show_default=False)],
+    case: Annotated[
+        str, typer.Argument(help="Which one: tx40, emps, online or optimal-estimation.", show_default=False)
+    ],
     data: Annotated[Path | None, typer.Option("--data", help="Folder of the case's recordings.")] = None,
     part: Annotated[
         str | None,
@@ -102,7 +104,7 @@ def _write_reproduction(result: Reproduction, path: Path) -> None:
         [table_of_rows(rows, title=title) for title, rows in result.tables.items()],
         [
             *(draw[result.pictures[title]](fits, title) for title, fits in result.fits.items()),
-            *(curve_figure(title, c.unit, c.time, c.lines) for title, c in result.curves.items()),
+            *(curve_figure(title, c.unit, c.time, c.lines, c.along) for title, c in result.curves.items()),
         ],
         path,
         lead=result.lead,

@@ -20,11 +20,13 @@ class Curves:
     Args:
         time: (T,) [s]. unit: of all lines.
         lines: name -> (T,).
+        along: what the axis says, where it is not time.
     """
 
     time: np.ndarray
     unit: str
     lines: Mapping[str, np.ndarray]
+    along: str = "time [s]"
 
 
 @dataclass(frozen=True, eq=False)

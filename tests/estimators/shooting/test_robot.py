@@ -1,24 +1,20 @@
-"""A robot as the solver's recording: values and derivatives through contact and reset, noise in a part of the freedoms,
-and a Solo12 that is found out about while it stands, flies and lands.
-"""
+"""A robot's recording as the solver sees it: slopes through contact, flight and reset, and noise in some freedoms."""
 
 import numpy as np
 import pytest
 
-from poinsot.estimators.shooting.ddp import DDP
-from poinsot.estimators.shooting.posterior import posterior
-from poinsot.estimators.shooting.problem import Known, ShootingProblem, Trajectories
-from poinsot.estimators.shooting.robot import RobotMotion
-from poinsot.exceptions import InvalidMethod
+from poinsot.estimators.shooting.problem import InvalidMethod
+from poinsot.estimators.shooting.robot import RobotManifold, RobotMotion
 from poinsot.models.contacts import ContactSchedule, PointContact
 from poinsot.models.open_parameters import OpenParameters
-from poinsot.models.sensors import Gyro, JointPosition, JointVelocity, Pose, Readings
+from poinsot.models.sensors import Accelerometer, JointPosition, Orientation, Readings
 from poinsot.models.stages import Stages
 from references.robots import described
-from references.state_differences import assert_slope, by_vector
+from references.state_differences import assert_slope
 
-FEET = tuple(PointContact(f"{leg}_FOOT") for leg in ("FL", "FR", "HL", "HR"))
-SPEEDS_ONLY = np.concatenate([np.zeros(18), np.full(18, 2e-3)])
+STEP = 1e-6
+FEET = (PointContact("FL_FOOT"), PointContact("HR_FOOT"))
+SEQUENCE = "## #. .. ## ##"  # stance, one foot, flight, and an impact at the fourth sample
 
 
 @pytest.fixture(scope="module")
@@ -26,103 +22,111 @@ def solo():
     return described("solo_description/robots/solo12.urdf", floating_base=True)
 
 
-def recording(robot, closed, u, rng, step=4e-3):
+@pytest.fixture
+def stages(solo, rng):
+    closed = np.array([[mark == "#" for mark in word] for word in SEQUENCE.split()], dtype=bool)
     S = len(closed)
-    pose = Pose(robot, np.array([2e-3] * 3 + [4e-3] * 3), frame="base_link")
-    sensors = [
-        JointPosition(robot, 1e-3),
-        JointVelocity(robot, 2e-2),
-        Gyro(robot, 0.02, frame="base_link"),
-        pose,
-    ]
-    empty = tuple(Readings(sensor, np.full((S, sensor.width), np.nan)) for sensor in sensors)
-    parameters = OpenParameters(robot, robot.bodies[:1])
-    return Stages(parameters, ContactSchedule(FEET, closed), step * np.arange(S), u, empty)
+    sensors = JointPosition(solo, 0.01), Orientation(solo, 0.02, frame="base_link")
+    sensors = (*sensors, Accelerometer(solo, 0.5, frame="base_link"))
+    values = [rng.standard_normal((S, sensor.width)) for sensor in sensors]
+    values[1] /= np.linalg.norm(values[1], axis=1, keepdims=True)
+    readings = tuple(Readings(sensor, z) for sensor, z in zip(sensors, values, strict=True))
+    parameters = OpenParameters(solo, solo.bodies[:1])
+    u = rng.standard_normal((S, 12))
+    return Stages(parameters, ContactSchedule(FEET, closed), 0.01 * np.arange(S), u, readings)
 
 
-def standing(robot):
-    """Legs bent, feet below the hips."""
-    q = np.zeros(robot.model.nq)
-    q[2], q[6] = 0.24, 1.0
-    q[7:] = np.tile([0.0, 0.7, -1.4], 4)
-    return np.concatenate([q, np.zeros(robot.model.nv)])
+def some_noise(stages, rng):
+    """Of speeds, and of three of the configuration's freedoms."""
+    noise = np.zeros(stages.states.degrees)
+    n = noise.size // 2
+    noise[n:], noise[[1, 4, 9]] = rng.uniform(0.01, 0.1, n), 0.02
+    return noise
 
 
 @pytest.fixture
-def motion(solo, rng):
-    closed = np.array([[1, 1, 1, 1], [1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]], dtype=bool)
-    return RobotMotion(recording(solo, closed, rng.standard_normal((5, 12)), rng), SPEEDS_ONLY)
+def somewhere(stages, rng):
+    motion = RobotMotion(stages, some_noise(stages, rng))
+    q, v, _ = stages.parameters.robot.random_states(stages.count, rng)
+    w = 0.1 * rng.standard_normal(motion.noise_std.shape)
+    w[~motion.noisy] = 0.0
+    return motion, np.concatenate([q, v], axis=1), w, stages.parameters.nominal_theta
 
 
-def test_derivatives_through_contact_and_reset(motion, solo, rng):
-    N, theta = motion.stages, motion.stages_of_robot.parameters.nominal_theta
-    q, v, _ = solo.random_states(N, rng)
-    x, w = np.concatenate([q, v], axis=1), 0.1 * rng.standard_normal((N, 18))
-    assert motion.noisy.tolist() == [True, True, True, False, True]
-    found = motion.linearize(0, x, w, theta)
+def central(function, size):
+    steps = STEP * np.eye(size)
+    return np.stack([(function(d) - function(-d)) / (2 * STEP) for d in steps], axis=-1)
+
+
+def test_slopes_through_contact_flight_and_reset(somewhere):
+    motion, x, w, theta = somewhere
+    assert list(motion.noisy) == [True, True, True, False, True]
+    manifold, found = motion.manifold, motion.linearize(0, x, w, theta)
     f, r = motion.evaluate(0, x, w, theta)
-    np.testing.assert_allclose(found.f, f, atol=1e-9)
-    np.testing.assert_allclose(found.r, r, atol=1e-9)
-    manifold = motion.manifold
+    np.testing.assert_allclose(found.f, f, atol=1e-12)
+    np.testing.assert_allclose(found.r, r, atol=1e-12)
 
-    def ahead(dx, dw, dtheta):
-        moved = manifold.integrate(x, np.tile(dx, (N, 1)))
-        return manifold.difference(f, motion.evaluate(0, moved, w + dw, theta + dtheta)[0])
+    def after(dx=0.0, dw=0.0, dtheta=0.0):
+        here = manifold.integrate(x, np.broadcast_to(dx, (len(x), manifold.degrees)))
+        g, s = motion.evaluate(0, here, w + dw, theta + dtheta)
+        return np.concatenate([manifold.difference(f, g), s], axis=1)
 
-    zero, still, same = np.zeros(36), np.zeros(18), np.zeros(len(theta))
-    assert_slope(found.f_x, by_vector(lambda d: ahead(d, still, same), zero))
-    assert_slope(found.f_w, by_vector(lambda d: ahead(zero, d, same), still))
-    assert_slope(found.f_theta, by_vector(lambda d: ahead(zero, still, d), same))
+    n = manifold.degrees
+    by_x, by_w = central(lambda d: after(dx=d), n), central(lambda d: after(dw=d), w.shape[1])
+    by_theta = central(lambda d: after(dtheta=d), len(theta))
+    assert_slope(found.f_x, by_x[:, :n])
+    assert_slope(found.r_x, by_x[:, n:])
+    assert_slope(found.f_w[motion.noisy], by_w[motion.noisy, :n])
+    assert found.r_w is None and not by_w[:, n:].any()
+    assert_slope(found.f_theta, by_theta[:, :n])
+    assert_slope(found.r_theta, by_theta[:, n:])
+    assert np.abs(by_theta).max() > 1e-3 and np.abs(found.f_theta[3]).max() > 1e-6  # a reset knows theta too
 
 
-def test_noise_that_cannot_be_is_refused(motion):
-    for noise in (np.zeros(36), np.full(18, 1.0), np.full(36, -1.0), np.full(36, np.nan)):
-        with pytest.raises(InvalidMethod, match="standard deviation of at least 0 for each of 36"):
-            RobotMotion(motion.stages_of_robot, noise)
+def test_slopes_at_the_last_node(somewhere):
+    motion, x, _, theta = somewhere
+    found, n = motion.linearize_last(x[0], theta), motion.manifold.degrees
+
+    def left(d):
+        here = motion.manifold.integrate(x[:1], d[None, :n])[0]
+        return motion.evaluate_last(here, theta + d[n:])
+
+    slopes = central(left, n + len(theta))
+    np.testing.assert_allclose(found.r, motion.evaluate_last(x[0], theta), atol=1e-12)
+    assert_slope(found.r_x, slopes[:, :n])
+    assert_slope(found.r_theta, slopes[:, n:])
 
 
-def test_a_robot_that_stands_flies_and_lands(solo, rng):
-    """Its base half as heavy at the start, no prior: found within what the posterior says."""
-    S = 60
-    closed = np.ones((S, 4), dtype=bool)
-    closed[25:35] = False
-    stages = recording(solo, closed, np.zeros((S, 12)), rng)
-    theta, states = stages.parameters.nominal_theta, stages.states
-    u, x = np.zeros((S, 12)), [standing(solo)]
-    for k in range(stages.count):
-        sample = stages.samples[k]
-        if not stages.resets[k]:
-            target = standing(solo)[7:19] + 0.3 * np.sin(12 * stages.times[sample] + np.arange(12))
-            u[sample] = 6 * (target - x[-1][7:19]) - 0.2 * x[-1][25:]
-        told = Stages(stages.parameters, stages.schedule, stages.times, u, stages.readings)
-        state = told.evaluate(k, x[-1][None], theta)[0].x
-        if not stages.resets[k]:
-            state = states.integrate(state, SPEEDS_ONLY * rng.standard_normal((1, 36)))
-        x.append(state[0])
-    x = np.array(x)
-    after = np.append(np.flatnonzero(~stages.resets), stages.count)
-    readings = []
-    for some in stages.readings:
-        values = np.zeros((S, some.sensor.width))
-        for node in after:
-            values[told.samples[node]] = some.sensor.expected(
-                told._motion(np.array([node]), x[node][None], theta, False)
-            )[0]
-        if some.sensor.width == some.sensor.size:
-            values += np.asarray(some.sensor.noise) * rng.standard_normal(values.shape)
-        readings.append(Readings(some.sensor, values))
-    heard = Stages(stages.parameters, stages.schedule, stages.times, u, tuple(readings))
-    motion = RobotMotion(heard, SPEEDS_ONLY)
-    first = stages.parameters.chart.from_inertial(0.5 * solo.inertials[0])
-    problem = ShootingProblem((motion,), (Known.nothing(x[0], 36),), Known.nothing(first))
-    rough = states.integrate(x, 0.01 * rng.standard_normal((len(x), 36)))
-    guess = Trajectories((rough,), (np.zeros((motion.stages, 18)),), first)
-    solution = DDP(max_steps=40).solve(problem, guess)
-    assert solution.ending.converged
-    assert solution.certificate().holds
-    error = solution.theta - theta
-    covariance = posterior(problem, solution.at).theta
-    # chi-square of ten degrees of freedom, 99.99 %
-    assert error @ np.linalg.solve(covariance, error) < 35.6
-    # the pose was read without noise: chi-square is that of the other rows at most
-    assert 2 * solution.cost < 1.2 * S * 33
+def test_noise_moves_only_its_freedoms(stages, rng):
+    noise = some_noise(stages, rng)
+    motion = RobotMotion(stages, noise)
+    assert motion.noise_std.shape == (stages.count, np.count_nonzero(noise))
+    np.testing.assert_array_equal(motion.noise_std, np.tile(noise[noise > 0], (stages.count, 1)))
+    q, v, _ = stages.parameters.robot.random_states(1, rng)
+    x, theta = np.concatenate([q, v], axis=1), stages.parameters.nominal_theta
+    w = rng.standard_normal((1, np.count_nonzero(noise)))
+    still, moved = (motion.evaluate(0, x, each, theta)[0] for each in (np.zeros_like(w), w))
+    change = motion.manifold.difference(still, moved)[0]
+    n = len(noise) // 2
+    np.testing.assert_allclose(change[n:], w[0, -n:], atol=1e-12)
+    np.testing.assert_allclose(change[6:n][noise[6:n] == 0], 0.0, atol=1e-12)
+    assert abs(change[9] - w[0, 2]) < 1e-12
+
+
+def test_manifold_carries_changes_as_its_jacobians_say(stages, rng):
+    manifold = RobotManifold(stages.states)
+    q, v, _ = stages.parameters.robot.random_states(6, rng)
+    x = np.concatenate([q, v], axis=1)
+    x, y = x[:3], manifold.integrate(x[:3], 0.3 * rng.standard_normal((3, manifold.degrees)))
+    by_x, by_y = manifold.difference_jacobians(x, y)
+    change = rng.standard_normal((3, manifold.degrees, 2))
+    expected = -np.linalg.solve(by_x, by_y @ change)
+    np.testing.assert_allclose(manifold.carry(x, y, change.copy())[0], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda s: -s, lambda s: 0.0 * s, lambda s: np.nan * s, lambda s: s[:-1]], ids=str
+)
+def test_bad_noise_is_refused(stages, rng, change):
+    with pytest.raises(InvalidMethod, match="standard deviation of at least 0 for each of 36"):
+        RobotMotion(stages, change(some_noise(stages, rng)))

@@ -23,11 +23,14 @@ INKS = (
 HEIGHT = 300
 
 
-def curve_figure(title: str, unit: str, time: np.ndarray, lines: Mapping[str, np.ndarray]) -> Figure:
+def curve_figure(
+    title: str, unit: str, time: np.ndarray, lines: Mapping[str, np.ndarray], along: str = "time [s]"
+) -> Figure:
     """Lines with one unit.
 
     Args:
         time: (T,) [s]. lines: name -> (T,); NaN leaves a gap.
+        along: what the horizontal axis says, where it is not time.
     """
     shown = unit_text(unit)
     data = tuple(
@@ -52,7 +55,7 @@ def curve_figure(title: str, unit: str, time: np.ndarray, lines: Mapping[str, np
         data=data,
         layout=layout(
             HEIGHT,
-            xaxis=axis("time [s]", zeroline=False),
+            xaxis=axis(along, zeroline=False),
             yaxis=axis(f"[{shown or '1'}]", nticks=7),
             showlegend=True,
             legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},

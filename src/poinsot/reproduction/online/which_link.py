@@ -8,14 +8,9 @@ Each trial has a stream of random numbers of its own, so that it does not matter
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -25,6 +20,7 @@ from ...simulation.humanoid import Humanoid, talos
 from ...simulation.loads import Attached, point_mass
 from ...stopwatch import Stopwatch
 from ..case import Curves, Reproduction, Say
+from ..processes import processes
 from .adaptation import ARM_NOTE, LOOP_NOTE, NOISE_MARGIN, calibrate, described_body, quiet
 
 TRIALS = 100
@@ -121,21 +117,6 @@ def sure_since(time: np.ndarray, probability: np.ndarray) -> float | None:
     if not len(unsure):
         return float(time[0])
     return float(time[unsure[-1] + 1]) if unsure[-1] + 1 < len(time) else None
-
-
-@contextmanager
-def processes(trials: int) -> Iterator[Executor]:
-    """As many as there are processors; what has not begun is dropped when something goes wrong."""
-    workers = min(os.cpu_count() or 1, trials)
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _leave_interruptions_to_the_parent)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _leave_interruptions_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def attribute_all(tasks: list[Trial], executor: Executor, say: Say) -> list[tuple[np.ndarray, np.ndarray]]:
