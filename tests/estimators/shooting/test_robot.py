@@ -125,7 +125,9 @@ def test_manifold_carries_changes_as_its_jacobians_say(stages, rng):
 
 
 @pytest.mark.parametrize(
-    "change", [lambda s: -s, lambda s: 0.0 * s, lambda s: np.nan * s, lambda s: s[:-1]], ids=str
+    "change",
+    [lambda s: -s, lambda s: 0.0 * s, lambda s: np.nan * s, lambda s: s[:-1]],
+    ids=["negative", "zero", "not a number", "too short"],
 )
 def test_bad_noise_is_refused(stages, rng, change):
     with pytest.raises(InvalidMethod, match="standard deviation of at least 0 for each of 36"):
