@@ -141,6 +141,7 @@ def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
 
 def track_json(tracking: Tracking) -> dict[str, Any]:
     """Schema `poinsot.track/1`: the estimate at the end as in `poinsot.identify/1`, and what led there."""
+    from ..estimators.online.tracking import changes
     from ..io import identify_json
     from ..io.results import plain
 
@@ -150,7 +151,7 @@ def track_json(tracking: Tracking) -> dict[str, Any]:
         "schema": "poinsot.track/1",
         **plain(
             {
-                "changes": changes(tracking),
+                "changes": changes(tracking.estimate),
                 "samples": {
                     "heard": tracker.samples,
                     **{verdict.name: count for verdict, count in tracker.verdicts.items()},
@@ -186,33 +187,16 @@ def track_json(tracking: Tracking) -> dict[str, Any]:
     }
 
 
-def changes(tracking: Tracking) -> list[dict[str, Any]]:
-    """How each body differs from what it was known as: mass [kg], and centre of mass of what was added [m]."""
-    rows = []
-    for k, body in enumerate(tracking.estimate.bodies):
-        assert body.inertial is not None
-        assert body.prior is not None
-        added = body.inertial - body.prior
-        std = float(tracking.estimate.std[10 * k])
-        rows.append(
-            {
-                "body": body.name,
-                "mass": float(added[0]),
-                "mass_std": std,
-                "center_of_mass": added[1:4] / added[0] if abs(added[0]) > 2 * std else None,
-            }
-        )
-    return rows
-
-
 def _print(tracking: Tracking) -> None:
+    from ..estimators.online.tracking import changes
+
     estimate, tracker = tracking.estimate, tracking.tracker
     typer.echo(f"{estimate.robot}: {estimate.method}, {tracker.samples} samples. {estimate.status.value}")
-    for body, change in zip(estimate.bodies, changes(tracking), strict=True):
-        where = change["center_of_mass"]
+    for body, change in zip(estimate.bodies, changes(estimate), strict=True):
+        where = change.center_of_mass
         place = "" if where is None else f", its centre of mass at {', '.join(f'{x:.3f}' for x in where)} m"
         typer.echo(
-            f"{body.name}: {body.mass:.4g} kg, {change['mass']:+.4g} +- {change['mass_std']:.2g} kg from what it was "
+            f"{body.name}: {body.mass:.4g} kg, {change.mass:+.4g} +- {change.mass_std:.2g} kg from what it was "
             f"known as{place}"
         )
     for each in tracker.excitation():

@@ -37,9 +37,10 @@ def gains_from(
     path = _path(project, "gains_from", method.gains_from)
     say(f"identifying the drive gains: {path.name}")
     gains = _gains(path, "gains_from", _result(path, "gains_from", data_dir))
-    if gains is None or (path.suffix != ".json" and not gains.identified):
-        if path.suffix == ".json":
-            raise UnreadableFile(f"gains_from: {path} is no result of `poinsot identify` with drive gains")
+    written = path.suffix == ".json"
+    if gains is None and written:
+        raise UnreadableFile(f"gains_from: {path} is no result of `poinsot identify` with drive gains")
+    if gains is None or not (written or gains.identified):
         raise InvalidProject(
             f"gains_from: {path} identifies no drive gains; for that it needs currents, and a load of known mass"
         )
@@ -83,20 +84,21 @@ def robot_from(project: Project, data_dir: str | Path | None, say: Callable[[str
     gains = _gains(path, "robot_from", result)
     if gains is not None:
         robot = _with_gains(robot, gains, path)
-    held = {**result.get("settings", {}).get("project", {}).get("held", {})}
     theta = np.zeros(len(robot.parameters))
     if "full_parameters" in result:
-        columns = {name: np.eye(len(theta))[k] for k, name in enumerate(robot.parameters.names)}
-        rows = [row for row in result["full_parameters"] if row["kind"] != "payload"]
+        places = {name: k for k, name in enumerate(robot.parameters.names)}
+        found = result["full_parameters"]
     else:
+        held = result.get("settings", {}).get("project", {}).get("held", {})
         parameters = robot.parameters.hold(
-            **{name: held[name] for name in held if name in robot.parameters.names}
+            **{name: value for name, value in held.items() if name in robot.parameters.names}
         )
         theta += parameters.held_values
         base = structural_base(Regressor(robot, parameters))
-        columns = {name: np.eye(len(theta))[at] for name, at in zip(base.names, base.chosen, strict=True)}
-        rows = [row for row in result["parameters"] if row["kind"] != "payload"]
-    unknown = [row["name"] for row in rows if row["name"] not in columns]
+        places = dict(zip(base.names, base.chosen.tolist(), strict=True))
+        found = result["parameters"]
+    rows = [row for row in found if row["kind"] != "payload"]
+    unknown = [row["name"] for row in rows if row["name"] not in places]
     if unknown or not rows:
         raise InvalidProject(
             f"robot_from: {path} has {listing(unknown) or 'nothing'}, which this robot has not: [robot], [drive], "
@@ -104,7 +106,7 @@ def robot_from(project: Project, data_dir: str | Path | None, say: Callable[[str
         )
     for row in rows:
         if row["value"] is not None:
-            theta += row["value"] * columns[row["name"]]
+            theta[places[row["name"]]] += row["value"]
     l = len(robot.bodies)
     return KnownRobot(
         robot,

@@ -85,6 +85,8 @@ def track(
     Raises:
         PoinsotError: one sentence about what to mend.
     """
+    from ..estimate import Status
+
     method = project.settings.method
     if not isinstance(method, FilterSettings):
         raise InvalidProject(
@@ -98,21 +100,19 @@ def track(
     listener = _Listener(method, known, hear or (lambda *_: None), say)
     window = _window(project)
     lines = None if stream is None else _lines(stream, known.robot, follow)
-    status_of_interruption = None
+    status = Status.solved
     try:
         for name, ticks in _sources(project, known.robot, data_dir, lines):
             listener.listen(name, window.samples(ticks, _configuration(known.robot)))
     except KeyboardInterrupt:
-        from ..estimate import Status
-
-        status_of_interruption = Status.interrupted
+        status = Status.interrupted
     watch.lap("filter")
     warnings = listener.warnings()
     if lines is not None and lines.bad:
         warnings = (*warnings, f"{lines.bad} lines were no samples and were left out; {lines.first_bad}.")
     tracker = listener.finish()
     estimate = tracker.estimate(
-        **({} if status_of_interruption is None else {"status": status_of_interruption}),
+        status=status,
         settings={"project": project.settings.model_dump(mode="json", exclude_unset=True)},
         steps=(*known.steps, *listener.steps),
         warnings=warnings,
@@ -178,8 +178,6 @@ class _Listener:
         self.steps: tuple[str, ...] = ()
         if method.noise is not None and not method.calibrate_bias:
             self._begin()
-        else:
-            self._torques.described  # noqa: B018  what is open must be describable before anything is heard
 
     def listen(self, name: str, samples: Iterable[Sample]) -> None:
         """All of one recording."""
@@ -208,8 +206,9 @@ class _Listener:
                 f"{self._waiting[-1].time - self._waiting[0].time:.3g} s: give a smaller calibrate_s, or noise"
             )
         if self._tracker is None:
-            self._begin(noise=np.ones(self._torques.robot.model.nv))
-        assert self._tracker is not None
+            from ..estimators.online.tracking import NOTHING_HEARD
+
+            raise NotIdentifiable(NOTHING_HEARD)
         return self._tracker
 
     def warnings(self) -> tuple[str, ...]:
@@ -253,11 +252,11 @@ class _Listener:
         self._waiting = []
         self._begin()
 
-    def _begin(self, noise: Vector | None = None) -> None:
+    def _begin(self) -> None:
         from ..estimators.online.publishing import RateLimit
         from ..estimators.online.tracking import Tracker
 
-        filter_ = build_filter(self._method, self._torques, self.calibration, noise)
+        filter_ = build_filter(self._method, self._torques, self.calibration)
         self._tracker = Tracker(filter_, RateLimit(self._method.mass_rate))
 
 
@@ -277,14 +276,11 @@ def uninterrupted() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def build_filter(
-    method: FilterSettings, torques: LinkTorques, calibration: Bias | None, noise: Vector | None = None
-) -> Filter:
+def build_filter(method: FilterSettings, torques: LinkTorques, calibration: Bias | None) -> Filter:
     """[method] -> the filter.
 
     Args:
         calibration: what the first seconds said of noise and bias.
-        noise: (n,) in place of all else.
     """
     from ..estimators.online.extended import ExtendedKalmanFilter
     from ..estimators.online.gating import Gate
@@ -294,11 +290,11 @@ def build_filter(
     from ..inertia.transposed_log_cholesky import TransposedLogCholesky
 
     robot = torques.robot
-    if noise is None and method.noise is not None:
+    if method.noise is not None:
         given: Any = by_joint("method.noise", method.noise, robot.joints)
         noise = np.full(robot.model.nv, float(np.min(given)))
         noise[robot.actuated] = given
-    elif noise is None:
+    else:
         assert calibration is not None
         noise = method.noise_margin * calibration.std
         # what nobody measures has no noise, and says nothing either

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..estimate import NORMAL_95, Estimate
 from ..estimators.online.belief import Verdict
-from ..estimators.online.tracking import Tracked, Tracker
+from ..estimators.online.tracking import Tracked, Tracker, changes
 from .blocks import Block, FigureGrid, Findings, Page, Section
 from .figures import curve_figure
 from .numbers import count_text, plus_minus, seconds_text
@@ -54,14 +54,12 @@ def tracking_page(estimate: Estimate, tracker: Tracker) -> Page:
 
 def _verdict(estimate: Estimate, tracker: Tracker) -> Section:
     used = tracker.verdicts[Verdict.accepted]
-    masses = []
-    for body, std in zip(estimate.bodies, estimate.std[::10].tolist(), strict=True):
-        assert body.inertial is not None
-        assert body.prior is not None
-        change = float(body.inertial[0] - body.prior[0])
-        masses.append(
-            f"{body.name} {plus_minus(float(body.inertial[0]), std)} kg, {change:+.3g} kg from what it was known as"
-        )
+    masses = [
+        f"{change.body} {plus_minus(float(body.inertial[0]), change.mass_std)} kg, {change.mass:+.3g} kg from what it "
+        "was known as"
+        for body, change in zip(estimate.bodies, changes(estimate), strict=True)
+        if body.inertial is not None
+    ]
     findings = [
         *(("warning", sentence) for sentence in estimate.warnings),
         *(("note", sentence) for sentence in estimate.notes),

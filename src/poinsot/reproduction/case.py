@@ -133,25 +133,22 @@ class PartedCase:
             InvalidMethod: if there is no such part, or it is asked for a seed or data that it has no use for.
             UnreadableFile: if the folder lacks a file, naming it.
         """
-        if part is None:
-            return _together(self, {name: self._one(name, seed, data, say) for name in self._all(data)})
-        if part not in self.parts:
+        if part is not None and part not in self.parts:
             raise InvalidMethod(
                 f"{self.name} has no case {part!r}{nearest(part, self.parts)}; there are {listing(self.parts)}"
             )
-        return self._one(part, seed, data, say)
-
-    def _all(self, data: Path | None) -> list[str]:
-        """All parts for which there is what they need."""
-        if data is not None and not any(isinstance(part, Measurement) for part in self.parts.values()):
+        if data is not None and not any(isinstance(each, Measurement) for each in self.parts.values()):
             raise InvalidMethod(f"{self.name} is simulated and reads no data: leave --data out")
-        return [name for name, part in self.parts.items() if data is not None or isinstance(part, Simulation)]
+        if part is not None:
+            return self._one(part, seed, data, say)
+        wanted = [
+            name for name, each in self.parts.items() if data is not None or isinstance(each, Simulation)
+        ]
+        return _together(self, {name: self._one(name, seed, data, say) for name in wanted})
 
     def _one(self, name: str, seed: int | None, data: Path | None, say: Say) -> Reproduction:
         part = self.parts[name]
         if isinstance(part, Simulation):
-            if data is not None and all(isinstance(each, Simulation) for each in self.parts.values()):
-                raise InvalidMethod(f"{self.name} is simulated and reads no data: leave --data out")
             return part.run(seed or 0, lambda what: say(f"{name}: {what}"))
         if data is None:
             raise InvalidMethod(

@@ -43,8 +43,7 @@ class Tracked:
         innovation: what became of it.
         bodies: (k, 10) pi as estimated. published: (k, 10) as a controller is told.
         mass_std: (k,) [kg].
-        measured, predicted: (n,) efforts, predicted before the sample was used.
-        speed: (n,) [rad/s] or [m/s].
+        sample: what was heard. expected: (k, 10) the bodies with which its efforts were predicted.
     """
 
     time: float
@@ -53,9 +52,8 @@ class Tracked:
     bodies: np.ndarray
     published: np.ndarray
     mass_std: Vector
-    measured: Vector
-    predicted: Vector
-    speed: Vector
+    sample: Sample
+    expected: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -101,8 +99,6 @@ class Tracker:
             recording: that it is from. time: what to call its time; None: its own.
         """
         filter_, before = self.filter, self.belief
-        pi = filter_.inertial(before.x)
-        Y, known = filter_.torques(sample.q, sample.v, sample.a, sample.wrenches)
         self.belief, innovation = filter_.step(before, sample)
         bodies = filter_.inertial(self.belief.x)
         elapsed = self.belief.time - before.time
@@ -115,9 +111,8 @@ class Tracker:
             bodies,
             self.published,
             self._mass_std(),
-            sample.tau,
-            known + filter_.bias + Y @ pi.ravel(),
-            sample.v,
+            sample,
+            filter_.inertial(before.x),
         )
         self._keep(tracked)
         return tracked
@@ -221,20 +216,26 @@ class Tracker:
     def _fit(self) -> Fit:
         """One step ahead; efforts that were not measured are as predicted."""
         robot = self.filter.torques.robot
-        rows = [t for t in self.kept if np.isfinite(t.predicted).all()]
-        measured, predicted = (
-            np.array([getattr(t, name) for t in rows]) for name in ("measured", "predicted")
-        )
+        of_kept = np.array([self._predicted(t) for t in self.kept])
+        finite = np.isfinite(of_kept).all(axis=1)
+        rows, predicted = [t for t, yes in zip(self.kept, finite, strict=True) if yes], of_kept[finite]
+        measured = np.array([t.sample.tau for t in rows])
         return fit_of(
             np.array([t.time for t in rows]),
             robot.effort_names,
             robot.effort_units,
             np.where(np.isfinite(measured), measured, predicted),
             predicted,
-            speeds=np.array([t.speed for t in rows]),
+            speeds=np.array([t.sample.v for t in rows]),
             counts=[len(rows)],
             recording="one step ahead",
         )
+
+    def _predicted(self, tracked: Tracked) -> Vector:
+        """(n,) efforts that were expected before the sample was used."""
+        sample = tracked.sample
+        Y, known = self.filter.torques(sample.q, sample.v, sample.a, sample.wrenches)
+        return known + self.filter.bias + Y @ tracked.expected.ravel()
 
     def _body(self, link: str, pi: Vector, covariance: np.ndarray, prior: Vector, at: int) -> Body:
         found = body(link, pi)
@@ -247,11 +248,41 @@ class Tracker:
         return replace(found, covariance=to_chart @ covariance @ to_chart.T)
 
 
+@dataclass(frozen=True, eq=False)
+class Change:
+    """How a body differs from what it was known as.
+
+    Args:
+        mass, mass_std: [kg].
+        center_of_mass: (3,) of what was added [m]; None where that is not known.
+    """
+
+    body: str
+    mass: float
+    mass_std: float
+    center_of_mass: Vector | None
+
+
+def changes(estimate: Estimate) -> tuple[Change, ...]:
+    """Of every body of a tracker's estimate."""
+    found = []
+    for body_, std in zip(estimate.bodies, estimate.std[::10].tolist(), strict=True):
+        assert body_.inertial is not None
+        assert body_.prior is not None
+        added = body_.inertial - body_.prior
+        seen = abs(added[0]) > 2 * std
+        found.append(Change(body_.name, float(added[0]), std, added[1:4] / added[0] if seen else None))
+    return tuple(found)
+
+
+NOTHING_HEARD = (
+    "there was no sample to hear: the recording is shorter than a window, or than the calibration, or has gaps "
+    "throughout; look at window_s, calibrate_s and the clock"
+)
+
+
 def _nothing_used(verdicts: Mapping[Verdict, int]) -> str:
     if not verdicts:
-        return (
-            "there was no sample to hear: the recording is shorter than a window, or than the calibration, or has gaps "
-            "throughout; look at window_s, calibrate_s and the clock"
-        )
+        return NOTHING_HEARD
     reasons = "; ".join(f"{count} {verdict.value}" for verdict, count in verdicts.items())
     return f"no sample could be used ({reasons}): look at units and columns, and at noise and gate"
