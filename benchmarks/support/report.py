@@ -87,6 +87,24 @@ class Limit:
         return self.seconds <= self.at_most
 
 
+@dataclass(frozen=True)
+class Row:
+    """Time a node, of poinsot and of a peer.
+
+    Args:
+        what: was done.
+        ours_us_per_node, peer_us_per_node: processor time [us].
+        peer: its name and version.
+        ratio: ours by the peer's; below 1 poinsot is faster.
+    """
+
+    what: str
+    ours_us_per_node: float
+    peer: str
+    peer_us_per_node: float
+    ratio: float
+
+
 def options(description: str, full: str | None = None) -> argparse.Namespace:
     """The command line that every benchmark has; `full` says what `--full` adds where there is such a thing."""
     parser = argparse.ArgumentParser(description=description.strip().splitlines()[0])
@@ -108,6 +126,7 @@ def deliver(
     agreements: Sequence[Agreement] = (),
     notes: Sequence[str] = (),
     limits: Sequence[Limit] = (),
+    rows: Sequence[Row] = (),
 ) -> None:
     """Print, write, compare with the baseline, and leave with the exit status."""
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
@@ -125,6 +144,7 @@ def deliver(
         ],
         "agreements": [asdict(agreement) | {"kept": agreement.kept} for agreement in agreements],
         "limits": [asdict(limit) | {"kept": limit.kept} for limit in limits],
+        "rows": [asdict(row) for row in rows],
         "notes": list(notes),
     }
     if arguments.json == "-":
@@ -148,6 +168,7 @@ def machine() -> dict[str, Any]:
         "pin",
         "polars",
         "figaroh",
+        "mujoco",
         "filterpy",
         "statsmodels",
     ):

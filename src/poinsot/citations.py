@@ -118,6 +118,12 @@ ENTRIES = {
   journal = {arXiv preprint},
   year = {2024}
 }""",
+    "martinez2024": """@article{martinez2024,
+  title = {Multi-contact inertial estimation and localization in legged robots},
+  author = {Martinez, Sergi and Griffin, Robert and Mastalli, Carlos},
+  journal = {arXiv preprint},
+  year = {2024}
+}""",
     "bell1993": """@article{bell1993,
   title = {The iterated {Kalman} filter update as a {Gauss-Newton} method},
   author = {Bell, Bradley M. and Cathey, Frederick W.},

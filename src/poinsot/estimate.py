@@ -15,6 +15,10 @@ import numpy as np
 
 from .arrays import JointSamples, Matrix, Times, Vector
 from .exceptions import InvalidMethod, listing, nearest
+from .motions import Convergence, EstimatedMotion
+
+NARROWED = 0.5
+"""A parameter is known from the data if they leave less than this part of the standard deviation assumed before."""
 
 NORMAL_95 = 1.959963984540054
 """Half width of the 95 % interval of a normal distribution, in standard deviations."""
@@ -26,7 +30,8 @@ class Status(Enum):
     solved = "Solved."
     partly = "Solved for what the data determine; the other combinations are listed as not identifiable."
     step_limit = "Step limit reached; raise max_steps or start closer."
-    interrupted = "Interrupted; the result is of what was heard until then."
+    interrupted = "Interrupted; the result is what was found until then."
+    stalled = "No step leads downhill; start closer, or look at units and at the noise of the sensors."
 
     @property
     def converged(self) -> bool:
@@ -321,6 +326,9 @@ class Estimate:
         full: every parameter of the model, from a method that fills in what the data leave open.
         payload: what the robot carries, from a method that estimates it.
         drive_gains: of motors whose current was measured, from such a method.
+        motions: how the mechanism moved in each recording, from a method that estimates it; `fit` is then of what all
+            sensors read, a column a component.
+        convergence: of a method that iterates.
         problem: what was solved; `certificate()` goes back to it.
         certifier: how it does, where constraints belong to the method and not to the problem.
         settings, steps, warnings, seconds, versions, notes: provenance.
@@ -350,6 +358,8 @@ class Estimate:
     full: FullParameters | None = None
     payload: Payload | None = None
     drive_gains: DriveGains | None = None
+    motions: tuple[EstimatedMotion, ...] = ()
+    convergence: Convergence | None = None
     problem: Problem | None = None
     certifier: Callable[[Estimate], Certificate] | None = None
     iterations: int = 1

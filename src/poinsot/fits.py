@@ -25,19 +25,18 @@ def fit_of(
     measured: JointSamples,
     predicted: JointSamples,
     *,
-    speeds: JointSamples,
+    speeds: JointSamples | None,
     counts: Sequence[int],
     recording: str = "",
 ) -> Fit:
-    """A fit of efforts (N, n).
+    """A fit of efforts, or of readings, (N, n).
 
     Args:
         time: (N,) [s]. names, units: (n,) of the columns.
-        speeds: (N, n) of the joints [rad/s] or [m/s].
+        speeds: (N, n) of the joints [rad/s] or [m/s]; None where the columns are not joints'.
         counts: how many rows each recording has, one after the other.
     """
     e = measured - predicted
-    moving = np.abs(speeds) > MOVING
     lags = max(min(SHOWN_LAGS, len(e) // 4), 1)
     correlation = pooled(autocorrelation, counts, e, lags)
     return Fit(
@@ -51,8 +50,13 @@ def fit_of(
         float(100 * np.linalg.norm(e) / np.linalg.norm(measured)),
         _relative_percent(e, measured),
         recording,
-        _relative_percent(e * moving, measured * moving),
+        () if speeds is None else _while_moving(e, measured, speeds),
     )
+
+
+def _while_moving(e: JointSamples, measured: JointSamples, speeds: JointSamples) -> tuple[float, ...]:
+    moving = np.abs(speeds) > MOVING
+    return _relative_percent(e * moving, measured * moving)
 
 
 def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:

@@ -10,7 +10,7 @@ Names are the short symbols of the identification literature, numbered like Pino
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -21,6 +21,11 @@ from .exceptions import InvalidMethod, listing, nearest
 
 INERTIAL_SYMBOLS = ("m", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
 INERTIAL_UNITS = ("kg", "kg m", "kg m", "kg m", *6 * ("kg m^2",))
+
+
+def columns_of(bodies: Iterable[str]) -> tuple[str, ...]:
+    """Names of the ten parameters of each of these bodies: `m.trunk`, `mx.trunk`, ..."""
+    return tuple(f"{symbol}.{body}" for body in bodies for symbol in INERTIAL_SYMBOLS)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,22 @@ from .exceptions import ChannelNotFound, InvalidRecording
 QUANTITIES = ("position", "velocity", "acceleration", "torque", "current", "voltage")
 """The quantities that a joint or its motor can have."""
 
+FRAME_QUANTITIES = {
+    "gyro": ("x", "y", "z"),
+    "accelerometer": ("x", "y", "z"),
+    "orientation": ("x", "y", "z", "w"),
+    "frame_position": ("x", "y", "z"),
+    "frame_velocity": ("x", "y", "z"),
+    "force": ("x", "y", "z", "mx", "my", "mz"),
+}
+"""The quantities that are read at a frame of a robot, with the ends of their channels: `gyro.imu_link.x`."""
+
+CONTACT = "contact"
+"""Of a frame: 1 while it touches the world, or how hard it does [N]."""
+
+THRUST = "thrust"
+"""Of a rotor [N]."""
+
 UNIFORM_TOLERANCE = 1e-3
 """A clock is uniform if no interval differs from the median by more than this part of it."""
 
@@ -98,6 +114,14 @@ class Recording:
         """The joints that have a channel of this quantity, in the order of the channels."""
         prefix = quantity + "."
         return tuple(name.removeprefix(prefix) for name in self.channels if name.startswith(prefix))
+
+    def frames(self, quantity: str) -> tuple[str, ...]:
+        """The frames that have channels of this quantity, in the order of the channels."""
+        prefix, ends = quantity + ".", FRAME_QUANTITIES[quantity]
+        found = (
+            name.removeprefix(prefix).rpartition(".") for name in self.channels if name.startswith(prefix)
+        )
+        return tuple(dict.fromkeys(frame for frame, _, end in found if end in ends))
 
     def stack(self, quantity: str, joints: tuple[str, ...] | None = None) -> JointSamples:
         """(T, n) samples of one quantity, one column a joint.

@@ -37,6 +37,18 @@ BACKWARD = 100 * EPS
 
 
 @each_chart
+@given(body=ellipsoids(shapes=("brick",)))
+def test_natural_changes_grow_with_the_body(chart, body):
+    """Of a body twice as large, of the same mass: lengths are doubled, and so is what they may change by."""
+    larger = body.pi * np.repeat([1.0, 2.0, 4.0], [1, 3, 6])
+    one, two = chart.natural_scale(body.pi), chart.natural_scale(larger)
+    length = one != 1.0
+    np.testing.assert_allclose(two / one, np.where(length, 2.0, 1.0))
+    doubled = chart.from_inertial(larger) - 2 * chart.from_inertial(body.pi)
+    assert np.all(np.abs(doubled[length]) <= 1e-9 * one[length])
+
+
+@each_chart
 @given(theta=thetas())
 def test_every_theta_is_a_physical_body(chart, theta):
     assert np.linalg.eigvalsh(pseudo_inertia(chart.to_inertial(theta)))[0] > 0

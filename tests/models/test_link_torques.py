@@ -8,7 +8,8 @@ import pytest
 
 from poinsot.exceptions import InvalidModel
 from poinsot.models.drive import Coupling, Drive
-from poinsot.models.link_torques import LinkTorques, columns_of
+from poinsot.models.link_torques import LinkTorques
+from poinsot.parameters import columns_of
 from poinsot.regression.regressor import Regressor
 from references.robots import described, random_robot
 

@@ -154,4 +154,9 @@ def test_when_a_cost_has_settled():
 
 
 def test_the_case_has_its_parts():
-    assert set(PARTED["optimal-estimation"].parts) == {"parametrizations", "rollouts", "crazyflie"}
+    assert set(PARTED["optimal-estimation"].parts) == {
+        "parametrizations",
+        "rollouts",
+        "statistics",
+        "crazyflie",
+    }

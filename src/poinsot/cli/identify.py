@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from ..exceptions import PoinsotError
-from .shell import Data, Job, Json, Out, check_outputs, deliver, progress, sentences
+from .shell import INTERRUPTED, Data, Job, Json, Out, check_outputs, deliver, progress, sentences, stop
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
@@ -19,6 +20,7 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
     """Identify the robot of a project file; with --out, write the page to read and the files to use."""
     with sentences(), progress() as say:
         check_outputs(data, out, json)
+        from ..estimate import Status
         from ..project import Project, identify
 
         project = Project.load(job)
@@ -37,11 +39,27 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
         deliver(
             identify_json(estimate),
             output.result,
-            {output.report: page, **description},
+            {output.report: page, **_paths(estimate), **description},
             out,
             json,
             lambda: _print_estimate(estimate, bool(out or json), refusal),
         )
+    if estimate.status is Status.interrupted:
+        raise typer.Exit(stop("interrupted; what was found until then is written", INTERRUPTED))
+
+
+def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:
+    """How the mechanism moved: a recording for each."""
+    from ..io import write_recording
+
+    names = [motion.name for motion in estimate.motions]
+    files = [
+        f"motion_{number}.npz" if len(names) > 1 else "motion.npz" for number in range(1, len(names) + 1)
+    ]
+    return {
+        file: partial(write_recording, motion.path)
+        for file, motion in zip(files, estimate.motions, strict=True)
+    }
 
 
 def _description(estimate: Estimate) -> tuple[dict[str, Callable[[Path], None]], str]:

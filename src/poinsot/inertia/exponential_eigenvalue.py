@@ -32,10 +32,10 @@ import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ..arrays import Matrix, Vector
+from ..arrays import Inertial, Matrix, Vector
 from ..exceptions import InvalidMethod
 from .parameters import ROUNDING
-from .parametrization import Kernels, Parametrization
+from .parametrization import Kernels, Parametrization, size_of
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -279,6 +279,11 @@ class ExponentialEigenvalue(Parametrization):
     def __post_init__(self) -> None:
         if not 0 <= self.symmetry < 1:
             raise InvalidMethod(f"symmetry is a fraction, at least 0 and below 1, not {self.symmetry}")
+
+    def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
+        scale = np.ones(pi.shape)
+        scale[..., 1:4] = (pi[..., 0] * size_of(pi))[..., None]
+        return scale
 
     def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
         """(10, k) orthonormal turns of a symmetric body about its axes of symmetry, which do not change it."""

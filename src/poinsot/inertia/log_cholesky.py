@@ -26,8 +26,8 @@ import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ..arrays import Matrix, Vector
-from .parametrization import Kernels, Parametrization
+from ..arrays import Inertial, Matrix, Vector
+from .parametrization import Kernels, Parametrization, size_of
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -136,6 +136,11 @@ class LogCholesky(Parametrization):
     )  # fmt: skip
 
     kernels: ClassVar[Kernels] = Kernels(_to_inertial, _jacobian, _from_inertial)
+
+    def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
+        scale = np.ones(pi.shape)
+        scale[..., 4:] = size_of(pi)[..., None]
+        return scale
 
     def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
         """(10, 0): there are none, the chart is one to one."""

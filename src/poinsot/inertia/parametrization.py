@@ -21,7 +21,7 @@ from jaxtyping import Float
 
 from ..arrays import Inertial
 from ..exceptions import ImpossibleBody, InvalidMethod
-from .parameters import inconsistencies, principal_moments
+from .parameters import inconsistencies, principal_moments, second_moments
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,12 @@ class Parametrization(ABC):
             ImpossibleBody: for the reasons that `inconsistencies` gives, or if a body is flat or a point.
         """
         return _inverted(self.kernels.from_inertial, pi)
+
+    @abstractmethod
+    def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
+        """(..., 10) by how much coordinates of bodies may well change at once: logarithms and angles by 1, lengths by
+        the body's size. A step that shears or shifts a body by more may end where the chart does.
+        """
 
     @abstractmethod
     def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
@@ -112,3 +118,10 @@ def _border(pi: np.ndarray) -> str:
         f"it has no extent along its principal axis {flat or 'of least extent'}, to rounding; give it a little, since "
         f"a chart holds only bodies with extent in all directions"
     )
+
+
+def size_of(pi: Inertial) -> np.ndarray:
+    """(...) sizes of bodies [m]: the geometric mean of the radii of gyration along their three principal axes."""
+    m, center = pi[..., 0], pi[..., 1:4] / pi[..., :1]
+    spread = second_moments(pi) / m[..., None, None] - center[..., :, None] * center[..., None, :]
+    return np.asarray(np.linalg.det(spread) ** (1 / 6))

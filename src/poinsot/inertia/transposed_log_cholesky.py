@@ -22,9 +22,9 @@ import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ..arrays import Matrix, Vector
+from ..arrays import Inertial, Matrix, Vector
 from .log_cholesky import LogCholesky
-from .parametrization import Kernels, Parametrization
+from .parametrization import Kernels, Parametrization, size_of
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -138,6 +138,11 @@ class TransposedLogCholesky(Parametrization):
     theta_names: ClassVar[tuple[str, ...]] = LogCholesky.theta_names
 
     kernels: ClassVar[Kernels] = Kernels(_to_inertial, _jacobian, _from_inertial)
+
+    def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
+        scale = np.ones(pi.shape)
+        scale[..., 4:7] = size_of(pi)[..., None]
+        return scale
 
     def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
         """(10, 0): there are none, the chart is one to one."""

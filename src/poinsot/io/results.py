@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..estimate import Body, DriveGains, Estimate, Fit, FullParameters, Payload
+from ..motions import EstimatedMotion
 from .writing import write_text
 
 IDENTIFY_SCHEMA = "poinsot.identify/1"
@@ -60,6 +61,8 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
             **({} if estimate.certifier is None else {"certificate": _certificate(estimate)}),
             **({} if estimate.payload is None else {"payload": _payload(estimate.payload)}),
             **({} if estimate.drive_gains is None else {"drive_gains": _gains(estimate.drive_gains)}),
+            **({"motions": [_motion(motion) for motion in estimate.motions]} if estimate.motions else {}),
+            **({} if estimate.convergence is None else {"convergence": _convergence(estimate)}),
             "fit": _fit(estimate.fit),
             "validation": _validation(estimate.validation),
             "seconds": estimate.seconds,
@@ -180,6 +183,38 @@ def _payload(payload: Payload) -> dict[str, Any]:
         "reasons": payload.reasons,
         "inertial": payload.inertial,
         "covariance": payload.covariance,
+    }
+
+
+def _motion(motion: EstimatedMotion) -> dict[str, Any]:
+    """Sensors of one recording; the path is a recording of its own."""
+    return {
+        "recording": motion.name,
+        "samples": len(motion.path),
+        "contacts": motion.contacts,
+        "sensors": [
+            {
+                "name": fit.name,
+                "channels": fit.channels,
+                "components": fit.components,
+                "readings": int(np.isfinite(fit.normalized).sum()),
+                "rms": fit.rms,
+                "rms_per_component": fit.rms_per_component,
+            }
+            for fit in motion.sensors
+        ],
+        "disturbance_rms": motion.disturbance,
+    }
+
+
+def _convergence(estimate: Estimate) -> dict[str, Any]:
+    """The guess first."""
+    found = estimate.convergence
+    assert found is not None
+    return {
+        "cost": found.cost,
+        "infeasibility": found.infeasibility,
+        "parameters": dict(zip(estimate.names, found.values.T, strict=True)),
     }
 
 

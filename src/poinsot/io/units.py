@@ -111,9 +111,17 @@ QUANTITY_UNITS = MappingProxyType(
         "torque": ("N m", "N"),
         "current": ("A",),
         "voltage": ("V",),
+        "gyro": ("rad/s",),
+        "accelerometer": ("m/s^2",),
+        "orientation": ("1",),
+        "frame_position": ("m",),
+        "frame_velocity": ("m/s",),
+        "force": ("N", "N m"),
+        "contact": ("1", "N"),
+        "thrust": ("N",),
     }
 )
-"""The SI units that a joint's quantity can have: of revolute, and of prismatic joints."""
+"""The SI units that a quantity can have: of a joint, revolute or prismatic, and of what is read at a frame."""
 
 _SPELLINGS = (
     ("·", " "),

@@ -19,7 +19,7 @@ from tempfile import TemporaryFile
 import numpy as np
 import pinocchio as pin
 
-from ..arrays import Configurations, JointSamples
+from ..arrays import Configurations, JointSamples, Vector
 from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, listing, nearest
 from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from . import tree as kinds
@@ -132,10 +132,15 @@ class Articulated:
         return np.array([inertia.toDynamicParameters() for inertia in list(self.model.inertias)[1:]])
 
     @cached_property
+    def neutral(self) -> Vector:
+        """(nq,) the neutral configuration: joints at 0, the base at the origin, upright."""
+        return np.array(pin.neutral(self.model))
+
+    @cached_property
     def placements(self) -> np.ndarray:
         """(l, 4, 4) T_wb of the moving bodies' frames at the neutral configuration."""
         data = self.model.createData()
-        pin.forwardKinematics(self.model, data, pin.neutral(self.model))
+        pin.forwardKinematics(self.model, data, self.neutral)
         return np.array([placement.homogeneous for placement in list(data.oMi)[1:]])
 
     @cached_property
@@ -274,6 +279,20 @@ class Articulated:
                 q[:, at : at + size] = positions[:, dof : dof + size]
         return q
 
+    def joint_positions(self, q: Configurations) -> JointSamples:
+        """(T, n) positions of `joints`; continuous ones from -pi to pi, NaN for freedoms of balls."""
+        positions = np.full((len(q), self.model.nv), np.nan)
+        for kind, at, dof in zip(self.tree.kind, self.tree.q_index, self.tree.v_index, strict=True):
+            if kind == kinds.CONTINUOUS:
+                positions[:, dof] = np.arctan2(q[:, at + 1], q[:, at])
+            elif kind == kinds.PLANAR:
+                positions[:, dof : dof + 2] = q[:, at : at + 2]
+                positions[:, dof + 2] = np.arctan2(q[:, at + 3], q[:, at + 2])
+            elif kind not in (kinds.FREE, kinds.SPHERICAL):
+                size = kinds.DEGREES[kind]
+                positions[:, dof : dof + size] = q[:, at : at + size]
+        return positions[:, self.actuated]
+
     def torque_regressor(self, q: Configurations, v: JointSamples, a: JointSamples) -> np.ndarray:
         """(T, n, 10 l) with tau = Y pi, pi the bodies' inertial parameters one after the other.
 
@@ -297,8 +316,7 @@ class Articulated:
         """(count, nq), (count, n), (count, n): configurations anywhere, speeds and accelerations of order 1."""
         v, a = rng.standard_normal((2, count, self.model.nv))
         step = rng.uniform(-np.pi, np.pi, (count, self.model.nv))
-        neutral = pin.neutral(self.model)
-        q = np.array([pin.integrate(self.model, neutral, dq) for dq in step])
+        q = np.array([pin.integrate(self.model, self.neutral, dq) for dq in step])
         return q, v, a
 
 

@@ -143,7 +143,7 @@ class ContactDynamics:
         joints = self.parameters.joint_terms
         effort = self.parameters.drive.slope(values.gains)
         M, b = terms.mass_and_bias(q, v)
-        still = terms.frames(self._contact_frames, q, v, np.zeros_like(v), slopes=True)
+        still = terms.frames(self._contact_frames, q, v, np.zeros_like(v), jacobians=True)
         J, gamma = self._constraint(still, len(v))
         inverse = _Inverse.of(M + joints.rotors(values.joints), J, self.softness)
         drive = u @ effort.T - joints.friction(values.joints, v) - b

@@ -37,6 +37,7 @@ def frame_motions(
     v: JointSamples,
     a: JointSamples,
     slopes: bool,
+    jacobians: bool = False,
 ) -> list[FrameMotion]:
     """The motion of F frames at T states.
 
@@ -46,18 +47,21 @@ def frame_motions(
         placements: (F, 4, 4) T_jf in that joint's frame.
         q, v, a: (T, nq), (T, n), (T, n).
         slopes: whether slopes are wanted.
+        jacobians: if not, whether `jacobian` alone is; the other slopes are NaN then.
     """
     F, T, n = len(joints), len(v), tree.degrees_of_freedom
     R, p = np.empty((F, T, 3, 3)), np.empty((F, T, 3))
     V, A = np.empty((2, F, T, 6))
-    S = np.zeros((4, F, T if slopes else 0, 6, n))
+    S = np.zeros((4 if slopes else int(jacobians), F, T, 6, n))
     kernel: Any = _frame_motions
     kernel(
         tree.parent, tree.kind, tree.rotation, tree.translation, tree.axis, tree.pitch, tree.q_index, tree.v_index,
         tree.subspace, joints, placements, *(np.ascontiguousarray(x, dtype=float) for x in (q, v, a)),
-        R, p, V, A, S, slopes,
+        R, p, V, A, S,
     )  # fmt: skip
-    return [FrameMotion(R[k], p[k], V[k], A[k], FrameSlopes(*S[:, k]) if slopes else None) for k in range(F)]
+    none = np.broadcast_to(np.nan, (T, 6, n))
+    by = [FrameSlopes(*S[:, k], *[none] * (4 - len(S))) if len(S) else None for k in range(F)]
+    return [FrameMotion(R[k], p[k], V[k], A[k], by[k]) for k in range(F)]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -93,8 +97,8 @@ def _compose(R_0, p_0, R_1, p_1, R, p):
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _walk(i, parent, kind, v_index, subspace, R, p, R_f, p_f, v, a, V, A, S, t, memory):
     """Slopes of a frame at (R_f, p_f) on joint i, which moves with V and A, into S[:, t]."""
-    J, moving, V_c, A_c, V_o, across, ahead, both = memory
-    X, x, Y, y = R_f.copy(), p_f.copy(), np.empty((3, 3)), np.empty(3)
+    J, moving, V_c, A_c, V_o, across, ahead, both, X, x, Y, y = memory
+    X[:], x[:] = R_f, p_f
     V_c[0], A_c[0] = V, A
     while i >= 0:
         freedoms, first = DEGREES[kind[i]], v_index[i]
@@ -123,14 +127,30 @@ def _walk(i, parent, kind, v_index, subspace, R, p, R_f, p_f, v, a, V, A, S, t, 
                 S[2, t, r, first + k] = across[1, r] + across[2, r]
                 S[3, t, r, first + k] = across[3, r]
         _compose(R[i], p[i], X, x, Y, y)
-        X[:], x[:] = Y, y
+        X, x, Y, y = Y, y, X, x
+        i = parent[i]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _columns(i, parent, kind, v_index, subspace, R, p, R_f, p_f, J, memory):
+    """The Jacobian (6, n) of a frame at (R_f, p_f) on joint i, which begins as zeros."""
+    columns, _, _, _, _, _, _, _, X, x, Y, y = memory
+    column = columns[0]
+    X[:], x[:] = R_f, p_f
+    while i >= 0:
+        for k in range(DEGREES[kind[i]]):
+            _seen(X, x, subspace[i, k], column)
+            for r in range(6):
+                J[r, v_index[i] + k] = column[r]
+        _compose(R[i], p[i], X, x, Y, y)
+        X, x, Y, y = Y, y, X, x
         i = parent[i]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _frame_motions(
     parent, kind, rotation, translation, axis, pitch, q_index, v_index, subspace,
-    joints, placements, q, v, a, R_out, p_out, V_out, A_out, S_out, slopes,
+    joints, placements, q, v, a, R_out, p_out, V_out, A_out, S_out,
 ):  # fmt: skip
     count = len(parent)
     R, p = np.empty((count, 3, 3)), np.empty((count, 3))
@@ -139,7 +159,7 @@ def _frame_motions(
     no_gravity = np.zeros(3)
     memory = (
         np.empty((6, 6)), np.empty((2, 6)), np.empty((1, 6)), np.empty((1, 6)), np.empty((1, 6)), np.empty((4, 6)),
-        np.empty((1, 6)), np.empty((1, 6)),
+        np.empty((1, 6)), np.empty((1, 6)), np.empty((3, 3)), np.empty(3), np.empty((3, 3)), np.empty(3),
     )  # fmt: skip
     for t in range(len(v)):
         _outward(
@@ -162,7 +182,9 @@ def _frame_motions(
             _compose(R_w[i], p_w[i], R_f, p_f, R_out[k, t], p_out[k, t])
             _seen(R_f, p_f, V[i], V_out[k, t])
             _seen(R_f, p_f, A[i], A_out[k, t])
-            if slopes:
+            if len(S_out) == 1:
+                _columns(i, parent, kind, v_index, subspace, R, p, R_f, p_f, S_out[0, k, t], memory)
+            elif len(S_out):
                 _walk(
                     i, parent, kind, v_index, subspace, R, p, R_f, p_f, v[t], a[t], V_out[k, t], A_out[k, t],
                     S_out[:, k], t, memory,

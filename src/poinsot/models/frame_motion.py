@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from numba import njit
 
 from .rotations import cross, skew
 
@@ -20,7 +21,7 @@ class FrameSlopes:
 
     Args:
         jacobian: of the velocity by v, and of the acceleration by a.
-        velocity_by_q, acceleration_by_q, acceleration_by_v: the others.
+        velocity_by_q, acceleration_by_q, acceleration_by_v: the others; NaN where only Jacobians were asked for.
     """
 
     jacobian: Float[np.ndarray, "T 6 n"]
@@ -70,9 +71,10 @@ class FrameMotion:
         self,
     ) -> tuple[Float[np.ndarray, "T 3 n"], Float[np.ndarray, "T 3 n"], Float[np.ndarray, "T 3 n"]]:
         """Of `point_acceleration` by q, v, a."""
-        by, W, L = self.by, skew(self.angular), skew(self.linear)
-        by_q = by.acceleration_by_q[:, :3] + W @ by.velocity_by_q[:, :3] - L @ by.velocity_by_q[:, 3:]
-        by_v = by.acceleration_by_v[:, :3] + W @ by.jacobian[:, :3] - L @ by.jacobian[:, 3:]
+        by = self.by
+        by_q, by_v = by.acceleration_by_q[:, :3].copy(), by.acceleration_by_v[:, :3].copy()
+        _add_turning(self.velocity, by.velocity_by_q, by_q)
+        _add_turning(self.velocity, by.jacobian, by_v)
         return by_q, by_v, by.jacobian[:, :3]
 
     def seen_in_frame(
@@ -81,3 +83,16 @@ class FrameMotion:
         """A vector of the world in the frame's axes, R^T x, and its slopes by q, [R^T x]x J_w."""
         seen = vector @ self.rotation
         return seen, None if self.slopes is None else skew(seen) @ self.slopes.jacobian[:, 3:]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _add_turning(V, slope, out):
+    """out (T, 3, n) += w x l' - l x w' with V = (l, w) and its slope (l', w') (T, 6, n)."""
+    T, _, n = slope.shape
+    for t in range(T):
+        l0, l1, l2, w0, w1, w2 = V[t]
+        s, o = slope[t], out[t]
+        for j in range(n):
+            o[0, j] += w1 * s[2, j] - w2 * s[1, j] - l1 * s[5, j] + l2 * s[4, j]
+            o[1, j] += w2 * s[0, j] - w0 * s[2, j] - l2 * s[3, j] + l0 * s[5, j]
+            o[2, j] += w0 * s[1, j] - w1 * s[0, j] - l0 * s[4, j] + l1 * s[3, j]

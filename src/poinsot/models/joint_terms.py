@@ -59,6 +59,16 @@ class JointTerms:
         return tuple(unit for block in self._blocks for unit in block.units)
 
     @cached_property
+    def owners(self) -> tuple[str, ...]:
+        """The joint of each of them; "" for the base's drag."""
+        return tuple(block.owner for block in self._blocks)  # of one parameter each
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """`viscous`, `coulomb`, ... of each of them."""
+        return tuple(block.kind for block in self._blocks)
+
+    @cached_property
     def _blocks(self) -> tuple[Block, ...]:
         own = tuple(block for block in self.robot.parameters if block.kind != "inertia")
         drag = tuple(Block("drag", "", (f"drag_{axis}",), ("N s/m",)) for axis in "xyz")
@@ -72,7 +82,7 @@ class JointTerms:
         K = len(self.names)
         L, V, c, o = np.zeros((K, n, n)), np.zeros((K, n, n)), np.zeros((K, n)), np.zeros((K, n))
         inside = np.ix_(dofs, dofs)
-        for k, block in enumerate(self._blocks):  # of one parameter each
+        for k, block in enumerate(self._blocks):
             if block.kind == "drag":
                 axis = "xyz".index(block.names[0][-1])
                 V[k, axis, axis] = 1.0

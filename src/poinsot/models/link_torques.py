@@ -16,7 +16,7 @@ is a number too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,7 +27,6 @@ from numba import njit
 from ..arrays import Matrix, Vector
 from ..exceptions import InvalidModel, listing, nearest
 from ..inertia.parameters import is_consistent
-from ..parameters import INERTIAL_SYMBOLS
 from .articulated import Articulated
 from .joint_regressor import JointRegressor
 from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, PRISMATIC, TRANSLATION
@@ -156,11 +155,6 @@ class LinkTorques:
             np.empty((J, 3, 3)), np.empty((J, 3)), np.empty((J, 6)), np.empty((J, 6)), np.empty((J, 6)),
             np.empty((k, 6, 10)),
         )  # fmt: skip
-
-
-def columns_of(links: Sequence[str]) -> tuple[str, ...]:
-    """Names of the columns of Y_est."""
-    return tuple(f"{symbol}.{link}" for link in links for symbol in INERTIAL_SYMBOLS)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})

@@ -1,11 +1,12 @@
-"""Terms of the equations of motion at many states, and their slopes, from Pinocchio.
+"""Terms of the equations of motion at many states, and their slopes.
 
 With q the configuration, v and a in its tangent (Pinocchio's: a floating base's in its own axes) and f the forces of
 contacts in the axes of their frames,
 
     M(q) a + b(q, v) = tau + J(q)^T f,      ID(q, v, a, f) = M a + b - J^T f
 
-Pinocchio is called state by state; its answers land in arrays over states, and algebra is done on those at once.
+Terms are made by kernels, many states in one call (see `inverse_dynamics`, `frame_kinematics`), and algebra is done on
+all of them at once.
 """
 
 from __future__ import annotations
@@ -21,31 +22,20 @@ import numpy as np
 import pinocchio as pin
 from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples
+from ..arrays import Configurations, JointSamples, Vector
 from ..exceptions import InvalidModel, listing, nearest
 from .articulated import Articulated
 from .contacts import Contact
 from .frame_kinematics import frame_motions
 from .frame_motion import FrameMotion
-
-
-class _Workspace:
-    """Pinocchio's model and memory of one thread."""
-
-    def __init__(self, model: pin.Model):
-        self.model = model
-        self.data = model.createData()
-        self.outside = pin.StdVec_Force()
-        """The wrench on each joint's body from outside, in the joint's frame."""
-        for _ in range(model.njoints):
-            self.outside.append(pin.Force.Zero())
+from .inverse_dynamics import effort_slopes, mass_and_effort
 
 
 @dataclass(frozen=True, eq=False)
 class MotionTerms:
-    """Pinocchio's answers about a robot whose bodies may be others than the description's.
+    """Terms of a robot whose bodies may be others than the description's.
 
-    Every thread has a model of its own, in which `set_inertials` puts bodies; the robot's is never changed.
+    Every thread has bodies of its own, which `set_inertials` changes; the robot's never do.
 
     Args:
         robot: of which.
@@ -63,7 +53,7 @@ class MotionTerms:
         _ = self._threads  # before there can be two
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For another process, which makes its own workspaces."""
+        """For another process, which has its own threads."""
         return MotionTerms, (self.robot, self.contacts, self.gravity, self.inertials)
 
     @cached_property
@@ -82,23 +72,21 @@ class MotionTerms:
         return threading.local()
 
     @property
-    def _workspace(self) -> _Workspace:
-        """This thread's: a copy of the model without rotors, which `JointTerms` knows."""
+    def _bodies(self) -> Float[np.ndarray, "l 10"]:
+        """This thread's pi of all bodies."""
         threads = self._threads
-        if not hasattr(threads, "workspace"):
-            model = self.robot.model.copy()
-            model.armature = np.zeros(model.nv)
-            if not self.gravity:
-                model.gravity.linear = np.zeros(3)
-            threads.workspace = _Workspace(model)
-            if self.inertials is not None:
-                self.set_inertials(range(len(self.inertials)), self.inertials)
-        workspace: _Workspace = threads.workspace
-        return workspace
+        if not hasattr(threads, "bodies"):
+            threads.bodies = (self.robot.inertials if self.inertials is None else self.inertials).copy()
+        bodies: np.ndarray = threads.bodies
+        return bodies
 
     @cached_property
-    def _to_joints(self) -> tuple[tuple[int, ...], np.ndarray]:
-        """The joints of the contacts, and (joints, 6, m) that make their wrenches of f."""
+    def _gravity(self) -> Vector:
+        return np.array(self.robot.model.gravity.linear) if self.gravity else np.zeros(3)
+
+    @cached_property
+    def _to_joints(self) -> tuple[np.ndarray, np.ndarray]:
+        """(k,) the tree's joints that have contacts, and (k, 6, m) that make their wrenches of f."""
         model = self.robot.model
         frames = [model.frames[frame_index(self.robot, contact.frame)] for contact in self.contacts]
         joints = tuple(dict.fromkeys(frame.parentJoint for frame in frames if frame.parentJoint > 0))
@@ -108,47 +96,33 @@ class MotionTerms:
                 maps[joints.index(frame.parentJoint), :, rows] = frame.placement.toDualActionMatrix()[
                     :, : contact.size
                 ]
-        return joints, maps
+        places = [self._place(joint) for joint in joints]
+        return np.array(places, dtype=np.int64), maps
 
     def set_inertials(self, places: Sequence[int] | np.ndarray, pi: Float[np.ndarray, "_ 10"]) -> None:
         """Give the bodies at these places in the robot's `bodies` other ten parameters, in this thread."""
-        inertias = self._workspace.model.inertias
-        for place, ten in zip(places, pi, strict=True):
-            inertias[int(place) + 1] = pin.Inertia.FromDynamicParameters(ten)
+        if len(places):
+            self._bodies[np.asarray(places)] = pi
 
     def mass_and_bias(
         self, q: Configurations, v: JointSamples
     ) -> tuple[Float[np.ndarray, "T n n"], JointSamples]:
         """M and b."""
-        T, n = v.shape
-        M, b = np.empty((T, n, n)), np.empty((T, n))
-        model, data = self._workspace.model, self._workspace.data
-        for t in range(T):
-            M[t] = pin.crba(model, data, q[t])
-            b[t] = pin.nonLinearEffects(model, data, q[t], v[t])
-        return M, b
+        return mass_and_effort(self.robot.tree, self._bodies, self._gravity, q, v, np.zeros_like(v))
 
     def inverse_dynamics_slopes(
         self, q: Configurations, v: JointSamples, a: JointSamples, f: Float[np.ndarray, "T m"]
     ) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
         """Of ID by q and by v."""
-        T, n = v.shape
-        by_q, by_v = np.empty((T, n, n)), np.empty((T, n, n))
-        work = self._workspace
-        model, data, outside = work.model, work.data, work.outside
-        joints, maps = self._to_joints
+        touched, maps = self._to_joints
         wrenches = np.einsum("jrm, tm -> tjr", maps, f)
-        for t in range(T):
-            for joint, wrench in zip(joints, wrenches[t], strict=True):
-                outside[joint].vector = wrench
-            by_q[t], by_v[t], _ = pin.computeRNEADerivatives(model, data, q[t], v[t], a[t], outside)
-        return by_q, by_v
+        return effort_slopes(self.robot.tree, self._bodies, self._gravity, q, v, a, touched, wrenches)
 
     def jacobian(self, q: Configurations) -> Float[np.ndarray, "T m n"]:
         """J."""
         n = self.robot.model.nv
         zero = np.zeros((len(q), n))
-        frames = self.frames([contact.frame for contact in self.contacts], q, zero, zero, slopes=True)
+        frames = self.frames([contact.frame for contact in self.contacts], q, zero, zero, jacobians=True)
         rows = [contact.jacobian(frames[contact.frame]) for contact in self.contacts]
         return np.concatenate([np.zeros((len(q), 0, n)), *rows], axis=1)
 
@@ -159,6 +133,7 @@ class MotionTerms:
         v: JointSamples,
         a: JointSamples,
         slopes: bool = False,
+        jacobians: bool = False,
     ) -> dict[str, FrameMotion]:
         """How frames move.
 
@@ -166,6 +141,7 @@ class MotionTerms:
             names: links, or other frames of the description.
             q, v, a: (T, nq), (T, n), (T, n).
             slopes: whether their slopes are wanted too.
+            jacobians: if not, whether their Jacobians are.
 
         Raises:
             InvalidModel: if there is no such frame.
@@ -176,7 +152,7 @@ class MotionTerms:
         if names not in self._carriers:
             self._carriers[names] = self._carry(names)
         joints, placements = self._carriers[names]
-        motions = frame_motions(self.robot.tree, joints, placements, q, v, a, slopes)
+        motions = frame_motions(self.robot.tree, joints, placements, q, v, a, slopes, jacobians)
         return dict(zip(names, motions, strict=True))
 
     @cached_property
@@ -187,12 +163,12 @@ class MotionTerms:
     def _carry(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
         """(F,) place in the tree of the joint that carries each frame, and (F, 4, 4) T_jf."""
         frames = [self.robot.model.frames[frame_index(self.robot, name)] for name in names]
-        body = self.robot.tree.body
-        joints = [
-            int(np.flatnonzero(body == frame.parentJoint - 1)[0]) if frame.parentJoint > 0 else -1
-            for frame in frames
-        ]
+        joints = [self._place(frame.parentJoint) for frame in frames]
         return np.array(joints, dtype=np.int64), np.array([frame.placement.homogeneous for frame in frames])
+
+    def _place(self, joint: int) -> int:
+        """In the tree, of the joint that Pinocchio gives a number, -1 for the world."""
+        return int(np.flatnonzero(self.robot.tree.body == joint - 1)[0]) if joint > 0 else -1
 
 
 def frame_index(robot: Articulated, name: str) -> int:

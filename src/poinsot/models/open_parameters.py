@@ -8,17 +8,17 @@ All others keep their nominal values. A chart's slope dpi/dtheta turns what is k
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays import Vector
+from ..arrays import Matrix, Vector
 from ..exceptions import InvalidModel, listing, nearest
 from ..inertia.log_cholesky import LogCholesky
-from ..inertia.parametrization import Parametrization
-from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
+from ..inertia.parametrization import Parametrization, size_of
+from ..parameters import INERTIAL_UNITS, columns_of
 from .actuation import Actuation, joint_efforts
 from .articulated import Articulated
 from .joint_terms import JointTerms
@@ -123,10 +123,10 @@ class OpenParameters:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Of theta: `alpha.trunk`, ..., or `m.trunk`, ...; then joints' parameters and gains."""
-        symbols = INERTIAL_SYMBOLS if self.chart is None else self.chart.theta_names
-        return (
-            *(f"{symbol}.{body}" for body in self.bodies for symbol in symbols), *self.joints, *self.gains
-        )  # fmt: skip
+        if self.chart is None:
+            return self.physical_names
+        coordinates = (f"{name}.{body}" for body in self.bodies for name in self.chart.theta_names)
+        return (*coordinates, *self.joints, *self.gains)
 
     @cached_property
     def units(self) -> tuple[str, ...]:
@@ -177,3 +177,58 @@ class OpenParameters:
         if self.chart is None or not k:
             return ParameterValues(ten, joints, gains, None)
         return ParameterValues(self.chart.to_inertial(ten), joints, gains, self.chart.jacobian(ten))
+
+    # -- in physical terms ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def physical_names(self) -> tuple[str, ...]:
+        """(p,) `m.trunk`, `mx.trunk`, ...; then joints' parameters and gains."""
+        return (*columns_of(self.bodies), *self.joints, *self.gains)
+
+    @cached_property
+    def physical_units(self) -> tuple[str, ...]:
+        """(p,) of them."""
+        return (*INERTIAL_UNITS * len(self.bodies), *self.units[10 * len(self.bodies) :])
+
+    @cached_property
+    def owners(self) -> tuple[str, ...]:
+        """(p,) body, or joint, or "" of each component."""
+        of_joints = tuple(self.joint_terms.owners[place] for place in self.joint_places)
+        return (*(body for body in self.bodies for _ in range(10)), *of_joints, *("",) * len(self.gains))
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """(p,) `inertia`, `viscous`, ..., `gain`."""
+        of_joints = tuple(self.joint_terms.kinds[place] for place in self.joint_places)
+        return (*("inertia",) * (10 * len(self.bodies)), *of_joints, *("gain",) * len(self.gains))
+
+    def physical(self, theta: Vector) -> Vector:
+        """(p,) pi of the open bodies, then joints' parameters and gains as they are in theta."""
+        return np.concatenate([self.values(theta).bodies.ravel(), theta[10 * len(self.bodies) :]])
+
+    def physical_slope(self, theta: Vector) -> Matrix:
+        """(p, p) of `physical` by theta."""
+        slope, of_bodies = np.eye(self.size), self.values(theta).slope
+        for k, block in enumerate(of_bodies if of_bodies is not None else ()):
+            slope[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = block
+        return slope
+
+    def natural_scale(self, theta: Vector) -> Vector:
+        """(p,) by how much theta may well change at once: a chart's `natural_scale`, others by themselves or by 1."""
+        scale = np.maximum(np.abs(theta), 1.0)
+        if self.bodies:
+            pi = self.values(theta).bodies
+            mass, length = pi[:, :1], size_of(pi)[:, None]
+            of_pi = np.concatenate([mass, *3 * (mass * length,), *6 * (mass * length**2,)], axis=1)
+            ten = of_pi if self.chart is None else self.chart.natural_scale(pi)
+            scale[: ten.size] = ten.ravel()
+        return scale
+
+    def fixed(self, theta: Vector) -> OpenParameters:
+        """The same robot with what theta says held, and nothing open."""
+        values = self.values(theta)
+        inertials = self.all_inertials.copy()
+        inertials[self.places] = values.bodies
+        nominal = dict(zip(self.joint_terms.names, values.joints.tolist(), strict=True))
+        nominal |= dict(zip(self.drive.gains, values.gains.tolist(), strict=True))
+        return replace(self, bodies=(), joints=(), gains=(), inertials=inertials, nominal=nominal)

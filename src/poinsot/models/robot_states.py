@@ -14,6 +14,7 @@ An impact leaves q and sets v.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +23,7 @@ import pinocchio as pin
 from jaxtyping import Float
 
 from ..arrays import Configurations, JointSamples
+from . import configuration_space as space
 from . import tree as kinds
 from .articulated import Articulated
 from .contact_dynamics import RobotMotion
@@ -78,11 +80,8 @@ class RobotStates:
         self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
     ) -> Float[np.ndarray, "T two_n"]:
         """y [-] x: the change d for which x [+] d = y."""
-        model, ((p, u), (q, v)) = self.robot.model, (self.split(x), self.split(y))
-        away = np.empty((len(x), model.nv))
-        for t in range(len(x)):
-            away[t] = pin.difference(model, p[t], q[t])
-        return np.concatenate([away, v - u], axis=1)
+        (p, u), (q, v) = self.split(x), self.split(y)
+        return np.concatenate([self._away(p, q), v - u], axis=1)
 
     def integrate_jacobians(
         self, x: Float[np.ndarray, "T nx"], d: Float[np.ndarray, "T two_n"]
@@ -104,14 +103,13 @@ class RobotStates:
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """(T, k, k) slopes of y [-] x by changes of x and of y, for each of `curved`; else they are -1 and 1."""
         p, q = self.split(x)[0], self.split(y)[0]
-        sizes = [rows.stop - rows.start for rows in self.curved]
-        by_x = [np.empty((len(p), k, k)) for k in sizes]
-        by_y = [np.empty((len(p), k, k)) for k in sizes]
-        for t in range(len(p) if sizes else 0):
-            of_x, of_y = pin.dDifference(self.robot.model, p[t], q[t])
-            for k, rows in enumerate(self.curved):
-                by_x[k][t], by_y[k][t] = of_x[rows, rows], of_y[rows, rows]
-        return by_x, by_y
+        if not self.curved:
+            return [], []
+        if self._planar:
+            return self._pinocchio_blocks(pin.dDifference, p, q)
+        away = self._away(p, q)
+        by_x, by_y = zip(*(space.difference_slopes(away[:, rows]) for rows in self.curved), strict=True)
+        return list(by_x), list(by_y)
 
     def carry(
         self,
@@ -132,6 +130,8 @@ class RobotStates:
         x, by_w = self.integrate(step.x, w), self._dense(by_d, len(w), 1.0)
         if step.by_x is None or step.by_theta is None:
             return Step(x), by_w
+        if not w[:, : self.robot.model.nv].any():  # noise of speeds alone turns nothing
+            return Step(x, step.by_x, None, step.by_theta), by_w
         return Step(x, self._times(by_q, step.by_x), None, self._times(by_q, step.by_theta)), by_w
 
     def _times(self, blocks: list[np.ndarray], change: np.ndarray) -> np.ndarray:
@@ -208,21 +208,45 @@ class RobotStates:
 
     def _move(self, q: Configurations, d: JointSamples) -> Configurations:
         """q [+] d."""
+        if not self._planar:
+            return space.integrate(self.robot.tree, q, d)
         moved = np.empty_like(q)
         for t in range(len(q)):
             moved[t] = pin.integrate(self.robot.model, q[t], d[t])
         return moved
 
+    def _away(self, p: Configurations, q: Configurations) -> JointSamples:
+        """q [-] p."""
+        if not self._planar:
+            return space.difference(self.robot.tree, p, q)
+        away = np.empty((len(q), self.robot.model.nv))
+        for t in range(len(q)):
+            away[t] = pin.difference(self.robot.model, p[t], q[t])
+        return away
+
     def _move_slopes(self, q: Configurations, d: JointSamples) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """(T, k, k) slopes of q [+] d by q and by d, for each of the curved joints."""
-        sizes = [rows.stop - rows.start for rows in self.curved]
-        by_q = [np.empty((len(q), k, k)) for k in sizes]
-        by_d = [np.empty((len(q), k, k)) for k in sizes]
-        for t in range(len(q) if sizes else 0):
-            of_q, of_d = pin.dIntegrate(self.robot.model, q[t], d[t])
-            for k, rows in enumerate(self.curved):
-                by_q[k][t], by_d[k][t] = of_q[rows, rows], of_d[rows, rows]
-        return by_q, by_d
+        if not self.curved:
+            return [], []
+        if self._planar:
+            return self._pinocchio_blocks(pin.dIntegrate, q, d)
+        by_q, by_d = zip(*(space.integrate_slopes(d[:, rows]) for rows in self.curved), strict=True)
+        return list(by_q), list(by_d)
+
+    def _pinocchio_blocks(
+        self, slopes: Callable[..., Sequence[np.ndarray]], x: np.ndarray, y: np.ndarray
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """The blocks of the curved joints in both of Pinocchio's slopes."""
+        dense = [slopes(self.robot.model, first, second) for first, second in zip(x, y, strict=True)]
+        first, second = (
+            [np.array([both[k][rows, rows] for both in dense]) for rows in self.curved] for k in (0, 1)
+        )
+        return first, second
+
+    @cached_property
+    def _planar(self) -> bool:
+        """Whether there are planar joints, which are Pinocchio's."""
+        return kinds.PLANAR in self.robot.tree.kind
 
     def _dense(self, blocks: list[np.ndarray], T: int, sign: float) -> np.ndarray:
         """(T, 2n, 2n) slopes of changes of states, from those of curved joints; of all else they are the sign."""

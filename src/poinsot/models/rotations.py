@@ -89,3 +89,13 @@ def right_slope(r: Float[np.ndarray, "*batch 3"]) -> Float[np.ndarray, "*batch 3
 def left_slope(r: Float[np.ndarray, "*batch 3"]) -> Float[np.ndarray, "*batch 3 3"]:
     """Jl^-1(r)."""
     return right_slope(-r)
+
+
+def turning_z_to(axis: Float[np.ndarray, "3"]) -> Float[np.ndarray, "3 3"]:
+    """(3, 3) the shortest rotation that takes the z axis to this direction, of any length but 0."""
+    z, to = np.array([0.0, 0.0, 1.0]), axis / np.linalg.norm(axis)
+    about = np.cross(z, to)
+    size = float(np.linalg.norm(about))
+    if size < 1e-12:
+        return np.eye(3) if to[2] > 0 else np.diag([1.0, -1.0, -1.0])
+    return np.asarray(Rotation.from_rotvec(about / size * np.arctan2(size, to[2])).as_matrix())

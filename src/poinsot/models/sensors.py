@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -69,6 +70,9 @@ class Sensor(ABC):
     robot: Articulated
     noise: float | Vector | Matrix
 
+    quantity: ClassVar[str]
+    """What the channels of a recording call it."""
+
     def __post_init__(self) -> None:
         self._check()
         noise, m = np.asarray(self.noise, dtype=float), self.size
@@ -106,9 +110,28 @@ class Sensor(ABC):
         """SI unit of each component of a difference."""
 
     @property
+    @abstractmethod
+    def channels(self) -> tuple[str, ...]:
+        """(width,) names of a recording's channels that hold its readings, `quantity.joint` or `quantity.frame.x`."""
+
+    @property
+    def channel_units(self) -> tuple[str, ...]:
+        """(width,) SI unit of each."""
+        return self.units
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """(m,) names of the components of a difference."""
+        return self.channels
+
+    @property
     def frames(self) -> tuple[str, ...]:
         """Frames whose motion it needs."""
         return ()
+
+    def along(self, readings: Float[np.ndarray, "T width"]) -> Float[np.ndarray, "T m"]:
+        """(T, m) readings as components; orientations as rotations from the first one."""
+        return readings
 
     @abstractmethod
     def expected(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
@@ -128,6 +151,15 @@ class Sensor(ABC):
         """Of `difference`."""
         return self.slopes(motion).times(-1.0)
 
+    def felt(self, motion: RobotMotion) -> Float[np.ndarray, "T m n"]:
+        """(T, m, n) slope of h by generalized forces, which accelerations and contact forces carry at once."""
+        slopes, (a_by, forces_by) = self.slopes(motion), motion.slopes
+        felt = np.zeros((len(motion), self.size, a_by.tau.shape[2]))
+        for slope, by in ((slopes.a, a_by), (slopes.forces, forces_by)):
+            if slope is not None:
+                felt += slope @ by.tau
+        return felt
+
     @cached_property
     def covariance(self) -> Float[np.ndarray, "m m"]:
         """Of a reading."""
@@ -143,6 +175,22 @@ class Sensor(ABC):
     def independent(self) -> bool:
         """Whether components are, so that one can be missing alone."""
         return not np.any(self.covariance - np.diag(np.diag(self.covariance)))
+
+
+AXES = ("x", "y", "z", "mx", "my", "mz")
+"""Of what a sensor at a frame reads: along axes, and moments or angular velocities about them."""
+QUATERNION, TURNS = ("x", "y", "z", "w"), ("rx", "ry", "rz")
+"""Of an orientation, and of the rotation between two."""
+
+
+def _channels(quantity: str, frame: str, ends: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{quantity}.{frame}.{end}" for end in ends)
+
+
+def _from_first(quaternions: Float[np.ndarray, "T 4"]) -> Float[np.ndarray, "T 3"]:
+    """Rotation vectors from the first one [rad]."""
+    R = from_quaternion(quaternions)
+    return log(R[0].T @ R)
 
 
 # ------------------------------------------------------------------------------------------------------------ joints
@@ -172,6 +220,10 @@ class _OfJoints(Sensor):
     def size(self) -> int:
         return len(self.joints or self.robot.joints)
 
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return tuple(f"{self.quantity}.{joint}" for joint in self.joints or self.robot.joints)
+
     @cached_property
     def dofs(self) -> np.ndarray:
         """(m,) indices in v."""
@@ -187,6 +239,8 @@ class _OfJoints(Sensor):
 @dataclass(frozen=True, eq=False)
 class JointPosition(_OfJoints):
     """Encoders [rad] or [m]. Joints without limits are read in any turn: their differences are from -pi to pi."""
+
+    quantity = "position"
 
     def _check(self) -> None:
         super()._check()
@@ -242,6 +296,8 @@ class JointPosition(_OfJoints):
 class JointVelocity(_OfJoints):
     """Speeds of joints [rad/s] or [m/s]."""
 
+    quantity = "velocity"
+
     @property
     def name(self) -> str:
         return "joint velocities"
@@ -278,6 +334,10 @@ class _AtFrame(Sensor):
         return 3
 
     @property
+    def channels(self) -> tuple[str, ...]:
+        return _channels(self.quantity, self.frame, AXES[: self.width])
+
+    @property
     def frames(self) -> tuple[str, ...]:
         return (self.frame,)
 
@@ -291,6 +351,8 @@ class _AtFrame(Sensor):
 class Orientation(_AtFrame):
     """Of a frame in the world: an attitude filter. A reading is a quaternion (x, y, z, w), a difference [rad]."""
 
+    quantity = "orientation"
+
     @property
     def name(self) -> str:
         return f"orientation of {self.frame!r}"
@@ -302,6 +364,21 @@ class Orientation(_AtFrame):
     @property
     def units(self) -> tuple[str, ...]:
         return ("rad",) * 3
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return _channels(self.quantity, self.frame, QUATERNION)
+
+    @property
+    def channel_units(self) -> tuple[str, ...]:
+        return ("1",) * 4
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        return _channels(self.quantity, self.frame, TURNS)
+
+    def along(self, readings: Float[np.ndarray, "T width"]) -> Float[np.ndarray, "T m"]:
+        return _from_first(readings)
 
     def expected(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
         return to_quaternion(self.of(motion).rotation)
@@ -319,11 +396,35 @@ class Orientation(_AtFrame):
 
 
 @dataclass(frozen=True, eq=False)
+class Position(_AtFrame):
+    """Of a frame's origin in the world [m]: a marker that cameras follow."""
+
+    quantity = "frame_position"
+
+    @property
+    def name(self) -> str:
+        return f"position of {self.frame!r}"
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return ("m",) * 3
+
+    def expected(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+        return self.of(motion).position
+
+    def slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        frame = self.of(motion)
+        return ReadingSlopes(q=frame.rotation @ frame.by.jacobian[:, :3])
+
+
+@dataclass(frozen=True, eq=False)
 class Pose(_AtFrame):
     """Of a frame in the world: motion capture. A reading is x, y, z [m] and a quaternion (x, y, z, w).
 
     A difference is that of positions, in the world's axes [m], and of orientations, in the frame's [rad].
     """
+
+    quantity = "pose"
 
     @property
     def name(self) -> str:
@@ -340,6 +441,27 @@ class Pose(_AtFrame):
     @property
     def units(self) -> tuple[str, ...]:
         return ("m",) * 3 + ("rad",) * 3
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return (
+            *_channels(Position.quantity, self.frame, AXES[:3]),
+            *_channels(Orientation.quantity, self.frame, QUATERNION),
+        )
+
+    @property
+    def channel_units(self) -> tuple[str, ...]:
+        return (*("m",) * 3, *("1",) * 4)
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        return (
+            *_channels(Position.quantity, self.frame, AXES[:3]),
+            *_channels(Orientation.quantity, self.frame, TURNS),
+        )
+
+    def along(self, readings: Float[np.ndarray, "T width"]) -> Float[np.ndarray, "T m"]:
+        return np.concatenate([readings[:, :3], _from_first(readings[:, 3:])], axis=1)
 
     def expected(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
         frame = self.of(motion)
@@ -368,6 +490,8 @@ class Pose(_AtFrame):
 class Gyro(_AtFrame):
     """Angular velocity of a frame in its axes [rad/s]."""
 
+    quantity = "gyro"
+
     @property
     def name(self) -> str:
         return f"gyro at {self.frame!r}"
@@ -388,6 +512,8 @@ class Gyro(_AtFrame):
 class PreintegratedVelocity(_AtFrame):
     """Velocity of a frame's origin in its axes [m/s], as an inertial unit has it from integrated accelerations."""
 
+    quantity = "frame_velocity"
+
     @property
     def name(self) -> str:
         return f"velocity of {self.frame!r}"
@@ -407,6 +533,8 @@ class PreintegratedVelocity(_AtFrame):
 @dataclass(frozen=True, eq=False)
 class Accelerometer(_AtFrame):
     """Specific force at a frame's origin in its axes, acceleration less gravity [m/s^2]: 9.81 upward at rest."""
+
+    quantity = "accelerometer"
 
     @property
     def name(self) -> str:
@@ -446,6 +574,8 @@ class ContactVelocity(_AtFrame):
 
     turning: bool = False
 
+    quantity = "foot_velocity"
+
     @property
     def name(self) -> str:
         return f"velocity of the foot {self.frame!r}"
@@ -477,6 +607,8 @@ class ContactForce(_AtFrame):
     """
 
     moments: bool = False
+
+    quantity = "force"
 
     @property
     def name(self) -> str:
@@ -638,6 +770,9 @@ class _Slopes:
             for part, through in zip((slopes.a, slopes.forces), self.motion.slopes, strict=True)
             if part is not None and part.shape[-1]
         ]
+        if not carried and not _vary(slopes) and sensor.independent:
+            self._write_same(slopes, sensor, seen, rows)
+            return
         for own, out in ((slopes.q, by_q), (slopes.v, by_v)):
             if own is not None:
                 out += own
@@ -647,7 +782,7 @@ class _Slopes:
             by_theta += part @ through.theta
             if by_tau is not None:
                 by_tau += part @ through.tau
-        unseen = ~seen
+        all_seen, unseen = bool(seen.all()), ~seen
         for written in (by_q, by_v, by_theta, by_tau) if carried else (by_q, by_v):
             if written is None:
                 continue
@@ -655,7 +790,23 @@ class _Slopes:
                 written *= np.diag(sensor.whitening)[:, None]
             else:
                 written[...] = sensor.whitening @ written
-            written[unseen] = 0.0
+            if not all_seen:
+                written[unseen] = 0.0
+
+    def _write_same(self, slopes: ReadingSlopes, sensor: Sensor, seen: np.ndarray, rows: slice) -> None:
+        """Slopes by q and v that are the same at all states."""
+        n = self.motion.v.shape[1]
+        for own, columns in ((slopes.q, slice(0, n)), (slopes.v, slice(n, 2 * n))):
+            if own is not None:
+                out = self.x[:, rows, columns]
+                out[...] = np.diag(sensor.whitening)[:, None] * own
+                if not seen.all():
+                    out[~seen] = 0.0
+
+
+def _vary(slopes: ReadingSlopes) -> bool:
+    """Whether slopes by q or v are other at each state."""
+    return any(own is not None and own.ndim == 3 for own in (slopes.q, slopes.v))
 
 
 def _seen(sensor: Sensor, away: Float[np.ndarray, "T m"]) -> np.ndarray:

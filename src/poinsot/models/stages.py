@@ -183,6 +183,38 @@ class Stages:
         motion = self._motion(np.array([self.count]), x[None], theta, slopes)
         return residuals([some.some(self.samples[-1:]) for some in self.readings], motion, efforts)
 
+    def along(
+        self, x: Float[np.ndarray, "nodes nx"], theta: Vector
+    ) -> Iterator[tuple[np.ndarray, RobotMotion]]:
+        """Samples, and how the robot moves there after impacts, some at a time, mode by mode.
+
+        Args:
+            x: (N + 1, nx) states at all nodes.
+            theta: (p,).
+        """
+        nodes = self.after_impacts
+        mode = self.schedule.mode_of[self.samples[nodes]]
+        for each in range(len(self.modes)):
+            of_mode = nodes[mode == each]
+            for begin in range(0, len(of_mode), TOGETHER):
+                some = of_mode[begin : begin + TOGETHER]
+                yield self.samples[some], self._motion(some, x[some], theta, slopes=False)
+
+    def some_motions(
+        self, x: Float[np.ndarray, "nodes nx"], theta: Vector, most: int
+    ) -> Iterator[RobotMotion]:
+        """How the robot moves, with slopes, at no more than about `most` samples spread over all."""
+        nodes = self.after_impacts[:: max(1, len(self.times) // most)]
+        mode = self.schedule.mode_of[self.samples[nodes]]
+        for each in np.unique(mode):
+            some = nodes[mode == each]
+            yield self._motion(some, x[some], theta, slopes=True)
+
+    @cached_property
+    def after_impacts(self) -> np.ndarray:
+        """(S,) the node of each sample that sensors are compared with."""
+        return np.flatnonzero(~self._nodes[1])
+
     def _motion(
         self, nodes: np.ndarray, x: Float[np.ndarray, "T nx"], theta: Vector, slopes: bool
     ) -> RobotMotion:

@@ -8,6 +8,8 @@
     preparation   a recording on its way to signals
     filters       which cutoffs the motion asks for
     other_jobs    gains, and whole robots, that another job has found
+    estimation    motion and parameters together, from what sensors read
+    interrupts    Ctrl-C at a good moment
     job           `Project`, and `identify` from the recordings to the estimate
     ticks         rows of recordings, or lines of a stream, as a filter hears them
     track         `track`: a filter over them, sample by sample

@@ -16,8 +16,8 @@ from .errors import invalid_project
 from .other_jobs import gains_from
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
-from .settings.methods import PayloadSettings
-from .settings.preprocessing import MovingPolynomialSettings
+from .settings.methods import OptimalEstimationSettings, PayloadSettings
+from .settings.preprocessing import MovingPolynomialSettings, RawSettings
 from .toml import read_toml
 from .translation import build_knowledge, build_method, build_robot
 
@@ -126,7 +126,7 @@ class Project:
             )
             inspections.append((run, seen))
         preprocessing = self.settings.preprocessing
-        if isinstance(preprocessing, MovingPolynomialSettings):
+        if isinstance(preprocessing, MovingPolynomialSettings | RawSettings):
             return tuple(inspections)
         return propose_in(inspections, preprocessing)
 
@@ -154,6 +154,11 @@ def identify(
 
     say = progress or (lambda _: None)
     settings, seconds = project.settings, Stopwatch()
+    if isinstance(settings.method, OptimalEstimationSettings):
+        from .estimation import estimate_optimally
+
+        return estimate_optimally(project, data_dir, say)
+    assert not isinstance(settings.preprocessing, RawSettings)
     if isinstance(settings.preprocessing, MovingPolynomialSettings):
         raise InvalidProject(
             f'{project.path}: [method] name = "filter" hears one sample after the other: run poinsot track'

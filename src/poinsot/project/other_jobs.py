@@ -116,6 +116,20 @@ def robot_from(project: Project, data_dir: str | Path | None, say: Callable[[str
     )
 
 
+def values_from(project: Project, name: str) -> dict[str, float]:
+    """Parameter -> value of a result that `identify` wrote before.
+
+    Raises:
+        UnreadableFile: if there is no such file, or it is no result.
+    """
+    path = _path(project, "start_from", name)
+    try:
+        rows = _read(path, "start_from")["parameters"]
+        return {str(row["name"]): float(row["value"]) for row in rows if row["value"] is not None}
+    except (KeyError, TypeError, ValueError):
+        raise UnreadableFile(f"start_from: {path} is no result of `poinsot identify`") from None
+
+
 # -- the other job -----------------------------------------------------------------------------------------------------
 
 

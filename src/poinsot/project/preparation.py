@@ -11,11 +11,11 @@ from ..signals.alignment import align
 from ..signals.resampling import resample
 from ..signals.signals import Signals
 from .recordings import Run
-from .settings.preprocessing import SmootherSettings
+from .settings.preprocessing import RawSettings, SmootherSettings
 from .translation import build_smoother
 
 
-def condition(preprocessing: SmootherSettings, run: Run, *, even: bool = False) -> Run:
+def condition(preprocessing: SmootherSettings | RawSettings, run: Run, *, even: bool = False) -> Run:
     """A new clock where one is asked for (or `even` wants one), then delays."""
     recording = run.recording
     if preprocessing.resample_hz is not None or (even and not recording.is_uniform):

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..exceptions import InvalidProject, listing, nearest
 from ..io import Column, Source, read_recording
-from ..recording import QUANTITIES, Recording
-from .settings.recordings import ColumnSettings, FileSettings, QuantitySettings, RecordingSettings
+from ..recording import CONTACT, FRAME_QUANTITIES, QUANTITIES, THRUST, Recording
+from .settings.recordings import (
+    ColumnSettings,
+    FileSettings,
+    OrientationSettings,
+    QuantitySettings,
+    RecordingSettings,
+)
 from .translation import by_joint
 
 if TYPE_CHECKING:
@@ -26,6 +32,7 @@ class Run:
     Args:
         held: channels that keep their value between samples, like commands.
         loaded: whether the robot carries the load that is to be identified.
+        gait: file that says which feet touch the ground when.
     """
 
     name: str
@@ -34,6 +41,7 @@ class Run:
     window_s: tuple[float, float] | None = None
     held: tuple[str, ...] = ()
     loaded: bool = False
+    gait: Path | None = None
 
 
 def build_run(
@@ -65,7 +73,8 @@ def build_run(
         for name, column in _columns(file, "", joints, passive)
         if column.hold
     )
-    return Run(settings.title, settings.role, recording, settings.window_s, held, settings.loaded)
+    gait = None if settings.gait is None else folder / settings.gait
+    return Run(settings.title, settings.role, recording, settings.window_s, held, settings.loaded, gait)
 
 
 def _part(recording: Recording, between_s: tuple[float, float]) -> Recording:
@@ -146,7 +155,39 @@ def _columns(
             columns.append(
                 (f"{quantity}.{joint}", Column(name, unit, float(scale), settings.hold, settings.initial))
             )
+    columns += _at_frames(file, where)
     return columns + [(name, _column(column)) for name, column in file.channels.items()]
+
+
+def _at_frames(file: FileSettings, where: str) -> list[tuple[str, Column]]:
+    """(channel, column) of what is read at frames, of contacts and of rotors."""
+    columns = []
+    for quantity, ends in FRAME_QUANTITIES.items():
+        for sensor in getattr(file, quantity):
+            if isinstance(sensor, OrientationSettings):
+                ends, units, scale = tuple(sensor.order), ["1"] * 4, 1.0
+            else:
+                units, scale = _each(f"{where}: {quantity}.unit", sensor.unit, sensor.columns), sensor.scale
+            columns += [
+                (f"{quantity}.{sensor.frame}.{end}", Column(name, unit, scale))
+                for end, name, unit in zip(ends, sensor.columns, units, strict=False)
+            ]
+    if file.contact is not None:
+        frames, unit = (
+            _each(f"{where}: contact.frames", file.contact.frames, file.contact.columns),
+            file.contact.unit,
+        )
+        columns += [
+            (f"{CONTACT}.{frame}", Column(name, unit))
+            for frame, name in zip(frames, file.contact.columns, strict=True)
+        ]
+    if file.thrust is not None:
+        rotors = _each(f"{where}: thrust.rotors", file.thrust.rotors, file.thrust.columns)
+        columns += [
+            (f"{THRUST}.{rotor}", Column(name, file.thrust.unit, file.thrust.scale))
+            for rotor, name in zip(rotors, file.thrust.columns, strict=True)
+        ]
+    return columns
 
 
 def _each(key: str, value: Any, owners: Sequence[str]) -> list[Any]:

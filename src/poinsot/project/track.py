@@ -5,10 +5,7 @@ rows or lines -> ticks -> samples, half a window late -> calibration -> filter -
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +15,7 @@ import numpy as np
 from ..arrays import Vector
 from ..exceptions import InvalidProject, NotIdentifiable
 from ..stopwatch import Stopwatch
+from .interrupts import uninterrupted
 from .other_jobs import KnownRobot, robot_from
 from .settings.methods import FilterSettings
 from .settings.preprocessing import MovingPolynomialSettings
@@ -258,22 +256,6 @@ class _Listener:
 
         filter_ = build_filter(self._method, self._torques, self.calibration)
         self._tracker = Tracker(filter_, RateLimit(self._method.mass_rate))
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """What is inside is done as a whole: Ctrl-C waits for its end."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    asked: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if asked:
-        raise KeyboardInterrupt
 
 
 def build_filter(method: FilterSettings, torques: LinkTorques, calibration: Bias | None) -> Filter:

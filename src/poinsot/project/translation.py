@@ -16,6 +16,7 @@ from .settings.methods import (
     BodyConstraintSettings,
     EssentialSettings,
     FilterSettings,
+    OptimalEstimationSettings,
     PayloadSettings,
     RegionSettings,
     SemidefiniteSettings,
@@ -152,7 +153,7 @@ def build_method(settings: Settings, find: Callable[[str], Path]) -> Any:
         return build_semidefinite(settings, method, find)
     if isinstance(method, PayloadSettings):
         return build_payload(method)
-    assert not isinstance(method, FilterSettings)
+    assert not isinstance(method, FilterSettings | OptimalEstimationSettings)
     from ..estimators.linear.least_squares import LeastSquares
 
     return LeastSquares(weighting=method.weighting, parameters=method.parameters)

@@ -29,7 +29,13 @@ def identify_page(estimate: Estimate) -> Page:
         kicker="poinsot · identified dynamics",
         subtitle=(
             f"{estimate.method}, {number_of(len(estimate.names), 'parameter')}, "
-            f"{count_text(estimate.rows)} rows, {number_of(len(estimate.fit.joints), 'joint')}"
+            f"{count_text(estimate.rows)} rows, {_of(estimate)}"
         ),
         sections=sections(estimate),
     )
+
+
+def _of(estimate: Estimate) -> str:
+    if estimate.motions:
+        return number_of(len({fit.name for motion in estimate.motions for fit in motion.sensors}), "sensor")
+    return number_of(len(estimate.fit.joints), "joint")

@@ -87,8 +87,8 @@ def parameter_table(estimate: Estimate) -> Table:
     )
 
 
-def fit_table(fit: Fit, title: str = "") -> Table:
-    """Joint by joint: the error, and what the residuals are like."""
+def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
+    """Column by column of a fit, which are `of` something: the error, and what the residuals are like."""
     rows = []
     rms, largest = fit.rms_per_joint, np.max(np.abs(fit.residuals), axis=0)
     moving = fit.moving_error_percent_per_joint
@@ -110,7 +110,7 @@ def fit_table(fit: Fit, title: str = "") -> Table:
     return Table(
         title=title,
         columns=(
-            Column("Joint", code=True),
+            Column(capitalized(of), code=True),
             Column("Relative error", numeric=True),
             *((Column("while moving", numeric=True),) if moving else ()),
             Column("Residual, rms", numeric=True),
@@ -121,7 +121,7 @@ def fit_table(fit: Fit, title: str = "") -> Table:
             Column("Residuals"),
         ),
         rows=tuple(rows),
-        caption=f"Relative error: 100 |measured - predicted| / |measured|; all joints together "
+        caption=f"Relative error: 100 |measured - predicted| / |measured|; all {of}s together "
         f"{percent_text(fit.relative_error_percent)}. {AT_STANDSTILL if moving else ''}"
         f"Not white: so much correlation within the first {' or '.join(map(str, lags))} lags has a probability p below "
         "1 % in white noise.",

@@ -32,7 +32,9 @@ INERTIAL = {
     **{pair: f"product of inertia {pair}" for pair in ("xy", "xz", "yz")},
 }
 
-_INERTIAL_NAME = re.compile(rf"({'|'.join(sorted(INERTIAL_SYMBOLS, key=len, reverse=True))})(?:\d+|L)[a-z]*")
+_INERTIAL_NAME = re.compile(
+    rf"({'|'.join(sorted(INERTIAL_SYMBOLS, key=len, reverse=True))})(?:(?:\d+|L)[a-z]*|\..+)"
+)
 
 _EFFORTS = {"N m": "torque", "N": "force", "A": "current", "V": "voltage"}
 
@@ -47,6 +49,8 @@ def meaning(name: str, kind: str) -> str:
     ...     meaning("mL", "payload"),
     ... )
     ('moment of inertia about z', 'viscous friction', 'joint stiffness', 'mass, of the load')
+    >>> meaning("mx.trunk", "inertia")
+    'first moment of mass along x'
     """
     symbol = _INERTIAL_NAME.fullmatch(name)
     if kind == "inertia" and symbol:
@@ -81,8 +85,8 @@ FAMILIES = ("Masses", "First moments of mass", "Moments and products of inertia"
 
 
 def effort_word(unit: str) -> str:
-    """`torque` for `N m`, `force` for `N`."""
-    return _EFFORTS.get(unit, "effort")
+    """`torque` for `N m`, `force` for `N`; what is in other units is some sensor's reading."""
+    return _EFFORTS.get(unit, "reading")
 
 
 def capitalized(words: str) -> str:

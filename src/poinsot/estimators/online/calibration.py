@@ -20,7 +20,8 @@ from scipy import linalg
 from ...arrays import Vector
 from ...estimate import Direction
 from ...exceptions import NotIdentifiable
-from ...models.link_torques import LinkTorques, columns_of
+from ...models.link_torques import LinkTorques
+from ...parameters import columns_of
 from ...regression.base_parameters import combination
 from .belief import Sample
 

@@ -14,13 +14,11 @@ import numpy as np
 from scipy import linalg
 
 from ...arrays import Vector
-from ...estimate import Body, Direction, Estimate, Fit, Status, software_versions
+from ...estimate import NARROWED, Direction, Estimate, Fit, Status, software_versions
 from ...exceptions import NotIdentifiable
 from ...fits import fit_of
-from ...inertia.log_cholesky import LogCholesky
-from ...inertia.parameters import body
-from ...models.link_torques import columns_of
-from ...parameters import INERTIAL_UNITS
+from ...models.bodies import body_of
+from ...parameters import INERTIAL_UNITS, columns_of
 from .belief import Belief, Innovation, Sample, Verdict
 from .filter import Filter
 from .observability import Excitation, excitation
@@ -30,8 +28,6 @@ KEPT = 4096
 """Samples that a run keeps at most; at least half as many of a long one."""
 SPANS = 1000
 """Stretches of rejected samples that it keeps."""
-NARROWED = 0.5
-"""A parameter is known when its standard deviation is less than this part of what it was at the start."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,10 +195,9 @@ class Tracker:
             rows=self.verdicts[Verdict.accepted] * torques.robot.model.nv,
             fit=fit,
             bodies=tuple(
-                self._body(link, pi, covariance[10 * k : 10 * k + 10, 10 * k : 10 * k + 10], prior[k], at)
-                for k, (link, pi, at) in enumerate(
-                    zip(links, bodies, torques.open_bodies.tolist(), strict=True)
-                )
+                body_of(torques.robot, at, pi, covariance[rows, rows], prior[k])
+                for k, (pi, at) in enumerate(zip(bodies, torques.open_bodies.tolist(), strict=True))
+                for rows in [slice(10 * k, 10 * k + 10)]
             ),
             undetermined=undetermined,
             iterations=self.verdicts[Verdict.accepted],
@@ -236,16 +231,6 @@ class Tracker:
         sample = tracked.sample
         Y, known = self.filter.torques(sample.q, sample.v, sample.a, sample.wrenches)
         return known + self.filter.bias + Y @ tracked.expected.ravel()
-
-    def _body(self, link: str, pi: Vector, covariance: np.ndarray, prior: Vector, at: int) -> Body:
-        found = body(link, pi)
-        robot = self.filter.torques.robot
-        found = replace(found, prior=prior, placement=robot.placements[at], parent=robot.parents[at])
-        if not found.physically_consistent:
-            return found
-        chart = LogCholesky()
-        to_chart = np.linalg.inv(chart.jacobian(chart.from_inertial(pi)))
-        return replace(found, covariance=to_chart @ covariance @ to_chart.T)
 
 
 @dataclass(frozen=True, eq=False)

@@ -226,7 +226,7 @@ def meet(
     """
     V_tt = sum((V.V_tt for V in values), start=prior_tt)
     try:
-        states = [Seen.of(V.V_xx, np.diag(V.V_xx), null_space) for V in values]
+        states = [Seen.of(V.V_xx, _state_scale(V.V_xx), null_space) for V in values]
         scale = np.abs(np.diag(V_tt))
         if size_t is not None:
             scale = np.maximum(scale, ROUNDED * size_t)
@@ -243,6 +243,12 @@ def meet(
     except np.linalg.LinAlgError:
         return None
     return Start(tuple(values), tuple(states), schur, s)
+
+
+def _state_scale(V_xx: Matrix) -> Vector:
+    """(n,) its diagonal; of a component that is only rounding of others, with which dynamics mix it, that of theirs."""
+    d = np.abs(np.diag(V_xx))
+    return np.maximum(d, ROUNDED * d.max(initial=0.0))
 
 
 def _schur(values: Sequence[Quadratic], states: Sequence[Seen], V_tt: Matrix) -> Matrix:

@@ -69,6 +69,7 @@ class Ending(Enum):
     step_limit = "Step limit reached; raise max_steps or start closer."
     stalled = "No step leads downhill, however damped; start closer, or check the model's derivatives."
     indefinite = "The problem has no single minimum here; give priors, or leave null_space on."
+    interrupted = "Interrupted; this is how far it got."
     diverged = "The model has no finite value at the initial guess; start closer, or take MultipleShooting."
 
     @property
@@ -76,7 +77,7 @@ class Ending(Enum):
         return self in (Ending.solved, Ending.partly)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Iteration:
     """What one iteration did, for callbacks.
 
@@ -87,6 +88,7 @@ class Iteration:
         step_length: alpha; 0 where none was accepted.
         trials: step lengths that were tried.
         damping, penalty: mu (relative) and nu that it used.
+        theta: (p,) after it.
     """
 
     number: int
@@ -98,6 +100,7 @@ class Iteration:
     trials: int
     damping: float
     penalty: float
+    theta: Vector
 
     def __str__(self) -> str:
         return (
@@ -190,6 +193,7 @@ class DDP:
         guess: Trajectories,
         callback: Callable[[Iteration], None] | None = None,
         executor: Executor | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Solution:
         """Iterate from a guess.
 
@@ -198,12 +202,13 @@ class DDP:
             guess: where to begin.
             callback: called after each iteration.
             executor: of threads, over which nodes are evaluated; models whose code releases the lock gain by it.
+            stop: asked before each iteration whether to end with what there is.
 
         Raises:
             InvalidMethod: if the guess does not fit, or is not finite.
         """
         problem.require(guess)
-        search = _Search(self, problem, callback, executor)
+        search = _Search(self, problem, callback, executor, stop or (lambda: False))
         with threadpool_limits(limits=1, user_api="blas"):  # matrices are small: threads only cost
             return search.run(self.rollout.begin(problem, guess, search.mapping))
 
@@ -217,8 +222,10 @@ class _Search:
         problem: ShootingProblem,
         callback: Callable[[Iteration], None] | None,
         executor: Executor | None,
+        stop: Callable[[], bool],
     ):
         self.method, self.problem, self.callback, self.executor = method, problem, callback, executor
+        self.stop = stop
         self.mapping: Mapping = map if executor is None else executor.map
         self.history: list[Iteration] = []
         self.penalty, self.damping = 0.0, method.damping
@@ -233,6 +240,8 @@ class _Search:
         self.past.append((now.cost, now.infeasibility))
         around, undamped = self._around(now), False
         while len(self.history) < self.method.max_steps:
+            if self.stop():
+                return self._ended(now, start, found, Ending.interrupted)
             around.radius = self.radius
             direction = around.direction(self.damping, self.method.null_space)
             if direction is None:
@@ -318,7 +327,7 @@ class _Search:
     ) -> None:
         done = Iteration(
             len(self.history) + 1, at.cost, at.infeasibility, at.largest_gap, direction.length, alpha, trials,
-            damping, self.penalty,
+            damping, self.penalty, at.at.theta,
         )  # fmt: skip
         self.history.append(done)
         if self.callback is not None:

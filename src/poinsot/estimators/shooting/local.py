@@ -24,7 +24,7 @@ from ...arrays import Vector
 from .lq import Quadratic, Stages
 from .problem import Curvature, Known, Motion, ShootingProblem, Trajectories
 
-STRETCH = 64
+STRETCH = 100
 """Stages that are linearized in one call."""
 
 
@@ -94,30 +94,58 @@ def linearized(
     T, m = w.shape
     at = motion.linearize(first, x[:-1], w, theta)
     A, B, C = motion.manifold.carry(x[1:], at.f, at.f_x, at.f_w, at.f_theta)
-    p, rows = C.shape[2], at.r.shape[1]
+    n, p, rows = A.shape[1], C.shape[2], at.r.shape[1]
     r_t = np.zeros((T, rows, p)) if at.r_theta is None else at.r_theta
-    r_w = np.zeros((T, 0, m)) if at.r_w is None else at.r_w
-    r_wx, r_wt, r_wr = (at.r_x, r_t, at.r) if at.r_w is not None else (at.r_x[:, :0], r_t[:, :0], at.r[:, :0])
-    x_rows, w_rows = at.r_x.transpose(0, 2, 1), r_w.transpose(0, 2, 1)
     noisy = motion.noisy[first : first + T]
     information = np.zeros((T, m))
     information[noisy] = motion.noise_std[first : first + T][noisy] ** -2
-    L_ww = w_rows @ r_w
-    L_ww[:, range(m), range(m)] += information
+    L_xw, L_wt = np.zeros((T, n, m)), np.zeros((T, m, p))
+    L_ww, l_w = np.zeros((T, m, m)), information * w
+    L_ww[:, range(m), range(m)] = information
+    if at.r_w is not None:
+        w_rows = at.r_w.transpose(0, 2, 1)
+        L_xw, L_wt = at.r_x.transpose(0, 2, 1) @ at.r_w, w_rows @ r_t
+        L_ww, l_w = L_ww + w_rows @ at.r_w, l_w + (w_rows @ at.r[:, :, None])[:, :, 0]
+    L_xx, L_xt, l_x = np.zeros((T, n, n)), np.zeros((T, n, p)), np.zeros((T, n))
+    L_tt, l_t = np.zeros((p, p)), np.zeros(p)
+    c = np.ascontiguousarray
+    _products(c(at.r_x), c(r_t), c(at.r), L_xx, L_xt, L_tt, l_x, l_t)
+    gap = motion.manifold.difference(x[1:], at.f)
     return Stages(
-        A=A, B=B, C=C,
-        gap=motion.manifold.difference(x[1:], at.f),
-        L_xx=x_rows @ at.r_x,
-        L_xw=r_wx.transpose(0, 2, 1) @ r_w,
-        L_xt=x_rows @ r_t if at.r_theta is not None else np.zeros((T, A.shape[1], p)),
-        L_ww=L_ww,
-        L_wt=w_rows @ r_wt,
-        L_tt=r_t.reshape(-1, p).T @ r_t.reshape(-1, p),
-        l_x=(x_rows @ at.r[:, :, None])[:, :, 0],
-        l_w=information * w + (w_rows @ r_wr[:, :, None])[:, :, 0],
-        l_t=r_t.reshape(-1, p).T @ at.r.ravel(),
-        noisy=noisy,
+        A=A, B=B, C=C, gap=gap, L_xx=L_xx, L_xw=L_xw, L_xt=L_xt, L_ww=L_ww, L_wt=L_wt, L_tt=L_tt,
+        l_x=l_x, l_w=l_w, l_t=l_t, noisy=noisy,
     )  # fmt: skip
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _products(r_x, r_t, r, L_xx, L_xt, L_tt, l_x, l_t):
+    """Add r_a^T r_b and r_a^T r, row after row of the residuals; most have few columns that are not 0."""
+    T, rows, n = r_x.shape
+    p = r_t.shape[2]
+    for t in range(T):
+        for k in range(rows):
+            x, theta, value = r_x[t, k], r_t[t, k], r[t, k]
+            low, high = 0, n
+            while low < n and x[low] == 0.0:
+                low += 1
+            while high > low and x[high - 1] == 0.0:
+                high -= 1
+            left, right = 0, p
+            while left < p and theta[left] == 0.0:
+                left += 1
+            while right > left and theta[right - 1] == 0.0:
+                right -= 1
+            for i in range(low, high):
+                l_x[t, i] += x[i] * value
+                if x[i] != 0.0:
+                    for j in range(low, high):
+                        L_xx[t, i, j] += x[i] * x[j]
+                    for a in range(left, right):
+                        L_xt[t, i, a] += x[i] * theta[a]
+            for a in range(left, right):
+                l_t[a] += theta[a] * value
+                for b in range(left, right):
+                    L_tt[a, b] += theta[a] * theta[b]
 
 
 def linearized_end(motion: Motion, x: Vector, theta: Vector) -> Quadratic:

@@ -22,6 +22,8 @@ U^-1 Y is used only where states are rolled out,
 so a stretch of the chain is forgotten once it has been passed, but for its policy and these three. A stage without
 noise (a reset map) has V_yy = Q_yy.
 
+Where each column of B has one entry, as noise on speeds alone gives it, products with B are a choice of rows.
+
 Damping (Levenberg and Marquardt) adds damping / 2 |w|^2, weighed with the diagonal of L_ww: all of the above then holds
 for that problem.
 """
@@ -285,6 +287,30 @@ def _take_column(Z, column, v):
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _places(B, place, size):
+    """Whether each column of B has one entry that is not 0 (noise on some freedoms), and then where and what it is."""
+    n, m = B.shape
+    place[:] = -1
+    for i in range(n):
+        for j in range(m):
+            if B[i, j] != 0.0:
+                if place[j] >= 0:
+                    return False
+                place[j], size[j] = i, B[i, j]
+    return place.min() >= 0
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+def _picked(V_xx, E, place, size, Q_ww, Y):
+    """Q_ww = B^T V_xx B and Y = B^T E of such a B."""
+    for i in range(len(place)):
+        for j in range(len(place)):
+            Q_ww[i, j] = size[i] * V_xx[place[i], place[j]] * size[j]
+        for c in range(E.shape[1]):
+            Y[i, c] = size[i] * E[place[i], c]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
 def _backward(
     A, B, C, gap, L_xx, L_xw, L_xt, L_ww, L_wt, l_x, l_w, noisy, damping,
     V_xx, V_xt, V_tt, V_x, V_t, k, K, P, Phi, Gamma, phi, root, all_xx, all_xt, all_tt, all_x, all_t, size_t,
@@ -299,6 +325,7 @@ def _backward(
     Q_ty, R = np.empty((p, p + 1)), np.empty((p, p + 1))
     VB, Q_ww, Y, X = np.empty((n, m)), np.empty((m, m)), np.empty((m, q)), np.empty((m, q))
     D, BX = np.empty((q, q)), np.empty((n, q))
+    place, size = np.empty(m, dtype=np.int64), np.empty(m)
     constant = 0.0
     for t in range(T - 1, -1, -1):
         _put(Z, 0, A[t])
@@ -324,10 +351,14 @@ def _backward(
         _add(Q_ty, 0, V_tt)
         _add_column(Q_ty, p, V_t)
         if noisy[t]:
-            np.dot(V_xx, B[t], VB)
-            np.dot(B[t].T, VB, Q_ww)
+            single = _places(B[t], place, size)
+            if single:
+                _picked(V_xx, E, place, size, Q_ww, Y)
+            else:
+                np.dot(V_xx, B[t], VB)
+                np.dot(B[t].T, VB, Q_ww)
+                np.dot(B[t].T, E, Y)
             _add(Q_ww, 0, L_ww[t])
-            np.dot(B[t].T, E, Y)
             _add(Y, n, L_wt[t])
             _add_column(Y, last, l_w[t])
             for i in range(m):
@@ -346,8 +377,13 @@ def _backward(
             _take(X, 0, K[t])
             _take(X, n, P[t])
             _take_column(X, last, k[t])
-            np.dot(B[t], X, BX)
-            _subtract(Z, BX, 0, 0)
+            if single:
+                for j in range(m):
+                    for c in range(q):
+                        Z[place[j], c] -= size[j] * X[j, c]
+            else:
+                np.dot(B[t], X, BX)
+                _subtract(Z, BX, 0, 0)
             if len(root):
                 _solve_from_the_right(B[t], Q_ww, root[t])
         else:

@@ -3,7 +3,7 @@
 Keys have the names of the Python arguments that they become, so a page about one is a page about the other.
 
     fields         kinds of values: units, one number a joint, windows
-    robot          [robot] [drive] [friction]
+    robot          [robot] [drive] [friction] [contacts] [[rotors]]
     recordings     [[recordings]]
     preprocessing  [preprocessing]
     methods        [method]
@@ -11,7 +11,7 @@ Keys have the names of the Python arguments that they become, so a page about on
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -20,13 +20,14 @@ from .methods import (
     EssentialSettings,
     FilterSettings,
     LeastSquaresSettings,
+    OptimalEstimationSettings,
     PayloadSettings,
     SemidefiniteSettings,
     default_method,
 )
-from .preprocessing import MovingPolynomialSettings, PreprocessingSettings
+from .preprocessing import MovingPolynomialSettings, PreprocessingSettings, RawSettings
 from .recordings import RecordingSettings
-from .robot import DriveSettings, FrictionSettings, RobotSettings
+from .robot import ContactsSettings, DriveSettings, FrictionSettings, RobotSettings, RotorSettings
 
 
 class PriorSettings(Section):
@@ -64,6 +65,8 @@ class Settings(Section):
     robot: RobotSettings
     drive: DriveSettings | None = None
     friction: FrictionSettings = FrictionSettings()
+    contacts: ContactsSettings | None = None
+    rotors: list[RotorSettings] = []
     recordings: list[RecordingSettings] = []
     preprocessing: Annotated[PreprocessingSettings, Field(discriminator="method")]
     method: Annotated[
@@ -72,7 +75,8 @@ class Settings(Section):
             | EssentialSettings
             | SemidefiniteSettings
             | PayloadSettings
-            | FilterSettings,
+            | FilterSettings
+            | OptimalEstimationSettings,
             Field(discriminator="name"),
         ],
         BeforeValidator(default_method),
@@ -80,6 +84,13 @@ class Settings(Section):
     priors: dict[str, PriorSettings] = {}
     held: dict[str, float] = {}
     output: OutputSettings = OutputSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _optimal_estimation_smooths_nothing(cls, content: Any) -> Any:
+        method = content.get("method") if isinstance(content, dict) else None
+        name = method.get("name") if isinstance(method, dict) else None
+        return {"preprocessing": {"method": "none"}, **content} if name == "optimal-estimation" else content
 
     @model_validator(mode="after")
     def _something_to_identify_from(self) -> Settings:
@@ -113,13 +124,45 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _recordings_have_no_base(self) -> Settings:
-        if self.robot.floating_base and not isinstance(self.method, FilterSettings):
+        if self.robot.floating_base and not isinstance(
+            self.method, FilterSettings | OptimalEstimationSettings
+        ):
             raise refuse(
                 "floating_base",
-                "robot.floating_base: must be false: a project file cannot say yet where the base is; in Python, "
-                "load_robot(..., floating_base=True) takes Signals that hold the motion of the base",
+                f"robot.floating_base: must be false: {self.method.name!r} needs to be told how the base moves; give "
+                '[method] name = "optimal-estimation", which finds out, or in Python Signals that hold its motion',
                 key=("robot", "floating_base"),
             )
+        return self
+
+    @model_validator(mode="after")
+    def _samples_as_they_were_read(self) -> Settings:
+        """For optimal estimation, and for nothing else; so are contacts and rotors."""
+        raw, optimal = (
+            isinstance(self.preprocessing, RawSettings),
+            isinstance(self.method, OptimalEstimationSettings),
+        )
+        if raw and not optimal:
+            raise refuse(
+                "preprocessing",
+                f'method = "none" is for [method] name = "optimal-estimation": {self.method.name!r} needs '
+                'accelerations; give "butterworth-decimation" or "random-walk"',
+                key="preprocessing",
+            )
+        if optimal and not raw:
+            raise refuse(
+                "preprocessing",
+                f"optimal estimation takes samples as they were read, and {self.preprocessing.method!r} smooths them: "
+                'leave [preprocessing] out, or give method = "none"',
+                key="preprocessing",
+            )
+        for key in ("contacts", "rotors"):
+            if getattr(self, key) and not optimal:
+                raise refuse(
+                    key,
+                    f'[{key}] is for [method] name = "optimal-estimation", not {self.method.name!r}',
+                    key=key,
+                )
         return self
 
     @model_validator(mode="after")

@@ -8,6 +8,9 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from .fields import PerJoint, Point, Positive, Section, Window, is_text, refuse
 
+NoiseLevel = Positive | Annotated[list[Positive], Field(min_length=1)]
+"""One standard deviation for all components of a reading, or one for each."""
+
 
 class LeastSquaresSettings(Section):
     """`poinsot.LeastSquares`."""
@@ -176,6 +179,51 @@ class FilterSettings(Section):
             )
         if self.calibrate_bias and self.calibrate_s == 0:
             raise refuse("bias", "a bias is calibrated over a window: give calibrate_s", key="calibrate_bias")
+        return self
+
+
+class OptimalEstimationSettings(Section):
+    """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
+
+    `bodies`, `joints`: whose mass properties, and which parameters of joints (`fv3`, `fc3`, ...), are open. `noise`:
+    standard deviations, by quantity (`gyro`) or channel group (`gyro.imu_link`), of what sensors read and, as `torque`,
+    `current` or `thrust`, of what the robot is told; `foot_velocity`: how fast a closed contact may slip.
+    `speed_noise`: what the model lacks, as a standard deviation of the change of each speed in a step, by joint, or as
+    `base_linear` and `base_angular`. `prior_std`: how far bodies may be from the description, in coordinates of the
+    chart; without it only [priors] are known. `start_std`: how well the first state is known, `[positions, speeds]`.
+    `dry_speed`: where dry friction has 76 % of its size [rad/s] or [m/s]. `start_from`: a result to begin at.
+    """
+
+    name: Literal["optimal-estimation"]
+    bodies: list[str] = []
+    joints: list[str] = []
+    chart: Literal["log-cholesky", "exponential-eigenvalue"] = "log-cholesky"
+    noise: dict[str, NoiseLevel]
+    speed_noise: PerJoint | None = None
+    prior_std: Positive | None = None
+    start_std: Window | None = None
+    dry_speed: Positive = 0.05
+    start_from: str | None = None
+    rollout: Literal["multiple", "feasible", "single"] = "multiple"
+    max_steps: int = Field(200, ge=1)
+    step_tolerance: Positive = 1e-5
+    gap_tolerance: Positive = 1e-8
+    null_space: bool = True
+    memory: int = Field(1, ge=1)
+    damping: float = Field(0.0, ge=0)
+    longest: Positive = 0.3
+
+    @model_validator(mode="after")
+    def _something_disturbs(self) -> OptimalEstimationSettings:
+        told = {"torque", "current", "voltage", "thrust"} & set(self.noise)
+        if self.speed_noise is None and not told:
+            raise refuse(
+                "noise",
+                "nothing says how exact the model is: give speed_noise, or in noise that of torque, current or thrust",
+                key="noise",
+            )
+        if self.start_std is not None and min(self.start_std) <= 0:
+            raise refuse("start", "start_std needs two numbers above 0: positions, speeds", key="start_std")
         return self
 
 

@@ -25,22 +25,27 @@ from .fields import (
 # ------------------------------------------------------------------------------------------ preprocessing and method
 
 
-class _Preprocessing(Section):
-    """What every smoother may be asked for besides: a new clock, delays, decimation.
+class _Conditioning(Section):
+    """What may be asked for before anything is smoothed: a new clock, delays.
 
     `delays`: channel or quantity -> by how much it lags behind the positions [s]. `bridge_intervals`: of a new clock,
-    how many intervals without a sample may be bridged. `"auto"`: the motion says which filter.
+    how many intervals without a sample may be bridged.
     """
 
     resample_hz: Positive | None = None
     bridge_intervals: Positive = 3.5
     delays: dict[str, float] = {}
+
+
+class _Smoothing(_Conditioning):
+    """What every smoother may be asked for besides: decimation. `"auto"`: the motion says which filter."""
+
     decimate_hz: PositiveOrAuto | None = None
     decimation_order: int = Field(8, ge=1, le=HIGHEST_ORDER)
     cut_edges: bool = True
 
 
-class ButterworthSettings(_Preprocessing):
+class ButterworthSettings(_Smoothing):
     """`poinsot.ButterworthDecimation`."""
 
     method: Literal["butterworth-decimation"]
@@ -79,7 +84,7 @@ def _cutoff(value: Any) -> Any:
     return value
 
 
-class RandomWalkSettings(_Preprocessing):
+class RandomWalkSettings(_Smoothing):
     """`poinsot.RandomWalkSmoother`. Order 2 is the seed paper's IRWSM 1, order 3 its IRWSM 2.
 
     How much it smooths is said by `cutoff_hz`, or by `ratio`.
@@ -115,7 +120,18 @@ class MovingPolynomialSettings(Section):
     }
 
 
+class RawSettings(_Conditioning):
+    """No smoothing, for `[method] name = "optimal-estimation"`, which takes samples as they were read."""
+
+    method: Literal["none"] = "none"
+
+    elsewhere: ClassVar[dict[str, str]] = {
+        "cutoff_hz": "nothing is filtered: noise is said in [method]",
+        "decimate_hz": "give resample_hz for a slower clock",
+    }
+
+
 SmootherSettings = ButterworthSettings | RandomWalkSettings
 """Those that look at a whole recording."""
 
-PreprocessingSettings = SmootherSettings | MovingPolynomialSettings
+PreprocessingSettings = SmootherSettings | MovingPolynomialSettings | RawSettings

@@ -6,12 +6,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     field_validator,
     model_validator,
 )
 
 from ...io.units import find_unit
-from ...recording import QUANTITIES
+from ...recording import FRAME_QUANTITIES, QUANTITIES
 from .fields import (
     PerJoint,
     Positive,
@@ -68,6 +69,48 @@ class QuantitySettings(Section):
     initial: float | None = None
 
 
+class FrameSettings(Section):
+    """What a sensor at a frame of the robot reads: a column for each axis; of a force also for its moments."""
+
+    frame: str
+    columns: Annotated[list[Any], AfterValidator(check_columns)]
+    unit: Annotated[Any, AfterValidator(check_units)]
+    scale: float = 1.0
+
+
+class OrientationSettings(Section):
+    """A quaternion of a frame in the world, the frame's axes seen from the world's."""
+
+    frame: str
+    columns: Annotated[list[Any], AfterValidator(check_columns)]
+    order: Literal["xyzw", "wxyz"] = "xyzw"
+
+
+class ContactSettings(Section):
+    """Which feet touch the ground: 1 or 0 (`unit = "1"`), or the normal force, a column for each frame."""
+
+    frames: list[str]
+    columns: Annotated[list[Any], AfterValidator(check_columns)]
+    unit: Unit = "1"
+
+
+class ThrustSettings(Section):
+    """How hard each of these rotors of `[[rotors]]` pushes."""
+
+    rotors: list[str]
+    columns: Annotated[list[Any], AfterValidator(check_columns)]
+    unit: Unit
+    scale: float = 1.0
+
+
+def _listed(value: Any) -> Any:
+    """One table, or a list of them."""
+    return [value] if isinstance(value, dict) else value
+
+
+AtFrames = Annotated[list[FrameSettings], BeforeValidator(_listed)]
+
+
 class FileSettings(Section):
     """One file: its columns by quantity, and how to read it; see `poinsot.Source`."""
 
@@ -79,6 +122,14 @@ class FileSettings(Section):
     torque: QuantitySettings | None = None
     current: QuantitySettings | None = None
     voltage: QuantitySettings | None = None
+    gyro: AtFrames = []
+    accelerometer: AtFrames = []
+    orientation: Annotated[list[OrientationSettings], BeforeValidator(_listed)] = []
+    frame_position: AtFrames = []
+    frame_velocity: AtFrames = []
+    force: AtFrames = []
+    contact: ContactSettings | None = None
+    thrust: ThrustSettings | None = None
     channels: dict[str, ColumnSettings] = {}
     rows: Rows | None = None
     require: list[str | int] = []
@@ -102,13 +153,41 @@ class FileSettings(Section):
                 unit_of(info.field_name, unit)
         return quantity
 
+    @field_validator(*(set(FRAME_QUANTITIES) - {"orientation"}))
+    @classmethod
+    def _axes_fit(cls, sensors: list[FrameSettings], info: Any) -> list[FrameSettings]:
+        sizes = (3, 6) if info.field_name == "force" else (3,)
+        for sensor in sensors:
+            if len(sensor.columns) not in sizes:
+                raise refuse(
+                    "columns", f"needs {' or '.join(map(str, sizes))} columns, and has {len(sensor.columns)}"
+                )
+            for unit in sensor.unit if isinstance(sensor.unit, list) else [sensor.unit]:
+                unit_of(info.field_name, unit)
+        return sensors
+
+    @field_validator("orientation")
+    @classmethod
+    def _four_columns(cls, sensors: list[OrientationSettings]) -> list[OrientationSettings]:
+        for sensor in sensors:
+            if len(sensor.columns) != 4:
+                raise refuse("columns", f"a quaternion needs 4 columns, and has {len(sensor.columns)}")
+        return sensors
+
+    @field_validator("contact", "thrust")
+    @classmethod
+    def _unit_of_them(cls, settings: Any, info: Any) -> Any:
+        if settings is not None:
+            unit_of(info.field_name, settings.unit)
+        return settings
+
 
 class RecordingSettings(FileSettings):
     """One recording, in one file (its keys are here) or in several with the same rows (`[[recordings.files]]`).
 
     In the time of its clock, `between_s`: what to keep of it, before anything else; `window_s`: what to keep of it
     after smoothing. `start_s`: what to call the time of the first sample. `loaded`: whether the robot carries the load
-    that is to be identified.
+    that is to be identified. `gait`: a file that says which feet touch the ground when, in place of `contact`.
     """
 
     path: str | None = None  # type: ignore[assignment]
@@ -120,6 +199,7 @@ class RecordingSettings(FileSettings):
     window_s: Window | None = None
     invalid: Literal["raise", "mask"] = "raise"
     loaded: bool = False
+    gait: str | None = None
     files: list[FileSettings] = []
 
     elsewhere: ClassVar[dict[str, str]] = {

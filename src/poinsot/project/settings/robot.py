@@ -1,4 +1,4 @@
-"""[robot], [drive] and [friction]."""
+"""[robot], [drive], [friction], [contacts] and [[rotors]]."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from pydantic import (
 
 from .fields import (
     PerJoint,
+    Point,
+    Positive,
     Section,
     Unit,
     check_per_joint,
+    refuse,
     unit_of,
 )
 
@@ -85,3 +88,36 @@ class FrictionSettings(Section):
     law: Literal["viscous-coulomb", "viscous", "none"] = "viscous-coulomb"
     offset: bool = True
     deadband: float = Field(0.0, ge=0)
+
+
+class ContactsSettings(Section):
+    """Where a robot may touch the world, for `[method] name = "optimal-estimation"`.
+
+    `points`, `surfaces`: frames that keep their place, and those that keep their orientation too. `closes_above`,
+    `opens_below`: of measured normal forces [N]. `shortest_s`: shorter contacts, and breaks of one, are flicker.
+    """
+
+    points: list[str] = []
+    surfaces: list[str] = []
+    closes_above: Positive | None = None
+    opens_below: Positive | None = None
+    shortest_s: float = Field(0.0, ge=0)
+
+
+class RotorSettings(Section):
+    """A rotor of a flying robot: where it is in the base's frame [m], where it pushes, and its moment per thrust [m].
+
+    `drag`: about its axis, positive along it.
+    """
+
+    name: str
+    position: Point
+    axis: Point = [0.0, 0.0, 1.0]
+    drag: float = 0.0
+
+    @field_validator("axis")
+    @classmethod
+    def _has_a_length(cls, axis: list[float]) -> list[float]:
+        if not any(axis):
+            raise refuse("axis", "needs a direction, not [0, 0, 0]")
+        return axis

@@ -15,6 +15,7 @@ from .effort import effort_section
 from .full_parameters import full_parameters_section
 from .groupings import groupings_section
 from .identifiability import identifiability_section
+from .motion import contacts_section, convergence_section, motion_section
 from .parameters import parameters_section
 from .payload import payload_section
 from .provenance import provenance_section
@@ -27,12 +28,15 @@ SECTIONS: tuple[Callable[[Estimate], Section | None], ...] = (
     payload_section,
     parameters_section,
     effort_section,
+    motion_section,
+    contacts_section,
     residuals_section,
     validation_section,
     groupings_section,
     identifiability_section,
     bodies_section,
     full_parameters_section,
+    convergence_section,
     provenance_section,
 )
 

@@ -10,9 +10,11 @@ from ..tables import fit_table
 from ..words import number_of
 
 
-def effort_section(estimate: Estimate) -> Section:
-    """Joint by joint: numbers, then pictures."""
+def effort_section(estimate: Estimate) -> Section | None:
+    """Joint by joint: numbers, then pictures; None where a motion was estimated, of which efforts are inputs."""
     fit = estimate.fit
+    if estimate.motions:
+        return None
     lead = (
         f"Over {count_text(len(fit.time))} rows of {number_of(len(fit.joints), 'joint')} the prediction misses "
         f"{percent_text(fit.relative_error_percent)} of what was measured."

@@ -20,10 +20,16 @@ def _lead(estimate: Estimate) -> str:
     fit = estimate.fit
     coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
     if not coloured:
-        looks = "They look like white noise in every joint, so the model misses nothing that repeats."
+        each = "reading of every sensor" if estimate.motions else "joint"
+        looks = f"They look like white noise in every {each}, so the model misses nothing that repeats."
         return f"{looks} {which_std(estimate)}"
     where = "They are" if len(coloured) == len(fit.joints) else f"Those of {series(coloured)} are"
-    return (
-        f"{where} correlated in time: friction that is not in the model, elasticity, or filters that are too wide. "
-        f"{which_std(estimate)}"
-    )
+    return f"{where} correlated in time: {_why(estimate)}. {which_std(estimate)}"
+
+
+def _why(estimate: Estimate) -> str:
+    if estimate.motions:
+        return (
+            "biases or delays of sensors, friction that is not in the model, elasticity, or filtered readings"
+        )
+    return "friction that is not in the model, elasticity, or filters that are too wide"

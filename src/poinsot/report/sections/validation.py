@@ -19,7 +19,8 @@ def validation_section(estimate: Estimate) -> Section | None:
     for number, fit in enumerate(estimate.validation, start=1):
         name = fit.recording or f"recording {number}"
         said.append(f"{percent_text(fit.relative_error_percent)} on {name}")
-        blocks += [fit_table(fit, title=capitalized(name)), effort_grid(fit)]
+        of = "component" if estimate.motions else "joint"
+        blocks += [fit_table(fit, title=capitalized(name), of=of), effort_grid(fit)]
     fitted = percent_text(estimate.fit.relative_error_percent)
     return Section(
         "Validation",

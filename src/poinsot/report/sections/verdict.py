@@ -6,7 +6,7 @@ import numpy as np
 
 from ...estimate import Estimate, Fit, Status
 from ..blocks import Block, Card, Cards, Findings, Section
-from ..numbers import count_text, percent_text
+from ..numbers import count_text, percent_text, significant
 from ..verdicts import counted, known
 from ..words import number_of, series
 from .bodies import verdict_on_bodies
@@ -31,11 +31,37 @@ def verdict_section(estimate: Estimate) -> Section:
 
 def _lead(estimate: Estimate) -> str:
     of = f" of {estimate.robot}" if estimate.robot else ""
-    error = percent_text(estimate.fit.relative_error_percent)
     return (
         f"The recording determines {known(estimate)} of the {number_of(len(estimate.names), 'parameter')}{of} "
-        f"to better than 30 %. With them the model explains the measured effort to {error}.{_bodies(estimate)}"
+        f"to better than 30 %. {_explained(estimate)}{_bodies(estimate)}"
     )
+
+
+def _explained(estimate: Estimate) -> str:
+    if not estimate.motions:
+        error = percent_text(estimate.fit.relative_error_percent)
+        return f"With them the model explains the measured effort to {error}."
+    return (
+        f"With them one motion explains what {number_of(len(_rms(estimate)), 'sensor')} read to "
+        f"{significant(_all_rms(estimate), 2)} of their standard deviations (root mean square)."
+    )
+
+
+def _rms(estimate: Estimate) -> dict[str, float]:
+    """Sensor -> root mean square of its residuals, in its standard deviations, of all recordings together."""
+    parts: dict[str, list[np.ndarray]] = {}
+    for motion in estimate.motions:
+        for fit in motion.sensors:
+            parts.setdefault(fit.name, []).append(fit.normalized[np.isfinite(fit.normalized)])
+    read = {name: np.concatenate(each) for name, each in parts.items()}
+    return {name: float(np.sqrt(np.mean(each**2))) for name, each in read.items() if len(each)}
+
+
+def _all_rms(estimate: Estimate) -> float:
+    read = [
+        fit.normalized[np.isfinite(fit.normalized)] for motion in estimate.motions for fit in motion.sensors
+    ]
+    return float(np.sqrt(np.mean(np.concatenate(read) ** 2)))
 
 
 def _bodies(estimate: Estimate) -> str:
@@ -55,6 +81,8 @@ def _findings(estimate: Estimate) -> tuple[tuple[str, str], ...]:
 
 def _error(estimate: Estimate) -> Card:
     fit = estimate.fit
+    if estimate.motions:
+        return _sensors(estimate)
     errors = np.asarray(fit.relative_error_percent_per_joint)
     note = "of the measured effort"
     if len(errors) > 1 and not np.all(np.isnan(errors)):
@@ -66,18 +94,27 @@ def _error(estimate: Estimate) -> Card:
     return Card("Relative error", percent_text(fit.relative_error_percent), note)
 
 
+def _sensors(estimate: Estimate) -> Card:
+    rms = _rms(estimate)
+    best, worst = min(rms, key=rms.__getitem__), max(rms, key=rms.__getitem__)
+    spread = f"from {significant(rms[best], 2)} ({best}) to {significant(rms[worst], 2)} ({worst})"
+    return Card(
+        "Residuals of sensors", significant(_all_rms(estimate), 2), f"standard deviations, rms; {spread}"
+    )
+
+
 def _parameters(estimate: Estimate) -> Card:
     return Card("Parameters known", f"{known(estimate)} of {len(estimate.names)}", series(counted(estimate)))
 
 
 def _residuals(estimate: Estimate) -> Card:
-    fit = estimate.fit
+    fit, columns = estimate.fit, "component" if estimate.motions else "joint"
     coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
     if not coloured:
         return Card(
             "Residuals",
             "white",
-            f"what is left of {number_of(len(fit.joints), 'joint')} looks like noise",
+            f"what is left of {number_of(len(fit.joints), columns)} looks like noise",
             "good",
         )
     value = "not white"

@@ -5,6 +5,8 @@ guesses             where an estimator may begin
 workers             processes for many solves, what they found kept on disk
 parametrizations    Fig. 3: both charts, from bodies that are 70 % off
 rollouts            Table I: single shooting, feasibility-driven, multiple shooting
+statistics          errors against the covariance of the estimate, over many recordings
+normalized_errors   how large errors are in units of their covariance, and what intervals hold
 
 Nothing of a case is imported before it runs.
 """
@@ -45,6 +47,7 @@ OPTIMAL_ESTIMATION = PartedCase(
     {
         "parametrizations": _simulated("parametrizations"),
         "rollouts": _simulated("rollouts"),
+        "statistics": _simulated("statistics"),
         "crazyflie": _measured("crazyflie", FLIGHTS),
     },
 )

@@ -8,7 +8,9 @@ closest to a reference r(t), in the freedoms that its motors reach through the c
 with P of `contact_dynamics` and A of `actuation`; the smallest u where several do. Every sample is disturbed by w, and
 the robot by the difference between what it was told and what is recorded: commands are noisy too. What that does to the
 speeds in a step, dt P A sigma_u, is part of w's standard deviation, and what it does to an accelerometer part of that
-one's; both as root mean squares over the motion.
+one's; both as root mean squares over the motion. Commands disturb all freedoms and readings together, which standard
+deviations do not say: a motion `like` another is disturbed and read with that one's, each by itself, and its commands
+are recorded as they were. It is then of the very model that the estimator has.
 
 A foot leaves the ground when the gait says so, and lands when it is back on the ground.
 """
@@ -154,7 +156,8 @@ class Flown:
     def problem(self, parameters: OpenParameters, theta: Vector) -> ShootingProblem:
         """Trajectory and theta from what was read, with nothing known of theta; the iteration starts at `theta`."""
         motion = RobotMotion(self.stages(parameters), self.noise)
-        return ShootingProblem((motion,), (self.start,), Known.nothing(theta))
+        scale = parameters.natural_scale(theta)
+        return ShootingProblem((motion,), (self.start,), Known.nothing(theta), scale)
 
     def measured(self, stages: Stages) -> Float[np.ndarray, "nodes nx"]:
         """(N + 1, nx) states as sensors read them; what none reads is as at the start."""
@@ -186,16 +189,21 @@ def _from_start(encoder: JointPosition, values: np.ndarray, x: Vector, stages: S
 # ------------------------------------------------------------------------------------------------------------- motion
 
 
-def fly(system: System, rng: np.random.Generator) -> Flown:
-    """Let a system move, and read its sensors."""
-    return _Flight(system, rng).flown()
+def fly(system: System, rng: np.random.Generator, like: Flown | None = None) -> Flown:
+    """Let a system move, and read its sensors.
+
+    Args:
+        system: which. rng: of its noise.
+        like: a motion whose standard deviations this one has, of w and of readings, with commands that are exact.
+    """
+    return _Flight(system, rng, like).flown()
 
 
 class _Flight:
     """A motion while it is made."""
 
-    def __init__(self, system: System, rng: np.random.Generator):
-        self.system, self.rng = system, rng
+    def __init__(self, system: System, rng: np.random.Generator, like: Flown | None = None):
+        self.system, self.rng, self.like = system, rng, like
         self.parameters = system.parameters(())
         self.modes: dict[tuple[int, ...], ContactDynamics] = {}
         self.frames = tuple(dict.fromkeys(frame for sensor in system.sensors for frame in sensor.frames))
@@ -215,7 +223,7 @@ class _Flight:
         closed, u = np.zeros((S, len(system.contacts)), dtype=bool), np.zeros((S, inputs))
         clean = [np.empty((S, sensor.width)) for sensor in system.sensors]
         forces = np.full((S, 3 * len(system.contacts)), np.nan)
-        sigma = np.repeat(DISTURBANCE, n)
+        sigma = np.repeat(DISTURBANCE, n) if self.like is None else self.like.noise
         x = np.concatenate([system.home, np.zeros(n)])[None]
         by_commands: list[list[np.ndarray]] = []
         nodes, touching = [], np.ones(len(system.contacts), dtype=bool)
@@ -238,17 +246,7 @@ class _Flight:
                 forces[k, 3 * place : 3 * place + 3] = motion.frames[frame].rotation[0] @ force
             x = states.step(motion, system.period).x
             x = states.integrate(x, sigma * self.rng.standard_normal((1, 2 * n)))
-        scale = COMMAND * np.abs(u).max(axis=0)
-        speeds, *inflated = (
-            np.sqrt(np.mean([(slope**2) @ scale**2 for slope in each], axis=0))
-            for each in zip(*by_commands, strict=True)
-        )
-        readings = tuple(
-            _read(sensor, values, more, self.rng)
-            for sensor, values, more in zip(system.sensors, clean, inflated, strict=True)
-        )
-        noise = np.sqrt(sigma**2 + np.concatenate([system.period * speeds, speeds]) ** 2)
-        recorded = u + scale * self.rng.standard_normal(u.shape)
+        recorded, readings, noise = self.heard(u, clean, by_commands)
         return Flown(
             system,
             np.array(nodes),
@@ -259,6 +257,29 @@ class _Flight:
             self._start(nodes[0]),
             forces,
         )
+
+    def heard(
+        self, u: np.ndarray, clean: list[np.ndarray], by_commands: list[list[np.ndarray]]
+    ) -> tuple[np.ndarray, tuple[Readings, ...], Vector]:
+        """Commands and readings as they are recorded, and the standard deviation of w."""
+        if self.like is not None:
+            pairs = zip(self.like.readings, clean, strict=True)
+            read = (
+                _read(some.sensor, values, np.zeros(some.sensor.size), self.rng) for some, values in pairs
+            )
+            return u, tuple(read), self.like.noise
+        scale = COMMAND * np.abs(u).max(axis=0)
+        speeds, *inflated = (
+            np.sqrt(np.mean([(slope**2) @ scale**2 for slope in each], axis=0))
+            for each in zip(*by_commands, strict=True)
+        )
+        readings = tuple(
+            _read(sensor, values, more, self.rng)
+            for sensor, values, more in zip(self.system.sensors, clean, inflated, strict=True)
+        )
+        sigma = np.repeat(DISTURBANCE, self.system.robot.model.nv)
+        noise = np.sqrt(sigma**2 + np.concatenate([self.system.period * speeds, speeds]) ** 2)
+        return u + scale * self.rng.standard_normal(u.shape), readings, noise
 
     def split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         q, v = self.system.states.split(x)

@@ -1,0 +1,214 @@
+"""Where the iteration begins: the motion as its sensors read it, one after the other, without any dynamics.
+
+    joints       encoders, else they stay; speeds as read, else differences
+    base         its orientation from a sensor of one, else the gyro summed up, else as at the start
+                 its place from a marker or a pose; else from feet, which keep theirs while they touch the ground;
+                 else it goes on as it went
+                 its speeds are differences
+
+Where a sensor has a gap, a line is drawn over it. Multiple shooting takes such a guess, whatever its gaps in the
+dynamics are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from jaxtyping import Float
+from scipy.spatial.transform import Rotation, Slerp
+
+from ...arrays import Vector
+from ...exceptions import InvalidSignals
+from ...models.contact_dynamics import ContactDynamics, RobotMotion
+from ...models.sensors import (
+    Gyro,
+    JointPosition,
+    JointVelocity,
+    Orientation,
+    Pose,
+    Position,
+    Sensor,
+)
+from ...models.stages import TOGETHER, Stages
+
+Kind = TypeVar("Kind", bound=Sensor)
+
+
+def first_guess(stages: Stages, start: Vector | None = None) -> Float[np.ndarray, "nodes nx"]:
+    """(N + 1, nx) states at all nodes.
+
+    Args:
+        stages: the recording.
+        start: (nq,) configuration at the first sample, as far as no sensor says it; None: the neutral one, with the
+            feet that touch the ground at the height 0.
+
+    Raises:
+        InvalidSignals: if `start` has another size.
+    """
+    return _Guess(stages, start).states()[stages.samples]
+
+
+@dataclass(frozen=True, eq=False)
+class _Placements:
+    """(S, 3, 3), (S, 3) of a frame in the base's."""
+
+    rotation: np.ndarray
+    position: np.ndarray
+
+
+class _Guess:
+    """The parts of a guess."""
+
+    def __init__(self, stages: Stages, start: Vector | None):
+        self.stages, self.robot = stages, stages.parameters.robot
+        self.nq, self.n = int(self.robot.model.nq), int(self.robot.model.nv)
+        self.times, self.given = stages.times, start is not None
+        states, q = stages.states, self.robot.neutral if start is None else start
+        if q.shape != (self.nq,):
+            raise InvalidSignals(
+                f"the start needs a configuration of {self.nq} numbers, as Pinocchio has them, not {q.size}"
+            )
+        self.still = np.concatenate([q, np.zeros(self.n)])
+        self.integrate = states.integrate
+
+    def states(self) -> Float[np.ndarray, "S nx"]:
+        """(S, nx) at the samples."""
+        x = self._joints()
+        if self.robot.floating_base:
+            self._base(x)
+        return x
+
+    # -- joints --------------------------------------------------------------------------------------------------------
+
+    def _joints(self) -> Float[np.ndarray, "S nx"]:
+        S, n = len(self.times), self.n
+        turned, speeds = np.zeros((S, 2 * n)), np.full((S, n), np.nan)
+        for sensor, values in self._of(JointPosition):
+            away = sensor.difference(values, self._still_motion(S))
+            for dof, unit, angle in zip(sensor.dofs, sensor.units, away.T, strict=True):
+                angle = _bridged(self.times, angle, turns=unit == "rad")
+                turned[:, dof], speeds[:, dof] = angle, np.gradient(angle, self.times)
+        for tachometer, values in self._of(JointVelocity):
+            for dof, speed in zip(tachometer.dofs, values.T, strict=True):
+                if np.isfinite(speed).any():
+                    speeds[:, dof] = _bridged(self.times, speed)
+        x = self.integrate(np.tile(self.still, (S, 1)), turned)
+        x[:, self.nq :] = np.where(np.isfinite(speeds), speeds, 0.0)
+        return x
+
+    def _still_motion(self, S: int) -> RobotMotion:
+        """The robot at its start, S times."""
+        stages = self.stages
+        q, v = np.tile(self.still[: self.nq], (S, 1)), np.zeros((S, self.n))
+        dynamics = ContactDynamics(stages.parameters)
+        return dynamics(q, v, np.zeros_like(stages.u), stages.parameters.nominal_theta)
+
+    # -- the base ------------------------------------------------------------------------------------------------------
+
+    def _base(self, x: Float[np.ndarray, "S nx"]) -> None:
+        feet = [contact.frame for contact in self.stages.schedule.contacts]
+        of_sensors = [
+            sensor.frame for kind in (Orientation, Pose, Position, Gyro) for sensor, values in self._of(kind)
+        ]
+        frames = self._placements(x, dict.fromkeys([*of_sensors, *feet]))
+        turned = self._orientation(frames)
+        R = turned.as_matrix()
+        place = self._place(R, frames, feet)
+        x[:, :3], x[:, 3:7] = place, turned.as_quat()
+        dt = np.diff(self.times)[:, None]
+        turning = (turned[:-1].inv() * turned[1:]).as_rotvec() / dt
+        x[:, self.nq + 3 : self.nq + 6] = np.concatenate([turning, turning[-1:]])
+        speed = np.gradient(place, self.times, axis=0)
+        x[:, self.nq : self.nq + 3] = np.einsum("tji, tj -> ti", R, speed)
+
+    def _placements(self, x: Float[np.ndarray, "S nx"], frames: Iterable[str]) -> dict[str, _Placements]:
+        """Of frames in the base's, along the motion of the joints."""
+        frames = tuple(frames)
+        dynamics = ContactDynamics(self.stages.parameters, (), frames)
+        q = x[:, : self.nq].copy()
+        q[:, :7] = [0, 0, 0, 0, 0, 0, 1]
+        parts: dict[str, list[_Placements]] = {frame: [] for frame in frames}
+        for first in range(0, len(x), TOGETHER):
+            cut = slice(first, first + TOGETHER)
+            v, u = np.zeros((len(q[cut]), self.n)), np.zeros_like(self.stages.u[cut])
+            motion = dynamics(np.ascontiguousarray(q[cut]), v, u, self.stages.parameters.nominal_theta)
+            for frame in frames:
+                seen = motion.frames[frame]
+                parts[frame].append(_Placements(seen.rotation, seen.position))
+        return {
+            frame: _Placements(
+                np.concatenate([part.rotation for part in of_frame]),
+                np.concatenate([part.position for part in of_frame]),
+            )
+            for frame, of_frame in parts.items()
+        }
+
+    def _orientation(self, frames: dict[str, _Placements]) -> Rotation:
+        S = len(self.times)
+        for kind in (Orientation, Pose):
+            for sensor, values in self._of(kind):
+                seen = np.isfinite(values).all(axis=1)
+                if seen.any():
+                    read = Rotation.from_quat(values[seen, -4:])
+                    in_base = Rotation.from_matrix(frames[sensor.frame].rotation[seen])
+                    return _between(self.times, self.times[seen], read * in_base.inv())
+        first = Rotation.from_quat(self.still[3:7])
+        for sensor, values in self._of(Gyro):
+            if np.isfinite(values).all(axis=1).any():
+                rates = np.stack([_bridged(self.times, rate) for rate in values.T], axis=1)
+                rates = np.einsum("tij, tj -> ti", frames[sensor.frame].rotation, rates)
+                steps = Rotation.from_rotvec(rates[:-1] * np.diff(self.times)[:, None])
+                turned = [first]
+                for step in steps:
+                    turned.append(turned[-1] * step)
+                return Rotation.concatenate(turned)
+        return Rotation.concatenate([first] * S)
+
+    def _place(self, R: np.ndarray, frames: dict[str, _Placements], feet: list[str]) -> np.ndarray:
+        for kind in (Position, Pose):
+            for sensor, values in self._of(kind):
+                read = values[:, :3]
+                if np.isfinite(read).all(axis=1).any():
+                    away = np.einsum("tij, tj -> ti", R, frames[sensor.frame].position)
+                    return np.stack([_bridged(self.times, column) for column in (read - away).T], axis=1)
+        if not feet:
+            return np.tile(self.still[:3], (len(R), 1))
+        reach = np.stack([np.einsum("tij, tj -> ti", R, frames[foot].position) for foot in feet], axis=1)
+        return self._on_feet(reach)
+
+    def _on_feet(self, reach: Float[np.ndarray, "S feet 3"]) -> Float[np.ndarray, "S 3"]:
+        """The base from feet at `reach` from it, in the world's axes, which stand while they are closed."""
+        closed, place = self.stages.schedule.closed, np.empty((len(reach), 3))
+        place[0] = self.still[:3]
+        if closed[0].any() and not self.given:
+            place[0, 2] = -reach[0, closed[0], 2].mean()
+        speed = np.zeros(3)
+        for k in range(1, len(reach)):
+            held, dt = closed[k - 1] & closed[k], self.times[k] - self.times[k - 1]
+            if held.any():
+                speed = -(reach[k] - reach[k - 1])[held].mean(axis=0) / dt
+            place[k] = place[k - 1] + dt * speed
+        return place
+
+    def _of(self, kind: type[Kind]) -> list[tuple[Kind, np.ndarray]]:
+        """Sensors of a kind, with what they read."""
+        return [(some.sensor, some.values) for some in self.stages.readings if isinstance(some.sensor, kind)]
+
+
+def _bridged(times: Vector, values: Vector, turns: bool = False) -> Vector:
+    """Lines over what is missing; 0 where everything is. Angles that jump by a turn go on."""
+    seen = np.isfinite(values)
+    if not seen.any():
+        return np.zeros_like(values)
+    known = np.unwrap(values[seen]) if turns else values[seen]
+    return np.interp(times, times[seen], known)
+
+
+def _between(times: Vector, at: Vector, seen: Rotation) -> Rotation:
+    """At all times, the nearest outside."""
+    if len(at) == 1:
+        return Rotation.concatenate([seen[0]] * len(times))
+    return Slerp(at, seen)(np.clip(times, at[0], at[-1]))

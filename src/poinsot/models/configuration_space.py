@@ -1,0 +1,326 @@
+"""Configurations of a robot as points of a manifold: q [+] d, q [-] p and their slopes, many at once.
+
+Joints are flat, turn without limit (cosine and sine), or are curved: a ball R, or a floating base (R, p), both turning
+in their own axes. With d = (v, w) and W = [w]x, |w| = t,
+
+    Exp(w) = 1 + a W + b W^2       V(w) = 1 + b W + c W^2       (R, p) [+] d = (R Exp(w), p + R V v)
+    a = sin t / t                  b = (1 - cos t) / t^2        c = (t - sin t) / t^3
+
+Slopes are Pinocchio's: by q of q [+] d the adjoint of the inverse of Exp(d), by d
+
+    [V(-w)  Q(-v, -w)]      Q(v, w) = X / 2 + c (W X + X W + W X W) + e (W^2 X + X W^2 - 3 W X W)
+    [  0      V(-w)  ],               + f (W X W^2 + W^2 X W),   X = [v]x,    (Barfoot 2017, Eq. 7.86)
+                            e = (t^2 + 2 cos t - 2) / (2 t^4),   f = (2 t - 3 sin t + t cos t) / (2 t^5)
+
+and those of y [-] x are the inverses of that, at d = y [-] x by y, and less it at -d by x. Below t = 1 all of a to f
+are power series, which rounding spares. Planar joints are left to Pinocchio.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ..arrays import Configurations, JointSamples
+from .tree import CONTINUOUS, DEGREES, FREE, SPHERICAL, Tree
+
+NEAR = 1.0
+"""Angle [rad] below which coefficients are series."""
+
+
+def integrate(tree: Tree, q: Configurations, d: JointSamples) -> Configurations:
+    """q [+] d of a tree without planar joints."""
+    out = np.empty(q.shape)
+    _integrate(tree.kind, tree.q_index, tree.v_index, np.ascontiguousarray(q), np.ascontiguousarray(d), out)
+    return out
+
+
+def difference(tree: Tree, p: Configurations, q: Configurations) -> JointSamples:
+    """q [-] p, the d for which p [+] d = q."""
+    out = np.empty((len(q), tree.degrees_of_freedom))
+    _difference(tree.kind, tree.q_index, tree.v_index, np.ascontiguousarray(p), np.ascontiguousarray(q), out)
+    return out
+
+
+def integrate_slopes(d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(T, k, k) slopes of q [+] d by q and by d (T, k), of a ball, k = 3, or a floating base, k = 6."""
+    T, k = d.shape
+    by_q, by_d = np.zeros((2, T, k, k))
+    _integrate_slopes(np.ascontiguousarray(d), by_q, by_d)
+    return by_q, by_d
+
+
+def difference_slopes(d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(T, k, k) slopes of y [-] x by x and by y, of a ball or a floating base, at d = y [-] x (T, k)."""
+    T, k = d.shape
+    by_x, by_y = np.zeros((2, T, k, k))
+    _difference_slopes(np.ascontiguousarray(d), by_x, by_y)
+    return by_x, by_y
+
+
+_KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
+
+
+@njit(**_KERNEL)
+def _coefficients(t2):
+    """a, b, c, e, f at the angle's square."""
+    t = np.sqrt(t2)
+    if not t < NEAR:
+        s, c = np.sin(t), np.cos(t)
+        return (
+            s / t, (1 - c) / t2, (t - s) / (t2 * t), (t2 + 2 * c - 2) / (2 * t2 * t2),
+            (2 * t - 3 * s + t * c) / (2 * t2 * t2 * t),
+        )  # fmt: skip
+    a = b = c = e = f = 0.0
+    term = 1.0  # (-1)^k t^2k / (2k + 1)!
+    for k in range(10):
+        at = 2.0 * k + 2.0
+        a += term
+        b += term / at
+        c += term / (at * (at + 1.0))
+        e += term / (at * (at + 1.0) * (at + 2.0))
+        f += (k + 1.0) * term / (at * (at + 1.0) * (at + 2.0) * (at + 3.0))
+        term *= -t2 / (at * (at + 1.0))
+    return a, b, c, e, f
+
+
+@njit(**_KERNEL)
+def _cross_matrix(x, X):
+    X[0, 0] = X[1, 1] = X[2, 2] = 0.0
+    X[2, 1], X[0, 2], X[1, 0] = x[0], x[1], x[2]
+    X[1, 2], X[2, 0], X[0, 1] = -x[0], -x[1], -x[2]
+
+
+@njit(**_KERNEL)
+def _times(X, Y, Z):
+    """Z = X Y, 3 x 3; Z may not be a factor."""
+    for r in range(3):
+        for c in range(3):
+            Z[r, c] = X[r, 0] * Y[0, c] + X[r, 1] * Y[1, c] + X[r, 2] * Y[2, c]
+
+
+@njit(**_KERNEL)
+def _left(w, W, W2, out):
+    """V(w) into `out`; W and its square are written too."""
+    _cross_matrix(w, W)
+    _times(W, W, W2)
+    _, b, c, _, _ = _coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = b * W[i, j] + c * W2[i, j]
+        out[i, i] += 1.0
+
+
+@njit(**_KERNEL)
+def _left_inverse(w, W, W2, out):
+    """V(w)^-1 into `out`; W and its square are written too."""
+    _cross_matrix(w, W)
+    _times(W, W, W2)
+    t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    _, b, c, e, _ = _coefficients(t2)
+    # 1 / t^2 - (1 + cos t) / (2 t sin t) = (1 - a / (2 b)) / t^2, and 2 b - a = t^2 (c - 2 e)
+    z = (c - 2 * e) / (2 * b)
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = -0.5 * W[i, j] + z * W2[i, j]
+        out[i, i] += 1.0
+
+
+@njit(**_KERNEL)
+def _mixed(v, w, W, W2, out, memory):
+    """Q(v, w) into `out`, with W and its square given."""
+    X, WX, XW, WXW, A, B = memory
+    _, _, c, e, f = _coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    _cross_matrix(v, X)
+    _times(W, X, WX)
+    _times(X, W, XW)
+    _times(WX, W, WXW)
+    _times(W, WX, A)
+    _times(XW, W, B)
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = 0.5 * X[i, j] + c * (WX[i, j] + XW[i, j] + WXW[i, j])
+            out[i, j] += e * (A[i, j] + B[i, j] - 3 * WXW[i, j])
+    _times(WXW, W, A)
+    _times(W, WXW, B)
+    for i in range(3):
+        for j in range(3):
+            out[i, j] += f * (A[i, j] + B[i, j])
+
+
+@njit(**_KERNEL)
+def _integrate_slopes(d, by_q, by_d):
+    T, k = d.shape
+    W, W2, X, out, Y = (
+        np.empty((3, 3)),
+        np.empty((3, 3)),
+        np.empty((3, 3)),
+        np.empty((3, 3)),
+        np.empty((3, 3)),
+    )
+    memory = (X, np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), Y)
+    w, v, p = np.empty(3), np.empty(3), np.empty(3)
+    for t in range(T):
+        for r in range(3):
+            w[r] = -d[t, k - 3 + r]
+        _left(w, W, W2, out)
+        a, b, _, _, _ = _coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+        for i in range(3):
+            for j in range(3):
+                by_d[t, k - 3 + i, k - 3 + j] = out[i, j]
+                by_q[t, k - 3 + i, k - 3 + j] = a * W[i, j] + b * W2[i, j]
+            by_q[t, k - 3 + i, k - 3 + i] += 1.0
+        if k == 3:
+            continue
+        for i in range(3):
+            v[i] = -d[t, i]
+            p[i] = 0.0  # V(-w) v = R^T p
+            for j in range(3):
+                by_d[t, i, j] = out[i, j]
+                by_q[t, i, j] = by_q[t, 3 + i, 3 + j]
+                p[i] += out[i, j] * d[t, j]
+        # -R^T [p]x = -[R^T p]x R^T
+        _cross_matrix(p, X)
+        _times(X, by_q[t, 3:, 3:], Y)
+        for i in range(3):
+            for j in range(3):
+                by_q[t, i, 3 + j] = -Y[i, j]
+        _mixed(v, w, W, W2, by_d[t, :3, 3:], memory)
+
+
+@njit(**_KERNEL)
+def _difference_slopes(d, by_x, by_y):
+    T, k = d.shape
+    W, W2, out, Q, Y = (
+        np.empty((3, 3)),
+        np.empty((3, 3)),
+        np.empty((3, 3)),
+        np.empty((3, 3)),
+        np.empty((3, 3)),
+    )
+    memory = (
+        np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    )  # fmt: skip
+    w, v = np.empty(3), np.empty(3)
+    for t in range(T):
+        for by, sign in ((by_y[t], -1.0), (by_x[t], 1.0)):
+            for r in range(3):
+                w[r] = sign * d[t, k - 3 + r]
+            _left_inverse(w, W, W2, out)
+            for i in range(3):
+                for j in range(3):
+                    by[k - 3 + i, k - 3 + j] = -sign * out[i, j]
+            if k == 3:
+                continue
+            for r in range(3):
+                v[r] = sign * d[t, r]
+            _mixed(v, w, W, W2, Q, memory)
+            _times(out, Q, Y)
+            _times(Y, out, Q)
+            for i in range(3):
+                for j in range(3):
+                    by[i, j] = -sign * out[i, j]
+                    by[i, 3 + j] = sign * Q[i, j]
+
+
+@njit(**_KERNEL)
+def _rotated(x, y, z, w, v):
+    """R v of the quaternion (x, y, z, w)."""
+    a0, a1, a2 = y * v[2] - z * v[1], z * v[0] - x * v[2], x * v[1] - y * v[0]
+    b0, b1, b2 = y * a2 - z * a1, z * a0 - x * a2, x * a1 - y * a0
+    return v[0] + 2 * (w * a0 + b0), v[1] + 2 * (w * a1 + b1), v[2] + 2 * (w * a2 + b2)
+
+
+@njit(**_KERNEL)
+def _turn(q, at, w, out):
+    """The quaternion out[at:] = q[at:] Exp(w), of the sign that is nearer to q."""
+    t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    a, _, _, _, _ = _coefficients(0.25 * t2)
+    s, c = 0.5 * a, np.cos(0.5 * np.sqrt(t2))
+    if c < 0:
+        s, c = -s, -c
+    x, y, z, r = q[at], q[at + 1], q[at + 2], q[at + 3]
+    e0, e1, e2 = s * w[0], s * w[1], s * w[2]
+    o0 = r * e0 + x * c + y * e2 - z * e1
+    o1 = r * e1 + y * c + z * e0 - x * e2
+    o2 = r * e2 + z * c + x * e1 - y * e0
+    o3 = r * c - x * e0 - y * e1 - z * e2
+    unit = 0.5 * (3.0 - (o0 * o0 + o1 * o1 + o2 * o2 + o3 * o3))
+    out[at], out[at + 1], out[at + 2], out[at + 3] = unit * o0, unit * o1, unit * o2, unit * o3
+
+
+@njit(**_KERNEL)
+def _between(p, q, at, w):
+    """w with p[at:] Exp(w) = q[at:], quaternions, |w| <= pi."""
+    x, y, z, r = -p[at], -p[at + 1], -p[at + 2], p[at + 3]
+    X, Y, Z, S = q[at], q[at + 1], q[at + 2], q[at + 3]
+    o0 = r * X + x * S + y * Z - z * Y
+    o1 = r * Y + y * S + z * X - x * Z
+    o2 = r * Z + z * S + x * Y - y * X
+    o3 = r * S - x * X - y * Y - z * Z
+    if o3 < 0:
+        o0, o1, o2, o3 = -o0, -o1, -o2, -o3
+    length2 = o0 * o0 + o1 * o1 + o2 * o2
+    length = np.sqrt(length2)
+    if length < 1e-6:
+        scale = (2.0 - 2.0 * length2 / (3.0 * o3 * o3)) / o3
+    else:
+        scale = 2.0 * np.arctan2(length, o3) / length
+    w[0], w[1], w[2] = scale * o0, scale * o1, scale * o2
+
+
+@njit(**_KERNEL)
+def _integrate(kind, q_index, v_index, q, d, out):
+    W, W2, V, step = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
+    for t in range(len(q)):
+        for i in range(len(kind)):
+            at, dof = q_index[i], v_index[i]
+            if kind[i] == FREE:
+                w = d[t, dof + 3 : dof + 6]
+                _left(w, W, W2, V)
+                for r in range(3):
+                    step[r] = V[r, 0] * d[t, dof] + V[r, 1] * d[t, dof + 1] + V[r, 2] * d[t, dof + 2]
+                s0, s1, s2 = _rotated(q[t, at + 3], q[t, at + 4], q[t, at + 5], q[t, at + 6], step)
+                out[t, at], out[t, at + 1], out[t, at + 2] = (
+                    q[t, at] + s0,
+                    q[t, at + 1] + s1,
+                    q[t, at + 2] + s2,
+                )
+                _turn(q[t], at + 3, w, out[t])
+            elif kind[i] == SPHERICAL:
+                _turn(q[t], at, d[t, dof : dof + 3], out[t])
+            elif kind[i] == CONTINUOUS:
+                c, s = np.cos(d[t, dof]), np.sin(d[t, dof])
+                x, y = c * q[t, at] - s * q[t, at + 1], s * q[t, at] + c * q[t, at + 1]
+                unit = 0.5 * (3.0 - (x * x + y * y))
+                out[t, at], out[t, at + 1] = unit * x, unit * y
+            else:
+                for k in range(DEGREES[kind[i]]):
+                    out[t, at + k] = q[t, at + k] + d[t, dof + k]
+
+
+@njit(**_KERNEL)
+def _difference(kind, q_index, v_index, p, q, out):
+    W, W2, V, away = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
+    for t in range(len(q)):
+        for i in range(len(kind)):
+            at, dof = q_index[i], v_index[i]
+            if kind[i] == FREE:
+                w = out[t, dof + 3 : dof + 6]
+                _between(p[t], q[t], at + 3, w)
+                for r in range(3):
+                    away[r] = q[t, at + r] - p[t, at + r]
+                a0, a1, a2 = _rotated(-p[t, at + 3], -p[t, at + 4], -p[t, at + 5], p[t, at + 6], away)
+                _left_inverse(w, W, W2, V)
+                for r in range(3):
+                    out[t, dof + r] = V[r, 0] * a0 + V[r, 1] * a1 + V[r, 2] * a2
+            elif kind[i] == SPHERICAL:
+                _between(p[t], q[t], at, out[t, dof : dof + 3])
+            elif kind[i] == CONTINUOUS:
+                cosine = p[t, at] * q[t, at] + p[t, at + 1] * q[t, at + 1]
+                out[t, dof] = np.arctan2(p[t, at] * q[t, at + 1] - p[t, at + 1] * q[t, at], cosine)
+            else:
+                for k in range(DEGREES[kind[i]]):
+                    out[t, dof + k] = q[t, at + k] - p[t, at + k]

@@ -1,0 +1,87 @@
+"""How a mechanism moved: states with their uncertainty, what sensors should have read, forces at contacts.
+
+A motion that was estimated is a `Recording` like one that was measured: its channels have the same names, and those of
+standard deviations begin with `std.`. So it is stored, plotted and read again like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from .arrays import Vector
+from .recording import Recording
+
+STD = "std."
+"""What the channels of standard deviations begin with."""
+
+
+@dataclass(frozen=True, eq=False)
+class SensorFit:
+    """What a sensor read, and what it should have read along the estimated motion.
+
+    Args:
+        name: of the sensor.
+        channels, units: (width,) of what it reads.
+        measured, expected: (S, width); NaN in the former where nothing was read.
+        components: (m,) names of what a difference of readings has; those of an orientation are three.
+        normalized: (S, m) differences in standard deviations of the sensor; NaN where nothing was read.
+    """
+
+    name: str
+    channels: tuple[str, ...]
+    units: tuple[str, ...]
+    measured: Float[np.ndarray, "S width"]
+    expected: Float[np.ndarray, "S width"]
+    components: tuple[str, ...]
+    normalized: Float[np.ndarray, "S m"]
+
+    @property
+    def rms_per_component(self) -> Vector:
+        """(m,) root mean square of `normalized`; NaN where nothing was read."""
+        read = np.isfinite(self.normalized)
+        squares = np.where(read, self.normalized, 0.0) ** 2
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.sqrt(squares.sum(axis=0) / read.sum(axis=0)))
+
+    @property
+    def rms(self) -> float:
+        """Of all components together; 1 is what the noise that was said explains."""
+        read = self.normalized[np.isfinite(self.normalized)]
+        return float(np.sqrt(np.mean(read**2))) if len(read) else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedMotion:
+    """How a mechanism moved in one recording.
+
+    Args:
+        name: of the recording.
+        path: states at its samples, with standard deviations, and forces at contacts (invalid where one is open).
+        sensors: what was read beside what should have been.
+        contacts: frames, of which `path` has `force.FRAME.x`, ...
+        disturbance: (n,) root mean square of the process noise that each freedom's speed needed, in its standard
+            deviations; NaN where it has none. About 1 or less if what was said of it is right.
+    """
+
+    name: str
+    path: Recording
+    sensors: tuple[SensorFit, ...]
+    contacts: tuple[str, ...] = ()
+    disturbance: Vector | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Convergence:
+    """How an iteration came to its end; I iterations, the guess first.
+
+    Args:
+        cost: (I + 1,) half of chi-square. infeasibility: (I + 1,) sum of the gaps in the dynamics.
+        values: (I + 1, b) of the parameters.
+    """
+
+    cost: Vector
+    infeasibility: Vector
+    values: Float[np.ndarray, "I b"]

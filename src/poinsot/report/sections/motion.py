@@ -1,0 +1,112 @@
+"""How the mechanism moved: sensors beside the estimated motion, forces at contacts, and how the iteration got there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...estimate import Estimate
+from ...motions import EstimatedMotion, SensorFit
+from ..blocks import Block, Figure, FigureGrid, Section
+from ..figures import curve_figure, effort_grid
+from ..numbers import count_text, significant
+from ..tables import fit_table, table_of_rows
+from ..words import number_of, series
+
+MOST_LINES = 10
+"""Of a picture of parameters; more would not be told apart."""
+
+
+def motion_section(estimate: Estimate) -> Section | None:
+    """Sensor by sensor: what was read beside what should have been, and residuals in standard deviations."""
+    if not estimate.motions:
+        return None
+    samples = sum(len(motion.path) for motion in estimate.motions)
+    lead = (
+        f"One motion through {count_text(samples)} samples of {number_of(len(estimate.motions), 'recording')}, beside "
+        "what each sensor read. A root mean square of 1 is the noise that was said; more is what the model misses."
+    )
+    blocks: list[Block] = [table_of_rows([row for motion in estimate.motions for row in _rows(motion)])]
+    residuals = tuple(_residuals(motion, fit) for motion in estimate.motions for fit in motion.sensors)
+    blocks.append(FigureGrid(title="Residuals in standard deviations", panels=residuals, shared_x=True))
+    blocks.append(fit_table(estimate.fit, title="Component by component", of="component"))
+    blocks.append(effort_grid(estimate.fit))
+    return Section("Motion and sensors", lead, tuple(blocks))
+
+
+def _rows(motion: EstimatedMotion) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for fit in motion.sensors:
+        read = np.isfinite(fit.normalized)
+        beyond = np.mean(np.abs(fit.normalized[read]) > 3) if read.any() else np.nan
+        rows.append(
+            {
+                "recording": motion.name,
+                "sensor": fit.name,
+                "readings": int(read.sum()),
+                "rms [std]": significant(fit.rms, 3),
+                "beyond 3 std [%]": significant(100 * float(beyond), 2),
+            }
+        )
+    return rows
+
+
+def _residuals(motion: EstimatedMotion, fit: SensorFit) -> Figure:
+    shown = {
+        name.removeprefix(_shared(fit.components)): fit.normalized[:, k]
+        for k, name in enumerate(fit.components)
+    }
+    return curve_figure(f"{fit.name}: {motion.name}", "1", motion.path.time, shown)
+
+
+def _shared(names: tuple[str, ...]) -> str:
+    """What all begin with, up to a point; the axis is left."""
+    return f"{names[0].rpartition('.')[0]}." if len({name.rpartition(".")[0] for name in names}) == 1 else ""
+
+
+def contacts_section(estimate: Estimate) -> Section | None:
+    """Forces at contacts, as the estimated motion needs them."""
+    panels = []
+    for motion in estimate.motions:
+        for frame in motion.contacts:
+            lines = {}
+            for axis in "xyz":
+                name = f"force.{frame}.{axis}"
+                lines[axis] = np.where(motion.path.mask(name), motion.path[name], np.nan)
+            panels.append(curve_figure(f"{frame}: {motion.name}", "N", motion.path.time, lines))
+    if not panels:
+        return None
+    frames = sorted({frame for motion in estimate.motions for frame in motion.contacts})
+    return Section(
+        "Contact forces",
+        f"What the world does to the robot at {series(frames)} while the contact is closed, in the frame's axes.",
+        (FigureGrid(panels=tuple(panels), shared_x=True),),
+    )
+
+
+def convergence_section(estimate: Estimate) -> Section | None:
+    """Cost, gaps and parameters, iteration by iteration."""
+    found = estimate.convergence
+    if found is None or len(found.cost) < 2:
+        return None
+    steps = np.arange(len(found.cost), dtype=float)
+    cost, gaps = np.maximum(found.cost - found.cost.min(), 1e-12), np.maximum(found.infeasibility, 1e-16)
+    decades = {"cost above the lowest": np.log10(cost), "sum of gaps in the dynamics": np.log10(gaps)}
+    panels = [curve_figure("Cost and gaps, powers of ten", "1", steps, decades, along="iteration")]
+    for owner in dict.fromkeys(estimate.owners):
+        mine = [k for k, each in enumerate(estimate.owners) if each == owner][:MOST_LINES]
+        away = found.values[:, mine] - found.values[-1, mine]
+        size = np.abs(found.values[:, mine]).max(axis=0)
+        lines = {
+            estimate.names[k].removesuffix(f".{owner}"): 100 * away[:, i] / size[i]
+            if size[i] > 0
+            else away[:, i]
+            for i, k in enumerate(mine)
+        }
+        title = f"{owner or 'gains'}: away from the result [% of the largest value]"
+        panels.append(curve_figure(title, "%", steps, lines, along="iteration"))
+    return Section(
+        "Convergence",
+        f"{number_of(len(found.cost) - 1, 'iteration')}, from a cost of {significant(float(found.cost[0]), 4)} to "
+        f"{significant(float(found.cost[-1]), 4)}.",
+        (FigureGrid(panels=tuple(panels)),),
+    )
