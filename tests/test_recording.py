@@ -114,3 +114,21 @@ def test_a_window_cuts_everything_alike():
     np.testing.assert_array_equal(part["position.a"], [1, 2])
     np.testing.assert_array_equal(part.mask("torque.a"), [False, True])
     assert part.metadata == {"name": "x"}
+
+
+def test_frames_that_have_a_sensor():
+    names = (
+        "gyro.imu.x",
+        "gyro.imu.y",
+        "gyro.arm.imu.x",
+        "gyro.speed",
+        "force.foot.mx",
+        "gyro.imu.mx",
+        "position.gyro.x",
+    )
+    recording = Recording(np.arange(3.0), {name: np.zeros(3) for name in names}, dict.fromkeys(names, "1"))
+    assert recording.frames("gyro") == (
+        "imu",
+        "arm.imu",
+    )  # a frame's name may have points; mx is no axis of a gyro
+    assert recording.frames("force") == ("foot",) and recording.frames("orientation") == ()

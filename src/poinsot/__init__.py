@@ -42,6 +42,17 @@ _HOMES = {
     "Coupling": "models.drive",
     "ViscousCoulomb": "models.friction",
     "NoFriction": "models.friction",
+    "PointContact": "models.contacts",
+    "SurfaceContact": "models.contacts",
+    "ContactSchedule": "models.contacts",
+    "JointPosition": "models.sensors",
+    "JointVelocity": "models.sensors",
+    "Gyro": "models.sensors",
+    "Accelerometer": "models.sensors",
+    "Orientation": "models.sensors",
+    "Readings": "models.sensors",
+    "OpenParameters": "models.open_parameters",
+    "Stages": "models.stages",
     # problems
     "Normal": "parameters",
     "Parameters": "parameters",
@@ -66,6 +77,12 @@ _HOMES = {
     "OptimalExcitation": "regression.excitation.design",
     "FourierSeries": "regression.excitation.trajectory",
     "QuinticSplines": "regression.excitation.trajectory",
+    # motion and parameters together
+    "KnownParameters": "estimators.shooting.known_parameters",
+    "RobotLog": "estimators.shooting.estimation",
+    "OptimalEstimationProblem": "estimators.shooting.estimation",
+    "OptimalEstimation": "estimators.shooting.estimation",
+    "DDP": "estimators.shooting.ddp",
     # filters in a loop
     "LinkTorques": "models.link_torques",
     "Sample": "estimators.online.belief",
@@ -86,6 +103,7 @@ _HOMES = {
     # results
     "Estimate": "estimate",
     "Status": "estimate",
+    "EstimatedMotion": "motions",
     "Excitation": "regression.excitation.excitation",
     "predict": "validation",
     "validate": "validation",

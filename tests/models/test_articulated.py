@@ -9,6 +9,7 @@ from poinsot.models import tree as kinds
 from poinsot.models.articulated import Articulated, load_robot
 from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import NoFriction, ViscousCoulomb
+from references.robots import random_robot
 
 
 def link(name: str) -> str:
@@ -241,6 +242,26 @@ def test_joint_positions_become_configurations(load, rng):
     q = robot.configurations(positions)
     np.testing.assert_allclose(q[:, :2], np.stack([np.cos(positions[:, 0]), np.sin(positions[:, 0])], axis=1))
     np.testing.assert_array_equal(q[:, 2:], positions[:, 1:])
+
+
+def test_configurations_become_joint_positions(load, rng):
+    robot = load(ARM)
+    positions = rng.uniform(-3, 3, (4, 3))
+    np.testing.assert_allclose(robot.joint_positions(robot.configurations(positions)), positions, atol=1e-12)
+    turned = positions + np.array([2 * np.pi, 0, 0])  # a joint without limits is read from -pi to pi
+    np.testing.assert_allclose(robot.joint_positions(robot.configurations(turned)), positions, atol=1e-12)
+    planar = load(f"<robot name='t'>{link('a')}{link('b')}{joint('plane', 'planar', 'a', 'b')}</robot>")
+    q = np.concatenate([positions[:, :2], np.cos(positions[:, 2:]), np.sin(positions[:, 2:])], axis=1)
+    np.testing.assert_allclose(planar.joint_positions(q), positions, atol=1e-12)
+    ball = random_robot(rng, 1, kinds="S")
+    assert np.isnan(ball.joint_positions(ball.neutral[None])).all()
+
+
+def test_neutral_is_upright_with_joints_at_0(load):
+    fixed, floating = load(ARM), load(ARM, floating_base=True)
+    np.testing.assert_array_equal(fixed.joint_positions(fixed.neutral[None]), np.zeros((1, 3)))
+    np.testing.assert_array_equal(floating.neutral[:7], [0, 0, 0, 0, 0, 0, 1])
+    np.testing.assert_array_equal(floating.joint_positions(floating.neutral[None]), np.zeros((1, 3)))
 
 
 def test_a_planar_joints_configuration_turns_its_angle(load, rng):

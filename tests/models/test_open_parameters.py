@@ -11,6 +11,7 @@ from poinsot.models.actuation import Actuation, joint_efforts, rotor_thrusts
 from poinsot.models.drive import Drive
 from poinsot.models.open_parameters import OpenParameters
 from references.robots import random_robot
+from references.state_differences import assert_slope, by_vector
 
 
 @pytest.fixture
@@ -52,6 +53,70 @@ def test_theta_and_values_there_and_back(robot, chart):
         assert values.slope is None
     else:
         np.testing.assert_allclose(values.slope, chart.jacobian(theta[:20].reshape(2, 10)))
+
+
+@pytest.mark.parametrize("chart", [None, LogCholesky(), ExponentialEigenvalue()])
+def test_theta_in_physical_terms(robot, chart):
+    parameters = some_parameters(robot, chart)
+    theta = parameters.nominal_theta + 0.01
+    p = parameters.size
+    names = parameters.physical_names
+    assert names[:2] == ("m.j2", "mx.j2") and names[-3:] == ("fc3", "ia2", "k") and len(names) == p
+    assert parameters.physical_units[:2] == ("kg", "kg m") and parameters.physical_units[-3:] == (
+        "N m",
+        "kg m^2",
+        "",
+    )
+    assert parameters.kinds[9:] == (*["inertia"] * 11, "coulomb", "rotor_inertia", "gain")
+    assert parameters.owners[:11] == (*["j2"] * 10, robot.bodies[0]) and parameters.owners[-3:] == (
+        "j2",
+        "j1",
+        "",
+    )
+    values = parameters.values(theta)
+    np.testing.assert_allclose(parameters.physical(theta)[:20], values.bodies.ravel())
+    np.testing.assert_allclose(parameters.physical(theta)[20:], theta[20:])
+    assert_slope(parameters.physical_slope(theta), by_vector(parameters.physical, theta))
+
+
+@pytest.mark.parametrize("chart", [None, LogCholesky(), ExponentialEigenvalue()])
+def test_the_same_robot_with_its_parameters_fixed(robot, chart):
+    parameters = some_parameters(robot, chart)
+    theta = parameters.nominal_theta + 0.01
+    fixed, values = parameters.fixed(theta), parameters.values(theta)
+    assert fixed.size == 0 and fixed.robot is robot and fixed.drive.inputs == parameters.drive.inputs
+    np.testing.assert_allclose(fixed.all_inertials[[2, 0]], values.bodies)
+    np.testing.assert_array_equal(fixed.all_inertials[[1, 3]], robot.inertials[[1, 3]])
+    still = fixed.values(np.zeros(0))
+    np.testing.assert_array_equal(still.joints, values.joints)
+    np.testing.assert_array_equal(still.gains, values.gains)
+
+
+def test_scales_are_those_of_the_parameters(robot):
+    """As pi, a body twice as large and 10 times as heavy may change 10, 20 and 40 times as much."""
+    pi = OpenParameters(robot, robot.bodies[:1], None, joints=("fc3",), nominal={"fc3": 30.0})
+    theta = pi.nominal_theta
+    larger = theta.copy()
+    larger[:10] *= np.array([10, *[20] * 3, *[40] * 6])
+    ratio = pi.natural_scale(larger) / pi.natural_scale(theta)
+    np.testing.assert_allclose(ratio, [10, 20, 20, 20, *[40] * 6, 1])
+    assert pi.natural_scale(theta)[-1] == 30.0
+    chart = OpenParameters(robot, robot.bodies[:1])
+    expected = LogCholesky().natural_scale(robot.inertials[:1]).ravel()
+    np.testing.assert_allclose(chart.natural_scale(chart.nominal_theta), expected, rtol=1e-12)
+    assert OpenParameters(robot).natural_scale(np.zeros(0)).shape == (0,)
+
+
+def some_parameters(robot, chart):
+    return OpenParameters(
+        robot,
+        (robot.bodies[2], robot.bodies[0]),
+        chart,
+        joints=("fc3", "ia2"),
+        gains=("k",),
+        actuation=joint_efforts(robot, {"k": robot.joints[:2]}),
+        nominal={"fc3": 0.3, "ia2": 0.2, "fv2": 0.7, "k": 1.5},
+    )
 
 
 def test_nothing_open_is_an_empty_theta(robot):

@@ -4,7 +4,16 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from poinsot.models.rotations import cross, from_quaternion, left_slope, log, right_slope, skew, to_quaternion
+from poinsot.models.rotations import (
+    cross,
+    from_quaternion,
+    left_slope,
+    log,
+    right_slope,
+    skew,
+    to_quaternion,
+    turning_z_to,
+)
 
 ANGLES = [0.0, 1e-13, 1e-9, 1e-4, 0.049, 0.051, 1.0, 2.99, 3.01, np.pi - 1e-3]
 
@@ -56,3 +65,16 @@ def test_skew_is_the_cross_product(rng):
     x, y = rng.standard_normal((2, 3))
     np.testing.assert_allclose(skew(x) @ y, np.cross(x, y), atol=1e-15)
     np.testing.assert_allclose(cross(x, y), np.cross(x, y), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "axis", [(0, 0, 2.0), (0, 0, -0.5), (1, 0, 0), (0.3, -2.0, 0.1), (1e-9, 0, -1), (1e-14, 0, 1)]
+)
+def test_the_z_axis_is_turned_the_short_way(axis):
+    axis = np.array(axis, dtype=float)
+    R, to = turning_z_to(axis), axis / np.linalg.norm(axis)
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(R) == pytest.approx(1.0)
+    np.testing.assert_allclose(R[:, 2], to, atol=1e-8)
+    angle = np.arccos(np.clip((np.trace(R) - 1) / 2, -1, 1))
+    assert angle == pytest.approx(np.arccos(np.clip(to[2], -1, 1)), abs=1e-6)  # no turn about z besides

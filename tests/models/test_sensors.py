@@ -18,11 +18,13 @@ from poinsot.models.sensors import (
     JointVelocity,
     Orientation,
     Pose,
+    Position,
     PreintegratedVelocity,
     Readings,
     frames_of,
     residuals,
 )
+from poinsot.recording import FRAME_QUANTITIES
 from references.robots import chain, described, random_robot
 from references.state_differences import assert_slope, by_state, by_vector
 
@@ -42,6 +44,7 @@ SENSORS = {
     "joint speeds": lambda r: JointVelocity(r, 0.05),
     "attitude": lambda r: Orientation(r, FULL, frame="imu_link"),
     "motion capture": lambda r: Pose(r, np.array([1e-3] * 3 + [0.01] * 3), frame="torso_2_link"),
+    "marker": lambda r: Position(r, FULL, frame="imu_link"),
     "gyro": lambda r: Gyro(r, 0.02, frame="imu_link"),
     "velocity": lambda r: PreintegratedVelocity(r, FULL, frame="imu_link"),
     "accelerometer": lambda r: Accelerometer(r, 0.3, frame="imu_link"),
@@ -108,6 +111,67 @@ def test_what_is_expected_leaves_no_residual(talos, rng, name):
     np.testing.assert_allclose(sensor.difference(sensor.expected(motion), motion), 0.0, atol=1e-9)
     found = residuals([Readings(sensor, sensor.expected(motion))], motion)
     assert found.by_x is None and found.by_tau is None and found.by_theta is None
+
+
+@pytest.mark.parametrize("name", SENSORS)
+def test_what_generalized_forces_do_at_once(talos, rng, name):
+    """Against differences by u, whose slope A carries them: an accelerometer and a force plate feel it, no other."""
+    sensor = SENSORS[name](talos)
+    dynamics = evaluated(talos, [sensor])
+    q, v, _ = talos.random_states(2, rng)
+    u, theta = 50 * rng.standard_normal((2, len(talos.joints))), dynamics.parameters.nominal_theta
+    motion = dynamics(q, v, u, theta, True)
+    readings = sensor.expected(motion)
+
+    def expected(du):
+        return -sensor.difference(readings, dynamics(q, v, u + du, theta))
+
+    felt = sensor.felt(motion)
+    assert felt.shape == (2, sensor.size, talos.model.nv)
+    assert_slope(felt @ motion.effort_slope, by_vector(expected, np.zeros(u.shape[1]), step=1e-2))
+    assert felt.any() == isinstance(sensor, Accelerometer | ContactForce)
+
+
+@pytest.mark.parametrize("name", SENSORS)
+def test_channels_have_a_name_and_a_unit_each(talos, name):
+    sensor = SENSORS[name](talos)
+    assert len(sensor.channels) == len(sensor.channel_units) == len(set(sensor.channels)) == sensor.width
+    assert len(sensor.components) == len(sensor.units) == len(set(sensor.components)) == sensor.size
+    of = ("frame_position.", "orientation.") if isinstance(sensor, Pose) else (f"{sensor.quantity}.",)
+    assert all(channel.startswith(of) for channel in sensor.channels)
+    if sensor.width == sensor.size:
+        assert sensor.channels == sensor.components
+
+
+def test_channels_are_called_as_recordings_call_them(talos):
+    for sensor in (
+        Gyro(talos, 0.1, frame="imu_link"),
+        Orientation(talos, 0.1, frame="imu_link"),
+        Position(talos, 0.1, frame="imu_link"),
+        PreintegratedVelocity(talos, 0.1, frame="imu_link"),
+        Accelerometer(talos, 0.1, frame="imu_link"),
+        ContactForce(talos, 0.1, frame="left_sole_link", moments=True),
+    ):
+        ends = FRAME_QUANTITIES[sensor.quantity]
+        assert sensor.channels == tuple(f"{sensor.quantity}.{sensor.frame}.{end}" for end in ends)
+    assert JointVelocity(talos, 0.1, joints=talos.joints[2:3]).channels == (f"velocity.{talos.joints[2]}",)
+    attitude = Orientation(talos, 0.1, frame="imu_link")
+    assert attitude.components == tuple(f"orientation.imu_link.{end}" for end in ("rx", "ry", "rz"))
+    assert set(attitude.channel_units) == {"1"} and set(attitude.units) == {"rad"}
+
+
+def test_orientations_along_a_motion_are_turns_from_the_first(talos, rng):
+    turns = 0.3 * rng.standard_normal((5, 3))
+    turns[0] = 0.0
+    first = pin.exp3(np.array([0.4, -1.0, 0.2]))
+    xyzw = np.array([pin.Quaternion(first @ pin.exp3(turn)).coeffs() for turn in turns])
+    attitude, gyro = Orientation(talos, 0.1, frame="imu_link"), Gyro(talos, 0.1, frame="imu_link")
+    np.testing.assert_allclose(attitude.along(xyzw), turns, atol=1e-12)
+    pose = Pose(talos, 0.1, frame="imu_link")
+    places = rng.standard_normal((5, 3))
+    found = pose.along(np.concatenate([places, xyzw], axis=1))
+    np.testing.assert_allclose(found, np.concatenate([places, turns], axis=1), atol=1e-12)
+    assert gyro.along(turns) is turns
 
 
 def test_an_inertial_unit_at_rest_and_in_free_fall(talos, rng):

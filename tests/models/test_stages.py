@@ -124,6 +124,47 @@ def test_slopes_by_theta_through_the_whole_chain(solo, rng):
     assert_slope(by_theta, by_vector(lambda theta: stages.last(shot(theta)[0], theta).r[0], theta))
 
 
+def test_along_a_motion_every_sample_comes_once(solo, rng):
+    """After its impact, where it has one, with its mode's contacts and its own command."""
+    stages = stages_of(solo, rng)
+    x = some_x(stages, rng, stages.count + 1)
+    theta, came = stages.parameters.nominal_theta, []
+    for samples, moved in stages.along(x, theta):
+        came += samples.tolist()
+        for k, sample in enumerate(samples.tolist()):
+            node = stages.after_impacts[sample]
+            assert stages.samples[node] == sample and (node == 0 or stages.samples[node - 1] <= sample)
+            alone = ContactDynamics(
+                stages.parameters,
+                stages.schedule.contacts_of(np.flatnonzero(stages.schedule.closed[sample]).tolist()),
+                stages.modes[0].frames,
+                stages.softness,
+            )(
+                *(part.copy() for part in stages.states.split(x[node : node + 1])),
+                stages.u[sample : sample + 1],
+                theta,
+            )
+            np.testing.assert_allclose(moved.a[k], alone.a[0], atol=1e-8 * (1 + np.abs(alone.a).max()))
+            np.testing.assert_allclose(
+                moved.forces[k], alone.forces[0], atol=1e-8 * (1 + np.abs(alone.forces).max(initial=0))
+            )
+    assert sorted(came) == list(range(len(stages.times)))
+    assert (np.diff(stages.after_impacts) == [1, 1, 2, 1, 2, 1]).all()
+
+
+@pytest.mark.parametrize("most", [1, 3, 100])
+def test_some_motions_are_spread_over_all(solo, rng, most):
+    stages = stages_of(solo, rng)
+    x = some_x(stages, rng, stages.count + 1)
+    some = list(stages.some_motions(x, stages.parameters.nominal_theta, most))
+    seen = np.concatenate([motion.q for motion in some])
+    assert {1: 1, 3: 4, 100: 7}[most] == len(seen)
+    nodes = stages.after_impacts[:: max(1, 7 // most)]
+    expected = stages.states.split(x[nodes])[0]
+    np.testing.assert_array_equal(seen[np.lexsort(seen.T)], expected[np.lexsort(expected.T)])
+    assert all(motion.a_by is not None for motion in some)
+
+
 def test_many_states_are_done_in_several_calls(rng):
     robot = random_robot(rng, 2)
     S = 2 * TOGETHER + 7

@@ -737,7 +737,7 @@ def residuals(readings: Sequence[Readings], motion: RobotMotion, efforts: bool =
     for some, (first, last) in zip(readings, pairwise(ends), strict=True):
         sensor, rows = some.sensor, slice(first, last)
         away = sensor.difference(some.values, motion)
-        seen = _seen(sensor, away)
+        seen = components_read(sensor, away)
         r[:, rows] = np.where(seen, np.where(seen, away, 0.0) @ sensor.whitening.T, 0.0)
         if by is not None:
             by.write(sensor.difference_slopes(some.values, motion), sensor, seen, rows)
@@ -809,7 +809,7 @@ def _vary(slopes: ReadingSlopes) -> bool:
     return any(own is not None and own.ndim == 3 for own in (slopes.q, slopes.v))
 
 
-def _seen(sensor: Sensor, away: Float[np.ndarray, "T m"]) -> np.ndarray:
+def components_read(sensor: Sensor, away: Float[np.ndarray, "T m"]) -> np.ndarray:
     """(T, m) True where a component counts: with correlated components only where all do."""
     seen = np.isfinite(away)
     return seen if sensor.independent else np.broadcast_to(seen.all(axis=1, keepdims=True), seen.shape)

@@ -324,7 +324,13 @@ class _Log:
     def _commands(self) -> np.ndarray:
         """(S, inputs)."""
         recording, passive = self.run.recording, self.robot.drive.passive
-        columns, missing = [], []
+        columns, missing, rotors = [], [], [rotor.name for rotor in self.settings.rotors]
+        for name in recording.joints(THRUST):
+            if name not in rotors:
+                raise InvalidProject(
+                    f"{self.where} has {THRUST}.{name}, and no [[rotors]] is called {name!r}{nearest(name, rotors)}; "
+                    f"there is {listing(rotors)}"
+                )
         for name in self.parameters.drive.inputs:
             channel = f"{THRUST if name not in self.robot.joints else self._effort}.{name}"
             if channel in recording.channels:

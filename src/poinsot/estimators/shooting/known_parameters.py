@@ -54,10 +54,8 @@ class KnownParameters:
         known = tuple(self._rows)
         for name in self.quantities:
             if name not in known:
-                raise InvalidMethod(
-                    f"nothing can be known of {name!r}{nearest(name, known)}: open are "
-                    f"{listing(known, 30) or 'no parameters'}"
-                )
+                of = f"open are {listing(known, 30)}" if known else "no parameters are open"
+                raise InvalidMethod(f"nothing can be known of {name!r}{nearest(name, known)}: {of}")
         if self.chart_std is not None and not (np.isfinite(self.chart_std) and self.chart_std > 0):
             raise InvalidMethod(f"the standard deviation assumed must be above 0, not {self.chart_std:g}")
 

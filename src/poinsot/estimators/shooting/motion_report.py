@@ -14,7 +14,16 @@ from ...estimate import Fit
 from ...fits import fit_of
 from ...models.articulated import Articulated
 from ...models.contact_dynamics import RobotMotion as Moved
-from ...models.sensors import AXES, ContactForce, Gyro, Orientation, Position, PreintegratedVelocity, Sensor
+from ...models.sensors import (
+    AXES,
+    ContactForce,
+    Gyro,
+    Orientation,
+    Position,
+    PreintegratedVelocity,
+    Sensor,
+    components_read,
+)
 from ...models.stages import Stages
 from ...motions import STD, EstimatedMotion, SensorFit
 from ...recording import Recording
@@ -75,7 +84,8 @@ class _Reading:
         sensor = self.sensor
         self.expected[samples] = sensor.expected(moved)
         away = sensor.difference(self.measured[samples], moved)
-        self.normalized[samples] = away @ sensor.whitening.T
+        read = components_read(sensor, away)
+        self.normalized[samples] = np.where(read, np.where(read, away, 0.0) @ sensor.whitening.T, np.nan)
 
     def result(self) -> SensorFit:
         sensor = self.sensor
@@ -195,7 +205,7 @@ def _columns(
         sensor = some.sensor
         at = [place[name] for name in sensor.components]
         predicted[:, at] = sensor.along(fit.expected)
-        unwhitened = fit.normalized @ np.linalg.inv(sensor.whitening).T
-        away[:, at] = np.where(np.isfinite(unwhitened), unwhitened, 0.0)
+        normalized = np.where(np.isfinite(fit.normalized), fit.normalized, 0.0)
+        away[:, at] = normalized @ np.linalg.inv(sensor.whitening).T
         deviations[:, at] = np.sqrt(np.diag(sensor.covariance))
     return predicted, away, deviations

@@ -1,0 +1,122 @@
+"""A body that four rotors carry, from a project file: thrusts are commands, and what lifts it weighs it."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from poinsot.exceptions import PoinsotError
+from poinsot.project import Project, identify
+
+DT, S = 0.01, 150
+MASS, J = 1.2, np.array([0.010, 0.014, 0.020])
+PLACES = {"a": (0.2, 0.15, 0.05), "b": (-0.2, 0.2, 0.05), "c": (-0.15, -0.2, -0.05), "d": (0.2, -0.2, -0.05)}
+"""Rotor -> x, y and drag [m]."""
+NOISE = {"orientation": 3e-3, "gyro": 5e-3, "frame_position": 1e-3, "accelerometer": 0.03}
+DISTURBED = 1e-3
+
+URDF = """<robot name="flyer"><link name="hull"><inertial><mass value="{}"/>
+<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.03"/></inertial></link></robot>"""
+
+
+def fly(rng):
+    """Columns: semi-implicit steps of a rigid body about its centre of mass, which is its frame's origin."""
+    arms = np.array(list(PLACES.values()))
+    shares = np.array([np.ones(4), arms[:, 1], -arms[:, 0], arms[:, 2]])
+    R, p, v, w = Rotation.identity(), np.zeros(3), np.zeros(3), np.zeros(3)  # v in the body's axes
+    gravity, rows = np.array([0, 0, -9.81]), []
+    for k in range(S):
+        t = k * DT
+        moment = J * (20 * np.array([np.sin(9 * t), np.cos(8 * t), 0.7 * np.sin(7 * t)])) - 0.02 * w
+        thrusts = np.linalg.solve(shares, [MASS * (9.81 + 2 * np.sin(6 * t)), *moment])
+        force = np.array([0, 0, thrusts.sum()])
+        felt = force / MASS
+        rows.append([t, *(R * Rotation.from_rotvec(3e-3 * rng.standard_normal(3))).as_quat(),
+                     *(w + 5e-3 * rng.standard_normal(3)), *(p + 1e-3 * rng.standard_normal(3)),
+                     *(felt + 0.03 * rng.standard_normal(3)), *thrusts])  # fmt: skip
+        v = v + DT * (felt + R.inv().apply(gravity) - np.cross(w, v))
+        w = w + DT * ((shares[1:] @ thrusts - np.cross(w, J * w)) / J)
+        step = _moved(np.concatenate([v, w]) * DT)
+        p, R = p + R.apply(step[0]), R * step[1]
+        v, w = v + DISTURBED * rng.standard_normal(3), w + DISTURBED * rng.standard_normal(3)
+    return np.array(rows)
+
+
+def _moved(twist):
+    """Place and turn after a constant twist in the body's axes."""
+    import pinocchio as pin
+
+    moved = pin.exp6(pin.Motion(twist))
+    return moved.translation, Rotation.from_matrix(moved.rotation)
+
+
+@pytest.fixture
+def project(tmp_path, rng):
+    names = ["t", "ox", "oy", "oz", "ow", "gx", "gy", "gz", "px", "py", "pz", "ax", "ay", "az", *PLACES]
+    np.savetxt(
+        tmp_path / "run.csv", fly(rng), delimiter=",", header=",".join(names), comments="", fmt="%.12g"
+    )
+    (tmp_path / "flyer.urdf").write_text(URDF.format(1.0))
+    rotors = "".join(
+        f'[[rotors]]\nname = "{name}"\nposition = [{x}, {y}, 0.0]\ndrag = {drag}\n'
+        for name, (x, y, drag) in PLACES.items()
+    )
+    noise = ", ".join(f"{name} = {std}" for name, std in NOISE.items())
+    text = f"""{rotors}
+[robot]
+path = "flyer.urdf"
+floating_base = true
+
+[[recordings]]
+path = "run.csv"
+time = {{ column = "t", unit = "s" }}
+orientation = {{ frame = "hull", columns = ["ox", "oy", "oz", "ow"] }}
+gyro = {{ frame = "hull", columns = ["gx", "gy", "gz"], unit = "rad/s" }}
+frame_position = {{ frame = "hull", columns = ["px", "py", "pz"], unit = "m" }}
+accelerometer = {{ frame = "hull", columns = ["ax", "ay", "az"], unit = "m/s^2" }}
+thrust = {{ rotors = ["a", "b", "c", "d"], columns = ["a", "b", "c", "d"], unit = "N" }}
+
+[method]
+name = "optimal-estimation"
+bodies = ["hull"]
+noise = {{ {noise} }}
+speed_noise = {{ base_linear = {DISTURBED}, base_angular = {DISTURBED} }}
+"""
+
+    def project(*replacements):
+        changed = text
+        for old, new in replacements:
+            assert old in changed, old
+            changed = changed.replace(old, new, 1)
+        (tmp_path / "job.toml").write_text(changed)
+        return tmp_path / "job.toml"
+
+    return project
+
+
+def test_a_flyer_is_weighed(project):
+    estimate = identify(Project.load(project()))
+    truth = np.array([MASS, 0, 0, 0, J[0], 0, J[1], 0, 0, J[2]])
+    np.testing.assert_array_less(np.abs(estimate.values - truth), 4 * estimate.std)
+    assert estimate.identifiable.all() and estimate.std[0] < 0.01 * MASS
+    assert not estimate.warnings
+    assert set(estimate.motions[0].path.channels) >= {
+        "frame_position.hull.z",
+        "orientation.hull.w",
+        "gyro.hull.x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (('rotors = ["a", "b", "c", "d"]', 'rotors = ["a", "b", "c", "e"]'), "no .* is called 'e'"),
+        (
+            ("floating_base = true", "floating_base = false"),
+            "has no moving joint",
+        ),
+        (("position = [0.2, 0.15, 0.0]", "position = [0.2, 0.15, 0.0]\naxis = [0.0, 0.0, 0.0]"), "direction"),
+    ],
+)
+def test_rotors_that_do_not_fit_are_refused(project, change, sentence):
+    with pytest.raises(PoinsotError, match=sentence):
+        identify(Project.load(project(change)))
