@@ -6,7 +6,8 @@ standard deviations begin with `std.`. So it is stored, plotted and read again l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
@@ -62,15 +63,15 @@ class EstimatedMotion:
         path: states at its samples, with standard deviations, and forces at contacts (invalid where one is open).
         sensors: what was read beside what should have been.
         contacts: frames, of which `path` has `force.FRAME.x`, ...
-        disturbance: (n,) root mean square of the process noise that each freedom's speed needed, in its standard
-            deviations; NaN where it has none. About 1 or less if what was said of it is right.
+        disturbance: what the model lacked -> root mean square of the process noise that it took, in its standard
+            deviations: `command.JOINT`, `velocity.JOINT`. At most about 1 if what was said of it is right.
     """
 
     name: str
     path: Recording
     sensors: tuple[SensorFit, ...]
     contacts: tuple[str, ...] = ()
-    disturbance: Vector | None = None
+    disturbance: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

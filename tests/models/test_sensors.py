@@ -114,22 +114,14 @@ def test_what_is_expected_leaves_no_residual(talos, rng, name):
 
 
 @pytest.mark.parametrize("name", SENSORS)
-def test_what_generalized_forces_do_at_once(talos, rng, name):
-    """Against differences by u, whose slope A carries them: an accelerometer and a force plate feel it, no other."""
+def test_only_what_feels_accelerations_feels_efforts_at_once(talos, rng, name):
     sensor = SENSORS[name](talos)
     dynamics = evaluated(talos, [sensor])
     q, v, _ = talos.random_states(2, rng)
     u, theta = 50 * rng.standard_normal((2, len(talos.joints))), dynamics.parameters.nominal_theta
-    motion = dynamics(q, v, u, theta, True)
-    readings = sensor.expected(motion)
-
-    def expected(du):
-        return -sensor.difference(readings, dynamics(q, v, u + du, theta))
-
-    felt = sensor.felt(motion)
-    assert felt.shape == (2, sensor.size, talos.model.nv)
-    assert_slope(felt @ motion.effort_slope, by_vector(expected, np.zeros(u.shape[1]), step=1e-2))
-    assert felt.any() == isinstance(sensor, Accelerometer | ContactForce)
+    readings = sensor.expected(dynamics(q, v, u, theta))
+    changed = sensor.difference(readings, dynamics(q, v, u + 1.0, theta))
+    assert (np.abs(changed).max() > 1e-9) == sensor.feels_efforts
 
 
 @pytest.mark.parametrize("name", SENSORS)

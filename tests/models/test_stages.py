@@ -152,19 +152,6 @@ def test_along_a_motion_every_sample_comes_once(solo, rng):
     assert (np.diff(stages.after_impacts) == [1, 1, 2, 1, 2, 1]).all()
 
 
-@pytest.mark.parametrize("most", [1, 3, 100])
-def test_some_motions_are_spread_over_all(solo, rng, most):
-    stages = stages_of(solo, rng)
-    x = some_x(stages, rng, stages.count + 1)
-    some = list(stages.some_motions(x, stages.parameters.nominal_theta, most))
-    seen = np.concatenate([motion.q for motion in some])
-    assert {1: 1, 3: 4, 100: 7}[most] == len(seen)
-    nodes = stages.after_impacts[:: max(1, 7 // most)]
-    expected = stages.states.split(x[nodes])[0]
-    np.testing.assert_array_equal(seen[np.lexsort(seen.T)], expected[np.lexsort(expected.T)])
-    assert all(motion.a_by is not None for motion in some)
-
-
 def test_many_states_are_done_in_several_calls(rng):
     robot = random_robot(rng, 2)
     S = 2 * TOGETHER + 7

@@ -178,6 +178,10 @@ class OpenParameters:
             return ParameterValues(ten, joints, gains, None)
         return ParameterValues(self.chart.to_inertial(ten), joints, gains, self.chart.jacobian(ten))
 
+    def effort_slope(self, theta: Vector) -> Matrix:
+        """(n, inputs) of generalized forces by commands."""
+        return self.drive.slope(self.values(theta).gains)
+
     # -- in physical terms ---------------------------------------------------------------------------------------------
 
     @cached_property

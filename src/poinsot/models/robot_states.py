@@ -125,14 +125,15 @@ class RobotStates:
     def disturbed(
         self, step: Step, w: Float[np.ndarray, "T two_n"]
     ) -> tuple[Step, Float[np.ndarray, "T two_n two_n"]]:
-        """A step with the noise w added, x [+] w, and its slopes by w; those by efforts are left out."""
+        """A step with the noise w added, x [+] w, and its slopes by w."""
         by_q, by_d = self._move_slopes(self.split(step.x)[0], w[:, : self.robot.model.nv])
         x, by_w = self.integrate(step.x, w), self._dense(by_d, len(w), 1.0)
         if step.by_x is None or step.by_theta is None:
             return Step(x), by_w
         if not w[:, : self.robot.model.nv].any():  # noise of speeds alone turns nothing
-            return Step(x, step.by_x, None, step.by_theta), by_w
-        return Step(x, self._times(by_q, step.by_x), None, self._times(by_q, step.by_theta)), by_w
+            return Step(x, step.by_x, step.by_tau, step.by_theta), by_w
+        by_tau = None if step.by_tau is None else self._times(by_q, step.by_tau)
+        return Step(x, self._times(by_q, step.by_x), by_tau, self._times(by_q, step.by_theta)), by_w
 
     def _times(self, blocks: list[np.ndarray], change: np.ndarray) -> np.ndarray:
         """Slopes of curved joints, which else are 1, times changes of states."""

@@ -151,14 +151,8 @@ class Sensor(ABC):
         """Of `difference`."""
         return self.slopes(motion).times(-1.0)
 
-    def felt(self, motion: RobotMotion) -> Float[np.ndarray, "T m n"]:
-        """(T, m, n) slope of h by generalized forces, which accelerations and contact forces carry at once."""
-        slopes, (a_by, forces_by) = self.slopes(motion), motion.slopes
-        felt = np.zeros((len(motion), self.size, a_by.tau.shape[2]))
-        for slope, by in ((slopes.a, a_by), (slopes.forces, forces_by)):
-            if slope is not None:
-                felt += slope @ by.tau
-        return felt
+    feels_efforts: ClassVar[bool] = False
+    """Whether it reads accelerations or contact forces, which generalized forces change at once."""
 
     @cached_property
     def covariance(self) -> Float[np.ndarray, "m m"]:
@@ -534,6 +528,7 @@ class PreintegratedVelocity(_AtFrame):
 class Accelerometer(_AtFrame):
     """Specific force at a frame's origin in its axes, acceleration less gravity [m/s^2]: 9.81 upward at rest."""
 
+    feels_efforts = True
     quantity = "accelerometer"
 
     @property
@@ -608,6 +603,7 @@ class ContactForce(_AtFrame):
 
     moments: bool = False
 
+    feels_efforts = True
     quantity = "force"
 
     @property

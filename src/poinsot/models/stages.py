@@ -144,6 +144,7 @@ class Stages:
         theta: Vector,
         slopes: bool = False,
         efforts: bool = False,
+        told: Float[np.ndarray, "T inputs"] | None = None,
     ) -> tuple[Step, Residuals]:
         """Where stages first, first + 1, ... lead from states x, and what sensors leave unexplained there.
 
@@ -153,62 +154,68 @@ class Stages:
             theta: (p,).
             slopes: whether slopes are wanted.
             efforts: and those by tau too; at a reset, by an impulse on the joints.
+            told: (T, inputs) what commands were besides those recorded; None: nothing.
         """
         groups = tuple(self._groups(first, len(x)))
+        u = self.u[self.samples[first : first + len(x)]]
+        u = u if told is None else u + told
         if len(groups) == 1 and not self._nodes[1][first]:
-            return self._alike(groups[0][1], x, theta, slopes, efforts)
+            return self._alike(groups[0][1], x, u, theta, slopes, efforts)
         step, left = self._empty(len(x), slopes, slopes and efforts)
         for chosen, nodes in groups:
             if self._nodes[1][nodes[0]]:
-                motion = self._motion(nodes, x[chosen], theta, slopes)
+                motion = self._motion(nodes, x[chosen], u[chosen], theta, slopes)
                 _put(step, chosen, self.states.reset(motion, efforts))
                 continue
-            of_group, left_of_group = self._alike(nodes, x[chosen], theta, slopes, efforts)
+            of_group, left_of_group = self._alike(nodes, x[chosen], u[chosen], theta, slopes, efforts)
             _put(step, chosen, of_group)
             _put(left, chosen, left_of_group)
         return step, left
 
     def _alike(
-        self, nodes: np.ndarray, x: Float[np.ndarray, "T nx"], theta: Vector, slopes: bool, efforts: bool
+        self,
+        nodes: np.ndarray,
+        x: Float[np.ndarray, "T nx"],
+        u: Float[np.ndarray, "T inputs"],
+        theta: Vector,
+        slopes: bool,
+        efforts: bool,
     ) -> tuple[Step, Residuals]:
         """Steps of one mode."""
         samples = self.samples[nodes]
-        motion = self._motion(nodes, x, theta, slopes)
+        motion = self._motion(nodes, x, u, theta, slopes)
         durations = self.times[samples + 1] - self.times[samples]
         step = self.states.step(motion, durations, efforts)
         return step, residuals([some.some(samples) for some in self.readings], motion, efforts)
 
     def last(self, x: Vector, theta: Vector, slopes: bool = False, efforts: bool = False) -> Residuals:
         """What sensors leave unexplained at the last node, whose state is x (nx,); T = 1."""
-        motion = self._motion(np.array([self.count]), x[None], theta, slopes)
+        motion = self._motion(np.array([self.count]), x[None], self.u[-1:], theta, slopes)
         return residuals([some.some(self.samples[-1:]) for some in self.readings], motion, efforts)
 
     def along(
-        self, x: Float[np.ndarray, "nodes nx"], theta: Vector
+        self,
+        x: Float[np.ndarray, "nodes nx"],
+        theta: Vector,
+        told: Float[np.ndarray, "N inputs"] | None = None,
     ) -> Iterator[tuple[np.ndarray, RobotMotion]]:
         """Samples, and how the robot moves there after impacts, some at a time, mode by mode.
 
         Args:
             x: (N + 1, nx) states at all nodes.
             theta: (p,).
+            told: (N, inputs) what commands of the stages were besides those recorded; None: nothing.
         """
+        u = self.u[self.samples]
+        if told is not None:
+            u[:-1] += told
         nodes = self.after_impacts
         mode = self.schedule.mode_of[self.samples[nodes]]
         for each in range(len(self.modes)):
             of_mode = nodes[mode == each]
             for begin in range(0, len(of_mode), TOGETHER):
                 some = of_mode[begin : begin + TOGETHER]
-                yield self.samples[some], self._motion(some, x[some], theta, slopes=False)
-
-    def some_motions(
-        self, x: Float[np.ndarray, "nodes nx"], theta: Vector, most: int
-    ) -> Iterator[RobotMotion]:
-        """How the robot moves, with slopes, at no more than about `most` samples spread over all."""
-        nodes = self.after_impacts[:: max(1, len(self.times) // most)]
-        mode = self.schedule.mode_of[self.samples[nodes]]
-        for each in np.unique(mode):
-            some = nodes[mode == each]
-            yield self._motion(some, x[some], theta, slopes=True)
+                yield self.samples[some], self._motion(some, x[some], u[some], theta, slopes=False)
 
     @cached_property
     def after_impacts(self) -> np.ndarray:
@@ -216,7 +223,12 @@ class Stages:
         return np.flatnonzero(~self._nodes[1])
 
     def _motion(
-        self, nodes: np.ndarray, x: Float[np.ndarray, "T nx"], theta: Vector, slopes: bool
+        self,
+        nodes: np.ndarray,
+        x: Float[np.ndarray, "T nx"],
+        u: Float[np.ndarray, "T inputs"],
+        theta: Vector,
+        slopes: bool,
     ) -> RobotMotion:
         """Of nodes of one mode that are all resets, or all not."""
         q, v = (np.ascontiguousarray(part) for part in self.states.split(x))
@@ -224,7 +236,7 @@ class Stages:
         dynamics = self.modes[int(self.schedule.mode_of[samples[0]])]
         if self._nodes[1][nodes[0]]:
             return dynamics.impact(q, v, theta, slopes)
-        return dynamics(q, v, self.u[samples], theta, slopes)
+        return dynamics(q, v, u, theta, slopes)
 
     def _groups(self, first: int, T: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Places in the stretch, and nodes, that one call can do."""

@@ -190,7 +190,6 @@ class _Log:
         return f"recording {self.run.name!r}"
 
     def log(self) -> RobotLog:
-        from ..estimators.shooting.command_noise import heard_by, speeds_by
         from ..estimators.shooting.estimation import RobotLog
         from ..estimators.shooting.first_guess import first_guess
         from ..estimators.shooting.problem import Known
@@ -200,18 +199,16 @@ class _Log:
         schedule = self._schedule()
         readings = (*self._joint_readings(), *self._frame_readings(), *self._standing(schedule))
         self._all_noise_is_someones(readings)
+        if self._command_noise().any():
+            readings = tuple(_without_last(some) for some in readings)
         stages = Stages(self.parameters, schedule, self.run.recording.time, self._commands(), readings)
         guess = first_guess(stages)
-        told = self._command_noise()
-        speeds = self._speed_noise()
-        if told.any():
-            speeds = np.hypot(speeds, speeds_by(stages, guess, told))
-            stages = replace(stages, readings=heard_by(stages, guess, told))
+        told, speeds = self._command_noise(), self._speed_noise()
         n = int(self.robot.model.nv)
         arrival = None
         if method.start_std is not None:
             arrival = Known.normal(guess[0], np.repeat(np.square(method.start_std), n))
-        return RobotLog(self.run.name, stages, np.concatenate([np.zeros(n), speeds]), arrival, guess)
+        return RobotLog(self.run.name, stages, np.concatenate([np.zeros(n), speeds]), told, arrival, guess)
 
     # -- what was read -------------------------------------------------------------------------------------------------
 
@@ -422,6 +419,15 @@ class _Log:
                 schedule = schedule_from_channels(every, values)
         shortest = round(contacts.shortest_s * recording.rate_hz)
         return schedule.without_flicker(shortest) if shortest > 1 else schedule
+
+
+def _without_last(some: Readings) -> Readings:
+    """What feels accelerations without its last sample, whose commands have a noise that no step shows."""
+    if not some.sensor.feels_efforts:
+        return some
+    values = some.values.copy()
+    values[-1] = np.nan
+    return replace(some, values=values)
 
 
 def _fits(value: Any, names: Sequence[str]) -> bool:

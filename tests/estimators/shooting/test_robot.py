@@ -44,9 +44,10 @@ def some_noise(stages, rng):
     return noise
 
 
-@pytest.fixture
-def somewhere(stages, rng):
-    motion = RobotMotion(stages, some_noise(stages, rng))
+@pytest.fixture(params=["commands exact", "commands noisy"])
+def somewhere(stages, rng, request):
+    commands = np.where(np.arange(12) % 3 == 1, 0.5, 0.0) if request.param == "commands noisy" else None
+    motion = RobotMotion(stages, some_noise(stages, rng), commands)
     q, v, _ = stages.parameters.robot.random_states(stages.count, rng)
     w = 0.1 * rng.standard_normal(motion.noise_std.shape)
     w[~motion.noisy] = 0.0
@@ -77,7 +78,11 @@ def test_slopes_through_contact_flight_and_reset(somewhere):
     assert_slope(found.f_x, by_x[:, :n])
     assert_slope(found.r_x, by_x[:, n:])
     assert_slope(found.f_w[motion.noisy], by_w[motion.noisy, :n])
-    assert found.r_w is None and not by_w[:, n:].any()
+    noisy_commands = len(motion.doubted)
+    assert (found.r_w is not None) == (noisy_commands > 0) == by_w[:, n:].any()
+    if found.r_w is not None:  # the accelerometer feels commands at once
+        assert_slope(found.r_w[motion.noisy], by_w[motion.noisy, n:])
+        assert np.abs(by_w[motion.noisy, n:, :noisy_commands]).max() > 1e-3
     assert_slope(found.f_theta, by_theta[:, :n])
     assert_slope(found.r_theta, by_theta[:, n:])
     assert np.abs(by_theta).max() > 1e-3 and np.abs(found.f_theta[3]).max() > 1e-6  # a reset knows theta too

@@ -336,7 +336,8 @@ class _Search:
     def _ended(self, now: Evaluation, start: Evaluation, found: Direction | None, ending: Ending) -> Solution:
         p = len(self.problem.prior.mean)
         unseen = np.zeros((p, 0)) if found is None else found.unseen
-        states = () if found is None else found.unseen_states
+        nothing = tuple(np.zeros((motion.manifold.degrees, 0)) for motion in self.problem.motions)
+        states = nothing if found is None else found.unseen_states
         if ending is Ending.solved and unseen.shape[1]:
             ending = Ending.partly
         return Solution(

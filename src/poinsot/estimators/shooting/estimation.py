@@ -40,6 +40,8 @@ from .problem import Known, ShootingProblem, Trajectories
 from .robot import RobotMotion
 from .unseen import directions
 
+INFLATED = 1.05
+"""Chi-square per degree up to which residuals are as they were said to be."""
 CHI_SQUARE = 1.5
 """Per degree of freedom: from this on, and below its inverse, the noise of the sensors is doubted aloud."""
 
@@ -52,6 +54,7 @@ class RobotLog:
         name: of it.
         stages: what the robot was told, and what was read of it.
         noise: (2 n,) standard deviation of what the model lacks in a step, see `RobotMotion`.
+        command_noise: (inputs,) standard deviation of each command; None: they are exact.
         arrival: what is known of the first state; None: nothing.
         guess: (N + 1, nx) states to begin from; None: what sensors read.
 
@@ -62,13 +65,14 @@ class RobotLog:
     name: str
     stages: Stages
     noise: Vector
+    command_noise: Vector | None = None
     arrival: Known | None = None
     guess: Float[np.ndarray, "nodes nx"] | None = None
 
     @cached_property
     def motion(self) -> RobotMotion:
         """As the solver sees it."""
-        return RobotMotion(self.stages, self.noise)
+        return RobotMotion(self.stages, self.noise, self.command_noise)
 
     @cached_property
     def begin(self) -> Float[np.ndarray, "nodes nx"]:
@@ -82,9 +86,7 @@ class RobotLog:
 
     def of(self, parameters: OpenParameters) -> RobotLog:
         """The same of a robot with other parameters open."""
-        return RobotLog(
-            self.name, replace(self.stages, parameters=parameters), self.noise, self.arrival, self.begin
-        )
+        return replace(self, stages=replace(self.stages, parameters=parameters), guess=self.begin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +223,7 @@ class _Summary:
     def __init__(self, problem: OptimalEstimationProblem, solution: Solution, spread: Posterior):
         self.problem, self.solution, self.spread = problem, solution, spread
         self.parameters = problem.parameters
-        self.inflation = max(1.0, self.chi_square)
+        self.inflation = self.chi_square if self.chi_square > INFLATED else 1.0
         self.slope = self.parameters.physical_slope(solution.theta)
 
     @cached_property
@@ -257,12 +259,15 @@ class _Summary:
         parameters, theta = self.parameters, self.solution.theta
         white = self.slope @ self.spread.theta @ self.slope.T
         covariance = self.inflation * white
-        seen = self._known(covariance)
+        seen, bodies = self._known(covariance), self._bodies(covariance)
         names, fit = parameters.physical_names, fit_of_motions(self._pairs())
         ending = self.solution.ending
         narrow = [name for name, yes in zip(names, seen, strict=True) if not yes]
         unseen = directions(names, parameters.physical(theta), self.slope @ self.solution.unseen, narrow)
         status = Status.partly if ending is Ending.solved and unseen else Status[ending.name]
+        free = self._free
+        for matrix in (white, covariance):
+            matrix[free], matrix[:, free] = np.nan, np.nan
         white_std, std = np.sqrt(np.diag(white)), np.sqrt(np.diag(covariance))
         condition, scaled = self._conditions()
         return Estimate(
@@ -274,7 +279,7 @@ class _Summary:
             groupings=names,
             values=parameters.physical(theta),
             covariance=covariance,
-            std_kind="coloured" if self.inflation > 1 else "white",
+            std_kind="coloured" if self.inflation > INFLATED else "white",
             white_std=white_std,
             coloured_std=std,
             identifiable=seen,
@@ -283,7 +288,7 @@ class _Summary:
             scaled_condition_number=scaled,
             rows=self.rows,
             fit=fit,
-            bodies=self._bodies(covariance),
+            bodies=bodies,
             undetermined=unseen,
             problem=Solved(self.problem, self.solution),
             motions=self.motions,
@@ -298,10 +303,15 @@ class _Summary:
     def _pairs(self) -> list[tuple[EstimatedMotion, Stages]]:
         return [(motion, log.stages) for motion, log in zip(self.motions, self.problem.logs, strict=True)]
 
+    @cached_property
+    def _free(self) -> np.ndarray:
+        """(b,) whether a parameter moves in a direction that nothing sees."""
+        moving = np.linalg.norm(self.slope @ self.solution.unseen, axis=1)
+        return np.asarray(moving > 1e-6 * np.linalg.norm(self.slope, axis=1))
+
     def _known(self, covariance: Matrix) -> np.ndarray:
         """(b,) whether the data, with what was measured before, say more of a parameter than what was assumed."""
-        free = np.linalg.norm(self.slope @ self.solution.unseen, axis=1)
-        seen = free <= 1e-6 * np.linalg.norm(self.slope, axis=1)
+        seen = ~self._free
         assumed = np.diag(self.problem.known.assumed)
         if not assumed.any():
             return seen

@@ -50,7 +50,7 @@ def estimated_motion(
     S = len(stages.times)
     fits = [_Reading(some.sensor, some.values, S) for some in stages.readings]
     forces = {contact.frame: np.full((S, contact.size), np.nan) for contact in stages.schedule.contacts}
-    for samples, moved in stages.along(x, theta):
+    for samples, moved in stages.along(x, theta, motion.told(w)):
         for fit in fits:
             fit.hear(samples, moved)
         for frame, found in forces.items():
@@ -68,7 +68,7 @@ def estimated_motion(
             valid[channel] = np.isfinite(found[:, k])
     path = Recording(stages.times, channels, units, valid, {"estimated": name})
     return EstimatedMotion(
-        name, path, tuple(fit.result() for fit in fits), tuple(forces), _disturbance(motion, w)
+        name, path, tuple(fit.result() for fit in fits), tuple(forces), _disturbance(stages, motion, w)
     )
 
 
@@ -152,15 +152,15 @@ def _path(
     return {name: np.nan_to_num(values) for name, values in channels.items()}, units, valid
 
 
-def _disturbance(motion: RobotMotion, w: Float[np.ndarray, "N m"]) -> Vector:
-    """(n,) see `EstimatedMotion`."""
-    n = motion.manifold.degrees // 2
-    of_speeds = np.full(n, np.nan)
+def _disturbance(stages: Stages, motion: RobotMotion, w: Float[np.ndarray, "N m"]) -> dict[str, float]:
+    """See `EstimatedMotion`."""
+    n, robot = motion.manifold.degrees // 2, stages.parameters.robot
+    commands = [f"command.{stages.parameters.drive.inputs[k]}" for k in motion.doubted.tolist()]
+    freedoms = [
+        f"{'position' if k < n else 'velocity'}.{robot.effort_names[k % n]}" for k in motion.free.tolist()
+    ]
     size = np.sqrt(np.mean((w / motion.noise_std)[motion.noisy] ** 2, axis=0))
-    for place, rms in zip(motion.free.tolist(), size.tolist(), strict=True):
-        if place >= n:
-            of_speeds[place - n] = rms
-    return of_speeds
+    return dict(zip([*commands, *freedoms], size.tolist(), strict=True))
 
 
 def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, Stages]]) -> Fit:

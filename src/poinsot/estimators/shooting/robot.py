@@ -1,8 +1,13 @@
 """A robot's recording as the solver sees it: stages of contact dynamics, residuals of sensors, noise on the tangent.
 
-    x_{k+1} = f(x_k, u_k; theta) [+] w_k        w_k (m,) in the freedoms that have noise; none in a reset map
+    x_{k+1} = f(x_k, u_k + w^u_k; theta) [+] w^x_k        w_k = (w^u_k, w^x_k); none in a reset map
 
-Noise of speeds alone is enough where positions are measured: what pushes a robot pushes its speeds first.
+w^u is noise of those commands that have some: what a robot was told, or what its motors' sensors say, is not what they
+did. It acts through the dynamics, so one number moves all freedoms, and an accelerometer feels it at once. (As noise of
+fixed size on speeds instead, it would bias theta: heavier bodies would seem to be disturbed less.) w^x is noise of the
+freedoms that have some; of speeds alone is enough where positions are measured.
+
+The last node has no stage, so no noise of commands: sensors that feel accelerations must not have been read there.
 """
 
 from __future__ import annotations
@@ -57,31 +62,35 @@ class RobotMotion(Motion):
         stages: the robot, what it was told and what was read of it.
         noise: (2 n,) standard deviation of what the model lacks in a step, of each change of a state; 0 where there is
             none.
+        command_noise: (inputs,) standard deviation of each command; None: they are exact.
 
     Raises:
         InvalidMethod: if a standard deviation is negative, or none is above 0.
     """
 
-    def __init__(self, stages: Stages, noise: Vector):
-        degrees = stages.states.degrees
-        if noise.shape != (degrees,) or not (
-            np.isfinite(noise).all() and noise.min() >= 0 and noise.max() > 0
+    def __init__(self, stages: Stages, noise: Vector, command_noise: Vector | None = None):
+        degrees, inputs = stages.states.degrees, stages.u.shape[1]
+        of_commands = np.zeros(inputs) if command_noise is None else command_noise
+        every = np.concatenate([of_commands, noise])
+        if (noise.shape, of_commands.shape) != ((degrees,), (inputs,)) or not (
+            np.isfinite(every).all() and every.min() >= 0 and every.max() > 0
         ):
             raise InvalidMethod(
-                f"process noise needs a standard deviation of at least 0 for each of {degrees} changes of a state, and "
-                "one above 0"
+                f"process noise needs a standard deviation of at least 0 for each of {degrees} changes of a state and "
+                f"of {inputs} commands, and one above 0"
             )
         self.stages_of_robot = stages
         self.manifold: RobotManifold = RobotManifold(stages.states)
-        self.free = np.flatnonzero(noise > 0)
-        self.noise_std = np.tile(noise[self.free], (stages.count, 1))
+        self.doubted, self.free = np.flatnonzero(of_commands > 0), np.flatnonzero(noise > 0)
+        std = np.concatenate([of_commands[self.doubted], noise[self.free]])
+        self.noise_std = np.tile(std, (stages.count, 1))
         self.noisy = ~stages.resets
         self.parameters = stages.parameters.size
 
     def evaluate(
         self, first: int, x: Float[np.ndarray, "T nx"], w: Float[np.ndarray, "T m"], theta: Vector
     ) -> tuple[Float[np.ndarray, "T nx"], Float[np.ndarray, "T rows"]]:
-        step, left = self.stages_of_robot.evaluate(first, x, theta)
+        step, left = self.stages_of_robot.evaluate(first, x, theta, told=self.told(w))
         return self.manifold.integrate(step.x, self._tangent(w)), left.r
 
     def evaluate_last(self, x: Vector, theta: Vector) -> Vector:
@@ -90,20 +99,40 @@ class RobotMotion(Motion):
     def linearize(
         self, first: int, x: Float[np.ndarray, "T nx"], w: Float[np.ndarray, "T m"], theta: Vector
     ) -> Linearization:
-        step, left = self.stages_of_robot.evaluate(first, x, theta, slopes=True)
+        doubt = len(self.doubted) > 0
+        step, left = self.stages_of_robot.evaluate(
+            first, x, theta, slopes=True, efforts=doubt, told=self.told(w)
+        )
         step, by_w = self.manifold.states.disturbed(step, self._tangent(w))
         assert step.by_x is not None
         assert step.by_theta is not None
         assert left.by_x is not None
-        by_w = np.ascontiguousarray(by_w[:, :, self.free])
-        return Linearization(step.x, step.by_x, by_w, step.by_theta, left.r, left.by_x, None, left.by_theta)
+        by_w, r_w = np.ascontiguousarray(by_w[:, :, self.free]), None
+        if doubt:
+            assert step.by_tau is not None
+            assert left.by_tau is not None
+            by_u = self.stages_of_robot.parameters.effort_slope(theta)[:, self.doubted]
+            by_w = np.concatenate([step.by_tau @ by_u, by_w], axis=2)
+            by_w[~self.noisy[first : first + len(x)]] = 0.0
+            r_w = np.concatenate(
+                [left.by_tau @ by_u, np.zeros((len(x), left.r.shape[1], len(self.free)))], axis=2
+            )
+        return Linearization(step.x, step.by_x, by_w, step.by_theta, left.r, left.by_x, r_w, left.by_theta)
 
     def linearize_last(self, x: Vector, theta: Vector) -> LastLinearization:
         left = self.stages_of_robot.last(x, theta, slopes=True)
         assert left.by_x is not None
         return LastLinearization(left.r[0], left.by_x[0], None if left.by_theta is None else left.by_theta[0])
 
+    def told(self, w: Float[np.ndarray, "T m"]) -> Float[np.ndarray, "T inputs"] | None:
+        """(T, inputs) noise of commands; None where they are exact."""
+        if not len(self.doubted):
+            return None
+        told = np.zeros((len(w), self.stages_of_robot.u.shape[1]))
+        told[:, self.doubted] = w[:, : len(self.doubted)]
+        return told
+
     def _tangent(self, w: Float[np.ndarray, "T m"]) -> Float[np.ndarray, "T n"]:
         d = np.zeros((len(w), self.manifold.degrees))
-        d[:, self.free] = w
+        d[:, self.free] = w[:, len(self.doubted) :]
         return d
