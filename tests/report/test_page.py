@@ -23,9 +23,9 @@ from poinsot.report import (
 )
 from poinsot.report.blocks import Page, Section
 from poinsot.report.page import render
-from poinsot.report.sections import SECTIONS
-from poinsot.report.sections.motion import contacts_section, convergence_section, motion_section, sections
+from poinsot.report.sections import SECTIONS, sections
 from poinsot.report.sections.identifiability import identifiability_section
+from poinsot.report.sections.motion import contacts_section, convergence_section, motion_section
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 LOADING = {"src", "href", "srcset", "data", "action", "poster", "background", "formaction", "xlink:href"}
