@@ -1,0 +1,206 @@
+"""SPOOK: one step forward (seed 000, Eqs. 2.8 to 2.28; the equations are in `impulses`).
+
+Free directions first. With phi = s (c - y+), written out as phi = k - s y+,
+
+    s = h b + J_s,    k = J_s y + h (K u + off)
+
+the drag and the motor leave the list of unknowns (they are linear in v+, and s may be 0): M -> M + F^T s F, and F^T k
+joins the impulses. What is left is the mixed complementarity problem (2.26) with the unknowns
+
+    lambda_A   held directions of joints whose dry friction does not ask for them
+    n >= 0     contacts; and, twice, those held directions whose size friction does ask for: g >= 0 and -g >= 0, so that
+               n_+ - n_- is the impulse and n_+ + n_- its size (Sigma > 0 leaves at most one of the two above 0)
+    t >= 0     friction, twice in each of its directions D: t_+ - t_- is the impulse
+    sigma >= 0 the slip speed that its bound lets happen
+
+    w_n = C v+ + Sigma n - (-(4/h) Upsilon c + Upsilon C v)
+    w_t = +-D v+ + Delta t + sigma
+    w_sigma = h fc + U n - t_+ - t_-
+
+Each direction has its own sigma: a box. Then (2.27) is S lambda + b = w with S = G M^-1 G^T + Sigma of all these rows,
+solved in `mixed_lcp`, and (2.28) gives v+.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import jax.scipy.linalg
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from . import mixed_lcp
+from .bodies import Numbers, State, move
+from .constraints import Geometry, geometry, jacobians, rates
+from .impulses import (
+    Scalar,
+    contact_regularization,
+    drive,
+    forces,
+    friction_level,
+    regularization,
+    symmetric,
+)
+from .quaternions import turn
+from .structure import Structure
+from .values import Values
+
+
+class StepReport(NamedTuple):
+    """How a step's complementarity problem was solved.
+
+    Args:
+        method: `lcp.TRIVIAL`, `LEMKE`, `NEWTON` or `FAILED`; trivial too where there is no such problem.
+        residual: of that problem.
+        pivots: of Lemke's method.
+    """
+
+    method: Int[Array, ""]
+    residual: Float[Array, ""]
+    pivots: Int[Array, ""]
+
+
+class _Rows(NamedTuple):
+    """Which rows of the constraints are where in the unknowns; constants.
+
+    Args:
+        bilateral: (a,) held rows 6 joint + direction of lambda_A, joint by joint; `blocks`: how many of each joint.
+        load: (m,) held rows whose size friction asks for.
+        dry: (f,) free rows 6 joint + direction with dry friction.
+        moving: (g,) all free rows.
+    """
+
+    bilateral: np.ndarray
+    blocks: tuple[int, ...]
+    load: np.ndarray
+    dry: np.ndarray
+    moving: np.ndarray
+
+
+def _rows(structure: Structure) -> _Rows:
+    held = structure.held & ~structure.load[:, None]
+    loaded = structure.held & structure.load[:, None]
+    dry = structure.free & structure.dry[:, None]
+    blocks = tuple(int(n) for n in held.sum(axis=1) if n)
+    bilateral, load, dry, moving = (np.flatnonzero(rows) for rows in (held, loaded, dry, structure.free))
+    return _Rows(bilateral, blocks, load, dry, moving)
+
+
+def forward(
+    structure: Structure, values: Values, x: State, u: Float[Numbers, "_"], h: Scalar
+) -> tuple[State, StepReport]:
+    """x_{k+1} = phi(x_k, u_k), and how it was found."""
+    at = geometry(structure, values, x)
+    M, momentum = with_drives(structure, values, at, x, u, h)
+    rows = _rows(structure)
+    A, Sigma_A, a = _bilateral(structure, values, at, x, rows, h)
+    B, Sigma_B, b = _unilateral(structure, values, at, x, rows, h)
+
+    factor = jax.scipy.linalg.cho_factor(M)
+    free = jax.scipy.linalg.cho_solve(factor, momentum)  # v+ without any multiplier
+    G = jnp.concatenate([A, B])
+    S = G @ jax.scipy.linalg.cho_solve(factor, G.T) + jax.scipy.linalg.block_diag(Sigma_A, Sigma_B)
+    rest = G @ free - jnp.concatenate([a, b])
+    impulses, solution = mixed_lcp.solve(S, rest, rows.blocks, len(b))
+    after = free + jax.scipy.linalg.cho_solve(factor, G.T @ impulses)
+    report = StepReport(solution.method, solution.residual, solution.pivots)
+    return move(x, after.reshape(-1, 6), h), report
+
+
+def mass_matrix(values: Values, at: Geometry) -> Float[Array, "n n"]:
+    """M of all bodies (2.4)."""
+    R = at.rotation[:-1]
+    J = R @ symmetric(values.inertia) @ jnp.swapaxes(R, -1, -2)
+    m = jnp.asarray(values.mass)[:, None, None] * jnp.eye(3)
+    nothing = jnp.zeros_like(J)
+    blocks = jnp.concatenate([jnp.concatenate([m, nothing], 2), jnp.concatenate([nothing, J], 2)], 1)
+    l = len(blocks)
+    return (jnp.eye(l)[:, None, :, None] * blocks[:, :, None, :]).reshape(6 * l, 6 * l)
+
+
+def with_drives(
+    structure: Structure, values: Values, at: Geometry, x: State, u: Float[Numbers, "_"], h: Scalar
+) -> tuple[Array, Array]:
+    """M + F^T s F, and M v + h (f + f_g) + F^T k."""
+    M = mass_matrix(values, at)
+    v = jnp.ravel(jnp.asarray(x.velocity))
+    momentum = M @ v + h * jnp.ravel(forces(values, at, x.velocity))
+    moving = _rows(structure).moving
+    if len(moving):
+        F = _picked(jacobians(structure, at)[1], moving)
+        joint = moving // 6
+        shaft = jnp.asarray(values.shaft)[joint]
+        s = h * jnp.asarray(values.drag)[joint] + shaft
+        M = M + F.T @ (s[:, None] * F)
+        momentum = momentum + F.T @ (shaft * (F @ v) + h * drive(structure, values, u)[joint, 0])
+    return M, momentum
+
+
+def _bilateral(
+    structure: Structure, values: Values, at: Geometry, x: State, rows: _Rows, h: Scalar
+) -> tuple[Array, Array, Array]:
+    """A, Sigma_A and a of A v+ + Sigma_A lambda = a."""
+    Sigma, target = _held_targets(structure, values, at, x, h)
+    A = _picked(jacobians(structure, at)[0], rows.bilateral)
+    return A, jnp.diag(Sigma[rows.bilateral]), target[rows.bilateral]
+
+
+def _held_targets(
+    structure: Structure, values: Values, at: Geometry, x: State, h: Scalar
+) -> tuple[Array, Array]:
+    """(6 j,) Sigma, and -(4/h) Upsilon g + Upsilon G v."""
+    Sigma, Y = regularization(values, h)
+    before, _, _ = rates(structure, at, x.velocity)
+    return jnp.ravel(Sigma), jnp.ravel(-4 / h * Y * at.g + Y * before)
+
+
+def _unilateral(
+    structure: Structure, values: Values, at: Geometry, x: State, rows: _Rows, h: Scalar
+) -> tuple[Array, Array, Array]:
+    """B, Sigma_B and b of B v+ + Sigma_B lambda_B - b = w: normals, friction, slip speeds."""
+    if not (len(rows.load) + len(rows.dry) + len(structure.contact_body)):
+        return jnp.zeros((0, 6 * structure.bodies)), jnp.zeros((0, 0)), jnp.zeros(0)
+    held, free, contact = jacobians(structure, at)
+    Sigma_h, target = _held_targets(structure, values, at, x, h)
+    Sigma_c, Y_c = contact_regularization(values, h)
+    _, speed, before = rates(structure, at, x.velocity)
+    c = len(structure.contact_body)
+
+    N = _picked(held, rows.load)
+    normals = jnp.concatenate([N, -N, contact[:, 2]])
+    Sigma_n = jnp.concatenate([Sigma_h[rows.load], Sigma_h[rows.load], Sigma_c])
+    target = target[rows.load]
+    b_n = jnp.concatenate([target, -target, -4 / h * Y_c * at.gap + Y_c * before[:, 2]])
+
+    D = jnp.concatenate([_picked(free, rows.dry), contact[:, :2].reshape(2 * c, 6 * structure.bodies)])
+    joint = rows.dry // 6
+    stick = jnp.concatenate([jnp.asarray(values.stick)[joint], jnp.repeat(values.contact_stick, 2)])
+    level = jnp.ravel(friction_level(values, speed))[rows.dry]
+    by_load = structure.load[joint]
+    own = structure.weight.ravel()[rows.load] * (rows.load // 6 == joint[:, None])  # (f, m)
+    mu = level[:, None] * np.where(by_load[:, None], own, 0.0)
+    mu_c = np.repeat(np.eye(c), 2, axis=0) * jnp.asarray(values.contact_friction)
+    U = jax.scipy.linalg.block_diag(jnp.concatenate([mu, mu], axis=1), mu_c)
+    bound = jnp.concatenate([jnp.where(by_load, 0.0, h * level), jnp.zeros(2 * c)])
+
+    n, t = len(b_n), len(bound)
+    one, nothing = jnp.eye(t), jnp.zeros((t, t))
+    Delta = jnp.diag(1 / (h * stick))
+    friction = jnp.block([[Delta, nothing, one], [nothing, Delta, one], [-one, -one, nothing]])
+    Sigma = jax.scipy.linalg.block_diag(jnp.diag(Sigma_n), friction).at[n + 2 * t :, :n].set(U)
+    B = jnp.concatenate([normals, D, -D, jnp.zeros((t, 6 * structure.bodies))])
+    return B, Sigma, jnp.concatenate([b_n, jnp.zeros(2 * t), -bound])
+
+
+def _picked(rows: Float[Array, "j 6 n"], places: np.ndarray) -> Array:
+    """Rows 6 joint + direction."""
+    return rows.reshape(-1, rows.shape[-1])[places]
+
+
+def kinetic_energy(values: Values, at: Geometry, velocity: Float[Numbers, "l 6"]) -> Array:
+    """Of bodies, without shafts [J]."""
+    v = jnp.asarray(velocity)
+    body = jnp.sum(at.rotation[:-1] * v[:, 3:, None], axis=-2)
+    spin = jnp.sum(body * turn(symmetric(values.inertia), body), axis=-1)
+    return 0.5 * jnp.sum(values.mass * jnp.sum(v[:, :3] ** 2, axis=-1) + spin)
