@@ -15,8 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .bodies import Numbers, State
+from .bodies import State
 from .constraints import Geometry
+from .precision import Numbers
 from .quaternions import conjugate, cross, exp, log, matrix, multiply, turn
 from .structure import Structure
 from .values import Values
@@ -59,7 +60,9 @@ def assemble(
     world = structure.bodies
     place = coordinates(structure)
     origin = {i: jnp.asarray(reference[0][i]) for i in range(world)} | {world: jnp.zeros(3)}
-    turned = {i: jnp.asarray(reference[1][i]) for i in range(world)} | {world: jnp.array([0.0, 0.0, 0.0, 1.0])}
+    turned = {i: jnp.asarray(reference[1][i]) for i in range(world)} | {
+        world: jnp.array([0.0, 0.0, 0.0, 1.0])
+    }
     speed = {i: jnp.zeros(3) for i in range(world + 1)}  # of the frame's origin
     spin = {i: jnp.zeros(3) for i in range(world + 1)}
     for body, parent, k, outward in tree(structure):

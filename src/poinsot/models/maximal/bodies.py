@@ -1,4 +1,4 @@
-"""Bodies and contacts: what a user says of them, and states in maximal coordinates (seed 000, Eqs. 2.1, 2.2, 2.12 to 2.16).
+"""Bodies and contacts: what a user says of them, and their states (seed 000, Eqs. 2.1, 2.2, 2.12 to 2.16).
 
 A body has a frame, which in the reference configuration is where `frame` says (at the world's, unless told otherwise),
 and in it a centre of mass c and the inertia about c. Its state is that of the centre of mass,
@@ -21,9 +21,7 @@ from jaxtyping import Array, Float
 from ...exceptions import ImpossibleBody, InvalidModel
 from ...inertia.parameters import from_physical, inconsistencies
 from . import quaternions
-
-Numbers = Array | np.ndarray
-"""JAX's arrays inside, NumPy's at the doors."""
+from .precision import Numbers
 
 
 class State(NamedTuple):
@@ -69,7 +67,9 @@ class RigidBody:
             raise InvalidModel(f"the centre of body {self.name!r} needs three finite numbers [m]")
         J = np.asarray(self.inertia, dtype=float)
         if J.shape not in ((3,), (3, 3)) or (J.ndim == 2 and not np.allclose(J, J.T, rtol=1e-9, atol=0)):
-            raise InvalidModel(f"the inertia of body {self.name!r} is three numbers or a symmetric 3 x 3 matrix")
+            raise InvalidModel(
+                f"the inertia of body {self.name!r} is three numbers or a symmetric 3 x 3 matrix"
+            )
         reasons = inconsistencies(from_physical(self.mass, np.zeros(3), self.inertia_matrix))
         if reasons:
             raise ImpossibleBody(reasons, self.name)
@@ -127,11 +127,15 @@ class PlaneContact:
                 f"{self.compliance} and {self.relaxation}"
             )
         if not 0 <= self.friction < np.inf:
-            raise InvalidModel(f"the friction of contact {self.name!r} must be at least 0, not {self.friction}")
+            raise InvalidModel(
+                f"the friction of contact {self.name!r} must be at least 0, not {self.friction}"
+            )
         if not np.any(self.normal):
             raise InvalidModel(f"the normal of contact {self.name!r} is 0 0 0; give it a direction")
         if self.stick_drag is not None and not self.stick_drag > 0:
-            raise InvalidModel(f"the stick drag of contact {self.name!r} must be above 0, not {self.stick_drag}")
+            raise InvalidModel(
+                f"the stick drag of contact {self.name!r} must be above 0, not {self.stick_drag}"
+            )
 
     @property
     def frame(self) -> np.ndarray:
@@ -140,7 +144,9 @@ class PlaneContact:
         along = np.eye(3)[np.argmin(np.abs(n))] if self.along is None else np.asarray(self.along, dtype=float)
         t = along - (along @ n) * n
         if np.linalg.norm(t) < 1e-9 * max(float(np.linalg.norm(along)), 1e-300):
-            raise InvalidModel(f"contact {self.name!r} has `along` normal to its plane; give a direction in it")
+            raise InvalidModel(
+                f"contact {self.name!r} has `along` normal to its plane; give a direction in it"
+            )
         t = t / np.linalg.norm(t)
         return np.stack([t, np.cross(n, t), n], axis=1)
 
@@ -158,7 +164,7 @@ def mean_velocity(x: State, y: State, h: float | Array) -> Float[Array, "*batch 
 
 
 def plus(x: State, d: Float[Numbers, "*batch l 12"]) -> State:
-    """x [+] d with d = (dr, psi, dv) of each body, psi a rotation vector about the world's axes [m], [rad], [m/s], [rad/s]."""
+    """x [+] d, d = (dr, psi, dv) of each body, psi about the world's axes [m], [rad], [m/s], [rad/s]."""
     return State(
         x.position + d[..., :3], quaternions.plus(x.quaternion, d[..., 3:6]), x.velocity + d[..., 6:]
     )

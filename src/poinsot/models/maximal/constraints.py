@@ -8,12 +8,12 @@ arms from the centres of mass s_a = x_a - r_A, s_b = x_b - r_B, the six directio
                   g_5 = -e_3 . b_1,                                          n = e_3 x b_1
                   g_6 = e_2 . b_1                                            n = b_1 x e_2
 
-(F.1 with its axis along z). The rate is the Jacobian times the velocities, and an impulse lambda along a direction acts on
-B as the force f (f = e_i lambda, or none) and torque s_b x f + n lambda, on A as -f and -(s_a + d) x f - n lambda. In a
-free rotation n is the joint's axis e_i itself.
+(F.1 with its axis along z). The rate is the Jacobian times the velocities, and an impulse lambda along a direction acts
+on B as the force f (f = e_i lambda, or none) and torque s_b x f + n lambda, on A as -f and -(s_a + d) x f - n lambda.
+In a free rotation n is the joint's axis e_i itself.
 
-A contact with columns (t1, t2, n) of its frame has rates along them of the point p = r + s, v + omega x s, and its gap is
-n . p - height.
+A contact with columns (t1, t2, n) of its frame has rates along them of the point p = r + s, v + omega x s, and its gap
+is n . p - height.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .bodies import Numbers, State
+from .bodies import State
+from .precision import Numbers
 from .quaternions import cross, matrix, turn, turn_back
 from .structure import Structure, gather, scatter
 from .values import Values
@@ -67,7 +68,7 @@ def geometry(structure: Structure, values: Values, x: State) -> Geometry:
     s_a = turn(R_A, structure.parent_point - gather(c, A))
     s_b = turn(R_B, structure.child_point - gather(c, B))
     d = gather(r, B) + s_b - gather(r, A) - s_a
-    e1, e2, e3 = (Ra[..., k] for k in range(3))
+    e2, e3 = Ra[..., 1], Ra[..., 2]
     b1, b2 = Rb[..., 0], Rb[..., 1]
     rotations = [(e3 * b2).sum(-1), -(e3 * b1).sum(-1), (e2 * b1).sum(-1)]
     normals = jnp.stack([cross(b2, e3), cross(e3, b1), cross(b1, e2)], axis=-2)
@@ -130,12 +131,16 @@ def jacobians(
 
     def joined(child: Array, parent: Array) -> Array:
         """(j, 6, n) from the blocks (j, 6, 6) of the child and the parent."""
-        to_child, to_parent = (np.eye(l + 1)[i][:, None, :l, None] for i in (structure.child, structure.parent))
+        to_child, to_parent = (
+            np.eye(l + 1)[i][:, None, :l, None] for i in (structure.child, structure.parent)
+        )
         return (child[:, :, None, :] * to_child + parent[:, :, None, :] * to_parent).reshape(-1, 6, 6 * l)
 
     def block(arm: Array, normals: Array) -> Array:
         moments = cross(jnp.broadcast_to(arm[:, None, :], e.shape), e)
-        translations, rotations = (jnp.concatenate(pair, axis=-1) for pair in ((e, moments), (nothing, normals)))
+        translations, rotations = (
+            jnp.concatenate(pair, axis=-1) for pair in ((e, moments), (nothing, normals))
+        )
         return jnp.concatenate([translations, rotations], axis=-2)
 
     held = joined(block(at.child_arm, at.normals), -block(at.parent_arm, at.normals))

@@ -1,8 +1,9 @@
 """Mechanisms from robot descriptions: bodies and joints as Pinocchio reads them.
 
-The reference configuration is that in which all joints are at zero. A body's frame is its joint's; its mass and centre of
-mass are the description's, and of its ten parameters, which are about the frame's origin, the inertia is taken about the
-centre. Damping, dry friction and rotor inertia of the description become drag, a `Coulomb` level and a motor's shaft.
+The reference configuration is that in which all joints are at zero. A body's frame is its joint's; its mass and centre
+of mass are the description's, and of its ten parameters, which are about the frame's origin, the inertia is taken about
+the centre. Damping, dry friction and rotor inertia of the description become drag, a `Coulomb` level and a motor's
+shaft.
 """
 
 from __future__ import annotations
@@ -61,10 +62,14 @@ def mechanism_of(
 ) -> Mechanism:
     """A robot as a mechanism; see `load_mechanism`."""
     if robot.floating_base:
-        raise InvalidModel(f"robot {robot.name!r} has a floating base; describe it as bodies and joints instead")
+        raise InvalidModel(
+            f"robot {robot.name!r} has a floating base; describe it as bodies and joints instead"
+        )
     tree, placements = robot.tree, robot.placements
     if len(tree) != len(robot.bodies):
-        raise InvalidModel(f"robot {robot.name!r} has a joint made of several; use revolute and prismatic ones")
+        raise InvalidModel(
+            f"robot {robot.name!r} has a joint made of several; use revolute and prismatic ones"
+        )
     bodies = []
     for name, pi, frame in zip(robot.bodies, robot.inertials, placements, strict=True):
         if not pi[0] > 0:

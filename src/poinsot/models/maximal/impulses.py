@@ -16,7 +16,8 @@ zero is no exception):
 
 contacts, with the gap c and the speeds C v of the contact point along the plane's normal and in it:
 
-    lambda_n = max(0, -(4/h) Upsilon c + Upsilon C_n v - C_n v+) / Sigma,   lambda_t = clip(-h b_s C_t v+, -mu lambda_n, mu lambda_n)
+    lambda_n = max(0, -(4/h) Upsilon c + Upsilon C_n v - C_n v+) / Sigma
+    lambda_t = clip(-h b_s C_t v+, -mu lambda_n, mu lambda_n)
 
 `clip` and `max` are the solutions of the complementarity conditions (2.21, 2.24) *when v+ is known*: then they do not
 couple, each is a problem in one unknown (2.31), with Sigma_c and Delta = 1 / (h b_s) above zero making it unique.
@@ -29,8 +30,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .bodies import Numbers, State
+from .bodies import State
 from .constraints import Geometry, momenta, rates
+from .precision import Numbers
 from .quaternions import cross, exp, matrix, turn, turn_back
 from .structure import Structure
 from .values import Values
@@ -112,15 +114,15 @@ def multipliers(
     free = structure.free * free + dry
 
     Sigma_c, Y_c = contact_regularization(values, h)
-    normal = jnp.maximum(0.0, -4 / h * Y_c * at.gap + Y_c * before_contact[:, 2] - after_contact[:, 2]) / Sigma_c
+    normal = (
+        jnp.maximum(0.0, -4 / h * Y_c * at.gap + Y_c * before_contact[:, 2] - after_contact[:, 2]) / Sigma_c
+    )
     bound = (values.contact_friction * normal)[:, None]
     along = jnp.clip(-h * values.contact_stick[:, None] * after_contact[:, :2], -bound, bound)
     return Multipliers(held, free, dry, jnp.concatenate([along, normal[:, None]], axis=1))
 
 
-def inertia_times(
-    values: Values, at: Geometry, velocity: Float[Numbers, "l 6"]
-) -> Float[Array, "l 6"]:
+def inertia_times(values: Values, at: Geometry, velocity: Float[Numbers, "l 6"]) -> Float[Array, "l 6"]:
     """M v [N s], [N m s]."""
     R = at.rotation[:-1]
     body = turn_back(R, velocity[:, 3:])
@@ -159,4 +161,8 @@ def external_impulse(
     """What it takes beside all of the above to get from the velocity of x to `after` (2.29, times h) [N s], [N m s]."""
     given = multipliers(structure, values, at, x.velocity, after, u, h)
     gained = inertia_times(values, at, after - x.velocity)
-    return gained - h * forces(values, at, x.velocity) - momenta(structure, at, given.held, given.free, given.contact)
+    return (
+        gained
+        - h * forces(values, at, x.velocity)
+        - momenta(structure, at, given.held, given.free, given.contact)
+    )

@@ -16,10 +16,11 @@ time. Free directions carry what resists or drives the motion: viscous drag, dry
 Dry friction has two laws. With a constant `Coulomb` level (an effort) the friction impulse lies within +- h level; with
 `LoadDependent` friction it lies within +- mu times the joint's own constraint impulses, lengths in front (Appendix F):
 
-    hinge, ball:  mu (r sum |translations| + sum |rotations|)      slider:  mu (sum |translations| + sum |rotations| / r)
+    hinge, ball:  mu (r sum |translations| + sum |rotations|)
+    slider:       mu (sum |translations| + sum |rotations| / r)
 
-In both the level falls from its value at rest to that in motion as Stribeck has it (4.1): level + excess exp(-decay v^2).
-Inside its bounds dry friction is not infinitely stiff: a joint that sticks creeps like one with the viscous drag
+In both the level falls from its value at rest to that in motion as Stribeck has it (4.1): level + excess exp(-decay v^2)
+at the speed v. Inside its bounds dry friction is not infinitely stiff: a joint that sticks creeps like one with the viscous drag
 `stick_drag`, which makes the friction impulse unique (the matrix Delta of Eq. 2.24 is 1 / (h stick_drag)).
 """
 
@@ -99,7 +100,8 @@ class Motor:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.gain) and 0 <= self.shaft_inertia < np.inf):
             raise InvalidModel(
-                f"a motor needs a finite gain and a shaft inertia of at least 0, not {self.gain} and {self.shaft_inertia}"
+                f"a motor needs a finite gain and a shaft inertia of at least 0, not {self.gain} and "
+                f"{self.shaft_inertia}"
             )
 
 
@@ -135,7 +137,9 @@ class Joint:
         for name in ("compliance", "rotation_compliance"):
             value = getattr(self, name)
             if not 0 < value < np.inf:
-                raise InvalidModel(f"the {name.replace('_', ' ')} of {who} must be above 0, not {value}; try 1e-8")
+                raise InvalidModel(
+                    f"the {name.replace('_', ' ')} of {who} must be above 0, not {value}; try 1e-8"
+                )
         if not 0 <= self.relaxation < np.inf:
             raise InvalidModel(f"the relaxation time of {who} must be at least 0 s, not {self.relaxation}")
         if self.child_point is not None:
@@ -240,6 +244,10 @@ def _not_negative(law: Coulomb | LoadDependent, what: str) -> None:
     for entry in fields(law):
         value = getattr(law, entry.name)
         if value is not None and not 0 <= value < np.inf:
-            raise InvalidModel(f"the {entry.name.replace('_', ' ')} of {what} must be at least 0, not {value}")
+            raise InvalidModel(
+                f"the {entry.name.replace('_', ' ')} of {what} must be at least 0, not {value}"
+            )
     if law.stick_drag == 0:
-        raise InvalidModel("the stick drag of dry friction must be above 0; None takes one that creeps at 1e-3")
+        raise InvalidModel(
+            "the stick drag of dry friction must be above 0; None takes one that creeps at 1e-3"
+        )

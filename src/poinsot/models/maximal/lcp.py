@@ -4,7 +4,7 @@ Lemke's method brings in z0 with w = H z + z0 1 + q, first as large as needed fo
 variable a step, always the partner of the one that left, until z0 leaves. Among rows that tie for leaving, the one that
 is lexicographically least in [q, B^-1] leaves (z0 if it is among them), so no basis comes twice and the method ends:
 with a solution, or on a ray along which z0 stays. On the matrices of friction (copositive, seed 000, 2.24) it ends with
-a solution. H is equilibrated first: z = D z', w = D^-1 w' has H' = D H D, of whose rows the largest entries are about 1.
+a solution. H is equilibrated first: z = D z', w = D^-1 w' has H' = D H D, whose rows have largest entries near 1.
 
 Where rounding makes it cycle, or H is of a kind that ends on a ray, a projected Newton method takes over: with
 phi_i = sqrt(z_i^2 + w_i^2) - z_i - w_i, which is zero exactly at a solution (Fischer and Burmeister), it solves
@@ -12,7 +12,8 @@ phi_i = sqrt(z_i^2 + w_i^2) - z_i - w_i, which is zero exactly at a solution (Fi
 Lemke's: the variables with z_i > w_i solve H_aa z_a = -q_a. `Solution.method` says who found z.
 
 The derivative (D.1). Near a solution in which no z_i and w_i are both zero, the active variables a (z_i > 0) stay the
-active ones, so H_aa z_a + q_a = 0 holds along with its derivative:
+active ones, so H_aa z_a + q_a = 0 holds along with its derivative, below. Where z_i = w_i = 0, active are those in
+Lemke's last basis: H_aa is regular, and the derivative is that to one side. (Friction bounded by no load is like that.)
 
     H_aa dz_a = -(dq + dH z)_a,    dz = 0 elsewhere
 """
@@ -23,13 +24,18 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
+
+from .precision import Numbers
 
 TRIVIAL, LEMKE, NEWTON, FAILED = range(4)
 """Who found z: nobody had to (q >= 0), Lemke's method, the projected Newton method, or nobody."""
 
 RELATIVE_TOLERANCE = 1e-9
 """Of min(z, w) against the largest entry of q, in equilibrated units, for a solution to be one."""
+ROUGHLY = 1e-6
+"""The same for what Lemke's method gives, before it is polished."""
 PIVOTS_PER_VARIABLE = 20
 PIVOT_TOLERANCE = 1e-11
 """An entry smaller than this, beside the 1 of an equilibrated row, is no pivot."""
@@ -44,56 +50,55 @@ class Solution(NamedTuple):
 
     Args:
         z: (n,).
+        active: (n,) which of them are basic: w is 0 there, z elsewhere.
         method: `TRIVIAL`, `LEMKE`, `NEWTON` (Lemke's method cycled or ended on a ray) or `FAILED`.
         residual: largest |min(z, w)| against the largest |q|, in equilibrated units.
         pivots: exchanges that Lemke's method made.
     """
 
     z: Float[Array, "n"]
+    active: Bool[Array, "n"]
     method: Int[Array, ""]
     residual: Float[Array, ""]
     pivots: Int[Array, ""]
 
 
 @jax.custom_jvp
-def solve(H: Float[Array, "n n"], q: Float[Array, "n"]) -> Solution:
+def solve(H: Float[Numbers, "n n"], q: Float[Numbers, "n"]) -> Solution:
     """The z with w = H z + q, w >= 0, z >= 0, w z = 0; differentiable by D.1."""
     D = _equilibration(H)
     scale = jnp.max(jnp.abs(D * q), initial=0.0)
     scale = jnp.where(scale > 0, scale, 1.0)
     H_, q_ = D[:, None] * H * D, D * q / scale
 
-    z, pivots = lemke(H_, q_)
-    z = _polished(H_, q_, z > 0, z)
-    failed = _residual(H_, q_, z) > RELATIVE_TOLERANCE
-    method = jnp.where(jnp.all(q_ >= 0), TRIVIAL, LEMKE)
-
-    better = projected_newton(H_, q_, z, failed)
-    better = _polished(H_, q_, better > H_ @ better + q_, better)
-    use = failed & (_residual(H_, q_, better) < _residual(H_, q_, z))
-    z = jnp.where(use, better, z)
-    method = jnp.where(use, NEWTON, method)
+    z, active, pivots = lemke(H_, q_)
+    failed = _residual(H_, q_, z) > ROUGHLY
+    method = jnp.where(jnp.all(q_ >= 0), TRIVIAL, jnp.where(failed, NEWTON, LEMKE))
+    z = projected_newton(H_, q_, z, failed)
+    active = jnp.where(failed, z > H_ @ z + q_, active)
+    z = _polished(H_, q_, active, z)
     residual = _residual(H_, q_, z)
     method = jnp.where(residual > RELATIVE_TOLERANCE, FAILED, method)
-    return Solution(D * z * scale, method, residual, pivots)
+    return Solution(D * z * scale, active, method, residual, pivots)
 
 
 @solve.defjvp
-def _tangent(
-    primals: tuple[Array, Array], tangents: tuple[Array, Array]
-) -> tuple[Solution, Solution]:
+def _tangent(primals: tuple[Numbers, Numbers], tangents: tuple[Array, Array]) -> tuple[Solution, Solution]:
     H, q = primals
     H_dot, q_dot = tangents
     solution = solve(H, q)
-    z = solution.z
-    active = z > 0
+    z, active = solution.z, solution.active
     z_dot = jnp.linalg.solve(_on_active(H, active), jnp.where(active, -(q_dot + H_dot @ z), 0.0))
-    still = [jnp.zeros(jnp.shape(x), jax.dtypes.float0) for x in (solution.method, solution.pivots)]
-    return solution, Solution(z_dot, still[0], jnp.zeros_like(solution.residual), still[1])  # type: ignore[arg-type]
+    still = Solution(
+        z_dot, *(np.zeros(x.shape, jax.dtypes.float0) if x.dtype != z.dtype else 0 * x for x in solution[1:])
+    )
+    return solution, still
 
 
-def lemke(H: Float[Array, "n n"], q: Float[Array, "n"]) -> tuple[Float[Array, "n"], Int[Array, ""]]:
-    """(z, pivots) by Lemke's method with lexicographic pivots; not a solution where it ends on a ray or on its limit.
+def lemke(
+    H: Float[Array, "n n"], q: Float[Array, "n"]
+) -> tuple[Float[Array, "n"], Bool[Array, "n"], Int[Array, ""]]:
+    """(z, which are basic, pivots) by Lemke's method; not a solution where it ends on a ray or at its limit.
 
     The tableau's columns are w (n), z (n), z0, q.
     """
@@ -123,8 +128,9 @@ def lemke(H: Float[Array, "n n"], q: Float[Array, "n"]) -> tuple[Float[Array, "n
 
     tableau, basis, _, pivots = jax.lax.while_loop(going, step, (*state, enters, needed.astype(int)))
     values = jnp.maximum(tableau[:, -1], 0.0)
-    z = jnp.zeros(2 * n + 1, H.dtype).at[basis].set(values)[n : 2 * n]
-    return z, pivots
+    z = jnp.zeros(2 * n + 1, H.dtype).at[basis].set(values)
+    basic = jnp.zeros(2 * n + 1, bool).at[basis].set(True)
+    return z[n : 2 * n], basic[n : 2 * n], pivots
 
 
 def _leaving_row(tableau: Array, basis: Array, column: Array) -> tuple[Array, Array]:
@@ -166,7 +172,7 @@ def _exchange(tableau: Array, basis: Array, row: Array, enters: Array, wanted: A
 def projected_newton(
     H: Float[Array, "n n"], q: Float[Array, "n"], z: Float[Array, "n"], wanted: Bool[Array, ""]
 ) -> Float[Array, "n"]:
-    """z by a damped Newton method on Fischer and Burmeister's function, from a first guess; that guess if not wanted."""
+    """z by a damped Newton method on Fischer and Burmeister's function, from a guess; that guess if not wanted."""
     n = len(q)
 
     def phi(z: Array) -> Array:
@@ -220,10 +226,10 @@ def _on_active(H: Array, active: Array) -> Array:
 
 
 def _polished(H: Array, q: Array, active: Array, z: Array) -> Array:
-    """H_aa z_a = -q_a solved anew, where that is better than z."""
+    """H_aa z_a = -q_a solved anew for the active variables, where that is better than z."""
     again = jnp.linalg.solve(_on_active(H, active), jnp.where(active, -q, 0.0))
     again = jnp.where(active, jnp.maximum(again, 0.0), 0.0)
-    return jnp.where(_residual(H, q, again) <= _residual(H, q, z), again, z)
+    return jnp.where(_residual(H, q, again) <= _residual(H, q, z), again, jnp.maximum(z, 0.0))
 
 
 def _residual(H: Array, q: Array, z: Array) -> Array:

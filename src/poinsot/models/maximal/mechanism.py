@@ -170,7 +170,9 @@ class Mechanism:
             contact_compliance=column([c.compliance for c in self.contacts]),
             contact_relaxation=column([c.relaxation for c in self.contacts]),
             contact_friction=column([c.friction for c in self.contacts]),
-            contact_stick=column([c.stick_drag or max(c.friction, 1e-3) * weight / CREEP for c in self.contacts]),
+            contact_stick=column(
+                [c.stick_drag or max(c.friction, 1e-3) * weight / CREEP for c in self.contacts]
+            ),
             zero=column([s.zero for s in self.sensors]),
             sine=column([getattr(s, "sine", 0.0) for s in self.sensors]),
             cosine=column([getattr(s, "cosine", 0.0) for s in self.sensors]),

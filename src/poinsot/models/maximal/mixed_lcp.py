@@ -7,7 +7,7 @@ triangular and D block diagonal: for j = 1, 2, ...
 
     D_j = S_jj - sum_k L_jk D_k L_jk^T,    L_ij = (S_ij - sum_k L_ik D_k L_jk^T) D_j^-1,  i > j
 
-S_BB is never a pivot, so it need not be symmetric: D_B = S_BB - S_BA S_AA^-1 S_AB. Forward, L y = -b gives y; in between,
+S_BB is never a pivot, so it need not be symmetric: D_B = S_BB - S_BA S_AA^-1 S_AB. L y = -b gives y; in between,
 
     D_j x_j = y_j   for the blocks of A (linear),      D_B x_B - y_B = w   for B (the complementarity problem)
 
@@ -47,7 +47,9 @@ def solve(
         x.append(solution.z)
     else:
         nothing = jnp.zeros((), int)
-        solution = lcp.Solution(jnp.zeros(0, S.dtype), nothing, jnp.zeros((), S.dtype), nothing)
+        solution = lcp.Solution(
+            jnp.zeros(0, S.dtype), jnp.zeros(0, bool), nothing, jnp.zeros((), S.dtype), nothing
+        )
     for j in reversed(range(len(sizes))):
         x[j] = x[j] - sum(L[i][j].T @ x[i] for i in range(j + 1, len(sizes)))
     return jnp.concatenate(x) if x else b, solution

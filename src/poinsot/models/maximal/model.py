@@ -12,8 +12,8 @@ What an estimator needs of a step from x_k to x_{k+1}, all pure functions in JAX
     observe, observation_errors                                                              (3.2, 3.6)
     assemble, coordinates, rates    to and from joint coordinates
 
-A state is a `State` of l bodies; its tangent has 12 numbers a body, `plus(x, d)`, `minus(x, y)` of `bodies`. The time step
-h is an argument like the rest, and compliances can be listed in theta: sweeps compile nothing anew.
+A state is a `State` of l bodies; its tangent has 12 numbers a body, `plus(x, d)`, `minus(x, y)` of `bodies`. The time
+step h is an argument like the rest, and compliances can be listed in theta: sweeps compile nothing anew.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from scipy.spatial.transform import Rotation
 from ...exceptions import InvalidModel, listing, nearest
 from . import assembly, constraints, impulses, lcp, reduced
 from . import step as steps
-from .bodies import Numbers, State, mean_velocity
+from .bodies import State, mean_velocity
 from .impulses import Scalar
-from .precision import double_precision
+from .precision import Numbers, double_precision
 from .values import Values
 
 if TYPE_CHECKING:
@@ -105,9 +105,7 @@ class Model:
 
     # ------------------------------------------------------------------------------------------ one step
 
-    def step(
-        self, x: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
-    ) -> State:
+    def step(self, x: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar) -> State:
         """The state after h [s] under the controls u."""
         return self.step_with_report(x, u, theta, h)[0]
 
@@ -118,7 +116,12 @@ class Model:
         return steps.forward(self.mechanism.structure, self.values(theta), x, u, h)
 
     def external_impulse(
-        self, x: State, after: Float[Numbers, "l 6"], u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
+        self,
+        x: State,
+        after: Float[Numbers, "l 6"],
+        u: Float[Numbers, "_"],
+        theta: Float[Numbers, "p"],
+        h: Scalar,
     ) -> Float[Array, "l 6"]:
         """What else must act on the bodies for their velocity to become `after` (2.29) [N s], [N m s]."""
         structure, values = self.mechanism.structure, self.values(theta)
@@ -164,7 +167,12 @@ class Model:
         return reduced.reduced_error(structure, self.values(theta), self._reference, before, after, u, h)
 
     def multipliers(
-        self, x: State, after: Float[Numbers, "l 6"], u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
+        self,
+        x: State,
+        after: Float[Numbers, "l 6"],
+        u: Float[Numbers, "_"],
+        theta: Float[Numbers, "p"],
+        h: Scalar,
     ) -> impulses.Multipliers:
         """The impulses of joints and contacts in a step to the velocity `after` (2.30, 2.31)."""
         structure, values = self.mechanism.structure, self.values(theta)
@@ -194,7 +202,7 @@ class Model:
         """M_Sigma = M + G^T Sigma^-1 G, n = 6 l, with drags and shafts as they are in a step (3.13)."""
         structure, values = self.mechanism.structure, self.values(theta)
         at = constraints.geometry(structure, values, x)
-        M, _ = steps.with_drives(structure, values, at, x, np.zeros(structure.controls), h)
+        M = steps.mass_with_drives(structure, values, at, h)
         held = np.flatnonzero(structure.held)
         G = constraints.jacobians(structure, at)[0].reshape(-1, 6 * structure.bodies)[held]
         Sigma = jnp.ravel(impulses.regularization(values, h)[0])[held]
@@ -208,12 +216,16 @@ class Model:
     def coordinates(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "n"]:
         """y of the joints: angles in (-pi, pi] [rad], displacements [m], rotation vectors of balls [rad]."""
         structure = self.mechanism.structure
-        return assembly.joint_coordinates(structure, constraints.geometry(structure, self.values(theta), x), x)
+        return assembly.joint_coordinates(
+            structure, constraints.geometry(structure, self.values(theta), x), x
+        )
 
     def rates(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "n"]:
         """Speeds in the free directions; of balls, angular velocities along the parent's axes [rad/s], [m/s]."""
         structure = self.mechanism.structure
-        free = constraints.rates(structure, constraints.geometry(structure, self.values(theta), x), x.velocity)[1]
+        free = constraints.rates(
+            structure, constraints.geometry(structure, self.values(theta), x), x.velocity
+        )[1]
         return jnp.ravel(free)[np.flatnonzero(structure.free)]
 
     def observe(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "s"]:
@@ -254,8 +266,8 @@ class Model:
     ) -> State:
         """The state that closes every joint of the tree, from joint coordinates [rad], [m] and their rates.
 
-        Bodies that no joint leads to from the world stay in the reference configuration. Of a ball the rates are angular
-        velocities along the parent's axes.
+        Bodies that no joint leads to from the world stay in the reference configuration. Of a ball the rates are
+        angular velocities along the parent's axes.
         """
         structure = self.mechanism.structure
         return assembly.assemble(structure, self.values(theta), self._reference, y, rate)
@@ -351,7 +363,7 @@ class Model:
     def _simulated(self) -> Any:
         @partial(jax.jit, static_argnames="every")
         def run(x: State, u: Array, theta: Array, h: Scalar, every: int) -> tuple[State, Array]:
-            def once(_: int, state: tuple[State, Array], u: Array) -> tuple[State, Array]:
+            def once(_: Any, state: tuple[State, Array], u: Array) -> tuple[State, Array]:
                 x, counts = state
                 x, report = self.step_with_report(x, u, theta, h)
                 return x, counts + jnp.stack([report.method == lcp.NEWTON, report.method == lcp.FAILED])
@@ -388,6 +400,10 @@ class Model:
         structure = self.mechanism.structure
         reached = assembly.tree(structure)
         if len(reached) < structure.bodies:
-            raise InvalidModel(f"{what} needs every body joined to the world; keep the errors by body for this one")
+            raise InvalidModel(
+                f"{what} needs every body joined to the world; keep the errors by body for this one"
+            )
         if len(reached) < len(structure.parent):
-            raise InvalidModel(f"{what} needs joints without loops; keep the errors by body for this mechanism")
+            raise InvalidModel(
+                f"{what} needs joints without loops; keep the errors by body for this mechanism"
+            )

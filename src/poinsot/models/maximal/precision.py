@@ -16,12 +16,17 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+import numpy as np
+
 from ...exceptions import MissingExtra
 
 try:
     import jax
 except ImportError:
     raise MissingExtra("discrete", "jax") from None
+
+Numbers = jax.Array | np.ndarray
+"""JAX's arrays inside, NumPy's at the doors."""
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,4 +1,4 @@
-"""Rotations in JAX: unit quaternions (x, y, z, w), rotation vectors, and both at zero (seed 000, Eqs. 2.13 to 2.15, 3.23, 3.24, D.2).
+"""Rotations in JAX: unit quaternions (x, y, z, w) and rotation vectors (seed 000, Eqs. 2.13 to 2.15, 3.23, 3.24, D.2).
 
 With psi a rotation vector, |psi| its angle,
 
@@ -18,20 +18,23 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .precision import Numbers
+
 NEAR = 0.02
 """Squared angle [rad^2] below which the series are used; their next terms are 1e-18 there."""
 
 
 @jax.custom_jvp
-def exp(psi: Float[Array, "*batch 3"]) -> Float[Array, "*batch 4"]:
+def exp(psi: Float[Numbers, "*batch 3"]) -> Float[Array, "*batch 4"]:
     """Exp(psi) of rotation vectors [rad]."""
+    psi = jnp.asarray(psi)
     s, c, _ = _coefficients(psi)
     return jnp.concatenate([s * psi, c], axis=-1)
 
 
 @exp.defjvp
-def _exp_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    (psi,), (d,) = primals, tangents
+def _exp_tangent(primals: tuple[Numbers], tangents: tuple[Array]) -> tuple[Array, Array]:
+    psi, d = jnp.asarray(primals[0]), tangents[0]
     s, c, r = _coefficients(psi)
     along = jnp.sum(psi * d, axis=-1, keepdims=True)
     return jnp.concatenate([s * psi, c], axis=-1), jnp.concatenate(
@@ -53,7 +56,7 @@ def _coefficients(psi: Array) -> tuple[Array, Array, Array]:
     return jnp.where(near, s_near, s_far), jnp.where(near, c_near, c_far), jnp.where(near, r_near, r_far)
 
 
-def log(e: Float[Array, "*batch 4"]) -> Float[Array, "*batch 3"]:
+def log(e: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 3"]:
     """The rotation vector [rad] of a unit quaternion, of angle at most pi (3.23); smooth but at pi."""
     e = jnp.where(e[..., 3:] < 0, -e, e)
     v, w = e[..., :3], e[..., 3:]
@@ -66,12 +69,12 @@ def log(e: Float[Array, "*batch 4"]) -> Float[Array, "*batch 3"]:
     return factor * v
 
 
-def small_log(e: Float[Array, "*batch 4"]) -> Float[Array, "*batch 3"]:
+def small_log(e: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 3"]:
     """2 w (x, y, z): the rotation vector of a small rotation, smooth everywhere (3.24)."""
     return 2 * e[..., 3:] * e[..., :3]
 
 
-def multiply(a: Float[Array, "*batch 4"], b: Float[Array, "*batch 4"]) -> Float[Array, "*batch 4"]:
+def multiply(a: Float[Numbers, "*batch 4"], b: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 4"]:
     """a b: first b, then a."""
     x1, y1, z1, w1 = (a[..., k] for k in range(4))
     x2, y2, z2, w2 = (b[..., k] for k in range(4))
@@ -86,22 +89,22 @@ def multiply(a: Float[Array, "*batch 4"], b: Float[Array, "*batch 4"]) -> Float[
     )
 
 
-def conjugate(e: Float[Array, "*batch 4"]) -> Float[Array, "*batch 4"]:
+def conjugate(e: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 4"]:
     """e^-1 of a unit quaternion."""
     return jnp.concatenate([-e[..., :3], e[..., 3:]], axis=-1)
 
 
-def plus(e: Float[Array, "*batch 4"], psi: Float[Array, "*batch 3"]) -> Float[Array, "*batch 4"]:
+def plus(e: Float[Numbers, "*batch 4"], psi: Float[Numbers, "*batch 3"]) -> Float[Array, "*batch 4"]:
     """e [+] psi = Exp(psi) e (2.14)."""
     return multiply(exp(psi), e)
 
 
-def minus(a: Float[Array, "*batch 4"], b: Float[Array, "*batch 4"]) -> Float[Array, "*batch 3"]:
+def minus(a: Float[Numbers, "*batch 4"], b: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 3"]:
     """a [-] b = Log(a b^-1) (2.15)."""
     return log(multiply(a, conjugate(b)))
 
 
-def matrix(e: Float[Array, "*batch 4"]) -> Float[Array, "*batch 3 3"]:
+def matrix(e: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 3 3"]:
     """R of unit quaternions."""
     x, y, z, w = (e[..., k] for k in range(4))
     rows = [
@@ -112,17 +115,17 @@ def matrix(e: Float[Array, "*batch 4"]) -> Float[Array, "*batch 3 3"]:
     return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
 
 
-def turn(R: Float[Array, "*batch 3 3"], p: Float[Array, "*batch 3"]) -> Float[Array, "*batch 3"]:
+def turn(R: Float[Numbers, "*batch 3 3"], p: Float[Numbers, "*batch 3"]) -> Float[Array, "*batch 3"]:
     """R p, as three sums: batches of small matrix products are slow."""
     return jnp.sum(R * p[..., None, :], axis=-1)
 
 
-def turn_back(R: Float[Array, "*batch 3 3"], p: Float[Array, "*batch 3"]) -> Float[Array, "*batch 3"]:
+def turn_back(R: Float[Numbers, "*batch 3 3"], p: Float[Numbers, "*batch 3"]) -> Float[Array, "*batch 3"]:
     """R^T p."""
     return jnp.sum(R * p[..., :, None], axis=-2)
 
 
-def cross(a: Float[Array, "*batch 3"], b: Float[Array, "*batch 3"]) -> Float[Array, "*batch 3"]:
+def cross(a: Float[Numbers, "*batch 3"], b: Float[Numbers, "*batch 3"]) -> Float[Array, "*batch 3"]:
     """a x b."""
     ax, ay, az = (a[..., k] for k in range(3))
     bx, by, bz = (b[..., k] for k in range(3))

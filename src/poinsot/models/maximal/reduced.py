@@ -1,7 +1,7 @@
 """The force balance in joint coordinates: what is left of it when constraints are infinitely stiff.
 
-External impulses (2.29) find the constraints' impulses from their violation, lambda = (...) / Sigma, so an error e of the
-state becomes one of e / Sigma: with compliance 1e-9 that drowns everything. Two forms do without.
+External impulses (2.29) find the constraints' impulses from their violation, lambda = (...) / Sigma, so an error e of
+the state becomes one of e / Sigma: with compliance 1e-9 that drowns everything. Two forms do without.
 
 *Implicit*: with v* the velocity after a step forward from x_k, the constraints solved for as they are there,
 
@@ -15,8 +15,8 @@ its bodies, ideal constraint impulses do no work, T^T G^T = 0, so
 
     T(y_k)^T [M (v_{k+1} - v_k) - h (f + f_g)] - phi,     v_k = T(y_k) y'_k
 
-has as many rows as the mechanism has freedoms and no lambda. v_{k+1} is taken at y_{k+1}, which is what makes the balance
-complete: T' y' are the centripetal terms. Dry friction that depends on the load takes lambda from the same balance,
+has as many rows as the mechanism has freedoms and no lambda. v_{k+1} is taken at y_{k+1}, which is what makes the
+balance complete: T' y' are the centripetal terms. Dry friction that depends on the load takes lambda from the same one,
 G M^-1 G^T lambda = G M^-1 [M (v_{k+1} - v_k) - h (f + f_g)].
 """
 
@@ -28,9 +28,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .assembly import assemble, coordinates
-from .bodies import Numbers, State, mean_velocity
+from .bodies import State, mean_velocity
 from .constraints import geometry, jacobians, rates
 from .impulses import Scalar, drive, forces, friction_level, inertia_times
+from .precision import Numbers
 from .step import forward, mass_matrix
 from .structure import Structure
 from .values import Values
@@ -68,7 +69,9 @@ def reduced_error(
     gained = inertia_times(values, at, v_after - x.velocity) - h * forces(values, at, x.velocity)
 
     rate_after = jnp.asarray(after[1])
-    joint = np.concatenate([np.full(place.stop - place.start, k) for k, place in enumerate(coordinates(structure))])
+    joint = np.concatenate(
+        [np.full(place.stop - place.start, k) for k, place in enumerate(coordinates(structure))]
+    )
     joint = joint.astype(int)
     free = np.flatnonzero(structure.free)
     phi = -h * jnp.asarray(values.drag)[joint] * rate_after

@@ -31,7 +31,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from . import mixed_lcp
-from .bodies import Numbers, State, move
+from .bodies import State, move
 from .constraints import Geometry, geometry, jacobians, rates
 from .impulses import (
     Scalar,
@@ -39,9 +39,11 @@ from .impulses import (
     drive,
     forces,
     friction_level,
+    inertia_times,
     regularization,
     symmetric,
 )
+from .precision import Numbers
 from .quaternions import turn
 from .structure import Structure
 from .values import Values
@@ -87,23 +89,38 @@ def _rows(structure: Structure) -> _Rows:
     return _Rows(bilateral, blocks, load, dry, moving)
 
 
+class _Here(NamedTuple):
+    """What rows are made of: the geometry, the matrices of `rates`, and the speeds before the step."""
+
+    at: Geometry
+    held: Array
+    free: Array
+    contact: Array
+    before: tuple[Array, Array, Array]
+
+
+def _here(structure: Structure, at: Geometry, velocity: Float[Numbers, "l 6"]) -> _Here:
+    return _Here(at, *jacobians(structure, at), rates(structure, at, velocity))
+
+
 def forward(
     structure: Structure, values: Values, x: State, u: Float[Numbers, "_"], h: Scalar
 ) -> tuple[State, StepReport]:
     """x_{k+1} = phi(x_k, u_k), and how it was found."""
-    at = geometry(structure, values, x)
-    M, momentum = with_drives(structure, values, at, x, u, h)
+    here = _here(structure, geometry(structure, values, x), x.velocity)
     rows = _rows(structure)
-    A, Sigma_A, a = _bilateral(structure, values, at, x, rows, h)
-    B, Sigma_B, b = _unilateral(structure, values, at, x, rows, h)
+    M, momentum = _with_drives(structure, values, here, x, u, h, rows)
+    A, Sigma_A, a = _bilateral(structure, values, here, rows, h)
+    B, Sigma_B, b = _unilateral(structure, values, here, rows, h)
 
-    factor = jax.scipy.linalg.cho_factor(M)
-    free = jax.scipy.linalg.cho_solve(factor, momentum)  # v+ without any multiplier
     G = jnp.concatenate([A, B])
-    S = G @ jax.scipy.linalg.cho_solve(factor, G.T) + jax.scipy.linalg.block_diag(Sigma_A, Sigma_B)
+    factor = jax.scipy.linalg.cho_factor(M)
+    solved = jax.scipy.linalg.cho_solve(factor, jnp.concatenate([G, momentum[None]]).T)
+    by_impulses, free = solved[:, :-1], solved[:, -1]  # M^-1 G^T, and v+ without any multiplier
+    S = G @ by_impulses + jax.scipy.linalg.block_diag(Sigma_A, Sigma_B)
     rest = G @ free - jnp.concatenate([a, b])
     impulses, solution = mixed_lcp.solve(S, rest, rows.blocks, len(b))
-    after = free + jax.scipy.linalg.cho_solve(factor, G.T @ impulses)
+    after = free + by_impulses @ impulses
     report = StepReport(solution.method, solution.residual, solution.pivots)
     return move(x, after.reshape(-1, 6), h), report
 
@@ -119,78 +136,93 @@ def mass_matrix(values: Values, at: Geometry) -> Float[Array, "n n"]:
     return (jnp.eye(l)[:, None, :, None] * blocks[:, :, None, :]).reshape(6 * l, 6 * l)
 
 
-def with_drives(
-    structure: Structure, values: Values, at: Geometry, x: State, u: Float[Numbers, "_"], h: Scalar
+def mass_with_drives(structure: Structure, values: Values, at: Geometry, h: Scalar) -> Float[Array, "n n"]:
+    """M + F^T s F: the bodies with drags and shafts as they are in a step."""
+    return _drives(structure, values, at, jacobians(structure, at)[1], h, _rows(structure))[0]
+
+
+def _drives(
+    structure: Structure, values: Values, at: Geometry, free: Array, h: Scalar, rows: _Rows
+) -> tuple[Array, Array]:
+    """M + F^T s F, and F."""
+    F, joint = _picked(free, rows.moving), rows.moving // 6
+    s = h * jnp.asarray(values.drag)[joint] + jnp.asarray(values.shaft)[joint]
+    return mass_matrix(values, at) + F.T @ (s[:, None] * F), F
+
+
+def _with_drives(
+    structure: Structure,
+    values: Values,
+    here: _Here,
+    x: State,
+    u: Float[Numbers, "_"],
+    h: Scalar,
+    rows: _Rows,
 ) -> tuple[Array, Array]:
     """M + F^T s F, and M v + h (f + f_g) + F^T k."""
-    M = mass_matrix(values, at)
-    v = jnp.ravel(jnp.asarray(x.velocity))
-    momentum = M @ v + h * jnp.ravel(forces(values, at, x.velocity))
-    moving = _rows(structure).moving
-    if len(moving):
-        F = _picked(jacobians(structure, at)[1], moving)
-        joint = moving // 6
-        shaft = jnp.asarray(values.shaft)[joint]
-        s = h * jnp.asarray(values.drag)[joint] + shaft
-        M = M + F.T @ (s[:, None] * F)
-        momentum = momentum + F.T @ (shaft * (F @ v) + h * drive(structure, values, u)[joint, 0])
-    return M, momentum
+    v = jnp.asarray(x.velocity)
+    momentum = jnp.ravel(inertia_times(values, here.at, v) + h * forces(values, here.at, v))
+    M, F = _drives(structure, values, here.at, here.free, h, rows)
+    k = values.shaft[:, None] * here.before[1] + h * drive(structure, values, u)
+    return M, momentum + F.T @ jnp.ravel(k)[rows.moving]
 
 
 def _bilateral(
-    structure: Structure, values: Values, at: Geometry, x: State, rows: _Rows, h: Scalar
+    structure: Structure, values: Values, here: _Here, rows: _Rows, h: Scalar
 ) -> tuple[Array, Array, Array]:
     """A, Sigma_A and a of A v+ + Sigma_A lambda = a."""
-    Sigma, target = _held_targets(structure, values, at, x, h)
-    A = _picked(jacobians(structure, at)[0], rows.bilateral)
-    return A, jnp.diag(Sigma[rows.bilateral]), target[rows.bilateral]
+    Sigma, target = _held_targets(values, here, h)
+    return _picked(here.held, rows.bilateral), jnp.diag(Sigma[rows.bilateral]), target[rows.bilateral]
 
 
-def _held_targets(
-    structure: Structure, values: Values, at: Geometry, x: State, h: Scalar
-) -> tuple[Array, Array]:
+def _held_targets(values: Values, here: _Here, h: Scalar) -> tuple[Array, Array]:
     """(6 j,) Sigma, and -(4/h) Upsilon g + Upsilon G v."""
     Sigma, Y = regularization(values, h)
-    before, _, _ = rates(structure, at, x.velocity)
-    return jnp.ravel(Sigma), jnp.ravel(-4 / h * Y * at.g + Y * before)
+    return jnp.ravel(Sigma), jnp.ravel(-4 / h * Y * here.at.g + Y * here.before[0])
 
 
 def _unilateral(
-    structure: Structure, values: Values, at: Geometry, x: State, rows: _Rows, h: Scalar
+    structure: Structure, values: Values, here: _Here, rows: _Rows, h: Scalar
 ) -> tuple[Array, Array, Array]:
     """B, Sigma_B and b of B v+ + Sigma_B lambda_B - b = w: normals, friction, slip speeds."""
-    if not (len(rows.load) + len(rows.dry) + len(structure.contact_body)):
-        return jnp.zeros((0, 6 * structure.bodies)), jnp.zeros((0, 0)), jnp.zeros(0)
-    held, free, contact = jacobians(structure, at)
-    Sigma_h, target = _held_targets(structure, values, at, x, h)
-    Sigma_c, Y_c = contact_regularization(values, h)
-    _, speed, before = rates(structure, at, x.velocity)
+    n = 6 * structure.bodies
     c = len(structure.contact_body)
+    if not (len(rows.load) + len(rows.dry) + c):
+        return jnp.zeros((0, n)), jnp.zeros((0, 0)), jnp.zeros(0)
+    Sigma_h, target = _held_targets(values, here, h)
+    Sigma_c, Y_c = contact_regularization(values, h)
 
-    N = _picked(held, rows.load)
-    normals = jnp.concatenate([N, -N, contact[:, 2]])
+    N, target = _picked(here.held, rows.load), target[rows.load]
+    normals = jnp.concatenate([N, -N, here.contact[:, 2]])
     Sigma_n = jnp.concatenate([Sigma_h[rows.load], Sigma_h[rows.load], Sigma_c])
-    target = target[rows.load]
-    b_n = jnp.concatenate([target, -target, -4 / h * Y_c * at.gap + Y_c * before[:, 2]])
+    approach = -4 / h * Y_c * here.at.gap + Y_c * here.before[2][:, 2]
+    b_n = jnp.concatenate([target, -target, approach])
 
-    D = jnp.concatenate([_picked(free, rows.dry), contact[:, :2].reshape(2 * c, 6 * structure.bodies)])
-    joint = rows.dry // 6
-    stick = jnp.concatenate([jnp.asarray(values.stick)[joint], jnp.repeat(values.contact_stick, 2)])
-    level = jnp.ravel(friction_level(values, speed))[rows.dry]
-    by_load = structure.load[joint]
-    own = structure.weight.ravel()[rows.load] * (rows.load // 6 == joint[:, None])  # (f, m)
-    mu = level[:, None] * np.where(by_load[:, None], own, 0.0)
-    mu_c = np.repeat(np.eye(c), 2, axis=0) * jnp.asarray(values.contact_friction)
-    U = jax.scipy.linalg.block_diag(jnp.concatenate([mu, mu], axis=1), mu_c)
-    bound = jnp.concatenate([jnp.where(by_load, 0.0, h * level), jnp.zeros(2 * c)])
+    D = jnp.concatenate([_picked(here.free, rows.dry), here.contact[:, :2].reshape(2 * c, n)])
+    stick = jnp.concatenate([jnp.asarray(values.stick)[rows.dry // 6], jnp.repeat(values.contact_stick, 2)])
+    U, bound = _friction_bounds(structure, values, here, rows, h)
 
-    n, t = len(b_n), len(bound)
+    t = len(bound)
     one, nothing = jnp.eye(t), jnp.zeros((t, t))
     Delta = jnp.diag(1 / (h * stick))
     friction = jnp.block([[Delta, nothing, one], [nothing, Delta, one], [-one, -one, nothing]])
-    Sigma = jax.scipy.linalg.block_diag(jnp.diag(Sigma_n), friction).at[n + 2 * t :, :n].set(U)
-    B = jnp.concatenate([normals, D, -D, jnp.zeros((t, 6 * structure.bodies))])
+    Sigma = jax.scipy.linalg.block_diag(jnp.diag(Sigma_n), friction).at[len(b_n) + 2 * t :, : len(b_n)].set(U)
+    B = jnp.concatenate([normals, D, -D, jnp.zeros((t, n))])
     return B, Sigma, jnp.concatenate([b_n, jnp.zeros(2 * t), -bound])
+
+
+def _friction_bounds(
+    structure: Structure, values: Values, here: _Here, rows: _Rows, h: Scalar
+) -> tuple[Array, Array]:
+    """U and h fc of the bounds U n + h fc of each direction of friction: of joints, then of contacts."""
+    c, joint = len(structure.contact_body), rows.dry // 6
+    level = jnp.ravel(friction_level(values, here.before[1]))[rows.dry]
+    by_load = structure.load[joint]
+    own = structure.weight.ravel()[rows.load] * (rows.load // 6 == joint[:, None])
+    mu = level[:, None] * np.where(by_load[:, None], own, 0.0)
+    mu_c = np.repeat(np.eye(c), 2, axis=0) * jnp.asarray(values.contact_friction)
+    U = jax.scipy.linalg.block_diag(jnp.concatenate([mu, mu], axis=1), mu_c)
+    return U, jnp.concatenate([jnp.where(by_load, 0.0, h * level), jnp.zeros(2 * c)])
 
 
 def _picked(rows: Float[Array, "j 6 n"], places: np.ndarray) -> Array:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .bodies import Numbers
+from .precision import Numbers
 
 
 @dataclass(frozen=True, eq=False)

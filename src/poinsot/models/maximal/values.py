@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from .bodies import Numbers
+from .precision import Numbers
 
 
 class Values(NamedTuple):
