@@ -107,7 +107,8 @@ def everything():
             Fixed("floor", "world", "foot", point=(0, 0, 0), **SOFT),
             Hinge(
                 "wrist", "foot", "hand", point=(0.05, 0.1, 0.2), axis=(1, 2, -1), drag=0.02, offset=0.01,
-                friction=LoadDependent(0.1, 0.02, excess=0.05, decay=2.0, stick_drag=1e3), motor=Motor(0.3, 2e-3), **SOFT,
+                friction=LoadDependent(0.1, 0.02, excess=0.05, decay=2.0, stick_drag=1e5),
+                motor=Motor(0.3, 2e-3), **SOFT,
             ),
             Slider(
                 "rail", "hand", "car", point=(0.2, 0.1, 0.3), axis=(0, 1, 1), drag=0.5,

@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 from ...exceptions import ImpossibleBody, InvalidModel
 from ...inertia.parameters import from_physical, inconsistencies
 from . import quaternions
-from .precision import Numbers
+from .precision import Numbers, Scalar
 
 
 class State(NamedTuple):
@@ -151,13 +151,13 @@ class PlaneContact:
         return np.stack([t, np.cross(n, t), n], axis=1)
 
 
-def move(x: State, velocity: Float[Numbers, "*batch l 6"], h: float | Array) -> State:
+def move(x: State, velocity: Float[Numbers, "*batch l 6"], h: Scalar) -> State:
     """q [+] h v, at the velocity v (2.16)."""
     position = x.position + h * velocity[..., :3]
     return State(position, quaternions.plus(x.quaternion, h * velocity[..., 3:]), velocity)
 
 
-def mean_velocity(x: State, y: State, h: float | Array) -> Float[Array, "*batch l 6"]:
+def mean_velocity(x: State, y: State, h: Scalar) -> Float[Array, "*batch l 6"]:
     """(q_y [-] q_x) / h: the velocity that moves x to y in one step [m/s], [rad/s]."""
     turned = quaternions.minus(y.quaternion, x.quaternion)
     return jnp.concatenate([y.position - x.position, turned], axis=-1) / h

@@ -32,12 +32,10 @@ from jaxtyping import Array, Float
 
 from .bodies import State
 from .constraints import Geometry, momenta, rates
-from .precision import Numbers
+from .precision import Numbers, Scalar
 from .quaternions import cross, exp, matrix, turn, turn_back
 from .structure import Structure
 from .values import Values
-
-Scalar = float | Float[Numbers, ""]
 
 
 class Multipliers(NamedTuple):
@@ -56,35 +54,37 @@ class Multipliers(NamedTuple):
     contact: Float[Array, "c 3"]
 
 
-def upsilon(relaxation: Float[Numbers, "k"], h: Scalar) -> Float[Numbers, "k"]:
+def upsilon(relaxation: Float[Numbers, "k"], h: Scalar) -> Float[Array, "k"]:
     """1 / (1 + 4 tau/h)."""
-    return 1 / (1 + 4 * relaxation / h)
+    return 1 / (1 + 4 * jnp.asarray(relaxation) / h)
 
 
 def regularization(values: Values, h: Scalar) -> tuple[Float[Array, "j 6"], Float[Array, "j 1"]]:
     """Sigma of the six directions, and Upsilon."""
     Y = upsilon(values.relaxation, h)[:, None]
     eps = jnp.repeat(jnp.asarray(values.compliance), 3, axis=1)
-    return 4 / h**2 * eps * Y, jnp.asarray(Y)
+    return jnp.asarray(4 / h**2 * eps * Y), Y
 
 
 def contact_regularization(values: Values, h: Scalar) -> tuple[Float[Array, "c"], Float[Array, "c"]]:
     """Sigma and Upsilon of contacts."""
-    Y = jnp.asarray(upsilon(values.contact_relaxation, h))
-    return 4 / h**2 * values.contact_compliance * Y, Y
+    Y = upsilon(values.contact_relaxation, h)
+    return jnp.asarray(4 / h**2 * values.contact_compliance * Y), Y
 
 
 def friction_level(values: Values, speed: Float[Array, "j 6"]) -> Float[Array, "j 6"]:
     """level + excess exp(-decay speed^2) of each direction (4.1): an effort, or a coefficient."""
-    fall = jnp.exp(-values.decay[:, None] * speed * speed)
-    return values.level[:, None] + values.excess[:, None] * fall
+    level, excess, decay = (
+        jnp.asarray(number)[:, None] for number in (values.level, values.excess, values.decay)
+    )
+    return level + excess * jnp.exp(-decay * speed * speed)
 
 
 def drive(structure: Structure, values: Values, u: Float[Numbers, "_"]) -> Float[Array, "j 1"]:
     """K u + off of each joint [N m] or [N]."""
     given = jnp.concatenate([jnp.asarray(u), jnp.zeros(1, float)])
     signal = jnp.stack([given[k] for k in structure.driven.tolist()]) if len(structure.driven) else given[:0]
-    return (values.gain * signal + values.offset)[:, None]
+    return (jnp.asarray(values.gain) * signal + jnp.asarray(values.offset))[:, None]
 
 
 def multipliers(
@@ -100,7 +100,8 @@ def multipliers(
     before_held, before_free, before_contact = rates(structure, at, velocity)
     after_held, after_free, after_contact = rates(structure, at, after)
     Sigma, Y = regularization(values, h)
-    held = structure.held * (-4 / h * Y * at.g + Y * before_held - after_held) / Sigma
+    owed = -4 / h * Y * at.g + Y * before_held - after_held
+    held = jnp.where(structure.held, owed / Sigma, 0.0)
 
     free = -h * values.drag[:, None] * after_free + values.shaft[:, None] * (before_free - after_free)
     free = free + h * drive(structure, values, u)
@@ -108,16 +109,15 @@ def multipliers(
     if structure.dry.any():
         level = friction_level(values, before_free)
         load = jnp.sum(structure.weight * jnp.abs(held), axis=1, keepdims=True)
-        bound = level * jnp.where(structure.load[:, None], load, h)
+        most = level * jnp.where(structure.load[:, None], load, h)
         creep = -h * values.stick[:, None] * after_free
-        dry = jnp.where(structure.free & structure.dry[:, None], jnp.clip(creep, -bound, bound), 0.0)
-    free = structure.free * free + dry
+        dry = jnp.where(structure.free & structure.dry[:, None], jnp.clip(creep, -most, most), 0.0)
+    free = jnp.where(structure.free, free, 0.0) + dry
 
     Sigma_c, Y_c = contact_regularization(values, h)
-    normal = (
-        jnp.maximum(0.0, -4 / h * Y_c * at.gap + Y_c * before_contact[:, 2] - after_contact[:, 2]) / Sigma_c
-    )
-    bound = (values.contact_friction * normal)[:, None]
+    owed = -4 / h * Y_c * at.gap + Y_c * before_contact[:, 2] - after_contact[:, 2]
+    normal = jnp.maximum(0.0, owed) / Sigma_c
+    bound = (jnp.asarray(values.contact_friction) * normal)[:, None]
     along = jnp.clip(-h * values.contact_stick[:, None] * after_contact[:, :2], -bound, bound)
     return Multipliers(held, free, dry, jnp.concatenate([along, normal[:, None]], axis=1))
 

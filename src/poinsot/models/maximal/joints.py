@@ -19,9 +19,9 @@ Dry friction has two laws. With a constant `Coulomb` level (an effort) the frict
     hinge, ball:  mu (r sum |translations| + sum |rotations|)
     slider:       mu (sum |translations| + sum |rotations| / r)
 
-In both the level falls from its value at rest to that in motion as Stribeck has it (4.1): level + excess exp(-decay v^2)
-at the speed v. Inside its bounds dry friction is not infinitely stiff: a joint that sticks creeps like one with the viscous drag
-`stick_drag`, which makes the friction impulse unique (the matrix Delta of Eq. 2.24 is 1 / (h stick_drag)).
+In both the level falls from its value at rest to that in motion as Stribeck has it (4.1): at the speed v it is level +
+excess exp(-decay v^2). Inside its bounds dry friction is not infinitely stiff: a joint that sticks creeps like one with
+the viscous drag `stick_drag`, which makes the friction impulse unique (Delta of Eq. 2.24 is 1 / (h stick_drag)).
 """
 
 from __future__ import annotations

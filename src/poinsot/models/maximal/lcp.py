@@ -20,7 +20,7 @@ Lemke's last basis: H_aa is regular, and the derivative is that to one side. (Fr
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -66,6 +66,7 @@ class Solution(NamedTuple):
 @jax.custom_jvp
 def solve(H: Float[Numbers, "n n"], q: Float[Numbers, "n"]) -> Solution:
     """The z with w = H z + q, w >= 0, z >= 0, w z = 0; differentiable by D.1."""
+    H, q = jnp.asarray(H), jnp.asarray(q)
     D = _equilibration(H)
     scale = jnp.max(jnp.abs(D * q), initial=0.0)
     scale = jnp.where(scale > 0, scale, 1.0)
@@ -84,15 +85,16 @@ def solve(H: Float[Numbers, "n n"], q: Float[Numbers, "n"]) -> Solution:
 
 @solve.defjvp
 def _tangent(primals: tuple[Numbers, Numbers], tangents: tuple[Array, Array]) -> tuple[Solution, Solution]:
-    H, q = primals
+    H, q = (jnp.asarray(part) for part in primals)
     H_dot, q_dot = tangents
-    solution = solve(H, q)
+    solution: Solution = solve(H, q)
     z, active = solution.z, solution.active
     z_dot = jnp.linalg.solve(_on_active(H, active), jnp.where(active, -(q_dot + H_dot @ z), 0.0))
-    still = Solution(
-        z_dot, *(np.zeros(x.shape, jax.dtypes.float0) if x.dtype != z.dtype else 0 * x for x in solution[1:])
+    active_dot, method_dot, pivots_dot = (
+        np.zeros(x.shape, jax.dtypes.float0) for x in (solution.active, solution.method, solution.pivots)
     )
-    return solution, still
+    still: Any = (z_dot, active_dot, method_dot, jnp.zeros_like(solution.residual), pivots_dot)
+    return solution, Solution(*still)
 
 
 def lemke(

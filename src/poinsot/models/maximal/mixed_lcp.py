@@ -38,7 +38,7 @@ def solve(
     """
     sizes = (*blocks, *([unilateral] if unilateral else []))
     L, D = block_ldl(S, sizes)
-    y = []
+    y: list[Array] = []
     for i, b_i in enumerate(_parts(b, sizes)):
         y.append(-b_i - sum(L[i][j] @ y[j] for j in range(i)))
     x = [jnp.linalg.solve(D_j, y_j) for D_j, y_j in zip(D[: len(blocks)], y, strict=False)]

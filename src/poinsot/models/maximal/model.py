@@ -32,8 +32,7 @@ from ...exceptions import InvalidModel, listing, nearest
 from . import assembly, constraints, impulses, lcp, reduced
 from . import step as steps
 from .bodies import State, mean_velocity
-from .impulses import Scalar
-from .precision import Numbers, double_precision
+from .precision import Numbers, Scalar, double_precision
 from .values import Values
 
 if TYPE_CHECKING:
@@ -196,7 +195,7 @@ class Model:
     def constraint_errors(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "j 6"]:
         """g of each joint's held translations [m] and rotations [-]; 0 in free directions."""
         structure = self.mechanism.structure
-        return structure.held * constraints.geometry(structure, self.values(theta), x).g
+        return jnp.where(structure.held, constraints.geometry(structure, self.values(theta), x).g, 0.0)
 
     def projected_mass(self, x: State, theta: Float[Numbers, "p"], h: Scalar) -> Float[Array, "n n"]:
         """M_Sigma = M + G^T Sigma^-1 G, n = 6 l, with drags and shafts as they are in a step (3.13)."""

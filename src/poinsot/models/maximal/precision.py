@@ -17,6 +17,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
 from ...exceptions import MissingExtra
 
@@ -27,6 +28,9 @@ except ImportError:
 
 Numbers = jax.Array | np.ndarray
 """JAX's arrays inside, NumPy's at the doors."""
+
+Scalar = float | Float[jax.Array, ""]
+"""A number, or one that is being traced."""
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -58,7 +58,7 @@ def _coefficients(psi: Array) -> tuple[Array, Array, Array]:
 
 def log(e: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 3"]:
     """The rotation vector [rad] of a unit quaternion, of angle at most pi (3.23); smooth but at pi."""
-    e = jnp.where(e[..., 3:] < 0, -e, e)
+    e = jnp.where(e[..., 3:] < 0, -1.0, 1.0) * e
     v, w = e[..., :3], e[..., 3:]
     a = jnp.sum(v * v, axis=-1, keepdims=True)
     near = a < NEAR / 4
@@ -71,7 +71,7 @@ def log(e: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 3"]:
 
 def small_log(e: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 3"]:
     """2 w (x, y, z): the rotation vector of a small rotation, smooth everywhere (3.24)."""
-    return 2 * e[..., 3:] * e[..., :3]
+    return jnp.asarray(2 * e[..., 3:] * e[..., :3])
 
 
 def multiply(a: Float[Numbers, "*batch 4"], b: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 4"]:

@@ -30,8 +30,8 @@ from jaxtyping import Array, Float
 from .assembly import assemble, coordinates
 from .bodies import State, mean_velocity
 from .constraints import geometry, jacobians, rates
-from .impulses import Scalar, drive, forces, friction_level, inertia_times
-from .precision import Numbers
+from .impulses import drive, forces, friction_level, inertia_times
+from .precision import Numbers, Scalar
 from .step import forward, mass_matrix
 from .structure import Structure
 from .values import Values

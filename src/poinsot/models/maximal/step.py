@@ -34,7 +34,6 @@ from . import mixed_lcp
 from .bodies import State, move
 from .constraints import Geometry, geometry, jacobians, rates
 from .impulses import (
-    Scalar,
     contact_regularization,
     drive,
     forces,
@@ -43,7 +42,7 @@ from .impulses import (
     regularization,
     symmetric,
 )
-from .precision import Numbers
+from .precision import Numbers, Scalar
 from .quaternions import turn
 from .structure import Structure
 from .values import Values

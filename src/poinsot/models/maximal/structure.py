@@ -64,12 +64,12 @@ class Structure:
     @cached_property
     def is_hinge(self) -> np.ndarray:
         """(j,) joints whose one coordinate is an angle."""
-        return self.free[:, 5] & (self.free.sum(axis=1) == 1)
+        return np.asarray(self.free[:, 5] & (self.free.sum(axis=1) == 1))
 
     @cached_property
     def is_ball(self) -> np.ndarray:
         """(j,)."""
-        return self.free[:, 3:].all(axis=1)
+        return np.asarray(self.free[:, 3:].all(axis=1))
 
     @cached_property
     def controls(self) -> int:
