@@ -101,14 +101,12 @@ def test_dry_friction_is_the_complementarity_problem_of_each_joint(model, rng):
     def both(x, after):
         values = model.values(model.theta)
         at = constraints.geometry(structure, values, x)
-        here = step._here(structure, at, x.velocity)
+        here = step._here(structure, values, x, H)
         B, Sigma, b = step._unilateral(structure, values, here, rows, H)
         solution = lcp.solve(Sigma, B @ jnp.ravel(after) - b)
         n, t = 2 * len(rows.load) + 1, len(rows.dry) + 2
         z = solution.z
-        given = impulses.multipliers(
-            structure, values, at, x.velocity, after, np.zeros(structure.controls), H
-        )
+        given = impulses.multipliers(structure, values, at, x, after, np.zeros(structure.controls), H)
         by_lcp = z[n : n + t] - z[n + t : n + 2 * t]
         closed = jnp.concatenate([jnp.ravel(given.dry)[rows.dry], given.contact[0, :2]])
         return by_lcp, closed, z[n - 1], given.contact[0, 2], solution.method

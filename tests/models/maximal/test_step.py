@@ -34,12 +34,12 @@ def dense_step(model, x, u, h):
     def parts(x):
         values = model.values(model.theta)
         at = constraints.geometry(structure, values, x)
-        here = step._here(structure, at, x.velocity)
+        here = step._here(structure, values, x, h)
         M = step.mass_matrix(values, at)
         p = impulses.inertia_times(values, at, x.velocity) + h * impulses.forces(values, at, x.velocity)
         F = step._picked(here.free, rows.moving)
         joint = rows.moving // 6
-        A, B = (part(structure, values, here, rows, h) for part in (step._bilateral, step._unilateral))
+        A, B = step._bilateral(here, rows), step._unilateral(structure, values, here, rows, h)
         tau = impulses.drive(structure, values, u)[joint, 0]
         return M, jnp.ravel(p), F, values.drag[joint], values.shaft[joint], tau, A, B
 

@@ -8,7 +8,15 @@ held directions (2.8 to 2.11; 2.8 with its symbols restored):
 
     Sigma lambda + G v+ = -(4/h) Upsilon g + Upsilon G v,   Upsilon = 1 / (1 + 4 tau/h),   Sigma = (4/h^2) eps Upsilon
 
-free directions, with speeds y = F v and y+ = F v+ (F.2 and F.3, solved for the multiplier so that a drag or a shaft of
+The linear prediction g + h G v+ overlooks that constraints curve: a step of speed v along a circle of radius l leaves
+it by (h v)^2 / 2 l, and drawing it back is work done on the constraint's damper, so SPOOK brakes motion in proportion
+to h. On the curve, velocities are chords, G v = (h/2) k before and G v+ = -(h/2) k after, k = G' v; taking
+
+    -(h/2) (1 + Upsilon) k
+
+to the right-hand side keeps the motion on it (an option; the paper has it not).
+
+Free directions, with speeds y = F v and y+ = F v+ (F.2 and F.3, solved for the multiplier so that a drag or a shaft of
 zero is no exception):
 
     phi = -h b y+ + J_s (y - y+) + h (K u + off) + phi_d
@@ -27,11 +35,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .bodies import State
-from .constraints import Geometry, momenta, rates
+from .bodies import State, move
+from .constraints import Geometry, geometry, momenta, rates
 from .precision import Numbers, Scalar
 from .quaternions import cross, exp, matrix, turn, turn_back
 from .structure import Structure
@@ -66,6 +75,28 @@ def regularization(values: Values, h: Scalar) -> tuple[Float[Array, "j 6"], Floa
     return jnp.asarray(4 / h**2 * eps * Y), Y
 
 
+def held_targets(
+    structure: Structure, values: Values, at: Geometry, x: State, before: Float[Array, "j 6"], h: Scalar
+) -> Float[Array, "j 6"]:
+    """The right-hand side of the held directions, `before` being their speeds G v."""
+    _, Y = regularization(values, h)
+    target = -4 / h * Y * at.g + Y * before
+    if structure.curvature:
+        target = target - h / 2 * (1 + Y) * _bend(structure, values, x)
+    return target
+
+
+def _bend(structure: Structure, values: Values, x: State) -> Float[Array, "j 6"]:
+    """k = G' v: how fast the speeds change when the bodies move on at their velocities."""
+    v = jnp.asarray(x.velocity)
+
+    def speeds(time: Array) -> Array:
+        return rates(structure, geometry(structure, values, move(x, v, time)), v)[0]
+
+    bend: Array = jax.jvp(speeds, (jnp.zeros(()),), (jnp.ones(()),))[1]
+    return bend
+
+
 def contact_regularization(values: Values, h: Scalar) -> tuple[Float[Array, "c"], Float[Array, "c"]]:
     """Sigma and Upsilon of contacts."""
     Y = upsilon(values.contact_relaxation, h)
@@ -91,16 +122,16 @@ def multipliers(
     structure: Structure,
     values: Values,
     at: Geometry,
-    velocity: Float[Numbers, "l 6"],
+    x: State,
     after: Float[Numbers, "l 6"],
     u: Float[Numbers, "_"],
     h: Scalar,
 ) -> Multipliers:
-    """All impulses of the step, the velocities before and after it given (2.30, 2.31)."""
-    before_held, before_free, before_contact = rates(structure, at, velocity)
+    """All impulses of the step from x to the velocities `after` (2.30, 2.31)."""
+    before_held, before_free, before_contact = rates(structure, at, x.velocity)
     after_held, after_free, after_contact = rates(structure, at, after)
-    Sigma, Y = regularization(values, h)
-    owed = -4 / h * Y * at.g + Y * before_held - after_held
+    Sigma, _ = regularization(values, h)
+    owed = held_targets(structure, values, at, x, before_held, h) - after_held
     held = jnp.where(structure.held, owed / Sigma, 0.0)
 
     free = -h * values.drag[:, None] * after_free + values.shaft[:, None] * (before_free - after_free)
@@ -159,7 +190,7 @@ def external_impulse(
     h: Scalar,
 ) -> Float[Array, "l 6"]:
     """What it takes beside all of the above to get from the velocity of x to `after` (2.29, times h) [N s], [N m s]."""
-    given = multipliers(structure, values, at, x.velocity, after, u, h)
+    given = multipliers(structure, values, at, x, after, u, h)
     gained = inertia_times(values, at, after - x.velocity)
     return (
         gained

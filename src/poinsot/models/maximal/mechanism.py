@@ -231,15 +231,20 @@ class Mechanism:
         entry = self.entries[name]
         return self.values.place(entry.kind, *entry.index)
 
-    def model(self, free: Sequence[str] = ()) -> Model:
+    def model(self, free: Sequence[str] = (), *, curvature: bool = False) -> Model:
         """Its discrete dynamics; theta are the parameters named, in this order.
+
+        Args:
+            free: names of theta.
+            curvature: whether steps follow curved constraints to second order, which takes most of SPOOK's own
+                damping away.
 
         Raises:
             InvalidModel: if one is named twice or does not exist.
         """
         from .model import Model
 
-        return Model(self, tuple(free))
+        return Model(self, tuple(free), curvature)
 
 
 _BLOCKS = {"mass": "inertia", "center": "inertia", "inertia": "inertia"}

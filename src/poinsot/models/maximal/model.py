@@ -18,7 +18,7 @@ step h is an argument like the rest, and compliances can be listed in theta: swe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from . import assembly, constraints, impulses, lcp, reduced
 from . import step as steps
 from .bodies import State, mean_velocity
 from .precision import Numbers, Scalar, double_precision
+from .structure import Structure
 from .values import Values
 
 if TYPE_CHECKING:
@@ -63,10 +64,17 @@ class Model:
     Args:
         mechanism: of which.
         free: names of theta's parameters, in its order.
+        curvature: whether steps follow curved constraints to second order, see `impulses`.
     """
 
     mechanism: Mechanism
     free: tuple[str, ...] = ()
+    curvature: bool = False
+
+    @cached_property
+    def structure(self) -> Structure:
+        """What never changes."""
+        return replace(self.mechanism.structure, curvature=self.curvature)
 
     def __post_init__(self) -> None:
         for name in self.free:
@@ -112,7 +120,7 @@ class Model:
         self, x: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
     ) -> tuple[State, steps.StepReport]:
         """The state after h [s], and how the complementarity problem in it was solved."""
-        return steps.forward(self.mechanism.structure, self.values(theta), x, u, h)
+        return steps.forward(self.structure, self.values(theta), x, u, h)
 
     def external_impulse(
         self,
@@ -123,7 +131,7 @@ class Model:
         h: Scalar,
     ) -> Float[Array, "l 6"]:
         """What else must act on the bodies for their velocity to become `after` (2.29) [N s], [N m s]."""
-        structure, values = self.mechanism.structure, self.values(theta)
+        structure, values = self.structure, self.values(theta)
         at = constraints.geometry(structure, values, x)
         return impulses.external_impulse(structure, values, at, x, after, u, h)
 
@@ -131,7 +139,7 @@ class Model:
         self, x: State, y: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
     ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
         """The external impulses from x to its successor y: to its velocity (3.7), and to its configuration (3.8)."""
-        structure, values = self.mechanism.structure, self.values(theta)
+        structure, values = self.structure, self.values(theta)
         at = constraints.geometry(structure, values, x)
 
         def impulse(after: Float[Numbers, "l 6"]) -> Array:
@@ -143,7 +151,7 @@ class Model:
         self, x: State, y: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
     ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
         """M (v+ - v*) with v* the velocity after a step, for stiff constraints."""
-        return reduced.implicit_errors(self.mechanism.structure, self.values(theta), x, y, u, h)
+        return reduced.implicit_errors(self.structure, self.values(theta), x, y, u, h)
 
     def reduced_error(
         self,
@@ -162,7 +170,7 @@ class Model:
             InvalidModel: if joints close loops, or bodies are not joined to the world.
         """
         self._needs_a_tree("the balance in joint coordinates")
-        structure = self.mechanism.structure
+        structure = self.structure
         return reduced.reduced_error(structure, self.values(theta), self._reference, before, after, u, h)
 
     def multipliers(
@@ -174,9 +182,9 @@ class Model:
         h: Scalar,
     ) -> impulses.Multipliers:
         """The impulses of joints and contacts in a step to the velocity `after` (2.30, 2.31)."""
-        structure, values = self.mechanism.structure, self.values(theta)
+        structure, values = self.structure, self.values(theta)
         at = constraints.geometry(structure, values, x)
-        return impulses.multipliers(structure, values, at, x.velocity, after, u, h)
+        return impulses.multipliers(structure, values, at, x, after, u, h)
 
     # ------------------------------------------------------------------------------------------ one state
 
@@ -184,7 +192,7 @@ class Model:
         self, x: State, theta: Float[Numbers, "p"]
     ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
         """-G^+ g and G^+ G v: to the linearized constraints (3.16), and the velocity across them (3.17)."""
-        structure, values = self.mechanism.structure, self.values(theta)
+        structure, values = self.structure, self.values(theta)
         at = constraints.geometry(structure, values, x)
         held = np.flatnonzero(structure.held)
         G = constraints.jacobians(structure, at)[0].reshape(-1, 6 * structure.bodies)[held]
@@ -194,12 +202,12 @@ class Model:
 
     def constraint_errors(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "j 6"]:
         """g of each joint's held translations [m] and rotations [-]; 0 in free directions."""
-        structure = self.mechanism.structure
+        structure = self.structure
         return jnp.where(structure.held, constraints.geometry(structure, self.values(theta), x).g, 0.0)
 
     def projected_mass(self, x: State, theta: Float[Numbers, "p"], h: Scalar) -> Float[Array, "n n"]:
         """M_Sigma = M + G^T Sigma^-1 G, n = 6 l, with drags and shafts as they are in a step (3.13)."""
-        structure, values = self.mechanism.structure, self.values(theta)
+        structure, values = self.structure, self.values(theta)
         at = constraints.geometry(structure, values, x)
         M = steps.mass_with_drives(structure, values, at, h)
         held = np.flatnonzero(structure.held)
@@ -210,18 +218,18 @@ class Model:
     def mass_matrix(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "n n"]:
         """M of the bodies alone, n = 6 l."""
         values = self.values(theta)
-        return steps.mass_matrix(values, constraints.geometry(self.mechanism.structure, values, x))
+        return steps.mass_matrix(values, constraints.geometry(self.structure, values, x))
 
     def coordinates(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "n"]:
         """y of the joints: angles in (-pi, pi] [rad], displacements [m], rotation vectors of balls [rad]."""
-        structure = self.mechanism.structure
+        structure = self.structure
         return assembly.joint_coordinates(
             structure, constraints.geometry(structure, self.values(theta), x), x
         )
 
     def rates(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "n"]:
         """Speeds in the free directions; of balls, angular velocities along the parent's axes [rad/s], [m/s]."""
-        structure = self.mechanism.structure
+        structure = self.structure
         free = constraints.rates(
             structure, constraints.geometry(structure, self.values(theta), x), x.velocity
         )[1]
@@ -229,7 +237,7 @@ class Model:
 
     def observe(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "s"]:
         """h(x; theta): what the sensors read."""
-        structure, values = self.mechanism.structure, self.values(theta)
+        structure, values = self.structure, self.values(theta)
         if not len(structure.observed):
             return jnp.zeros(0)
         first = np.array([place.start for place in assembly.coordinates(structure)])[structure.observed]
@@ -245,7 +253,7 @@ class Model:
         self, x: State, z: Float[Numbers, "s"], theta: Float[Numbers, "p"]
     ) -> Float[Array, "s"]:
         """h(x; theta) - z, of angles the nearest of those that differ by full turns."""
-        structure = self.mechanism.structure
+        structure = self.structure
         error = self.observe(x, theta) - z
         turns = 2 * jnp.pi * jnp.round(error / (2 * jnp.pi))
         angular = structure.is_hinge[structure.observed] & ~structure.is_rate
@@ -253,7 +261,7 @@ class Model:
 
     def energy(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, ""]:
         """Kinetic, with that of motors' shafts, and potential, 0 with all centres of mass at the origin [J]."""
-        structure, values = self.mechanism.structure, self.values(theta)
+        structure, values = self.structure, self.values(theta)
         at = constraints.geometry(structure, values, x)
         spin = constraints.rates(structure, at, x.velocity)[1]
         shafts = 0.5 * jnp.sum(jnp.where(structure.free, values.shaft[:, None] * spin**2, 0.0))
@@ -268,7 +276,7 @@ class Model:
         Bodies that no joint leads to from the world stay in the reference configuration. Of a ball the rates are
         angular velocities along the parent's axes.
         """
-        structure = self.mechanism.structure
+        structure = self.structure
         return assembly.assemble(structure, self.values(theta), self._reference, y, rate)
 
     # ------------------------------------------------------------------------------------------ doors: NumPy
@@ -317,7 +325,7 @@ class Model:
         Raises:
             InvalidModel: if u does not fit, or h or a count is not above 0.
         """
-        controls = self.mechanism.structure.controls
+        controls = self.structure.controls
         if not (h > 0 and steps > 0 and every > 0):
             raise InvalidModel(f"a simulation needs h, steps and every above 0, not {h}, {steps} and {every}")
         u = np.zeros((steps, controls)) if u is None else u
@@ -396,7 +404,7 @@ class Model:
         return np.array([given.get(name, 0.0) for name in names], dtype=float)
 
     def _needs_a_tree(self, what: str) -> None:
-        structure = self.mechanism.structure
+        structure = self.structure
         reached = assembly.tree(structure)
         if len(reached) < structure.bodies:
             raise InvalidModel(

@@ -38,6 +38,7 @@ from .impulses import (
     drive,
     forces,
     friction_level,
+    held_targets,
     inertia_times,
     regularization,
     symmetric,
@@ -89,27 +90,35 @@ def _rows(structure: Structure) -> _Rows:
 
 
 class _Here(NamedTuple):
-    """What rows are made of: the geometry, the matrices of `rates`, and the speeds before the step."""
+    """What rows are made of: the geometry, the matrices of `rates`, the speeds before the step, and of held directions
+    (6 j,) Sigma and the right-hand side.
+    """
 
     at: Geometry
     held: Array
     free: Array
     contact: Array
     before: tuple[Array, Array, Array]
+    Sigma: Array
+    target: Array
 
 
-def _here(structure: Structure, at: Geometry, velocity: Float[Numbers, "l 6"]) -> _Here:
-    return _Here(at, *jacobians(structure, at), rates(structure, at, velocity))
+def _here(structure: Structure, values: Values, x: State, h: Scalar) -> _Here:
+    at = geometry(structure, values, x)
+    before = rates(structure, at, x.velocity)
+    Sigma, _ = regularization(values, h)
+    target = held_targets(structure, values, at, x, before[0], h)
+    return _Here(at, *jacobians(structure, at), before, jnp.ravel(Sigma), jnp.ravel(target))
 
 
 def forward(
     structure: Structure, values: Values, x: State, u: Float[Numbers, "_"], h: Scalar
 ) -> tuple[State, StepReport]:
     """x_{k+1} = phi(x_k, u_k), and how it was found."""
-    here = _here(structure, geometry(structure, values, x), x.velocity)
+    here = _here(structure, values, x, h)
     rows = _rows(structure)
     M, momentum = _with_drives(structure, values, here, x, u, h, rows)
-    A, Sigma_A, a = _bilateral(structure, values, here, rows, h)
+    A, Sigma_A, a = _bilateral(here, rows)
     B, Sigma_B, b = _unilateral(structure, values, here, rows, h)
 
     G = jnp.concatenate([A, B])
@@ -166,18 +175,10 @@ def _with_drives(
     return M, momentum + F.T @ jnp.ravel(k)[rows.moving]
 
 
-def _bilateral(
-    structure: Structure, values: Values, here: _Here, rows: _Rows, h: Scalar
-) -> tuple[Array, Array, Array]:
+def _bilateral(here: _Here, rows: _Rows) -> tuple[Array, Array, Array]:
     """A, Sigma_A and a of A v+ + Sigma_A lambda = a."""
-    Sigma, target = _held_targets(values, here, h)
-    return _picked(here.held, rows.bilateral), jnp.diag(Sigma[rows.bilateral]), target[rows.bilateral]
-
-
-def _held_targets(values: Values, here: _Here, h: Scalar) -> tuple[Array, Array]:
-    """(6 j,) Sigma, and -(4/h) Upsilon g + Upsilon G v."""
-    Sigma, Y = regularization(values, h)
-    return jnp.ravel(Sigma), jnp.ravel(-4 / h * Y * here.at.g + Y * here.before[0])
+    mine = rows.bilateral
+    return _picked(here.held, mine), jnp.diag(here.Sigma[mine]), here.target[mine]
 
 
 def _unilateral(
@@ -188,12 +189,11 @@ def _unilateral(
     c = len(structure.contact_body)
     if not (len(rows.load) + len(rows.dry) + c):
         return jnp.zeros((0, n)), jnp.zeros((0, 0)), jnp.zeros(0)
-    Sigma_h, target = _held_targets(values, here, h)
     Sigma_c, Y_c = contact_regularization(values, h)
 
-    N, target = _picked(here.held, rows.load), target[rows.load]
+    N, target, Sigma_h = _picked(here.held, rows.load), here.target[rows.load], here.Sigma[rows.load]
     normals = jnp.concatenate([N, -N, here.contact[:, 2]])
-    Sigma_n = jnp.concatenate([Sigma_h[rows.load], Sigma_h[rows.load], Sigma_c])
+    Sigma_n = jnp.concatenate([Sigma_h, Sigma_h, Sigma_c])
     approach = -4 / h * Y_c * here.at.gap + Y_c * here.before[2][:, 2]
     b_n = jnp.concatenate([target, -target, approach])
 

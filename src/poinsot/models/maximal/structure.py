@@ -35,6 +35,7 @@ class Structure:
         contact_frame: (c, 3, 3) columns: two directions along the plane, its normal.
         contact_height: (c,) [m].
         observed: (s,) joint of each sensor; `is_rate`: (s,) whether it reads the speed.
+        curvature: whether steps follow held directions to second order.
     """
 
     bodies: int
@@ -55,6 +56,7 @@ class Structure:
     contact_height: Float[np.ndarray, "c"]
     observed: Int[np.ndarray, "s"]
     is_rate: Bool[np.ndarray, "s"]
+    curvature: bool = False
 
     @cached_property
     def free(self) -> np.ndarray:
