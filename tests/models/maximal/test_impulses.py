@@ -1,3 +1,5 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -118,6 +120,17 @@ def test_dry_friction_is_the_complementarity_problem_of_each_joint(model, rng):
     assert 0.1 < (normal > 0).mean() < 0.9, "some touch, some do not"
 
 
+def slopes(function, size, step=1e-6):
+    """function(0), its slopes (rows: along each axis), and the same by central differences."""
+
+    def exact():
+        zero = jnp.zeros(size)
+        return function(zero), jax.vmap(lambda d: jax.jvp(function, (zero,), (d,))[1])(jnp.eye(size))
+
+    ends = evaluated(partial(jax.lax.map, function), step * np.concatenate([np.eye(size), -np.eye(size)]))
+    return *evaluated(exact), (ends[:size] - ends[size:]) / (2 * step)
+
+
 @pytest.mark.parametrize("which", ["x", "after", "theta"])
 def test_slopes_of_external_impulses_are_finite_differences(which, rng):
     """Away from the kinks, in all states, velocities after the step, and every number that the mechanism has."""
@@ -139,14 +152,7 @@ def test_slopes_of_external_impulses_are_finite_differences(which, rng):
             theta = theta * (1 + d) + 1e-3 * d * (theta == 0)
         return model.external_impulse(y, v, u, theta, H)
 
-    def slopes(directions):
-        zero = jnp.zeros(size)
-        exact = jax.vmap(lambda d: jax.jvp(impulse, (zero,), (d,))[1])(directions)
-        step = 1e-6
-        ends = [jax.vmap(lambda d, s=s: impulse(s * step * d))(directions) for s in (1, -1)]
-        return impulse(zero), exact, (ends[0] - ends[1]) / (2 * step)
-
-    value, exact, difference = evaluated(slopes, np.eye(size))
+    value, exact, difference = slopes(impulse, size)
     # rounding: 1e-16 of the largest terms over the step of 1e-6, and curvature 1e-12 of slopes of order 1e3
     scale = np.abs(exact).max() + np.abs(value).max()
     assert np.abs(exact - difference).max() <= 1e-7 * scale

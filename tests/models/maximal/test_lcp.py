@@ -69,6 +69,7 @@ def enumerated(H, q):
         w = np.einsum("tij,tj->ti", H, z) + q
         # 1e-9 of the terms that each is the sum of: rounding of 5 x 5 systems, condition numbers below 1e6
         size_w = np.einsum("tij,tj->ti", np.abs(H), np.abs(z)) + np.abs(q)
+        size_w += 1e-3 * size_w.max(axis=1, keepdims=True)  # a bound of no load is a sum of nothing
         bad = (z < -1e-9 * np.abs(z).max(axis=1, keepdims=True, initial=1e-300)) | (w < -1e-9 * size_w)
         z[bad.any(axis=1) | singular] = np.nan
         found.append(z)

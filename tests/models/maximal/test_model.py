@@ -250,12 +250,15 @@ def test_sensors_read_with_their_errors():
 def test_batches_of_steps_are_steps(rng):
     model = mechanisms.furuta(drag=(1e-3, 1e-4)).model(["elbow.drag"])
     states = mechanisms.shaken(model, rng, count=3)
-    u = np.zeros(0)
-    together = evaluated(jax.vmap(lambda x: model.step(x, u, model.theta, 1e-3)), states)
-    for k in range(3):
-        alone = evaluated(lambda x: model.step(x, u, model.theta, 1e-3), State(*(part[k] for part in states)))
-        for one, other in zip(alone, together, strict=True):
-            np.testing.assert_allclose(one, other[k], atol=1e-13)
+
+    def step(x):
+        return model.step(x, np.zeros(0), model.theta, 1e-3)
+
+    together, one_by_one = evaluated(
+        lambda states: (jax.vmap(step)(states), jax.lax.map(step, states)), states
+    )
+    for one, other in zip(together, one_by_one, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-13)
 
 
 def test_jax_is_left_as_it_was():
