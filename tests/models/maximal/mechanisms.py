@@ -90,6 +90,25 @@ def block(friction, tilt=0.0):
     )
 
 
+def pusher():
+    """A driven carriage with a pole whose tip presses on the floor: both dry frictions, a motor, a contact."""
+    skewed = np.array([[3.0, 0.2, -0.1], [0.2, 2.5, 0.3], [-0.1, 0.3, 2.0]]) * 1e-2
+    return Mechanism(
+        [RigidBody("car", 1.0, (1e-2, 1e-2, 1e-2)), RigidBody("pole", 0.5, skewed, center=(0, 0.02, -0.2))],
+        [
+            Slider(
+                "rail", "world", "car", axis=(1, 0, 0),
+                drag=0.5, motor=Motor(2.0, 0.1), friction=Coulomb(0.1), **SOFT,
+            ),
+            Hinge(
+                "pivot", "car", "pole", axis=(0, 1, 0),
+                friction=LoadDependent(0.1, 0.02, excess=0.05, decay=2.0, stick_drag=1e3), **SOFT,
+            ),
+        ],
+        contacts=[PlaneContact("tip", "pole", (0, 0, -0.4), friction=0.4, height=-0.398, compliance=1e-4)],
+    )  # fmt: skip
+
+
 def everything():
     """One of each: a fixed foot, a turning hand, a slider, a ball, both dry frictions, a motor, a contact."""
     turned = np.eye(4)

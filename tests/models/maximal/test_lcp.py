@@ -9,6 +9,7 @@ from poinsot.models.maximal import lcp
 from poinsot.models.maximal.precision import double_precision
 
 COUNT = 1500
+SOLVE = jax.jit(jax.vmap(lcp.solve))  # compiled once for each n
 
 
 def positive(rng, n):
@@ -48,9 +49,9 @@ def box_friction(rng, n):
 
 
 FAMILIES = {
-    "positive": (positive, (1, 2, 3, 4, 5)),
-    "tied": (tied, (2, 3, 4, 5)),
-    "deficient": (deficient, (2, 4)),
+    "positive": (positive, (1, 3, 4)),
+    "tied": (tied, (3, 4, 5)),
+    "deficient": (deficient, (3, 4)),
     "box_friction": (box_friction, (4,)),
 }
 
@@ -78,7 +79,7 @@ def enumerated(H, q):
 
 @double_precision
 def solved(H, q):
-    return jax.tree.map(np.asarray, jax.jit(jax.vmap(lcp.solve))(H, q))
+    return jax.tree.map(np.asarray, SOLVE(H, q))
 
 
 @pytest.mark.parametrize(("family", "n"), [(f, n) for f, (_, sizes) in FAMILIES.items() for n in sizes])
@@ -156,7 +157,6 @@ def test_no_solution_is_a_failure_that_shows():
 def test_tangents_are_those_of_finite_differences(rng):
     n = 4
     H, q = positive(rng, n)
-    H, q = H[:200], q[:200]
     H_dot, q_dot = rng.standard_normal(H.shape), rng.standard_normal(q.shape)
 
     @double_precision

@@ -47,21 +47,18 @@ def test_equals_the_enumeration_of_modes(blocks, unilateral, rng):
 
 
 def test_factors_are_those_of_s(rng):
+    """S = L D L^T, put together again; the last block is not symmetric."""
     sizes = (2, 3, 2)
     S, _ = problem(rng, sizes[:2], sizes[2])
 
     @double_precision
     def factors():
-        L, D = mixed_lcp.block_ldl(jax.numpy.asarray(S), sizes)
-        return [[np.asarray(part) for part in row] for row in L], [np.asarray(part) for part in D]
+        return jax.tree.map(np.asarray, mixed_lcp.block_ldl(jax.numpy.asarray(S), sizes[:2]))
 
-    L, D = factors()
-    whole = np.eye(7)
-    ends = np.cumsum((0, *sizes))
-    for i in range(3):
-        for j in range(i):
-            whole[ends[i] : ends[i + 1], ends[j] : ends[j + 1]] = L[i][j]
-    diagonal = np.zeros((7, 7))
-    for k in range(3):
-        diagonal[ends[k] : ends[k + 1], ends[k] : ends[k + 1]] = D[k]
-    np.testing.assert_allclose(whole @ diagonal @ whole.T, S, atol=1e-12)
+    columns, roots, last = factors()
+    L, D = np.eye(7), np.zeros((7, 7))
+    L[2:, :2], L[5:, 2:5] = columns
+    D[:2, :2], D[2:5, 2:5] = (root @ root.T for root in roots)
+    D[5:, 5:] = last
+    np.testing.assert_allclose(L @ D @ L.T, S, atol=1e-12)
+    assert np.abs(last - last.T).max() > 0.1

@@ -12,7 +12,7 @@ ANGLES = [0.0, 1e-12, 1e-6, 1e-3, np.sqrt(qn.NEAR) * (1 - 1e-9), np.sqrt(qn.NEAR
 
 @double_precision
 def numpy_of(function, *arguments):
-    return jax.tree.map(np.asarray, function(*(jnp.asarray(a) for a in arguments)))
+    return jax.tree.map(np.asarray, jax.jit(function)(*(jnp.asarray(a) for a in arguments)))
 
 
 @pytest.mark.parametrize("angle", ANGLES)

@@ -106,12 +106,12 @@ def test_external_impulse_is_projected_mass_times_velocity_error(rng):
 
 def test_slopes_of_a_step_are_finite_differences(rng):
     """Of x_{k+1} by x_k, u and theta, through friction that slides and a contact that presses."""
-    mechanism = mechanisms.everything()
-    names = ["foot.mass", "hand.Jxy", "hand.cx", "wrist.friction", "rail.coulomb", "rail.drag", "wrist.gain",
-             "rail.shaft_inertia", "world.tilt_x", "neck.compliance", "tip.friction"]  # fmt: skip
+    mechanism = mechanisms.pusher()
+    names = ["car.mass", "pole.Jxy", "pole.cx", "pivot.friction", "rail.coulomb", "rail.drag", "rail.gain",
+             "rail.shaft_inertia", "world.tilt_x", "pivot.compliance", "tip.friction"]  # fmt: skip
     model = mechanism.model(names)
     x = mechanisms.shaken(model, rng, 1e-4)
-    u = np.array([0.5, -1.0])
+    u = np.array([0.5])
     l = len(mechanism.bodies)
     sizes = np.cumsum([12 * l, len(u)])
 
@@ -127,7 +127,7 @@ def test_slopes_of_a_step_are_finite_differences(rng):
     _, exact, difference = slopes(after, size)
     assert np.abs(exact - difference).max() < 1e-7 * np.abs(exact).max()
     theta_slopes = np.abs(exact[sizes[-1] :]).max(axis=1)
-    assert (theta_slopes[:-1] > 0).all()
+    assert (theta_slopes > 0).all()
 
 
 @pytest.mark.parametrize(("slope", "slides"), [(0.49, False), (0.51, True), (0.8, True)])

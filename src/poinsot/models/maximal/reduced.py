@@ -22,6 +22,8 @@ G M^-1 G^T lambda = G M^-1 [M (v_{k+1} - v_k) - h (f + f_g)].
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,11 +61,13 @@ def reduced_error(
     """The balance in joint coordinates [N m s] or [N s]; `before` and `after` are coordinates and rates."""
     y, rate = (jnp.asarray(part) for part in before)
 
-    def velocity(rate: Array) -> Array:
-        return jnp.ravel(assemble(structure, values, reference, y, rate).velocity)
+    def velocity(rate: Array) -> State:
+        return assemble(structure, values, reference, y, rate)
 
-    T = jax.jacfwd(velocity)(rate)
-    x = assemble(structure, values, reference, y, rate)
+    axes: Any = State(None, None, 0)  # type: ignore[arg-type]
+    of_each = jax.vmap(velocity, out_axes=axes)(jnp.eye(len(rate)))
+    x = of_each._replace(velocity=jnp.tensordot(rate, of_each.velocity, axes=1))
+    T = jnp.asarray(of_each.velocity).reshape(len(rate), -1)
     v_after = assemble(structure, values, reference, *after).velocity
     at = geometry(structure, values, x)
     gained = inertia_times(values, at, v_after - x.velocity) - h * forces(values, at, x.velocity)
@@ -86,7 +90,7 @@ def reduced_error(
         bound = jnp.ravel(friction_level(values, speed))[free] * scale
         creep = -h * jnp.asarray(values.stick)[joint] * rate_after
         phi = phi + jnp.where(structure.dry[joint], jnp.clip(creep, -bound, bound), 0.0)
-    return T.T @ jnp.ravel(gained) - phi
+    return T @ jnp.ravel(gained) - phi
 
 
 def _held_impulses(structure: Structure, values: Values, x: State, gained: Array) -> Array:
