@@ -1,0 +1,176 @@
+"""Bodies and contacts: what a user says of them, and their states (seed 000, Eqs. 2.1, 2.2, 2.12 to 2.16).
+
+A body has a frame, which in the reference configuration is where `frame` says (at the world's, unless told otherwise),
+and in it a centre of mass c and the inertia about c. Its state is that of the centre of mass,
+
+    q = (r, e),  r in R^3,  e a unit quaternion (x, y, z, w) from the body's axes to the world's,    v = (rdot, omega)
+
+all in the world's axes. A step moves it by q_{k+1} = q_k [+] h v_{k+1}: r + h rdot, Exp(h omega) e.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...exceptions import ImpossibleBody, InvalidModel
+from ...inertia.parameters import from_physical, inconsistencies
+from . import quaternions
+from .precision import Numbers, Scalar
+
+
+class State(NamedTuple):
+    """Of l bodies at one time; with leading axes, of a batch.
+
+    Args:
+        position: (..., l, 3) centres of mass [m].
+        quaternion: (..., l, 4) x, y, z, w.
+        velocity: (..., l, 6) linear [m/s], angular [rad/s].
+    """
+
+    position: Float[Numbers, "*batch l 3"]
+    quaternion: Float[Numbers, "*batch l 4"]
+    velocity: Float[Numbers, "*batch l 6"]
+
+
+@dataclass(frozen=True)
+class RigidBody:
+    """A rigid body.
+
+    Args:
+        name: of the body.
+        mass: [kg], > 0.
+        inertia: about the centre of mass, axes of the body's frame [kg m^2]: (3,) xx, yy, zz, or a symmetric (3, 3).
+        center: (3,) centre of mass in the body's frame [m].
+        frame: (4, 4) T_wb of the body's frame in the reference configuration; None: the world's.
+
+    Raises:
+        InvalidModel: if there is no such body.
+    """
+
+    name: str
+    mass: float
+    inertia: Sequence[float] | Sequence[Sequence[float]] | np.ndarray
+    center: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0)
+    frame: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.mass < np.inf:
+            raise InvalidModel(f"the mass of body {self.name!r} must be above 0 kg, not {self.mass}")
+        c = np.asarray(self.center, dtype=float)
+        if c.shape != (3,) or not np.isfinite(c).all():
+            raise InvalidModel(f"the centre of body {self.name!r} needs three finite numbers [m]")
+        J = np.asarray(self.inertia, dtype=float)
+        if J.shape not in ((3,), (3, 3)) or (J.ndim == 2 and not np.allclose(J, J.T, rtol=1e-9, atol=0)):
+            raise InvalidModel(
+                f"the inertia of body {self.name!r} is three numbers or a symmetric 3 x 3 matrix"
+            )
+        reasons = inconsistencies(from_physical(self.mass, np.zeros(3), self.inertia_matrix))
+        if reasons:
+            raise ImpossibleBody(reasons, self.name)
+        if not np.all(np.linalg.eigvalsh(self.inertia_matrix) > 0):
+            raise InvalidModel(f"body {self.name!r} needs an inertia above 0 about every axis; 1e-9 will do")
+
+    @property
+    def inertia_matrix(self) -> np.ndarray:
+        """(3, 3) about the centre of mass [kg m^2]."""
+        J = np.asarray(self.inertia, dtype=float)
+        return np.diag(J) if J.ndim == 1 else J
+
+    @property
+    def placement(self) -> np.ndarray:
+        """(4, 4) T_wb in the reference configuration."""
+        return np.eye(4) if self.frame is None else self.frame
+
+
+@dataclass(frozen=True)
+class PlaneContact:
+    """A point of a body that may not pass a plane of the world; dry friction along it, in a box of two directions.
+
+    The gap is c(q) = normal . p - height, p the point in the world; its two friction impulses lie within +- mu times
+    the normal one (Eqs. 2.20 to 2.25). `along` is the first of the two directions.
+
+    Args:
+        name: of the contact.
+        body: that it is a point of.
+        point: (3,) in the body's frame [m].
+        normal: (3,) of the plane, in the world.
+        height: of the plane along its normal [m].
+        friction: coefficient mu.
+        along: (3,) a direction in the plane; None: any.
+        compliance: normal [m/N].
+        relaxation: [s].
+        stick_drag: [N s/m] of a contact that sticks; None: it creeps at 1e-3 m/s where friction is all used up under
+            the weight of all bodies.
+    """
+
+    name: str
+    body: str
+    point: Sequence[float]
+    normal: Sequence[float] = (0.0, 0.0, 1.0)
+    height: float = 0.0
+    friction: float = 0.0
+    along: Sequence[float] | None = None
+    compliance: float = 1e-8
+    relaxation: float = 0.02
+    stick_drag: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (0 < self.compliance < np.inf and 0 <= self.relaxation < np.inf):
+            raise InvalidModel(
+                f"contact {self.name!r} needs a compliance above 0 and a relaxation time of at least 0, not "
+                f"{self.compliance} and {self.relaxation}"
+            )
+        if not 0 <= self.friction < np.inf:
+            raise InvalidModel(
+                f"the friction of contact {self.name!r} must be at least 0, not {self.friction}"
+            )
+        if not np.any(self.normal):
+            raise InvalidModel(f"the normal of contact {self.name!r} is 0 0 0; give it a direction")
+        if self.stick_drag is not None and not self.stick_drag > 0:
+            raise InvalidModel(
+                f"the stick drag of contact {self.name!r} must be above 0, not {self.stick_drag}"
+            )
+
+    @property
+    def frame(self) -> np.ndarray:
+        """(3, 3) columns: two directions along the plane, its normal; in the world."""
+        n = np.asarray(self.normal, dtype=float) / np.linalg.norm(self.normal)
+        along = np.eye(3)[np.argmin(np.abs(n))] if self.along is None else np.asarray(self.along, dtype=float)
+        t = along - (along @ n) * n
+        if np.linalg.norm(t) < 1e-9 * max(float(np.linalg.norm(along)), 1e-300):
+            raise InvalidModel(
+                f"contact {self.name!r} has `along` normal to its plane; give a direction in it"
+            )
+        t = t / np.linalg.norm(t)
+        return np.stack([t, np.cross(n, t), n], axis=1)
+
+
+def move(x: State, velocity: Float[Numbers, "*batch l 6"], h: Scalar) -> State:
+    """q [+] h v, at the velocity v (2.16)."""
+    position = x.position + h * velocity[..., :3]
+    return State(position, quaternions.plus(x.quaternion, h * velocity[..., 3:]), velocity)
+
+
+def mean_velocity(x: State, y: State, h: Scalar) -> Float[Array, "*batch l 6"]:
+    """(q_y [-] q_x) / h: the velocity that moves x to y in one step [m/s], [rad/s]."""
+    turned = quaternions.minus(y.quaternion, x.quaternion)
+    return jnp.concatenate([y.position - x.position, turned], axis=-1) / h
+
+
+def plus(x: State, d: Float[Numbers, "*batch l 12"]) -> State:
+    """x [+] d, d = (dr, psi, dv) of each body, psi about the world's axes [m], [rad], [m/s], [rad/s]."""
+    return State(
+        x.position + d[..., :3], quaternions.plus(x.quaternion, d[..., 3:6]), x.velocity + d[..., 6:]
+    )
+
+
+def minus(x: State, y: State) -> Float[Array, "*batch l 12"]:
+    """x [-] y: the d with y [+] d = x."""
+    turned = quaternions.minus(x.quaternion, y.quaternion)
+    return jnp.concatenate([x.position - y.position, turned, x.velocity - y.velocity], axis=-1)

@@ -1,0 +1,105 @@
+"""Mechanisms from robot descriptions: bodies and joints as Pinocchio reads them.
+
+The reference configuration is that in which all joints are at zero. A body's frame is its joint's; its mass and centre
+of mass are the description's, and of its ten parameters, which are about the frame's origin, the inertia is taken about
+the centre. Damping, dry friction and rotor inertia of the description become drag, a `Coulomb` level and a motor's
+shaft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...exceptions import InvalidModel
+from ...inertia.parameters import center_of_mass, inertia_at_com
+from .. import tree as kinds
+from ..articulated import STANDARD_GRAVITY, Articulated, load_robot
+from .bodies import RigidBody
+from .joints import WORLD, Ball, Coulomb, Hinge, Motor, Slider
+from .mechanism import AnyJoint, Mechanism
+from .sensors import Encoder
+
+HINGES = (kinds.REVOLUTE, kinds.CONTINUOUS)
+
+
+def load_mechanism(
+    path: str | Path,
+    *,
+    compliance: float = 1e-8,
+    rotation_compliance: float = 1e-8,
+    relaxation: float = 0.02,
+    locked: Mapping[str, float] | None = None,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Mechanism:
+    """A mechanism from a URDF or MJCF, with an encoder on and a motor of gain 1 in every hinge and slider.
+
+    Args:
+        path: the file.
+        compliance, rotation_compliance: of all joints [m/N], [rad/(N m)].
+        relaxation: of all joints [s].
+        locked: joint -> position [rad] or [m] of joints that are held still.
+        gravity: [m/s^2].
+
+    Raises:
+        UnreadableFile: if it is no robot description.
+        InvalidModel: if a joint is neither revolute, continuous, prismatic nor spherical, or a link has no mass.
+    """
+    return mechanism_of(
+        load_robot(path, locked=locked, gravity=gravity),
+        compliance=compliance,
+        rotation_compliance=rotation_compliance,
+        relaxation=relaxation,
+    )
+
+
+def mechanism_of(
+    robot: Articulated,
+    *,
+    compliance: float = 1e-8,
+    rotation_compliance: float = 1e-8,
+    relaxation: float = 0.02,
+) -> Mechanism:
+    """A robot as a mechanism; see `load_mechanism`."""
+    if robot.floating_base:
+        raise InvalidModel(
+            f"robot {robot.name!r} has a floating base; describe it as bodies and joints instead"
+        )
+    tree, placements = robot.tree, robot.placements
+    if len(tree) != len(robot.bodies):
+        raise InvalidModel(
+            f"robot {robot.name!r} has a joint made of several; use revolute and prismatic ones"
+        )
+    bodies = []
+    for name, pi, frame in zip(robot.bodies, robot.inertials, placements, strict=True):
+        if not pi[0] > 0:
+            raise InvalidModel(f"link {name!r} of robot {robot.name!r} moves without a mass; give it one")
+        bodies.append(RigidBody(name, float(pi[0]), inertia_at_com(pi), center_of_mass(pi), frame))
+    said = robot.described_terms
+    joints: list[AnyJoint] = []
+    names = list(robot.model.names)[1:]
+    for k, name in enumerate(names):
+        T = placements[k]
+        drag, dry, shaft = (
+            float(said[term][tree.v_index[k]]) for term in ("damping", "friction", "armature")
+        )
+        # joints and links often have the same name; things of a mechanism have names of their own
+        own = f"{name} joint" if name in robot.bodies else name
+        parent = robot.parents[k] or WORLD
+        friction = Coulomb(dry) if dry > 0 else None
+        held = (own, parent, robot.bodies[k], T[:3, 3].tolist(), compliance, rotation_compliance, relaxation)
+        axis = (T[:3, :3] @ tree.axis[k]).tolist()
+        kind = int(tree.kind[k])
+        if kind in HINGES:
+            joints.append(Hinge(*held, drag=drag, friction=friction, axis=axis, motor=Motor(1.0, shaft)))
+        elif kind == kinds.PRISMATIC:
+            joints.append(Slider(*held, drag=drag, friction=friction, axis=axis, motor=Motor(1.0, shaft)))
+        elif kind == kinds.SPHERICAL:
+            joints.append(Ball(*held, drag=drag, friction=friction))
+        else:
+            raise InvalidModel(
+                f"joint {name!r} is neither revolute, continuous, prismatic nor spherical; a mechanism has only these"
+            )
+    sensors = [Encoder(joint.name) for joint in joints if isinstance(joint, Hinge | Slider)]
+    gravity = robot.model.gravity.linear.tolist()
+    return Mechanism(bodies, joints, sensors=sensors, gravity=gravity, name=robot.name)

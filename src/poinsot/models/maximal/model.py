@@ -1,0 +1,416 @@
+"""The discrete dynamics of a mechanism as functions of states, controls and theta.
+
+What an estimator needs of a step from x_k to x_{k+1}, all pure functions in JAX, to be differentiated and batched with
+`jax.vmap` over a recording (under `double_precision`):
+
+    step              x_{k+1} = phi(x_k, u_k; theta)                                         (3.1)
+    impulse_errors    the external impulses that x_{k+1} would take, by its velocity and by its configuration (3.7, 3.8)
+    implicit_errors, reduced_error
+                      the same for stiff constraints, see `reduced`
+    surface_errors    how far a state is off the constraints and across them                 (3.16, 3.17)
+    projected_mass    M_Sigma, by which state errors become impulses                         (3.13)
+    observe, observation_errors                                                              (3.2, 3.6)
+    assemble, coordinates, rates    to and from joint coordinates
+
+A state is a `State` of l bodies; its tangent has 12 numbers a body, `plus(x, d)`, `minus(x, y)` of `bodies`. The time
+step h is an argument like the rest, and compliances can be listed in theta: sweeps compile nothing anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.spatial.transform import Rotation
+
+from ...exceptions import InvalidModel, listing, nearest
+from . import assembly, constraints, impulses, lcp, reduced
+from . import step as steps
+from .bodies import State, mean_velocity
+from .precision import Numbers, Scalar, double_precision
+from .structure import Structure
+from .values import Values
+
+if TYPE_CHECKING:
+    from .mechanism import Mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What `Model.simulate` gives.
+
+    Args:
+        times: (T,) [s], from 0.
+        states: (T, l, ...).
+        rescued: steps in which Lemke's method did not end and the projected Newton method found the impulses.
+        failed: steps in which neither did.
+    """
+
+    times: Float[np.ndarray, "T"]
+    states: State
+    rescued: int
+    failed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A mechanism in discrete time, some of whose numbers are theta.
+
+    Args:
+        mechanism: of which.
+        free: names of theta's parameters, in its order.
+        curvature: whether steps follow curved constraints to second order, see `impulses`.
+    """
+
+    mechanism: Mechanism
+    free: tuple[str, ...] = ()
+    curvature: bool = False
+
+    @cached_property
+    def structure(self) -> Structure:
+        """What never changes."""
+        return replace(self.mechanism.structure, curvature=self.curvature)
+
+    def __post_init__(self) -> None:
+        for name in self.free:
+            if self.free.count(name) > 1:
+                raise InvalidModel(f"parameter {name!r} is named twice; name each free parameter once")
+        _ = self._places
+
+    # ------------------------------------------------------------------------------------------ theta
+
+    @cached_property
+    def _places(self) -> np.ndarray:
+        return np.array([self.mechanism.place(name) for name in self.free], dtype=np.int64)
+
+    @cached_property
+    def theta(self) -> Float[np.ndarray, "p"]:
+        """Values of the free parameters as the mechanism has them."""
+        return self.mechanism.values.flat()[self._places]
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """Unit of each free parameter."""
+        return tuple(self.mechanism.entries[name].unit for name in self.free)
+
+    @cached_property
+    def lower(self) -> Float[np.ndarray, "p"]:
+        """The bounds below which free parameters mean nothing: 0 or -inf."""
+        return np.array([self.mechanism.entries[name].lower for name in self.free], dtype=float)
+
+    def values(self, theta: Float[Numbers, "p"]) -> Values:
+        """All numbers of the mechanism, with those of theta."""
+        base = self.mechanism.values
+        Theta = jnp.asarray(base.flat())
+        assert Theta.dtype == jnp.float64, "call this under double_precision"
+        return base.from_flat(Theta.at[self._places].set(theta) if len(self.free) else Theta)
+
+    # ------------------------------------------------------------------------------------------ one step
+
+    def step(self, x: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar) -> State:
+        """The state after h [s] under the controls u."""
+        return self.step_with_report(x, u, theta, h)[0]
+
+    def step_with_report(
+        self, x: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
+    ) -> tuple[State, steps.StepReport]:
+        """The state after h [s], and how the complementarity problem in it was solved."""
+        return steps.forward(self.structure, self.values(theta), x, u, h)
+
+    def external_impulse(
+        self,
+        x: State,
+        after: Float[Numbers, "l 6"],
+        u: Float[Numbers, "_"],
+        theta: Float[Numbers, "p"],
+        h: Scalar,
+    ) -> Float[Array, "l 6"]:
+        """What else must act on the bodies for their velocity to become `after` (2.29) [N s], [N m s]."""
+        structure, values = self.structure, self.values(theta)
+        at = constraints.geometry(structure, values, x)
+        return impulses.external_impulse(structure, values, at, x, after, u, h)
+
+    def impulse_errors(
+        self, x: State, y: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
+    ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
+        """The external impulses from x to its successor y: to its velocity (3.7), and to its configuration (3.8)."""
+        structure, values = self.structure, self.values(theta)
+        at = constraints.geometry(structure, values, x)
+
+        def impulse(after: Float[Numbers, "l 6"]) -> Array:
+            return impulses.external_impulse(structure, values, at, x, after, u, h)
+
+        return impulse(y.velocity), impulse(mean_velocity(x, y, h))
+
+    def implicit_errors(
+        self, x: State, y: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
+    ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
+        """M (v+ - v*) with v* the velocity after a step, for stiff constraints."""
+        return reduced.implicit_errors(self.structure, self.values(theta), x, y, u, h)
+
+    def reduced_error(
+        self,
+        before: tuple[Float[Numbers, "n"], Float[Numbers, "n"]],
+        after: tuple[Float[Numbers, "n"], Float[Numbers, "n"]],
+        u: Float[Numbers, "_"],
+        theta: Float[Numbers, "p"],
+        h: Scalar,
+    ) -> Float[Array, "n"]:
+        """The balance of one step in joint coordinates, constraints infinitely stiff [N m s] or [N s].
+
+        Args:
+            before, after: joint coordinates y and rates y' at both ends of the step.
+
+        Raises:
+            InvalidModel: if joints close loops, or bodies are not joined to the world.
+        """
+        self._needs_a_tree("the balance in joint coordinates")
+        structure = self.structure
+        return reduced.reduced_error(structure, self.values(theta), self._reference, before, after, u, h)
+
+    def multipliers(
+        self,
+        x: State,
+        after: Float[Numbers, "l 6"],
+        u: Float[Numbers, "_"],
+        theta: Float[Numbers, "p"],
+        h: Scalar,
+    ) -> impulses.Multipliers:
+        """The impulses of joints and contacts in a step to the velocity `after` (2.30, 2.31)."""
+        structure, values = self.structure, self.values(theta)
+        at = constraints.geometry(structure, values, x)
+        return impulses.multipliers(structure, values, at, x, after, u, h)
+
+    # ------------------------------------------------------------------------------------------ one state
+
+    def surface_errors(
+        self, x: State, theta: Float[Numbers, "p"]
+    ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
+        """-G^+ g and G^+ G v: to the linearized constraints (3.16), and the velocity across them (3.17)."""
+        structure, values = self.structure, self.values(theta)
+        at = constraints.geometry(structure, values, x)
+        held = np.flatnonzero(structure.held)
+        G = constraints.jacobians(structure, at)[0].reshape(-1, 6 * structure.bodies)[held]
+        off = jnp.stack([-jnp.ravel(at.g)[held], G @ jnp.ravel(jnp.asarray(x.velocity))], axis=1)
+        back = (G.T @ jnp.linalg.solve(G @ G.T, off)).T.reshape(2, -1, 6)
+        return back[0], back[1]
+
+    def constraint_errors(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "j 6"]:
+        """g of each joint's held translations [m] and rotations [-]; 0 in free directions."""
+        structure = self.structure
+        return jnp.where(structure.held, constraints.geometry(structure, self.values(theta), x).g, 0.0)
+
+    def projected_mass(self, x: State, theta: Float[Numbers, "p"], h: Scalar) -> Float[Array, "n n"]:
+        """M_Sigma = M + G^T Sigma^-1 G, n = 6 l, with drags and shafts as they are in a step (3.13)."""
+        structure, values = self.structure, self.values(theta)
+        at = constraints.geometry(structure, values, x)
+        M = steps.mass_with_drives(structure, values, at, h)
+        held = np.flatnonzero(structure.held)
+        G = constraints.jacobians(structure, at)[0].reshape(-1, 6 * structure.bodies)[held]
+        Sigma = jnp.ravel(impulses.regularization(values, h)[0])[held]
+        return M + G.T @ (G / Sigma[:, None])
+
+    def mass_matrix(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "n n"]:
+        """M of the bodies alone, n = 6 l."""
+        values = self.values(theta)
+        return steps.mass_matrix(values, constraints.geometry(self.structure, values, x))
+
+    def coordinates(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "n"]:
+        """y of the joints: angles in (-pi, pi] [rad], displacements [m], rotation vectors of balls [rad]."""
+        structure = self.structure
+        return assembly.joint_coordinates(
+            structure, constraints.geometry(structure, self.values(theta), x), x
+        )
+
+    def rates(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "n"]:
+        """Speeds in the free directions; of balls, angular velocities along the parent's axes [rad/s], [m/s]."""
+        structure = self.structure
+        free = constraints.rates(
+            structure, constraints.geometry(structure, self.values(theta), x), x.velocity
+        )[1]
+        return jnp.ravel(free)[np.flatnonzero(structure.free)]
+
+    def observe(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "s"]:
+        """h(x; theta): what the sensors read."""
+        structure, values = self.structure, self.values(theta)
+        if not len(structure.observed):
+            return jnp.zeros(0)
+        first = np.array([place.start for place in assembly.coordinates(structure)])[structure.observed]
+        at = constraints.geometry(structure, values, x)
+        y = assembly.joint_coordinates(structure, at, x)[first]
+        speed = constraints.rates(structure, at, x.velocity)[1]
+        speed = jnp.ravel(speed)[np.flatnonzero(structure.free)][first]
+        read = y + values.sine * jnp.sin(y) + values.cosine * jnp.cos(y)
+        read = jnp.where(structure.is_hinge[structure.observed], read, y)
+        return jnp.where(structure.is_rate, speed, read) + values.zero
+
+    def observation_errors(
+        self, x: State, z: Float[Numbers, "s"], theta: Float[Numbers, "p"]
+    ) -> Float[Array, "s"]:
+        """h(x; theta) - z, of angles the nearest of those that differ by full turns."""
+        structure = self.structure
+        error = self.observe(x, theta) - z
+        turns = 2 * jnp.pi * jnp.round(error / (2 * jnp.pi))
+        angular = structure.is_hinge[structure.observed] & ~structure.is_rate
+        return error - jnp.where(angular, jax.lax.stop_gradient(turns), 0.0)
+
+    def energy(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, ""]:
+        """Kinetic, with that of motors' shafts, and potential, 0 with all centres of mass at the origin [J]."""
+        structure, values = self.structure, self.values(theta)
+        at = constraints.geometry(structure, values, x)
+        spin = constraints.rates(structure, at, x.velocity)[1]
+        shafts = 0.5 * jnp.sum(jnp.where(structure.free, values.shaft[:, None] * spin**2, 0.0))
+        weight = values.mass @ (x.position @ impulses.gravity(values))
+        return steps.kinetic_energy(values, at, x.velocity) + shafts - weight
+
+    def assemble(
+        self, y: Float[Numbers, "n"], rate: Float[Numbers, "n"], theta: Float[Numbers, "p"]
+    ) -> State:
+        """The state that closes every joint of the tree, from joint coordinates [rad], [m] and their rates.
+
+        Bodies that no joint leads to from the world stay in the reference configuration. Of a ball the rates are
+        angular velocities along the parent's axes.
+        """
+        structure = self.structure
+        return assembly.assemble(structure, self.values(theta), self._reference, y, rate)
+
+    # ------------------------------------------------------------------------------------------ doors: NumPy
+
+    @double_precision
+    def state(self, *, rates: dict[str, float] | None = None, **coordinates: float) -> State:
+        """The state with these joint coordinates, by name (others 0), in NumPy.
+
+        Args:
+            rates: joint coordinate -> rate [rad/s] or [m/s].
+            coordinates: joint coordinate -> value [rad] or [m].
+
+        Raises:
+            InvalidModel: if there is none of a name, or joints that close loops are left open.
+        """
+        y, rate = self._by_name(coordinates), self._by_name(rates or {})
+        x, gap = self._assembled(y, rate, self.theta)
+        gap = np.abs(np.asarray(gap))
+        if gap.max(initial=0.0) > 1e-6:
+            joint = self.mechanism.joints[int(np.argmax(gap.max(axis=1)))].name
+            raise InvalidModel(
+                f"with these coordinates joint {joint!r} is open by {gap.max():.3g}; give coordinates that close it"
+            )
+        return State(*(np.array(part) for part in x))
+
+    @double_precision
+    def simulate(
+        self,
+        x: State,
+        h: float,
+        steps: int,
+        u: Float[np.ndarray, "T _"] | None = None,
+        theta: Float[np.ndarray, "p"] | None = None,
+        every: int = 1,
+    ) -> Simulation:
+        """Step on from x, keeping every so many steps.
+
+        Args:
+            x: the first state.
+            h: time step [s].
+            steps: states to come.
+            u: (steps, n) controls, each held from one kept state to the next; None: all 0.
+            theta: (p,); None: as the mechanism has it.
+            every: time steps from one kept state to the next.
+
+        Raises:
+            InvalidModel: if u does not fit, or h or a count is not above 0.
+        """
+        controls = self.structure.controls
+        if not (h > 0 and steps > 0 and every > 0):
+            raise InvalidModel(f"a simulation needs h, steps and every above 0, not {h}, {steps} and {every}")
+        u = np.zeros((steps, controls)) if u is None else u
+        if u.shape != (steps, controls):
+            raise InvalidModel(
+                f"the controls need {steps} rows of {controls} ({listing(self.mechanism.inputs)}), not {u.shape}"
+            )
+        theta = self.theta if theta is None else theta
+        states, methods = self._simulated(x, u, theta, h, every=every)
+        kept = State(
+            *(np.concatenate([np.asarray(a)[None], np.asarray(b)]) for a, b in zip(x, states, strict=True))
+        )
+        counts = np.asarray(methods).sum(axis=0)
+        return Simulation(h * every * np.arange(steps + 1), kept, int(counts[0]), int(counts[1]))
+
+    @double_precision
+    def joint_motion(
+        self, states: State, theta: Float[np.ndarray, "p"] | None = None
+    ) -> tuple[Float[np.ndarray, "T n"], Float[np.ndarray, "T n"]]:
+        """Joint coordinates [rad], [m] of states (T, ...), angles unwrapped, and their rates."""
+        y, rate = self._observed(states, self.theta if theta is None else theta)
+        y, angular = np.array(y), [unit == "rad" for _, unit in self.mechanism.coordinates]
+        y[:, angular] = np.unwrap(y[:, angular], axis=0)
+        return y, np.array(rate)
+
+    @cached_property
+    def _assembled(self) -> Any:
+        def closed(y: Array, rate: Array, theta: Array) -> tuple[State, Array]:
+            x = self.assemble(y, rate, theta)
+            return x, self.constraint_errors(x, theta)
+
+        return jax.jit(closed)
+
+    @cached_property
+    def _observed(self) -> Any:
+        def motion(x: State, theta: Array) -> tuple[Array, Array]:
+            return self.coordinates(x, theta), self.rates(x, theta)
+
+        return jax.jit(jax.vmap(motion, in_axes=(0, None)))
+
+    @cached_property
+    def _simulated(self) -> Any:
+        @partial(jax.jit, static_argnames="every")
+        def run(x: State, u: Array, theta: Array, h: Scalar, every: int) -> tuple[State, Array]:
+            def once(_: Any, state: tuple[State, Array], u: Array) -> tuple[State, Array]:
+                x, counts = state
+                x, report = self.step_with_report(x, u, theta, h)
+                return x, counts + jnp.stack([report.method == lcp.NEWTON, report.method == lcp.FAILED])
+
+            def keep(x: State, u: Array) -> tuple[State, tuple[State, Array]]:
+                start = (x, jnp.zeros(2, int))
+                if every == 1:
+                    x, counts = once(0, start, u)
+                else:
+                    x, counts = jax.lax.fori_loop(0, every, partial(once, u=u), start)
+                return x, (x, counts)
+
+            x = State(*(jnp.asarray(part) for part in x))
+            return jax.lax.scan(keep, x, u)[1]
+
+        return run
+
+    @cached_property
+    def _reference(self) -> tuple[np.ndarray, np.ndarray]:
+        """(l, 3), (l, 4) of the bodies' frames in the reference configuration."""
+        T = np.array([body.placement for body in self.mechanism.bodies])
+        return T[:, :3, 3], Rotation.from_matrix(T[:, :3, :3]).as_quat()
+
+    def _by_name(self, given: dict[str, float]) -> np.ndarray:
+        names = [name for name, _ in self.mechanism.coordinates]
+        for name in given:
+            if name not in names:
+                raise InvalidModel(
+                    f"no joint coordinate {name!r}{nearest(name, names)}; the mechanism has {listing(names)}"
+                )
+        return np.array([given.get(name, 0.0) for name in names], dtype=float)
+
+    def _needs_a_tree(self, what: str) -> None:
+        structure = self.structure
+        reached = assembly.tree(structure)
+        if len(reached) < structure.bodies:
+            raise InvalidModel(
+                f"{what} needs every body joined to the world; keep the errors by body for this one"
+            )
+        if len(reached) < len(structure.parent):
+            raise InvalidModel(
+                f"{what} needs joints without loops; keep the errors by body for this mechanism"
+            )

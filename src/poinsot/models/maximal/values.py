@@ -1,0 +1,107 @@
+"""The numbers of a mechanism: every one has a name, a unit and a place in one flat vector; theta is some of them.
+
+Names say whose number it is, then what: `arm.mass`, `arm.Jzz`, `shoulder.drag`. A model in which some are free has
+
+    Theta = Theta_0 with Theta[free] = theta,    values = Theta cut into arrays, one a kind
+
+so all of it is differentiable by theta, and what is not estimated (compliances, say) can still change from call to call
+without compiling anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from .precision import Numbers
+
+
+class Values(NamedTuple):
+    """All numbers of a mechanism of l bodies, j joints, c contacts and s sensors, in SI units.
+
+    Args:
+        mass, center, inertia: (l,), (l, 3), (l, 6) xx, xy, yy, xz, yz, zz about the centre of mass, body axes.
+        gravity, tilt: (3,) [m/s^2], and the rotation vector by which the world's floor turns it [rad].
+        compliance: (j, 2) of held translations [m/N] and rotations [rad/(N m)].
+        relaxation: (j,) [s].
+        drag, offset: (j,) of the free directions.
+        level, excess, decay, stick: (j,) dry friction: an effort, or a coefficient where it depends on the load.
+        gain, shaft: (j,) motors.
+        contact_compliance, contact_relaxation, contact_friction, contact_stick: (c,).
+        zero, sine, cosine: (s,) of sensors [rad] or [m].
+    """
+
+    mass: Float[Numbers, "l"]
+    center: Float[Numbers, "l 3"]
+    inertia: Float[Numbers, "l 6"]
+    gravity: Float[Numbers, "3"]
+    tilt: Float[Numbers, "3"]
+    compliance: Float[Numbers, "j 2"]
+    relaxation: Float[Numbers, "j"]
+    drag: Float[Numbers, "j"]
+    offset: Float[Numbers, "j"]
+    level: Float[Numbers, "j"]
+    excess: Float[Numbers, "j"]
+    decay: Float[Numbers, "j"]
+    stick: Float[Numbers, "j"]
+    gain: Float[Numbers, "j"]
+    shaft: Float[Numbers, "j"]
+    contact_compliance: Float[Numbers, "c"]
+    contact_relaxation: Float[Numbers, "c"]
+    contact_friction: Float[Numbers, "c"]
+    contact_stick: Float[Numbers, "c"]
+    zero: Float[Numbers, "s"]
+    sine: Float[Numbers, "s"]
+    cosine: Float[Numbers, "s"]
+
+    def flat(self) -> Float[np.ndarray, "n"]:
+        """Theta: all of it in one row."""
+        return np.concatenate([np.ravel(field) for field in self])
+
+    def from_flat(self, Theta: Float[Array, "n"]) -> Values:
+        """The same fields from another Theta."""
+        ends = np.cumsum([np.size(field) for field in self])
+        return Values(
+            *(
+                Theta[int(end) - np.size(field) : int(end)].reshape(np.shape(field))
+                for end, field in zip(ends, self, strict=True)
+            )
+        )
+
+    def place(self, kind: str, *index: int) -> int:
+        """Where in Theta the number `index` of a field is."""
+        start = 0
+        for name, field in zip(self._fields, self, strict=True):
+            if name == kind:
+                return start + int(np.ravel_multi_index(index, np.shape(field)))
+            start += np.size(field)
+        raise KeyError(kind)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A number that may be estimated.
+
+    Args:
+        owner: body, joint, contact or sensor that has it, or "world".
+        symbol: what it is.
+        unit: SI.
+        kind: the field of `Values` that it is in.
+        index: its place there.
+        lower: bound below which it has no meaning.
+    """
+
+    owner: str
+    symbol: str
+    unit: str
+    kind: str
+    index: tuple[int, ...]
+    lower: float = -np.inf
+
+    @property
+    def name(self) -> str:
+        """`owner.symbol`."""
+        return f"{self.owner}.{self.symbol}"
