@@ -12,4 +12,9 @@ rollout                   how a step is tried: single shooting, feasibility-driv
 direction                 the step from a guess, and its promise
 ddp                       the iteration: merit, damping, acceptance, endings, certificate
 posterior                 covariance of theta and of every state
+estimation                recordings and what is known -> an `Estimate`
+first_guess               where the iteration begins: what sensors read, without dynamics
+known_parameters          quantities known beforehand, mapped to theta
+motion_report             a solution's path, contact forces, and sensors beside it
+unseen                    directions that nothing sees, in words
 """
