@@ -203,7 +203,7 @@ def _motion(motion: EstimatedMotion) -> dict[str, Any]:
             }
             for fit in motion.sensors
         ],
-        "disturbance_rms": motion.disturbance,
+        "disturbances": [{"name": name, "rms": rms} for name, rms in motion.disturbance.items()],
     }
 
 

@@ -34,8 +34,9 @@ def stoppable() -> Iterator[Callable[[], bool]]:
     before = signal.getsignal(signal.SIGINT)
 
     def ask(number: int, _: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
         asked.append(number)
-        signal.signal(signal.SIGINT, before)
 
     signal.signal(signal.SIGINT, ask)
     try:

@@ -63,14 +63,11 @@ def test_a_robot_that_stands_flies_and_lands(solo, rng):
             state = states.integrate(state, SPEEDS_ONLY * rng.standard_normal((1, 36)))
         x.append(state[0])
     x = np.array(x)
-    after = np.append(np.flatnonzero(~stages.resets), stages.count)
     readings = []
     for some in stages.readings:
         values = np.zeros((S, some.sensor.width))
-        for node in after:
-            values[told.samples[node]] = some.sensor.expected(
-                told._motion(np.array([node]), x[node][None], theta, False)
-            )[0]
+        for samples, moved in told.along(x, theta):
+            values[samples] = some.sensor.expected(moved)
         if some.sensor.width == some.sensor.size:
             values += np.asarray(some.sensor.noise) * rng.standard_normal(values.shape)
         readings.append(Readings(some.sensor, values))
