@@ -282,6 +282,9 @@ def _lead(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 NOTES = (
+    "Steps of theta are measured by 1 in every coordinate. `poinsot identify` measures lengths of a chart by the size "
+    "of the body, with which single shooting solves about half of ANYmal's guesses, and multiple shooting all of "
+    "Kinova's.",
     "Guesses are what a user has: states as they were measured, with errors of fifty encoders' noises on top, and a "
     "body of another density. All rollouts get identical ones. Single shooting has no use for the states but the "
     "first: it plays the recorded commands from there through the wrong robot.",

@@ -118,7 +118,7 @@ def attempt(job: Job) -> dict[str, Any]:
     flown = fly(another(described, rng), rng, like if job.exact else None)
     parameters = flown.system.parameters(described.open_bodies)
     theta = described.parameters(described.open_bodies).nominal_theta
-    problem = flown.problem(parameters, theta)
+    problem = replace(flown.problem(parameters, theta), scale=parameters.natural_scale(theta))
     solution = DDP(max_steps=MAX_STEPS).solve(problem, measured_guess(flown, parameters, theta))
     result = {
         "ending": solution.ending.name,

@@ -156,8 +156,7 @@ class Flown:
     def problem(self, parameters: OpenParameters, theta: Vector) -> ShootingProblem:
         """Trajectory and theta from what was read, with nothing known of theta; the iteration starts at `theta`."""
         motion = RobotMotion(self.stages(parameters), self.noise)
-        scale = parameters.natural_scale(theta)
-        return ShootingProblem((motion,), (self.start,), Known.nothing(theta), scale)
+        return ShootingProblem((motion,), (self.start,), Known.nothing(theta))
 
     def measured(self, stages: Stages) -> Float[np.ndarray, "nodes nx"]:
         """(N + 1, nx) states as sensors read them; what none reads is as at the start."""
