@@ -52,3 +52,17 @@ def unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def poinsot(capsys):
+    """Runs the command in this process: (exit code, standard output, standard error)."""
+
+    from poinsot import cli
+
+    def poinsot(*arguments) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return poinsot

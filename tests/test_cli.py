@@ -15,18 +15,6 @@ from poinsot import cli
 from synthetic_job import JOB, TRUTH, write_job
 
 
-@pytest.fixture
-def poinsot(capsys):
-    """Runs the command in this process: (exit code, standard output, standard error)."""
-
-    def poinsot(*arguments) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return poinsot
-
-
 def files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 

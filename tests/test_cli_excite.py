@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import poinsot as package
-from poinsot import cli
 from references import arm_with_shapes
 
 QUICK = [
@@ -27,18 +26,6 @@ QUICK = [
     "--acceleration-limit",
     "12",
 ]
-
-
-@pytest.fixture
-def poinsot(capsys):
-    """Runs the command in this process: (exit code, standard output, standard error)."""
-
-    def poinsot(*arguments) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return poinsot
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from poinsot import cli
 from poinsot.estimate import Status
 from poinsot.exceptions import PoinsotError
 from poinsot.io import read_recording
@@ -51,18 +50,6 @@ def job(tmp_path, recorded):
         return tmp_path / "job.toml"
 
     return job
-
-
-@pytest.fixture
-def poinsot(capsys):
-    """Runs the command in this process: (exit code, standard output, standard error)."""
-
-    def poinsot(*arguments) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return poinsot
 
 
 def another(name: str, role: str = "identification") -> str:

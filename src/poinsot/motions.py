@@ -6,7 +6,7 @@ standard deviations begin with `std.`. So it is stored, plotted and read again l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,8 +50,13 @@ class SensorFit:
     @property
     def rms(self) -> float:
         """Of all components together; 1 is what the noise that was said explains."""
-        read = self.normalized[np.isfinite(self.normalized)]
-        return float(np.sqrt(np.mean(read**2))) if len(read) else float("nan")
+        return rms_of([self])
+
+
+def rms_of(fits: Sequence[SensorFit]) -> float:
+    """Root mean square of all residuals, in standard deviations; NaN where nothing was read."""
+    read = np.concatenate([fit.normalized[np.isfinite(fit.normalized)] for fit in fits])
+    return float(np.sqrt(np.mean(read**2))) if len(read) else float("nan")
 
 
 @dataclass(frozen=True, eq=False)

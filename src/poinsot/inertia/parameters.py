@@ -282,3 +282,16 @@ def body(name: str, pi: Vector | None) -> Body:
     least = float(np.linalg.eigvalsh(pseudo_inertia(pi))[0])
     center, inertia = (None, None) if pi[0] == 0 else (center_of_mass(pi), inertia_at_com(pi))
     return Body(name, float(pi[0]), center, inertia, not reasons, least, reasons, pi)
+
+
+def slopes_at_com(pi: Vector) -> Float[np.ndarray, "10 13"]:
+    """(10, 13) derivatives of mass, centre of mass and inertia about it, row after row, by pi; a row for each of pi."""
+    m, h = pi[0], pi[1:4]
+    E = np.eye(10)
+    dm, dh, dI = E[:, 0], E[:, 1:4], inertia_matrix(E)
+    about_origin = (h @ h) * np.eye(3) - np.outer(h, h)
+    outer = dh[:, :, None] * h
+    steiner = 2 * (dh @ h)[:, None, None] * np.eye(3) - outer - np.swapaxes(outer, 1, 2)
+    dI_c = dI - steiner / m + about_origin * dm[:, None, None] / m**2
+    dc = dh / m - h * dm[:, None] / m**2
+    return np.concatenate([dm[:, None], dc, dI_c.reshape(10, 9)], axis=1)

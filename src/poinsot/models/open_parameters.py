@@ -171,16 +171,21 @@ class OpenParameters:
             raise InvalidModel(f"theta needs {self.size} numbers, not {theta.size}")
         k = len(self.bodies)
         ten = np.ascontiguousarray(theta[: 10 * k], dtype=float).reshape(k, 10)
-        joints, gains = self.nominal_joints.copy(), self.nominal_gains.copy()
+        joints, gains = self.nominal_joints.copy(), self._gains(theta)
         joints[self.joint_places] = theta[10 * k : 10 * k + len(self.joints)]
-        gains[self.gain_places] = theta[10 * k + len(self.joints) :]
         if self.chart is None or not k:
             return ParameterValues(ten, joints, gains, None)
         return ParameterValues(self.chart.to_inertial(ten), joints, gains, self.chart.jacobian(ten))
 
+    def _gains(self, theta: Vector) -> Vector:
+        """Of the actuation, all."""
+        gains = self.nominal_gains.copy()
+        gains[self.gain_places] = theta[self.size - len(self.gains) :]
+        return gains
+
     def effort_slope(self, theta: Vector) -> Matrix:
         """(n, inputs) of generalized forces by commands."""
-        return self.drive.slope(self.values(theta).gains)
+        return self.drive.slope(self._gains(theta))
 
     # -- in physical terms ---------------------------------------------------------------------------------------------
 

@@ -199,16 +199,18 @@ class _Log:
         schedule = self._schedule()
         readings = (*self._joint_readings(), *self._frame_readings(), *self._standing(schedule))
         self._all_noise_is_someones(readings)
-        if self._command_noise().any():
+        told = self._command_noise()
+        if told.any():
             readings = tuple(_without_last(some) for some in readings)
         stages = Stages(self.parameters, schedule, self.run.recording.time, self._commands(), readings)
         guess = first_guess(stages)
-        told, speeds = self._command_noise(), self._speed_noise()
         n = int(self.robot.model.nv)
         arrival = None
         if method.start_std is not None:
             arrival = Known.normal(guess[0], np.repeat(np.square(method.start_std), n))
-        return RobotLog(self.run.name, stages, np.concatenate([np.zeros(n), speeds]), told, arrival, guess)
+        return RobotLog(
+            self.run.name, stages, np.concatenate([np.zeros(n), self._speed_noise()]), told, arrival, guess
+        )
 
     # -- what was read -------------------------------------------------------------------------------------------------
 
@@ -310,13 +312,11 @@ class _Log:
 
     # -- what it was told ----------------------------------------------------------------------------------------------
 
-    @property
-    def _effort(self) -> str:
-        """The quantity of the joints' commands."""
-        for quantity in EFFORTS:
-            if self.run.recording.joints(quantity):
-                return quantity
-        return EFFORTS[0]
+    def _quantity(self, name: str) -> str:
+        """What a command is: a rotor's thrust, or the first effort that joints have in this recording."""
+        if name not in self.robot.joints:
+            return THRUST
+        return next((each for each in EFFORTS if self.run.recording.joints(each)), EFFORTS[0])
 
     def _commands(self) -> np.ndarray:
         """(S, inputs)."""
@@ -329,7 +329,7 @@ class _Log:
                     f"there is {listing(rotors)}"
                 )
         for name in self.parameters.drive.inputs:
-            channel = f"{THRUST if name not in self.robot.joints else self._effort}.{name}"
+            channel = f"{self._quantity(name)}.{name}"
             if channel in recording.channels:
                 columns.append(self._values([channel])[:, 0])
             elif name in passive:
@@ -345,11 +345,9 @@ class _Log:
 
     def _command_noise(self) -> Vector:
         """(inputs,) standard deviation of each command."""
-        noise, driven = self.settings.method.noise, self.robot.drive.passive
+        noise, passive = self.settings.method.noise, self.robot.drive.passive
         levels = [
-            0.0
-            if name in driven
-            else noise.get(THRUST if name not in self.robot.joints else self._effort, 0.0)
+            0.0 if name in passive else noise.get(self._quantity(name), 0.0)
             for name in self.parameters.drive.inputs
         ]
         if any(isinstance(level, list) for level in levels):
@@ -360,20 +358,12 @@ class _Log:
         """(n,) of each speed, beside what commands do to it."""
         robot, value = self.robot, self.settings.method.speed_noise
         names = [*robot.joints, *(BASE if robot.floating_base else ())]
-        if value is None:
-            return np.zeros(robot.model.nv)
-        if not isinstance(value, Mapping):
-            levels = (
-                np.broadcast_to(np.asarray(value, dtype=float), (len(names),))
-                if _fits(value, names)
-                else None
+        given = by_joint("method.speed_noise", 0.0 if value is None else value, names, 0.0)
+        if isinstance(given, list) and len(given) != len(names):
+            raise InvalidProject(
+                f"method.speed_noise has {len(given)} numbers for {len(names)} speeds: {listing(names, 40)}"
             )
-            if levels is None:
-                raise InvalidProject(
-                    f"method.speed_noise has {len(value)} numbers for {len(names)} speeds: {listing(names, 40)}"
-                )
-        else:
-            levels = np.array(by_joint("method.speed_noise", value, names, 0.0), dtype=float)
+        levels = np.broadcast_to(np.asarray(given, dtype=float), (len(names),))
         if not (np.isfinite(levels).all() and levels.min(initial=0.0) >= 0):
             raise InvalidProject("method.speed_noise: standard deviations must be at least 0")
         speeds = np.zeros(robot.model.nv)
@@ -428,10 +418,6 @@ def _without_last(some: Readings) -> Readings:
     values = some.values.copy()
     values[-1] = np.nan
     return replace(some, values=values)
-
-
-def _fits(value: Any, names: Sequence[str]) -> bool:
-    return not isinstance(value, list) or len(value) == len(names)
 
 
 def _contacts(settings: ContactsSettings) -> tuple[Contact, ...]:

@@ -14,14 +14,13 @@ from math import nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from ..arrays import Vector
 from ..estimate import Body
 from ..exceptions import ImpossibleBody
 from ..inertia.divergence import AffineInvariant
 from ..inertia.log_cholesky import LogCholesky
-from ..inertia.parameters import center_of_mass, inertia_matrix
+from ..inertia.parameters import center_of_mass, slopes_at_com
 
 
 class Spread(NamedTuple):
@@ -64,7 +63,7 @@ def spread(body: Body) -> Spread:
     except ImpossibleBody:
         return _UNKNOWN
     covariance = D @ body.covariance @ D.T
-    slopes = _slopes(body.inertial)
+    slopes = slopes_at_com(body.inertial)
     std = np.sqrt(np.maximum(np.einsum("ka,kl,la->a", slopes, covariance, slopes), 0.0))
     return Spread(float(std[0]), std[1:4], std[4:].reshape(3, 3))
 
@@ -85,16 +84,3 @@ def change(body: Body) -> Change | None:
     except ImpossibleBody:
         distance = nan
     return Change(float(body.inertial[0] / prior[0]), shift, distance)
-
-
-def _slopes(pi: Vector) -> Float[np.ndarray, "10 13"]:
-    """Derivatives of (m, c, I_c) by pi, a row for each of pi."""
-    m, h = pi[0], pi[1:4]
-    E = np.eye(10)
-    dm, dh, dI = E[:, 0], E[:, 1:4], inertia_matrix(E)
-    about_origin = (h @ h) * np.eye(3) - np.outer(h, h)
-    outer = dh[:, :, None] * h
-    steiner = 2 * (dh @ h)[:, None, None] * np.eye(3) - outer - np.swapaxes(outer, 1, 2)
-    dI_c = dI - steiner / m + about_origin * dm[:, None, None] / m**2
-    dc = dh / m - h * dm[:, None] / m**2
-    return np.concatenate([dm[:, None], dc, dI_c.reshape(10, 9)], axis=1)

@@ -11,8 +11,16 @@ from multiprocessing import active_children, get_context
 
 
 @contextmanager
-def processes(jobs: int) -> Iterator[Executor]:
-    """As many as there are processors; when something goes wrong, or Ctrl-C, they end at once."""
+def processes(jobs: int, given: Executor | None = None) -> Iterator[Executor]:
+    """As many as there are processors; when something goes wrong, or Ctrl-C, they end at once.
+
+    Args:
+        jobs: more processes are not started.
+        given: an executor to take in their place, which stays the caller's.
+    """
+    if given is not None:
+        yield given
+        return
     workers = max(1, min(os.cpu_count() or 1, jobs))
     others = set(active_children())
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _leave_interruptions_to_the_parent)

@@ -105,6 +105,7 @@ def test_lines_over_gaps_and_differences_for_speeds(tripod, rng):
     assert_states(
         tripod, found[:, : tripod.model.nq], x[:, : tripod.model.nq], 0.4 * (6 * 0.06) ** 2 / 8 + 5e-3
     )
+    # Its slope is off by less than a omega^2 h.
     np.testing.assert_allclose(
         found[5:-5, tripod.model.nq + 6 :], x[5:-5, tripod.model.nq + 6 :], atol=2.4 * 6 * 0.06
     )

@@ -13,7 +13,6 @@ dynamics are.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -22,7 +21,8 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from ...arrays import Vector
 from ...exceptions import InvalidSignals
-from ...models.contact_dynamics import ContactDynamics, RobotMotion
+from ...models.frame_motion import FrameMotion
+from ...models.motion_terms import MotionTerms
 from ...models.sensors import (
     Gyro,
     JointPosition,
@@ -32,7 +32,7 @@ from ...models.sensors import (
     Position,
     Sensor,
 )
-from ...models.stages import TOGETHER, Stages
+from ...models.stages import Stages
 
 Kind = TypeVar("Kind", bound=Sensor)
 
@@ -49,14 +49,6 @@ def first_guess(stages: Stages, start: Vector | None = None) -> Float[np.ndarray
         InvalidSignals: if `start` has another size.
     """
     return _Guess(stages, start).states()[stages.samples]
-
-
-@dataclass(frozen=True, eq=False)
-class _Placements:
-    """(S, 3, 3), (S, 3) of a frame in the base's."""
-
-    rotation: np.ndarray
-    position: np.ndarray
 
 
 class _Guess:
@@ -87,7 +79,7 @@ class _Guess:
         S, n = len(self.times), self.n
         turned, speeds = np.zeros((S, 2 * n)), np.full((S, n), np.nan)
         for sensor, values in self._of(JointPosition):
-            away = sensor.difference(values, self._still_motion(S))
+            away = values - self._at_start(sensor.dofs)
             for dof, unit, angle in zip(sensor.dofs, sensor.units, away.T, strict=True):
                 angle = _bridged(self.times, angle, turns=unit == "rad")
                 turned[:, dof], speeds[:, dof] = angle, np.gradient(angle, self.times)
@@ -99,12 +91,11 @@ class _Guess:
         x[:, self.nq :] = np.where(np.isfinite(speeds), speeds, 0.0)
         return x
 
-    def _still_motion(self, S: int) -> RobotMotion:
-        """The robot at its start, S times."""
-        stages = self.stages
-        q, v = np.tile(self.still[: self.nq], (S, 1)), np.zeros((S, self.n))
-        dynamics = ContactDynamics(stages.parameters)
-        return dynamics(q, v, np.zeros_like(stages.u), stages.parameters.nominal_theta)
+    def _at_start(self, dofs: np.ndarray) -> Vector:
+        """(m,) positions of the joints of these freedoms."""
+        positions = np.zeros(self.n)
+        positions[self.robot.actuated] = self.robot.joint_positions(self.still[None, : self.nq])[0]
+        return positions[dofs]
 
     # -- the base ------------------------------------------------------------------------------------------------------
 
@@ -124,29 +115,13 @@ class _Guess:
         speed = np.gradient(place, self.times, axis=0)
         x[:, self.nq : self.nq + 3] = np.einsum("tji, tj -> ti", R, speed)
 
-    def _placements(self, x: Float[np.ndarray, "S nx"], frames: Iterable[str]) -> dict[str, _Placements]:
+    def _placements(self, x: Float[np.ndarray, "S nx"], frames: Iterable[str]) -> dict[str, FrameMotion]:
         """Of frames in the base's, along the motion of the joints."""
-        frames = tuple(frames)
-        dynamics = ContactDynamics(self.stages.parameters, (), frames)
-        q = x[:, : self.nq].copy()
+        q, still = x[:, : self.nq].copy(), np.zeros((len(x), self.n))
         q[:, :7] = [0, 0, 0, 0, 0, 0, 1]
-        parts: dict[str, list[_Placements]] = {frame: [] for frame in frames}
-        for first in range(0, len(x), TOGETHER):
-            cut = slice(first, first + TOGETHER)
-            v, u = np.zeros((len(q[cut]), self.n)), np.zeros_like(self.stages.u[cut])
-            motion = dynamics(np.ascontiguousarray(q[cut]), v, u, self.stages.parameters.nominal_theta)
-            for frame in frames:
-                seen = motion.frames[frame]
-                parts[frame].append(_Placements(seen.rotation, seen.position))
-        return {
-            frame: _Placements(
-                np.concatenate([part.rotation for part in of_frame]),
-                np.concatenate([part.position for part in of_frame]),
-            )
-            for frame, of_frame in parts.items()
-        }
+        return MotionTerms(self.robot).frames(tuple(frames), q, still, still)
 
-    def _orientation(self, frames: dict[str, _Placements]) -> Rotation:
+    def _orientation(self, frames: dict[str, FrameMotion]) -> Rotation:
         S = len(self.times)
         for kind in (Orientation, Pose):
             for sensor, values in self._of(kind):
@@ -167,7 +142,7 @@ class _Guess:
                 return Rotation.concatenate(turned)
         return Rotation.concatenate([first] * S)
 
-    def _place(self, R: np.ndarray, frames: dict[str, _Placements], feet: list[str]) -> np.ndarray:
+    def _place(self, R: np.ndarray, frames: dict[str, FrameMotion], feet: list[str]) -> np.ndarray:
         for kind in (Position, Pose):
             for sensor, values in self._of(kind):
                 read = values[:, :3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...estimate import Estimate, Fit, Status
+from ...motions import SensorFit, rms_of
 from ..blocks import Block, Card, Cards, Findings, Section
 from ..numbers import count_text, percent_text, significant
 from ..verdicts import counted, known
@@ -49,19 +50,15 @@ def _explained(estimate: Estimate) -> str:
 
 def _rms(estimate: Estimate) -> dict[str, float]:
     """Sensor -> root mean square of its residuals, in its standard deviations, of all recordings together."""
-    parts: dict[str, list[np.ndarray]] = {}
+    fits: dict[str, list[SensorFit]] = {}
     for motion in estimate.motions:
         for fit in motion.sensors:
-            parts.setdefault(fit.name, []).append(fit.normalized[np.isfinite(fit.normalized)])
-    read = {name: np.concatenate(each) for name, each in parts.items()}
-    return {name: float(np.sqrt(np.mean(each**2))) for name, each in read.items() if len(each)}
+            fits.setdefault(fit.name, []).append(fit)
+    return {name: rms for name, each in fits.items() if np.isfinite(rms := rms_of(each))}
 
 
 def _all_rms(estimate: Estimate) -> float:
-    read = [
-        fit.normalized[np.isfinite(fit.normalized)] for motion in estimate.motions for fit in motion.sensors
-    ]
-    return float(np.sqrt(np.mean(np.concatenate(read) ** 2)))
+    return rms_of([fit for motion in estimate.motions for fit in motion.sensors])
 
 
 def _bodies(estimate: Estimate) -> str:

@@ -140,11 +140,8 @@ def run(seed: int, trials: int = TRIALS, executor: Executor | None = None, say: 
     watch.lap("calibration")
     loaded = rng.choice(LINKS, trials)
     tasks = [Trial(link, noise, own) for link, own in zip(loaded.tolist(), rng.spawn(trials), strict=True)]
-    if executor is not None:
-        results = attribute_all(tasks, executor, say)
-    else:
-        with processes(trials) as pool:
-            results = attribute_all(tasks, pool, say)
+    with processes(trials, executor) as pool:
+        results = attribute_all(tasks, pool, say)
     waits = [
         sure_since(time, probabilities[:, LINKS.index(task.link)])
         for task, (time, probabilities) in zip(tasks, results, strict=True)

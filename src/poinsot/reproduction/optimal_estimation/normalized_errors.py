@@ -24,7 +24,7 @@ from jaxtyping import Float
 from scipy import linalg, stats
 
 from ...arrays import Inertial, Matrix, Vector
-from ...inertia.parameters import center_of_mass, inertia_at_com
+from ...inertia.parameters import center_of_mass, inertia_at_com, slopes_at_com
 from ...models.open_parameters import OpenParameters
 
 INTERVAL, BAND = 0.95, 0.99
@@ -40,13 +40,9 @@ UNMOVED = 1e-6
 
 def inertial_error(parameters: OpenParameters, theta: Vector) -> tuple[Vector, Matrix]:
     """(p,) error of theta with the open bodies' pi in place of their coordinates, and (p, p) its slope by theta."""
-    assert parameters.chart is not None
-    e, D = theta - parameters.nominal_theta, np.eye(len(theta))
-    for k, place in enumerate(parameters.places):
-        ten = slice(10 * k, 10 * k + 10)
-        e[ten] = parameters.chart.to_inertial(theta[ten]) - parameters.all_inertials[place]
-        D[ten, ten] = parameters.chart.jacobian(theta[ten])
-    return e, D
+    return parameters.physical(theta) - parameters.physical(
+        parameters.nominal_theta
+    ), parameters.physical_slope(theta)
 
 
 def squared_error(e: Vector, P: Matrix, unseen: Matrix | None = None) -> tuple[float, int]:
@@ -98,22 +94,8 @@ def physical(pi: Inertial) -> Float[np.ndarray, "10"]:
 
 
 def physical_slopes(pi: Inertial) -> Float[np.ndarray, "10 10"]:
-    """Slopes of `physical` by pi (10,): with I_c = I - m S(c, c), S(a, b) = a b 1 - (a b^T + b a^T) / 2,
-
-    dc = (dh - c dm) / m,      dI_c = dI - 2 S(c, dh) + S(c, c) dm
-    """
-    m, c = pi[0], center_of_mass(pi)
-    D = np.eye(10)
-    D[1:4, 0], D[1:4, 1:4] = -c / m, np.eye(3) / m
-    D[4:, 0] = _steiner(c, c)
-    D[4:, 1:4] = np.stack([-2 * _steiner(c, axis) for axis in np.eye(3)], axis=1)
-    return D
-
-
-def _steiner(a: Vector, b: Vector) -> Float[np.ndarray, "6"]:
-    """S(a, b), as xx, xy, yy, xz, yz, zz."""
-    S = a @ b * np.eye(3) - 0.5 * (np.outer(a, b) + np.outer(b, a))
-    return S[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
+    """Slopes of `physical` by pi (10,)."""
+    return slopes_at_com(pi)[:, [0, 1, 2, 3, 4, 5, 8, 6, 9, 12]].T
 
 
 # ------------------------------------------------------------------------------------------------------ many estimates

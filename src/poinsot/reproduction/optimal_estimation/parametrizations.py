@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -109,7 +108,7 @@ def run(
     watch = Stopwatch()
     robots = robots or (("Quadrotor",) if quick else tuple(SYSTEMS))
     jobs = {f"{system} {chart}": Job(system, chart, seed) for system in reversed(robots) for chart in CHARTS}
-    with nullcontext(executor) if executor is not None else processes(len(jobs)) as pool:
+    with processes(len(jobs), executor) as pool:
         found = solve_all(solve, jobs, pool, Checkpoint(None, "", {}), say)
     watch.lap("solves")
     rows = [row for system in robots for row in _rows(system, found)]

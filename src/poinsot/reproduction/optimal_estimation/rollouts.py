@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -25,14 +24,7 @@ from ..case import Curves, Reproduction, Say
 from ..processes import processes
 from .guesses import HEAVIEST, LIGHTEST, SPREAD, random_guess
 from .systems import (
-    ACCELEROMETER,
-    COMMAND,
-    DISTURBANCE,
-    ENCODER,
-    ENCODER_SPEED,
-    GYRO,
-    ORIENTATION,
-    START,
+    NOISE,
     SYSTEMS,
     Flown,
     fly,
@@ -139,7 +131,7 @@ def run(
     }
     checkpoint = Checkpoint(None if quick else folder or cache_folder(), "rollouts", _settings(seed))
     ordered = {name: jobs[name] for name in slowest_first(list(jobs), lambda name: " single " in name)}
-    with nullcontext(executor) if executor is not None else processes(len(jobs)) as pool:
+    with processes(len(jobs), executor) as pool:
         found = solve_all(attempt, ordered, pool, checkpoint, say)
     watch.lap("solves")
     rows = tuple(
@@ -174,7 +166,7 @@ def _settings(seed: int) -> dict[str, Any]:
         "seed": seed,
         "steps": MAX_STEPS,
         "method": {name: str(asdict(DDP(rollout))) for name, rollout in ROLLOUTS.items()},
-        "noise": (ENCODER, ENCODER_SPEED, ORIENTATION, GYRO, ACCELEROMETER, COMMAND, DISTURBANCE, START),
+        "noise": NOISE,
         "guess": (SPREAD, LIGHTEST, HEAVIEST),
     }
 

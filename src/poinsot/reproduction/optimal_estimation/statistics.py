@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -51,14 +50,7 @@ from .normalized_errors import (
     squared_error,
 )
 from .systems import (
-    ACCELEROMETER,
-    COMMAND,
-    DISTURBANCE,
-    ENCODER,
-    ENCODER_SPEED,
-    GYRO,
-    ORIENTATION,
-    START,
+    NOISE,
     Flown,
     System,
     fly,
@@ -190,7 +182,7 @@ def run(
     jobs = {f"{system} {k}": Job(system, k, seed) for system in robots for k in range(recordings)}
     jobs |= {f"{system} {k} commanded": Job(system, k, seed, False) for system in robots for k in commanded}
     checkpoint = Checkpoint(None if quick else folder or cache_folder(), "statistics", _settings(seed))
-    with nullcontext(executor) if executor is not None else processes(len(jobs)) as pool:
+    with processes(len(jobs), executor) as pool:
         found = solve_all(attempt, jobs, pool, checkpoint, say)
     watch.lap("solves")
     results = {system: [found[f"{system} {k}"] for k in range(recordings)] for system in robots}
@@ -225,7 +217,7 @@ def _settings(seed: int) -> dict[str, Any]:
         "version": __version__,
         "seed": seed,
         "method": str(asdict(DDP(max_steps=MAX_STEPS))),
-        "noise": (ENCODER, ENCODER_SPEED, ORIENTATION, GYRO, ACCELEROMETER, COMMAND, DISTURBANCE, START),
+        "noise": NOISE,
         "bodies": OTHERNESS,
         "arm": ARM,
     }

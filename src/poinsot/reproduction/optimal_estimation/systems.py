@@ -61,6 +61,8 @@ DISTURBANCE = 1e-5, 3e-4
 """Of what the model lacks in a step: in configurations, and in speeds [rad], [rad/s] and [m], [m/s]."""
 START = 1e-2, 5e-2
 """How well the first state is known: configurations, and speeds."""
+NOISE = (ENCODER, ENCODER_SPEED, ORIENTATION, GYRO, ACCELEROMETER, COMMAND, DISTURBANCE, START)
+"""All of these, which what is kept of a case depends on."""
 
 
 @dataclass(frozen=True, eq=False)
