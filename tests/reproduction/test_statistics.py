@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import linalg, stats
 
-from poinsot.estimators.shooting.robot import RobotMotion
 from poinsot.inertia.parameters import is_consistent
 from poinsot.reproduction.optimal_estimation import statistics
 from poinsot.reproduction.optimal_estimation.normalized_errors import (
@@ -47,25 +46,28 @@ def information(rng, rank=10, size=10):
 @pytest.mark.parametrize("name", statistics.MOVED)
 def test_recordings_are_of_the_model_with_the_noise_that_it_is_told(name):
     """At the truth w, residuals and the first state are chi-square; 1e-4 of chance would fail each."""
-    described, like = statistics._described(name)
+    described = statistics._described(name)
     rng = np.random.default_rng(2)
-    flown = fly(statistics.another(described, rng), rng, like)
+    flown = fly(statistics.another(described, rng), rng, equivalent=False)
     parameters = flown.system.parameters(described.open_bodies)
-    motion = RobotMotion(flown.stages(parameters), like.noise)
-    w, theta = np.zeros(motion.noise_std.shape), parameters.nominal_theta
+    motion = flown.motion(parameters)
+    off, theta = flown.told - flown.u, parameters.nominal_theta
+    w = np.zeros(motion.noise_std.shape)
+    w[:, : len(motion.doubted)] = off[: len(w), motion.doubted]
     f, r = motion.evaluate(0, flown.x[:-1], w, theta)
-    left = motion.manifold.difference(f, flown.x[1:]) / like.noise
+    left = motion.manifold.difference(f, flown.x[1:]) / flown.noise
     away = motion.manifold.difference(flown.start.mean[None], flown.x[:1])[0]
-    for each in (left, r, away / np.repeat(START, len(away) // 2)):
+    by_commands = (w / motion.noise_std)[:, : len(motion.doubted)]
+    assert by_commands.shape[1] == off.shape[1]
+    for each in (left, r, by_commands, away / np.repeat(START, len(away) // 2)):
         assert 5e-5 < stats.chi2.cdf(np.sum(each**2), each.size) < 1 - 5e-5
-    assert flown.noise is like.noise and np.array_equal(flown.stages(parameters).u, flown.u)
-    # what one is disturbed by does not show in another, as a command would
-    shared = np.corrcoef(np.hstack([left, r]).T) - np.eye(left.shape[1] + r.shape[1])
-    assert np.abs(shared).max() < 5.5 / np.sqrt(len(left))
+    # what one is disturbed by does not show in another
+    every = np.hstack([left, r, by_commands])
+    assert np.abs(np.corrcoef(every.T) - np.eye(every.shape[1])).max() < 5.5 / np.sqrt(len(left))
 
 
 def test_another_body_is_another_each_time():
-    system, _ = statistics._described("Quadrotor")
+    system = statistics._described("Quadrotor")
     own = system.parameters(()).all_inertials
     bodies = [statistics.another(system, np.random.default_rng(k)).inertials for k in range(50)]
     assert all(is_consistent(pi).all() for pi in bodies)
@@ -172,7 +174,6 @@ def test_errors_are_as_large_as_the_covariance_says():
     assert set(row["others"]) == {"pi", "middle state", "last state"}
     assert len(row["coverage"]) == 20 and min(row["coverage"].values()) >= row["covered_band"][0]
     assert result.name == "optimal-estimation" and all(result.figures["nees_in_band"].values())
-    assert result.figures["commands_as_they_are"]["Quadrotor"]["recordings"] == 2
     assert result.figures["outside_band"] == result.figures["outside_band_of_all"] == {"Quadrotor": []}
     assert all(len(values) == len(c.time) for c in result.curves.values() for values in c.lines.values())
     assert [line["of"] for line in result.tables["Squared errors"]][:2] == ["theta", "pi"]

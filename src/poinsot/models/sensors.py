@@ -668,6 +668,14 @@ class Readings:
                 f"the readings of {self.sensor.name} are infinite somewhere; leave out what is missing as NaN"
             )
 
+    def without_last_effort(self) -> Readings:
+        """Without the last sample of what feels efforts: no step begins there that would show their noise."""
+        if not self.sensor.feels_efforts:
+            return self
+        values = self.values.copy()
+        values[-1] = np.nan
+        return Readings(self.sensor, values)
+
     @classmethod
     def at(
         cls, sensor: Sensor, samples: np.ndarray, values: Float[np.ndarray, "_ width"], length: int

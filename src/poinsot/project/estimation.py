@@ -201,7 +201,7 @@ class _Log:
         self._all_noise_is_someones(readings)
         told = self._command_noise()
         if told.any():
-            readings = tuple(_without_last(some) for some in readings)
+            readings = tuple(some.without_last_effort() for some in readings)
         stages = Stages(self.parameters, schedule, self.run.recording.time, self._commands(), readings)
         guess = first_guess(stages)
         n = int(self.robot.model.nv)
@@ -409,15 +409,6 @@ class _Log:
                 schedule = schedule_from_channels(every, values)
         shortest = round(contacts.shortest_s * recording.rate_hz)
         return schedule.without_flicker(shortest) if shortest > 1 else schedule
-
-
-def _without_last(some: Readings) -> Readings:
-    """What feels accelerations without its last sample, whose commands have a noise that no step shows."""
-    if not some.sensor.feels_efforts:
-        return some
-    values = some.values.copy()
-    values[-1] = np.nan
-    return replace(some, values=values)
 
 
 def _contacts(settings: ContactsSettings) -> tuple[Contact, ...]:

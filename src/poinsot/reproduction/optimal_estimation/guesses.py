@@ -34,9 +34,8 @@ def theta_of(parameters: OpenParameters, factors: Vector | float) -> Vector:
 
 def measured_guess(flown: Flown, parameters: OpenParameters, theta: Vector) -> Trajectories:
     """States as they were read, no noise."""
-    stages = flown.stages(parameters)
-    free = int(np.count_nonzero(flown.noise))
-    return Trajectories((flown.measured(stages),), (np.zeros((stages.count, free)),), theta)
+    motion = flown.motion(parameters)
+    return Trajectories((flown.measured(motion.stages_of_robot),), (np.zeros_like(motion.noise_std),), theta)
 
 
 def random_guess(flown: Flown, parameters: OpenParameters, rng: np.random.Generator) -> Trajectories:

@@ -4,7 +4,7 @@ A recording is of the very model that the estimator has, so that nothing but noi
 
     x_{k+1} = f(x_k, u_k; theta) [+] w_k,   w ~ N(0, diag(sigma_w^2)),      z_k = h(x_k, u_k; theta) [+] N(0, Sigma_z)
 
-with the standard deviations that the estimator is told; what commands' noise does is part of both. The first state is
+with the standard deviations that the estimator is told; commands are noisy too, and are estimated. The first state is
 uncertain by what is known of it, and the open body is another each time: the description's, stretched and sheared, off
 its place and of another density. Nothing is known of theta beforehand, and the iteration starts at the description.
 
@@ -12,9 +12,6 @@ The mean of squared errors over the recordings (`normalized_errors`) is compared
 mean, and how many 95 % intervals hold the truth with the 99 % band of the binomial distribution: of each coordinate of
 the chart, and of mass, centre of mass and inertia about it. The arm moves for longer than elsewhere, 3 s, so that its
 chart is as good as straight over what the recording leaves open.
-
-What commands' noise really does is the same random number in several freedoms and in an accelerometer, which standard
-deviations of w do not say. A few recordings have it so, to show what that costs.
 """
 
 from __future__ import annotations
@@ -51,7 +48,6 @@ from .normalized_errors import (
 )
 from .systems import (
     NOISE,
-    Flown,
     System,
     fly,
     kinova,
@@ -64,8 +60,6 @@ ARM = 151, 0.02
 MOVED: dict[str, Callable[[], System]] = {"Kinova": partial(kinova, *ARM), "Quadrotor": quadrotor}
 RECORDINGS, FEW = 200, 20
 """Of each system, in full and in short."""
-COMMANDED = 0.25
-"""Of so many more, in parts, commands' noise is as it is."""
 MAX_STEPS = 60
 OTHERNESS = 0.1
 """Standard deviation of what makes the true body another: strains, half the logarithm of its density, and its offset
@@ -87,13 +81,11 @@ class Job:
         system: which.
         number: of the recording, from 0.
         seed: of the case.
-        exact: whether noise is as the estimator is told; otherwise that of commands is as it is.
     """
 
     system: str
     number: int
     seed: int
-    exact: bool = True
 
 
 # ------------------------------------------------------------------------------------------------------- one recording
@@ -105,9 +97,9 @@ def attempt(job: Job) -> dict[str, Any]:
     `squares` has pairs of a squared error and its degrees of freedom, of theta, pi and two states; `off` has the error
     of each quantity in standard deviations.
     """
-    described, like = _described(job.system)
+    described = _described(job.system)
     rng = np.random.default_rng([job.seed, list(MOVED).index(job.system), job.number])
-    flown = fly(another(described, rng), rng, like if job.exact else None)
+    flown = fly(another(described, rng), rng, equivalent=False)
     parameters = flown.system.parameters(described.open_bodies)
     theta = described.parameters(described.open_bodies).nominal_theta
     problem = replace(flown.problem(parameters, theta), scale=parameters.natural_scale(theta))
@@ -136,10 +128,9 @@ def attempt(job: Job) -> dict[str, Any]:
 
 
 @cache
-def _described(system: str) -> tuple[System, Flown]:
-    """As it is described, and a motion whose standard deviations all others have."""
-    described = MOVED[system]()
-    return described, fly(described, np.random.default_rng(0))
+def _described(system: str) -> System:
+    """As its description has it."""
+    return MOVED[system]()
 
 
 def another(system: System, rng: np.random.Generator) -> System:
@@ -178,18 +169,13 @@ def run(
     """
     watch = Stopwatch()
     recordings = recordings or (FEW if quick else RECORDINGS)
-    commanded = range(max(1, round(COMMANDED * recordings)))
     jobs = {f"{system} {k}": Job(system, k, seed) for system in robots for k in range(recordings)}
-    jobs |= {f"{system} {k} commanded": Job(system, k, seed, False) for system in robots for k in commanded}
     checkpoint = Checkpoint(None if quick else folder or cache_folder(), "statistics", _settings(seed))
     with processes(len(jobs), executor) as pool:
         found = solve_all(attempt, jobs, pool, checkpoint, say)
     watch.lap("solves")
     results = {system: [found[f"{system} {k}"] for k in range(recordings)] for system in robots}
     rows = tuple(judged(system, each) for system, each in results.items())
-    others = {
-        system: judged(system, [found[f"{system} {k} commanded"] for k in commanded]) for system in robots
-    }
     return Reproduction(
         "optimal-estimation",
         "001",
@@ -198,12 +184,9 @@ def run(
         rows,
         {
             "Squared errors": [line for row in rows for line in _errors_table(row)],
-            "With commands' noise as it is": [
-                line for row in others.values() for line in _errors_table(row)[:1]
-            ],
             f"Share of {100 * INTERVAL:g} % intervals that hold the truth": _coverage_table(rows),
         },
-        _figures(rows) | {"commands_as_they_are": {name: _in_short(row) for name, row in others.items()}},
+        _figures(rows),
         _facts(robots),
         curves=_pictures(results),
         notes=NOTES,
@@ -299,13 +282,6 @@ def _errors_line(row: Mapping[str, Any], judged: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _in_short(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Of theta alone, and of the interval that holds the truth least often."""
-    short = {name: row[name] for name in ("system", "recordings", "solved", "degrees", "nees_mean", "band")}
-    covered = row["coverage"] or {}
-    return short | {"coverage_lowest": min(covered.values(), default=None)}
-
-
 def _coverage_table(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     judged = [row for row in rows if row["solved"]]
     names = dict.fromkeys(name for row in judged for name in row["coverage"])
@@ -331,7 +307,7 @@ def _facts(robots: Sequence[str]) -> dict[str, Any]:
         f"recordings of {name}": f"{system.samples} samples, {(system.samples - 1) * system.period:.2f} s, unknown: "
         f"{', '.join(system.open_bodies)}, its ten numbers off by about {100 * OTHERNESS:g} % of the size of the body, "
         "nothing known of it"
-        for name, (system, _) in ((name, _described(name)) for name in robots)
+        for name, system in ((name, _described(name)) for name in robots)
     }
 
 
@@ -391,10 +367,7 @@ def _lead(rows: Sequence[Mapping[str, Any]]) -> str:
 
 NOTES = (
     "Recordings come from the estimator's own model, process noise included: this asks whether the covariance follows "
-    "from the model, not whether the model is right. What commands' noise does is drawn as the estimator has it, "
-    "independent in each freedom and each reading. Where it is as it is, one random number moves several freedoms and "
-    "an accelerometer at once, which standard deviations of the process noise do not say: intervals are too short "
-    "then, the more the larger a part commands have in it.",
+    "from the model, not whether the model is right.",
     f"A band holds {100 * BAND:g} % of what chance does to one mean or share. Of twenty quantities of two systems one "
     "may well be outside, and mass never is without its coordinate alpha, nor the centre of mass without t: they are "
     "the same. The band of all holds as much of what chance does to all quantities of a system.",

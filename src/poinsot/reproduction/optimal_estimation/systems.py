@@ -6,11 +6,10 @@ closest to a reference r(t), in the freedoms that its motors reach through the c
     u = argmin |W (a(u) - a*)|,   a* = stiffness (r [-] q) - damping v,   a(u) = a(0) + P A u
 
 with P of `contact_dynamics` and A of `actuation`; the smallest u where several do. Every sample is disturbed by w, and
-the robot by the difference between what it was told and what is recorded: commands are noisy too. What that does to the
-speeds in a step, dt P A sigma_u, is part of w's standard deviation, and what it does to an accelerometer part of that
-one's; both as root mean squares over the motion. Commands disturb all freedoms and readings together, which standard
-deviations do not say: a motion `like` another is disturbed and read with that one's, each by itself, and its commands
-are recorded as they were. It is then of the very model that the estimator has.
+the robot by the difference between what it was told and what is recorded: commands are noisy too. An estimator may have
+that as it is, noise of commands. Or, as the paper's process noise does, as equivalent noise: what it does to the speeds
+in a step, dt P A sigma_u, is then part of w's standard deviation, and what it does to an accelerometer part of that
+one's, both as root mean squares over the motion; that it disturbs all freedoms and readings together is not said.
 
 A foot leaves the ground when the gait says so, and lands when it is back on the ground.
 """
@@ -132,8 +131,10 @@ class Flown:
         x: (N + 1, nx) states at the nodes.
         schedule: of its contacts.
         u: (S, inputs) commands as they are recorded.
+        told: (S, inputs) what they were.
         readings: of the sensors.
         noise: (2 n,) standard deviation of w.
+        command_noise: (inputs,) of commands; None: it is part of the others.
         start: what is known of the first state.
         forces: (S, m) in the world [N], of the contacts of three rows each; NaN where one is open.
     """
@@ -142,8 +143,10 @@ class Flown:
     x: Float[np.ndarray, "nodes nx"]
     schedule: ContactSchedule
     u: Float[np.ndarray, "S inputs"]
+    told: Float[np.ndarray, "S inputs"]
     readings: tuple[Readings, ...]
     noise: Vector
+    command_noise: Vector | None
     start: Known
     forces: Float[np.ndarray, "S m"]
 
@@ -155,10 +158,13 @@ class Flown:
         """As a chain."""
         return Stages(parameters, self.schedule, self.times, self.u, self.readings)
 
+    def motion(self, parameters: OpenParameters) -> RobotMotion:
+        """As the solver sees it."""
+        return RobotMotion(self.stages(parameters), self.noise, self.command_noise)
+
     def problem(self, parameters: OpenParameters, theta: Vector) -> ShootingProblem:
         """Trajectory and theta from what was read, with nothing known of theta; the iteration starts at `theta`."""
-        motion = RobotMotion(self.stages(parameters), self.noise)
-        return ShootingProblem((motion,), (self.start,), Known.nothing(theta))
+        return ShootingProblem((self.motion(parameters),), (self.start,), Known.nothing(theta))
 
     def measured(self, stages: Stages) -> Float[np.ndarray, "nodes nx"]:
         """(N + 1, nx) states as sensors read them; what none reads is as at the start."""
@@ -190,21 +196,23 @@ def _from_start(encoder: JointPosition, values: np.ndarray, x: Vector, stages: S
 # ------------------------------------------------------------------------------------------------------------- motion
 
 
-def fly(system: System, rng: np.random.Generator, like: Flown | None = None) -> Flown:
+def fly(system: System, rng: np.random.Generator, equivalent: bool = True) -> Flown:
     """Let a system move, and read its sensors.
 
     Args:
-        system: which. rng: of its noise.
-        like: a motion whose standard deviations this one has, of w and of readings, with commands that are exact.
+        system: which.
+        rng: of its noise.
+        equivalent: whether noise of commands is told as equivalent noise of speeds and readings.
     """
-    return _Flight(system, rng, like).flown()
+    return _Flight(system, rng, equivalent).flown()
 
 
 class _Flight:
     """A motion while it is made."""
 
-    def __init__(self, system: System, rng: np.random.Generator, like: Flown | None = None):
-        self.system, self.rng, self.like = system, rng, like
+    def __init__(self, system: System, rng: np.random.Generator, equivalent: bool):
+        self.system, self.rng, self.equivalent = system, rng, equivalent
+        self.noise = np.repeat(DISTURBANCE, system.robot.model.nv)
         self.parameters = system.parameters(())
         self.modes: dict[tuple[int, ...], ContactDynamics] = {}
         self.frames = tuple(dict.fromkeys(frame for sensor in system.sensors for frame in sensor.frames))
@@ -224,7 +232,6 @@ class _Flight:
         closed, u = np.zeros((S, len(system.contacts)), dtype=bool), np.zeros((S, inputs))
         clean = [np.empty((S, sensor.width)) for sensor in system.sensors]
         forces = np.full((S, 3 * len(system.contacts)), np.nan)
-        sigma = np.repeat(DISTURBANCE, n) if self.like is None else self.like.noise
         x = np.concatenate([system.home, np.zeros(n)])[None]
         by_commands: list[list[np.ndarray]] = []
         nodes, touching = [], np.ones(len(system.contacts), dtype=bool)
@@ -246,41 +253,41 @@ class _Flight:
                 force = motion.forces[0, rows][:3]
                 forces[k, 3 * place : 3 * place + 3] = motion.frames[frame].rotation[0] @ force
             x = states.step(motion, system.period).x
-            x = states.integrate(x, sigma * self.rng.standard_normal((1, 2 * n)))
-        recorded, readings, noise = self.heard(u, clean, by_commands)
+            x = states.integrate(x, self.noise * self.rng.standard_normal((1, 2 * n)))
+        recorded, readings, noise, command_noise = self.heard(u, clean, by_commands)
         return Flown(
             system,
             np.array(nodes),
             ContactSchedule(system.contacts, closed),
             recorded,
+            u,
             readings,
             noise,
+            command_noise,
             self._start(nodes[0]),
             forces,
         )
 
     def heard(
         self, u: np.ndarray, clean: list[np.ndarray], by_commands: list[list[np.ndarray]]
-    ) -> tuple[np.ndarray, tuple[Readings, ...], Vector]:
-        """Commands and readings as they are recorded, and the standard deviation of w."""
-        if self.like is not None:
-            pairs = zip(self.like.readings, clean, strict=True)
-            read = (
-                _read(some.sensor, values, np.zeros(some.sensor.size), self.rng) for some, values in pairs
+    ) -> tuple[np.ndarray, tuple[Readings, ...], Vector, Vector | None]:
+        """Commands and readings as they are recorded, and the standard deviations of w and of commands."""
+        scale, noise = COMMAND * np.abs(u).max(axis=0), self.noise
+        felt = [np.zeros(sensor.size) for sensor in self.system.sensors]
+        if self.equivalent:
+            speeds, *felt = (
+                np.sqrt(np.mean([(slope**2) @ scale**2 for slope in each], axis=0))
+                for each in zip(*by_commands, strict=True)
             )
-            return u, tuple(read), self.like.noise
-        scale = COMMAND * np.abs(u).max(axis=0)
-        speeds, *inflated = (
-            np.sqrt(np.mean([(slope**2) @ scale**2 for slope in each], axis=0))
-            for each in zip(*by_commands, strict=True)
-        )
+            noise = np.sqrt(noise**2 + np.concatenate([self.system.period * speeds, speeds]) ** 2)
         readings = tuple(
             _read(sensor, values, more, self.rng)
-            for sensor, values, more in zip(self.system.sensors, clean, inflated, strict=True)
+            for sensor, values, more in zip(self.system.sensors, clean, felt, strict=True)
         )
-        sigma = np.repeat(DISTURBANCE, self.system.robot.model.nv)
-        noise = np.sqrt(sigma**2 + np.concatenate([self.system.period * speeds, speeds]) ** 2)
-        return u + scale * self.rng.standard_normal(u.shape), readings, noise
+        recorded = u + scale * self.rng.standard_normal(u.shape)
+        if self.equivalent:
+            return recorded, readings, noise, None
+        return recorded, tuple(some.without_last_effort() for some in readings), noise, scale
 
     def split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         q, v = self.system.states.split(x)
