@@ -238,23 +238,36 @@ class Model:
     def observe(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "s"]:
         """h(x; theta): what the sensors read."""
         structure, values = self.structure, self.values(theta)
+        at = constraints.geometry(structure, values, x)
+        y = assembly.joint_coordinates(structure, at, x)
+        speed = constraints.rates(structure, at, x.velocity)[1]
+        return self._read(values, y, jnp.ravel(speed)[np.flatnonzero(structure.free)])
+
+    def observe_coordinates(
+        self, y: Float[Numbers, "n"], rate: Float[Numbers, "n"], theta: Float[Numbers, "p"]
+    ) -> Float[Array, "s"]:
+        """The same from joint coordinates [rad], [m] and their rates."""
+        return self._read(self.values(theta), jnp.asarray(y), jnp.asarray(rate))
+
+    def _read(self, values: Values, y: Array, rate: Array) -> Array:
+        structure = self.structure
         if not len(structure.observed):
             return jnp.zeros(0)
         first = np.array([place.start for place in assembly.coordinates(structure)])[structure.observed]
-        at = constraints.geometry(structure, values, x)
-        y = assembly.joint_coordinates(structure, at, x)[first]
-        speed = constraints.rates(structure, at, x.velocity)[1]
-        speed = jnp.ravel(speed)[np.flatnonzero(structure.free)][first]
+        y, rate = y[first], rate[first]
         read = y + values.sine * jnp.sin(y) + values.cosine * jnp.cos(y)
         read = jnp.where(structure.is_hinge[structure.observed], read, y)
-        return jnp.where(structure.is_rate, speed, read) + values.zero
+        return jnp.where(structure.is_rate, rate, read) + values.zero
 
     def observation_errors(
         self, x: State, z: Float[Numbers, "s"], theta: Float[Numbers, "p"]
     ) -> Float[Array, "s"]:
         """h(x; theta) - z, of angles the nearest of those that differ by full turns."""
+        return self.nearest_turn(self.observe(x, theta) - z)
+
+    def nearest_turn(self, error: Float[Array, "s"]) -> Float[Array, "s"]:
+        """Errors of readings; of angles the nearest to zero of those that differ by full turns."""
         structure = self.structure
-        error = self.observe(x, theta) - z
         turns = 2 * jnp.pi * jnp.round(error / (2 * jnp.pi))
         angular = structure.is_hinge[structure.observed] & ~structure.is_rate
         return error - jnp.where(angular, jax.lax.stop_gradient(turns), 0.0)

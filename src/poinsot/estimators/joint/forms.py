@@ -1,0 +1,268 @@
+"""What is left of the equations of motion in a step, in four forms; a step at a time, in JAX.
+
+With p the external impulse that a step from x_k to x_{k+1} takes, by the velocity there and by the configuration there
+(3.7, 3.8), the errors of a step are (p_v, p_q). A form says what a state is, and what is left:
+
+    explicit   bodies, (2.29): the paper's. An error e of a state that is off a constraint of compliance eps is one of
+               e / eps here, so it needs compliances of 1e-6 or more
+    implicit   bodies, M (v+ - v*) with v* the velocity after a step forward: bounded whatever the compliance
+    reduced    joint coordinates and rates of a tree, the constraints infinitely stiff: no multipliers, no drift, none
+               of the damping that SPOOK has by itself, and a sixth of the numbers
+    forward    bodies, phi(x_k) [-] x_{k+1}: the state residuals of Sect. 3.1, a Kalman smoother's
+
+A state is a row of numbers; its tangent is smaller where there are rotations.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...exceptions import InvalidMethod, listing, nearest
+from ...models.maximal import Model, State, double_precision
+from ...models.maximal.bodies import minus, plus
+from ...models.maximal.precision import Numbers, Scalar
+
+
+class Form(ABC):
+    """The errors of a step of a model.
+
+    Args:
+        model: of which.
+    """
+
+    size: int
+    """Of a state."""
+    degrees: int
+    """Of its tangent."""
+    rows: int
+    """Errors of a step."""
+
+    def __init__(self, model: Model):
+        self.model = model
+
+    @abstractmethod
+    def pack(
+        self, y: Float[np.ndarray, "N n"], rate: Float[np.ndarray, "N n"], theta: Float[np.ndarray, "p"]
+    ) -> Float[np.ndarray, "N size"]:
+        """States in which every joint is closed."""
+
+    @abstractmethod
+    def unpack(
+        self, x: Float[np.ndarray, "N size"], theta: Float[np.ndarray, "p"]
+    ) -> tuple[Float[np.ndarray, "N n"], Float[np.ndarray, "N n"], State | None]:
+        """Joint coordinates, their rates, and the bodies' states where they are what is estimated."""
+
+    @abstractmethod
+    def plus(self, x: Float[Numbers, "size"], d: Float[Numbers, "degrees"]) -> Float[Array, "size"]:
+        """x [+] d."""
+
+    @abstractmethod
+    def step_errors(
+        self,
+        x: Float[Numbers, "size"],
+        y: Float[Numbers, "size"],
+        u: Float[Numbers, "_"],
+        theta: Float[Numbers, "p"],
+        h: Scalar,
+    ) -> Float[Array, "rows"]:
+        """Of the step from x to y."""
+
+    @abstractmethod
+    def reading_errors(
+        self, x: Float[Numbers, "size"], z: Float[Numbers, "s"], theta: Float[Numbers, "p"]
+    ) -> Float[Array, "s"]:
+        """h(x) - z."""
+
+    def start_errors(
+        self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"], h: Scalar
+    ) -> Float[Array, "_"]:
+        """By how much the first state is off the constraints (3.16, 3.17), as impulses; none without multipliers."""
+        return jnp.zeros(0)
+
+    @double_precision
+    def moved(
+        self, x: Float[np.ndarray, "N size"], d: Float[np.ndarray, "N degrees"]
+    ) -> Float[np.ndarray, "N size"]:
+        """x [+] d of all states."""
+        return np.asarray(self._moved(x, d))
+
+    @cached_property
+    def _moved(self) -> jax.stages.Wrapped:
+        return jax.jit(jax.vmap(self.plus))
+
+
+class Reduced(Form):
+    """Joint coordinates and their rates, (y, y')."""
+
+    def __init__(self, model: Model):
+        super().__init__(model)
+        structure = model.structure
+        if structure.is_ball.any():
+            raise InvalidMethod("the reduced form needs hinges and sliders; give mechanisms with balls form = 'implicit'")
+        if len(structure.contact_body):
+            raise InvalidMethod("the reduced form knows no contacts; give this mechanism form = 'implicit'")
+        self.n = int(structure.free.sum())
+        self.size = self.degrees = self.rows = 2 * self.n
+
+    def pack(
+        self, y: Float[np.ndarray, "N n"], rate: Float[np.ndarray, "N n"], theta: Float[np.ndarray, "p"]
+    ) -> Float[np.ndarray, "N size"]:
+        return np.concatenate([y, rate], axis=1)
+
+    def unpack(
+        self, x: Float[np.ndarray, "N size"], theta: Float[np.ndarray, "p"]
+    ) -> tuple[Float[np.ndarray, "N n"], Float[np.ndarray, "N n"], State | None]:
+        return x[:, : self.n], x[:, self.n :], None
+
+    def plus(self, x: Float[Numbers, "size"], d: Float[Numbers, "degrees"]) -> Float[Array, "size"]:
+        return jnp.asarray(x + d)
+
+    def step_errors(
+        self,
+        x: Float[Numbers, "size"],
+        y: Float[Numbers, "size"],
+        u: Float[Numbers, "_"],
+        theta: Float[Numbers, "p"],
+        h: Scalar,
+    ) -> Float[Array, "rows"]:
+        n = self.n
+        rates = jnp.stack([y[n:], (y[:n] - x[:n]) / h])
+        errors = jax.vmap(
+            lambda rate: self.model.reduced_error((x[:n], x[n:]), (y[:n], rate), u, theta, h)
+        )(rates)
+        return jnp.ravel(errors)
+
+    def reading_errors(
+        self, x: Float[Numbers, "size"], z: Float[Numbers, "s"], theta: Float[Numbers, "p"]
+    ) -> Float[Array, "s"]:
+        read = self.model.observe_coordinates(x[: self.n], x[self.n :], theta)
+        return self.model.nearest_turn(read - z)
+
+
+class Explicit(Form):
+    """Bodies: r, e, v of each in a row, and external impulses."""
+
+    def __init__(self, model: Model):
+        super().__init__(model)
+        self.l = model.structure.bodies
+        self.size, self.degrees, self.rows = 13 * self.l, 12 * self.l, 12 * self.l
+
+    @double_precision
+    def pack(
+        self, y: Float[np.ndarray, "N n"], rate: Float[np.ndarray, "N n"], theta: Float[np.ndarray, "p"]
+    ) -> Float[np.ndarray, "N size"]:
+        states = self._assembled(y, rate, theta)
+        return np.concatenate([np.asarray(part).reshape(len(y), -1) for part in states], axis=1)
+
+    @cached_property
+    def _assembled(self) -> jax.stages.Wrapped:
+        return jax.jit(jax.vmap(self.model.assemble, in_axes=(0, 0, None)))
+
+    def unpack(
+        self, x: Float[np.ndarray, "N size"], theta: Float[np.ndarray, "p"]
+    ) -> tuple[Float[np.ndarray, "N n"], Float[np.ndarray, "N n"], State | None]:
+        l, N = self.l, len(x)
+        states = State(
+            x[:, : 3 * l].reshape(N, l, 3), x[:, 3 * l : 7 * l].reshape(N, l, 4), x[:, 7 * l :].reshape(N, l, 6)
+        )
+        return *self.model.joint_motion(states, theta), states
+
+    def state(self, x: Float[Numbers, "size"]) -> State:
+        """Of one row."""
+        l = self.l
+        return State(x[: 3 * l].reshape(l, 3), x[3 * l : 7 * l].reshape(l, 4), x[7 * l :].reshape(l, 6))
+
+    def plus(self, x: Float[Numbers, "size"], d: Float[Numbers, "degrees"]) -> Float[Array, "size"]:
+        return jnp.concatenate([jnp.ravel(part) for part in plus(self.state(x), d.reshape(self.l, 12))])
+
+    def step_errors(
+        self,
+        x: Float[Numbers, "size"],
+        y: Float[Numbers, "size"],
+        u: Float[Numbers, "_"],
+        theta: Float[Numbers, "p"],
+        h: Scalar,
+    ) -> Float[Array, "rows"]:
+        errors = self.model.impulse_errors(self.state(x), self.state(y), u, theta, h)
+        return jnp.ravel(jnp.stack(errors))
+
+    def reading_errors(
+        self, x: Float[Numbers, "size"], z: Float[Numbers, "s"], theta: Float[Numbers, "p"]
+    ) -> Float[Array, "s"]:
+        return self.model.observation_errors(self.state(x), z, theta)
+
+    def start_errors(
+        self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"], h: Scalar
+    ) -> Float[Array, "_"]:
+        state = self.state(x)
+        configuration, velocity = self.model.surface_errors(state, theta)
+        M = self.model.projected_mass(state, theta, h)
+        return jnp.concatenate([M @ jnp.ravel(configuration) / h, M @ jnp.ravel(velocity)])
+
+
+class Implicit(Explicit):
+    """Bodies, and M (v+ - v*)."""
+
+    def step_errors(
+        self,
+        x: Float[Numbers, "size"],
+        y: Float[Numbers, "size"],
+        u: Float[Numbers, "_"],
+        theta: Float[Numbers, "p"],
+        h: Scalar,
+    ) -> Float[Array, "rows"]:
+        errors = self.model.implicit_errors(self.state(x), self.state(y), u, theta, h)
+        return jnp.ravel(jnp.stack(errors))
+
+    def start_errors(
+        self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"], h: Scalar
+    ) -> Float[Array, "_"]:
+        state = self.state(x)
+        configuration, velocity = self.model.surface_errors(state, theta)
+        M = self.model.mass_matrix(state, theta)
+        return jnp.concatenate([M @ jnp.ravel(configuration) / h, M @ jnp.ravel(velocity)])
+
+
+class Forward(Explicit):
+    """Bodies, and phi(x_k) [-] x_{k+1}."""
+
+    def step_errors(
+        self,
+        x: Float[Numbers, "size"],
+        y: Float[Numbers, "size"],
+        u: Float[Numbers, "_"],
+        theta: Float[Numbers, "p"],
+        h: Scalar,
+    ) -> Float[Array, "rows"]:
+        return jnp.ravel(minus(self.model.step(self.state(x), u, theta, h), self.state(y)))
+
+    def start_errors(
+        self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"], h: Scalar
+    ) -> Float[Array, "_"]:
+        configuration, velocity = self.model.surface_errors(self.state(x), theta)
+        return jnp.concatenate([jnp.ravel(configuration), jnp.ravel(velocity)])
+
+
+FORMS: dict[str, type[Form]] = {
+    "reduced": Reduced,
+    "explicit": Explicit,
+    "implicit": Implicit,
+    "forward": Forward,
+}
+
+
+def form_of(name: str, model: Model) -> Form:
+    """A model's steps in one of the forms.
+
+    Raises:
+        InvalidMethod: if there is no such form, or it is not for this mechanism.
+    """
+    if name not in FORMS:
+        raise InvalidMethod(f"no form {name!r}{nearest(name, FORMS)}; there is {listing(FORMS)}")
+    return FORMS[name](model)

@@ -1,0 +1,123 @@
+"""Errors of all steps and readings of a record with their derivatives, as blocks (3.25 and Appendix B).
+
+A step's errors depend on the two states at its ends and on theta, a reading's on one state and theta, so per sample
+
+    e_k = (errors of the step from x_k to x_{k+1}; errors of the readings at x_k),
+
+    A_k = de_k / dx_k,    B_k = de_k / dx_{k+1},    P_k = de_k / dtheta
+
+and nothing else is not zero. Derivatives are by rotation vectors at zero, x_k [+] d. The paper compresses the columns
+of forward mode; a step alone has fewer errors than arguments, so here each goes in reverse, all steps at once.
+
+The compiled function is of a fixed number of steps: a record of any length is so many calls of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...arrays import Vector
+from ...models.maximal import double_precision
+from .forms import Form
+from .records import Record
+
+STEPS, TOGETHER = 512, 64
+"""In a call, and in a batch of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """Of one record at given states and theta.
+
+    Args:
+        e: (N, m) errors; of the last sample only its readings are not 0.
+        by_x, by_next: (N, m, d) A and B.
+        by_theta: (N, m, p) P.
+        start: (m_0,) errors of the first state, (m_0, d) their derivatives; None where there are none.
+    """
+
+    e: Float[np.ndarray, "N m"]
+    by_x: Float[np.ndarray, "N m d"]
+    by_next: Float[np.ndarray, "N m d"]
+    by_theta: Float[np.ndarray, "N m p"]
+    start: tuple[Float[np.ndarray, "m0"], Float[np.ndarray, "m0 d"], Float[np.ndarray, "m0 p"]] | None = None
+
+    def weighted(self, roots: Float[np.ndarray, "N m"], start: float) -> Linearization:
+        """All rows times the root of their weight."""
+        each = roots[:, :, None]
+        first = None if self.start is None else tuple(start * part for part in self.start)
+        return Linearization(
+            self.e * roots, self.by_x * each, self.by_next * each, self.by_theta * each, first  # type: ignore[arg-type]
+        )
+
+    def opened(self, columns: np.ndarray) -> Linearization:
+        """With some of theta's columns alone."""
+        first = None if self.start is None else (*self.start[:2], self.start[2][:, columns])
+        return Linearization(self.e, self.by_x, self.by_next, self.by_theta[:, :, columns], first)
+
+
+class Linearizer:
+    """Compiled once for a form of a model.
+
+    Args:
+        form: of it.
+    """
+
+    def __init__(self, form: Form):
+        self.form = form
+        self.sensors = len(form.model.mechanism.sensors)
+        self._call: Callable[..., Any] = jax.jit(self._chunk)
+        self._start: Callable[..., Any] = jax.jit(self._of_start)
+
+    @double_precision
+    def __call__(self, record: Record, x: Float[np.ndarray, "N size"], theta: Vector) -> Linearization:
+        """All of a record."""
+        N = len(x)
+        h = np.append(record.steps, record.steps[-1])
+        following = np.concatenate([x[1:], x[-1:]])
+        z = np.nan_to_num(record.z)
+        parts = []
+        for first in range(0, N, STEPS):
+            cut = np.minimum(np.arange(first, first + STEPS), N - 1)
+            found = self._call((x[cut], following[cut], record.u[cut], z[cut], h[cut]), theta)
+            parts.append([np.asarray(part)[: N - first] for part in found])
+        e, by_x, by_next, by_theta = (np.concatenate(part) for part in zip(*parts, strict=True))
+        for part in (e, by_x, by_next, by_theta):
+            part[-1, : self.form.rows] = 0.0
+            part[:, self.form.rows :][np.isnan(record.z)] = 0.0
+        start = tuple(np.asarray(part) for part in self._start(x[0], theta, h[0]))
+        return Linearization(e, by_x, by_next, by_theta, start if len(start[0]) else None)  # type: ignore[arg-type]
+
+    def _chunk(self, given: tuple[Array, ...], theta: Array) -> tuple[Array, Array, Array, Array]:
+        def both(each: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
+            x, y, u, z, h = each
+            form = self.form
+            nothing = jnp.zeros(form.degrees)
+
+            def errors(d: Array, d_next: Array, theta: Array) -> tuple[Array, Array]:
+                here, there = form.plus(x, d), form.plus(y, d_next)
+                e = jnp.concatenate(
+                    [form.step_errors(here, there, u, theta, h), form.reading_errors(here, z, theta)]
+                )
+                return e, e
+
+            slopes, e = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(nothing, nothing, theta)
+            return e, *slopes
+
+        found: tuple[Array, Array, Array, Array] = jax.lax.map(both, given, batch_size=TOGETHER)
+        return found
+
+    def _of_start(self, x: Array, theta: Array, h: Array) -> tuple[Array, Array, Array]:
+        def errors(d: Array, theta: Array) -> Array:
+            return self.form.start_errors(self.form.plus(x, d), theta, h)
+
+        nothing = jnp.zeros(self.form.degrees)
+        by_x, by_theta = jax.jacrev(errors, argnums=(0, 1))(nothing, theta)
+        return errors(nothing, theta), by_x, by_theta

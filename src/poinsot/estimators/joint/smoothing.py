@@ -1,0 +1,401 @@
+"""States and parameters together, as a smoother: nonlinear least squares over all of them (seed 000, Sect. 3).
+
+    minimize  sum_k kappa |p_k(x_k, x_{k+1}; theta)|^2 + sum_k |(h(x_k; theta) - z_k) / sigma|^2,   theta in a box
+
+by the paper's Algorithm 1: Levenberg and Marquardt's damping, driven by the gain ratio rho of the decrease of the cost
+over the predicted one,
+
+    success   alpha <- alpha max(1/3, 1 - (2 rho - 1)^3), nu <- 2      failure   alpha <- nu alpha, nu <- 2 nu
+
+with two changes. The damping is alpha D, with D the largest diagonal of H so far in place of the identity, so that
+units and scales of parameters do not matter; alpha begins at 1e-6. And it ends where a step could lower the cost by
+less than `tolerance` of it. Records share theta: each has a band of its own (`bordered`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays import Matrix, Vector
+from ...exceptions import InvalidMethod, InvalidSignals, listing, nearest
+from ...models.maximal import Model, State
+from .bordered import Factored, factored, normal, step_in_box
+from .forms import form_of
+from .linearization import Linearization, Linearizer
+from .records import Record, first_guess
+from .sensitivity import Sensitivity, sensitivity
+
+FIRST_DAMPING, MOST_DAMPING = 1e-6, 2.0**32
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """How a mechanism moved in one record.
+
+    Args:
+        name: of the record.
+        times: (N,) [s].
+        coordinates, rates: (N, n) of joints, angles unwrapped [rad], [m].
+        states: (N, ...) of bodies, where they are what is estimated; None in the reduced form.
+        observation_errors: (N, s) readings as expected less as they were; NaN where there are none.
+        step_errors: (N - 1, m) what else acted in each step: impulses [N s], [N m s], or errors of states.
+        cost: weighted squares of both, of this record.
+    """
+
+    name: str
+    times: Float[np.ndarray, "N"]
+    coordinates: Float[np.ndarray, "N n"]
+    rates: Float[np.ndarray, "N n"]
+    states: State | None
+    observation_errors: Float[np.ndarray, "N s"]
+    step_errors: Float[np.ndarray, "N-1 m"]
+    cost: float
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One line of the convergence.
+
+    Args:
+        cost: weighted squares of all errors, by the number of samples.
+        theta: (p,) there.
+        damping: alpha of the step that led there.
+        tried: steps that were tried for it.
+    """
+
+    cost: float
+    theta: Vector
+    damping: float
+    tried: int
+
+
+@dataclass(frozen=True, eq=False)
+class JointFit:
+    """What a mechanism is and how it moved.
+
+    Args:
+        names: of all parameters. theta: (p,). open: which of them were estimated.
+        converged: whether the cost could not be lowered any more.
+        status: one sentence.
+        iterations: accepted steps.
+        history: one entry an accepted step, from the first guess on.
+        paths: of each record.
+        sensitivity: how sure theta is; of the open parameters alone.
+    """
+
+    names: tuple[str, ...]
+    theta: Vector
+    open: np.ndarray
+    converged: bool
+    status: str
+    iterations: int
+    history: tuple[Iteration, ...]
+    paths: tuple[Path, ...]
+    sensitivity: Sensitivity = field(repr=False)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """By name."""
+        return dict(zip(self.names, self.theta.tolist(), strict=True))
+
+    @property
+    def covariance(self) -> Matrix:
+        """(p, p) linearized (3.30 to 3.32); 0 of what was held, NaN of what is not seen."""
+        return self._all(self.sensitivity.covariance)
+
+    @property
+    def robust_covariance(self) -> Matrix:
+        """(p, p) for errors that follow each other."""
+        return self._all(self.sensitivity.robust)
+
+    @property
+    def std(self) -> Vector:
+        """(p,) from `covariance`."""
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
+
+    @property
+    def robust_std(self) -> Vector:
+        """(p,) from `robust_covariance`."""
+        return np.asarray(np.sqrt(np.diag(self.robust_covariance)))
+
+    @property
+    def unseen(self) -> list[dict[str, float]]:
+        """Combinations of open parameters that the records do not show, by name."""
+        names = np.array(self.names)[self.open].tolist()
+        return [
+            {name: float(part) for name, part in zip(names, direction, strict=True) if abs(part) > 0.05}
+            for direction in self.sensitivity.unseen
+        ]
+
+    @property
+    def cost(self) -> float:
+        """Weighted squares of all errors, by the number of samples."""
+        return sum(path.cost for path in self.paths) / sum(len(path.times) for path in self.paths)
+
+    @property
+    def observation_mse(self) -> float:
+        """Mean square of what sensors read less what is expected [rad^2], [m^2]."""
+        return _mean_square([path.observation_errors for path in self.paths])
+
+    @property
+    def impulse_mse(self) -> float:
+        """Mean square of the errors of steps."""
+        return _mean_square([path.step_errors for path in self.paths])
+
+    def _all(self, part: Matrix) -> Matrix:
+        every = np.zeros((len(self.names), len(self.names)))
+        every[np.ix_(self.open, self.open)] = part
+        return every
+
+
+def _mean_square(parts: Sequence[np.ndarray]) -> float:
+    every = np.concatenate([part[np.isfinite(part)] for part in parts])
+    return float(np.mean(every**2)) if len(every) else float("nan")
+
+
+@lru_cache(maxsize=16)
+def _linearizer(model: Model, form: str) -> Linearizer:
+    """What is compiled is kept."""
+    return Linearizer(form_of(form, model))
+
+
+@dataclass(frozen=True)
+class JointSmoothing:
+    """The method.
+
+    Args:
+        weight: kappa, the weight of the errors of steps: 1 / (standard deviation of an impulse [N s], [N m s])^2.
+        noise: (s,) standard deviation of each sensor [rad], [m], [rad/s]; None: 1, as in the paper, which makes kappa
+            relative.
+        form: of the errors of steps: "reduced", "explicit", "implicit" or "forward".
+        max_iterations: accepted steps, at most.
+        tolerance: it ends where a step could lower the cost by less than this part of it.
+
+    Raises:
+        InvalidMethod: if a number has no meaning.
+    """
+
+    weight: float = 100.0
+    noise: Sequence[float] | None = None
+    form: str = "reduced"
+    max_iterations: int = 50
+    tolerance: float = 1e-7
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weight < np.inf:
+            raise InvalidMethod(f"the weight of errors of steps must be above 0, not {self.weight}")
+        if self.noise is not None and not (np.isfinite(self.noise).all() and min(self.noise, default=1) > 0):
+            raise InvalidMethod("the noise of each sensor must be above 0")
+        if self.max_iterations < 1 or not 0 < self.tolerance < 1:
+            raise InvalidMethod("it takes at least one iteration, and a tolerance between 0 and 1")
+
+    def fit(
+        self,
+        model: Model,
+        records: Sequence[Record],
+        theta: Vector | None = None,
+        open: Sequence[str] | None = None,
+        lower: Mapping[str, float] | None = None,
+        upper: Mapping[str, float] | None = None,
+        say: Say = lambda _: None,
+    ) -> JointFit:
+        """States of each record, and parameters of all.
+
+        Args:
+            model: of the mechanism, with its free parameters.
+            records: at least one.
+            theta: (p,) where to begin; None: as the mechanism has it.
+            open: names of the free parameters that are estimated, the others stay; None: all.
+            lower, upper: bounds by name, beside those that the model has.
+            say: is told of each step.
+
+        Raises:
+            InvalidMethod: if a name, a bound or a number of values is wrong, or the form is not for the mechanism.
+            InvalidSignals: if a record does not fit the mechanism.
+        """
+        return _Fit(self, model, records, theta, open, lower or {}, upper or {}, say).run()
+
+
+class _Fit:
+    """One fit while it runs."""
+
+    def __init__(
+        self,
+        method: JointSmoothing,
+        model: Model,
+        records: Sequence[Record],
+        theta: Vector | None,
+        open: Sequence[str] | None,
+        lower: Mapping[str, float],
+        upper: Mapping[str, float],
+        say: Say,
+    ):
+        self.method, self.model, self.records, self.say = method, model, tuple(records), say
+        if not self.records:
+            raise InvalidSignals("there is nothing to fit; give at least one record")
+        self.theta = np.array(model.theta if theta is None else theta, dtype=float)
+        if self.theta.shape != (len(model.free),) or not np.isfinite(self.theta).all():
+            raise InvalidMethod(f"theta needs {len(model.free)} finite numbers: {listing(model.free, 40)}")
+        self.open = np.array([self._place(name) for name in (model.free if open is None else open)], dtype=int)
+        self.lower, self.upper = model.lower.copy(), np.full(len(model.free), np.inf)
+        for bounds, given in ((self.lower, lower), (self.upper, upper)):
+            for name, bound in given.items():
+                bounds[self._place(name)] = bound
+        outside = ~((self.lower <= self.theta) & (self.theta <= self.upper))[self.open]
+        if outside.any():
+            name = model.free[int(self.open[np.flatnonzero(outside)[0]])]
+            raise InvalidMethod(f"{name!r} begins outside its bounds; begin within them")
+        self.linearizer = _linearizer(model, method.form)
+        self.form = self.linearizer.form
+        if method.noise is not None and len(method.noise) != self.linearizer.sensors:
+            raise InvalidMethod(f"noise needs {self.linearizer.sensors} numbers, one a sensor")
+        self.x = [
+            self.form.pack(*first_guess(model, record, self.theta), self.theta) for record in self.records
+        ]
+        self.samples = sum(len(x) for x in self.x)
+        self.largest: list[Vector] | None = None
+        self.largest_corner = np.zeros(len(self.open))
+
+    def _place(self, name: str) -> int:
+        if name not in self.model.free:
+            raise InvalidMethod(
+                f"no free parameter {name!r}{nearest(name, self.model.free)}; the model has {listing(self.model.free, 40)}"
+            )
+        return self.model.free.index(name)
+
+    # -- errors --------------------------------------------------------------------------------------------------------
+
+    def linearized(self, x: Sequence[np.ndarray], theta: Vector) -> list[Linearization]:
+        """Of each record, weighted."""
+        root = float(np.sqrt(self.method.weight))
+        noise = np.ones(self.linearizer.sensors) if self.method.noise is None else np.array(self.method.noise)
+        roots = np.concatenate([np.full(self.form.rows, root), 1 / noise])
+        return [
+            self.linearizer(record, states, theta).weighted(np.tile(roots, (len(states), 1)), root).opened(self.open)
+            for record, states in zip(self.records, x, strict=True)
+        ]
+
+    @staticmethod
+    def cost(of: Sequence[Linearization]) -> float:
+        """Sum of squares."""
+        return float(sum(np.sum(each.e**2) + (0 if each.start is None else np.sum(each.start[0] ** 2)) for each in of))
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+
+    def run(self) -> JointFit:
+        """Until it ends."""
+        here = self.linearized(self.x, self.theta)
+        cost, alpha, nu = self.cost(here), FIRST_DAMPING, 2.0
+        history = [Iteration(cost / self.samples, self.theta.copy(), 0.0, 0)]
+        status, converged = f"it did not end in {self.method.max_iterations} steps; begin nearer or allow more", False
+        for _ in range(self.method.max_iterations):
+            parts, tried = [normal(each) for each in here], 0
+            self._remember(parts)
+            while True:
+                tried += 1
+                step = self._step(parts, alpha)
+                if step is not None:
+                    d_x, d_theta, predicted = step
+                    if predicted <= self.method.tolerance * cost:
+                        converged, status = True, "no step lowers the cost any more"
+                        break
+                    x = [self.form.moved(s, d) for s, d in zip(self.x, d_x, strict=True)]
+                    theta = self.theta.copy()
+                    theta[self.open] = np.clip(
+                        theta[self.open] + d_theta, self.lower[self.open], self.upper[self.open]
+                    )
+                    there = self.linearized(x, theta)
+                    rho = (cost - self.cost(there)) / predicted
+                    if rho > 0:
+                        break
+                alpha, nu = nu * alpha, 2 * nu
+                if alpha > MOST_DAMPING:
+                    status = "no step lowers the cost, however short: the errors have a kink here"
+                    break
+            if converged or alpha > MOST_DAMPING:
+                break
+            history.append(Iteration(self.cost(there) / self.samples, theta.copy(), alpha, tried))
+            alpha, nu = alpha * max(1 / 3, 1 - (2 * rho - 1) ** 3), 2.0
+            self.x, self.theta, here, cost = x, theta, there, self.cost(there)
+            self.say(f"step {len(history) - 1}: cost {cost / self.samples:.6g}, damping {alpha:.1e}")
+        return self._result(here, tuple(history), converged, status)
+
+    def _remember(self, parts: Sequence[Any]) -> None:
+        """The largest diagonals so far."""
+        now = [part.diagonal for part in parts]
+        self.largest = now if self.largest is None else [np.maximum(a, b) for a, b in zip(self.largest, now, strict=True)]
+        corner = sum(np.diag(part.corner) for part in parts)
+        self.largest_corner = np.maximum(self.largest_corner, corner)
+
+    def _step(
+        self, parts: Sequence[Any], alpha: float
+    ) -> tuple[list[np.ndarray], Vector, float] | None:
+        """Steps of states and theta, and the decrease that they promise; None if H is not positive definite."""
+        assert self.largest is not None
+        corner_damping = alpha * np.where(self.largest_corner > 0, self.largest_corner, 1.0)
+        try:
+            solved = [factored(part, alpha * most) for part, most in zip(parts, self.largest, strict=True)]
+            S = sum((each.corner for each in solved), np.diag(corner_damping))
+            g = sum((each.gradient for each in solved), np.zeros(len(self.open)))
+            d_theta = step_in_box(
+                S, g, (self.lower - self.theta)[self.open], (self.upper - self.theta)[self.open]
+            )
+        except np.linalg.LinAlgError:
+            return None
+        flat = [each.states(d_theta) for each in solved]
+        predicted = sum(
+            self._decrease(each, d, alpha * most, d_theta)
+            for each, d, most in zip(solved, flat, self.largest, strict=True)
+        )
+        predicted += float(corner_damping @ d_theta**2)
+        d_x = [d.reshape(-1, self.form.degrees) for d in flat]
+        return (d_x, d_theta, predicted) if np.isfinite(predicted) else None
+
+    @staticmethod
+    def _decrease(of: Factored, d: Vector, damping: Vector, d_theta: Vector) -> float:
+        """-2 g^T d - d^T H d of a record, H without its damping.
+
+        On the states' equations, (T + D) d_x + C d_theta = -g_x, it is -g_x^T d_x + d_x^T D d_x - g_theta^T d_theta -
+        d_theta^T (S d_theta + C^T d_x + g_theta).
+        """
+        part = of.of
+        left = part.corner @ d_theta + part.border.T @ d + part.g_theta
+        return float(-part.g_x @ d + damping @ d**2 - part.g_theta @ d_theta - d_theta @ left)
+
+    # -- what came of it -----------------------------------------------------------------------------------------------
+
+    def _result(
+        self, here: Sequence[Linearization], history: tuple[Iteration, ...], converged: bool, status: str
+    ) -> JointFit:
+        m, root = self.form.rows, float(np.sqrt(self.method.weight))
+        noise = np.ones(self.linearizer.sensors) if self.method.noise is None else np.array(self.method.noise)
+        paths = []
+        for record, x, at in zip(self.records, self.x, here, strict=True):
+            y, rate, states = self.form.unpack(x, self.theta)
+            seen = np.where(np.isnan(record.z), np.nan, at.e[:, m:] * noise)
+            paths.append(
+                Path(record.name, record.times, y, rate, states, seen, at.e[:-1, :m] / root, self.cost([at]))
+            )
+        return JointFit(
+            self.model.free,
+            self.theta,
+            self.open,
+            converged,
+            status,
+            len(history) - 1,
+            history,
+            tuple(paths),
+            sensitivity(here, m),
+        )
+
+
+def at_held_out(method: JointSmoothing, model: Model, records: Sequence[Record], theta: Vector) -> JointFit:
+    """States of records with theta as it is (Sect. 4.5): the cost is the cross-validation's."""
+    return replace(method).fit(model, records, theta, ())
