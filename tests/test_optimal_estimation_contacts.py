@@ -131,8 +131,8 @@ def test_the_page_and_the_json_have_contacts(project, tmp_path, capsys):
     (motion,) = json.loads((tmp_path / "result.json").read_text())["motions"]
     assert motion["contacts"] == list(FEET)
     disturbed = {each["name"]: each["rms"] for each in motion["disturbances"]}
-    assert len(disturbed) == 15 and all(0 <= rms < 2 for rms in disturbed.values())
-    assert {"velocity.base.0", "velocity.knee_c"} <= set(disturbed)
+    assert len(disturbed) == 15 + 9 and all(0 <= rms < 2 for rms in disturbed.values())
+    assert {"velocity.base.0", "velocity.knee_c", "command.knee_c"} <= set(disturbed)
     path = read_recording(tmp_path / "motion.npz")
     assert not path.mask("force.foot_a.z").all() and path.units["force.foot_a.z"] == "N"
     assert path.rate_hz == pytest.approx(1 / PERIOD)

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 def reproduce(
     case: Annotated[
-        str, typer.Argument(help="Which one: tx40, emps, online or optimal-estimation.", show_default=False)
+        str,
+        typer.Argument(
+            help="Which one: tx40, emps, online, optimal-estimation or discrete-multibody.",
+            show_default=False,
+        ),
     ],
     data: Annotated[Path | None, typer.Option("--data", help="Folder of the case's recordings.")] = None,
     part: Annotated[

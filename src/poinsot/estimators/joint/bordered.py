@@ -127,5 +127,7 @@ def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
     if (free >= box[0]).all() and (free <= box[1]).all():
         return np.asarray(free * scale)
     target = -linalg.solve_triangular(L, g * scale, lower=True)
-    found = lsq_linear(L.T, target, bounds=(box[0], np.maximum(box[1], box[0] + 1e-300)), method="bvls", tol=1e-14)
+    found = lsq_linear(
+        L.T, target, bounds=(box[0], np.maximum(box[1], box[0] + 1e-300)), method="bvls", tol=1e-14
+    )
     return np.clip(found.x * scale, lower, upper)

@@ -104,7 +104,9 @@ class Reduced(Form):
         super().__init__(model)
         structure = model.structure
         if structure.is_ball.any():
-            raise InvalidMethod("the reduced form needs hinges and sliders; give mechanisms with balls form = 'implicit'")
+            raise InvalidMethod(
+                "the reduced form needs hinges and sliders; give mechanisms with balls form = 'implicit'"
+            )
         if len(structure.contact_body):
             raise InvalidMethod("the reduced form knows no contacts; give this mechanism form = 'implicit'")
         self.n = int(structure.free.sum())
@@ -133,9 +135,9 @@ class Reduced(Form):
     ) -> Float[Array, "rows"]:
         n = self.n
         rates = jnp.stack([y[n:], (y[:n] - x[:n]) / h])
-        errors = jax.vmap(
-            lambda rate: self.model.reduced_error((x[:n], x[n:]), (y[:n], rate), u, theta, h)
-        )(rates)
+        errors = jax.vmap(lambda rate: self.model.reduced_error((x[:n], x[n:]), (y[:n], rate), u, theta, h))(
+            rates
+        )
         return jnp.ravel(errors)
 
     def reading_errors(
@@ -169,7 +171,9 @@ class Explicit(Form):
     ) -> tuple[Float[np.ndarray, "N n"], Float[np.ndarray, "N n"], State | None]:
         l, N = self.l, len(x)
         states = State(
-            x[:, : 3 * l].reshape(N, l, 3), x[:, 3 * l : 7 * l].reshape(N, l, 4), x[:, 7 * l :].reshape(N, l, 6)
+            x[:, : 3 * l].reshape(N, l, 3),
+            x[:, 3 * l : 7 * l].reshape(N, l, 4),
+            x[:, 7 * l :].reshape(N, l, 6),
         )
         return *self.model.joint_motion(states, theta), states
 

@@ -54,7 +54,11 @@ class Linearization:
         each = roots[:, :, None]
         first = None if self.start is None else tuple(start * part for part in self.start)
         return Linearization(
-            self.e * roots, self.by_x * each, self.by_next * each, self.by_theta * each, first  # type: ignore[arg-type]
+            self.e * roots,
+            self.by_x * each,
+            self.by_next * each,
+            self.by_theta * each,
+            first,  # type: ignore[arg-type]
         )
 
     def opened(self, columns: np.ndarray) -> Linearization:

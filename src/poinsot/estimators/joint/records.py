@@ -50,7 +50,9 @@ class Record:
                 "many of each"
             )
         if not (np.isfinite(self.times).all() and (np.diff(self.times) > 0).all()):
-            raise InvalidSignals(f"the times of {self.name} do not rise; sort them and leave out repeated ones")
+            raise InvalidSignals(
+                f"the times of {self.name} do not rise; sort them and leave out repeated ones"
+            )
         if not np.isfinite(self.u).all():
             raise InvalidSignals(f"controls of {self.name} are missing somewhere; hold the last value")
         if np.isinf(self.z).any():
@@ -96,7 +98,7 @@ def first_guess(
         elif isinstance(sensor, Encoder):
             turns = isinstance(next(j for j in mechanism.joints if j.name == sensor.joint), Hinge)
             y[:, place] = smoothed(record.times, values, turns)
-    for place in np.flatnonzero(np.isnan(rate).any(axis=0)):
+    for place in np.flatnonzero(np.isnan(rate).any(axis=0)).tolist():
         rate[1:, place] = np.diff(y[:, place]) / record.steps
         rate[0, place] = rate[1, place]
     return y, rate

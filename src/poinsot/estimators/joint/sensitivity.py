@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Matrix
 from .bordered import factored, normal
 from .linearization import Linearization
 
@@ -73,17 +73,20 @@ def sensitivity(of: Sequence[Linearization], steps: int) -> Sensitivity:
     rows = np.concatenate([each.e for each in of])
     C = rows.T @ rows / max(len(rows) - q, 1)
     C[:steps, steps:], C[steps:, :steps] = 0.0, 0.0
-    meat = sum(np.einsum("kmp,mn,knq->pq", V, C, V, optimize=True) for V in projected)
-    scores = [np.einsum("kmp,km->kp", V, each.e, optimize=True) for V, each in zip(projected, of, strict=True)]
+    meat = sum((np.einsum("kmp,mn,knq->pq", V, C, V, optimize=True) for V in projected), np.zeros((q, q)))
+    scores = [
+        np.einsum("kmp,km->kp", V, each.e, optimize=True) for V, each in zip(projected, of, strict=True)
+    ]
     lag = andrews_lag(scores)
-    robust = sum(newey_west(each, lag) for each in scores)
+    robust = sum((newey_west(each, lag) for each in scores), np.zeros((q, q)))
     hidden = np.abs(vectors[:, ~seen]).max(axis=1, initial=0.0) > PART
-    covariances = []
-    for part in (meat, robust):
+
+    def sandwich(part: Matrix) -> Matrix:
         covariance = np.asarray(inverse @ part @ inverse)
         covariance[hidden], covariance[:, hidden] = np.nan, np.nan
-        covariances.append(covariance)
-    return Sensitivity(S, *covariances, vectors[:, ~seen].T, lag)
+        return covariance
+
+    return Sensitivity(S, sandwich(meat), sandwich(robust), vectors[:, ~seen].T, lag)
 
 
 def _projected(of: Linearization) -> Float[np.ndarray, "N m q"]:

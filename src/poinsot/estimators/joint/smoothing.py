@@ -201,7 +201,7 @@ class JointSmoothing:
         model: Model,
         records: Sequence[Record],
         theta: Vector | None = None,
-        open: Sequence[str] | None = None,
+        open: Sequence[str] | None = None,  # noqa: A002
         lower: Mapping[str, float] | None = None,
         upper: Mapping[str, float] | None = None,
         say: Say = lambda _: None,
@@ -232,7 +232,7 @@ class _Fit:
         model: Model,
         records: Sequence[Record],
         theta: Vector | None,
-        open: Sequence[str] | None,
+        open: Sequence[str] | None,  # noqa: A002
         lower: Mapping[str, float],
         upper: Mapping[str, float],
         say: Say,
@@ -243,7 +243,9 @@ class _Fit:
         self.theta = np.array(model.theta if theta is None else theta, dtype=float)
         if self.theta.shape != (len(model.free),) or not np.isfinite(self.theta).all():
             raise InvalidMethod(f"theta needs {len(model.free)} finite numbers: {listing(model.free, 40)}")
-        self.open = np.array([self._place(name) for name in (model.free if open is None else open)], dtype=int)
+        self.open = np.array(
+            [self._place(name) for name in (model.free if open is None else open)], dtype=int
+        )
         self.lower, self.upper = model.lower.copy(), np.full(len(model.free), np.inf)
         for bounds, given in ((self.lower, lower), (self.upper, upper)):
             for name, bound in given.items():
@@ -265,8 +267,9 @@ class _Fit:
 
     def _place(self, name: str) -> int:
         if name not in self.model.free:
+            free = self.model.free
             raise InvalidMethod(
-                f"no free parameter {name!r}{nearest(name, self.model.free)}; the model has {listing(self.model.free, 40)}"
+                f"no free parameter {name!r}{nearest(name, free)}; the model has {listing(free, 40)}"
             )
         return self.model.free.index(name)
 
@@ -278,14 +281,18 @@ class _Fit:
         noise = np.ones(self.linearizer.sensors) if self.method.noise is None else np.array(self.method.noise)
         roots = np.concatenate([np.full(self.form.rows, root), 1 / noise])
         return [
-            self.linearizer(record, states, theta).weighted(np.tile(roots, (len(states), 1)), root).opened(self.open)
+            self.linearizer(record, states, theta)
+            .weighted(np.tile(roots, (len(states), 1)), root)
+            .opened(self.open)
             for record, states in zip(self.records, x, strict=True)
         ]
 
     @staticmethod
     def cost(of: Sequence[Linearization]) -> float:
         """Sum of squares."""
-        return float(sum(np.sum(each.e**2) + (0 if each.start is None else np.sum(each.start[0] ** 2)) for each in of))
+        return float(
+            sum(np.sum(each.e**2) + (0 if each.start is None else np.sum(each.start[0] ** 2)) for each in of)
+        )
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -294,7 +301,10 @@ class _Fit:
         here = self.linearized(self.x, self.theta)
         cost, alpha, nu = self.cost(here), FIRST_DAMPING, 2.0
         history = [Iteration(cost / self.samples, self.theta.copy(), 0.0, 0)]
-        status, converged = f"it did not end in {self.method.max_iterations} steps; begin nearer or allow more", False
+        status, converged = (
+            f"it did not end in {self.method.max_iterations} steps; begin nearer or allow more",
+            False,
+        )
         for _ in range(self.method.max_iterations):
             parts, tried = [normal(each) for each in here], 0
             self._remember(parts)
@@ -330,13 +340,15 @@ class _Fit:
     def _remember(self, parts: Sequence[Any]) -> None:
         """The largest diagonals so far."""
         now = [part.diagonal for part in parts]
-        self.largest = now if self.largest is None else [np.maximum(a, b) for a, b in zip(self.largest, now, strict=True)]
+        self.largest = (
+            now
+            if self.largest is None
+            else [np.maximum(a, b) for a, b in zip(self.largest, now, strict=True)]
+        )
         corner = sum(np.diag(part.corner) for part in parts)
         self.largest_corner = np.maximum(self.largest_corner, corner)
 
-    def _step(
-        self, parts: Sequence[Any], alpha: float
-    ) -> tuple[list[np.ndarray], Vector, float] | None:
+    def _step(self, parts: Sequence[Any], alpha: float) -> tuple[list[np.ndarray], Vector, float] | None:
         """Steps of states and theta, and the decrease that they promise; None if H is not positive definite."""
         assert self.largest is not None
         corner_damping = alpha * np.where(self.largest_corner > 0, self.largest_corner, 1.0)
