@@ -6,8 +6,8 @@ With p the external impulse that a step from x_k to x_{k+1} takes, by the veloci
     explicit   bodies, (2.29): the paper's. An error e of a state that is off a constraint of compliance eps is one of
                e / eps here, so it needs compliances of 1e-6 or more
     implicit   bodies, M (v+ - v*) with v* the velocity after a step forward: bounded whatever the compliance
-    reduced    joint coordinates and rates of a tree, the constraints infinitely stiff: no multipliers, no drift, none
-               of the damping that SPOOK has by itself, and a sixth of the numbers
+    reduced    joint coordinates and rates of a tree, the constraints infinitely stiff: two moments of what else acts,
+               of fourth order in h, none of the damping that SPOOK has by itself, and a sixth of the numbers
     forward    bodies, phi(x_k) [-] x_{k+1}: the state residuals of Sect. 3.1, a Kalman smoother's
 
 A state is a row of numbers; its tangent is smaller where there are rotations.
@@ -103,10 +103,6 @@ class Reduced(Form):
     def __init__(self, model: Model):
         super().__init__(model)
         structure = model.structure
-        if structure.is_ball.any():
-            raise InvalidMethod(
-                "the reduced form needs hinges and sliders; give mechanisms with balls form = 'implicit'"
-            )
         if len(structure.contact_body):
             raise InvalidMethod("the reduced form knows no contacts; give this mechanism form = 'implicit'")
         self.n = int(structure.free.sum())
@@ -134,11 +130,7 @@ class Reduced(Form):
         h: Scalar,
     ) -> Float[Array, "rows"]:
         n = self.n
-        rates = jnp.stack([y[n:], (y[:n] - x[:n]) / h])
-        errors = jax.vmap(lambda rate: self.model.reduced_error((x[:n], x[n:]), (y[:n], rate), u, theta, h))(
-            rates
-        )
-        return jnp.ravel(errors)
+        return jnp.ravel(self.model.reduced_errors((x[:n], x[n:]), (y[:n], y[n:]), u, theta, h))
 
     def reading_errors(
         self, x: Float[Numbers, "size"], z: Float[Numbers, "s"], theta: Float[Numbers, "p"]

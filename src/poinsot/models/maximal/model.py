@@ -5,7 +5,7 @@ What an estimator needs of a step from x_k to x_{k+1}, all pure functions in JAX
 
     step              x_{k+1} = phi(x_k, u_k; theta)                                         (3.1)
     impulse_errors    the external impulses that x_{k+1} would take, by its velocity and by its configuration (3.7, 3.8)
-    implicit_errors, reduced_error
+    implicit_errors, reduced_errors
                       the same for stiff constraints, see `reduced`
     surface_errors    how far a state is off the constraints and across them                 (3.16, 3.17)
     projected_mass    M_Sigma, by which state errors become impulses                         (3.13)
@@ -153,25 +153,26 @@ class Model:
         """M (v+ - v*) with v* the velocity after a step, for stiff constraints."""
         return reduced.implicit_errors(self.structure, self.values(theta), x, y, u, h)
 
-    def reduced_error(
+    def reduced_errors(
         self,
         before: tuple[Float[Numbers, "n"], Float[Numbers, "n"]],
         after: tuple[Float[Numbers, "n"], Float[Numbers, "n"]],
         u: Float[Numbers, "_"],
         theta: Float[Numbers, "p"],
         h: Scalar,
-    ) -> Float[Array, "n"]:
-        """The balance of one step in joint coordinates, constraints infinitely stiff [N m s] or [N s].
+    ) -> Float[Array, "2 n"]:
+        """Two moments of what else acts in a step, constraints infinitely stiff [N m s] or [N s].
 
         Args:
             before, after: joint coordinates y and rates y' at both ends of the step.
+            u: held over it.
 
         Raises:
-            InvalidModel: if joints close loops, or bodies are not joined to the world.
+            InvalidModel: if joints close loops, are balls, or bodies are not joined to the world.
         """
         self._needs_a_tree("the balance in joint coordinates")
-        structure = self.structure
-        return reduced.reduced_error(structure, self.values(theta), self._reference, before, after, u, h)
+        structure, values = self.structure, self.values(theta)
+        return reduced.reduced_errors(structure, values, self._reference, before, after, u, h)
 
     def multipliers(
         self,
@@ -418,6 +419,8 @@ class Model:
 
     def _needs_a_tree(self, what: str) -> None:
         structure = self.structure
+        if structure.is_ball.any():
+            raise InvalidModel(f"{what} needs hinges and sliders; keep the errors by body for balls")
         reached = assembly.tree(structure)
         if len(reached) < structure.bodies:
             raise InvalidModel(
