@@ -6,10 +6,22 @@ records         what was read, and the first guess of how it moved
 linearization   errors of all steps with their derivatives, in blocks
 bordered        normal equations with a band for the states and a border for theta
 sensitivity     how sure theta is, and what the records do not show
+weight          the weight of the model against the readings, chosen by what it foretells
 """
 
 from .forms import FORMS
 from .records import Record
 from .smoothing import Iteration, JointFit, JointSmoothing, Path, at_held_out
+from .weight import ChosenWeight, choose_weight
 
-__all__ = ["FORMS", "Record", "JointSmoothing", "JointFit", "Iteration", "Path", "at_held_out"]
+__all__ = [
+    "FORMS",
+    "Record",
+    "JointSmoothing",
+    "JointFit",
+    "Iteration",
+    "Path",
+    "at_held_out",
+    "ChosenWeight",
+    "choose_weight",
+]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from numba import njit
 from scipy import linalg
 from scipy.optimize import lsq_linear
 
@@ -92,6 +93,10 @@ class Factored:
         """(N d,) the step of the states that belongs to one of theta."""
         return -(self.solved[:, -1] + self.solved[:, :-1] @ d_theta)
 
+    def variances(self) -> Vector:
+        """(N d,) diagonal of T^-1."""
+        return np.asarray(_inverse_diagonal(np.ascontiguousarray(self.factor)))
+
     @property
     def corner(self) -> Matrix:
         """(p, p) this record's part of S_bar."""
@@ -114,6 +119,21 @@ def factored(of: Normal, damping: Vector) -> Factored:
     factor = linalg.cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)
     right = np.concatenate([of.border, of.g_x[:, None]], axis=1)
     return Factored(factor, of, linalg.cho_solve_banded((factor, True), right, check_finite=False))
+
+
+@njit(cache=True)
+def _inverse_diagonal(L: np.ndarray) -> np.ndarray:
+    """(n,) of (L L^T)^-1, L (w, n) a lower band, from its entries in the band alone (Takahashi's recursion)."""
+    w, n = L.shape
+    Z = np.zeros((w, n))  # Z[i - j, j]
+    for j in range(n - 1, -1, -1):
+        last = min(n - 1, j + w - 1)
+        for i in range(last, j - 1, -1):
+            total = 1.0 / L[0, j] if i == j else 0.0
+            for k in range(j + 1, last + 1):
+                total -= L[k - j, j] * (Z[k - i, i] if k >= i else Z[i - k, k])
+            Z[i - j, j] = total / L[0, j]
+    return Z[0]
 
 
 def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:

@@ -74,16 +74,23 @@ class Form(ABC):
         """Of the step from x to y."""
 
     @abstractmethod
-    def reading_errors(
-        self, x: Float[Numbers, "size"], z: Float[Numbers, "s"], theta: Float[Numbers, "p"]
-    ) -> Float[Array, "s"]:
-        """h(x) - z."""
+    def readings(self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"]) -> Float[Array, "s"]:
+        """h(x)."""
 
     def start_errors(
         self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"], h: Scalar
     ) -> Float[Array, "_"]:
         """By how much the first state is off the constraints (3.16, 3.17), as impulses; none without multipliers."""
         return jnp.zeros(0)
+
+    @double_precision
+    def read(self, x: Float[np.ndarray, "N size"], theta: Float[np.ndarray, "p"]) -> Float[np.ndarray, "N s"]:
+        """h(x) of all states."""
+        return np.asarray(self._read(x, theta))
+
+    @cached_property
+    def _read(self) -> jax.stages.Wrapped:
+        return jax.jit(jax.vmap(self.readings, in_axes=(0, None)))
 
     @double_precision
     def moved(
@@ -132,11 +139,8 @@ class Reduced(Form):
         n = self.n
         return jnp.ravel(self.model.reduced_errors((x[:n], x[n:]), (y[:n], y[n:]), u, theta, h))
 
-    def reading_errors(
-        self, x: Float[Numbers, "size"], z: Float[Numbers, "s"], theta: Float[Numbers, "p"]
-    ) -> Float[Array, "s"]:
-        read = self.model.observe_coordinates(x[: self.n], x[self.n :], theta)
-        return self.model.nearest_turn(read - z)
+    def readings(self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"]) -> Float[Array, "s"]:
+        return self.model.observe_coordinates(x[: self.n], x[self.n :], theta)
 
 
 class Explicit(Form):
@@ -188,10 +192,8 @@ class Explicit(Form):
         errors = self.model.impulse_errors(self.state(x), self.state(y), u, theta, h)
         return jnp.ravel(jnp.stack(errors))
 
-    def reading_errors(
-        self, x: Float[Numbers, "size"], z: Float[Numbers, "s"], theta: Float[Numbers, "p"]
-    ) -> Float[Array, "s"]:
-        return self.model.observation_errors(self.state(x), z, theta)
+    def readings(self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"]) -> Float[Array, "s"]:
+        return self.model.observe(self.state(x), theta)
 
     def start_errors(
         self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"], h: Scalar

@@ -49,6 +49,11 @@ class Linearization:
     by_theta: Float[np.ndarray, "N m p"]
     start: tuple[Float[np.ndarray, "m0"], Float[np.ndarray, "m0 d"], Float[np.ndarray, "m0 p"]] | None = None
 
+    @property
+    def cost(self) -> float:
+        """Sum of squares of all errors."""
+        return float(np.sum(self.e**2) + (0.0 if self.start is None else np.sum(self.start[0] ** 2)))
+
     def weighted(self, roots: Float[np.ndarray, "N m"], start: float) -> Linearization:
         """All rows times the root of their weight."""
         each = roots[:, :, None]
@@ -107,9 +112,8 @@ class Linearizer:
 
             def errors(d: Array, d_next: Array, theta: Array) -> tuple[Array, Array]:
                 here, there = form.plus(x, d), form.plus(y, d_next)
-                e = jnp.concatenate(
-                    [form.step_errors(here, there, u, theta, h), form.reading_errors(here, z, theta)]
-                )
+                away = form.model.nearest_turn(form.readings(here, theta) - z)
+                e = jnp.concatenate([form.step_errors(here, there, u, theta, h), away])
                 return e, e
 
             slopes, e = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(nothing, nothing, theta)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays import Matrix
+from ...arrays import Matrix, Vector
 from .bordered import factored, normal
 from .linearization import Linearization
 
@@ -56,14 +56,30 @@ class Sensitivity:
     lag: int
 
 
-def sensitivity(of: Sequence[Linearization], steps: int) -> Sensitivity:
-    """From weighted errors at the solution; `steps` rows of each sample are of its step."""
+def state_variances(of: Linearization, covariance: Matrix) -> Float[np.ndarray, "N d"]:
+    """(N, d) variances of the states' tangents, weights taken for 1 / variances: T^-1 and what theta adds, X P X^T."""
+    N, _, d = of.by_x.shape
+    part = normal(of)
+    solved = factored(part, RIDGE * part.diagonal)
+    X = solved.solved[:, :-1]
+    by_theta = np.einsum("np,pq,nq->n", X, np.nan_to_num(covariance), X, optimize=True)
+    return (solved.variances() + by_theta).reshape(N, d)
+
+
+def sensitivity(of: Sequence[Linearization], steps: int, known: Vector) -> Sensitivity:
+    """From weighted errors at the solution.
+
+    Args:
+        of: each record.
+        steps: how many rows of a sample are of its step.
+        known: (q,) weights of what is known of theta, whose errors are as large as they say.
+    """
     projected = [_projected(each) for each in of]
     q = of[0].by_theta.shape[2]
-    S = sum((np.einsum("kmp,kmq->pq", V, V, optimize=True) for V in projected), np.zeros((q, q)))
+    S = sum((np.einsum("kmp,kmq->pq", V, V, optimize=True) for V in projected), np.diag(known))
     if not q:
         return Sensitivity(S, S, S, np.zeros((0, 0)), 0)
-    effect = sum(np.einsum("kmp,kmp->p", each.by_theta, each.by_theta, optimize=True) for each in of)
+    effect = known + sum(np.einsum("kmp,kmp->p", each.by_theta, each.by_theta, optimize=True) for each in of)
     scale = 1 / np.sqrt(np.where(effect > 0, effect, 1.0))
     values, vectors = np.linalg.eigh(S * scale[:, None] * scale)
     seen = values > UNSEEN
@@ -73,12 +89,12 @@ def sensitivity(of: Sequence[Linearization], steps: int) -> Sensitivity:
     rows = np.concatenate([each.e for each in of])
     C = rows.T @ rows / max(len(rows) - q, 1)
     C[:steps, steps:], C[steps:, :steps] = 0.0, 0.0
-    meat = sum((np.einsum("kmp,mn,knq->pq", V, C, V, optimize=True) for V in projected), np.zeros((q, q)))
+    meat = sum((np.einsum("kmp,mn,knq->pq", V, C, V, optimize=True) for V in projected), np.diag(known))
     scores = [
         np.einsum("kmp,km->kp", V, each.e, optimize=True) for V, each in zip(projected, of, strict=True)
     ]
     lag = andrews_lag(scores)
-    robust = sum((newey_west(each, lag) for each in scores), np.zeros((q, q)))
+    robust = sum((newey_west(each, lag) for each in scores), np.diag(known))
     hidden = np.abs(vectors[:, ~seen]).max(axis=1, initial=0.0) > PART
 
     def sandwich(part: Matrix) -> Matrix:

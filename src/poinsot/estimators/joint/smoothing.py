@@ -25,11 +25,12 @@ from jaxtyping import Float
 from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ...models.maximal import Model, State
+from ...parameters import Normal
 from .bordered import Factored, factored, normal, step_in_box
 from .forms import form_of
 from .linearization import Linearization, Linearizer
 from .records import Record, first_guess
-from .sensitivity import Sensitivity, sensitivity
+from .sensitivity import Sensitivity, sensitivity, state_variances
 
 FIRST_DAMPING, MOST_DAMPING = 1e-6, 2.0**32
 Say = Callable[[str], None]
@@ -44,8 +45,10 @@ class Path:
         times: (N,) [s].
         coordinates, rates: (N, n) of joints, angles unwrapped [rad], [m].
         states: (N, ...) of bodies, where they are what is estimated; None in the reduced form.
-        observation_errors: (N, s) readings as expected less as they were; NaN where there are none.
+        expected: (N, s) what the sensors should have read.
+        observation_errors: (N, s) that less what they did; NaN where they did not.
         step_errors: (N - 1, m) what else acted in each step: impulses [N s], [N m s], or errors of states.
+        std: (N, d) standard deviations of the states' tangents, weights taken for 1 / variances; None: not asked for.
         cost: weighted squares of both, of this record.
     """
 
@@ -54,8 +57,10 @@ class Path:
     coordinates: Float[np.ndarray, "N n"]
     rates: Float[np.ndarray, "N n"]
     states: State | None
+    expected: Float[np.ndarray, "N s"]
     observation_errors: Float[np.ndarray, "N s"]
     step_errors: Float[np.ndarray, "N-1 m"]
+    std: Float[np.ndarray, "N d"] | None
     cost: float
 
 
@@ -177,6 +182,7 @@ class JointSmoothing:
         form: of the errors of steps: "reduced", "explicit", "implicit" or "forward".
         max_iterations: accepted steps, at most.
         tolerance: it ends where a step could lower the cost by less than this part of it.
+        state_std: whether paths have standard deviations.
 
     Raises:
         InvalidMethod: if a number has no meaning.
@@ -187,6 +193,7 @@ class JointSmoothing:
     form: str = "reduced"
     max_iterations: int = 50
     tolerance: float = 1e-7
+    state_std: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.weight < np.inf:
@@ -204,6 +211,8 @@ class JointSmoothing:
         open: Sequence[str] | None = None,  # noqa: A002
         lower: Mapping[str, float] | None = None,
         upper: Mapping[str, float] | None = None,
+        priors: Mapping[str, Normal] | None = None,
+        guess: Sequence[Path] | None = None,
         say: Say = lambda _: None,
     ) -> JointFit:
         """States of each record, and parameters of all.
@@ -214,13 +223,46 @@ class JointSmoothing:
             theta: (p,) where to begin; None: as the mechanism has it.
             open: names of the free parameters that are estimated, the others stay; None: all.
             lower, upper: bounds by name, beside those that the model has.
+            priors: what is known of parameters, by name; it counts for those that are open.
+            guess: paths to begin at, one a record, such as another fit's; None: what the sensors read, filtered.
             say: is told of each step.
 
         Raises:
             InvalidMethod: if a name, a bound or a number of values is wrong, or the form is not for the mechanism.
             InvalidSignals: if a record does not fit the mechanism.
         """
-        return _Fit(self, model, records, theta, open, lower or {}, upper or {}, say).run()
+        return _Fit(
+            self, model, records, theta, open, lower or {}, upper or {}, priors or {}, guess, say
+        ).run()
+
+
+@dataclass(frozen=True)
+class Known:
+    """Of open parameters, before the records.
+
+    Args:
+        mean: (q,). weight: (q,) 1 / standard deviation^2; 0 where nothing is known.
+    """
+
+    mean: Vector
+    weight: Vector
+
+    @classmethod
+    def of(cls, priors: Mapping[int, Normal], places: np.ndarray) -> Known:
+        """From priors by place in theta."""
+        mean, weight = np.zeros(len(places)), np.zeros(len(places))
+        for k, place in enumerate(places.tolist()):
+            if place in priors:
+                mean[k], weight[k] = priors[place].mean, 1 / priors[place].std ** 2
+        return cls(mean, weight)
+
+    def cost(self, theta: Vector) -> float:
+        """Squares, weighted."""
+        return float(self.weight @ (theta - self.mean) ** 2)
+
+    def gradient(self, theta: Vector) -> Vector:
+        """(q,) half of the derivative of the cost."""
+        return self.weight * (theta - self.mean)
 
 
 class _Fit:
@@ -235,6 +277,8 @@ class _Fit:
         open: Sequence[str] | None,  # noqa: A002
         lower: Mapping[str, float],
         upper: Mapping[str, float],
+        priors: Mapping[str, Normal],
+        guess: Sequence[Path] | None,
         say: Say,
     ):
         self.method, self.model, self.records, self.say = method, model, tuple(records), say
@@ -254,13 +298,19 @@ class _Fit:
         if outside.any():
             name = model.free[int(self.open[np.flatnonzero(outside)[0]])]
             raise InvalidMethod(f"{name!r} begins outside its bounds; begin within them")
+        self.known = Known.of({self._place(name): prior for name, prior in priors.items()}, self.open)
         self.linearizer = _linearizer(model, method.form)
         self.form = self.linearizer.form
         if method.noise is not None and len(method.noise) != self.linearizer.sensors:
             raise InvalidMethod(f"noise needs {self.linearizer.sensors} numbers, one a sensor")
-        self.x = [
-            self.form.pack(*first_guess(model, record, self.theta), self.theta) for record in self.records
-        ]
+        begun = [first_guess(model, record, self.theta) for record in self.records]
+        if guess is not None:
+            begun = [(path.coordinates, path.rates) for path in guess]
+        self.x = [self.form.pack(y, rate, self.theta) for y, rate in begun]
+        if [len(x) for x in self.x] != [len(record.times) for record in self.records]:
+            raise InvalidMethod(
+                "the paths to begin at are not of these records; give one of each, as long as it is"
+            )
         self.samples = sum(len(x) for x in self.x)
         self.largest: list[Vector] | None = None
         self.largest_corner = np.zeros(len(self.open))
@@ -287,19 +337,16 @@ class _Fit:
             for record, states in zip(self.records, x, strict=True)
         ]
 
-    @staticmethod
-    def cost(of: Sequence[Linearization]) -> float:
+    def cost(self, of: Sequence[Linearization], theta: Vector) -> float:
         """Sum of squares."""
-        return float(
-            sum(np.sum(each.e**2) + (0 if each.start is None else np.sum(each.start[0] ** 2)) for each in of)
-        )
+        return sum((each.cost for each in of), self.known.cost(theta[self.open]))
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
     def run(self) -> JointFit:
         """Until it ends."""
         here = self.linearized(self.x, self.theta)
-        cost, alpha, nu = self.cost(here), FIRST_DAMPING, 2.0
+        cost, alpha, nu = self.cost(here, self.theta), FIRST_DAMPING, 2.0
         history = [Iteration(cost / self.samples, self.theta.copy(), 0.0, 0)]
         status, converged = (
             f"it did not end in {self.method.max_iterations} steps; begin nearer or allow more",
@@ -322,7 +369,7 @@ class _Fit:
                         theta[self.open] + d_theta, self.lower[self.open], self.upper[self.open]
                     )
                     there = self.linearized(x, theta)
-                    rho = (cost - self.cost(there)) / predicted
+                    rho = (cost - self.cost(there, theta)) / predicted
                     if rho > 0:
                         break
                 alpha, nu = nu * alpha, 2 * nu
@@ -331,9 +378,9 @@ class _Fit:
                     break
             if converged or alpha > MOST_DAMPING:
                 break
-            history.append(Iteration(self.cost(there) / self.samples, theta.copy(), alpha, tried))
+            history.append(Iteration(self.cost(there, theta) / self.samples, theta.copy(), alpha, tried))
             alpha, nu = alpha * max(1 / 3, 1 - (2 * rho - 1) ** 3), 2.0
-            self.x, self.theta, here, cost = x, theta, there, self.cost(there)
+            self.x, self.theta, here, cost = x, theta, there, self.cost(there, theta)
             self.say(f"step {len(history) - 1}: cost {cost / self.samples:.6g}, damping {alpha:.1e}")
         return self._result(here, tuple(history), converged, status)
 
@@ -345,7 +392,7 @@ class _Fit:
             if self.largest is None
             else [np.maximum(a, b) for a, b in zip(self.largest, now, strict=True)]
         )
-        corner = sum(np.diag(part.corner) for part in parts)
+        corner = sum((np.diag(part.corner) for part in parts), self.known.weight)
         self.largest_corner = np.maximum(self.largest_corner, corner)
 
     def _step(self, parts: Sequence[Any], alpha: float) -> tuple[list[np.ndarray], Vector, float] | None:
@@ -354,8 +401,8 @@ class _Fit:
         corner_damping = alpha * np.where(self.largest_corner > 0, self.largest_corner, 1.0)
         try:
             solved = [factored(part, alpha * most) for part, most in zip(parts, self.largest, strict=True)]
-            S = sum((each.corner for each in solved), np.diag(corner_damping))
-            g = sum((each.gradient for each in solved), np.zeros(len(self.open)))
+            S = sum((each.corner for each in solved), np.diag(corner_damping + self.known.weight))
+            g = sum((each.gradient for each in solved), self.known.gradient(self.theta[self.open]))
             d_theta = step_in_box(
                 S, g, (self.lower - self.theta)[self.open], (self.upper - self.theta)[self.open]
             )
@@ -366,7 +413,9 @@ class _Fit:
             self._decrease(each, d, alpha * most, d_theta)
             for each, d, most in zip(solved, flat, self.largest, strict=True)
         )
-        predicted += float(corner_damping @ d_theta**2)
+        predicted -= float(
+            self.known.weight @ d_theta**2 + 2 * self.known.gradient(self.theta[self.open]) @ d_theta
+        )
         d_x = [d.reshape(-1, self.form.degrees) for d in flat]
         return (d_x, d_theta, predicted) if np.isfinite(predicted) else None
 
@@ -388,12 +437,17 @@ class _Fit:
     ) -> JointFit:
         m, root = self.form.rows, float(np.sqrt(self.method.weight))
         noise = np.ones(self.linearizer.sensors) if self.method.noise is None else np.array(self.method.noise)
+        spread = sensitivity(here, m, self.known.weight)
         paths = []
         for record, x, at in zip(self.records, self.x, here, strict=True):
             y, rate, states = self.form.unpack(x, self.theta)
             seen = np.where(np.isnan(record.z), np.nan, at.e[:, m:] * noise)
+            std = None
+            if self.method.state_std:
+                std = np.sqrt(state_variances(at, np.nan_to_num(spread.robust)))
+            expected, steps = self.form.read(x, self.theta), at.e[:-1, :m] / root
             paths.append(
-                Path(record.name, record.times, y, rate, states, seen, at.e[:-1, :m] / root, self.cost([at]))
+                Path(record.name, record.times, y, rate, states, expected, seen, steps, std, at.cost)
             )
         return JointFit(
             self.model.free,
@@ -404,7 +458,7 @@ class _Fit:
             len(history) - 1,
             history,
             tuple(paths),
-            sensitivity(here, m),
+            spread,
         )
 
 

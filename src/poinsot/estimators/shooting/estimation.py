@@ -30,6 +30,7 @@ from ...models.open_parameters import OpenParameters
 from ...models.stages import Stages
 from ...motions import Convergence, EstimatedMotion
 from ...stopwatch import Stopwatch
+from ...unseen import directions
 from .ddp import DDP, Ending, Iteration, Solution
 from .first_guess import first_guess
 from .known_parameters import KnownParameters
@@ -38,7 +39,6 @@ from .motion_report import estimated_motion, fit_of_motions
 from .posterior import posterior
 from .problem import Known, ShootingProblem, Trajectories
 from .robot import RobotMotion
-from .unseen import directions
 
 INFLATED = 1.05
 """Chi-square per degree up to which residuals are as they were said to be."""

@@ -268,10 +268,14 @@ class Model:
 
     def nearest_turn(self, error: Float[Array, "s"]) -> Float[Array, "s"]:
         """Errors of readings; of angles the nearest to zero of those that differ by full turns."""
-        structure = self.structure
         turns = 2 * jnp.pi * jnp.round(error / (2 * jnp.pi))
-        angular = structure.is_hinge[structure.observed] & ~structure.is_rate
-        return error - jnp.where(angular, jax.lax.stop_gradient(turns), 0.0)
+        return error - jnp.where(self.angular, jax.lax.stop_gradient(turns), 0.0)
+
+    @property
+    def angular(self) -> np.ndarray:
+        """(s,) which readings are angles."""
+        structure = self.structure
+        return np.asarray(structure.is_hinge[structure.observed] & ~structure.is_rate)
 
     def energy(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, ""]:
         """Kinetic, with that of motors' shafts, and potential, 0 with all centres of mass at the origin [J]."""

@@ -73,7 +73,7 @@ def reduced_errors(
     rate = jnp.stack([r_0, 1.5 * chord - (r_0 + r_1) / 4, r_1])
     bend = jnp.stack([6 * chord - 4 * r_0 - 2 * r_1, r_1 - r_0, 2 * r_0 + 4 * r_1 - 6 * chord]) / h
     mechanics = _Mechanics(structure, values, reference)
-    P, F = jax.vmap(lambda *at: mechanics.momenta_and_forces(*at, u))(y, rate, bend)
+    P, F = jax.vmap(mechanics.momenta_and_forces, in_axes=(0, 0, 0, None))(y, rate, bend, u)
     first = P[2] - P[0] - h / 6 * (F[0] + 4 * F[1] + F[2])
     second = 2 / 3 * (P[0] - 2 * P[1] + P[2]) - h / 6 * (F[2] - F[0])
     return jnp.stack([first, np.sqrt(3) * second])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from poinsot.estimators.shooting.unseen import directions
+from poinsot.unseen import directions
 
 NAMES = ("m", "mx", "zz", "fv", "k")
 VALUES = np.array([2.0, 0.1, 0.05, 0.0, 1.0])

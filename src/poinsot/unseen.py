@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import qr
 
-from ...arrays import Matrix, Vector
-from ...estimate import Direction
+from .arrays import Matrix, Vector
+from .estimate import Direction
 
 SMALL = 1e-4
 """Parts of a combination below this are left out."""
