@@ -118,6 +118,13 @@ ENTRIES = {
   journal = {arXiv preprint},
   year = {2024}
 }""",
+    "lacoursiere2007": """@phdthesis{lacoursiere2007,
+  title = {Ghosts and machines: regularized variational methods for interactive simulations of multibodies with dry
+    frictional contacts},
+  author = {Lacoursi{\\`e}re, Claude},
+  school = {Ume{\\aa} University},
+  year = {2007}
+}""",
     "martinez2024": """@article{martinez2024,
   title = {Multi-contact inertial estimation and localization in legged robots},
   author = {Martinez, Sergi and Griffin, Robert and Mastalli, Carlos},

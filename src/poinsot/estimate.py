@@ -246,6 +246,23 @@ class DriveGains:
 
 
 @dataclass(frozen=True, eq=False)
+class FrictionCurve:
+    """What friction does at each speed of a joint, against the motion.
+
+    Args:
+        joint: of which.
+        unit: of the effort.
+        speed: (k,) [rad/s] or [m/s]. effort, std: (k,) in `unit`.
+    """
+
+    joint: str
+    unit: str
+    speed: Vector
+    effort: Vector
+    std: Vector
+
+
+@dataclass(frozen=True, eq=False)
 class FullParameters:
     """Every single parameter of the model: what the data say of it, and prior knowledge where they leave it open.
 
@@ -326,6 +343,7 @@ class Estimate:
         full: every parameter of the model, from a method that fills in what the data leave open.
         payload: what the robot carries, from a method that estimates it.
         drive_gains: of motors whose current was measured, from such a method.
+        friction_curves: of joints, from a method that estimates their friction.
         motions: how the mechanism moved in each recording, from a method that estimates it; `fit` is then of what all
             sensors read, a column a component.
         convergence: of a method that iterates.
@@ -358,6 +376,7 @@ class Estimate:
     full: FullParameters | None = None
     payload: Payload | None = None
     drive_gains: DriveGains | None = None
+    friction_curves: tuple[FrictionCurve, ...] = ()
     motions: tuple[EstimatedMotion, ...] = ()
     convergence: Convergence | None = None
     problem: Problem | None = None

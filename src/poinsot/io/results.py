@@ -61,6 +61,7 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
             **({} if estimate.certifier is None else {"certificate": _certificate(estimate)}),
             **({} if estimate.payload is None else {"payload": _payload(estimate.payload)}),
             **({} if estimate.drive_gains is None else {"drive_gains": _gains(estimate.drive_gains)}),
+            **({"friction_curves": estimate.friction_curves} if estimate.friction_curves else {}),
             **({"motions": [_motion(motion) for motion in estimate.motions]} if estimate.motions else {}),
             **({} if estimate.convergence is None else {"convergence": _convergence(estimate)}),
             "fit": _fit(estimate.fit),

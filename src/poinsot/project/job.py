@@ -16,7 +16,7 @@ from .errors import invalid_project
 from .other_jobs import gains_from
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
-from .settings.methods import OptimalEstimationSettings, PayloadSettings
+from .settings.methods import JointSmoothingSettings, OptimalEstimationSettings, PayloadSettings
 from .settings.preprocessing import MovingPolynomialSettings, RawSettings
 from .toml import read_toml
 from .translation import build_knowledge, build_method, build_robot
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..estimate import Estimate
     from ..inspection import Inspection
     from ..models.articulated import Articulated
+    from ..models.maximal import Mechanism
 
 Progress = Callable[[str], None]
 """Called with what is being done, in a few words."""
@@ -74,8 +75,27 @@ class Project:
 
     def robot(self, data_dir: str | Path | None = None) -> Articulated:
         """The robot with its drive trains and friction."""
+        if self.settings.robot is None:
+            raise InvalidProject(
+                f"{self.path}: there is a [mechanism] in place of [robot]; this takes a project with a [robot]"
+            )
         folder = None if data_dir is None else Path(data_dir)
         return build_robot(self.settings, self.find_description(self.settings.robot.path, folder))
+
+    def mechanism(self, data_dir: str | Path | None = None) -> Mechanism:
+        """Bodies and joints of [mechanism], without sensors.
+
+        Raises:
+            InvalidProject: if there is a [robot] in its place.
+        """
+        from .smoothing import build_mechanism
+
+        if self.settings.mechanism is None:
+            raise InvalidProject(f'{self.path}: there is no [mechanism]; "joint-smoothing" needs one')
+        folder = None if data_dir is None else Path(data_dir)
+        return build_mechanism(
+            self.settings.mechanism, lambda name: self.find_description(name, folder, "mechanism.path")
+        )
 
     def method(self, data_dir: str | Path | None = None) -> Any:
         """The estimator."""
@@ -158,6 +178,10 @@ def identify(
         from .estimation import estimate_optimally
 
         return estimate_optimally(project, data_dir, say)
+    if isinstance(settings.method, JointSmoothingSettings):
+        from .smoothing import estimate_jointly
+
+        return estimate_jointly(project, data_dir, say)
     assert not isinstance(settings.preprocessing, RawSettings)
     if isinstance(settings.preprocessing, MovingPolynomialSettings):
         raise InvalidProject(

@@ -16,6 +16,7 @@ from .settings.methods import (
     BodyConstraintSettings,
     EssentialSettings,
     FilterSettings,
+    JointSmoothingSettings,
     OptimalEstimationSettings,
     PayloadSettings,
     RegionSettings,
@@ -50,9 +51,9 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
     robot = load_robot(
         path,
         friction=law,
-        floating_base=settings.robot.floating_base,
-        locked=settings.robot.locked,
-        gravity=settings.robot.gravity,
+        floating_base=settings.described.floating_base,
+        locked=settings.described.locked,
+        gravity=settings.described.gravity,
     )
     if settings.drive is None:
         return robot
@@ -153,7 +154,7 @@ def build_method(settings: Settings, find: Callable[[str], Path]) -> Any:
         return build_semidefinite(settings, method, find)
     if isinstance(method, PayloadSettings):
         return build_payload(method)
-    assert not isinstance(method, FilterSettings | OptimalEstimationSettings)
+    assert not isinstance(method, FilterSettings | OptimalEstimationSettings | JointSmoothingSettings)
     from ..estimators.linear.least_squares import LeastSquares
 
     return LeastSquares(weighting=method.weighting, parameters=method.parameters)
@@ -167,7 +168,7 @@ def build_semidefinite(settings: Settings, method: SemidefiniteSettings, find: C
 
     prior = None
     if method.prior is not None:
-        described = load_robot(find(method.prior), locked=settings.robot.locked)
+        described = load_robot(find(method.prior), locked=settings.described.locked)
         prior = dict(zip(described.bodies, described.inertials.tolist(), strict=True))
 
     bodies = {name: build_constraint(body) for name, body in method.constraints.bodies.items()}

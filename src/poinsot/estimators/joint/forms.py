@@ -52,6 +52,16 @@ class Form(ABC):
     ) -> Float[np.ndarray, "N size"]:
         """States in which every joint is closed."""
 
+    def packed(
+        self,
+        states: State | None,
+        y: Float[np.ndarray, "N n"],
+        rate: Float[np.ndarray, "N n"],
+        theta: Float[np.ndarray, "p"],
+    ) -> Float[np.ndarray, "N size"]:
+        """What `unpack` gave, where it was of the same form; otherwise joint coordinates, every joint closed."""
+        return self.pack(y, rate, theta)
+
     @abstractmethod
     def unpack(
         self, x: Float[np.ndarray, "N size"], theta: Float[np.ndarray, "p"]
@@ -156,6 +166,17 @@ class Explicit(Form):
         self, y: Float[np.ndarray, "N n"], rate: Float[np.ndarray, "N n"], theta: Float[np.ndarray, "p"]
     ) -> Float[np.ndarray, "N size"]:
         states = self._assembled(y, rate, theta)
+        return np.concatenate([np.asarray(part).reshape(len(y), -1) for part in states], axis=1)
+
+    def packed(
+        self,
+        states: State | None,
+        y: Float[np.ndarray, "N n"],
+        rate: Float[np.ndarray, "N n"],
+        theta: Float[np.ndarray, "p"],
+    ) -> Float[np.ndarray, "N size"]:
+        if states is None:
+            return self.pack(y, rate, theta)
         return np.concatenate([np.asarray(part).reshape(len(y), -1) for part in states], axis=1)
 
     @cached_property

@@ -46,6 +46,7 @@ class Sensitivity:
         covariance: (q, q) for errors that do not follow each other; NaN where parameters are not seen.
         robust: (q, q) for errors that do.
         unseen: (r, q) directions of theta that no error shows, of unit length in parameters of unit effect.
+        scale: (q,) changes of parameters of unit effect.
         lag: L [steps].
     """
 
@@ -53,7 +54,13 @@ class Sensitivity:
     covariance: Matrix
     robust: Matrix
     unseen: Float[np.ndarray, "r q"]
+    scale: Vector
     lag: int
+
+    @property
+    def unseen_changes(self) -> Float[np.ndarray, "r q"]:
+        """`unseen`, in the units of theta."""
+        return self.unseen * self.scale
 
 
 def state_variances(of: Linearization, covariance: Matrix) -> Float[np.ndarray, "N d"]:
@@ -78,7 +85,7 @@ def sensitivity(of: Sequence[Linearization], steps: int, known: Vector) -> Sensi
     q = of[0].by_theta.shape[2]
     S = sum((np.einsum("kmp,kmq->pq", V, V, optimize=True) for V in projected), np.diag(known))
     if not q:
-        return Sensitivity(S, S, S, np.zeros((0, 0)), 0)
+        return Sensitivity(S, S, S, np.zeros((0, 0)), np.zeros(0), 0)
     effect = known + sum(np.einsum("kmp,kmp->p", each.by_theta, each.by_theta, optimize=True) for each in of)
     scale = 1 / np.sqrt(np.where(effect > 0, effect, 1.0))
     values, vectors = np.linalg.eigh(S * scale[:, None] * scale)
@@ -102,7 +109,7 @@ def sensitivity(of: Sequence[Linearization], steps: int, known: Vector) -> Sensi
         covariance[hidden], covariance[:, hidden] = np.nan, np.nan
         return covariance
 
-    return Sensitivity(S, sandwich(meat), sandwich(robust), vectors[:, ~seen].T, lag)
+    return Sensitivity(S, sandwich(meat), sandwich(robust), vectors[:, ~seen].T, scale, lag)
 
 
 def _projected(of: Linearization) -> Float[np.ndarray, "N m q"]:

@@ -235,6 +235,33 @@ class JointSmoothing:
             self, model, records, theta, open, lower or {}, upper or {}, priors or {}, guess, say
         ).run()
 
+    def stationarity(
+        self,
+        model: Model,
+        records: Sequence[Record],
+        fit: JointFit,
+        lower: Mapping[str, float] | None = None,
+        upper: Mapping[str, float] | None = None,
+        priors: Mapping[str, Normal] | None = None,
+    ) -> float:
+        """How far a fit of these records is from optimal: the largest cosine between its errors and a column of their
+        Jacobian, columns of parameters at bounds that hold them left out.
+        """
+        names = [fit.names[k] for k in fit.open.tolist()]
+        again = _Fit(
+            self,
+            model,
+            records,
+            fit.theta,
+            names,
+            lower or {},
+            upper or {},
+            priors or {},
+            fit.paths,
+            lambda _: None,
+        )
+        return again.stationarity()
+
 
 @dataclass(frozen=True)
 class Known:
@@ -303,10 +330,11 @@ class _Fit:
         self.form = self.linearizer.form
         if method.noise is not None and len(method.noise) != self.linearizer.sensors:
             raise InvalidMethod(f"noise needs {self.linearizer.sensors} numbers, one a sensor")
-        begun = [first_guess(model, record, self.theta) for record in self.records]
-        if guess is not None:
-            begun = [(path.coordinates, path.rates) for path in guess]
-        self.x = [self.form.pack(y, rate, self.theta) for y, rate in begun]
+        if guess is None:
+            begun = [first_guess(model, record, self.theta) for record in self.records]
+            self.x = [self.form.pack(y, rate, self.theta) for y, rate in begun]
+        else:
+            self.x = [self.form.packed(p.states, p.coordinates, p.rates, self.theta) for p in guess]
         if [len(x) for x in self.x] != [len(record.times) for record in self.records]:
             raise InvalidMethod(
                 "the paths to begin at are not of these records; give one of each, as long as it is"
@@ -340,6 +368,19 @@ class _Fit:
     def cost(self, of: Sequence[Linearization], theta: Vector) -> float:
         """Sum of squares."""
         return sum((each.cost for each in of), self.known.cost(theta[self.open]))
+
+    def stationarity(self) -> float:
+        """See `JointSmoothing.stationarity`."""
+        here = self.linearized(self.x, self.theta)
+        parts, theta = [normal(each) for each in here], self.theta[self.open]
+        g = sum((part.g_theta for part in parts), self.known.gradient(theta))
+        square = sum((np.diag(part.corner) for part in parts), self.known.weight)
+        held = (theta <= self.lower[self.open]) & (g > 0) | (theta >= self.upper[self.open]) & (g < 0)
+        g = np.where(held, 0.0, g)
+        gradients = np.concatenate([g, *(part.g_x for part in parts)])
+        columns = np.sqrt(np.concatenate([square, *(part.diagonal for part in parts)]))
+        steep = np.abs(gradients) / np.where(columns > 0, columns, np.inf)
+        return float(steep.max() / np.sqrt(self.cost(here, self.theta)))
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ joints in the world, and bodies in their own frames, which there are the world's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,7 @@ class Mechanism:
         sensors: what is measured.
         gravity: (3,) [m/s^2].
         name: of it all.
+        numbers: of `entries`, by name, that are not as bodies, joints, contacts and sensors say.
 
     Raises:
         InvalidModel: if names repeat, or something names what is not there.
@@ -59,6 +60,7 @@ class Mechanism:
     sensors: Sequence[Encoder | RateSensor] = ()
     gravity: Sequence[float] = (0.0, 0.0, -9.81)
     name: str = field(default="mechanism", kw_only=True)
+    numbers: Mapping[str, float] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         if not self.bodies:
@@ -85,6 +87,8 @@ class Mechanism:
                 raise InvalidModel(
                     f"sensor {sensor.label!r} reads a slider, which has no eccentricity; leave out sine and cosine"
                 )
+        for number in self.numbers:
+            self.place(number)
         if np.shape(self.gravity) != (3,) or not np.isfinite(self.gravity).all():
             raise InvalidModel("gravity needs three finite numbers [m/s^2], e.g. (0, 0, -9.81)")
 
@@ -144,6 +148,15 @@ class Mechanism:
     @cached_property
     def values(self) -> Values:
         """Its numbers."""
+        values = self._said
+        Theta = values.flat()
+        for name, number in self.numbers.items():
+            Theta[self.place(name)] = number
+        return values.from_flat(Theta)
+
+    @cached_property
+    def _said(self) -> Values:
+        """As bodies, joints, contacts and sensors have them."""
         weight = sum(body.mass for body in self.bodies) * max(float(np.linalg.norm(self.gravity)), 1.0)
         friction = [getattr(j, "friction", None) or Coulomb() for j in self.joints]
         motors = [getattr(j, "motor", None) for j in self.joints]
@@ -229,7 +242,15 @@ class Mechanism:
                 f"no parameter {name!r}{nearest(name, self.entries)}; {self.name} has {listing(self.entries, 40)}"
             )
         entry = self.entries[name]
-        return self.values.place(entry.kind, *entry.index)
+        return self._said.place(entry.kind, *entry.index)
+
+    def starting(self, numbers: Mapping[str, float]) -> Mechanism:
+        """The same with other numbers, by the names of `entries`.
+
+        Raises:
+            InvalidModel: if there is none of a name.
+        """
+        return replace(self, numbers={**self.numbers, **numbers}) if numbers else self
 
     def model(self, free: Sequence[str] = (), *, curvature: bool = False) -> Model:
         """Its discrete dynamics; theta are the parameters named, in this order.

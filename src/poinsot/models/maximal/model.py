@@ -369,6 +369,17 @@ class Model:
         y[:, angular] = np.unwrap(y[:, angular], axis=0)
         return y, np.array(rate)
 
+    @double_precision
+    def read_coordinates(
+        self, y: Float[np.ndarray, "T n"], rate: Float[np.ndarray, "T n"], theta: Float[np.ndarray, "p"]
+    ) -> Float[np.ndarray, "T s"]:
+        """What sensors read along joint coordinates [rad], [m] and their rates."""
+        return np.asarray(self._read_along(y, rate, theta))
+
+    @cached_property
+    def _read_along(self) -> Any:
+        return jax.jit(jax.vmap(self.observe_coordinates, in_axes=(0, 0, None)))
+
     @cached_property
     def _assembled(self) -> Any:
         def closed(y: Array, rate: Array, theta: Array) -> tuple[State, Array]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from .precision import Numbers
 
@@ -61,7 +61,7 @@ class Values(NamedTuple):
         """Theta: all of it in one row."""
         return np.concatenate([np.ravel(field) for field in self])
 
-    def from_flat(self, Theta: Float[Array, "n"]) -> Values:
+    def from_flat(self, Theta: Float[Numbers, "n"]) -> Values:
         """The same fields from another Theta."""
         ends = np.cumsum([np.size(field) for field in self])
         return Values(

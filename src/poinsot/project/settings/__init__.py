@@ -3,6 +3,7 @@
 Keys have the names of the Python arguments that they become, so a page about one is a page about the other.
 
     fields         kinds of values: units, one number a joint, windows
+    mechanism      [mechanism]
     robot          [robot] [drive] [friction] [contacts] [[rotors]]
     recordings     [[recordings]]
     preprocessing  [preprocessing]
@@ -11,14 +12,17 @@ Keys have the names of the Python arguments that they become, so a page about on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from .fields import Positive, Section, refuse
+from .mechanism import MechanismSettings
 from .methods import (
     EssentialSettings,
     FilterSettings,
+    JointSmoothingSettings,
     LeastSquaresSettings,
     OptimalEstimationSettings,
     PayloadSettings,
@@ -28,6 +32,13 @@ from .methods import (
 from .preprocessing import MovingPolynomialSettings, PreprocessingSettings, RawSettings
 from .recordings import RecordingSettings
 from .robot import ContactsSettings, DriveSettings, FrictionSettings, RobotSettings, RotorSettings
+
+OF_MOTION = ("optimal-estimation", "joint-smoothing")
+"""Methods that estimate the motion too, from samples as they were read."""
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return " or ".join(f'"{name}"' for name in names)
 
 
 class PriorSettings(Section):
@@ -62,7 +73,8 @@ class OutputSettings(Section):
 class Settings(Section):
     """The whole project file."""
 
-    robot: RobotSettings
+    robot: RobotSettings | None = None
+    mechanism: MechanismSettings | None = None
     drive: DriveSettings | None = None
     friction: FrictionSettings = FrictionSettings()
     contacts: ContactsSettings | None = None
@@ -76,7 +88,8 @@ class Settings(Section):
             | SemidefiniteSettings
             | PayloadSettings
             | FilterSettings
-            | OptimalEstimationSettings,
+            | OptimalEstimationSettings
+            | JointSmoothingSettings,
             Field(discriminator="name"),
         ],
         BeforeValidator(default_method),
@@ -85,12 +98,45 @@ class Settings(Section):
     held: dict[str, float] = {}
     output: OutputSettings = OutputSettings()
 
+    @property
+    def described(self) -> RobotSettings:
+        """[robot], which every method has but one for mechanisms."""
+        assert self.robot is not None
+        return self.robot
+
     @model_validator(mode="before")
     @classmethod
-    def _optimal_estimation_smooths_nothing(cls, content: Any) -> Any:
+    def _what_estimates_motion_smooths_nothing(cls, content: Any) -> Any:
         method = content.get("method") if isinstance(content, dict) else None
         name = method.get("name") if isinstance(method, dict) else None
-        return {"preprocessing": {"method": "none"}, **content} if name == "optimal-estimation" else content
+        return {"preprocessing": {"method": "none"}, **content} if name in OF_MOTION else content
+
+    @model_validator(mode="after")
+    def _a_robot_or_a_mechanism(self) -> Settings:
+        jointly = isinstance(self.method, JointSmoothingSettings)
+        if jointly and self.mechanism is None:
+            raise refuse(
+                "mechanism",
+                f"{self.method.name!r} needs a [mechanism]: bodies and joints, or path, of a robot description",
+                key="method",
+            )
+        if not jointly and self.mechanism is not None:
+            raise refuse(
+                "mechanism",
+                f'[mechanism] is for [method] name = "joint-smoothing"; {self.method.name!r} needs [robot]',
+                key="mechanism",
+            )
+        if jointly and self.robot is not None:
+            raise refuse("robot", "there is a [mechanism] in place of [robot]; leave it out", key="robot")
+        if not jointly and self.robot is None:
+            raise refuse("robot", "robot: is missing; give [robot] with the path of its description")
+        if jointly:
+            for key in ("drive", "friction"):
+                if key in self.model_fields_set:
+                    raise refuse(
+                        "mechanism", f"[{key}] is for robots: say it in [[mechanism.joints]]", key=key
+                    )
+        return self
 
     @model_validator(mode="after")
     def _something_to_identify_from(self) -> Settings:
@@ -124,8 +170,10 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _recordings_have_no_base(self) -> Settings:
-        if self.robot.floating_base and not isinstance(
-            self.method, FilterSettings | OptimalEstimationSettings
+        if (
+            self.robot is not None
+            and self.robot.floating_base
+            and not isinstance(self.method, FilterSettings | OptimalEstimationSettings)
         ):
             raise refuse(
                 "floating_base",
@@ -137,23 +185,21 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _samples_as_they_were_read(self) -> Settings:
-        """For optimal estimation, and for nothing else; so are contacts and rotors."""
-        raw, optimal = (
-            isinstance(self.preprocessing, RawSettings),
-            isinstance(self.method, OptimalEstimationSettings),
-        )
-        if raw and not optimal:
+        """For methods that estimate motions, and for no others; contacts and rotors are for one of them."""
+        raw, of_motion = isinstance(self.preprocessing, RawSettings), self.method.name in OF_MOTION
+        optimal = isinstance(self.method, OptimalEstimationSettings)
+        if raw and not of_motion:
             raise refuse(
                 "preprocessing",
-                f'method = "none" is for [method] name = "optimal-estimation": {self.method.name!r} needs '
-                'accelerations; give "butterworth-decimation" or "random-walk"',
+                f'method = "none" is for [method] name = {_quoted(OF_MOTION)}: {self.method.name!r} '
+                'needs accelerations; give "butterworth-decimation" or "random-walk"',
                 key="preprocessing",
             )
-        if optimal and not raw:
+        if of_motion and not raw:
             raise refuse(
                 "preprocessing",
-                f"optimal estimation takes samples as they were read, and {self.preprocessing.method!r} smooths them: "
-                'leave [preprocessing] out, or give method = "none"',
+                f"{self.method.name!r} takes samples as they were read, and {self.preprocessing.method!r} smooths "
+                'them: leave [preprocessing] out, or give method = "none"',
                 key="preprocessing",
             )
         for key in ("contacts", "rotors"):

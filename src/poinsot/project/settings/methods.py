@@ -227,5 +227,30 @@ class OptimalEstimationSettings(Section):
         return self
 
 
+class JointSmoothingSettings(Section):
+    """`poinsot.JointSmoothing`: states and parameters of a [mechanism], of which only some angles are measured.
+
+    `parameters`: names of what is open, like `"pendulum.Jxx"`, `"elbow.drag"`, `"elbow encoder.zero"`. `noise`:
+    standard deviations of what sensors read, by quantity (`position`) or channel (`position.elbow`) [rad], [m],
+    [rad/s]. `weight`: kappa, 1 / (standard deviation of an impulse that the model lacks [N m s], [N s])^2; `"auto"`:
+    chosen by how well readings that are left out are foretold. `step_s`: of the model; without it one sample is one
+    step. `lower`, `upper`: bounds. `start`: where parameters begin, in place of the mechanism's values.
+    """
+
+    name: Literal["joint-smoothing"]
+    parameters: list[str] = Field(min_length=1)
+    noise: dict[str, Positive]
+    weight: Annotated[
+        Annotated[Positive, Tag("number")] | Annotated[Literal["auto"], Tag("text")], Discriminator(is_text)
+    ] = "auto"
+    form: Literal["reduced", "explicit", "implicit"] = "reduced"
+    step_s: Positive | None = None
+    lower: dict[str, float] = {}
+    upper: dict[str, float] = {}
+    start: dict[str, float] = {}
+    max_iterations: int = Field(50, ge=1)
+    tolerance: float = Field(1e-7, gt=0, lt=1)
+
+
 def default_method(value: Any) -> Any:
     return {"name": "least-squares", **value} if isinstance(value, dict) and "name" not in value else value

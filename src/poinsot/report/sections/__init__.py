@@ -12,6 +12,7 @@ from ...estimate import Estimate
 from ..blocks import Section
 from .bodies import bodies_section
 from .effort import effort_section
+from .friction import friction_section
 from .full_parameters import full_parameters_section
 from .groupings import groupings_section
 from .identifiability import identifiability_section
@@ -28,6 +29,7 @@ SECTIONS: tuple[Callable[[Estimate], Section | None], ...] = (
     payload_section,
     parameters_section,
     effort_section,
+    friction_section,
     motion_section,
     contacts_section,
     residuals_section,

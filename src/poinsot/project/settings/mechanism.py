@@ -1,0 +1,128 @@
+"""[mechanism]: bodies and joints, from a robot description or said one by one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from .fields import Point, Positive, Section, refuse
+
+NotNegative = Annotated[float, Field(ge=0)]
+
+
+class DryFrictionSettings(Section):
+    """`poinsot.models.maximal.Coulomb`, or `LoadDependent`.
+
+    `level` [N m] or [N], or as a coefficient of the joint's own forces [-]; `excess`: how much more at rest; `decay`:
+    how fast that is lost [s^2/rad^2] or [s^2/m^2]; `stick_drag`: viscous drag of a joint that sticks.
+    """
+
+    law: Literal["coulomb", "load-dependent"] = "coulomb"
+    level: NotNegative = 0.0
+    radius: Positive = 1.0
+    excess: NotNegative = 0.0
+    decay: NotNegative = 0.0
+    stick_drag: Positive | None = None
+
+
+class MotorSettings(Section):
+    """`poinsot.models.maximal.Motor`: effort per unit of what it is told, and the inertia of its shaft at the joint."""
+
+    gain: float = 1.0
+    shaft_inertia: NotNegative = 0.0
+
+
+class MechanismBodySettings(Section):
+    """`poinsot.models.maximal.RigidBody`.
+
+    `mass` [kg]; `center`: of mass [m]; `inertia`: about it, xx, yy, zz, or all six as xx, xy, yy, xz, yz, zz [kg m^2];
+    all in the world's axes with every joint at zero.
+    """
+
+    name: str
+    mass: Positive
+    center: Point = [0.0, 0.0, 0.0]
+    inertia: Annotated[list[float], Field(min_length=3, max_length=6)]
+
+    @model_validator(mode="after")
+    def _three_or_six(self) -> MechanismBodySettings:
+        if len(self.inertia) not in (3, 6):
+            raise refuse(
+                "inertia",
+                "must be three numbers, xx, yy, zz, or six, xx, xy, yy, xz, yz, zz [kg m^2]",
+                key="inertia",
+            )
+        return self
+
+
+class MechanismJointSettings(Section):
+    """`poinsot.models.maximal.Hinge`, `Slider`, `Ball` or `Fixed`.
+
+    `point`: where it is, and `axis`: along which it moves, in the world with every joint at zero [m]; `child_point`:
+    the same point as measured on the child. `drag` [N m s/rad] or [N s/m]; `offset`: constant effort [N m] or [N].
+    `compliance` [m/N], `rotation_compliance` [rad/(N m)] and `relaxation` [s] matter in the forms that have them.
+    """
+
+    name: str
+    kind: Literal["hinge", "slider", "ball", "fixed"] = "hinge"
+    parent: str = "world"
+    child: str
+    point: Point = [0.0, 0.0, 0.0]
+    child_point: Point | None = None
+    axis: Point = [0.0, 0.0, 1.0]
+    drag: NotNegative = 0.0
+    offset: float = 0.0
+    friction: DryFrictionSettings | None = None
+    motor: MotorSettings | None = None
+    compliance: Positive = 1e-8
+    rotation_compliance: Positive = 1e-8
+    relaxation: NotNegative = 0.02
+
+    @model_validator(mode="after")
+    def _only_what_it_has(self) -> MechanismJointSettings:
+        lacking = {
+            "fixed": ("axis", "drag", "offset", "friction", "motor"),
+            "ball": ("axis", "motor"),
+        }.get(self.kind, ())
+        for key in lacking:
+            if key in self.model_fields_set:
+                raise refuse("joint", f"a {self.kind} joint has no {key}; leave it out", key=key)
+        return self
+
+
+class JointDetails(Section):
+    """What a description does not say of a joint: its dry friction and its motor."""
+
+    drag: NotNegative | None = None
+    offset: float | None = None
+    friction: DryFrictionSettings | None = None
+    motor: MotorSettings | None = None
+
+
+class MechanismSettings(Section):
+    """`poinsot.models.maximal.Mechanism`.
+
+    `path`: of a robot description, or `bodies` and `joints`. `details`: joint -> what the description does not say.
+    `locked`: joint -> position [rad] or [m] of joints of the description that are held still. `gravity` [m/s^2].
+    """
+
+    name: str = "mechanism"
+    path: str | None = None
+    details: dict[str, JointDetails] = {}
+    locked: dict[str, float] = {}
+    bodies: list[MechanismBodySettings] = []
+    joints: list[MechanismJointSettings] = []
+    gravity: list[float] = Field([0.0, 0.0, -9.81], min_length=3, max_length=3)
+
+    @model_validator(mode="after")
+    def _one_source(self) -> MechanismSettings:
+        said = bool(self.bodies or self.joints)
+        if (self.path is None) != said:
+            raise refuse("mechanism", "give path, of a robot description, or bodies and joints", key="path")
+        if said and (self.details or self.locked):
+            key = "details" if self.details else "locked"
+            raise refuse(
+                "mechanism", f"{key} is for joints of a description; say it in [[mechanism.joints]]", key=key
+            )
+        return self
