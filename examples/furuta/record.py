@@ -1,4 +1,4 @@
-"""How the recordings of this folder came about: a simulated rotary pendulum of which two angles and a voltage are known.
+"""How the recordings of this folder came about: a simulated rotary pendulum, two encoders and a voltage.
 
 python examples/furuta/record.py      # writes pushes.csv and release.csv again
 

@@ -24,6 +24,7 @@ from poinsot.report import (
 from poinsot.report.blocks import Page, Section
 from poinsot.report.page import render
 from poinsot.report.sections import SECTIONS, sections
+from poinsot.report.sections.friction import friction_section
 from poinsot.report.sections.identifiability import identifiability_section
 from poinsot.report.sections.motion import contacts_section, convergence_section, motion_section
 
@@ -161,7 +162,7 @@ def test_what_is_not_determined_by_reason(tx40):
     assert len(nothing.blocks) == 2
 
 
-OF_MOTIONS = (motion_section, contacts_section, convergence_section)
+OF_MOTIONS = (motion_section, contacts_section, convergence_section, friction_section)
 """Of estimates that say how a mechanism moved; this one does not."""
 
 

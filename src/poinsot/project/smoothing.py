@@ -46,7 +46,9 @@ def estimate_jointly(project: Project, data_dir: str | Path | None, say: Callabl
         PoinsotError: one sentence about what to mend.
     """
     from ..estimators.joint import JointEstimation, JointSmoothing
+    from ..models.maximal import keep_compiled
 
+    keep_compiled()
     settings, watch = project.settings, Stopwatch()
     method = settings.method
     assert isinstance(method, JointSmoothingSettings)

@@ -17,6 +17,11 @@ KINDS = {
     "coulomb_coupling": "Coulomb friction of the coupled motor",
     "stribeck": "Stribeck friction",
     "payload": "payload",
+    "gain": "drive gain",
+    "zero": "zero of the sensor",
+    "eccentricity": "eccentricity of the sensor",
+    "tilt": "tilt of the floor",
+    "stick": "drag of a joint that sticks",
 }
 
 _SAME_FAMILY = {

@@ -24,6 +24,7 @@ from ...exceptions import InvalidMethod, InvalidSignals
 from ...fits import fit_of
 from ...inertia.parameters import body, from_physical
 from ...models.maximal import Coulomb, Encoder, Hinge, Mechanism, Model, Slider
+from ...models.maximal.mechanism import family
 from ...motions import STD, Convergence, EstimatedMotion, SensorFit, rms_of
 from ...parameters import Normal
 from ...recording import Recording
@@ -202,7 +203,7 @@ class _Summary:
             names=names,
             units=model.units,
             owners=tuple(entry.owner for entry in entries),
-            kinds=tuple(entry.kind for entry in entries),
+            kinds=tuple(family(entry) for entry in entries),
             groupings=names,
             values=fit.theta,
             covariance=fit.robust_covariance,

@@ -59,7 +59,7 @@ class Record:
             raise InvalidSignals(f"readings of {self.name} are infinite somewhere; leave them out as NaN")
 
     @property
-    def steps(self) -> Float[np.ndarray, "N-1"]:
+    def steps(self) -> Float[np.ndarray, "steps"]:
         """Their durations [s]."""
         return np.diff(self.times)
 

@@ -59,7 +59,7 @@ class Path:
     states: State | None
     expected: Float[np.ndarray, "N s"]
     observation_errors: Float[np.ndarray, "N s"]
-    step_errors: Float[np.ndarray, "N-1 m"]
+    step_errors: Float[np.ndarray, "steps m"]
     std: Float[np.ndarray, "N d"] | None
     cost: float
 

@@ -10,9 +10,11 @@ step, reduced             forward (SPOOK), and the balance of forces for stiff c
 mixed_lcp, lcp            complementarity: block LDL^T, Lemke's method, a Newton method behind it
 assembly                  joint coordinates to states and back
 quaternions, precision    rotations in JAX; double precision, lent
+compiled                  machine code kept on disk
 """
 
 from .bodies import PlaneContact, RigidBody, State
+from .compiled import keep_compiled
 from .description import load_mechanism, mechanism_of
 from .joints import Ball, Coulomb, Fixed, Hinge, LoadDependent, Motor, Slider
 from .mechanism import Mechanism
@@ -39,4 +41,5 @@ __all__ = [
     "State",
     "Simulation",
     "double_precision",
+    "keep_compiled",
 ]

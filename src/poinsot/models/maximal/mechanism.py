@@ -220,7 +220,7 @@ class Mechanism:
         """All of them as blocks, all held at their values."""
         blocks: dict[tuple[str, str], list[Entry]] = {}
         for entry in self.entries.values():
-            blocks.setdefault((_BLOCKS.get(entry.kind, entry.kind), entry.owner), []).append(entry)
+            blocks.setdefault((family(entry), entry.owner), []).append(entry)
         theta = self.values.flat()
         held = {name: float(theta[self.place(name)]) for name in self.entries}
         return Parameters(
@@ -268,7 +268,22 @@ class Mechanism:
         return Model(self, tuple(free), curvature)
 
 
-_BLOCKS = {"mass": "inertia", "center": "inertia", "inertia": "inertia"}
+_FAMILIES = {
+    "mass": "inertia",
+    "center": "inertia",
+    "drag": "viscous",
+    "level": "coulomb",
+    "excess": "stribeck",
+    "decay": "stribeck",
+    "shaft": "rotor_inertia",
+    "sine": "eccentricity",
+    "cosine": "eccentricity",
+}
+
+
+def family(entry: Entry) -> str:
+    """The kind of a parameter, as all models call it."""
+    return _FAMILIES.get(entry.kind, entry.kind)
 
 
 def _known(who: str, name: str, names: Sequence[str]) -> None:

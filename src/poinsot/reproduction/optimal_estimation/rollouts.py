@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ... import __version__
+from ...cache import cache_folder
 from ...estimators.shooting.ddp import DDP
 from ...estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, Rollout, SingleShooting
 from ...stopwatch import Stopwatch
@@ -29,7 +30,7 @@ from .systems import (
     Flown,
     fly,
 )
-from .workers import Checkpoint, cache_folder, slowest_first, solve_all
+from .workers import Checkpoint, slowest_first, solve_all
 
 GUESSES = 100
 MAX_STEPS = 200

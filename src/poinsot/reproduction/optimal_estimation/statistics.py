@@ -28,6 +28,7 @@ from scipy import stats
 
 from ... import __version__
 from ...arrays import Vector
+from ...cache import cache_folder
 from ...estimators.shooting.ddp import DDP
 from ...estimators.shooting.posterior import posterior
 from ...inertia.parameters import from_pseudo_inertia, pseudo_inertia
@@ -53,7 +54,7 @@ from .systems import (
     kinova,
     quadrotor,
 )
-from .workers import Checkpoint, cache_folder, solve_all
+from .workers import Checkpoint, solve_all
 
 ARM = 151, 0.02
 """Samples and period [s] of the arm's recordings."""

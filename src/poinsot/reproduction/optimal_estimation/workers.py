@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from pathlib import Path
@@ -56,11 +55,6 @@ class Checkpoint:
         """All is done."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
-
-
-def cache_folder() -> Path:
-    """Of the user: `$XDG_CACHE_HOME/poinsot`, by default `~/.cache/poinsot`."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "poinsot"
 
 
 def solve_all(

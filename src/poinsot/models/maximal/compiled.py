@@ -1,0 +1,17 @@
+"""Machine code kept from one process to the next: functions of a mechanism take seconds to compile."""
+
+from __future__ import annotations
+
+import jax
+
+from ...cache import cache_folder
+
+LEAST = 0.3
+"""Of what takes less to compile nothing is kept [s]."""
+
+
+def keep_compiled() -> None:
+    """From here on what this process compiles is kept in the user's cache, unless it is told to keep it elsewhere."""
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", LEAST)

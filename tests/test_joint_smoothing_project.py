@@ -1,0 +1,228 @@
+"""`poinsot identify` of a mechanism: a pendulum on a motor, of which an angle and a torque were recorded."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from poinsot.estimate import Status
+from poinsot.project import Project, identify
+
+M, L, J, DRAG, DRY, GRAVITY = 0.4, 0.25, 0.004, 2e-3, 5e-3, 9.81
+NOISE, ZERO, PERIOD, SAMPLES = 1e-3, 0.03, 0.01, 400
+
+MECHANISM = """
+[mechanism]
+name = "swing"
+
+[[mechanism.bodies]]
+name = "rod"
+mass = 0.4
+center = [0, 0, -0.25]
+inertia = [0.006, 0.004, 0.003]
+
+[[mechanism.joints]]
+name = "pivot"
+child = "rod"
+axis = [1, 0, 0]
+friction = { level = 1e-3, stick_drag = 2.0 }
+motor = {}
+"""
+
+RECORDING = """
+[[recordings]]
+name = "NAME"
+path = "NAME.csv"
+time = { column = "t", unit = "s" }
+position = { columns = ["angle"], unit = "rad" }
+torque = { columns = ["torque"], unit = "N m" }
+"""
+
+METHOD = """
+[method]
+name = "joint-smoothing"
+parameters = ["rod.Jxx", "pivot.drag", "pivot.coulomb", "pivot encoder.zero"]
+noise = { position = 1e-3 }
+weight = 1e9
+"""
+
+
+def swing(seed):
+    """t, angle, torque of the true pendulum; the torque is held over each sample."""
+    rng = np.random.default_rng(seed)
+    times = PERIOD * np.arange(SAMPLES)
+    torque = 0.4 * np.sin(2 * np.pi * (0.6 + 0.5 * times / times[-1]) * times)
+    x, angles = np.array([0.4 + 0.1 * seed, 0.0]), []
+
+    def rates(_, x, u):
+        friction = DRAG * x[1] + DRY * np.tanh(x[1] / 1e-3)
+        return [x[1], (u - friction - M * GRAVITY * L * np.sin(x[0])) / (J + M * L**2)]
+
+    for u in torque:
+        angles.append(x[0])
+        x = solve_ivp(rates, (0, PERIOD), x, args=(u,), rtol=1e-8, atol=1e-10, method="LSODA").y[:, -1]
+    return np.column_stack([times, np.array(angles) + ZERO + NOISE * rng.standard_normal(SAMPLES), torque])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("swing")
+    for seed, name in enumerate(("one", "two")):
+        np.savetxt(folder / f"{name}.csv", swing(seed), delimiter=",", header="t,angle,torque", comments="")
+    return folder
+
+
+@pytest.fixture
+def job(folder):
+    """Writes the job with some text replaced; returns the project file."""
+    whole = MECHANISM + RECORDING.replace("NAME", "one")
+    whole += RECORDING.replace("NAME", "two") + 'role = "validation"\n' + METHOD
+
+    def job(*replacements):
+        text = whole
+        for old, new in replacements:
+            assert old in text, old
+            text = text.replace(old, new, 1)
+        (folder / "job.toml").write_text(text)
+        return folder / "job.toml"
+
+    return job
+
+
+@pytest.fixture(scope="module")
+def estimate(folder):
+    text = MECHANISM + RECORDING.replace("NAME", "one")
+    text += RECORDING.replace("NAME", "two") + 'role = "validation"\n' + METHOD
+    (folder / "whole.toml").write_text(text)
+    return identify(Project.load(folder / "whole.toml"))
+
+
+def test_what_it_is(estimate):
+    assert estimate.status is Status.solved and estimate.identifiable.all() and not estimate.warnings
+    truth = np.array([J, DRAG, DRY, ZERO])
+    np.testing.assert_array_less(np.abs(estimate.values - truth), 4 * estimate.std)
+    np.testing.assert_array_less(estimate.std, [0.1 * J, 0.1 * DRAG, 0.1 * DRY, 1e-3])
+    assert estimate.units == ("kg m^2", "N m s/rad", "N m", "rad")
+    assert estimate.certificate().holds
+    (rod,) = estimate.bodies
+    assert rod.name == "rod" and rod.physically_consistent and rod.inertia_at_com[0, 0] == estimate["rod.Jxx"]
+
+
+def test_how_it_moved(estimate):
+    (motion,) = estimate.motions
+    path = motion.path
+    assert set(path.channels) == {
+        "position.pivot",
+        "velocity.pivot",
+        "std.position.pivot",
+        "std.velocity.pivot",
+    }
+    assert 0 < path["std.position.pivot"].max() < NOISE and motion.sensors[0].rms == pytest.approx(
+        1, abs=0.15
+    )
+    held_out, *simulated = estimate.validation
+    assert held_out.recording == "two" and held_out.rms_per_joint[0] < 1.3 * NOISE
+    assert [fit.recording for fit in simulated] == [
+        f"{n}, simulated from its first state" for n in ("one", "two")
+    ]
+    assert all(fit.relative_error_percent < 2 for fit in simulated)
+
+
+def test_friction_is_a_curve_with_its_uncertainty(estimate):
+    (curve,) = estimate.friction_curves
+    truth = DRAG * curve.speed + DRY * np.sign(curve.speed)
+    assert curve.joint == "pivot" and curve.unit == "N m" and (curve.std[curve.speed != 0] > 0).all()
+    assert (np.abs(curve.effort - truth) <= 4 * curve.std).all()
+
+
+def test_the_page_and_the_files(poinsot, job, tmp_path):
+    code, out, err = poinsot("identify", job(), "--out", tmp_path)
+    assert (code, err) == (0, "") and "rod.Jxx" in out
+    page = (tmp_path / "report.html").read_text()
+    assert all(title in page for title in ("Friction", "Motion and sensors", "Convergence", "Validation"))
+    result = json.loads((tmp_path / "result.json").read_text())
+    (curve,) = result["friction_curves"]
+    assert set(curve) == {"joint", "unit", "speed", "effort", "std"}
+    assert result["motions"][0]["disturbances"][0]["name"] == "impulse.pivot"
+    assert (tmp_path / "motion.npz").exists()
+
+
+def test_the_weight_is_chosen_and_said(job):
+    found = identify(Project.load(job(("weight = 1e9", 'weight = "auto"'), ("columns", "columns"))))
+    (chosen,) = [note for note in found.notes if "left out in blocks" in note]
+    assert "1e+08" in chosen
+    np.testing.assert_array_less(np.abs(found.values - [J, DRAG, DRY, ZERO]), 5 * found.std)
+
+
+def test_from_a_description(folder, job):
+    (folder / "swing.urdf").write_text(
+        '<robot name="swing"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.25"/>'
+        '<mass value="0.4"/><inertia ixx="0.006" ixy="0" ixz="0" iyy="0.004" iyz="0" izz="0.003"/></inertial></link>'
+        '<joint name="pivot" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="1 0 0"/></joint>'
+        "</robot>"
+    )
+    described = '\n[mechanism]\npath = "swing.urdf"\n'
+    details = "details = { pivot = { friction = { level = 1e-3, stick_drag = 2.0 } } }\n"
+    found = identify(Project.load(job((MECHANISM, described + details))))
+    np.testing.assert_array_less(np.abs(found.values - [J, DRAG, DRY, ZERO]), 4 * found.std)
+
+
+def test_what_is_held_and_what_is_known(job):
+    changes = ('"pivot.drag", "pivot.coulomb", ', '"pivot.drag", ')
+    known = '[held]\n"pivot.coulomb" = 5e-3\n[priors]\n"pivot.drag" = { mean = 2e-3, std = 1e-7 }\n[method]'
+    found = identify(Project.load(job(changes, ("[method]", known))))
+    assert "pivot.coulomb" not in found.names
+    assert found["pivot.drag"] == pytest.approx(2e-3, abs=1e-6)
+
+
+BAD = {
+    "joints that do not close": ('child = "rod"', 'child = "rod"\nchild_point = [0, 0, 0.1]', "0.1 m apart"),
+    "a negative mass": ("mass = 0.4", "mass = -0.4", "mechanism.bodies"),
+    "a negative compliance": ("motor = {}", "motor = {}\ncompliance = -1e-8", "compliance"),
+    "an impossible body": (
+        "inertia = [0.006, 0.004, 0.003]",
+        "inertia = [0.006, 0.001, 1e-4]",
+        "no real body",
+    ),
+    "no such joint": (
+        'unit = "rad" }',
+        'unit = "rad", joints = ["pivto"] }',
+        "'pivto'; did you mean 'pivot'",
+    ),
+    "no such parameter": ('"pivot.drag"', '"pivot.dragg"', "did you mean 'pivot.drag'"),
+    "a bound of nothing open": ("weight = 1e9", 'weight = 1e9\nlower = { "rod.mass" = 0.1 }', "'rod.mass'"),
+    "noise of nothing": ("position = 1e-3", "positoin = 1e-3", "'positoin'; did you mean 'position'"),
+    "no noise": ("{ position = 1e-3 }", "{}", "says nothing of 'position.pivot'"),
+    "nothing moves": ("position = 1e-3", "position = 10.0", "nothing moves in one"),
+    "no torque": ('torque = { columns = ["torque"], unit = "N m" }', "", "was told"),
+    "a step that is no multiple": ("weight = 1e9", "weight = 1e9\nstep_s = 0.015", "give a multiple"),
+    "a robot too": ("[mechanism]", '[robot]\npath = "x.urdf"\n[mechanism]', "in place of [robot]"),
+    "another method": ('"joint-smoothing"', '"optimal-estimation"', "line"),
+    "a filter before": ("[method]", '[preprocessing]\nmethod = "random-walk"\n[method]', "as they were read"),
+    "held and open": ("[method]", '[held]\n"pivot.drag" = 1.0\n[method]', "leave it out of one"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_is_one_sentence(poinsot, job, name):
+    old, new, sentence = BAD[name]
+    code, out, err = poinsot("identify", job((old, new)))
+    assert (code, out) == (2, "")
+    assert sentence in err and len(err.strip().splitlines()) == 1 and "Traceback" not in err
+
+
+def test_a_command_that_is_cut_off_is_doubted(folder, job):
+    table = swing(0)
+    table[:, 2] = np.clip(table[:, 2], -0.3, 0.3)
+    np.savetxt(folder / "one.csv", table, delimiter=",", header="t,angle,torque", comments="")
+    try:
+        found = identify(Project.load(job()))
+    finally:
+        np.savetxt(folder / "one.csv", swing(0), delimiter=",", header="t,angle,torque", comments="")
+    assert any("stays at its ends, -0.3 and 0.3" in warning for warning in found.warnings)
+
+
+def test_a_step_that_is_too_long_is_said_with_its_number(job):
+    found = identify(Project.load(job(("weight = 1e9", "weight = 1e6\nstep_s = 0.8"))))
+    assert any("longer than half its fastest period of" in warning for warning in found.warnings)
