@@ -23,7 +23,7 @@ import pytest
 import poinsot
 from poinsot import cli
 from poinsot.project import settings
-from poinsot.project.settings import fields, methods, preprocessing, recordings, robot
+from poinsot.project.settings import fields, mechanism, methods, preprocessing, recordings, robot
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -119,6 +119,12 @@ def test_the_quadruped_finds_its_trunk():
 REFERENCE = ROOT / "docs" / "project_file.md"
 SECTIONS = {
     "`[robot]`": (robot.RobotSettings, ()),
+    "`[mechanism]`": (mechanism.MechanismSettings, ()),
+    "One of `mechanism.bodies`": (mechanism.MechanismBodySettings, ()),
+    "One of `mechanism.joints`": (mechanism.MechanismJointSettings, ()),
+    "Dry `friction` of a mechanism's joint": (mechanism.DryFrictionSettings, ()),
+    "`motor` of a mechanism's joint": (mechanism.MotorSettings, ()),
+    "`details` of a joint": (mechanism.JointDetails, ()),
     "`[drive]`": (robot.DriveSettings, ()),
     "One of `couplings`": (robot.CouplingSettings, ()),
     "`position_offset` with a unit": (robot.OffsetSettings, ()),
@@ -158,6 +164,7 @@ SECTIONS = {
     '`name = "payload"`': (methods.PayloadSettings, ()),
     '`name = "filter"`': (methods.FilterSettings, ()),
     '`name = "optimal-estimation"`': (methods.OptimalEstimationSettings, ()),
+    '`name = "joint-smoothing"`': (methods.JointSmoothingSettings, ()),
     "`center_of_mass` of a load": (methods.PointPriorSettings, ()),
     "`[method.constraints]`": (methods.ConstraintsSettings, ()),
     "One of `bodies`": (methods.BodyConstraintSettings, ()),
@@ -286,6 +293,7 @@ PROJECTS = [
 FOLDERS = [
     ROOT / "examples" / "arm",
     ROOT / "examples" / "quadruped",
+    ROOT / "examples" / "furuta",
     *sorted((ROOT.parent / "shared" / "data").glob("*/")),
 ]
 
