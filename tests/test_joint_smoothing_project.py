@@ -1,6 +1,8 @@
 """`poinsot identify` of a mechanism: a pendulum on a motor, of which an angle and a torque were recorded."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -226,3 +228,11 @@ def test_a_command_that_is_cut_off_is_doubted(folder, job):
 def test_a_step_that_is_too_long_is_said_with_its_number(job):
     found = identify(Project.load(job(("weight = 1e9", "weight = 1e6\nstep_s = 0.8"))))
     assert any("longer than half its fastest period of" in warning for warning in found.warnings)
+
+
+def test_without_jax_it_says_what_to_install(job):
+    code = "import sys; sys.modules['jax'] = None; from poinsot import cli; sys.exit(cli.main(sys.argv[1:]))"
+    run = subprocess.run(
+        [sys.executable, "-c", code, "identify", str(job())], capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 2 and "poinsot[discrete]" in run.stderr and "Traceback" not in run.stderr

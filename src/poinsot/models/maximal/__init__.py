@@ -13,13 +13,14 @@ quaternions, precision    rotations in JAX; double precision, lent
 compiled                  machine code kept on disk
 """
 
+# First: it says what is missing where there is no JAX.
+from .precision import double_precision  # isort: skip
 from .bodies import PlaneContact, RigidBody, State
 from .compiled import keep_compiled
 from .description import load_mechanism, mechanism_of
 from .joints import Ball, Coulomb, Fixed, Hinge, LoadDependent, Motor, Slider
 from .mechanism import Mechanism
 from .model import Model, Simulation
-from .precision import double_precision
 from .sensors import Encoder, RateSensor
 
 __all__ = [
