@@ -1,7 +1,8 @@
 """States and parameters of discrete mechanisms together, most states unmeasured (seed 000).
 
 estimation      a problem of recordings, and what comes of it as an estimate
-smoothing       the method: weights, Levenberg and Marquardt's steps in a box, what comes of it
+smoothing       the method: weights, Levenberg and Marquardt's steps in a box
+results         what comes of it
 forms           what is left of the equations of motion in a step: explicit, implicit, reduced, forward
 records         what was read, and the first guess of how it moved
 linearization   errors of all steps with their derivatives, in blocks
@@ -14,7 +15,8 @@ weight          the weight of the model against the readings, chosen by what it 
 from .estimation import JointEstimation, JointSmoothingProblem
 from .forms import FORMS
 from .records import Record
-from .smoothing import Iteration, JointFit, JointSmoothing, Path, at_held_out
+from .results import Iteration, JointFit, Path
+from .smoothing import JointSmoothing, at_held_out
 from .weight import ChosenWeight, choose_weight
 
 __all__ = [

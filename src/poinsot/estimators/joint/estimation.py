@@ -31,8 +31,9 @@ from ...recording import Recording
 from ...stopwatch import Stopwatch
 from ...unseen import directions
 from .records import Record
+from .results import JointFit, Path
 from .simulation import simulated
-from .smoothing import JointFit, JointSmoothing, Path, at_held_out
+from .smoothing import JointSmoothing, at_held_out
 from .weight import ChosenWeight, choose_weight
 
 DOUBTED = 3.0

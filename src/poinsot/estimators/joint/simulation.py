@@ -13,7 +13,7 @@ from jaxtyping import Float
 from ...arrays import Vector
 from ...models.maximal import Model
 from .records import Record
-from .smoothing import Path
+from .results import Path
 
 LONGEST = 2e-3
 """Step [s]."""

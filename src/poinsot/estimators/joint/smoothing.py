@@ -15,154 +15,25 @@ less than `tolerance` of it. Records share theta: each has a band of its own (`b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Vector
 from ...exceptions import InvalidMethod, InvalidSignals, listing, nearest
-from ...models.maximal import Model, State
+from ...models.maximal import Model
 from ...parameters import Normal
 from .bordered import Factored, factored, normal, step_in_box
 from .forms import form_of
 from .linearization import Linearization, Linearizer
 from .records import Record, first_guess
-from .sensitivity import Sensitivity, sensitivity, state_variances
+from .results import Iteration, JointFit, Path
+from .sensitivity import sensitivity, state_variances
 
 FIRST_DAMPING, MOST_DAMPING = 1e-6, 2.0**32
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Path:
-    """How a mechanism moved in one record.
-
-    Args:
-        name: of the record.
-        times: (N,) [s].
-        coordinates, rates: (N, n) of joints, angles unwrapped [rad], [m].
-        states: (N, ...) of bodies, where they are what is estimated; None in the reduced form.
-        expected: (N, s) what the sensors should have read.
-        observation_errors: (N, s) that less what they did; NaN where they did not.
-        step_errors: (N - 1, m) what else acted in each step: impulses [N s], [N m s], or errors of states.
-        std: (N, d) standard deviations of the states' tangents, weights taken for 1 / variances; None: not asked for.
-        cost: weighted squares of both, of this record.
-    """
-
-    name: str
-    times: Float[np.ndarray, "N"]
-    coordinates: Float[np.ndarray, "N n"]
-    rates: Float[np.ndarray, "N n"]
-    states: State | None
-    expected: Float[np.ndarray, "N s"]
-    observation_errors: Float[np.ndarray, "N s"]
-    step_errors: Float[np.ndarray, "steps m"]
-    std: Float[np.ndarray, "N d"] | None
-    cost: float
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """One line of the convergence.
-
-    Args:
-        cost: weighted squares of all errors, by the number of samples.
-        theta: (p,) there.
-        damping: alpha of the step that led there.
-        tried: steps that were tried for it.
-    """
-
-    cost: float
-    theta: Vector
-    damping: float
-    tried: int
-
-
-@dataclass(frozen=True, eq=False)
-class JointFit:
-    """What a mechanism is and how it moved.
-
-    Args:
-        names: of all parameters. theta: (p,). open: which of them were estimated.
-        converged: whether the cost could not be lowered any more.
-        status: one sentence.
-        iterations: accepted steps.
-        history: one entry an accepted step, from the first guess on.
-        paths: of each record.
-        sensitivity: how sure theta is; of the open parameters alone.
-    """
-
-    names: tuple[str, ...]
-    theta: Vector
-    open: np.ndarray
-    converged: bool
-    status: str
-    iterations: int
-    history: tuple[Iteration, ...]
-    paths: tuple[Path, ...]
-    sensitivity: Sensitivity = field(repr=False)
-
-    @property
-    def values(self) -> dict[str, float]:
-        """By name."""
-        return dict(zip(self.names, self.theta.tolist(), strict=True))
-
-    @property
-    def covariance(self) -> Matrix:
-        """(p, p) linearized (3.30 to 3.32); 0 of what was held, NaN of what is not seen."""
-        return self._all(self.sensitivity.covariance)
-
-    @property
-    def robust_covariance(self) -> Matrix:
-        """(p, p) for errors that follow each other."""
-        return self._all(self.sensitivity.robust)
-
-    @property
-    def std(self) -> Vector:
-        """(p,) from `covariance`."""
-        return np.asarray(np.sqrt(np.diag(self.covariance)))
-
-    @property
-    def robust_std(self) -> Vector:
-        """(p,) from `robust_covariance`."""
-        return np.asarray(np.sqrt(np.diag(self.robust_covariance)))
-
-    @property
-    def unseen(self) -> list[dict[str, float]]:
-        """Combinations of open parameters that the records do not show, by name."""
-        names = np.array(self.names)[self.open].tolist()
-        return [
-            {name: float(part) for name, part in zip(names, direction, strict=True) if abs(part) > 0.05}
-            for direction in self.sensitivity.unseen
-        ]
-
-    @property
-    def cost(self) -> float:
-        """Weighted squares of all errors, by the number of samples."""
-        return sum(path.cost for path in self.paths) / sum(len(path.times) for path in self.paths)
-
-    @property
-    def observation_mse(self) -> float:
-        """Mean square of what sensors read less what is expected [rad^2], [m^2]."""
-        return _mean_square([path.observation_errors for path in self.paths])
-
-    @property
-    def impulse_mse(self) -> float:
-        """Mean square of the errors of steps."""
-        return _mean_square([path.step_errors for path in self.paths])
-
-    def _all(self, part: Matrix) -> Matrix:
-        every = np.zeros((len(self.names), len(self.names)))
-        every[np.ix_(self.open, self.open)] = part
-        return every
-
-
-def _mean_square(parts: Sequence[np.ndarray]) -> float:
-    every = np.concatenate([part[np.isfinite(part)] for part in parts])
-    return float(np.mean(every**2)) if len(every) else float("nan")
 
 
 @lru_cache(maxsize=16)

@@ -22,7 +22,8 @@ from jaxtyping import Float
 from ...arrays import Vector
 from ...models.maximal import Model
 from .records import Record
-from .smoothing import JointFit, JointSmoothing, Say
+from .results import JointFit
+from .smoothing import JointSmoothing, Say
 
 BLOCKS = 10
 """Left out of a record, and as many between them."""
