@@ -1,34 +1,29 @@
+from functools import cache
+from itertools import pairwise
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.integrate import quad, solve_ivp
 
 from models.maximal import mechanisms
 from models.maximal.test_impulses import evaluated, slopes
-from models.maximal.test_model import MECHANISMS, pinocchios
+from models.maximal.test_model import cart_pole, double_pendulum, pinocchios
 from poinsot.exceptions import InvalidModel
-from poinsot.models.maximal import Coulomb, Hinge, LoadDependent, Mechanism, Motor, RigidBody
+from poinsot.models.maximal import (
+    Ball,
+    Coulomb,
+    Hinge,
+    LoadDependent,
+    Mechanism,
+    Motor,
+    RigidBody,
+    double_precision,
+)
 
-
-@pytest.mark.parametrize("which", MECHANISMS)
-def test_the_reduced_balance_is_inverse_dynamics(which, rng):
-    """Over h, as h goes to 0, it is Pinocchio's torque: the error halves with h."""
-    model = MECHANISMS[which][0]().model()
-    other = pinocchios(model.mechanism)
-    data = other.createData()
-    u = np.zeros(model.structure.controls)
-    y, rate, acceleration = rng.standard_normal((3, 2))
-    torque = pin.rnea(other, data, y, rate, acceleration)
-    errors = []
-    for h in (1e-4, 5e-5):
-        after = rate + h * acceleration
-        impulse = evaluated(
-            lambda a, h=h: model.reduced_error((y, rate), a, u, model.theta, h), (y + h * after, after)
-        )
-        errors.append(np.abs(impulse / h - torque).max())
-    scale = np.abs(torque).max()
-    assert errors[0] < 1e-2 * scale
-    assert errors[1] == pytest.approx(errors[0] / 2, rel=0.05)
+U = 0.3
 
 
 def furuta(stiffness):
@@ -40,23 +35,169 @@ def furuta(stiffness):
     )
 
 
-def test_a_stiff_step_balances():
-    """What SPOOK does with compliance 1e-12 is what the reduced balance asks for, to the order of the step."""
-    model = furuta(mechanisms.STIFF).model()
-    x = model.state(shoulder=0.3, elbow=2.0, rates={"shoulder": 1.0, "elbow": -2.0})
-    size = []
-    for h in (1e-3, 5e-4):
-        states = model.simulate(x, h, 200, u=np.full((200, 1), 0.5)).states
-        y, rate = model.joint_motion(states)
+def driven_pendulum():
+    body = RigidBody("bob", 0.5, [[4e-3, 1e-4, 0], [1e-4, 4e-3, 2e-4], [0, 2e-4, 1e-3]], (0.02, 0.05, -0.3))
+    hinge = Hinge("pivot", "world", "bob", point=(0, 0, 0.1), axis=(1, 0.2, 0), drag=0.05, offset=0.1,
+                  friction=Coulomb(0.05, 0.03, 0.2), motor=Motor(0.5, 2e-3))  # fmt: skip
+    return Mechanism([body], [hinge])
 
-        def balance(before, after, h=h):
-            return model.reduced_error(before, after, np.array([0.5]), model.theta, h)
 
-        errors = evaluated(jax.vmap(balance), (y[:-1], rate[:-1]), (y[1:], rate[1:])) / h
-        size.append(np.abs(errors[50 : round(0.1 / h)]).max())
-    # of torques of some 0.1 N m: friction 0.01, motor 0.05, weight 0.4
-    assert size[0] < 4e-3
-    assert 1.7 < size[0] / size[1] < 2.3
+def carriage():
+    return mechanisms.carriage(Coulomb(0.5, 0.2, 0.3), Motor(2.0, 0.1), 0.8, 0.1)
+
+
+MECHANISMS = {
+    "hinge": (driven_pendulum, (-0.8,), (2.0,)),
+    "slider": (carriage, (0.2,), (1.5,)),
+    "double pendulum": (double_pendulum, (1.0, -0.5), (0.5, -1.0)),
+    "cart pole": (cart_pole, (0.2, 2.0), (-0.3, 1.0)),
+}
+each_mechanism = pytest.mark.parametrize("which", MECHANISMS)
+H, DURATION = 0.02, 0.2
+AT_H, AT_HALF = np.arange(11) * H, np.arange(21) * H / 2
+
+
+def accelerations(mechanism, torque=lambda t: 0.0):
+    """(t, y, rate) -> acceleration by Pinocchio, with motors, drag, dry friction in motion, and a torque beside."""
+    model = pinocchios(mechanism)
+    data = model.createData()
+
+    def resistance(joint, speed):
+        law = joint.friction or Coulomb()
+        level = law.level + law.excess * np.exp(-law.decay * speed**2)
+        drive = joint.motor.gain * U if joint.motor else 0.0
+        return drive + joint.offset - joint.drag * speed - level * np.sign(speed)
+
+    def acceleration(t, y, rate):
+        tau = np.array([resistance(j, v) for j, v in zip(mechanism.joints, rate, strict=True)]) + torque(t)
+        return pin.aba(model, data, y, rate, tau)
+
+    return acceleration
+
+
+def exact(acceleration, y, rate):
+    """Coordinates and rates at the ends of steps of H / 2, (21, n) each."""
+    n = len(y)
+
+    def slope(t, state):
+        return np.concatenate([state[n:], acceleration(t, state[:n], state[n:])])
+
+    start = np.concatenate([y, rate])
+    found = solve_ivp(slope, (0, DURATION), start, "DOP853", AT_HALF, rtol=1e-12, atol=1e-12)
+    return found.y[:n].T, found.y[n:].T
+
+
+@cache
+def compiled(make):
+    """Moments of a batch of steps of the mechanism."""
+    model = make().model()
+
+    def moments(before, after, h):
+        u = jnp.full(model.structure.controls, U)
+        return jax.vmap(lambda a, b, h: model.reduced_errors(a, b, u, model.theta, h))(before, after, h)
+
+    return jax.jit(moments)
+
+
+@double_precision
+def moments(make, y, rate):
+    """(10, 2, n) of steps of H, (20, 2, n) of H / 2."""
+    parts = [(x[:-2:2], x[2::2]) for x in (y, rate)], [(x[:-1], x[1:]) for x in (y, rate)]
+    (y_0, y_1), (r_0, r_1) = (
+        [np.concatenate(pair) for pair in zip(*(part[k] for part in parts), strict=True)] for k in (0, 1)
+    )
+    h = np.repeat([H, H / 2], [10, 20])
+    found = np.asarray(compiled(make)((y_0, r_0), (y_1, r_1), h))
+    return found[:10], found[10:]
+
+
+def orders(coarse, fine):
+    """(2,) of the root mean squares of both moments, over all steps."""
+    sizes = [np.sqrt(np.mean(part**2, axis=(0, 2))) for part in (coarse, fine)]
+    return np.log2(sizes[0] / sizes[1])
+
+
+@each_mechanism
+def test_nothing_else_acts_in_an_exact_motion(which):
+    """The second moment is of fourth order in h, the first, all of the impulse, of fifth: fourth as a force."""
+    make, y, rate = MECHANISMS[which]
+    y, rate = exact(accelerations(make()), y, rate)
+    assert np.abs(rate).min() > 0.02, "dry friction is never at its kink"
+    coarse, fine = moments(make, y, rate)
+    np.testing.assert_allclose(orders(coarse, fine), [5, 4], atol=0.3)
+    # of torques of some 1 N m and of h = 0.02 s: a torque of 4e-4 N m in the second moment
+    assert np.abs(coarse[:, 0]).max() < 1e-6
+    assert np.abs(coarse[:, 1]).max() < 1e-5
+
+
+@pytest.mark.parametrize("which", ["hinge", "double pendulum"])
+def test_what_else_acts_is_told_by_its_moments(which):
+    """A torque that the mechanism does not know: int f dt and sqrt(3) 2/h int f (t - t_m) dt."""
+    make, y, rate = MECHANISMS[which]
+    size = 0.2 * (1 + np.arange(len(y)))
+
+    def f(t):
+        return size * (0.5 + np.sin(10 * t))
+
+    y, rate = exact(accelerations(make(), f), y, rate)
+    both = []
+    for times, found in zip((AT_H, AT_HALF), moments(make, y, rate), strict=True):
+        expected = np.array([_moments_of(f, a, b) for a, b in pairwise(times)])
+        both.append(found - expected)
+    np.testing.assert_allclose(orders(*both), [5, 4], atol=0.4)
+    size = np.abs(expected).max(axis=(0, 2))  # over steps of H / 2
+    assert (np.abs(both[1]).max(axis=(0, 2)) < [1e-3, 0.1] * size).all()
+
+
+def _moments_of(f, a, b):
+    """(2, n) by quadrature."""
+    middle = (a + b) / 2
+    first = [quad(lambda t, k=k: f(t)[k], a, b)[0] for k in range(len(f(0)))]
+    second = [quad(lambda t, k=k: f(t)[k] * (t - middle), a, b)[0] for k in range(len(f(0)))]
+    return np.array([first, np.sqrt(3) * 2 / (b - a) * np.array(second)])
+
+
+def test_moments_of_white_forces_are_independent_and_as_large():
+    """Of an impulse at some time of a step of a free carriage; white forces have them at all times.
+
+    sum over n times of moments times moments^T / n is diag(1, 1 - 1 / n^2).
+    """
+    model, n = mechanisms.carriage().model(), 100
+    speed = 1 / model.mechanism.bodies[0].mass
+    way = speed * H * (np.arange(n) + 0.5) / n
+
+    def moments(way):
+        ends = (jnp.zeros(1), jnp.zeros(1)), (way[None], jnp.array([speed]))
+        return model.reduced_errors(*ends, jnp.zeros(0), model.theta, H)[:, 0]
+
+    each = evaluated(jax.vmap(moments), way)
+    np.testing.assert_allclose(each.T @ each / n, np.diag([1, 1 - 1 / n**2]), atol=1e-12)
+
+
+def test_friction_takes_the_load_of_the_bearing():
+    """A pendulum's bearing carries m (a - g); the size is |its vertical part| + |its horizontal part|."""
+    mass, length, inertia, mu, radius = 0.5, 0.3, 4e-3 + 0.5 * 0.3**2, 0.1, 0.05
+
+    def acceleration(_, y, rate):
+        s, c, found = np.sin(y), np.cos(y), np.zeros(1)
+        for _ in range(30):  # the load asks for the acceleration, of which it changes a little
+            sideways = mass * length * (found * c - rate**2 * s)
+            upwards = mass * (length * (found * s + rate**2 * c) + 9.81)
+            load = radius * (np.abs(sideways) + np.abs(upwards))
+            found = -(mass * 9.81 * length * s + mu * load * np.sign(rate)) / inertia
+        return found
+
+    y, rate = exact(acceleration, (-1.2,), (2.0,))
+    assert y.max() < -0.1 and rate.min() > 1.0, "no kink: the horizontal part changes its sign at the bottom"
+    coarse, fine = moments(rubbing_pendulum, y, rate)
+    np.testing.assert_allclose(orders(coarse, fine), [5, 4], atol=0.4)
+    # the friction's own impulse is some h 0.1 0.05 5 = 5e-4
+    assert np.abs(coarse[:, 0]).max() < 1e-7
+    assert np.abs(coarse[:, 1]).max() < 1e-6
+
+
+def rubbing_pendulum():
+    return mechanisms.pendulum(LoadDependent(0.1, 0.05))
 
 
 @pytest.mark.parametrize("compliance", [1e-3, 1e-5, 1e-9, 1e-12])
@@ -81,32 +222,38 @@ def test_implicit_errors_stay_bounded_where_explicit_ones_do_not(compliance, rng
     assert np.abs(implicit).max() < 1e-3
 
 
-def test_slopes_of_the_reduced_balance_are_finite_differences(rng):
-    mechanism = furuta(mechanisms.SOFT)
+def test_slopes_of_the_moments_are_finite_differences(rng):
+    """Creeping and sliding: both laws of dry friction, in all states, the control, and numbers of every kind."""
     names = ["arm.Jzz", "arm.mass", "pendulum.cz", "pendulum.Jyy", "shoulder.drag", "shoulder.coulomb",
              "elbow.friction", "shoulder.gain", "shoulder.shaft_inertia", "world.tilt_y"]  # fmt: skip
-    model = mechanism.model(names)
+    model = furuta(mechanisms.SOFT).model(names)
     start = np.concatenate([rng.standard_normal(8), [0.5], model.theta])
+    y, rate, y_after, rate_after, u, theta = np.split(np.arange(len(start)), [2, 4, 6, 8, 9])
 
     def balance(d):
-        y, rate, y_after, rate_after, u, theta = np.split(np.arange(len(start)), [2, 4, 6, 8, 9])
         s = start + d
-        return model.reduced_error((s[y], s[rate]), (s[y_after], s[rate_after]), s[u], s[theta], 1e-2)
+        ends = (s[y], s[rate]), (s[y_after], s[rate_after])
+        return model.reduced_errors(*ends, s[u], s[theta], 1e-2)
 
     _, exact, difference = slopes(balance, len(start))
-    assert np.abs(exact - difference).max() < 1e-8 * np.abs(exact).max()
-    assert (np.abs(exact).max(axis=1) > 0).all()
+    size = np.abs(exact).max(axis=0)
+    assert (np.abs(exact - difference) < 1e-7 * size).all()
+    assert (np.abs(exact).max(axis=(1, 2)) > 0).all()
 
 
-def test_loops_and_loose_bodies_have_no_reduced_balance():
+def test_loops_loose_bodies_and_balls_have_no_reduced_balance():
     bodies = [RigidBody(name, 1.0, (0.1, 0.1, 0.1)) for name in ("a", "b")]
-    loose = Mechanism(bodies, [Hinge("one", "world", "a")]).model()
-    loop = Mechanism(bodies, [Hinge("one", "world", "a"), Hinge("two", "a", "b", point=(1, 0, 0)),
-                              Hinge("three", "b", "world", point=(2, 0, 0))]).model()  # fmt: skip
+    first, second = Hinge("one", "world", "a"), Hinge("two", "a", "b", point=(1, 0, 0))
     nothing = np.zeros(3), np.zeros(3)
-    with pytest.raises(InvalidModel, match="every body joined to the world"):
-        loose.reduced_error(nothing, nothing, np.zeros(0), loose.theta, 1e-3)
-    with pytest.raises(InvalidModel, match="without loops"):
-        loop.reduced_error(nothing, nothing, np.zeros(0), loop.theta, 1e-3)
+    for joints, reason in (
+        ([first], "every body joined to the world"),
+        ([first, second, Hinge("three", "b", "world", point=(2, 0, 0))], "without loops"),
+        ([first, Ball("two", "a", "b", point=(1, 0, 0))], "hinges and sliders"),
+    ):
+        model = Mechanism(bodies, joints).model()
+        with pytest.raises(InvalidModel, match=reason):
+            model.reduced_errors(nothing, nothing, np.zeros(0), model.theta, 1e-3)
     with pytest.raises(InvalidModel, match="is open by"):
-        loop.state(one=0.3)
+        Mechanism(bodies, [first, second, Hinge("three", "b", "world", point=(2, 0, 0))]).model().state(
+            one=0.3
+        )

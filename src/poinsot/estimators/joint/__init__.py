@@ -6,6 +6,7 @@ results         what comes of it
 forms           what is left of the equations of motion in a step: explicit, implicit, reduced, forward
 records         what was read, and the first guess of how it moved
 linearization   errors of all steps with their derivatives, in blocks
+chunks          compiled functions over records of any length
 bordered        normal equations with a band for the states and a border for theta
 sensitivity     how sure theta is, and what the records do not show
 simulation      a recording simulated from its first state

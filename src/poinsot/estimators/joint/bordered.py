@@ -140,6 +140,8 @@ def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
     """(p,) argmin d^T S d / 2 + g^T d, lower <= d <= upper (Appendix C); S positive definite."""
     if not len(g):
         return np.zeros(0)
+    if not (np.diag(S) > 0).all():
+        raise np.linalg.LinAlgError("S is not positive definite")
     scale = 1 / np.sqrt(np.diag(S))
     L = np.linalg.cholesky(S * scale[:, None] * scale)
     free = -linalg.cho_solve((L, True), g * scale)
@@ -148,6 +150,12 @@ def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
         return np.asarray(free * scale)
     target = -linalg.solve_triangular(L, g * scale, lower=True)
     found = lsq_linear(
-        L.T, target, bounds=(box[0], np.maximum(box[1], box[0] + 1e-300)), method="bvls", tol=1e-14
+        L.T,
+        target,
+        bounds=(box[0], np.maximum(box[1], box[0] + 1e-300)),
+        method="bvls",
+        tol=1e-14,
+        max_iter=max(100, 10 * len(g)),
     )
-    return np.clip(found.x * scale, lower, upper)
+    inside = np.clip(found.x * scale, lower, upper)
+    return np.where(found.active_mask < 0, lower, np.where(found.active_mask > 0, upper, inside))

@@ -187,7 +187,7 @@ class _Summary:
         """Without what takes more solving."""
         fit, model, names = self.fit, self.model, self.fit.names
         entries = [model.mechanism.entries[name] for name in names]
-        seen = np.isfinite(fit.robust_std)
+        seen = np.isfinite(fit.robust_std) & ~fit.scale_is_free
         spread = fit.sensitivity
         unseen = directions(names, fit.theta, spread.unseen_changes.T, [])
         motions = tuple(
@@ -393,6 +393,12 @@ class _Summary:
             for found in self.bodies()
             if not found.physically_consistent
         ]
+        if self.fit.scale_is_free.any():
+            free = ", ".join(np.array(self.fit.names)[self.fit.scale_is_free].tolist())
+            said.append(
+                f"Only ratios of {free} act, so they shrink together as far as they can: hold one of them, or say what "
+                "is known of it in [priors]."
+            )
         at_bound = [
             name
             for name, value, low in zip(self.fit.names, self.fit.theta, self.model.lower, strict=True)

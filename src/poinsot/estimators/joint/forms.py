@@ -23,10 +23,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...exceptions import InvalidMethod, listing, nearest
+from ...exceptions import InvalidMethod, InvalidModel, listing, nearest
 from ...models.maximal import Model, State, double_precision
 from ...models.maximal.bodies import minus, plus
 from ...models.maximal.precision import Numbers, Scalar
+from .chunks import in_chunks
 
 
 class Form(ABC):
@@ -96,22 +97,22 @@ class Form(ABC):
     @double_precision
     def read(self, x: Float[np.ndarray, "N size"], theta: Float[np.ndarray, "p"]) -> Float[np.ndarray, "N s"]:
         """h(x) of all states."""
-        return np.asarray(self._read(x, theta))
+        return in_chunks(self._read, len(x), x, last=(theta,))[0]
 
     @cached_property
     def _read(self) -> jax.stages.Wrapped:
-        return jax.jit(jax.vmap(self.readings, in_axes=(0, None)))
+        return jax.jit(lambda x, theta: (jax.vmap(self.readings, in_axes=(0, None))(x, theta),))
 
     @double_precision
     def moved(
         self, x: Float[np.ndarray, "N size"], d: Float[np.ndarray, "N degrees"]
     ) -> Float[np.ndarray, "N size"]:
         """x [+] d of all states."""
-        return np.asarray(self._moved(x, d))
+        return in_chunks(self._moved, len(x), x, d)[0]
 
     @cached_property
     def _moved(self) -> jax.stages.Wrapped:
-        return jax.jit(jax.vmap(self.plus))
+        return jax.jit(lambda x, d: (jax.vmap(self.plus)(x, d),))
 
 
 class Reduced(Form):
@@ -122,6 +123,10 @@ class Reduced(Form):
         structure = model.structure
         if len(structure.contact_body):
             raise InvalidMethod("the reduced form knows no contacts; give this mechanism form = 'implicit'")
+        try:
+            model.needs_a_tree("the reduced form")
+        except InvalidModel as error:
+            raise InvalidMethod(f"{error}; give this mechanism form = 'implicit'") from None
         self.n = int(structure.free.sum())
         self.size = self.degrees = self.rows = 2 * self.n
 
@@ -165,8 +170,8 @@ class Explicit(Form):
     def pack(
         self, y: Float[np.ndarray, "N n"], rate: Float[np.ndarray, "N n"], theta: Float[np.ndarray, "p"]
     ) -> Float[np.ndarray, "N size"]:
-        states = self._assembled(y, rate, theta)
-        return np.concatenate([np.asarray(part).reshape(len(y), -1) for part in states], axis=1)
+        states = in_chunks(self._assembled, len(y), y, rate, last=(theta,))
+        return np.concatenate([part.reshape(len(y), -1) for part in states], axis=1)
 
     def packed(
         self,

@@ -9,7 +9,7 @@ A step's errors depend on the two states at its ends and on theta, a reading's o
 and nothing else is not zero. Derivatives are by rotation vectors at zero, x_k [+] d. The paper compresses the columns
 of forward mode; a step alone has fewer errors than arguments, so here each goes in reverse, all steps at once.
 
-The compiled function is of a fixed number of steps: a record of any length is so many calls of it.
+The compiled function is of a fixed number of steps (`chunks`).
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ...arrays import Vector
 from ...models.maximal import double_precision
+from .chunks import in_chunks
 from .forms import Form
 from .records import Record
 
-STEPS, TOGETHER = 512, 64
-"""In a call, and in a batch of it."""
+TOGETHER = 64
+"""Steps in a batch of a chunk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ class Linearization:
         by_x, by_next: (N, m, d) A and B.
         by_theta: (N, m, p) P.
         start: (m_0,) errors of the first state, (m_0, d) their derivatives; None where there are none.
+        there: (N, m) whether there is such an error: a step, a reading; None: all are.
     """
 
     e: Float[np.ndarray, "N m"]
@@ -48,6 +50,7 @@ class Linearization:
     by_next: Float[np.ndarray, "N m d"]
     by_theta: Float[np.ndarray, "N m p"]
     start: tuple[Float[np.ndarray, "m0"], Float[np.ndarray, "m0 d"], Float[np.ndarray, "m0 p"]] | None = None
+    there: Bool[np.ndarray, "N m"] | None = None
 
     @property
     def cost(self) -> float:
@@ -64,12 +67,13 @@ class Linearization:
             self.by_next * each,
             self.by_theta * each,
             first,  # type: ignore[arg-type]
+            self.there,
         )
 
     def opened(self, columns: np.ndarray) -> Linearization:
         """With some of theta's columns alone."""
         first = None if self.start is None else (*self.start[:2], self.start[2][:, columns])
-        return Linearization(self.e, self.by_x, self.by_next, self.by_theta[:, :, columns], first)
+        return Linearization(self.e, self.by_x, self.by_next, self.by_theta[:, :, columns], first, self.there)
 
 
 class Linearizer:
@@ -92,19 +96,18 @@ class Linearizer:
         h = np.append(record.steps, record.steps[-1])
         following = np.concatenate([x[1:], x[-1:]])
         z = np.nan_to_num(record.z)
-        parts = []
-        for first in range(0, N, STEPS):
-            cut = np.minimum(np.arange(first, first + STEPS), N - 1)
-            found = self._call((x[cut], following[cut], record.u[cut], z[cut], h[cut]), theta)
-            parts.append([np.asarray(part)[: N - first] for part in found])
-        e, by_x, by_next, by_theta = (np.concatenate(part) for part in zip(*parts, strict=True))
+        given = (x, following, record.u, z, h)
+        e, by_x, by_next, by_theta = in_chunks(self._call, N, *given, last=(theta,))
+        there = np.concatenate([np.ones((N, self.form.rows), dtype=bool), ~np.isnan(record.z)], axis=1)
+        there[-1, : self.form.rows] = False
         for part in (e, by_x, by_next, by_theta):
-            part[-1, : self.form.rows] = 0.0
-            part[:, self.form.rows :][np.isnan(record.z)] = 0.0
+            part[~there] = 0.0
         start = tuple(np.asarray(part) for part in self._start(x[0], theta, h[0]))
-        return Linearization(e, by_x, by_next, by_theta, start if len(start[0]) else None)  # type: ignore[arg-type]
+        return Linearization(e, by_x, by_next, by_theta, start if len(start[0]) else None, there)  # type: ignore[arg-type]
 
-    def _chunk(self, given: tuple[Array, ...], theta: Array) -> tuple[Array, Array, Array, Array]:
+    def _chunk(
+        self, x: Array, following: Array, u: Array, z: Array, h: Array, theta: Array
+    ) -> tuple[Array, Array, Array, Array]:
         def both(each: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
             x, y, u, z, h = each
             form = self.form
@@ -119,7 +122,9 @@ class Linearizer:
             slopes, e = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(nothing, nothing, theta)
             return e, *slopes
 
-        found: tuple[Array, Array, Array, Array] = jax.lax.map(both, given, batch_size=TOGETHER)
+        found: tuple[Array, Array, Array, Array] = jax.lax.map(
+            both, (x, following, u, z, h), batch_size=TOGETHER
+        )
         return found
 
     def _of_start(self, x: Array, theta: Array, h: Array) -> tuple[Array, Array, Array]:

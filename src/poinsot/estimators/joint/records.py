@@ -91,6 +91,8 @@ def first_guess(
     names = [name for name, _ in mechanism.coordinates]
     y, rate = np.zeros((len(record.times), len(names))), np.full((len(record.times), len(names)), np.nan)
     for column, sensor in enumerate(mechanism.sensors):
+        if np.isnan(record.z[:, column]).all():
+            continue
         zero = theta[numbers[f"{sensor.label}.zero"]] if f"{sensor.label}.zero" in numbers else sensor.zero
         place, values = names.index(sensor.joint), record.z[:, column] - zero
         if isinstance(sensor, RateSensor):

@@ -70,6 +70,7 @@ class JointFit:
         history: one entry an accepted step, from the first guess on.
         paths: of each record.
         sensitivity: how sure theta is; of the open parameters alone.
+        scale_is_free: (q,) open parameters of which only ratios act, so that they shrink as far as bounds let them.
     """
 
     names: tuple[str, ...]
@@ -81,6 +82,7 @@ class JointFit:
     history: tuple[Iteration, ...]
     paths: tuple[Path, ...]
     sensitivity: Sensitivity = field(repr=False)
+    scale_is_free: np.ndarray
 
     @property
     def values(self) -> dict[str, float]:

@@ -94,7 +94,8 @@ def sensitivity(of: Sequence[Linearization], steps: int, known: Vector) -> Sensi
     inverse = (root / values[seen]) @ root.T
 
     rows = np.concatenate([each.e for each in of])
-    C = rows.T @ rows / max(len(rows) - q, 1)
+    count = np.maximum(sum(_count(each) for each in of) - q, 1)
+    C = rows.T @ rows / np.sqrt(np.outer(count, count))
     C[:steps, steps:], C[steps:, :steps] = 0.0, 0.0
     meat = sum((np.einsum("kmp,mn,knq->pq", V, C, V, optimize=True) for V in projected), np.diag(known))
     scores = [
@@ -110,6 +111,11 @@ def sensitivity(of: Sequence[Linearization], steps: int, known: Vector) -> Sensi
         return covariance
 
     return Sensitivity(S, sandwich(meat), sandwich(robust), vectors[:, ~seen].T, scale, lag)
+
+
+def _count(of: Linearization) -> np.ndarray:
+    """(m,) errors of each row that there are."""
+    return np.full(of.e.shape[1], len(of.e)) if of.there is None else of.there.sum(axis=0)
 
 
 def _projected(of: Linearization) -> Float[np.ndarray, "N m q"]:
@@ -132,7 +138,7 @@ def newey_west(scores: Float[np.ndarray, "N q"], lag: int) -> Matrix:
     return np.asarray(total)
 
 
-def andrews_lag(scores: Sequence[Float[np.ndarray, "N q"]]) -> int:
+def andrews_lag(scores: Sequence[Float[np.ndarray, "_ q"]]) -> int:
     """Of Bartlett's weights, from how scores follow themselves (Andrews 1991, Eqs. 6.2 and 6.4, first order)."""
     N = sum(len(each) for each in scores)
     above, below = 0.0, 0.0

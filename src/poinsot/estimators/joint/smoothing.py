@@ -32,7 +32,12 @@ from .records import Record, first_guess
 from .results import Iteration, JointFit, Path
 from .sensitivity import sensitivity, state_variances
 
-FIRST_DAMPING, MOST_DAMPING = 1e-6, 2.0**32
+FIRST_DAMPING, LITTLE_DAMPING, MOST_DAMPING = 1e-6, 1e-2, 2.0**32
+"""alpha at the start, up to which a short promise means an optimum and not a short step, and at most."""
+PROPORTIONAL = ("mass", "inertia", "drag", "level", "excess", "gain", "shaft", "offset")
+"""Kinds of parameters to which errors of steps are proportional, all others the same."""
+NOTHING_ELSE = 1e-16
+"""Squares of what is not proportional to them, in parts of those of what is."""
 Say = Callable[[str], None]
 
 
@@ -60,7 +65,7 @@ class JointSmoothing:
     """
 
     weight: float = 100.0
-    noise: Sequence[float] | None = None
+    noise: Sequence[float] | np.ndarray | None = None
     form: str = "reduced"
     max_iterations: int = 50
     tolerance: float = 1e-7
@@ -188,6 +193,9 @@ class _Fit:
         self.open = np.array(
             [self._place(name) for name in (model.free if open is None else open)], dtype=int
         )
+        for place in self.open.tolist():
+            if np.sum(self.open == place) > 1:
+                raise InvalidMethod(f"{model.free[place]!r} is open twice; name each parameter once")
         self.lower, self.upper = model.lower.copy(), np.full(len(model.free), np.inf)
         for bounds, given in ((self.lower, lower), (self.upper, upper)):
             for name, bound in given.items():
@@ -259,11 +267,13 @@ class _Fit:
         """Until it ends."""
         here = self.linearized(self.x, self.theta)
         cost, alpha, nu = self.cost(here, self.theta), FIRST_DAMPING, 2.0
+        self.scale_is_free = self._scale_is_free(here)
         history = [Iteration(cost / self.samples, self.theta.copy(), 0.0, 0)]
         status, converged = (
             f"it did not end in {self.method.max_iterations} steps; begin nearer or allow more",
             False,
         )
+        ended = False
         for _ in range(self.method.max_iterations):
             parts, tried = [normal(each) for each in here], 0
             self._remember(parts)
@@ -273,7 +283,12 @@ class _Fit:
                 if step is not None:
                     d_x, d_theta, predicted = step
                     if predicted <= self.method.tolerance * cost:
-                        converged, status = True, "no step lowers the cost any more"
+                        ended, converged = True, alpha <= LITTLE_DAMPING
+                        status = (
+                            "no step lowers the cost any more"
+                            if converged
+                            else "no step lowers the cost, however short: the errors have a kink here"
+                        )
                         break
                     x = [self.form.moved(s, d) for s, d in zip(self.x, d_x, strict=True)]
                     theta = self.theta.copy()
@@ -288,7 +303,7 @@ class _Fit:
                 if alpha > MOST_DAMPING:
                     status = "no step lowers the cost, however short: the errors have a kink here"
                     break
-            if converged or alpha > MOST_DAMPING:
+            if ended or alpha > MOST_DAMPING:
                 break
             history.append(Iteration(self.cost(there, theta) / self.samples, theta.copy(), alpha, tried))
             alpha, nu = alpha * max(1 / 3, 1 - (2 * rho - 1) ** 3), 2.0
@@ -371,7 +386,25 @@ class _Fit:
             history,
             tuple(paths),
             spread,
+            self.scale_is_free,
         )
+
+    def _scale_is_free(self, here: Sequence[Linearization]) -> np.ndarray:
+        """(q,) open parameters of which only ratios act: errors of steps that are proportional to them, and to nothing
+        else. Then smaller is better, down to nothing. Asked where the iteration begins, before they have shrunk.
+        """
+        entries, m = self.model.mechanism.entries, self.form.rows
+        proportional = np.array(
+            [entries[self.model.free[k]].kind in PROPORTIONAL for k in self.open.tolist()], dtype=bool
+        )
+        theta, left, all_ = self.theta[self.open][proportional], 0.0, 0.0
+        if not len(theta) or self.known.weight[proportional].any():
+            return np.zeros(len(self.open), dtype=bool)
+        for each in here:
+            parts = each.by_theta[:, :m, proportional] * theta
+            left += float(np.sum((each.e[:, :m] - parts.sum(axis=2)) ** 2))
+            all_ += float(np.sum(parts**2))
+        return proportional & bool(left <= NOTHING_ELSE * all_)
 
 
 def at_held_out(method: JointSmoothing, model: Model, records: Sequence[Record], theta: Vector) -> JointFit:

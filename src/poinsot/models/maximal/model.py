@@ -170,7 +170,7 @@ class Model:
         Raises:
             InvalidModel: if joints close loops, are balls, or bodies are not joined to the world.
         """
-        self._needs_a_tree("the balance in joint coordinates")
+        self.needs_a_tree("the balance in joint coordinates")
         structure, values = self.structure, self.values(theta)
         return reduced.reduced_errors(structure, values, self._reference, before, after, u, h)
 
@@ -432,7 +432,12 @@ class Model:
                 )
         return np.array([given.get(name, 0.0) for name in names], dtype=float)
 
-    def _needs_a_tree(self, what: str) -> None:
+    def needs_a_tree(self, what: str) -> None:
+        """That joint coordinates say everything.
+
+        Raises:
+            InvalidModel: if `what` cannot be: joints close loops, are balls, or leave a body loose.
+        """
         structure = self.structure
         if structure.is_ball.any():
             raise InvalidModel(f"{what} needs hinges and sliders; keep the errors by body for balls")

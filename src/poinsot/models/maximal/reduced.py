@@ -23,8 +23,8 @@ the first two moments of f, by Simpson's rule after integrating P' by parts, are
 
 two impulses a coordinate, as many as (3.7, 3.8) have. They are of fourth order in h, neither brake nor drive a motion,
 and of a white force e_1 and sqrt(3) e_2 are independent and as large. F takes controls as held over the step. Dry
-friction that depends on the load takes the constraints' forces from G M^-1 G^T lambda = G M^-1 (p' - weight), p the
-momenta of the bodies, with accelerations of the cubic.
+friction that depends on the load takes the constraints' forces from G^T lambda + F^T phi = p' - weight, p the momenta
+of the bodies, with accelerations of the cubic.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .constraints import geometry, jacobians
 from .impulses import drive, gravity, inertia_times, symmetric
 from .precision import Numbers, Scalar
 from .quaternions import cross, turn, turn_back
-from .step import forward, mass_matrix
+from .step import forward
 from .structure import Structure
 from .values import Values
 
@@ -198,9 +198,7 @@ def _product(A: Float[Numbers, "*batch 3 3"], B: Float[Numbers, "*batch 3 3"]) -
 
 def _held_forces(structure: Structure, values: Values, x: State, gained: Array) -> Array:
     """(j, 6) lambda of the balance [N], [N m]."""
-    at = geometry(structure, values, x)
-    held = np.flatnonzero(structure.held)
-    G = jacobians(structure, at)[0].reshape(-1, 6 * structure.bodies)[held]
-    by_mass = jnp.linalg.solve(mass_matrix(values, at), jnp.stack([*G, jnp.ravel(gained)], axis=1))
-    impulses = jnp.linalg.solve(G @ by_mass[:, :-1], G @ by_mass[:, -1])
-    return jnp.zeros(structure.held.size).at[held].set(impulses).reshape(structure.held.shape)
+    held, free, _ = jacobians(structure, geometry(structure, values, x))
+    every = jnp.where(structure.held[:, :, None], held, free).reshape(-1, 6 * structure.bodies)
+    forces = jnp.linalg.solve(every.T, jnp.ravel(gained)).reshape(structure.held.shape)
+    return jnp.where(structure.held, forces, 0.0)

@@ -1,0 +1,29 @@
+"""Compiled functions of a fixed number of samples, over records of any length: no length compiles anything anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+SAMPLES = 512
+"""In a call."""
+
+
+def in_chunks(
+    call: Callable[..., Any], count: int, *arrays: np.ndarray, last: tuple[Any, ...] = ()
+) -> list[np.ndarray]:
+    """What `call(*arrays, *last)` gives for all samples; the last chunk is filled with its last sample.
+
+    Args:
+        call: of `SAMPLES` samples; gives a tuple of arrays, a row a sample.
+        count: of samples.
+        arrays: (count, ...). last: what is the same for all.
+    """
+    parts = []
+    for first in range(0, count, SAMPLES):
+        cut = np.minimum(np.arange(first, first + SAMPLES), count - 1)
+        found = call(*(array[cut] for array in arrays), *last)
+        parts.append([np.asarray(part)[: count - first] for part in found])
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]

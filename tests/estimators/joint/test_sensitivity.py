@@ -1,0 +1,151 @@
+"""Standard deviations: against dense formulas, and against the truth, by simulating and estimating."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from estimators.joint import swings
+from estimators.joint.test_bordered import dense, random_linearization
+from poinsot.estimators.joint import JointSmoothing, Record
+from poinsot.estimators.joint.linearization import Linearization
+from poinsot.estimators.joint.sensitivity import andrews_lag, newey_west, sensitivity, state_variances
+
+SEEDS = 40
+
+
+def test_covariances_are_the_papers(rng):
+    """(3.30) to (3.32), dense: (T^T T)^-1 T^T W T (T^T T)^-1, W block diagonal of what errors' covariance is."""
+    records = [random_linearization(rng, N, 7, 2, 3, False) for N in (30, 20)]
+    for each in records:
+        each.e[-1, :4], each.by_x[-1, :4], each.by_theta[-1, :4] = 0, 0, 0  # no step after the last sample
+    found = sensitivity(records, 4, np.zeros(3))
+    T, e = [], []
+    for each in records:
+        J, error = dense(each)
+        n = J.shape[1] - 3
+        T.append(J[:, n:] - J[:, :n] @ np.linalg.lstsq(J[:, :n], J[:, n:])[0])
+        e.append(error.reshape(-1, 7))
+    T, e = np.concatenate(T), np.concatenate(e)
+    there = np.where(np.arange(7) < 4, 48, 50)
+    scaled = e * np.sqrt(50 / there)
+    C = scaled.T @ scaled / (50 - 3)
+    C[:4, 4:], C[4:, :4] = 0, 0
+    W = np.kron(np.eye(50), C)
+    inverse = np.linalg.inv(T.T @ T)
+    np.testing.assert_allclose(found.information, T.T @ T, rtol=1e-9)
+    np.testing.assert_allclose(found.covariance, inverse @ T.T @ W @ T @ inverse, rtol=1e-7)
+    assert not len(found.unseen)
+
+
+def test_variances_of_states_are_of_the_dense_inverse(rng):
+    """With weights for the inverse of variances, of states and theta together, it is the inverse of J^T J."""
+    of = random_linearization(rng, 30, 7, 2, 3)
+    J, _ = dense(of)
+    inverse = np.linalg.inv(J.T @ J)
+    found = state_variances(of, inverse[-3:, -3:])
+    np.testing.assert_allclose(found.ravel(), np.diag(inverse)[:-3], rtol=1e-9)
+
+
+def test_robust_sums_are_double_sums(rng):
+    scores = rng.standard_normal((40, 3))
+    for lag in (0, 1, 7, 60):
+        total = np.zeros((3, 3))
+        for i in range(40):
+            for j in range(40):
+                if abs(i - j) <= lag:
+                    total += (1 - abs(i - j) / (lag + 1)) * np.outer(scores[i], scores[j])
+        np.testing.assert_allclose(newey_west(scores, lag), total, atol=1e-12)
+        assert np.linalg.eigvalsh(newey_west(scores, lag))[0] > -1e-12
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, -0.5])
+def test_lags_are_andrews(rho, rng):
+    """Of a first-order process of 8000: 1.1447 (alpha 8000)^(1/3), alpha = 4 rho^2 / (1 - rho^2)^2."""
+    noise = rng.standard_normal((8000, 2))
+    scores = np.zeros_like(noise)
+    for k in range(1, 8000):
+        scores[k] = rho * scores[k - 1] + noise[k]
+    expected = 1.1447 * (4 * rho**2 / (1 - rho**2) ** 2 * 8000) ** (1 / 3)
+    # rho is known to 1 / sqrt(8000) = 0.011 (1 - rho^2)^(1/2): the lag to some 5 %; of nothing it is 1 or 2
+    for units in (1.0, 1e-6):
+        lag = andrews_lag([units * scores[:3000], units * scores[3000:]])
+        assert abs(lag - expected) < 0.1 * expected + 2.5
+    assert andrews_lag([np.zeros((50, 2))]) == 0
+    assert andrews_lag([np.cumsum(noise[:40], axis=0)]) <= 10
+
+
+def test_what_is_not_seen_is_not_sure(rng):
+    """Two parameters of which the errors show the sum alone, in units a million apart, and one that shows nowhere."""
+    of = random_linearization(rng, 30, 7, 2, 4, False)
+    P = of.by_theta.copy()
+    P[:, :, 1], P[:, :, 3] = 1e6 * P[:, :, 0], 0
+    found = sensitivity([Linearization(of.e, of.by_x, of.by_next, P)], 4, np.zeros(4))
+    assert found.unseen.shape == (2, 4)
+    np.testing.assert_allclose(found.unseen @ found.unseen.T, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(found.unseen @ [1, 1, 0, 0], 0, atol=1e-6)
+    for covariance in (found.covariance, found.robust):
+        assert np.isfinite(covariance[2, 2])
+        hidden = np.ones((4, 4), dtype=bool)
+        hidden[2, 2] = False
+        assert np.isnan(covariance[hidden]).all()
+    one = sensitivity([Linearization(of.e, of.by_x, of.by_next, P[:, :, [0, 2]])], 4, np.zeros(2))
+    assert found.covariance[2, 2] == pytest.approx(one.covariance[1, 1], rel=0.1)
+
+
+# -- against the truth -------------------------------------------------------------------------------------------------
+
+
+def estimated(method, truth, names, times, motion, every=1):
+    """Normalized squared errors (SEEDS, 2), by `covariance` and by `robust_covariance`, and errors (SEEDS, 2, q)."""
+    places = [swings.FREE.index(name) for name in names]
+    squares, parts = [], []
+    for seed in range(SEEDS):
+        rng = np.random.default_rng(seed)
+        record = swings.read("swing", times, motion(rng), rng)
+        z = record.z.copy()
+        z[np.arange(len(z)) % every != 0] = np.nan
+        fit = method.fit(swings.model(), [Record("swing", times, record.u, z)], truth, names)
+        assert fit.converged
+        error = (fit.theta - truth)[places]
+        both = [part[np.ix_(places, places)] for part in (fit.covariance, fit.robust_covariance)]
+        squares.append([error @ np.linalg.solve(part, error) for part in both])
+        parts.append([error / np.sqrt(np.diag(part)) for part in both])
+    return np.array(squares), np.array(parts)
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_errors_are_as_large_as_their_covariance_says(every):
+    """White noise of readings, an exact motion, steps that weigh so much that they hold; at times most is not read."""
+    names = ("bob.Jxx", "pivot.drag", "pivot encoder.zero")
+    times, truth = np.arange(0.0, 4.0, 0.02 / every**0.5), swings.theta()
+    motion = swings.exact(truth, times, 1.5, 0.0)
+    method = JointSmoothing(1e10, swings.NOISE)
+    squares, _ = estimated(method, truth, names, times, lambda _: motion, every)
+    lower, upper = stats.chi2.ppf([0.005, 0.995], 3 * SEEDS) / (3 * SEEDS)
+    linearized, robust = squares.mean(axis=0) / 3
+    assert lower < linearized < upper
+    assert lower < robust < upper
+
+
+def test_slow_torques_need_the_robust_covariance():
+    """Eight tones of 1 mN m that the mechanism does not know, below 1.5 Hz: they last for ten steps and more.
+
+    The swing lasts as long as the record, so that there are many times what torques do to it. Steps weigh by the size
+    of the impulses. Of 80 numbers 1.96 standard deviations cover 76 +- 2 if they are right, 71 is 2.6 of these below.
+    """
+    names = ("bob.Jxx", "pivot.drag")
+    times, truth = np.arange(500) * 0.04, swings.theta(drag=0.004)
+
+    def motion(rng):
+        tones, phases = rng.uniform(0.2, 1.5, 8), rng.uniform(0, 2 * np.pi, 8)
+
+        def torque(t):
+            return 1e-3 * np.sin(2 * np.pi * tones * t + phases).sum()
+
+        return swings.exact(truth, times, 1.5, 0.0, torque=torque)
+
+    method = JointSmoothing(1 / (2e-3 * 0.04) ** 2, swings.NOISE)
+    _, parts = estimated(method, truth, names, times, motion)
+    linearized, robust = (np.abs(parts) < 1.96).mean(axis=(0, 2))
+    assert 0.4 < linearized < 0.8
+    assert 71 / 80 < robust <= 1
