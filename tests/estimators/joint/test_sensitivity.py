@@ -1,5 +1,7 @@
 """Standard deviations: against dense formulas, and against the truth, by simulating and estimating."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -18,6 +20,8 @@ def test_covariances_are_the_papers(rng):
     records = [random_linearization(rng, N, 7, 2, 3, False) for N in (30, 20)]
     for each in records:
         each.e[-1, :4], each.by_x[-1, :4], each.by_theta[-1, :4] = 0, 0, 0  # no step after the last sample
+    steps = [(np.arange(N) < N - 1)[:, None] | (np.arange(7) >= 4) for N in (30, 20)]
+    records = [replace(each, there=there) for each, there in zip(records, steps, strict=True)]
     found = sensitivity(records, 4, np.zeros(3))
     T, e = [], []
     for each in records:
@@ -26,9 +30,8 @@ def test_covariances_are_the_papers(rng):
         T.append(J[:, n:] - J[:, :n] @ np.linalg.lstsq(J[:, :n], J[:, n:])[0])
         e.append(error.reshape(-1, 7))
     T, e = np.concatenate(T), np.concatenate(e)
-    there = np.where(np.arange(7) < 4, 48, 50)
-    scaled = e * np.sqrt(50 / there)
-    C = scaled.T @ scaled / (50 - 3)
+    count = np.where(np.arange(7) < 4, 48, 50) - 3
+    C = e.T @ e / np.sqrt(np.outer(count, count))
     C[:4, 4:], C[4:, :4] = 0, 0
     W = np.kron(np.eye(50), C)
     inverse = np.linalg.inv(T.T @ T)

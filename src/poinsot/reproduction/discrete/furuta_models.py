@@ -19,6 +19,7 @@ arm's counts on from a mark, so the tilt has the same direction in all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from jaxtyping import Float
@@ -27,19 +28,33 @@ from ...estimators.joint import Record
 from ...models.maximal import Coulomb, Encoder, Hinge, Mechanism, Model, Motor, RigidBody
 from .recordings import DRIVEN, Angles
 
+SWINGS = "free swings"
+"""The recording with the arm blocked."""
+RECORDINGS = (SWINGS, *DRIVEN)
+"""Each with an encoder's zero of its own."""
+
 ARM_MASS, ARM_CENTER, ARM_LENGTH = 0.040466, 0.05415, 0.093525
 """[kg], [m], [m] to the pendulum's hinge plane."""
 MASS, DISTANCE = 0.009801, 0.096608
 """Of the pendulum [kg], and of its centre from the hinge [m]."""
+PENDULUM_LENGTH = 0.129
+"""[m]"""
 GRAVITY = 9.81
 WEIGHT = MASS * GRAVITY * DISTANCE
 """m g l, the unit of all torques [N m]."""
+ARM_ROD, ROD = ARM_MASS * ARM_LENGTH**2 / 12, MASS * PENDULUM_LENGTH**2 / 12
+"""Inertia of uniform rods across them, to begin with [kg m^2]."""
 SLENDER = 1e-6
 """Inertia about the rods' own axes [kg m^2]."""
 PUBLISHED = {"pendulum.Jxx": 1.479e-5, "elbow.drag": 1.7906e-5, "shoulder.drag": 0.01165}
-"""By the pendulum's makers, weighed or fitted."""
-STICK_SPEED = 1e-2
-"""At which a hinge that sticks creeps under the level expected [rad/s]."""
+"""By those who built it, weighed or fitted."""
+ARM_FRICTION, FRICTION_LEVEL = 3e-3, 3e-5
+"""Dry friction to begin with [N m]."""
+STICK_SPEED = 0.1
+"""At which a hinge that sticks creeps under the friction to begin with [rad/s]: what a joint gains in a step or two of
+2 ms, so that no reversal passes between two steps unseen."""
+BLOCKED = 1e4
+"""Drag of a blocked arm [N m s/rad]."""
 
 INERTIA, CENTER = ("arm.Jzz", "pendulum.Jxx", "pendulum.Jyy"), "pendulum.cx"
 DRIVE = ("shoulder.gain", "shoulder.drag", "shoulder.coulomb")
@@ -63,8 +78,8 @@ def furuta() -> Mechanism:
         name="Furuta pendulum",
         gravity=(0, 0, -GRAVITY),
         bodies=[
-            RigidBody("arm", ARM_MASS, (SLENDER, 2e-4, 2e-4), center=(ARM_CENTER, 0, 0)),
-            RigidBody("pendulum", MASS, (1.5e-5, 1.5e-5, SLENDER), center=(ARM_LENGTH, 0, -DISTANCE)),
+            RigidBody("arm", ARM_MASS, (SLENDER, ARM_ROD, ARM_ROD), center=(ARM_CENTER, 0, 0)),
+            RigidBody("pendulum", MASS, (ROD, ROD, SLENDER), center=(ARM_LENGTH, 0, -DISTANCE)),
         ],
         joints=[
             Hinge(
@@ -72,9 +87,9 @@ def furuta() -> Mechanism:
                 "world",
                 "arm",
                 axis=(0, 0, 1),
-                drag=0.01,
-                friction=Coulomb(3e-3, stick_drag=1e-2 / STICK_SPEED),
-                motor=Motor(0.05),
+                drag=0.02,
+                friction=Coulomb(ARM_FRICTION, stick_drag=ARM_FRICTION / STICK_SPEED),
+                motor=Motor(0.1),
                 compliance=1e-5,
                 rotation_compliance=1e-5,
             ),
@@ -84,33 +99,52 @@ def furuta() -> Mechanism:
                 "pendulum",
                 point=(ARM_LENGTH, 0, 0),
                 axis=(1, 0, 0),
-                drag=2e-5,
-                friction=Coulomb(2e-5, stick_drag=1e-4 / STICK_SPEED),
+                drag=1e-5,
+                friction=Coulomb(FRICTION_LEVEL, stick_drag=FRICTION_LEVEL / STICK_SPEED),
                 compliance=1e-5,
                 rotation_compliance=1e-5,
             ),
         ],
-        sensors=[Encoder("shoulder", name="arm encoder"), *(Encoder("elbow", name=name) for name in DRIVEN)],
+        sensors=[
+            Encoder("shoulder", name="arm encoder"),
+            *(Encoder("elbow", name=name) for name in RECORDINGS),
+        ],
     )
 
 
+@cache
 def model() -> Model:
-    """With all that any of the estimates opens."""
-    names = [zero(name) for name in DRIVEN]
-    waves = [f"{name}.{part}" for name in DRIVEN for part in ("sine", "cosine")]
-    return furuta().model(free=[*ESTIMATED, *names, *waves, *COMPLIANCES])
+    """With all that any of the estimates opens; one for all, as each takes seconds to compile."""
+    sensors = [f"{name}.{part}" for name in RECORDINGS for part in ("zero", "sine", "cosine")]
+    return furuta().model(free=[*ESTIMATED, *sensors, *COMPLIANCES])
 
 
-def record(name: str, angles: Angles, volts: Float[np.ndarray, "T"]) -> Record:
-    """A driven recording as the mechanism's sensors read it."""
-    z = np.full((len(angles.times), 1 + len(DRIVEN)), np.nan)
-    z[:, 0], z[:, 1 + list(DRIVEN).index(name)] = angles.arm, angles.pendulum
-    return Record(name, angles.times, volts[:, None], z)
+def record(
+    name: str, angles: Angles, volts: Float[np.ndarray, "T"], start: float = 0.0, end: float = np.inf
+) -> Record:
+    """A recording as the mechanism's sensors read it.
+
+    Args:
+        name: one of `RECORDINGS`.
+        volts: (T,) mean voltage of the step from each sample [V].
+        start, end: of the part that is kept [s].
+    """
+    z = np.full((len(angles.times), 1 + len(RECORDINGS)), np.nan)
+    z[:, 0], z[:, 1 + RECORDINGS.index(name)] = angles.arm, angles.pendulum
+    return Record(name, angles.times, volts[:, None], z).between(start, end)
 
 
-def inertia_about_hinge(J: float) -> float:
-    """J_xx + m l^2 [kg m^2]."""
-    return J + MASS * DISTANCE**2
+def inertia_about_hinge(theta: dict[str, float]) -> float:
+    """J_xx + m l^2 of the pendulum [kg m^2]."""
+    return theta["pendulum.Jxx"] + MASS * DISTANCE**2
+
+
+def with_values(model: Model, theta: Float[np.ndarray, "p"], **values: float) -> Float[np.ndarray, "p"]:
+    """theta with some of it changed; names with their points as underscores."""
+    changed = theta.copy()
+    for name, value in values.items():
+        changed[model.free.index(name)] = value
+    return changed
 
 
 def opened(names: Sequence[str], *, center: bool = True) -> tuple[str, ...]:
