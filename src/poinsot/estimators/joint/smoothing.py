@@ -38,6 +38,9 @@ PROPORTIONAL = ("mass", "inertia", "drag", "level", "excess", "gain", "shaft", "
 """Kinds of parameters to which errors of steps are proportional, all others the same."""
 NOTHING_ELSE = 1e-16
 """Squares of what is not proportional to them, in parts of those of what is."""
+UNFELT = 1e-8
+"""Part of the cost that a parameter's changing by its own size moves at least, as far as damping goes: without it,
+rounding sends those that nothing shows far away."""
 Say = Callable[[str], None]
 
 
@@ -220,7 +223,8 @@ class _Fit:
             )
         self.samples = sum(len(x) for x in self.x)
         self.largest: list[Vector] | None = None
-        self.largest_corner = np.zeros(len(self.open))
+        self.largest_corner = self.unfelt = np.zeros(len(self.open))
+        self.size = np.where(self.theta == 0, 1.0, np.abs(self.theta))[self.open]
 
     def _place(self, name: str) -> int:
         if name not in self.model.free:
@@ -276,6 +280,7 @@ class _Fit:
         ended = False
         for _ in range(self.method.max_iterations):
             parts, tried = [normal(each) for each in here], 0
+            self.unfelt = UNFELT * max(cost, 1e-300) / self.size**2
             self._remember(parts)
             while True:
                 tried += 1
@@ -325,7 +330,7 @@ class _Fit:
     def _step(self, parts: Sequence[Any], alpha: float) -> tuple[list[np.ndarray], Vector, float] | None:
         """Steps of states and theta, and the decrease that they promise; None if H is not positive definite."""
         assert self.largest is not None
-        corner_damping = alpha * np.where(self.largest_corner > 0, self.largest_corner, 1.0)
+        corner_damping = alpha * np.maximum(self.largest_corner, self.unfelt)
         try:
             solved = [factored(part, alpha * most) for part, most in zip(parts, self.largest, strict=True)]
             S = sum((each.corner for each in solved), np.diag(corner_damping + self.known.weight))

@@ -70,11 +70,12 @@ STEADY_KAPPAS, STEADY_STEPS = (0.1, 100.0), (1e-3, 0.02)
 """Ranges over which inertias are to stay."""
 
 BIAS_STEPS, BIAS_SECONDS = (5e-4, 1e-3, 2e-3), 1.0
-OWN_START, OWN_SECONDS = 0.0, 0.8
+OWN_START, OWN_SECONDS = 0.0, 0.5
 """The stretch [s] that is explained in the generator's own steps; it begins at rest, where constraints are not
 violated: elsewhere (3.16) draws the first state away from the truth.
 """
-MAX_STEPS = 50
+MAX_STEPS, MAX_EXACT_STEPS = 50, 25
+"""Without noise, twenty take the cost to rounding errors."""
 NOISY_TOLERANCE, EXACT_TOLERANCE = 1e-7, 1e-13
 """Of the cost. Without noise it falls on towards zero, and friction is in its last digits."""
 
@@ -141,6 +142,7 @@ def solve(case: Case, motion: Motion, max_steps: int = MAX_STEPS) -> JointFit:
     theta = np.concatenate([values(FOUR, INITIAL), np.full(len(STIFFNESSES), case.compliance)])
     lower = {} if case.bounded else {NAMES[name]: -1.0 for name in FRICTIONS}
     tolerance = NOISY_TOLERANCE if case.noise else EXACT_TOLERANCE
+    max_steps = max_steps if case.noise else min(max_steps, MAX_EXACT_STEPS)
     form = case.form.split(",")[0]
     method = JointSmoothing(case.kappa, form=form, max_iterations=max_steps, tolerance=tolerance)
     open_ones = [NAMES[name] for name in FOUR]
