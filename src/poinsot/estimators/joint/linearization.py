@@ -29,8 +29,9 @@ from .chunks import in_chunks
 from .forms import Form
 from .records import Record
 
-TOGETHER = 64
-"""Steps in a batch of a chunk."""
+TOGETHER = 8
+"""Steps in a batch of a chunk: what is between two operations then stays in the first cache. 16 take three times as
+long, 1 twice."""
 
 
 @dataclass(frozen=True, eq=False)

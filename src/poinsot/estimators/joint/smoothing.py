@@ -38,6 +38,8 @@ PROPORTIONAL = ("mass", "inertia", "drag", "level", "excess", "gain", "shaft", "
 """Kinds of parameters to which errors of steps are proportional, all others the same."""
 NOTHING_ELSE = 1e-16
 """Squares of what is not proportional to them, in parts of those of what is."""
+SLIGHT = 10.0
+"""Times the tolerance: promises up to which a step that does not keep them is one over a kink, at an optimum."""
 UNFELT = 1e-8
 """Part of the cost that a parameter's changing by its own size moves at least, as far as damping goes: without it,
 rounding sends those that nothing shows far away."""
@@ -303,6 +305,10 @@ class _Fit:
                     there = self.linearized(x, theta)
                     rho = (cost - self.cost(there, theta)) / predicted
                     if rho > 0:
+                        break
+                    if predicted <= SLIGHT * self.method.tolerance * cost and alpha <= LITTLE_DAMPING:
+                        ended, converged = True, True
+                        status = "no step lowers the cost any more, but for kinks of friction"
                         break
                 alpha, nu = nu * alpha, 2 * nu
                 if alpha > MOST_DAMPING:

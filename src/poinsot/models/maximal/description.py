@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...exceptions import InvalidModel
 from ...inertia.parameters import center_of_mass, inertia_at_com
-from .. import tree as kinds
-from ..articulated import STANDARD_GRAVITY, Articulated, load_robot
 from .bodies import RigidBody
 from .joints import WORLD, Ball, Coulomb, Hinge, Motor, Slider
 from .mechanism import AnyJoint, Mechanism
 from .sensors import Encoder
 
-HINGES = (kinds.REVOLUTE, kinds.CONTINUOUS)
+if TYPE_CHECKING:
+    from ..articulated import Articulated
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
 def load_mechanism(
@@ -45,6 +47,8 @@ def load_mechanism(
         UnreadableFile: if it is no robot description.
         InvalidModel: if a joint is neither revolute, continuous, prismatic nor spherical, or a link has no mass.
     """
+    from ..articulated import load_robot
+
     return mechanism_of(
         load_robot(path, locked=locked, gravity=gravity),
         compliance=compliance,
@@ -61,6 +65,8 @@ def mechanism_of(
     relaxation: float = 0.02,
 ) -> Mechanism:
     """A robot as a mechanism; see `load_mechanism`."""
+    from .. import tree as kinds
+
     if robot.floating_base:
         raise InvalidModel(
             f"robot {robot.name!r} has a floating base; describe it as bodies and joints instead"
@@ -90,7 +96,7 @@ def mechanism_of(
         held = (own, parent, robot.bodies[k], T[:3, 3].tolist(), compliance, rotation_compliance, relaxation)
         axis = (T[:3, :3] @ tree.axis[k]).tolist()
         kind = int(tree.kind[k])
-        if kind in HINGES:
+        if kind in (kinds.REVOLUTE, kinds.CONTINUOUS):
             joints.append(Hinge(*held, drag=drag, friction=friction, axis=axis, motor=Motor(1.0, shaft)))
         elif kind == kinds.PRISMATIC:
             joints.append(Slider(*held, drag=drag, friction=friction, axis=axis, motor=Motor(1.0, shaft)))
