@@ -109,6 +109,8 @@ class Settings(Section):
     def _what_estimates_motion_smooths_nothing(cls, content: Any) -> Any:
         method = content.get("method") if isinstance(content, dict) else None
         name = method.get("name") if isinstance(method, dict) else None
+        if isinstance(content, dict) and "robot" not in content and name != "joint-smoothing":
+            raise refuse("robot", "the key 'robot' is missing")
         return {"preprocessing": {"method": "none"}, **content} if name in OF_MOTION else content
 
     @model_validator(mode="after")
@@ -128,8 +130,6 @@ class Settings(Section):
             )
         if jointly and self.robot is not None:
             raise refuse("robot", "there is a [mechanism] in place of [robot]; leave it out", key="robot")
-        if not jointly and self.robot is None:
-            raise refuse("robot", "robot: is missing; give [robot] with the path of its description")
         if jointly:
             for key in ("drive", "friction"):
                 if key in self.model_fields_set:

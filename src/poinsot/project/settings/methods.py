@@ -228,7 +228,7 @@ class OptimalEstimationSettings(Section):
 
 
 class JointSmoothingSettings(Section):
-    """`poinsot.JointSmoothing`: states and parameters of a [mechanism], of which only some angles are measured.
+    """`poinsot.estimators.joint.JointEstimation`: states and parameters of a [mechanism].
 
     `parameters`: names of what is open, like `"pendulum.Jxx"`, `"elbow.drag"`, `"elbow encoder.zero"`. `noise`:
     standard deviations of what sensors read, by quantity (`position`) or channel (`position.elbow`) [rad], [m],
