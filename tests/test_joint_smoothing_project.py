@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 
 from poinsot.estimate import Status
 from poinsot.project import Project, identify
+from references.replacing import replaced
 
 M, L, J, DRAG, DRY, GRAVITY = 0.4, 0.25, 0.004, 2e-3, 5e-3, 9.81
 NOISE, ZERO, PERIOD, SAMPLES = 1e-3, 0.03, 0.01, 400
@@ -82,11 +83,7 @@ def job(folder):
     whole += RECORDING.replace("NAME", "two") + 'role = "validation"\n' + METHOD
 
     def job(*replacements):
-        text = whole
-        for old, new in replacements:
-            assert old in text, old
-            text = text.replace(old, new, 1)
-        (folder / "job.toml").write_text(text)
+        (folder / "job.toml").write_text(replaced(whole, *replacements))
         return folder / "job.toml"
 
     return job

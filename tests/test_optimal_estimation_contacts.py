@@ -11,6 +11,7 @@ from poinsot.exceptions import PoinsotError
 from poinsot.io import read_recording
 from poinsot.project import Project, identify
 from references.recorded_tripod import FEET, PERIOD, job, jump, write
+from references.replacing import replaced
 
 CONTACT = 'contact = { frames = ["foot_a", "foot_b", "foot_c"], columns = ["foot_a", "foot_b", "foot_c"] }'
 FORCES = (
@@ -36,11 +37,7 @@ def project(folder, flown):
     """Writes the job with some text replaced; returns the project file."""
 
     def project(*replacements: tuple[str, str]):
-        text = job(flown)
-        for old, new in replacements:
-            assert old in text, old
-            text = text.replace(old, new, 1)
-        (folder / "job.toml").write_text(text)
+        (folder / "job.toml").write_text(replaced(job(flown), *replacements))
         return folder / "job.toml"
 
     return project

@@ -25,6 +25,7 @@ from references.recorded_arm import (
     urdf,
     write,
 )
+from references.replacing import replaced
 
 SEEN = [1, 3, 4, 5, 6, 7, 8, 9]
 """Places of the parameters that the arm shows: not m, not my."""
@@ -40,10 +41,7 @@ def job(tmp_path, recorded):
     """Writes the job, with some text replaced and some added; returns the project file."""
 
     def job(*replacements: tuple[str, str], more: str = "", recorded=recorded, blank=None):
-        text = JOB
-        for old, new in replacements:
-            assert old in text, old
-            text = text.replace(old, new, 1)
+        text = replaced(JOB, *replacements)
         (tmp_path / "arm.urdf").write_text(urdf(**recorded_arm.ROD))
         write(tmp_path / "run.csv", recorded, blank)
         (tmp_path / "job.toml").write_text(text + more)

@@ -6,6 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from poinsot.exceptions import PoinsotError
 from poinsot.project import Project, identify
+from references.replacing import replaced
 
 DT, S = 0.01, 150
 MASS, J = 1.2, np.array([0.010, 0.014, 0.020])
@@ -83,11 +84,7 @@ speed_noise = {{ base_linear = {DISTURBED}, base_angular = {DISTURBED} }}
 """
 
     def project(*replacements):
-        changed = text
-        for old, new in replacements:
-            assert old in changed, old
-            changed = changed.replace(old, new, 1)
-        (tmp_path / "job.toml").write_text(changed)
+        (tmp_path / "job.toml").write_text(replaced(text, *replacements))
         return tmp_path / "job.toml"
 
     return project

@@ -41,3 +41,11 @@ Matrix: TypeAlias = Float[np.ndarray, "_ _"]
 """Of a shape that the docstring tells."""
 
 Indices: TypeAlias = Int[np.ndarray, "_"]
+
+
+def carried_on(values: Float[np.ndarray, "T"], before: float) -> Float[np.ndarray, "T"]:
+    """The last value that is not NaN, at each sample; `before` the first."""
+    if not len(values):
+        return values
+    last = np.maximum.accumulate(np.where(np.isnan(values), -1, np.arange(len(values))))
+    return np.asarray(np.where(last < 0, before, values[last]))

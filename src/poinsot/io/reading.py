@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..arrays import carried_on
 from ..exceptions import InvalidRecording, UnreadableFile
 from ..recording import Recording
 from .npz import read_npz
@@ -204,9 +205,7 @@ def _hold(values: np.ndarray, column: Column) -> np.ndarray:
     """Empty cells filled with the value before, if the column says so."""
     if not column.hold:
         return values
-    last = np.maximum.accumulate(np.where(np.isnan(values), -1, np.arange(len(values))))
-    before = np.nan if column.initial is None else column.initial / column.scale
-    return np.where(last >= 0, values[last], before)
+    return carried_on(values, np.nan if column.initial is None else column.initial / column.scale)
 
 
 def _kept_rows(source: Source, table: Columns) -> tuple[_Rows, list[str]]:

@@ -25,12 +25,12 @@ from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from . import tree as kinds
 from .drive import Drive, DriveTrain
 from .friction import FrictionLaw, ViscousCoulomb
+from .gravity import STANDARD_GRAVITY
 from .primitive_joints import tree_of
 from .torque_regressor import dense_regressor
 from .tree import Tree
 
 MAX_DESCRIPTION_BYTES = 64 * 2**20
-STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ..arrays import Matrix, Times, Vector
+from ..arrays import Matrix, Times, carried_on
 from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, listing, nearest
 from .frame_motion import FrameMotion
 from .rotations import log, right_slope, skew
@@ -275,7 +275,7 @@ def schedule_from_channels(
             raise InvalidSignals(
                 f"the contact channel of {name!r} must be 0 or 1 at each sample; for forces, give thresholds"
             )
-        columns[name] = _held(values) == 1
+        columns[name] = carried_on(values, 0.0) == 1
     return _schedule(contacts, columns)
 
 
@@ -307,7 +307,7 @@ def schedule_from_forces(
     for name, force in forces.items():
         force = np.asarray(force, dtype=float)
         said = np.where(force > closes_above, 1.0, np.where(force < opens_below, 0.0, np.nan))
-        columns[name] = _held(said) == 1
+        columns[name] = carried_on(said, 0.0) == 1
     return _schedule(contacts, columns)
 
 
@@ -451,12 +451,6 @@ def _schedule(contacts: Sequence[Contact], columns: Mapping[str, Bool[np.ndarray
         )
     never = np.zeros(next(iter(lengths.values())), dtype=bool)
     return ContactSchedule(tuple(contacts), np.stack([columns.get(name, never) for name in names], axis=1))
-
-
-def _held(values: Vector) -> Vector:
-    """The last value that is not NaN, at each sample; 0 before the first."""
-    last = np.maximum.accumulate(np.where(np.isnan(values), -1, np.arange(len(values))))
-    return np.where(last < 0, 0.0, values[np.maximum(last, 0)]) if len(values) else values
 
 
 def _steady(column: Bool[np.ndarray, "_"], samples: int) -> Bool[np.ndarray, "_"]:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import Vector
+from ..arrays import Vector, carried_on
 from ..exceptions import InvalidProject, listing, nearest
+from ..inertia.parameters import inertia_matrix
 from ..stopwatch import Stopwatch
 from .preparation import condition
 from .recordings import EFFORTS, Run
@@ -112,8 +113,7 @@ def _body(body: Any) -> Any:
 
     inertia = body.inertia
     if len(inertia) == 6:
-        xx, xy, yy, xz, yz, zz = inertia
-        inertia = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+        inertia = inertia_matrix(np.array([0, 0, 0, 0, *inertia], dtype=float))
     return RigidBody(body.name, body.mass, inertia, body.center)
 
 
@@ -183,20 +183,13 @@ def with_sensors(mechanism: Mechanism, runs: Sequence[Run]) -> Mechanism:
     return replace(mechanism, sensors=sensors)
 
 
-def channel_of(sensor: Encoder | RateSensor) -> str:
-    """What a sensor reads is called so in recordings."""
-    from ..models.maximal import Encoder
-
-    return f"{'position' if isinstance(sensor, Encoder) else 'velocity'}.{sensor.joint}"
-
-
 def noise_of(mechanism: Mechanism, noise: Mapping[str, float]) -> tuple[float, ...]:
     """Of each sensor.
 
     Raises:
         InvalidProject: if one has none, or one is of nothing that is read.
     """
-    channels = [channel_of(sensor) for sensor in mechanism.sensors]
+    channels = [sensor.channel for sensor in mechanism.sensors]
     known = {*channels, *(channel.partition(".")[0] for channel in channels)}
     for name in noise:
         if name not in known:
@@ -260,7 +253,7 @@ def _record(settings: Settings, mechanism: Mechanism, run: Run) -> Record:
         np.where(recording.mask(channel), recording[channel], np.nan)
         if channel in recording.channels
         else np.full(len(recording), np.nan)
-        for channel in map(channel_of, mechanism.sensors)
+        for channel in (sensor.channel for sensor in mechanism.sensors)
     ]
     u = []
     for joint in mechanism.inputs:
@@ -290,8 +283,7 @@ def _held(values: Vector, what: str) -> Vector:
     known = np.isfinite(values)
     if not known.any():
         raise InvalidProject(f"{what} has no value at all; leave the motor out if it was not told anything")
-    last = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
-    return np.asarray(values[np.where(last < 0, np.flatnonzero(known)[0], last)])
+    return carried_on(values, float(values[known][0]))
 
 
 def _samples(record: Record, step_s: float) -> int:

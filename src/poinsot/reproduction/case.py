@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,26 @@ class Measurement:
 
     run: Callable[[Path, Say], Reproduction]
     files: tuple[str, ...]
+
+
+def simulated_in(package: str, name: str) -> Simulation:
+    """The part that the module `name` of a package simulates; it is imported when it runs."""
+
+    def run(seed: int, say: Say) -> Reproduction:
+        result: Reproduction = import_module(f".{name}", package).run(seed, say=say)
+        return result
+
+    return Simulation(run)
+
+
+def measured_in(package: str, name: str, files: Sequence[str]) -> Measurement:
+    """The part that the module `name` of a package computes from these files; it is imported when it runs."""
+
+    def run(data: Path, say: Say) -> Reproduction:
+        result: Reproduction = import_module(f".{name}", package).run(data, say=say)
+        return result
+
+    return Measurement(run, tuple(files))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from ...arrays import Matrix, Vector
 from ...estimate import Body, Certificate, Estimate, Fit, FrictionCurve, Status, software_versions
 from ...exceptions import InvalidMethod, InvalidSignals
 from ...fits import fit_of
-from ...inertia.parameters import body, from_physical
+from ...inertia.parameters import body, from_physical, inertia_matrix
 from ...models.maximal import Coulomb, Encoder, Hinge, Mechanism, Model, Slider
 from ...models.maximal.mechanism import family
 from ...motions import STD, Convergence, EstimatedMotion, SensorFit, rms_of
@@ -30,8 +30,8 @@ from ...parameters import Normal
 from ...recording import Recording
 from ...stopwatch import Stopwatch
 from ...unseen import directions
-from .records import Record
-from .results import JointFit, Path
+from .records import Record, full_turns_off
+from .results import Ending, JointFit, Path
 from .simulation import simulated
 from .smoothing import JointSmoothing, at_held_out
 from .weight import ChosenWeight, choose_weight
@@ -42,6 +42,12 @@ STILL = 5.0
 """Standard deviations of a sensor within which nothing moves."""
 SPEEDS = 81
 """Points of a friction curve."""
+_STATUS = {
+    Ending.optimal: Status.solved,
+    Ending.optimal_but_for_kinks: Status.solved,
+    Ending.kink: Status.stalled,
+    Ending.step_limit: Status.step_limit,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +154,7 @@ class JointEstimation:
         watch = Stopwatch()
         model = problem.model
         method = replace(self.method, state_std=True)
-        problem.check_motion(_noise(method, model))
+        problem.check_motion(method.noise_of(model))
         given: dict[str, Any] = {"lower": problem.lower, "upper": problem.upper, "priors": problem.priors}
         chosen = None
         if self.choose:
@@ -181,7 +187,7 @@ class _Summary:
     @property
     def noise(self) -> Vector:
         """(s,) of sensors."""
-        return _noise(self.method, self.model)
+        return self.method.noise_of(self.model)
 
     def estimate(self) -> Estimate:
         """Without what takes more solving."""
@@ -194,11 +200,9 @@ class _Summary:
             self.motion(path, record) for path, record in zip(fit.paths, self.problem.records, strict=True)
         )
         size = 1 / np.sqrt(np.where(np.diag(spread.information) > 0, np.diag(spread.information), 1.0))
-        status = Status.solved if fit.converged else Status.step_limit
-        if fit.converged and not seen.all():
+        status = _STATUS[fit.ending]
+        if status is Status.solved and not seen.all():
             status = Status.partly
-        elif not fit.converged and "kink" in fit.status:
-            status = Status.stalled
         return Estimate(
             method="",
             names=names,
@@ -278,12 +282,14 @@ class _Summary:
     def sensors(self) -> list[tuple[str, str, str]]:
         """(label, channel, unit) of each."""
         units = dict(self.model.mechanism.coordinates)
-        found = []
-        for sensor in self.model.mechanism.sensors:
-            encoder = isinstance(sensor, Encoder)
-            unit = units[sensor.joint] if encoder else f"{units[sensor.joint]}/s"
-            found.append((sensor.label, f"{'position' if encoder else 'velocity'}.{sensor.joint}", unit))
-        return found
+        return [
+            (
+                sensor.label,
+                sensor.channel,
+                units[sensor.joint] + ("" if isinstance(sensor, Encoder) else "/s"),
+            )
+            for sensor in self.model.mechanism.sensors
+        ]
 
     def disturbance(self, path: Path) -> dict[str, float]:
         """What else acted, by coordinate, in standard deviations that the weight says; by body it is not told apart."""
@@ -317,8 +323,8 @@ class _Summary:
         for path, record in zip(paths, (*problem.records, *problem.held_out), strict=True):
             read = simulated(self.model, self.fit.theta, record, path)
             away = np.nan_to_num(path.expected - path.observation_errors - read)
-            turns = np.where(self.model.angular, 2 * np.pi * np.round(away / (2 * np.pi)), 0.0)
-            fit = _fit(self.sensors(), record.times, read, away - turns, self.noise, [record])
+            away = full_turns_off(away, self.model.angular)
+            fit = _fit(self.sensors(), record.times, read, away, self.noise, [record])
             found.append(replace(fit, recording=f"{record.name}, simulated from its first state"))
         return found
 
@@ -334,8 +340,7 @@ class _Summary:
                 for name in self.fit.names
             ):
                 continue
-            xx, xy, yy, xz, yz, zz = np.asarray(values.inertia)[i]
-            J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            J = inertia_matrix(np.concatenate([np.zeros(4), np.asarray(values.inertia)[i]]))
             found.append(body(of.name, from_physical(float(values.mass[i]), np.asarray(values.center)[i], J)))
         return tuple(found)
 
@@ -440,13 +445,6 @@ class _Summary:
                 f"standard deviations, {scores}."
             )
         return notes
-
-
-def _noise(method: JointSmoothing, model: Model) -> Vector:
-    """(s,) standard deviations of the sensors."""
-    if method.noise is None:
-        return np.ones(len(model.mechanism.sensors))
-    return np.asarray(method.noise, dtype=float)
 
 
 def _fit(

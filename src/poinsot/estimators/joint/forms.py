@@ -226,8 +226,12 @@ class Explicit(Form):
     ) -> Float[Array, "_"]:
         state = self.state(x)
         configuration, velocity = self.model.surface_errors(state, theta)
-        M = self.model.projected_mass(state, theta, h)
+        M = self.start_mass(state, theta, h)
         return jnp.concatenate([M @ jnp.ravel(configuration) / h, M @ jnp.ravel(velocity)])
+
+    def start_mass(self, state: State, theta: Float[Numbers, "p"], h: Scalar) -> Float[Array, "n n"]:
+        """By which errors of the first state become impulses (3.13, 3.14)."""
+        return self.model.projected_mass(state, theta, h)
 
 
 class Implicit(Explicit):
@@ -244,13 +248,8 @@ class Implicit(Explicit):
         errors = self.model.implicit_errors(self.state(x), self.state(y), u, theta, h)
         return jnp.ravel(jnp.stack(errors))
 
-    def start_errors(
-        self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"], h: Scalar
-    ) -> Float[Array, "_"]:
-        state = self.state(x)
-        configuration, velocity = self.model.surface_errors(state, theta)
-        M = self.model.mass_matrix(state, theta)
-        return jnp.concatenate([M @ jnp.ravel(configuration) / h, M @ jnp.ravel(velocity)])
+    def start_mass(self, state: State, theta: Float[Numbers, "p"], h: Scalar) -> Float[Array, "n n"]:
+        return self.model.mass_matrix(state, theta)
 
 
 class Forward(Explicit):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy import signal
 
 from ...arrays import Vector
@@ -104,6 +104,13 @@ def first_guess(
         rate[1:, place] = np.diff(y[:, place]) / record.steps
         rate[0, place] = rate[1, place]
     return y, rate
+
+
+def full_turns_off(
+    error: Float[np.ndarray, "N s"], angular: Bool[np.ndarray, "s"]
+) -> Float[np.ndarray, "N s"]:
+    """Errors of readings; of angles the nearest to zero of those that differ by full turns."""
+    return error - np.where(angular, 2 * np.pi * np.round(error / (2 * np.pi)), 0.0)
 
 
 def smoothed(times: Vector, values: Vector, turns: bool = False) -> Vector:

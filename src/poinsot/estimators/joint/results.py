@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +12,19 @@ from jaxtyping import Float
 from ...arrays import Matrix, Vector
 from ...models.maximal import State
 from .sensitivity import Sensitivity
+
+
+class Ending(Enum):
+    """How an iteration ended, in words; `{steps}` is how many there were."""
+
+    optimal = "no step lowers the cost any more"
+    optimal_but_for_kinks = "no step lowers the cost any more, but for kinks of friction"
+    kink = "no step lowers the cost, however short: the errors have a kink here"
+    step_limit = "it did not end in {steps} steps; begin nearer or allow more"
+
+    @property
+    def converged(self) -> bool:
+        return self in (Ending.optimal, Ending.optimal_but_for_kinks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +78,7 @@ class JointFit:
 
     Args:
         names: of all parameters. theta: (p,). open: which of them were estimated.
-        converged: whether the cost could not be lowered any more.
-        status: one sentence.
-        iterations: accepted steps.
+        ending: of the iteration.
         history: one entry an accepted step, from the first guess on.
         paths: of each record.
         sensitivity: how sure theta is; of the open parameters alone.
@@ -76,13 +88,26 @@ class JointFit:
     names: tuple[str, ...]
     theta: Vector
     open: np.ndarray
-    converged: bool
-    status: str
-    iterations: int
+    ending: Ending
     history: tuple[Iteration, ...]
     paths: tuple[Path, ...]
     sensitivity: Sensitivity = field(repr=False)
     scale_is_free: np.ndarray
+
+    @property
+    def converged(self) -> bool:
+        """Whether the cost could not be lowered any more."""
+        return self.ending.converged
+
+    @property
+    def status(self) -> str:
+        """How it ended, in a sentence."""
+        return self.ending.value.format(steps=self.iterations)
+
+    @property
+    def iterations(self) -> int:
+        """Accepted steps."""
+        return len(self.history) - 1
 
     @property
     def values(self) -> dict[str, float]:

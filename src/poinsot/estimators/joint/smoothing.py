@@ -15,9 +15,9 @@ less than `tolerance` of it. Records share theta: each has a band of its own (`b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from .bordered import Factored, factored, normal, step_in_box
 from .forms import form_of
 from .linearization import Linearization, Linearizer
 from .records import Record, first_guess
-from .results import Iteration, JointFit, Path
+from .results import Ending, Iteration, JointFit, Path
 from .sensitivity import sensitivity, state_variances
 
 FIRST_DAMPING, LITTLE_DAMPING, MOST_DAMPING = 1e-6, 1e-2, 2.0**32
@@ -83,6 +83,12 @@ class JointSmoothing:
             raise InvalidMethod("the noise of each sensor must be above 0")
         if self.max_iterations < 1 or not 0 < self.tolerance < 1:
             raise InvalidMethod("it takes at least one iteration, and a tolerance between 0 and 1")
+
+    def noise_of(self, model: Model) -> Vector:
+        """(s,) standard deviations of a model's sensors."""
+        if self.noise is None:
+            return np.ones(len(model.mechanism.sensors))
+        return np.asarray(self.noise, dtype=float)
 
     def fit(
         self,
@@ -173,6 +179,18 @@ class Known:
         return self.weight * (theta - self.mean)
 
 
+class _Accepted(NamedTuple):
+    """A step that lowered the cost: where it led, the gain ratio, its damping, and how many were tried."""
+
+    x: list[np.ndarray]
+    theta: Vector
+    at: list[Linearization]
+    cost: float
+    gain: float
+    damping: float
+    tried: int
+
+
 class _Fit:
     """One fit while it runs."""
 
@@ -241,7 +259,7 @@ class _Fit:
     def linearized(self, x: Sequence[np.ndarray], theta: Vector) -> list[Linearization]:
         """Of each record, weighted."""
         root = float(np.sqrt(self.method.weight))
-        noise = np.ones(self.linearizer.sensors) if self.method.noise is None else np.array(self.method.noise)
+        noise = self.method.noise_of(self.model)
         roots = np.concatenate([np.full(self.form.rows, root), 1 / noise])
         return [
             self.linearizer(record, states, theta)
@@ -272,55 +290,46 @@ class _Fit:
     def run(self) -> JointFit:
         """Until it ends."""
         here = self.linearized(self.x, self.theta)
-        cost, alpha, nu = self.cost(here, self.theta), FIRST_DAMPING, 2.0
+        cost, alpha, ending = self.cost(here, self.theta), FIRST_DAMPING, Ending.step_limit
         self.scale_is_free = self._scale_is_free(here)
         history = [Iteration(cost / self.samples, self.theta.copy(), 0.0, 0)]
-        status, converged = (
-            f"it did not end in {self.method.max_iterations} steps; begin nearer or allow more",
-            False,
-        )
-        ended = False
         for _ in range(self.method.max_iterations):
-            parts, tried = [normal(each) for each in here], 0
-            self.unfelt = UNFELT * max(cost, 1e-300) / self.size**2
-            self._remember(parts)
-            while True:
-                tried += 1
-                step = self._step(parts, alpha)
-                if step is not None:
-                    d_x, d_theta, predicted = step
-                    if predicted <= self.method.tolerance * cost:
-                        ended, converged = True, alpha <= LITTLE_DAMPING
-                        status = (
-                            "no step lowers the cost any more"
-                            if converged
-                            else "no step lowers the cost, however short: the errors have a kink here"
-                        )
-                        break
-                    x = [self.form.moved(s, d) for s, d in zip(self.x, d_x, strict=True)]
-                    theta = self.theta.copy()
-                    theta[self.open] = np.clip(
-                        theta[self.open] + d_theta, self.lower[self.open], self.upper[self.open]
-                    )
-                    there = self.linearized(x, theta)
-                    rho = (cost - self.cost(there, theta)) / predicted
-                    if rho > 0:
-                        break
-                    if predicted <= SLIGHT * self.method.tolerance * cost and alpha <= LITTLE_DAMPING:
-                        ended, converged = True, True
-                        status = "no step lowers the cost any more, but for kinks of friction"
-                        break
-                alpha, nu = nu * alpha, 2 * nu
-                if alpha > MOST_DAMPING:
-                    status = "no step lowers the cost, however short: the errors have a kink here"
-                    break
-            if ended or alpha > MOST_DAMPING:
+            found = self._accepted(here, cost, alpha)
+            if isinstance(found, Ending):
+                ending = found
                 break
-            history.append(Iteration(self.cost(there, theta) / self.samples, theta.copy(), alpha, tried))
-            alpha, nu = alpha * max(1 / 3, 1 - (2 * rho - 1) ** 3), 2.0
-            self.x, self.theta, here, cost = x, theta, there, self.cost(there, theta)
+            self.x, self.theta, here, cost = found.x, found.theta, found.at, found.cost
+            history.append(Iteration(cost / self.samples, found.theta.copy(), found.damping, found.tried))
+            alpha = found.damping * max(1 / 3, 1 - (2 * found.gain - 1) ** 3)
             self.say(f"step {len(history) - 1}: cost {cost / self.samples:.6g}, damping {alpha:.1e}")
-        return self._result(here, tuple(history), converged, status)
+        return self._result(here, tuple(history), ending)
+
+    def _accepted(self, here: Sequence[Linearization], cost: float, alpha: float) -> _Accepted | Ending:
+        """The first step that lowers the cost, with more and more damping; or why there is none."""
+        parts, nu, tried = [normal(each) for each in here], 2.0, 0
+        self.unfelt = UNFELT * max(cost, 1e-300) / self.size**2
+        self._remember(parts)
+        while alpha <= MOST_DAMPING:
+            tried += 1
+            step = self._step(parts, alpha)
+            if step is not None:
+                d_x, d_theta, predicted = step
+                if predicted <= self.method.tolerance * cost:
+                    return Ending.optimal if alpha <= LITTLE_DAMPING else Ending.kink
+                x = [self.form.moved(s, d) for s, d in zip(self.x, d_x, strict=True)]
+                theta = self.theta.copy()
+                theta[self.open] = np.clip(
+                    theta[self.open] + d_theta, self.lower[self.open], self.upper[self.open]
+                )
+                there = self.linearized(x, theta)
+                lower = self.cost(there, theta)
+                gain = (cost - lower) / predicted
+                if gain > 0:
+                    return _Accepted(x, theta, there, lower, gain, alpha, tried)
+                if predicted <= SLIGHT * self.method.tolerance * cost and alpha <= LITTLE_DAMPING:
+                    return Ending.optimal_but_for_kinks
+            alpha, nu = nu * alpha, 2 * nu
+        return Ending.kink
 
     def _remember(self, parts: Sequence[Any]) -> None:
         """The largest diagonals so far."""
@@ -371,10 +380,10 @@ class _Fit:
     # -- what came of it -----------------------------------------------------------------------------------------------
 
     def _result(
-        self, here: Sequence[Linearization], history: tuple[Iteration, ...], converged: bool, status: str
+        self, here: Sequence[Linearization], history: tuple[Iteration, ...], ending: Ending
     ) -> JointFit:
         m, root = self.form.rows, float(np.sqrt(self.method.weight))
-        noise = np.ones(self.linearizer.sensors) if self.method.noise is None else np.array(self.method.noise)
+        noise = self.method.noise_of(self.model)
         spread = sensitivity(here, m, self.known.weight)
         paths = []
         for record, x, at in zip(self.records, self.x, here, strict=True):
@@ -391,9 +400,7 @@ class _Fit:
             self.model.free,
             self.theta,
             self.open,
-            converged,
-            status,
-            len(history) - 1,
+            ending,
             history,
             tuple(paths),
             spread,
@@ -420,4 +427,4 @@ class _Fit:
 
 def at_held_out(method: JointSmoothing, model: Model, records: Sequence[Record], theta: Vector) -> JointFit:
     """States of records with theta as it is (Sect. 4.5): the cost is the cross-validation's."""
-    return replace(method).fit(model, records, theta, ())
+    return method.fit(model, records, theta, ())

@@ -21,7 +21,7 @@ from jaxtyping import Float
 
 from ...arrays import Vector
 from ...models.maximal import Model
-from .records import Record
+from .records import Record, full_turns_off
 from .results import JointFit
 from .smoothing import JointSmoothing, Say
 
@@ -90,7 +90,7 @@ def score(
 ) -> float:
     """Mean squared error of readings that were left out, in variances; `begun` is a fit of all, to begin at."""
     whole = method.fit(model, records, begun.theta, guess=begun.paths, **given)
-    noise = np.ones(len(model.mechanism.sensors)) if method.noise is None else np.array(method.noise)
+    noise = method.noise_of(model)
     squares, count = 0.0, 0
     for odd in (0, 1):
         left_out = [_blocks(record, odd) for record in records]
@@ -100,8 +100,7 @@ def score(
         ]
         found = method.fit(model, parts, whole.theta, guess=whole.paths, **given)
         for path, record, out in zip(found.paths, records, left_out, strict=True):
-            away = path.expected[out] - record.z[out]
-            away = (away - np.where(model.angular, 2 * np.pi * np.round(away / (2 * np.pi)), 0.0)) / noise
+            away = full_turns_off(path.expected[out] - record.z[out], model.angular) / noise
             away = away[np.isfinite(away)]
             squares, count = squares + float(np.sum(away**2)), count + len(away)
     return squares / max(count, 1)

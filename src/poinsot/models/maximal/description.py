@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...exceptions import InvalidModel
 from ...inertia.parameters import center_of_mass, inertia_at_com
+from ..gravity import STANDARD_GRAVITY
 from .bodies import RigidBody
 from .joints import WORLD, Ball, Coulomb, Hinge, Motor, Slider
 from .mechanism import AnyJoint, Mechanism
@@ -21,8 +22,6 @@ from .sensors import Encoder
 
 if TYPE_CHECKING:
     from ..articulated import Articulated
-
-STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
 def load_mechanism(

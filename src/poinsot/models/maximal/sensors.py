@@ -45,6 +45,11 @@ class Encoder:
         """The name that its parameters have."""
         return self.name or f"{self.joint} encoder"
 
+    @property
+    def channel(self) -> str:
+        """What it reads is called so in recordings."""
+        return f"position.{self.joint}"
+
 
 @dataclass(frozen=True)
 class RateSensor:
@@ -68,3 +73,8 @@ class RateSensor:
     def label(self) -> str:
         """The name that its parameters have."""
         return self.name or f"{self.joint} rate"
+
+    @property
+    def channel(self) -> str:
+        """What it reads is called so in recordings."""
+        return f"velocity.{self.joint}"

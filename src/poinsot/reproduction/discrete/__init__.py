@@ -12,41 +12,22 @@ Nothing of a case is imported before it runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import import_module
-from pathlib import Path
-
-from ..case import Measurement, PartedCase, Reproduction, Say, Simulation
+from ..case import PartedCase, measured_in, simulated_in
 
 FREE_SWINGS = "furuta/oscillations.csv"
 DRIVEN = tuple(
     f"furuta/hardware_{what}.csv" for what in ("step_response_2V", "step_response_4V", "sin_response_2V_1s")
 )
 
-
-def _simulated(name: str) -> Simulation:
-    def run(seed: int, say: Say) -> Reproduction:
-        result: Reproduction = import_module(f".{name}", __package__).run(seed, say=say)
-        return result
-
-    return Simulation(run)
-
-
-def _measured(name: str, files: Sequence[str]) -> Measurement:
-    def run(data: Path, say: Say) -> Reproduction:
-        result: Reproduction = import_module(f".{name}", __package__).run(data, say=say)
-        return result
-
-    return Measurement(run, tuple(files))
-
-
 DISCRETE = PartedCase(
     "discrete-multibody",
     "Joint state and parameter estimation for regularized, time-discrete multibody dynamics",
     {
-        "synthetic": _simulated("synthetic"),
-        "pendulum": _measured("pendulum", (FREE_SWINGS, "pendulum/ddp.csv", "emps/DATA_EMPS.mat")),
-        "furuta": _measured("furuta", (FREE_SWINGS, *DRIVEN)),
-        "swing_up_13": _simulated("swing_up_13"),
+        "synthetic": simulated_in(__name__, "synthetic"),
+        "pendulum": measured_in(
+            __name__, "pendulum", (FREE_SWINGS, "pendulum/ddp.csv", "emps/DATA_EMPS.mat")
+        ),
+        "furuta": measured_in(__name__, "furuta", (FREE_SWINGS, *DRIVEN)),
+        "swing_up_13": simulated_in(__name__, "swing_up_13"),
     },
 )

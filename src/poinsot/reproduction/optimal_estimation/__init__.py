@@ -13,41 +13,20 @@ Nothing of a case is imported before it runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import import_module
-from pathlib import Path
-
-from ..case import Measurement, PartedCase, Reproduction, Say, Simulation
+from ..case import PartedCase, measured_in, simulated_in
 
 FLIGHTS = (
     *(f"{flight}_34p7g_{what}.parquet" for flight in ("circle", "figure8") for what in ("mocap", "onboard")),
     "thrust_stand.csv",
 )
 
-
-def _simulated(name: str) -> Simulation:
-    def run(seed: int, say: Say) -> Reproduction:
-        result: Reproduction = import_module(f".{name}", __package__).run(seed, say=say)
-        return result
-
-    return Simulation(run)
-
-
-def _measured(name: str, files: Sequence[str]) -> Measurement:
-    def run(data: Path, say: Say) -> Reproduction:
-        result: Reproduction = import_module(f".{name}", __package__).run(data, say=say)
-        return result
-
-    return Measurement(run, tuple(files))
-
-
 OPTIMAL_ESTIMATION = PartedCase(
     "optimal-estimation",
     "Multi-contact inertial estimation and localization in legged robots",
     {
-        "parametrizations": _simulated("parametrizations"),
-        "rollouts": _simulated("rollouts"),
-        "statistics": _simulated("statistics"),
-        "crazyflie": _measured("crazyflie", FLIGHTS),
+        "parametrizations": simulated_in(__name__, "parametrizations"),
+        "rollouts": simulated_in(__name__, "rollouts"),
+        "statistics": simulated_in(__name__, "statistics"),
+        "crazyflie": measured_in(__name__, "crazyflie", FLIGHTS),
     },
 )
