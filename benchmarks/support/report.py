@@ -105,13 +105,23 @@ class Row:
     ratio: float
 
 
-def options(description: str, full: str | None = None) -> argparse.Namespace:
-    """The command line that every benchmark has; `full` says what `--full` adds where there is such a thing."""
+def options(
+    description: str, full: str | None = None, counts: Mapping[str, str] | None = None
+) -> argparse.Namespace:
+    """The command line that every benchmark has.
+
+    Args:
+        description: its first line is shown.
+        full: what `--full` adds, where there is such a thing.
+        counts: other numbers that can be given, and what they are.
+    """
     parser = argparse.ArgumentParser(description=description.strip().splitlines()[0])
     parser.add_argument("--json", metavar="PATH", help="write the numbers here; - is standard output")
     if full is not None:
         parser.add_argument("--full", action="store_true", help=full)
     parser.add_argument("--rounds", type=int, help="how often each program runs")
+    for name, what in (counts or {}).items():
+        parser.add_argument(f"--{name}", type=int, metavar="N", help=what)
     parser.add_argument(
         "--save-baseline", action="store_true", help=f"make these ratios the ones in {BASELINE.name}"
     )

@@ -100,11 +100,14 @@ def test_steps_in_a_box_are_optimal(p, rng):
         upper = size * 10 ** rng.uniform(-2, 1, p)
         lower[rng.random(p) < 0.2], upper[rng.random(p) < 0.2] = -np.inf, np.inf
         lower[rng.random(p) < 0.2] = 0.0  # the bound where the iteration stands
+        closed = rng.random(p) < 0.1
+        lower[closed] = upper[closed] = 0.0
         d = step_in_box(S, g, lower, upper)
         assert (lower <= d).all() and (d <= upper).all()
         slope, scale = S @ d + g, 1e-9 * (np.abs(S) @ np.abs(d) + np.abs(g))
-        at_lower, at_upper = d <= lower, d >= upper
-        between = ~at_lower & ~at_upper
+        closed = lower == upper  # whatever the slope
+        at_lower, at_upper = (d <= lower) & ~closed, (d >= upper) & ~closed
+        between = ~at_lower & ~at_upper & ~closed
         assert (np.abs(slope)[between] <= scale[between]).all(), trial
         assert (slope >= -scale)[at_lower].all(), trial
         assert (slope <= scale)[at_upper].all(), trial

@@ -2,6 +2,7 @@
 
 estimation      a problem of recordings, and what comes of it as an estimate
 smoothing       the method: weights, Levenberg and Marquardt's steps in a box
+batch           the same for many records at once, each for itself, wholly in JAX
 results         what comes of it
 forms           what is left of the equations of motion in a step: explicit, implicit, reduced, forward
 records         what was read, and the first guess of how it moved
@@ -13,6 +14,7 @@ simulation      a recording simulated from its first state
 weight          the weight of the model against the readings, chosen by what it foretells
 """
 
+from .batch import BatchFit, fit_batch
 from .estimation import JointEstimation, JointSmoothingProblem
 from .forms import FORMS
 from .records import Record
@@ -30,6 +32,8 @@ __all__ = [
     "Iteration",
     "Path",
     "at_held_out",
+    "BatchFit",
+    "fit_batch",
     "ChosenWeight",
     "choose_weight",
 ]

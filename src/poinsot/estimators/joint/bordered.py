@@ -138,6 +138,11 @@ def _inverse_diagonal(L: np.ndarray) -> np.ndarray:
 
 def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
     """(p,) argmin d^T S d / 2 + g^T d, lower <= d <= upper (Appendix C); S positive definite."""
+    room = upper > lower
+    if not room.all():  # BVLS goes astray where a box is closed
+        d = np.where(room, 0.0, lower)
+        d[room] = step_in_box(S[np.ix_(room, room)], (g + S @ d)[room], lower[room], upper[room])
+        return d
     if not len(g):
         return np.zeros(0)
     if not (np.diag(S) > 0).all():
@@ -152,7 +157,7 @@ def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
     found = lsq_linear(
         L.T,
         target,
-        bounds=(box[0], np.maximum(box[1], box[0] + 1e-300)),
+        bounds=box,
         method="bvls",
         tol=1e-14,
         max_iter=max(100, 10 * len(g)),

@@ -88,7 +88,7 @@ class Linearizer:
         self.form = form
         self.sensors = len(form.model.mechanism.sensors)
         self._call: Callable[..., Any] = jax.jit(self._chunk)
-        self._start: Callable[..., Any] = jax.jit(self._of_start)
+        self._start: Callable[..., Any] = jax.jit(self.of_start)
 
     @double_precision
     def __call__(self, record: Record, x: Float[np.ndarray, "N size"], theta: Vector) -> Linearization:
@@ -109,6 +109,18 @@ class Linearizer:
     def _chunk(
         self, x: Array, following: Array, u: Array, z: Array, h: Array, theta: Array
     ) -> tuple[Array, Array, Array, Array]:
+        return self.of_samples((x, following, u, z, h), theta, TOGETHER)
+
+    def of_samples(
+        self, samples: tuple[Array, ...], theta: Array, together: int
+    ) -> tuple[Array, Array, Array, Array]:
+        """e, A, B and P, in JAX.
+
+        Args:
+            samples: states, those that follow, controls, readings, steps; a row a sample.
+            theta: (p,). together: samples in a batch.
+        """
+
         def both(each: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
             x, y, u, z, h = each
             form = self.form
@@ -123,12 +135,12 @@ class Linearizer:
             slopes, e = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(nothing, nothing, theta)
             return e, *slopes
 
-        found: tuple[Array, Array, Array, Array] = jax.lax.map(
-            both, (x, following, u, z, h), batch_size=TOGETHER
-        )
+        found: tuple[Array, Array, Array, Array] = jax.lax.map(both, samples, batch_size=together)
         return found
 
-    def _of_start(self, x: Array, theta: Array, h: Array) -> tuple[Array, Array, Array]:
+    def of_start(self, x: Array, theta: Array, h: Array) -> tuple[Array, Array, Array]:
+        """Errors of the first state and their derivatives, in JAX; maybe none."""
+
         def errors(d: Array, theta: Array) -> Array:
             return self.form.start_errors(self.form.plus(x, d), theta, h)
 

@@ -63,6 +63,35 @@ class Sensitivity:
         return self.unseen * self.scale
 
 
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    """S_bar^-1 in the directions that are seen.
+
+    Args:
+        matrix: (q, q). unseen: (r, q). scale: (q,). See `Sensitivity`.
+    """
+
+    matrix: Matrix
+    unseen: Float[np.ndarray, "r q"]
+    scale: Vector
+
+    @classmethod
+    def of(cls, S: Matrix, effect: Vector) -> Inverse:
+        """`effect` (q,) is the diagonal before the states moved."""
+        scale = 1 / np.sqrt(np.where(effect > 0, effect, 1.0))
+        values, vectors = np.linalg.eigh(S * scale[:, None] * scale)
+        seen = values > UNSEEN
+        root = scale[:, None] * vectors[:, seen]
+        return cls((root / values[seen]) @ root.T, vectors[:, ~seen].T, scale)
+
+    def around(self, part: Matrix) -> Matrix:
+        """(q, q) S_bar^-1 part S_bar^-1; NaN of parameters that are not seen."""
+        covariance = np.asarray(self.matrix @ part @ self.matrix)
+        hidden = np.abs(self.unseen).max(axis=0, initial=0.0) > PART
+        covariance[hidden], covariance[:, hidden] = np.nan, np.nan
+        return covariance
+
+
 def state_variances(of: Linearization, covariance: Matrix) -> Float[np.ndarray, "N d"]:
     """(N, d) variances of the states' tangents, weights taken for 1 / variances: T^-1 and what theta adds, X P X^T."""
     N, _, d = of.by_x.shape
@@ -87,11 +116,7 @@ def sensitivity(of: Sequence[Linearization], steps: int, known: Vector) -> Sensi
     if not q:
         return Sensitivity(S, S, S, np.zeros((0, 0)), np.zeros(0), 0)
     effect = known + sum(np.einsum("kmp,kmp->p", each.by_theta, each.by_theta, optimize=True) for each in of)
-    scale = 1 / np.sqrt(np.where(effect > 0, effect, 1.0))
-    values, vectors = np.linalg.eigh(S * scale[:, None] * scale)
-    seen = values > UNSEEN
-    root = scale[:, None] * vectors[:, seen]
-    inverse = (root / values[seen]) @ root.T
+    inverse = Inverse.of(S, effect)
 
     rows = np.concatenate([each.e for each in of])
     count = np.maximum(sum(_count(each) for each in of) - q, 1)
@@ -103,14 +128,8 @@ def sensitivity(of: Sequence[Linearization], steps: int, known: Vector) -> Sensi
     ]
     lag = andrews_lag(scores)
     robust = sum((newey_west(each, lag) for each in scores), np.diag(known))
-    hidden = np.abs(vectors[:, ~seen]).max(axis=1, initial=0.0) > PART
-
-    def sandwich(part: Matrix) -> Matrix:
-        covariance = np.asarray(inverse @ part @ inverse)
-        covariance[hidden], covariance[:, hidden] = np.nan, np.nan
-        return covariance
-
-    return Sensitivity(S, sandwich(meat), sandwich(robust), vectors[:, ~seen].T, scale, lag)
+    both = inverse.around(meat), inverse.around(robust)
+    return Sensitivity(S, *both, inverse.unseen, inverse.scale, lag)
 
 
 def _count(of: Linearization) -> np.ndarray:

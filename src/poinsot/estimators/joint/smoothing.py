@@ -85,9 +85,16 @@ class JointSmoothing:
             raise InvalidMethod("it takes at least one iteration, and a tolerance between 0 and 1")
 
     def noise_of(self, model: Model) -> Vector:
-        """(s,) standard deviations of a model's sensors."""
+        """(s,) standard deviations of a model's sensors.
+
+        Raises:
+            InvalidMethod: if there are not as many.
+        """
+        sensors = len(model.mechanism.sensors)
         if self.noise is None:
-            return np.ones(len(model.mechanism.sensors))
+            return np.ones(sensors)
+        if len(self.noise) != sensors:
+            raise InvalidMethod(f"noise needs {sensors} numbers, one a sensor")
         return np.asarray(self.noise, dtype=float)
 
     def fit(
@@ -179,6 +186,69 @@ class Known:
         return self.weight * (theta - self.mean)
 
 
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """Where theta begins, what of it is open, and what bounds it.
+
+    Args:
+        theta: (p,). open: (q,) places in it.
+        lower, upper: (p,). known: of what is open.
+    """
+
+    theta: Vector
+    open: np.ndarray
+    lower: Vector
+    upper: Vector
+    known: Known
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        theta: Vector | None,
+        open: Sequence[str] | None,  # noqa: A002
+        lower: Mapping[str, float],
+        upper: Mapping[str, float],
+        priors: Mapping[str, Normal],
+    ) -> Unknowns:
+        """As `JointSmoothing.fit` is given them.
+
+        Raises:
+            InvalidMethod: if a name, a bound or a number of values is wrong.
+        """
+        begin = np.array(model.theta if theta is None else theta, dtype=float)
+        if begin.shape != (len(model.free),) or not np.isfinite(begin).all():
+            raise InvalidMethod(f"theta needs {len(model.free)} finite numbers: {listing(model.free, 40)}")
+        places = np.array([_place(model, name) for name in (model.free if open is None else open)], dtype=int)
+        for place in places.tolist():
+            if np.sum(places == place) > 1:
+                raise InvalidMethod(f"{model.free[place]!r} is open twice; name each parameter once")
+        least, most = model.lower.copy(), np.full(len(model.free), np.inf)
+        for bounds, given in ((least, lower), (most, upper)):
+            for name, bound in given.items():
+                bounds[_place(model, name)] = bound
+        outside = ~((least <= begin) & (begin <= most))[places]
+        if outside.any():
+            name = model.free[int(places[np.flatnonzero(outside)[0]])]
+            raise InvalidMethod(f"{name!r} begins outside its bounds; begin within them")
+        known = Known.of({_place(model, name): prior for name, prior in priors.items()}, places)
+        return cls(begin, places, least, most, known)
+
+    @property
+    def size(self) -> Vector:
+        """(q,) of open parameters where they begin; 1 of those that begin at 0."""
+        return np.where(self.theta == 0, 1.0, np.abs(self.theta))[self.open]
+
+
+def _place(model: Model, name: str) -> int:
+    """In theta."""
+    if name not in model.free:
+        raise InvalidMethod(
+            f"no free parameter {name!r}{nearest(name, model.free)}; the model has {listing(model.free, 40)}"
+        )
+    return model.free.index(name)
+
+
 class _Accepted(NamedTuple):
     """A step that lowered the cost: where it led, the gain ratio, its damping, and how many were tried."""
 
@@ -210,28 +280,12 @@ class _Fit:
         self.method, self.model, self.records, self.say = method, model, tuple(records), say
         if not self.records:
             raise InvalidSignals("there is nothing to fit; give at least one record")
-        self.theta = np.array(model.theta if theta is None else theta, dtype=float)
-        if self.theta.shape != (len(model.free),) or not np.isfinite(self.theta).all():
-            raise InvalidMethod(f"theta needs {len(model.free)} finite numbers: {listing(model.free, 40)}")
-        self.open = np.array(
-            [self._place(name) for name in (model.free if open is None else open)], dtype=int
-        )
-        for place in self.open.tolist():
-            if np.sum(self.open == place) > 1:
-                raise InvalidMethod(f"{model.free[place]!r} is open twice; name each parameter once")
-        self.lower, self.upper = model.lower.copy(), np.full(len(model.free), np.inf)
-        for bounds, given in ((self.lower, lower), (self.upper, upper)):
-            for name, bound in given.items():
-                bounds[self._place(name)] = bound
-        outside = ~((self.lower <= self.theta) & (self.theta <= self.upper))[self.open]
-        if outside.any():
-            name = model.free[int(self.open[np.flatnonzero(outside)[0]])]
-            raise InvalidMethod(f"{name!r} begins outside its bounds; begin within them")
-        self.known = Known.of({self._place(name): prior for name, prior in priors.items()}, self.open)
+        unknowns = Unknowns.of(model, theta, open, lower, upper, priors)
+        self.theta, self.open = unknowns.theta.copy(), unknowns.open
+        self.lower, self.upper, self.known = unknowns.lower, unknowns.upper, unknowns.known
         self.linearizer = _linearizer(model, method.form)
         self.form = self.linearizer.form
-        if method.noise is not None and len(method.noise) != self.linearizer.sensors:
-            raise InvalidMethod(f"noise needs {self.linearizer.sensors} numbers, one a sensor")
+        self.noise = method.noise_of(model)
         if guess is None:
             begun = [first_guess(model, record, self.theta) for record in self.records]
             self.x = [self.form.pack(y, rate, self.theta) for y, rate in begun]
@@ -244,23 +298,14 @@ class _Fit:
         self.samples = sum(len(x) for x in self.x)
         self.largest: list[Vector] | None = None
         self.largest_corner = self.unfelt = np.zeros(len(self.open))
-        self.size = np.where(self.theta == 0, 1.0, np.abs(self.theta))[self.open]
-
-    def _place(self, name: str) -> int:
-        if name not in self.model.free:
-            free = self.model.free
-            raise InvalidMethod(
-                f"no free parameter {name!r}{nearest(name, free)}; the model has {listing(free, 40)}"
-            )
-        return self.model.free.index(name)
+        self.size = unknowns.size
 
     # -- errors --------------------------------------------------------------------------------------------------------
 
     def linearized(self, x: Sequence[np.ndarray], theta: Vector) -> list[Linearization]:
         """Of each record, weighted."""
         root = float(np.sqrt(self.method.weight))
-        noise = self.method.noise_of(self.model)
-        roots = np.concatenate([np.full(self.form.rows, root), 1 / noise])
+        roots = np.concatenate([np.full(self.form.rows, root), 1 / self.noise])
         return [
             self.linearizer(record, states, theta)
             .weighted(np.tile(roots, (len(states), 1)), root)
@@ -383,12 +428,11 @@ class _Fit:
         self, here: Sequence[Linearization], history: tuple[Iteration, ...], ending: Ending
     ) -> JointFit:
         m, root = self.form.rows, float(np.sqrt(self.method.weight))
-        noise = self.method.noise_of(self.model)
         spread = sensitivity(here, m, self.known.weight)
         paths = []
         for record, x, at in zip(self.records, self.x, here, strict=True):
             y, rate, states = self.form.unpack(x, self.theta)
-            seen = np.where(np.isnan(record.z), np.nan, at.e[:, m:] * noise)
+            seen = np.where(np.isnan(record.z), np.nan, at.e[:, m:] * self.noise)
             std = None
             if self.method.state_std:
                 std = np.sqrt(state_variances(at, np.nan_to_num(spread.robust)))

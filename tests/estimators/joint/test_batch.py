@@ -1,0 +1,341 @@
+"""Many problems at once: each as if it were alone, and their linear algebra against dense references."""
+
+from dataclasses import replace
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from estimators.joint import swings
+from estimators.joint.test_bordered import dense, random_linearization
+from poinsot.estimators.joint import FORMS, JointSmoothing, Record, fit_batch
+from poinsot.estimators.joint import batch as batches
+from poinsot.estimators.joint.bordered import step_in_box
+from poinsot.estimators.joint.forms import Reduced
+from poinsot.estimators.joint.results import Ending
+from poinsot.exceptions import InvalidMethod, InvalidSignals
+from poinsot.parameters import Normal
+
+# Of all tests, so that one compilation is enough: samples, open parameters, problems at once.
+TIMES = np.cumsum(np.full(50, 0.02) + 0.01 * (np.arange(50) % 2))
+COMMANDS = 0.5 * np.sin(3 * TIMES)
+PIVOT = ("bob.Jxx", "pivot.drag")
+AT_ONCE = 4
+METHOD = JointSmoothing(weight=1e8, noise=swings.NOISE, form="released", tolerance=1e-10)
+
+
+class Released(Reduced):
+    """Joint coordinates, and errors of the first state as bodies have them, which take far longer to compile."""
+
+    def start_errors(self, x, theta, h):
+        return jnp.stack(
+            [1e-3 * (x[0] - 1.5), (1e-2 + theta[3]) * h * x[1], 1e-3 * jnp.sin(x[0] + x[1] - 1.5)]
+        )
+
+
+@pytest.fixture(autouse=True)
+def released(monkeypatch):
+    monkeypatch.setitem(FORMS, "released", Released)
+
+
+@cache
+def clean(drag=0.02, coulomb=0.0):
+    """Angle and rate of a driven swing."""
+    return swings.exact(swings.theta(drag=drag, coulomb=coulomb), TIMES, 1.5, 0.0, COMMANDS)
+
+
+def readings(rng, B, **kind):
+    """(B, N, 2) draws of their noise; the rate sensor reads now and then, the encoder not always."""
+    z = np.stack([swings.read("draw", TIMES, clean(**kind), rng, rates=True).z for _ in range(B)])
+    z[rng.random(z.shape) < [0.1, 0.8]] = np.nan
+    z[0, 20:26] = np.nan
+    return z
+
+
+def controls(z):
+    """(B, N, 1) of each its own, which differ in what none of them uses: after the last sample."""
+    u = np.tile(COMMANDS[:, None], (len(z), 1, 1))
+    u[:, -1] += np.arange(len(z))[:, None]
+    return u
+
+
+def alone(methods, z, theta=None, names=PIVOT, **given):
+    """One fit after the other."""
+    return [
+        method.fit(
+            swings.model(),
+            [Record("alone", TIMES, COMMANDS[:, None], each)],
+            None if theta is None else theta[b],
+            names,
+            **given,
+        )
+        for b, (method, each) in enumerate(zip(methods, z, strict=True))
+    ]
+
+
+def together(z, method=METHOD, theta=None, names=PIVOT, **given):
+    return fit_batch(method, swings.model(), TIMES, controls(z), z, theta, names, at_once=AT_ONCE, **given)
+
+
+def same(batch, fits, rtol=1e-6):
+    """The iteration is the same, so that only rounding differs."""
+    assert [each.name for each in batch.endings] == [fit.ending.name for fit in fits]
+    np.testing.assert_array_equal(batch.iterations, [fit.iterations for fit in fits])
+    np.testing.assert_array_equal(batch.converged, [fit.converged for fit in fits])
+    np.testing.assert_allclose(batch.theta, [fit.theta for fit in fits], rtol=rtol, atol=1e-15)
+    np.testing.assert_allclose(batch.std, [fit.std for fit in fits], rtol=rtol)
+    np.testing.assert_allclose(batch.cost, [fit.cost for fit in fits], rtol=rtol)
+    assert batch.statuses == tuple(fit.status for fit in fits)
+
+
+def test_each_is_as_if_it_were_alone(rng):
+    """Draws of noise, weights and beginnings; six of them, four at once, so that places are filled up."""
+    z, weights = readings(rng, 6), np.array([1e8, 1e7, 1e6, 1e9, 1e8, 1e5])
+    theta = np.stack(
+        [swings.theta(Jxx=factor * 4e-3, drag=factor * 0.02) for factor in (1, 2, 0.5, 5, 10, 1)]
+    )
+    fits = alone([replace(METHOD, weight=weight) for weight in weights.tolist()], z, theta=theta)
+    found = together(z, theta=theta, weights=weights)
+    same(found, fits)
+    assert found.converged.all()
+    assert len(set(found.iterations.tolist())) > 1, "they take their own time"
+    assert np.ptp(found.theta[:, 2]) > 0
+    assert not found.std[:, [0, 1, 4]].any(), "of what is held"
+    assert found.names == swings.FREE
+    np.testing.assert_array_equal(found.open, [2, 3])
+
+
+def test_bounds_hold_and_what_is_known_counts(rng):
+    z = readings(rng, AT_ONCE, drag=-0.01)
+    for given in (
+        {},
+        {"priors": {"bob.Jxx": Normal(5e-3, 1e-5)}},
+        {"upper": {"bob.Jxx": 4.01e-3}, "lower": {"pivot.drag": -1.0}},
+    ):
+        found = together(z, **given)
+        same(found, alone(len(z) * [METHOD], z, **given))
+        assert found.converged.all()
+        if "lower" in given:
+            assert (found.theta[:, 3] < -0.005).all()
+        else:
+            np.testing.assert_array_equal(found.theta[:, 3], 0.0)
+        if "priors" in given:
+            assert (found.theta[:, 2] > 4.5e-3).all()
+
+
+def test_one_that_ends_at_once_beside_one_that_goes_far(rng):
+    """And what does not end in the steps that it is allowed says so, and leaves the others alone."""
+    z = np.repeat(readings(rng, 1), AT_ONCE, axis=0)
+    there = together(z).theta[0]
+    theta = np.stack([there, swings.theta(Jxx=10.0, drag=0.5), swings.theta(Jxx=5e-3), there])
+    found = together(z, theta=theta)
+    assert found.converged.all()
+    np.testing.assert_allclose(found.theta, np.tile(there, (AT_ONCE, 1)), rtol=1e-5)
+    assert found.iterations[0] == found.iterations[3] <= 3
+    assert found.iterations[1] > 2 * found.iterations[0]
+    limit = replace(METHOD, max_iterations=int(found.iterations[0]))
+    cut = together(z, limit, theta)
+    assert cut.endings[1] is Ending.step_limit
+    assert not cut.converged[1]
+    assert "did not end in" in cut.statuses[1]
+    np.testing.assert_array_equal(cut.theta[0], found.theta[0])
+    same(cut, alone(len(z) * [limit], z, theta))
+
+
+def test_kinks_end_it_where_they_end_one_alone():
+    """Dry friction that sticks, so that steps are refused and damping grows."""
+    z = readings(np.random.default_rng(3), AT_ONCE, coulomb=0.1)
+    theta = np.tile(swings.theta(coulomb=0.0, stick_drag=50.0), (AT_ONCE, 1))
+    names, method = ("bob.Jxx", "pivot.coulomb"), replace(METHOD, tolerance=1e-7)
+    found, fits = together(z, method, theta, names), alone(AT_ONCE * [method], z, theta, names)
+    assert max(line.tried for fit in fits for line in fit.history) > 3, "a step was refused more than once"
+    same(found, fits)
+
+
+def test_nothing_open_is_the_states_alone(rng):
+    """One after the other, as it is on a processor, and with the same controls for all."""
+    z, method = readings(rng, 2), replace(METHOD, form="reduced")
+    held = fit_batch(method, swings.model(), TIMES, COMMANDS[:, None], z, swings.theta(drag=0.03), ())
+    np.testing.assert_array_equal(held.theta, np.tile(swings.theta(drag=0.03), (2, 1)))
+    assert held.converged.all()
+    assert not held.std.any()
+    fits = alone([method, method], z, 2 * [swings.theta(drag=0.03)], ())
+    same(held, fits)
+
+
+def test_what_is_not_seen_has_no_standard_deviation(rng):
+    """The gain of a motor that never ran."""
+    names = ("pivot.gain", "pivot.drag")
+    gain, drag = (swings.FREE.index(name) for name in names)
+    motion = swings.exact(swings.theta(), TIMES, 1.5, 0.0)
+    z = np.stack([swings.read("draw", TIMES, motion, rng).z for _ in range(AT_ONCE)])
+    u = np.zeros((AT_ONCE, len(TIMES), 1))
+    blind = fit_batch(METHOD, swings.model(), TIMES, u, z, None, names, at_once=AT_ONCE)
+    assert np.isnan(blind.std[:, gain]).all()
+    assert (blind.std[:, drag] > 0).all()
+    np.testing.assert_array_equal(blind.theta[:, gain], 0.5)
+    np.testing.assert_allclose(blind.theta[:, drag], 0.02, atol=4 * blind.std[:, drag].max())
+
+
+# --------------------------------------------------------------------------------------------------- linear algebra
+
+
+@pytest.mark.parametrize(
+    ("N", "m", "d", "q", "start"), [(7, 9, 4, 3, True), (2, 5, 1, 2, False), (30, 6, 2, 0, True)]
+)
+def test_eliminated_states_are_those_of_the_dense_equations(N, m, d, q, start, rng):
+    of = random_linearization(rng, N, m, d, q, start)
+    J, e = dense(of)
+    H, g, n = J.T @ J, J.T @ e, N * d
+    first = of.start or (np.zeros(0), np.zeros((0, d)), np.zeros((0, q)))
+    damping = rng.uniform(0.1, 1, (N, d))
+    right = rng.standard_normal((N, d, 2))
+
+    @jax.jit
+    def all_of_it(slopes, damping, right):
+        parts = batches._normal(slopes)
+        U = batches._factored(parts, damping)
+        return slopes.cost, parts, parts.diagonal, U, batches._back(U, right)
+
+    with jax.enable_x64(True):
+        slopes = batches._Slopes(of.e, of.by_x, of.by_next, of.by_theta, first)
+        cost, parts, diagonal, U, found = jax.tree.map(np.asarray, all_of_it(slopes, damping, right))
+    assert cost == pytest.approx(e @ e)
+    np.testing.assert_allclose(np.ravel(diagonal), np.diag(H)[:n], rtol=1e-12)
+    np.testing.assert_allclose(parts.right.reshape(n, -1), np.column_stack([H[:n, n:], g[:n]]), atol=1e-12)
+    np.testing.assert_allclose(parts.corner, np.column_stack([H[n:, n:], g[n:]]), atol=1e-12)
+    T = H[:n, :n] + np.diag(damping.ravel())
+    L = np.linalg.cholesky(T)
+    np.testing.assert_allclose(
+        U[:, :, 2 * d :].reshape(n, -1), np.linalg.solve(L, parts.right.reshape(n, -1)), atol=1e-10
+    )
+    np.testing.assert_allclose(found.reshape(n, 2), np.linalg.solve(L.T, right.reshape(n, 2)), atol=1e-10)
+
+
+def test_steps_of_all_are_the_dense_ones(rng):
+    """And the decrease that is promised is that of the quadratic, without its damping."""
+    N, d, q = 9, 3, 4
+    of = random_linearization(rng, N, 8, d, q)
+    J, e = dense(of)
+    damping, weight, pull = rng.uniform(0.1, 1, N * d + q), rng.uniform(0, 1, q), rng.standard_normal(q)
+    H = J.T @ J + np.diag(np.concatenate([np.zeros(N * d), weight]))
+    g = J.T @ e + np.concatenate([np.zeros(N * d), weight * pull])
+    wanted = -np.linalg.solve(H + np.diag(damping), g)
+    free, theta = np.full(q, np.inf), np.zeros(q)
+    common = batches._Common(None, None, None, -free, free, -pull, weight, None, None)
+    slopes = batches._Slopes(of.e, of.by_x, of.by_next, of.by_theta, of.start)
+    both = damping[: N * d].reshape(N, d), damping[N * d :]
+
+    @jax.jit
+    def step(slopes, both, theta, common):
+        return batches._step(batches._normal(slopes), both, theta, common)
+
+    with jax.enable_x64(True):
+        state, theta, promised = step(slopes, both, theta, common)
+    found = np.concatenate([np.ravel(state), theta])
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
+    assert float(promised) == pytest.approx(-2 * g @ wanted - wanted @ H @ wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [2, 13])
+def test_steps_in_a_box_are_those_of_the_other_method(p, rng):
+    """Of a strictly convex problem there is one. The other ends where slopes are 1e-14 of what they were; positions
+    are compared in the metric of S, in which an error of the cost of 1e-9 moves them by its root.
+    """
+    B = 400
+    units = 10 ** rng.uniform(-4, 4, (B, p))
+    A = rng.standard_normal((B, p + 2, p)) * 10 ** rng.uniform(-1.5, 1.5, (B, p + 2))[:, :, None]
+    S = np.swapaxes(A, 1, 2) @ A * units[:, :, None] * units[:, None]
+    g = rng.standard_normal((B, p)) * units
+    size = np.abs(np.linalg.solve(S, g[:, :, None]))[:, :, 0]
+    lower, upper = (sign * size * 10 ** rng.uniform(-2, 1, (B, p)) for sign in (-1, 1))
+    lower[rng.random((B, p)) < 0.2], upper[rng.random((B, p)) < 0.2] = -np.inf, np.inf
+    lower[rng.random((B, p)) < 0.2] = 0.0
+    closed = rng.random((B, p)) < 0.02
+    lower[closed] = upper[closed] = 0.0
+    with jax.enable_x64(True):
+        d = np.asarray(jax.jit(jax.vmap(batches.step_in_box))(S, g, lower, upper))
+    assert (lower <= d).all() and (d <= upper).all()
+    slope = np.einsum("bij,bj->bi", S, d) + g
+    scale = 1e-9 * (np.einsum("bij,bj->bi", np.abs(S), np.abs(d)) + np.abs(g))
+    at_lower, at_upper = (d <= lower) & ~closed, (d >= upper) & ~closed
+    between = (lower < d) & (d < upper)
+    assert (np.abs(slope) <= scale)[between].all()
+    assert (slope >= -scale)[at_lower].all()
+    assert (slope <= scale)[at_upper].all()
+    assert min(at_lower.sum(), at_upper.sum(), between.sum()) > B * p / 20
+    for b in np.flatnonzero(~closed.any(axis=1)).tolist():
+        wanted = step_in_box(S[b], g[b], lower[b], upper[b])
+        away, whole = (part @ S[b] @ part for part in (d[b] - wanted, wanted))
+        assert away <= 1e-9 * whole, b
+
+
+def test_boxes_without_room_and_what_is_not_positive_definite():
+    S, g = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1.0, 1.0])
+    endless = np.full(2, np.inf)
+    with jax.enable_x64(True):
+        step = jax.jit(batches.step_in_box)
+        closed = step(S, g, np.array([0, -np.inf]), np.array([0, np.inf]))
+        np.testing.assert_allclose(closed, [0, -0.5], atol=1e-14)
+        np.testing.assert_array_equal(step(S, g, np.zeros(2), np.zeros(2)), 0)
+        for bad in (np.diag([1.0, -1e-9]), np.diag([1.0, 0.0]), np.ones((2, 2)) - np.diag([0, 1e-9])):
+            assert np.isnan(step(bad, np.ones(2), -endless, endless)).all()
+        assert step(np.zeros((0, 0)), np.zeros(0), np.zeros(0), np.zeros(0)).shape == (0,)
+
+
+def test_it_runs_where_no_library_of_the_processor_is(rng):
+    """Lowered for a GPU there is nothing but JAX's own operations: no library's factorization, no call back."""
+    solver, f, B, N, q = batches._solver(swings.model(), "reduced"), np.zeros, 3, 12, 2
+    problems = batches._Problem(f((B, N, 2)), f((B, 11)), f((B, N, 2)), f((N, 1)), f(B), f((B, q)))
+    common = batches._Common(f(N), f(2), f(q, dtype=int), f(q), f(q), f(q), f(q), f(()), f((), dtype=int))
+    with jax.enable_x64(True):
+        lowered = jax.export.export(solver._call, platforms=["cuda"])(problems, common, together=4)
+    assert "stablehlo.while" in lowered.mlir_module()
+    assert "custom_call" not in lowered.mlir_module()
+
+
+def test_as_many_at_once_as_there_is_room_for(monkeypatch):
+    """On a device with memory of its own, half of it; one on a processor."""
+    solver = batches._solver(swings.model(), "reduced")
+    assert solver._room(4001, 13) == 1
+
+    class Device:
+        platform = "gpu"
+
+        def memory_stats(self):
+            return {"bytes_limit": 60e9}
+
+    monkeypatch.setattr(batches, "_device", Device)
+    rooms = [solver._room(N, 2) for N in (1000, 2000)]
+    assert rooms[0] == pytest.approx(2 * rooms[1], abs=2)
+    slopes = 1000 * (2 + 2) * (1 + 2 + 2 + 2) * 8  # bytes of e, A, B, P of a problem
+    assert 2 < 30e9 / rooms[0] / slopes < 20
+    assert solver._room(10**9, 2) == 1
+
+
+# ---------------------------------------------------------------------------------------------------------- the door
+
+BAD = {
+    "none": ({"z": np.zeros((0, 50, 2))}, InvalidSignals, "at least one record"),
+    "at once": ({"at_once": 0}, InvalidMethod, "at least one problem at once, not 0"),
+    "weights": ({"weights": np.ones(3)}, InvalidMethod, "3 weights and 2 records; give one of each"),
+    "weight": ({"weights": np.array([1.0, -1.0])}, InvalidMethod, "must be above 0, not -1"),
+    "rows": ({"theta": np.zeros((3, 11))}, InvalidMethod, "3 rows of theta and 2 records"),
+    "theta": ({"theta": np.zeros((2, 3))}, InvalidMethod, "theta needs 11 finite numbers"),
+    "outside": ({"theta": np.full((2, 11), -1.0)}, InvalidMethod, "begins outside its bounds; begin within"),
+    "parameter": ({"open": ["pivot.drg"]}, InvalidMethod, r"did you mean 'pivot\.drag'"),
+    "controls": ({"u": np.zeros((3, 50, 1))}, InvalidSignals, "controls of 3 records and readings of 2"),
+    "motors": ({"u": np.zeros((50, 2))}, InvalidSignals, "record 1 has 2 controls and 2 readings; pendulum has 1"),
+    "times": ({"times": TIMES[::-1].copy()}, InvalidSignals, "the times of record 1 do not rise"),
+    "infinite": ({"z": np.full((2, 50, 2), np.inf)}, InvalidSignals, "readings of record 1 are infinite"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", BAD)
+def test_batches_that_cannot_be(which):
+    given, error, reason = BAD[which]
+    whole = {"times": TIMES, "u": COMMANDS[:, None], "z": np.zeros((2, 50, 2))} | given
+    with pytest.raises(error, match=reason):
+        fit_batch(METHOD, swings.model(), **whole)
