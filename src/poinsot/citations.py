@@ -145,6 +145,19 @@ ENTRIES = {
   volume = {36}, number = {8}, pages = {1627--1639},
   year = {1964}
 }""",
+    "gabiccini2019": """@unpublished{gabiccini2019,
+  title = {On state and inertial parameter estimation of free-falling planar rigid bodies subject to unscheduled
+    frictional impacts},
+  author = {Gabiccini, Marco and Fusco, Francesco},
+  year = {2019}
+}""",
+    "stewart1996": """@article{stewart1996,
+  title = {An implicit time-stepping scheme for rigid body dynamics with inelastic collisions and {Coulomb} friction},
+  author = {Stewart, David E. and Trinkle, Jeffrey C.},
+  journal = {International Journal for Numerical Methods in Engineering},
+  volume = {39}, number = {15}, pages = {2673--2691},
+  year = {1996}
+}""",
     "huber1981": """@book{huber1981,
   title = {Robust Statistics},
   author = {Huber, Peter J.},

@@ -15,7 +15,7 @@ import numpy as np
 
 from .arrays import JointSamples, Matrix, Times, Vector
 from .exceptions import InvalidMethod, listing, nearest
-from .motions import Convergence, EstimatedMotion
+from .motions import Convergence, EstimatedMotion, Impact, Scene
 
 NARROWED = 0.5
 """A parameter is known from the data if they leave less than this part of the standard deviation assumed before."""
@@ -346,6 +346,7 @@ class Estimate:
         friction_curves: of joints, from a method that estimates their friction.
         motions: how the mechanism moved in each recording, from a method that estimates it; `fit` is then of what all
             sensors read, a column a component.
+        impacts, scene: of a planar body that strikes walls; its motions have `position.x`, `.y` and `.angle`.
         convergence: of a method that iterates.
         problem: what was solved; `certificate()` goes back to it.
         certifier: how it does, where constraints belong to the method and not to the problem.
@@ -378,6 +379,8 @@ class Estimate:
     drive_gains: DriveGains | None = None
     friction_curves: tuple[FrictionCurve, ...] = ()
     motions: tuple[EstimatedMotion, ...] = ()
+    impacts: tuple[Impact, ...] = ()
+    scene: Scene | None = None
     convergence: Convergence | None = None
     problem: Problem | None = None
     certifier: Callable[[Estimate], Certificate] | None = None

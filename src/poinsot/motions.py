@@ -91,3 +91,47 @@ class Convergence:
     cost: Vector
     infeasibility: Vector
     values: Float[np.ndarray, "I b"]
+
+
+@dataclass(frozen=True)
+class Impact:
+    """A body struck a wall.
+
+    Args:
+        recording: of which. time: [s].
+        contact: what struck what, in words.
+        normal, tangential: impulses, in `unit`: N s where the mass is known, m/s (by mass) where it is not.
+        restitution: by how much of its normal velocity the struck point left; NaN where it came too slowly to tell.
+        mode: `"slides"` or `"sticks"` at its end; `""` where the data do not say.
+        energy: lost [J], or by mass [J/kg].
+        share: what part of the information on J/m it carried, 0 to 1; NaN where that is not known.
+    """
+
+    recording: str
+    time: float
+    contact: str
+    normal: float
+    tangential: float
+    unit: str
+    restitution: float
+    mode: str
+    energy: float
+    share: float = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What a planar body looks like, and what it strikes.
+
+    Args:
+        outline: (k, 2) of the body, about its center of mass, counterclockwise [m].
+        walls: (w, 3) a point and the slope of each [m], [m], [rad]; the body is on the left.
+        friction: mu, of the cone; NaN where only a bound is known, then `least_friction` is that.
+        energy: name of the recording -> (times [s], energy [J] or [J/kg]).
+    """
+
+    outline: Float[np.ndarray, "k 2"]
+    walls: Float[np.ndarray, "w 3"]
+    friction: float
+    least_friction: float = float("nan")
+    energy: Mapping[str, tuple[Vector, Vector]] = field(default_factory=dict)

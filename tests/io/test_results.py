@@ -8,6 +8,7 @@ import pytest
 from poinsot.estimate import Body, Direction, Estimate, Fit, Status, Whiteness
 from poinsot.exceptions import UnwritableOutput
 from poinsot.io.results import identify_json, plain, to_text, write_estimate
+from poinsot.motions import Impact
 
 
 def fit(scale: float = 0.1, recording: str = "") -> Fit:
@@ -82,6 +83,20 @@ def test_held_out_recordings_are_pooled():
     assert content["relative_error_percent"] == pytest.approx(np.sqrt((10**2 + 20**2) / 2))
     assert content["relative_error_percent_per_joint"][1] is None
     assert [each["recording"] for each in content["recordings"]] == ["one", "two"]
+
+
+def test_impacts_have_a_row_each():
+    blow = Impact("drop 1", 0.25, "corner 2 on the floor", 1.5, -0.3, "m/s", 0.4, "slides", 0.7, 0.6)
+    slow = Impact("drop 1", 0.5, "corner 3 on the floor", 0.2, 0.0, "m/s", float("nan"), "", 0.1)
+    content = json.loads(to_text(identify_json(estimate(impacts=(blow, slow)))))
+    assert content["impacts"][0] == {
+        "recording": "drop 1", "time_s": 0.25, "contact": "corner 2 on the floor", "normal_impulse": 1.5,
+        "tangential_impulse": -0.3, "unit": "m/s", "restitution": 0.4, "mode": "slides", "energy_lost": 0.7,
+        "share": 0.6,
+    }  # fmt: skip
+    second = content["impacts"][1]
+    assert (second["restitution"], second["mode"], second["share"]) == (None, "", None)
+    assert "impacts" not in identify_json(estimate())
 
 
 def test_it_is_written_whole_or_not_at_all(tmp_path):

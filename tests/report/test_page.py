@@ -26,7 +26,9 @@ from poinsot.report.page import render
 from poinsot.report.sections import SECTIONS, sections
 from poinsot.report.sections.friction import friction_section
 from poinsot.report.sections.identifiability import identifiability_section
+from poinsot.report.sections.impacts import impacts_section
 from poinsot.report.sections.motion import contacts_section, convergence_section, motion_section
+from references.thrown_square import thrown_square
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 LOADING = {"src", "href", "srcset", "data", "action", "poster", "background", "formaction", "xlink:href"}
@@ -83,7 +85,7 @@ def read(path: Path) -> Reader:
     for style in reader.styles:
         assert "url(" not in style and "@import" not in style
     for figure in reader.figures:
-        assert set(json.loads(figure)) == {"data", "layout"}
+        assert set(json.loads(figure)) - {"frames"} == {"data", "layout"}
     return reader
 
 
@@ -162,7 +164,7 @@ def test_what_is_not_determined_by_reason(tx40):
     assert len(nothing.blocks) == 2
 
 
-OF_MOTIONS = (motion_section, contacts_section, convergence_section, friction_section)
+OF_MOTIONS = (motion_section, contacts_section, convergence_section, friction_section, impacts_section)
 """Of estimates that say how a mechanism moved; this one does not."""
 
 
@@ -214,6 +216,17 @@ def test_thirty_bodies_on_a_page(humanoid, many_bodies, tmp_path):
     scenes = [figure for figure in reader.figures if "scene" in json.loads(figure)["layout"]]
     assert len(scenes) == 1 and len(scenes[0]) < 150_000
     assert reader.text.count("from prior") > 30
+
+
+def test_drops_on_a_page_move(emps, rng, tmp_path):
+    thrown = read(write_report(thrown_square(emps, rng), tmp_path / "thrown.html"))
+    moving = [figure for figure in map(json.loads, thrown.figures) if "frames" in figure]
+    assert len(moving) == 2 and "Impact by impact" in thrown.text
+    for figure in moving:
+        (slider,) = figure["layout"]["sliders"]
+        assert [step["args"][0][0] for step in slider["steps"]] == [one["name"] for one in figure["frames"]]
+    assert sum(map(len, thrown.figures)) < 1_000_000
+    assert "{ ...figure, config" in (tmp_path / "thrown.html").read_text(), "frames must reach Plotly"
 
 
 def test_names_cannot_break_out_of_the_page(tx40, tmp_path):

@@ -11,7 +11,7 @@ from poinsot.reproduction import PARTED
 from poinsot.reproduction.optimal_estimation import parametrizations, rollouts
 from poinsot.reproduction.optimal_estimation.guesses import HEAVIEST, LIGHTEST, random_guess, theta_of
 from poinsot.reproduction.optimal_estimation.systems import START, SYSTEMS, fly
-from poinsot.reproduction.optimal_estimation.workers import Checkpoint, solve_all
+from poinsot.reproduction.workers import Checkpoint, solve_all
 from references.robots import described
 
 

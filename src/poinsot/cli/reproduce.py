@@ -19,7 +19,7 @@ def reproduce(
     case: Annotated[
         str,
         typer.Argument(
-            help="Which one: tx40, emps, online, optimal-estimation or discrete-multibody.",
+            help="Which one: tx40, emps, online, optimal-estimation, discrete-multibody or impacts.",
             show_default=False,
         ),
     ],

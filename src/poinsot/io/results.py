@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..estimate import Body, DriveGains, Estimate, Fit, FullParameters, Payload
-from ..motions import EstimatedMotion
+from ..motions import EstimatedMotion, Impact
 from .writing import write_text
 
 IDENTIFY_SCHEMA = "poinsot.identify/1"
@@ -63,6 +63,7 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
             **({} if estimate.drive_gains is None else {"drive_gains": _gains(estimate.drive_gains)}),
             **({"friction_curves": estimate.friction_curves} if estimate.friction_curves else {}),
             **({"motions": [_motion(motion) for motion in estimate.motions]} if estimate.motions else {}),
+            **({"impacts": [_impact(impact) for impact in estimate.impacts]} if estimate.impacts else {}),
             **({} if estimate.convergence is None else {"convergence": _convergence(estimate)}),
             "fit": _fit(estimate.fit),
             "validation": _validation(estimate.validation),
@@ -205,6 +206,22 @@ def _motion(motion: EstimatedMotion) -> dict[str, Any]:
             for fit in motion.sensors
         ],
         "disturbances": [{"name": name, "rms": rms} for name, rms in motion.disturbance.items()],
+    }
+
+
+def _impact(impact: Impact) -> dict[str, Any]:
+    """Where a body struck a wall."""
+    return {
+        "recording": impact.recording,
+        "time_s": impact.time,
+        "contact": impact.contact,
+        "normal_impulse": impact.normal,
+        "tangential_impulse": impact.tangential,
+        "unit": impact.unit,
+        "restitution": impact.restitution,
+        "mode": impact.mode,
+        "energy_lost": impact.energy,
+        "share": impact.share,
     }
 
 

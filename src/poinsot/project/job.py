@@ -16,7 +16,12 @@ from .errors import invalid_project
 from .other_jobs import gains_from
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
-from .settings.methods import JointSmoothingSettings, OptimalEstimationSettings, PayloadSettings
+from .settings.methods import (
+    ImpactsSettings,
+    JointSmoothingSettings,
+    OptimalEstimationSettings,
+    PayloadSettings,
+)
 from .settings.preprocessing import MovingPolynomialSettings, RawSettings
 from .toml import read_toml
 from .translation import build_knowledge, build_method, build_robot
@@ -182,6 +187,10 @@ def identify(
         from .smoothing import estimate_jointly
 
         return estimate_jointly(project, data_dir, say)
+    if isinstance(settings.method, ImpactsSettings):
+        from .impacts import estimate_from_impacts
+
+        return estimate_from_impacts(project, data_dir, say)
     assert not isinstance(settings.preprocessing, RawSettings)
     if isinstance(settings.preprocessing, MovingPolynomialSettings):
         raise InvalidProject(

@@ -15,9 +15,7 @@ from .settings import Settings
 from .settings.methods import (
     BodyConstraintSettings,
     EssentialSettings,
-    FilterSettings,
-    JointSmoothingSettings,
-    OptimalEstimationSettings,
+    LeastSquaresSettings,
     PayloadSettings,
     RegionSettings,
     SemidefiniteSettings,
@@ -154,7 +152,7 @@ def build_method(settings: Settings, find: Callable[[str], Path]) -> Any:
         return build_semidefinite(settings, method, find)
     if isinstance(method, PayloadSettings):
         return build_payload(method)
-    assert not isinstance(method, FilterSettings | OptimalEstimationSettings | JointSmoothingSettings)
+    assert isinstance(method, LeastSquaresSettings)
     from ..estimators.linear.least_squares import LeastSquares
 
     return LeastSquares(weighting=method.weighting, parameters=method.parameters)

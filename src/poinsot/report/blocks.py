@@ -100,6 +100,7 @@ class Figure:
         alt: what the picture shows, for who cannot see it.
         title, note: above the picture, left and right.
         wide: whether it takes the whole width of the page, and scrolls sideways where that is too small.
+        frames: Plotly's, of a picture that moves; its layout has the buttons.
     """
 
     data: tuple[dict[str, Any], ...]
@@ -109,11 +110,13 @@ class Figure:
     title: str = ""
     note: str = ""
     wide: bool = False
+    frames: tuple[dict[str, Any], ...] = ()
 
     @property
     def plotly(self) -> dict[str, Any]:
         """What `Plotly.newPlot` takes."""
-        return {"data": list(self.data), "layout": self.layout}
+        moving = {"frames": list(self.frames)} if self.frames else {}
+        return {"data": list(self.data), "layout": self.layout, **moving}
 
 
 @dataclass(frozen=True, kw_only=True)

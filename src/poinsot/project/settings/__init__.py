@@ -3,6 +3,7 @@
 Keys have the names of the Python arguments that they become, so a page about one is a page about the other.
 
     fields         kinds of values: units, one number a joint, windows
+    bodies_and_walls  [body] [[walls]]
     mechanism      [mechanism]
     robot          [robot] [drive] [friction] [contacts] [[rotors]]
     recordings     [[recordings]]
@@ -17,11 +18,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from .bodies_and_walls import BodySettings, WallSettings
 from .fields import Positive, Section, refuse
 from .mechanism import MechanismSettings
 from .methods import (
     EssentialSettings,
     FilterSettings,
+    ImpactsSettings,
     JointSmoothingSettings,
     LeastSquaresSettings,
     OptimalEstimationSettings,
@@ -33,8 +36,14 @@ from .preprocessing import MovingPolynomialSettings, PreprocessingSettings, RawS
 from .recordings import RecordingSettings
 from .robot import ContactsSettings, DriveSettings, FrictionSettings, RobotSettings, RotorSettings
 
-OF_MOTION = ("optimal-estimation", "joint-smoothing")
+OF_MOTION = ("optimal-estimation", "joint-smoothing", "impacts")
 """Methods that estimate the motion too, from samples as they were read."""
+
+SUBJECTS = {
+    "joint-smoothing": ("mechanism", "bodies and joints, or path, of a robot description"),
+    "impacts": ("body", "its shape"),
+}
+"""What a method is about, where it is no [robot], and what is said there."""
 
 
 def _quoted(names: Sequence[str]) -> str:
@@ -75,6 +84,8 @@ class Settings(Section):
 
     robot: RobotSettings | None = None
     mechanism: MechanismSettings | None = None
+    body: BodySettings | None = None
+    walls: list[WallSettings] = []
     drive: DriveSettings | None = None
     friction: FrictionSettings = FrictionSettings()
     contacts: ContactsSettings | None = None
@@ -89,7 +100,8 @@ class Settings(Section):
             | PayloadSettings
             | FilterSettings
             | OptimalEstimationSettings
-            | JointSmoothingSettings,
+            | JointSmoothingSettings
+            | ImpactsSettings,
             Field(discriminator="name"),
         ],
         BeforeValidator(default_method),
@@ -109,33 +121,34 @@ class Settings(Section):
     def _what_estimates_motion_smooths_nothing(cls, content: Any) -> Any:
         method = content.get("method") if isinstance(content, dict) else None
         name = method.get("name") if isinstance(method, dict) else None
-        if isinstance(content, dict) and "robot" not in content and name != "joint-smoothing":
+        if isinstance(content, dict) and "robot" not in content and name not in SUBJECTS:
             raise refuse("robot", "the key 'robot' is missing")
         return {"preprocessing": {"method": "none"}, **content} if name in OF_MOTION else content
 
     @model_validator(mode="after")
-    def _a_robot_or_a_mechanism(self) -> Settings:
-        jointly = isinstance(self.method, JointSmoothingSettings)
-        if jointly and self.mechanism is None:
+    def _what_the_method_is_about(self) -> Settings:
+        name = self.method.name
+        wanted, said = SUBJECTS.get(name, ("robot", "path, of a robot description"))
+        if getattr(self, wanted) is None:
+            raise refuse(wanted, f"{name!r} needs a [{wanted}]: {said}", key="method")
+        for subject in ("robot", "mechanism", "body"):
+            if subject == wanted or getattr(self, subject) is None:
+                continue
+            if subject == "robot":
+                raise refuse("robot", f"there is a [{wanted}] in place of [robot]; leave it out", key="robot")
+            methods = next(method for method, about in SUBJECTS.items() if about[0] == subject)
             raise refuse(
-                "mechanism",
-                f"{self.method.name!r} needs a [mechanism]: bodies and joints, or path, of a robot description",
-                key="method",
+                subject,
+                f'[{subject}] is for [method] name = "{methods}"; {name!r} needs [{wanted}]',
+                key=subject,
             )
-        if not jointly and self.mechanism is not None:
-            raise refuse(
-                "mechanism",
-                f'[mechanism] is for [method] name = "joint-smoothing"; {self.method.name!r} needs [robot]',
-                key="mechanism",
-            )
-        if jointly and self.robot is not None:
-            raise refuse("robot", "there is a [mechanism] in place of [robot]; leave it out", key="robot")
-        if jointly:
+        if wanted != "robot":
             for key in ("drive", "friction"):
                 if key in self.model_fields_set:
-                    raise refuse(
-                        "mechanism", f"[{key}] is for robots: say it in [[mechanism.joints]]", key=key
-                    )
+                    where = "say it in [[mechanism.joints]]" if wanted == "mechanism" else "leave it out"
+                    raise refuse("mechanism", f"[{key}] is for robots: {where}", key=key)
+        if self.walls and wanted != "body":
+            raise refuse("body", f'[[walls]] are for [method] name = "impacts", not {name!r}', key="walls")
         return self
 
     @model_validator(mode="after")

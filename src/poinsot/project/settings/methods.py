@@ -252,5 +252,26 @@ class JointSmoothingSettings(Section):
     tolerance: float = Field(1e-7, gt=0, lt=1)
 
 
+class TrackerNoiseSettings(Section):
+    """Standard deviations of a tracked pose: `position` [m], `angle` [rad]."""
+
+    position: Positive
+    angle: Positive
+
+
+class ImpactsSettings(Section):
+    """`poinsot.estimators.complementarity`: J/m, friction and restitution of a [body] that strikes [[walls]].
+
+    `noise`: of the tracker; without it, it is found. `drag`: linear and angular [1/s]. `steps`: of the program between
+    two frames. `seed`: of the starts of the search.
+    """
+
+    name: Literal["impacts"]
+    noise: TrackerNoiseSettings | None = None
+    drag: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)] = [0.0, 0.0]
+    steps: int | None = Field(None, ge=1)
+    seed: int = Field(0, ge=0)
+
+
 def default_method(value: Any) -> Any:
     return {"name": "least-squares", **value} if isinstance(value, dict) and "name" not in value else value

@@ -4,8 +4,10 @@ from .autocorrelation import autocorrelation_figure, autocorrelation_grid
 from .channels import channel_figure, channel_grid
 from .comparison import autocorrelation_comparison, effort_comparison
 from .curves import curve_figure
+from .drops import drop_grid
 from .effort import effort_figure, effort_grid
 from .ellipsoids import ellipsoid_figure, ellipsoid_grid
+from .impacts import cone_grid, energy_grid, energy_unit, impulse_grid
 from .intervals import interval_figure, interval_grid
 
 __all__ = [
@@ -14,12 +16,17 @@ __all__ = [
     "autocorrelation_grid",
     "channel_figure",
     "channel_grid",
+    "cone_grid",
     "curve_figure",
+    "drop_grid",
     "effort_comparison",
     "effort_figure",
     "effort_grid",
     "ellipsoid_figure",
     "ellipsoid_grid",
+    "energy_grid",
+    "energy_unit",
+    "impulse_grid",
     "interval_figure",
     "interval_grid",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from ..blocks import Figure
 from ..numbers import significant, unit_text
 from ..words import series
-from .style import ACCENT, INK, MUTED, axis, layout
+from .style import ACCENT, INK, MUTED, TOP_LEGEND, axis, layout
 from .thinning import line
 
 INKS = (
@@ -58,7 +58,7 @@ def curve_figure(
             xaxis=axis(along, zeroline=False),
             yaxis=axis(f"[{shown or '1'}]", nticks=7),
             showlegend=True,
-            legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+            legend=TOP_LEGEND,
             margin={"l": 56, "r": 12, "t": 34, "b": 40},
         ),
         height=HEIGHT,

@@ -19,6 +19,9 @@ PREDICTED = {"color": "#e06c00", "width": 1.8, "dash": "5px,2px"}
 RESIDUAL = {"color": MUTED, "width": 1.1}
 CHANNEL = {"color": ACCENT, "width": 1.1}
 
+TOP_LEGEND = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
+"""Of entries in one row above the picture."""
+
 FIGURES_IN_JSON = 6
 """Significant digits that a drawn number keeps, relative to the largest of its trace."""
 

@@ -90,3 +90,8 @@ def thinning_note(length: int, longest: int) -> str:
         f"{length} rows are drawn as the smallest and the largest of each of {longest // 2} stretches; "
         "every peak is kept, and all numbers are from all rows."
     )
+
+
+def recordings_note(count: int, shown: int) -> str:
+    """What the caption says where recordings were left out."""
+    return "" if count <= shown else f"The first {shown} of {count} recordings are shown."

@@ -16,6 +16,7 @@ from .friction import friction_section
 from .full_parameters import full_parameters_section
 from .groupings import groupings_section
 from .identifiability import identifiability_section
+from .impacts import impacts_section
 from .motion import contacts_section, convergence_section, motion_section
 from .parameters import parameters_section
 from .payload import payload_section
@@ -30,6 +31,7 @@ SECTIONS: tuple[Callable[[Estimate], Section | None], ...] = (
     parameters_section,
     effort_section,
     friction_section,
+    impacts_section,
     motion_section,
     contacts_section,
     residuals_section,

@@ -22,7 +22,7 @@
     if (grid && grid.dataset.range) Object.assign(figure.layout.xaxis, { range: JSON.parse(grid.dataset.range) });
     const scene = "scene" in figure.layout;
     if (scene) plot.addEventListener("wheel", (event) => event.stopPropagation(), { capture: true, passive: true });
-    Plotly.newPlot(plot, figure.data, figure.layout, scene ? solid : config);
+    Plotly.newPlot(plot, { ...figure, config: scene ? solid : config });
     if (grid) plot.on("plotly_relayout", (change) => follow(grid, plot, change));
   }
 

@@ -2,7 +2,6 @@
 
 systems             robots, motions and what sensors read of them
 guesses             where an estimator may begin
-workers             processes for many solves, what they found kept on disk
 parametrizations    Fig. 3: both charts, from bodies that are 70 % off
 rollouts            Table I: single shooting, feasibility-driven, multiple shooting
 statistics          errors against the covariance of the estimate, over many recordings

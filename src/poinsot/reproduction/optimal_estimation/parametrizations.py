@@ -30,9 +30,9 @@ from ...inertia.parametrization import Parametrization
 from ...stopwatch import Stopwatch
 from ..case import Curves, Reproduction, Say
 from ..processes import processes
+from ..workers import Checkpoint, solve_all
 from .guesses import measured_guess, theta_of
 from .systems import SYSTEMS, fly
-from .workers import Checkpoint, solve_all
 
 CHARTS: Mapping[str, Parametrization] = {
     "log-Cholesky": LogCholesky(),

@@ -23,6 +23,7 @@ from ...estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, 
 from ...stopwatch import Stopwatch
 from ..case import Curves, Reproduction, Say
 from ..processes import processes
+from ..workers import Checkpoint, slowest_first, solve_all
 from .guesses import HEAVIEST, LIGHTEST, SPREAD, random_guess
 from .systems import (
     NOISE,
@@ -30,7 +31,6 @@ from .systems import (
     Flown,
     fly,
 )
-from .workers import Checkpoint, slowest_first, solve_all
 
 GUESSES = 100
 MAX_STEPS = 200

@@ -35,6 +35,7 @@ from ...inertia.parameters import from_pseudo_inertia, pseudo_inertia
 from ...stopwatch import Stopwatch
 from ..case import Curves, Reproduction, Say
 from ..processes import processes
+from ..workers import Checkpoint, solve_all
 from .guesses import measured_guess
 from .normalized_errors import (
     BAND,
@@ -54,7 +55,6 @@ from .systems import (
     kinova,
     quadrotor,
 )
-from .workers import Checkpoint, solve_all
 
 ARM = 151, 0.02
 """Samples and period [s] of the arm's recordings."""

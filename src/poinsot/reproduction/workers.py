@@ -12,7 +12,7 @@ from concurrent.futures import Executor, as_completed
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..case import Say
+from .case import Say
 
 Job = TypeVar("Job")
 

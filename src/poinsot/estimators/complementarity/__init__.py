@@ -1,0 +1,1 @@
+"""Planar bodies that strike walls: what their motion, and the impulses on it, say about them (seed 003)."""

@@ -1,0 +1,341 @@
+"""Flights joined by impacts, of all drops at once: residuals, normal equations, and what is left of them for theta.
+
+Unknowns are the states at both ends of each flight, (first 6, last 6), the instant tau of each impact with the time
+Delta that was lost in it, if any, and theta, which all share (`collisions.SHARED`). In the order
+
+    first_0 last_0 tau_0 Delta_0 first_1 last_1 tau_1 Delta_1 ...
+
+an impact touches 14 numbers in a row, last_f tau_f Delta_f first_(f+1), and a flight 12, so the normal matrix T of
+all that is not theta is a band of 13 below its diagonal, whatever the number of drops, flights and frames. With C and
+S its border,
+
+    [ T   C ] [dx    ]     [ g_x     ]        S_bar = S - C^T T^-1 C = sum over drops
+    [ C^T S ] [dtheta] = - [ g_theta ]        g_bar = g_theta - C^T T^-1 g_x
+
+The sums over drops have a term for each, since T couples none to another: what a drop says about theta, which is all
+that a bootstrap over drops needs. In each drop the floor lies delta higher than in all, with a prior variance, since
+it drifts; delta's column is that of the floor's height, so with a = S_bar_hh + 1 / variance and b = S_bar_h of a drop
+it is gone by
+
+    S_bar <- S_bar - b b^T / a        g_bar <- g_bar - b (g_bar_h + delta / variance) / a
+
+An impact of chi-square chi2 with 5 residuals counts (nu + 5) log(1 + chi2 / nu), Student's t,
+so that one which was no single instant loses its say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numba import njit
+from scipy.linalg import cho_solve_banded, cholesky_banded
+
+from ...arrays import Matrix, Vector
+from ...models.planar.walls import Wall
+from .collisions import HEIGHT, OF_FLIGHTS, OWN, RESIDUALS, Collision, Outline, S, collide
+from .flights import Flight
+
+B = 14
+"""Unknowns of a flight and the impact after it."""
+FREEDOM = 4.0
+"""nu: an impact of 5 standard deviations in each residual counts for a fourteenth of one."""
+ORDER = np.r_[0:6, 12, 13, 6:12]
+"""Of an impact's columns (before, after, tau, Delta) as they stand in the band."""
+JITTER = 1e-7
+"""Of the covariance of a flight's ends, of its own diagonal: without wander, both ends are one state."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """What does not change while theta is sought.
+
+    Args:
+        mean: (F, 12) of both ends of each flight. weight: (F, 12, 12) inverse of its covariance.
+        by_shared: (F, 12, S). drop: (F,) which.
+        innovations_normal: (D, S, S) and innovations_gradient: (D, S), of each drop at `reference`.
+        reference: (S,) at which flights were filtered.
+        before: (I,) the flight before each impact; that after it is the next.
+        last, first: (I,) times of the frames on both sides [s].
+        drops: how many.
+    """
+
+    mean: Float[np.ndarray, "F 12"]
+    weight: Float[np.ndarray, "F 12 12"]
+    by_shared: Float[np.ndarray, "F 12 s"]
+    drop: Int[np.ndarray, "F"]
+    innovations_normal: Float[np.ndarray, "D s s"]
+    innovations_gradient: Float[np.ndarray, "D s"]
+    reference: Vector
+    before: Int[np.ndarray, "I"]
+    last: Vector
+    first: Vector
+    drops: int
+    outline: Outline
+    wall: Wall
+    gravity: float
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """(F, 12) states, (I,) instants and times lost, (S,) shared, (D,) heights of the floor in each drop above the
+    shared.
+
+    `brevity` (I,) is none: a blow of stiffness k on the mass that the struck point shows, 1 / (1 + x^2 / (J/m)) of the
+    body's for a lever x along the wall, lasts as the square root of that mass. It changes between rounds, not in them.
+    """
+
+    states: Float[np.ndarray, "F 12"]
+    tau: Vector
+    lost: Vector
+    shared: Vector
+    heights: Vector
+    brevity: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """Normal equations at some unknowns, weights as they are there.
+
+    Args:
+        band, border, gradient: T, C, g_x. corner: (D, S, S) of each drop. g_theta: (D, S).
+        cost: (D,) robust, of each drop. chi2: (I,). trust: (I,) weights. z: (I, 5) residuals over their tolerance.
+        rows: (I, 5, 14 + S) their derivatives.
+    """
+
+    band: Matrix
+    border: Matrix
+    gradient: Vector
+    corner: Float[np.ndarray, "D s s"]
+    g_theta: Float[np.ndarray, "D s"]
+    cost: Vector
+    chi2: Vector
+    trust: Vector
+    z: Float[np.ndarray, "I 5"]
+    rows: Float[np.ndarray, "I 5 c"]
+    collision: Collision
+
+
+def chain(
+    flights: list[list[Flight]],
+    joined: list[list[bool]],
+    reference: Vector,
+    outline: Outline,
+    wall: Wall,
+    gravity: float,
+) -> Chain:
+    """Of each drop's flights; joined[d][i] tells whether flights i and i + 1 meet in an impact."""
+    flat = [one for of in flights for one in of]
+    drop = np.repeat(np.arange(len(flights)), [len(of) for of in flights])
+    by_shared = np.zeros((len(flat), 12, S))
+    weight = np.empty((len(flat), 12, 12))
+    normal, gradient = np.zeros((len(flights), S, S)), np.zeros((len(flights), S))
+    for f, one in enumerate(flat):
+        by_shared[f][:, OF_FLIGHTS] = one.by_shared
+        scale = np.sqrt(np.diag(one.covariance))
+        inverse = np.linalg.inv(one.covariance / np.outer(scale, scale) + JITTER * np.eye(12))
+        weight[f] = 0.5 * (inverse + inverse.T) / np.outer(scale, scale)
+        E = one.innovations_by_shared
+        # a frame that was misread is no reason to move theta
+        trust = 1 / np.sqrt(1 + (one.innovations / 3) ** 2)
+        normal[drop[f], OF_FLIGHTS, OF_FLIGHTS] += E.T @ (trust[:, None] * E)
+        gradient[drop[f], OF_FLIGHTS] += E.T @ (trust * one.innovations)
+    before, start = [], 0
+    for of, join in zip(flights, joined, strict=True):
+        before += [start + i for i, yes in enumerate(join) if yes]
+        start += len(of)
+    index = np.array(before, dtype=np.int64)
+    return Chain(
+        np.array([one.mean for one in flat]).reshape(-1, 12),
+        weight,
+        by_shared,
+        drop,
+        normal,
+        gradient,
+        reference.copy(),
+        index,
+        np.array([flat[i].last for i in index]),
+        np.array([flat[i + 1].first for i in index]),
+        len(flights),
+        outline,
+        wall,
+        gravity,
+    )
+
+
+def collisions(of: Chain, at: Unknowns, part: Int[np.ndarray, "I"]) -> Collision:
+    return collide(
+        at.states[of.before, 6:],
+        at.states[of.before + 1, :6],
+        at.tau - of.last,
+        of.first + at.lost - at.tau,
+        at.brevity,
+        part,
+        at.shared,
+        at.heights[of.drop[of.before]],
+        of.outline,
+        of.wall,
+        of.gravity,
+    )
+
+
+def linear(
+    of: Chain,
+    at: Unknowns,
+    part: Int[np.ndarray, "I"],
+    tolerance: Float[np.ndarray, "I 5"],
+    use: Bool[np.ndarray, "I"],
+    curved: bool = False,
+) -> Linear:
+    """At these unknowns; tolerance is the standard deviation of each residual. Time is lost where some was.
+
+    `curved` adds what the weights of impacts do to the second derivative, which descent does better without.
+    """
+    F, N = len(of.mean), B * len(of.mean)
+    band, border, gradient = np.zeros((B, N)), np.zeros((N, S)), np.zeros(N)
+    moved = at.shared - of.reference
+    corner = of.innovations_normal.copy()
+    g_theta = of.innovations_gradient + np.einsum("dij,j->di", corner, moved)
+    miss = at.states - of.mean - of.by_shared @ moved
+    pull = np.einsum("fij,fj->fi", of.weight, miss)
+    towards = of.weight @ of.by_shared
+    starts = B * np.arange(F)
+    _add_blocks(band, starts, of.weight)
+    gradient.reshape(F, B)[:, :12] += pull
+    border.reshape(F, B, S)[:, :12] -= towards
+    _by_drop(corner, of.drop, np.einsum("fia,fib->fab", of.by_shared, towards))
+    _by_drop(g_theta, of.drop, -np.einsum("fia,fi->fa", of.by_shared, pull))
+    cost = np.bincount(of.drop, np.einsum("fi,fi->f", miss, pull), of.drops)
+    cost += of.innovations_gradient @ (2 * moved) + np.einsum(
+        "i,dij,j->d", moved, of.innovations_normal, moved
+    )
+
+    hit = collisions(of, at, part)
+    z, rows = hit.r / tolerance, hit.by / tolerance[:, :, None]
+    chi2 = np.sum(z * z, axis=1)
+    trust = np.where(use, (FREEDOM + RESIDUALS) / (FREEDOM + chi2), 0.0)
+    struck = of.drop[of.before]
+    cost += np.bincount(
+        struck, np.where(use, (FREEDOM + RESIDUALS) * np.log1p(chi2 / FREEDOM), 0.0), of.drops
+    )
+    rows[:, :, 13] *= (at.lost > 0)[:, None]
+    local, own = rows[:, :, :OWN][:, :, ORDER], rows[:, :, OWN:]
+    weigh = trust[:, None, None] * np.eye(RESIDUALS)
+    if curved:
+        # d trust / d chi2 = -trust^2 / (nu + 5)
+        weigh -= (2 * trust**2 / (FREEDOM + RESIDUALS))[:, None, None] * z[:, :, None] * z[:, None, :]
+    begin = B * of.before + 6
+    _add_blocks(band, begin, np.swapaxes(local, 1, 2) @ weigh @ local)
+    where = begin[:, None] + np.arange(OWN)
+    np.add.at(gradient, where, np.einsum("iab,ia->ib", trust[:, None, None] * local, z))
+    np.add.at(border, where, np.swapaxes(local, 1, 2) @ weigh @ own)
+    _by_drop(corner, struck, np.swapaxes(own, 1, 2) @ weigh @ own)
+    _by_drop(g_theta, struck, np.einsum("iab,ia->ib", trust[:, None, None] * own, z))
+    for column, moves in ((12, use), (13, use & (at.lost > 0))):
+        band[0, np.setdiff1d(starts + column, (B * of.before + column)[moves])] += 1.0
+    return Linear(band, border, gradient, corner, g_theta, cost, chi2, trust, z, rows, hit)
+
+
+def _add_blocks(band: Matrix, starts: Int[np.ndarray, "K"], blocks: Float[np.ndarray, "K n n"]) -> None:
+    n = blocks.shape[1]
+    for j in range(n):
+        for i in range(j, n):
+            np.add.at(band[i - j], starts + j, blocks[:, i, j])
+
+
+def _by_drop(into: np.ndarray, drop: Int[np.ndarray, "K"], what: np.ndarray) -> None:
+    np.add.at(into, drop, what)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """What drops say about theta: S_bar (D, S, S), g_bar (D, S), and how the other unknowns follow.
+
+    Args:
+        offset: (N,) of dx without a step of theta. slope: (N, S). factor: of the band.
+        height: (D,) of the step of heights without one of theta. height_slope: (D, S). height_variance: (D,) given
+        theta.
+    """
+
+    S_bar: Float[np.ndarray, "D s s"]
+    g_bar: Float[np.ndarray, "D s"]
+    offset: Vector
+    slope: Matrix
+    factor: Matrix
+    height: Vector
+    height_slope: Matrix
+    height_variance: Vector
+
+
+def reduced(of: Chain, at: Unknowns, system: Linear, height_std: float, damping: float = 0.0) -> Reduced:
+    """Without states, instants and heights; `height_std` is the prior's of a drop's floor [m]."""
+    band = system.band.copy()
+    band[0] *= 1 + damping
+    factor = cholesky_banded(band, lower=True, check_finite=False)
+    X = cho_solve_banded(
+        (factor, True), np.column_stack([system.gradient, system.border]), check_finite=False
+    )
+    S_bar, g_bar = system.corner.copy(), system.g_theta.copy()
+    F = len(of.mean)
+    C, X_f = system.border.reshape(F, B, S), X.reshape(F, B, S + 1)
+    through = np.einsum("fia,fib->fab", C, X_f)
+    _by_drop(S_bar, of.drop, -through[:, :, 1:])
+    _by_drop(g_bar, of.drop, -through[:, :, 0])
+    a = S_bar[:, HEIGHT, HEIGHT] + 1 / height_std**2
+    b, g = S_bar[:, HEIGHT].copy(), g_bar[:, HEIGHT] + at.heights / height_std**2
+    S_bar -= b[:, :, None] * b[:, None, :] / a[:, None, None]
+    g_bar -= b * (g / a)[:, None]
+    return Reduced(S_bar, g_bar, -X[:, 0], -X[:, 1:], factor, -g / a, -b / a[:, None], 1 / a)
+
+
+def stepped(of: Chain, at: Unknowns, by: Reduced, dtheta: Vector) -> Unknowns:
+    heights = by.height + by.height_slope @ dtheta
+    dx = (by.offset + by.slope @ dtheta).reshape(-1, B)
+    dx += by.slope[:, HEIGHT].reshape(-1, B) * heights[of.drop][:, None]
+    return Unknowns(
+        at.states + dx[:, :12],
+        at.tau + dx[of.before, 12],
+        at.lost + dx[of.before, 13],
+        at.shared + dtheta,
+        at.heights + heights,
+        at.brevity,
+    )
+
+
+@njit(cache=True)
+def inverse_in_band(factor: np.ndarray) -> np.ndarray:
+    """Those entries of (L L^T)^-1 that lie in the band of L, lower diagonals as in `factor` (Takahashi's recursion)."""
+    w, N = factor.shape
+    Z = np.zeros((w, N))
+    for j in range(N - 1, -1, -1):
+        reach = min(w - 1, N - 1 - j)
+        pivot = factor[0, j]
+        for i in range(reach, -1, -1):
+            total = 0.0
+            for k in range(1, reach + 1):
+                low, high = min(i, k), max(i, k)
+                total += factor[k, j] * Z[high - low, j + low]
+            Z[i, j] = ((1.0 / pivot if i == 0 else 0.0) - total) / pivot
+    return Z
+
+
+def leverages(of: Chain, system: Linear, by: Reduced) -> Float[np.ndarray, "I 5"]:
+    """How much of each residual the states and instants take up: trust x row P row^T."""
+    Z = inverse_in_band(by.factor)
+    begin = B * of.before + 6
+    P = np.empty((len(begin), OWN, OWN))
+    for j in range(OWN):
+        for i in range(j, OWN):
+            P[:, i, j] = P[:, j, i] = Z[i - j, begin + j]
+    local = system.rows[:, :, :OWN][:, :, ORDER]
+    return np.asarray(system.trust[:, None] * np.einsum("iab,ibc,iac->ia", local, P, local))
+
+
+def rows_of_theta(of: Chain, system: Linear, by: Reduced) -> Float[np.ndarray, "I 5 s"]:
+    """Derivatives of each impact's residuals by theta, states, instants and heights following it."""
+    begin = B * of.before + 6
+    follow = by.slope[begin[:, None] + np.arange(OWN)]
+    local, own = system.rows[:, :, :OWN][:, :, ORDER], system.rows[:, :, OWN:]
+    moved = own + local @ follow
+    return np.asarray(moved + moved[:, :, HEIGHT, None] * by.height_slope[of.drop[of.before]][:, None, :])

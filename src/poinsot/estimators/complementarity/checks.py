@@ -1,0 +1,108 @@
+"""What a tracked drop must be for anything to follow from it, asked before any work is done.
+
+Gravity is the ruler: no body accelerates downwards by more than 9.81 m/s^2, which it does in flight; what it strikes
+only pushes. Short windows of frames are fitted with a parabola each, and the lowest of their accelerations, but for a
+part that noise may have made, says in which units, and which way up, poses are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays import Vector
+from ...exceptions import InvalidSignals
+from ...models.planar.contact import contacts
+from ...models.planar.shapes import Shape
+from ...models.planar.stepping import GRAVITY
+from ...models.planar.walls import Wall, told
+
+WINDOW, FEWEST = 0.08, 5
+"""Of a parabola [s], and frames at least."""
+LOWEST = 0.1
+"""Part of the windows that fall faster still."""
+KNOWN = 0.3
+"""Standard deviation of an acceleration, in parts of it, for it to say anything."""
+UNITS = {1000.0: "mm", 100.0: "cm", 39.37: "inches", 3.2808: "feet", 1e-3: "km"}
+NEAR = 2.0
+"""Factor within which an acceleration is that of a unit."""
+INSIDE, SMALL = 4.0, 5.0
+"""Standard deviations of the tracker: how far inside a wall a body may begin to be, and how large it must be."""
+
+
+def check_drop(
+    name: str,
+    times: Vector,
+    poses: Float[np.ndarray, "N 3"],
+    noise: Vector,
+    shape: Shape,
+    walls: Sequence[Wall],
+) -> None:
+    """
+    Raises:
+        InvalidSignals: if units, the vertical axis, the size or the first pose cannot be right.
+    """
+    fall, certain = acceleration(times, poses[:, 1])
+    if certain:
+        for factor, unit in UNITS.items():
+            if 1 / NEAR < -fall / GRAVITY / factor < NEAR:
+                raise InvalidSignals(
+                    f"{name} falls at {-fall:.4g} m/s^2 in flight, some {factor:g} times gravity: its positions "
+                    f"are in {unit}; say so in their unit, or multiply them by {1 / factor:.4g}"
+                )
+    up, surely = acceleration(times, -poses[:, 1])
+    if surely and certain and not _near(-fall) and _near(-up):
+        raise InvalidSignals(
+            f"{name} falls upwards: y must point up; give its column scale = -1, and the angle's too"
+        )
+    if shape.size < SMALL * noise[0]:
+        raise InvalidSignals(
+            f"the body reaches {1e3 * shape.size:.3g} mm and the tracker of {name} is off by {1e3 * noise[0]:.3g} "
+            "mm: give the shape in metres, or track it more closely"
+        )
+    gaps = gaps_at(poses[0], shape, walls)
+    allowed = INSIDE * np.hypot(noise[0], shape.size * noise[2])
+    if gaps.min() < -allowed:
+        raise InvalidSignals(
+            f"in {name} the body begins {-1e3 * gaps.min():.3g} mm inside wall "
+            f"{1 + int(gaps.argmin()) // len(shape.parts)}; mend the wall, the shape or the origin of the poses"
+        )
+
+
+def _near(fall: float) -> bool:
+    return 1 / NEAR < fall / GRAVITY < NEAR
+
+
+def acceleration(times: Vector, y: Vector) -> tuple[float, bool]:
+    """Of y in flight [m/s^2]; and whether that is well enough known to say its unit."""
+    count = min(max(round(WINDOW / float(np.median(np.diff(times)))), FEWEST), len(y))
+    windows = range(len(y) - count + 1)
+    found, squares, deviation = np.empty(len(windows)), np.empty(len(windows)), np.empty(len(windows))
+    for k in windows:
+        t = times[k : k + count] - times[k]
+        basis = np.column_stack([np.ones(count), t, 0.5 * t**2])
+        solved, *_ = np.linalg.lstsq(basis, y[k : k + count], rcond=None)
+        found[k], squares[k] = solved[2], np.sum((basis @ solved - y[k : k + count]) ** 2)
+        deviation[k] = np.sqrt(np.linalg.inv(basis.T @ basis)[2, 2])
+    lowest = float(np.quantile(found, LOWEST))
+    noise = float(np.sqrt(np.median(squares) / (count - 3)))
+    return lowest, bool(noise * np.median(deviation) < KNOWN * abs(lowest))
+
+
+def gaps_at(pose: Vector, shape: Shape, walls: Sequence[Wall]) -> Vector:
+    """(C,) of all contacts at a pose [m]."""
+    planes = told(walls)
+    C = len(planes) * len(shape.parts)
+    g = np.empty(C)
+    contacts(
+        np.asarray(pose, dtype=float),
+        shape.parts,
+        shape.harmonics,
+        planes,
+        g,
+        np.empty((C, 3)),
+        np.empty((C, 3)),
+    )
+    return g

@@ -1,0 +1,289 @@
+"""What an instant of impact asks of the flights on both sides of it.
+
+Carried to the instant tau, the flight before ends in (p-, theta-, v-, omega-) and the one after begins in (p+,
+theta+, v+, omega+). With the mean pose of both, the body's angle theta + phi, the struck part's center c about the
+shape's center e, all in the body's frame, and the part's support h in the direction psi = alpha - pi/2 - theta - phi
+(`models.planar.shapes`),
+
+    GQ  = R(theta + phi) (c + e) - h n + h' t
+
+    continuity      p+ - p- = 0,  theta+ - theta- = 0
+    contact         g = (p - p_0) . n + GQ . n = lambda u_n,     u_n = n . v- + omega- t . GQ
+    consistency     omega+ - omega- - cross(GQ, v+ - v-) / (J/m) = 0          (Eqs. 31 and 32)
+
+The impulses for each unit of mass are what the linear velocity jumps by, c_n = n . (v+ - v-), c_t = t . (v+ - v-);
+they are not unknowns of their own. A real impact lasts a moment: from the touch on, what is struck gives way, and the
+center of the impulse, tau, comes later than the touch by the lag lambda, when an undisturbed body would be lambda
+|u_n| inside. While it lasts the body turns as well: the lever of the whole impulse is that of the angle's mean,
+weighted by force, which for a half sine of duration 2 lambda lies (lambda / 4)(omega+ - omega-) beyond the angle at
+tau; GQ in the consistency is taken there. A lag is shared's times a brevity: what is struck acts as a spring on the
+mass that the struck point shows, 1 / (1 + x^2 / (J/m)) of the body's for a lever x along the wall.
+
+The contact is no point, and the body's outline is not quite the drawn one. So each holds up to a tolerance: if the
+normal impulse, the tangential one and their moment are centered at instants that differ by some dt, then positions
+miss each other by dt |jump of the rate|, and a contact that is displaced by ds along the wall adds
+ds |v+ - v-| / (J/m) to the jump of omega. With GQ' its derivative by the angle,
+
+    GQ' = k x R (c + e) + h' n - h'' t,    dg = n . dp + n . GQ' dtheta = n . dp + cross(GQ, n) dtheta
+
+A tracker that loses sight of a fast body may lose time as well: then the frame after comes later than its clock says,
+by Delta, the same in all residuals of that impact.
+
+Derivatives are those of columns (before 6, after 6, tau, Delta, shared), shared in the order of `SHARED`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+from numba import njit
+
+from ...arrays import Vector
+from ...models.planar.shapes import Polygon, Shape, support_of
+from ...models.planar.walls import Wall
+
+SHARED = (
+    "inertia_to_mass",
+    "corner_radius",
+    "shape_offset_x",
+    "shape_offset_y",
+    "angle_offset",
+    "floor_height",
+    "floor_slope",
+    "contact_lag",
+    "tracked_offset_x",
+    "tracked_offset_y",
+    "linear_drag",
+    "angular_drag",
+)
+"""J/m [m^2], radius of the corners [m], the shape's center from the center of mass [m], what the tracked angle lacks
+[rad], the floor's height above where the wall is [m], its slope beyond the wall's [rad], the lag of impulses behind
+touch [s], the tracked point from the center of mass [m], drag [1/s]."""
+SCALES = np.array([1e-4, 1e-3, 1e-3, 1e-3, 1e-2, 1e-3, 1e-2, 1e-4, 1e-3, 1e-3, 0.1, 0.1])
+"""By which a step is measured."""
+UNITS = ("m^2", "m", "m", "m", "rad", "m", "rad", "s", "m", "m", "1/s", "1/s")
+S = len(SHARED)
+HEIGHT = SHARED.index("floor_height")
+OF_FLIGHTS = slice(S - 4, S)
+"""Those which frames in flight show."""
+RESIDUALS = 5
+TURNED = 0.25
+"""Of the lag and the jump of omega: by how much the angle's mean during contact is beyond the angle at tau."""
+OWN = 14
+COLUMNS = OWN + S
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """A shape whose corners' radius may change.
+
+    Args:
+        shape: as drawn, about its own center.
+    """
+
+    shape: Shape
+
+    @property
+    def may_be_rounded(self) -> bool:
+        return isinstance(self.shape, Polygon)
+
+    def parts(self, radius: float) -> tuple[Float[np.ndarray, "P 4"], Float[np.ndarray, "P 4"]]:
+        """Parts and their derivative by the radius, in which they are linear."""
+        sharp, by_radius = self._sharp
+        return sharp + radius * by_radius, by_radius
+
+    @cached_property
+    def _sharp(self) -> tuple[Float[np.ndarray, "P 4"], Float[np.ndarray, "P 4"]]:
+        if not isinstance(self.shape, Polygon):
+            return self.shape.parts, np.zeros_like(self.shape.parts)
+        sharp, radius = Polygon(self.shape.vertices).parts, 1e-3 * float(np.ptp(self.shape.vertices))
+        return sharp, (Polygon(self.shape.vertices, radius).parts - sharp) / radius
+
+    @cached_property
+    def harmonics(self) -> Float[np.ndarray, "K 2"]:
+        return self.shape.harmonics
+
+
+@dataclass(frozen=True, eq=False)
+class Collision:
+    """Of all impacts, I of them.
+
+    Args:
+        r: (I, 5) misses: continuity [m], [m], [rad], gap [m], consistency [rad/s].
+        by: (I, 5, 14 + S).
+        GQ: (I, 2) [m]. before, after: (I, 6) at tau. normal, tangent: (2,).
+    """
+
+    r: Float[np.ndarray, "I 5"]
+    by: Float[np.ndarray, "I 5 c"]
+    GQ: Float[np.ndarray, "I 2"]
+    before: Float[np.ndarray, "I 6"]
+    after: Float[np.ndarray, "I 6"]
+    normal: Vector
+    tangent: Vector
+
+    @property
+    def jump(self) -> Float[np.ndarray, "I 3"]:
+        """Of the velocity and the rate of turning."""
+        return self.after[:, 3:] - self.before[:, 3:]
+
+    def contact_velocity(self, of: Float[np.ndarray, "I 6"]) -> Float[np.ndarray, "I 2"]:
+        """(normal, tangential) of the struck point [m/s]."""
+        u = of[:, 3:5] + of[:, 5:6] * np.column_stack([-self.GQ[:, 1], self.GQ[:, 0]])
+        return np.column_stack([u @ self.normal, u @ self.tangent])
+
+
+def carried(
+    state: Float[np.ndarray, "I 6"], T: Vector, drag: Vector, gravity: float
+) -> tuple[
+    Float[np.ndarray, "I 6"], Float[np.ndarray, "I 6 6"], Float[np.ndarray, "I 6"], Float[np.ndarray, "I 6 2"]
+]:
+    """A state after T, T of either sign, with derivatives by the state, by T, and by drag."""
+    I = len(T)
+    out, by, rate, by_drag = np.empty((I, 6)), np.zeros((I, 6, 6)), np.empty((I, 6)), np.zeros((I, 6, 2))
+    for a in range(3):
+        k, gamma = drag[int(a == 2)], gravity if a == 1 else 0.0
+        f, b, decay, f_k, b_k = _glides(k, T)
+        s, v = state[:, a], state[:, 3 + a]
+        out[:, a], out[:, 3 + a] = s + f * v - gamma * b, decay * v - gamma * f
+        by[:, a, a], by[:, a, 3 + a], by[:, 3 + a, 3 + a] = 1.0, f, decay
+        rate[:, a], rate[:, 3 + a] = out[:, 3 + a], -gamma - k * out[:, 3 + a]
+        by_drag[:, a, int(a == 2)] = f_k * v - gamma * b_k
+        by_drag[:, 3 + a, int(a == 2)] = -T * decay * v - gamma * f_k
+    return out, by, rate, by_drag
+
+
+def _glides(k: float, T: Vector) -> tuple[Vector, Vector, Vector, Vector, Vector]:
+    """f, b, e^(-k T) and the derivatives of f and b by k, by their series: k T is a few thousandths between frames.
+
+    f = T sum (-k T)^i / (i + 1)!,   b = T^2 sum (-k T)^i / (i + 2)!
+    """
+    f, b, f_k, b_k = np.zeros_like(T), np.zeros_like(T), np.zeros_like(T), np.zeros_like(T)
+    power, slope, factorial = np.ones_like(T), np.zeros_like(T), 1.0
+    for i in range(12):
+        factorial *= i + 1
+        f, b = f + power / factorial, b + power / (factorial * (i + 2))
+        f_k, b_k = f_k + slope / factorial, b_k + slope / (factorial * (i + 2))
+        slope = -T * ((i + 1) * power)
+        power = -k * T * power
+    return T * f, T * T * b, np.exp(-k * T), T * f_k, T * T * b_k
+
+
+@dataclass(frozen=True, eq=False)
+class _Levers:
+    """GQ (I, 2) and its derivatives by radius, e_x, e_y, theta and alpha."""
+
+    GQ: Float[np.ndarray, "I 2"]
+    directions: tuple[Float[np.ndarray, "I 2"], ...]
+
+    @property
+    def by_theta(self) -> Float[np.ndarray, "I 2"]:
+        return self.directions[3]
+
+    @property
+    def by_slope(self) -> Float[np.ndarray, "I 2"]:
+        return self.directions[4]
+
+
+@njit(cache=True)
+def _supports(parts: np.ndarray, harmonics: np.ndarray, psi: np.ndarray) -> np.ndarray:
+    """(I, 3) h, h' and h'' of each part about its own center."""
+    h = np.empty((len(psi), 3))
+    for i in range(len(psi)):
+        h[i] = support_of(parts[i], harmonics, psi[i])
+    return h
+
+
+def _levers(
+    theta: Vector, part: Int[np.ndarray, "I"], e: Vector, radius: float, alpha: float, outline: Outline
+) -> _Levers:
+    parts, by_radius = outline.parts(radius)
+    t, n = np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
+    c, s = np.cos(theta), np.sin(theta)
+    R = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], -2)
+    center = np.einsum("iab,ib->ia", R, parts[part, :2] + e)
+    h = _supports(parts[part], outline.harmonics, alpha - 0.5 * np.pi - theta)
+    return _Levers(
+        center - h[:, :1] * n + h[:, 1:2] * t,
+        (
+            np.einsum("iab,ib->ia", R, by_radius[part, :2]) - by_radius[part, 2:3] * n,
+            R[:, :, 0],
+            R[:, :, 1],
+            np.column_stack([-center[:, 1], center[:, 0]]) + h[:, 1:2] * n - h[:, 2:] * t,
+            (h[:, :1] + h[:, 2:]) * t,
+        ),
+    )
+
+
+def collide(
+    first: Float[np.ndarray, "I 6"],
+    second: Float[np.ndarray, "I 6"],
+    since: Vector,
+    until: Vector,
+    brevity: Vector,
+    part: Int[np.ndarray, "I"],
+    shared: Vector,
+    above: Vector,
+    outline: Outline,
+    wall: Wall,
+    gravity: float,
+) -> Collision:
+    """
+    Args:
+        first: (I, 6) states at the last frame before. second: at the first frame after.
+        since: (I,) tau less the time of `first` [s]. until: the time of `second` less tau, what was lost added.
+        brevity: (I,) by which each one's lag is shared's. part: which part of the shape is struck. above: (I,) by how
+        much more than shared the floor is high [m].
+    """
+    I = len(part)
+    J, radius, e = float(shared[0]), float(shared[1]), shared[2:4]
+    phi, height, slope, lag = float(shared[4]), float(shared[5]), float(shared[6]), shared[7] * brevity
+    drag = shared[OF_FLIGHTS][2:]
+    A, A_x, A_t, A_k = carried(first, since, drag, gravity)
+    B, B_x, B_t, B_k = carried(second, -until, drag, gravity)
+    alpha = wall.slope + slope
+    t, n = np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
+    mid = 0.5 * (A[:, :3] + B[:, :3])
+    theta = mid[:, 2] + phi
+    at_tau = _levers(theta, part, e, radius, alpha, outline)
+    away = mid[:, :2] - np.array([wall.x, wall.y + height])
+    away[:, 1] -= above
+    dv, dw = B[:, 3:5] - A[:, 3:5], B[:, 5] - A[:, 5]
+    weighted = _levers(theta + TURNED * lag * dw, part, e, radius, alpha, outline)
+    GQ, GQ_theta, lever = at_tau.GQ, at_tau.by_theta, weighted.GQ
+    moment = lever[:, 0] * dv[:, 1] - lever[:, 1] * dv[:, 0]
+
+    r = np.empty((I, 5))
+    approach = A[:, 3:5] @ n + A[:, 5] * (GQ @ t)
+    r[:, :3], r[:, 3], r[:, 4] = B[:, :3] - A[:, :3], (away + GQ) @ n - lag * approach, dw - moment / J
+    # by the states at tau (A 6, B 6) and by shared, all else follows by the chain
+    at = np.zeros((I, 5, 12))
+    by = np.zeros((I, 5, COLUMNS))
+    for a in range(3):
+        at[:, a, a], at[:, a, 6 + a] = -1.0, 1.0
+    turned = dv[:, 1] * weighted.by_theta[:, 0] - dv[:, 0] * weighted.by_theta[:, 1]
+    for side, sign in ((0, -1.0), (6, 1.0)):
+        at[:, 3, side : side + 2] = 0.5 * n
+        at[:, 3, side + 2] = 0.5 * (GQ_theta @ n - lag * A[:, 5] * (GQ_theta @ t))
+        at[:, 4, side + 2] = -0.5 * turned / J
+        at[:, 4, side + 3], at[:, 4, side + 4] = sign * lever[:, 1] / J, -sign * lever[:, 0] / J
+        at[:, 4, side + 5] = sign * (1 - TURNED * lag * turned / J)
+    at[:, 3, 3:5] -= lag[:, None] * n
+    at[:, 3, 5] -= lag * (GQ @ t)
+    by[:, :, :6], by[:, :, 6:12] = at[:, :, :6] @ A_x, at[:, :, 6:] @ B_x
+    by[:, :, 12] = np.einsum("ijk,ik->ij", at[:, :, :6], A_t) + np.einsum("ijk,ik->ij", at[:, :, 6:], B_t)
+    by[:, :, 13] = -np.einsum("ijk,ik->ij", at[:, :, 6:], B_t)
+    own = by[:, :, OWN:]
+    own[:, 4, 0] = moment / J**2
+    for column, direction, swept in zip((1, 2, 3, 4, 6), at_tau.directions, weighted.directions, strict=True):
+        own[:, 3, column] = direction @ n - lag * A[:, 5] * (direction @ t)
+        own[:, 4, column] = -(swept[:, 0] * dv[:, 1] - swept[:, 1] * dv[:, 0]) / J
+    own[:, 3, HEIGHT] = -n[1]
+    # n turns to -t and t to n; GQ_alpha is along t
+    own[:, 3, 6] = -(away + GQ) @ t - lag * (-(A[:, 3:5] @ t) + A[:, 5] * (GQ @ n + at_tau.by_slope @ t))
+    own[:, 3, 7], own[:, 4, 7] = -brevity * approach, -TURNED * brevity * dw * turned / J
+    own[:, :, S - 2 :] = at[:, :, :6] @ A_k + at[:, :, 6:] @ B_k
+    return Collision(r, by, lever, A, B, n, t)

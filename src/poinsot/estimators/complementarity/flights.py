@@ -1,0 +1,327 @@
+"""Free flight of a planar body, as a tracker saw it: where it was at both ends, and how sure that is.
+
+Between impacts each coordinate s of the center of mass (or the angle) obeys, with drag k and a small random
+acceleration of spectral density w (a pane that rubs, air, a tracker that errs slowly),
+
+    ds = v dt        dv = -(gamma + k v) dt + sqrt(w) dB        y = s + noise of standard deviation sigma
+
+with gamma = 9.81 m/s^2 along y and 0 elsewhere. Over a time T, with f = (1 - e^(-k T)) / k and b = (T - f) / k,
+
+    s' = s + f v - gamma b      v' = e^(-k T) v - gamma f      Q = w [ T^3/3  T^2/2 ]
+                                                                    [ T^2/2  T     ]
+
+The tracked point is o beside the center of mass in the body's frame, so y_xy = p + R(theta) o: it circles about a
+parabola. A Kalman filter that starts without a prior from the first two frames and keeps the first state beside the
+last one gives what all frames of a flight say about both ends, (s, v)_first and (s, v)_last with their covariance C
+(4, 4), and whitened innovations e, two less than there are frames. The likelihood of the frames is theirs,
+
+    -2 log L = |e|^2 + log det + |(first, last) - mean|^2_C
+
+exactly. The gains do not depend on y, so what moves y by a parameter goes through the same filter as y itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float
+from numba import njit
+from scipy.optimize import least_squares, minimize
+
+from ...arrays import Indices, Matrix, Vector
+from ...exceptions import InvalidRecording
+
+GRAVITY = 9.81
+NO_DRAG = 1e-6
+"""A drag below this is none, 1/s; its series are exact to rounding there."""
+OUTLIER = 3.0
+"""Innovations beyond this many standard deviations count as this many where noise is estimated."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drop:
+    """Poses of a tracked body, from release to rest or any part of it.
+
+    Args:
+        name: by which results tell it.
+        times: (N,) of the frames, increasing [s].
+        poses: (N, 3) x and y of the tracked point, y up [m], and the angle, counterclockwise, unwrapped [rad].
+
+    Raises:
+        InvalidRecording: if frames are out of order, not finite, or fewer than four.
+    """
+
+    name: str
+    times: Float[np.ndarray, "N"]
+    poses: Float[np.ndarray, "N 3"]
+
+    def __post_init__(self) -> None:
+        times, poses = (
+            np.ascontiguousarray(self.times, dtype=float),
+            np.ascontiguousarray(self.poses, dtype=float),
+        )
+        if poses.shape != (len(times), 3) or len(times) < 4:
+            raise InvalidRecording(
+                f"{self.name}: needs at least four frames of (x, y, angle) with their times"
+            )
+        if not np.isfinite(times).all() or not np.isfinite(poses).all():
+            raise InvalidRecording(f"{self.name}: frames that are not finite; leave missing frames out")
+        if not (np.diff(times) > 0).all():
+            raise InvalidRecording(f"{self.name}: frames are out of order; sort them by time")
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "poses", poses)
+
+
+@dataclass(frozen=True, eq=False)
+class FlightModel:
+    """What all flights share.
+
+    Args:
+        offset: (2,) of the tracked point from the center of mass, in the body's frame [m].
+        drag: (2,) linear and angular [1/s].
+        noise: (3,) standard deviations of x, y [m] and the angle [rad] in a frame.
+        wander: (3,) spectral densities of the random acceleration [m^2/s^3], [m^2/s^3], [rad^2/s^3].
+    """
+
+    offset: Vector = field(default_factory=lambda: np.zeros(2))
+    drag: Vector = field(default_factory=lambda: np.zeros(2))
+    noise: Vector = field(default_factory=lambda: np.zeros(3))
+    wander: Vector = field(default_factory=lambda: np.zeros(3))
+
+
+@dataclass(frozen=True, eq=False)
+class Flight:
+    """What the frames of a flight say of its ends.
+
+    Args:
+        frames: (n,) their indices in the drop.
+        first, last: times of the first and the last [s].
+        mean: (12,) x, y, theta and their rates at the first frame, the same at the last.
+        covariance: (12, 12).
+        by_shared: (12, 4) derivatives of the mean by offset and drag.
+        innovations: (3 n - 6,) whitened.
+        innovations_by_shared: (3 n - 6, 4).
+    """
+
+    frames: Indices
+    first: float
+    last: float
+    mean: Vector
+    covariance: Matrix
+    by_shared: Matrix
+    innovations: Vector
+    innovations_by_shared: Matrix
+
+
+# ---------------------------------------------------------------------------------------------------------- the filter
+
+
+@njit(cache=True)
+def glide(k: float, T: float) -> tuple[float, float, float]:
+    """f, b and e^(-k T); T may be below 0."""
+    if abs(k) < NO_DRAG:
+        return T, 0.5 * T * T, 1.0
+    decay = np.exp(-k * T)
+    f = -np.expm1(-k * T) / k
+    return f, (T - f) / k if abs(k * T) > 1e-4 else T * T * (0.5 - k * T / 6), decay
+
+
+@njit(cache=True)
+def filtered(
+    t: np.ndarray, Y: np.ndarray, fall: np.ndarray, k: float, variance: float, wander: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Both ends of one coordinate.
+
+    Args:
+        t: (n,) times, n >= 2. Y: (n, m) readings, a column each. fall: (m,) gamma of each column.
+
+    Returns:
+        (m, 4) s and v at the first frame, then at the last; (4, 4) their covariance; (n - 2, m) whitened innovations;
+        the logarithm of the determinant of their covariance.
+    """
+    n, m = Y.shape
+    x, e, log = np.empty((m, 4)), np.empty((n - 2, m)), 0.0
+    T = t[1] - t[0]
+    f, b, decay = glide(k, T)
+    for j in range(m):
+        v = (Y[1, j] - Y[0, j] + fall[j] * b) / f
+        x[j, 0], x[j, 1], x[j, 2], x[j, 3] = Y[0, j], v, Y[1, j], decay * v - fall[j] * f
+    # errors of (first, second) by (noise 0, noise 1, what w does to s and v in between)
+    L = np.zeros((4, 4))
+    L[0, 0] = 1.0
+    L[1, 0], L[1, 1], L[1, 2] = -1 / f, 1 / f, 1 / f
+    L[2, 1] = 1.0
+    L[3, 0], L[3, 1], L[3, 2], L[3, 3] = -decay / f, decay / f, decay / f, -1.0
+    D = np.zeros((4, 4))
+    D[0, 0] = D[1, 1] = variance
+    D[2, 2], D[2, 3], D[3, 2], D[3, 3] = wander * T**3 / 3, wander * T**2 / 2, wander * T**2 / 2, wander * T
+    P = L @ D @ L.T
+    F = np.eye(4)
+    for i in range(2, n):
+        T = t[i] - t[i - 1]
+        f, b, decay = glide(k, T)
+        F[2, 3], F[3, 3] = f, decay
+        P = F @ P @ F.T
+        P[2, 2] += wander * T**3 / 3
+        P[2, 3] += wander * T**2 / 2
+        P[3, 2] += wander * T**2 / 2
+        P[3, 3] += wander * T
+        S = P[2, 2] + variance
+        K = P[:, 2] / S
+        log += np.log(S)
+        for j in range(m):
+            x[j, 2] += f * x[j, 3] - fall[j] * b
+            x[j, 3] = decay * x[j, 3] - fall[j] * f
+            surprise = Y[i, j] - x[j, 2]
+            e[i - 2, j] = surprise / np.sqrt(S)
+            for a in range(4):
+                x[j, a] += K[a] * surprise
+        for a in range(4):
+            for c in range(4):
+                P[a, c] -= S * K[a] * K[c]
+    return x, 0.5 * (P + P.T), e, log
+
+
+STEP_OF_DRAG = 1e-3
+"""Central differences of the filter by drag; the filter is smooth in it on a scale of 1/T, some 1/s at least."""
+
+
+def _coordinate(
+    a: int, t: Vector, poses: Matrix, model: FlightModel, fall: float
+) -> tuple[Matrix, Matrix, Matrix, float]:
+    """Mean (4, 1 + 4), covariance, innovations (n - 2, 1 + 4): the value, then by offset x, y, drag linear, angular."""
+    c, s = np.cos(poses[:, 2]), np.sin(poses[:, 2])
+    by_offset = ((-c, s), (-s, -c), (0 * c, 0 * c))[a]
+    y = poses[:, a] + by_offset[0] * model.offset[0] + by_offset[1] * model.offset[1]
+    k, variance, wander = model.drag[int(a == 2)], model.noise[a] ** 2, model.wander[a]
+    Y, gamma = np.column_stack([y, *by_offset]), np.array([fall if a == 1 else 0.0, 0.0, 0.0])
+    x, C, e, log = filtered(t, Y, gamma, k, variance, wander)
+    more = filtered(t, Y[:, :1], gamma[:1], k + STEP_OF_DRAG, variance, wander)
+    less = filtered(t, Y[:, :1], gamma[:1], k - STEP_OF_DRAG, variance, wander)
+    mean, innovations = np.zeros((4, 5)), np.zeros((len(t) - 2, 5))
+    mean[:, :3], innovations[:, :3] = x.T, e
+    mean[:, 3 + int(a == 2)] = (more[0][0] - less[0][0]) / (2 * STEP_OF_DRAG)
+    innovations[:, 3 + int(a == 2)] = (more[2][:, 0] - less[2][:, 0]) / (2 * STEP_OF_DRAG)
+    return mean, C, innovations, log
+
+
+def flight(drop: Drop, frames: Indices, model: FlightModel, gravity: float = GRAVITY) -> Flight:
+    """Of these frames, two at least."""
+    t, poses = drop.times[frames], drop.poses[frames]
+    mean, covariance, by_shared, e = np.zeros(12), np.zeros((12, 12)), np.zeros((12, 4)), []
+    for a in range(3):
+        at = np.array([a, 3 + a, 6 + a, 9 + a])
+        x, C, innovations, _ = _coordinate(a, t, poses, model, gravity)
+        mean[at], by_shared[at], covariance[np.ix_(at, at)] = x[:, 0], x[:, 1:], C
+        e.append(innovations)
+    stacked = np.concatenate(e)
+    return Flight(
+        frames, float(t[0]), float(t[-1]), mean, covariance, by_shared, stacked[:, 0], stacked[:, 1:]
+    )
+
+
+# ------------------------------------------------------------------------------------------ what all flights share
+
+
+def calibrated(
+    pieces: Sequence[tuple[Drop, Indices]],
+    model: FlightModel,
+    with_offset: bool = True,
+    with_drag: bool = True,
+    rounds: int = 2,
+) -> FlightModel:
+    """Offset, drag, noise and wander from flights, each in turn, by their likelihood.
+
+    Args:
+        pieces: drops and the frames of a flight in them, three at least in each.
+    """
+    for _ in range(rounds):
+        if with_offset or with_drag:
+            model = _shared(pieces, model, with_offset, with_drag)
+        model = _noises(pieces, model)
+    return model
+
+
+def _shared(
+    pieces: Sequence[tuple[Drop, Indices]], model: FlightModel, offset: bool, drag: bool
+) -> FlightModel:
+    free = np.array([offset, offset, drag, drag])
+    start = np.concatenate([model.offset, model.drag])
+    scale = np.array([1e-3, 1e-3, 1.0, 1.0])[free]
+
+    def at(z: Vector) -> FlightModel:
+        p = start.copy()
+        p[free] = z * scale
+        return replace(model, offset=p[:2], drag=p[2:])
+
+    last: dict[bytes, tuple[Vector, Matrix]] = {}
+
+    def both(z: Vector) -> tuple[Vector, Matrix]:
+        if z.tobytes() not in last:
+            flown = [flight(drop, frames, at(z)) for drop, frames in pieces]
+            last.clear()
+            last[z.tobytes()] = (
+                np.concatenate([one.innovations for one in flown]),
+                np.concatenate([one.innovations_by_shared for one in flown])[:, free] * scale,
+            )
+        return last[z.tobytes()]
+
+    found = least_squares(
+        lambda z: both(z)[0],
+        start[free] / scale,
+        lambda z: both(z)[1],
+        loss="soft_l1",
+        f_scale=OUTLIER,
+        max_nfev=12,
+    )
+    return at(found.x)
+
+
+def _noises(pieces: Sequence[tuple[Drop, Indices]], model: FlightModel) -> FlightModel:
+    noise, wander = model.noise.copy(), model.wander.copy()
+    for a in range(3):
+        readings = []
+        for drop, frames in pieces:
+            theta, y = drop.poses[frames, 2], drop.poses[frames, a].copy()
+            c, s = np.cos(theta), np.sin(theta)
+            if a < 2:
+                y += (-c * model.offset[0] + s * model.offset[1], -s * model.offset[0] - c * model.offset[1])[
+                    a
+                ]
+            readings.append((drop.times[frames], y[:, None]))
+        k, fall = model.drag[int(a == 2)], np.array([GRAVITY if a == 1 else 0.0])
+
+        def unlikely(
+            z: Vector, readings: list[tuple[Vector, Matrix]] = readings, k: float = k, fall: Vector = fall
+        ) -> float:
+            total = 0.0
+            for t, y in readings:
+                _, _, e, log = filtered(t, y, fall, k, np.exp(2 * z[0]), np.exp(2 * z[1]))
+                total += float(np.sum(np.minimum(e * e, OUTLIER**2))) + log
+            return total
+
+        z = np.log([noise[a], max(np.sqrt(wander[a]), LEAST_WANDER * noise[a])])
+        found = minimize(
+            unlikely, z, method="Nelder-Mead", options={"xatol": 0.01, "fatol": 0.5, "maxiter": 80}
+        )
+        noise[a], wander[a] = np.exp(found.x[0]), np.exp(2 * found.x[1])
+    return replace(model, noise=noise, wander=wander)
+
+
+LEAST_WANDER = 1.0
+"""Square root of the wander that a search starts from, where there was none, over the noise [1/s^(3/2)]."""
+
+
+def first_noise(drops: Sequence[Drop]) -> Vector:
+    """(3,) of a frame, from what lies between its neighbors, over all frames; impacts are few."""
+    misses = []
+    for drop in drops:
+        t, q = drop.times, drop.poses
+        early, late = (t[1:-1] - t[:-2])[:, None], (t[2:] - t[1:-1])[:, None]
+        share = late / (early + late)
+        miss = q[1:-1] - share * q[:-2] - (1 - share) * q[2:]
+        miss[:, 1] -= 0.5 * GRAVITY * (early * late)[:, 0]
+        misses.append(miss / np.sqrt(1 + share**2 + (1 - share) ** 2))
+    return np.asarray(1.4826 * np.median(np.abs(np.concatenate(misses)), axis=0))

@@ -1,0 +1,184 @@
+"""A drop divided into flights: where motion follows gravity and nothing else, and where it does not.
+
+Every frame belongs to a flight or to none, and flights follow each other. Of all such divisions the one is taken that
+minimizes
+
+    sum over flights (FLIGHT + |e|^2) + sum over frames outside flights SKIPPED
+
+with e the whitened innovations of a flight's frames (`flights`). Dynamic programming finds it: best(j), the least
+cost of the first j frames, is best(i) plus a flight of frames i to j - 1. A filter is begun at every frame and driven
+on until its |e|^2 is beyond hope, so the time grows with the number of frames and the length of a flight. Then
+
+- two flights with at most two frames between them are one if that costs less: those frames were misread;
+- a flight that a body without gravity explains better is none: it rests or rolls;
+- nothing after the body has come to rest is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numba import njit
+
+from ...arrays import Indices, Matrix, Vector
+from .flights import GRAVITY, Drop, FlightModel, calibrated, filtered, first_noise, glide
+
+FLIGHT = 30.0
+"""What a flight costs. Its first two frames fit whatever they are, which saves 6, and where it begins is chosen."""
+SKIPPED = 16.0
+"""What a frame outside flights costs; a frame of a flight costs 3 and, once in a thousand, 16."""
+HOPELESS = 150.0
+"""Beyond this, and the same for each frame as a skipped one costs, a flight is not driven on."""
+MISREAD = 2
+"""Frames in a row that may be misread in a flight."""
+WEIGHTLESS = 6.0
+"""How much better (of -2 log L) a body at rest or rolling must explain frames than one that falls."""
+INFLATIONS = (6.0, 3.0, 1.5, 1.0, 1.0)
+"""Of the noise: the tracked point circles about a parabola until its offset is known, which happens on the way."""
+LONG = 8
+"""Frames of a flight from which offset, drag and noise are taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Segmented:
+    """
+    Args:
+        drops: as given. flights: of each, the frames of each of its flights, in order.
+        model: offset, drag, noise and wander, from the flights.
+    """
+
+    drops: tuple[Drop, ...]
+    flights: tuple[tuple[Indices, ...], ...]
+    model: FlightModel
+
+
+@njit(cache=True)
+def _division(
+    t: np.ndarray, poses: np.ndarray, drag: np.ndarray, noise: np.ndarray, wander: np.ndarray, fall: float
+) -> np.ndarray:
+    """(F, 2) begin and end of each flight, poses being of the center of mass."""
+    N = len(t)
+    best, before = np.full(N + 1, np.inf), np.full(N + 1, -1)
+    best[0] = 0.0
+    s, v, P = np.empty(3), np.empty(3), np.empty((3, 3))
+    for i in range(N):
+        if best[i] + SKIPPED < best[i + 1]:
+            best[i + 1], before[i + 1] = best[i] + SKIPPED, 2 * i
+        cost = 0.0
+        for j in range(i + 1, N):
+            T = t[j] - t[j - 1]
+            for a in range(3):
+                f, b, decay = glide(drag[1 if a == 2 else 0], T)
+                gamma = fall if a == 1 else 0.0
+                R, w = noise[a] ** 2, wander[a]
+                if j == i + 1:
+                    v0 = (poses[j, a] - poses[i, a] + gamma * b) / f
+                    s[a], v[a] = poses[j, a], decay * v0 - gamma * f
+                    P[a, 0], P[a, 1] = R, decay * R / f
+                    P[a, 2] = decay**2 * (w * T**3 / 3 + 2 * R) / f**2 - decay * w * T**2 / f + w * T
+                    continue
+                s[a] += f * v[a] - gamma * b
+                v[a] = decay * v[a] - gamma * f
+                p, c, d = P[a, 0], P[a, 1], P[a, 2]
+                P[a, 0] = p + 2 * f * c + f * f * d + w * T**3 / 3
+                P[a, 1] = decay * (c + f * d) + w * T**2 / 2
+                P[a, 2] = decay * decay * d + w * T
+                S, e = P[a, 0] + R, poses[j, a] - s[a]
+                cost += e * e / S
+                gain_s, gain_v = P[a, 0] / S, P[a, 1] / S
+                s[a] += gain_s * e
+                v[a] += gain_v * e
+                P[a, 2] -= gain_v * P[a, 1]
+                P[a, 1] -= gain_s * P[a, 1]
+                P[a, 0] -= gain_s * P[a, 0]
+            if cost > HOPELESS + SKIPPED * (j - i):
+                break
+            if best[i] + FLIGHT + cost < best[j + 1]:
+                best[j + 1], before[j + 1] = best[i] + FLIGHT + cost, 2 * i + 1
+    found, count, j = np.empty((N, 2), dtype=np.int64), 0, N
+    while j > 0:
+        i = before[j] // 2
+        if before[j] % 2 == 1:
+            found[count, 0], found[count, 1] = i, j
+            count += 1
+        j = i
+    return found[:count][::-1].copy()
+
+
+def of_center(drop: Drop, model: FlightModel) -> Matrix:
+    """(N, 3) poses of the center of mass."""
+    c, s = np.cos(drop.poses[:, 2]), np.sin(drop.poses[:, 2])
+    poses = drop.poses.copy()
+    poses[:, 0] -= c * model.offset[0] - s * model.offset[1]
+    poses[:, 1] -= s * model.offset[0] + c * model.offset[1]
+    return poses
+
+
+def divided(drop: Drop, model: FlightModel, gravity: float = GRAVITY) -> tuple[Indices, ...]:
+    """The frames of each flight of a drop, by what is known of all flights."""
+    poses = of_center(drop, model)
+    end = _at_rest_from(poses, model)
+    t, poses = drop.times[:end], np.ascontiguousarray(poses[:end])
+    if len(t) < 4:
+        return ()
+    found = [np.arange(i, j) for i, j in _division(t, poses, model.drag, model.noise, model.wander, gravity)]
+    merged: list[Indices] = []
+    for frames in found:
+        if merged and frames[0] - merged[-1][-1] <= MISREAD + 1:
+            together = np.concatenate([merged[-1], frames])
+            apart = _cost(t, poses, merged[-1], model, gravity) + _cost(t, poses, frames, model, gravity)
+            if _cost(t, poses, together, model, gravity) < apart + FLIGHT:
+                merged[-1] = together
+                continue
+        merged.append(frames)
+    return tuple(frames for frames in merged if _falls(t, poses, frames, model, gravity))
+
+
+def _cost(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, fall: float) -> float:
+    return sum(_unlikely(t, poses, frames, model, fall, a) for a in range(3))
+
+
+def _unlikely(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, fall: float, a: int) -> float:
+    if len(frames) < 3:
+        return 0.0
+    gamma = np.array([fall if a == 1 else 0.0])
+    k, variance, wander = model.drag[int(a == 2)], model.noise[a] ** 2, model.wander[a]
+    e = filtered(t[frames], np.ascontiguousarray(poses[frames, a : a + 1]), gamma, k, variance, wander)[2]
+    return float(np.sum(e * e))
+
+
+def _falls(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, gravity: float) -> bool:
+    falling = _unlikely(t, poses, frames, model, gravity, 1)
+    return falling < _unlikely(t, poses, frames, model, 0.0, 1) + WEIGHTLESS
+
+
+RESTING_FRAMES = 10
+
+
+def _at_rest_from(poses: Matrix, model: FlightModel) -> int:
+    """The first frame from which nothing moves any more: all later frames lie within the noise about their median."""
+    reach = 6 * model.noise
+    at = len(poses)
+    if len(poses) < 2 * RESTING_FRAMES:
+        return at
+    last = np.median(poses[-RESTING_FRAMES:], axis=0)
+    away = np.flatnonzero((np.abs(poses - last) > reach).any(axis=1))
+    begin = int(away[-1]) + 1 if len(away) else 0
+    return begin if at - begin >= RESTING_FRAMES else at
+
+
+def segmented(
+    drops: Sequence[Drop], with_offset: bool = True, with_drag: bool = True, gravity: float = GRAVITY
+) -> Segmented:
+    """Flights of all drops, and what these share, each from the other in turn."""
+    model = FlightModel(noise=first_noise(drops))
+    flights: list[tuple[Indices, ...]] = []
+    for inflation in INFLATIONS:
+        wide = replace(model, noise=inflation * model.noise, wander=inflation**2 * model.wander)
+        flights = [divided(drop, wide, gravity) for drop in drops]
+        pieces = [(drop, f) for drop, of in zip(drops, flights, strict=True) for f in of if len(f) >= LONG]
+        if pieces:
+            model = calibrated(pieces, model, with_offset, with_drag, rounds=1)
+    return Segmented(tuple(drops), tuple(flights), model)

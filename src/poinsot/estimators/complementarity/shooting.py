@@ -1,0 +1,240 @@
+"""One drop by simulation from event to event: how it began, J/m, mu and restitution (after seed 003, Sect. 5).
+
+    minimize    sum_i |(q(t_i; q_0, v_0, J/m, mu, epsilon) - q_i) / sigma|^2
+
+with q from `models.planar.events`. Where the model holds, that is the maximum of likelihood, and its curvature says how
+sure it is; the sum is chi-square with 3 N - 9 degrees of freedom, which says whether the model holds. But a motion with
+impacts forgets little: an error at the beginning grows from impact to impact, and the sum has many minima. So it begins
+where `program` ended, which has none of that, and grows its window frame by frame from the beginning: each window's
+optimum is a good start of the next.
+
+Levenberg and Marquardt's steps; derivatives by differences, since a simulation takes some 0.2 ms and poses are smooth
+between changes of the sequence of events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from numba import njit
+
+from ...arrays import Matrix, Vector
+from ...models.planar.events import follow
+from ...models.planar.shapes import Shape
+from ...models.planar.stepping import GRAVITY
+from ...models.planar.walls import Wall, told
+
+NAMES = ("x", "y", "theta", "v_x", "v_y", "omega", "log J/m", "mu", "epsilon")
+INERTIA, FRICTION, RESTITUTION = 6, 7, 8
+DIFFERENCE = 1e-6
+"""Of a parameter, in parts of its scale."""
+FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e8
+TOLERANCE = 1e-6
+"""Of the sum: a step that lowers it by less, in parts of it, is the last."""
+UNFELT = 1e-8
+"""Part of the sum that a parameter's changing by its scale moves at least, as far as damping goes."""
+UNSEEN = 1e-6
+"""Singular values of the slopes, in parts of the largest, of what the motion does not show."""
+MOST_FRICTION = 3.0
+ROUNDS, DRAWS = 3, 600
+"""Of a search, and starts of each."""
+PARTS, KEPT = (0.35, 0.5, 0.75), (60, 15, 8, 4)
+"""Parts of the motion that starts are fitted to, one after the other, and how many go on: first the best of groups of
+like restitution."""
+SPREAD = np.array([1e-3, 1e-3, 0.02, 0.05, 0.05, 1.0, 0.1, 0.15, 0.0])
+"""Of starts; of J/m and of mu in parts of them."""
+FAST = 30.0
+"""Times that as far are first velocities, of some starts: few frames may be there before the first impact."""
+MOST_RESTITUTION = 0.8
+"""Of starts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shot:
+    """What shooting found.
+
+    Args:
+        theta: (9,) see `NAMES`.
+        chi_square: of the frames. expected: (frames, 3) poses.
+        converged: whether no step lowers the sum any more. iterations: steps.
+    """
+
+    theta: Vector
+    chi_square: float
+    expected: Float[np.ndarray, "N 3"]
+    converged: bool
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class Shooting:
+    """One drop, and what it takes to simulate it.
+
+    Args:
+        times: (N,) [s]. poses: (N, 3) read. noise: (3,) standard deviations.
+        shape, walls: what strikes what. drag: linear and angular [1/s].
+    """
+
+    times: Vector
+    poses: Float[np.ndarray, "N 3"]
+    noise: Vector
+    shape: Shape
+    walls: Sequence[Wall]
+    drag: tuple[float, float] = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        for name in ("times", "poses", "noise"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=float))
+
+    @cached_property
+    def geometry(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Parts, harmonics and walls, as kernels want them."""
+        return self.shape.parts, self.shape.harmonics, told(self.walls)
+
+    def errors(self, theta: Vector, frames: int) -> Vector:
+        """(3 frames,) weighted."""
+        e = np.empty((frames, 3))
+        _errors(*self.geometry, self.drag, self.times[:frames], self.poses, self.noise, theta, e)
+        return e.ravel()
+
+    def bounds(self) -> tuple[Vector, Vector]:
+        """(9,) of theta: J/m is no more than the square of the size, since all of the mass is inside."""
+        lower, upper = np.full(9, -np.inf), np.full(9, np.inf)
+        lower[INERTIA], upper[INERTIA] = np.log(np.array([1e-3, 1.0]) * self.shape.size**2)
+        lower[[FRICTION, RESTITUTION]], upper[[FRICTION, RESTITUTION]] = 0.0, (MOST_FRICTION, 1.0)
+        return lower, upper
+
+    def scale(self) -> Vector:
+        """(9,) by which differences are taken."""
+        size = self.shape.size
+        return np.array([size, size, 1.0, 1.0, 1.0, 10.0, 1.0, 1.0, 1.0])
+
+    def slopes(self, theta: Vector, e: Vector, frames: int) -> Matrix:
+        """(3 frames, 9) derivatives of the errors."""
+        J = np.empty((len(theta), frames, 3))
+        scale = self.scale()
+        _slopes(
+            *self.geometry,
+            self.drag,
+            self.times[:frames],
+            self.poses,
+            self.noise,
+            theta,
+            scale,
+            e.reshape(-1, 3),
+            J,
+        )
+        return J.reshape(len(theta), -1).T
+
+    def fit(
+        self, theta: Vector, frames: int | None = None, max_iterations: int = 30, held: int | None = None
+    ) -> Shot:
+        """The sum's minimum near theta (9,), over the first so many frames; None: all.
+
+        Args:
+            held: a parameter that stays.
+        """
+        frames = len(self.times) if frames is None else frames
+        (lower, upper), scale = self.bounds(), self.scale()
+        theta = np.clip(theta, lower, upper)
+        e = self.errors(theta, frames)
+        cost, alpha, steps, converged = float(e @ e), FIRST_DAMPING, 0, False
+        while steps < max_iterations and not converged:
+            J = self.slopes(theta, e, frames)
+            H, g = J.T @ J, J.T @ e
+            free = ~((theta <= lower) & (g > 0) | (theta >= upper) & (g < 0))
+            if held is not None:
+                free[held] = False
+            damping = np.maximum(np.diag(H), UNFELT * (cost + 1) / scale**2)
+            steps += 1
+            while True:
+                d = np.zeros(len(theta))
+                d[free] = -np.linalg.solve((H + np.diag(alpha * damping))[np.ix_(free, free)], g[free])
+                there = np.clip(theta + d, lower, upper)
+                e_there = self.errors(there, frames)
+                if e_there @ e_there < cost:
+                    break
+                alpha *= 4
+                if alpha > MOST_DAMPING:
+                    return self._shot(theta, e, frames, steps, True)
+            lower_cost = float(e_there @ e_there)
+            converged = cost - lower_cost < TOLERANCE * (lower_cost + 1)
+            theta, e, cost, alpha = there, e_there, lower_cost, max(alpha / 5, LEAST_DAMPING)
+        return self._shot(theta, e, frames, steps, converged)
+
+    def _shot(self, theta: Vector, e: Vector, frames: int, steps: int, converged: bool) -> Shot:
+        return Shot(
+            theta, float(e @ e), e.reshape(-1, 3) * self.noise + self.poses[:frames], converged, steps
+        )
+
+    def covariance(self, theta: Vector) -> Matrix:
+        """(9, 9) of a minimum over all frames, for the given noise; infinite where the motion shows nothing."""
+        scale = self.scale()
+        J = self.slopes(theta, self.errors(theta, len(self.times)), len(self.times)) * scale
+        _, s, Vt = np.linalg.svd(J, full_matrices=False)
+        shown = s > UNSEEN * s[0]
+        found = (Vt[shown].T / s[shown] ** 2) @ Vt[shown]
+        hidden = (np.abs(Vt[~shown]) > 1e-3).any(axis=0)
+        found[hidden, hidden] = np.inf
+        return found * np.outer(scale, scale)
+
+    def search(self, theta: Vector, good_enough: float, rng: np.random.Generator) -> Shot:
+        """From many starts about theta (9,): each is fitted to a first part of the motion, the best to a longer one.
+
+        Args:
+            good_enough: chi-square at which it ends after the first of its rounds.
+        """
+        best = self.fit(theta)
+        N = len(self.times)
+        for first in (True, *(ROUNDS - 1) * [False]):
+            if best.chi_square <= good_enough and not first:
+                break
+            away = SPREAD * rng.standard_normal((DRAWS, len(theta)))
+            away[:, 3:6] *= np.exp(rng.uniform(0, np.log(FAST), (DRAWS, 1)))
+            begun = theta + away
+            begun[:, FRICTION] = theta[FRICTION] * np.exp(begun[:, FRICTION] - theta[FRICTION])
+            begun[:, RESTITUTION] = np.linspace(0, MOST_RESTITUTION, DRAWS)
+            begun = np.clip(begun, *self.bounds())
+            frames = max(round(PARTS[0] * N), min(6, N))
+            costs = np.array([np.sum(self.errors(draw, frames) ** 2) for draw in begun])
+            groups = np.array_split(np.arange(DRAWS), KEPT[0])
+            chosen = [begun[group[np.argmin(costs[group])]] for group in groups]
+            for part, kept in zip(PARTS, KEPT[1:], strict=True):
+                frames = max(round(part * N), min(6, N))
+                shots = sorted(
+                    (self.fit(each, frames, 12) for each in chosen), key=lambda shot: shot.chi_square
+                )
+                chosen = [shot.theta for shot in shots[:kept]]
+            for each in chosen:
+                best = min(best, self.fit(each), key=lambda shot: shot.chi_square)
+        return best
+
+
+@njit(cache=True)
+def _errors(parts, harmonics, walls, drag, times, poses, noise, theta, e):
+    """Writes weighted errors (N, 3)."""
+    v, log, which = np.empty((len(times), 3)), np.empty((1, 12)), np.empty(1, dtype=np.int64)
+    setting = np.array([np.exp(theta[INERTIA]), theta[FRICTION], drag[0], drag[1], GRAVITY])
+    e[0], v[0] = theta[:3], theta[3:6]
+    follow(parts, harmonics, walls, setting, theta[RESTITUTION:], times, e, v, log, which)
+    for k in range(len(times)):
+        for i in range(3):
+            e[k, i] = (e[k, i] - poses[k, i]) / noise[i]
+
+
+@njit(cache=True)
+def _slopes(parts, harmonics, walls, drag, times, poses, noise, theta, scale, e, J):
+    """Writes their derivatives (p, N, 3)."""
+    for k in range(len(theta)):
+        moved = theta.copy()
+        moved[k] += DIFFERENCE * scale[k]
+        if k == RESTITUTION and moved[k] > 1.0:
+            moved[k] = theta[k] - DIFFERENCE * scale[k]
+        _errors(parts, harmonics, walls, drag, times, poses, noise, moved, J[k])
+        for n in range(len(times)):
+            for i in range(3):
+                J[k, n, i] = (J[k, n, i] - e[n, i]) / (moved[k] - theta[k])

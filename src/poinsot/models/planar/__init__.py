@@ -1,0 +1,31 @@
+"""Planar rigid bodies that strike walls with friction (seed 003).
+
+shapes       what a body may look like: ellipse, circle, polygon, smooth convex curve
+walls        what it may strike
+contact      gaps, contact points and the directions in which impulses act, with exact derivatives
+lemke        linear complementarity, compiled
+impulses     what closed contacts do to a velocity: restitution and Coulomb friction
+stepping     motion in steps: impulse-restitution and impulse-gap complementarity
+motion       what comes of it: poses, velocities, impulses, energies
+
+A pose is q = (x, y, theta) of the center of mass [m], [m], [rad], a velocity v = (v_x, v_y, omega), y is up.
+"""
+
+from .motion import Motion
+from .shapes import Circle, Ellipse, Polygon, Shape, SmoothCurve, rectangle
+from .stepping import Body, simulate
+from .walls import Wall, floor
+
+__all__ = [
+    "Shape",
+    "Circle",
+    "Ellipse",
+    "Polygon",
+    "SmoothCurve",
+    "rectangle",
+    "Wall",
+    "floor",
+    "Body",
+    "Motion",
+    "simulate",
+]

@@ -1,0 +1,252 @@
+"""What a planar body may look like: convex outlines, by their support (seed 003, Sect. 4.1).
+
+The support of an outline in the direction u(phi) = (cos phi, sin phi) of the body's frame is how far it reaches,
+
+    h(phi) = max over r in the body of r . u(phi),    reached at    r(phi) = h u + h' u',   u' = (-sin phi, cos phi)
+
+with h + h'' >= 0 the outline's radius of curvature there. A body above a wall touches it, if at all, at the point that
+reaches farthest towards it, so the support is all that contact asks of a shape. Outlines that are rolled around
+others have the sum of their supports: a polygon with round corners is its corners' centers plus a circle.
+
+    ellipse a, b   h = sqrt(a^2 cos^2 phi + b^2 sin^2 phi)        (Eq. 21's minimum over beta)
+    circle         h = r
+    polygon        a part a corner, since several may touch at once
+    smooth curve   h = mean + sum_k (c_k cos k phi + s_k sin k phi),  k = 2, 3, ...; k = 1 would move the center
+
+A shape is told as arrays: parts, each an ellipse about a point of its own, and harmonics, which all parts share. The
+next shape is one more class that gives them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from numba import njit
+
+from ...arrays import Vector
+from ...exceptions import InvalidModel
+
+DIRECTIONS = 720
+"""In which convexity is looked at."""
+
+
+@dataclass(frozen=True)
+class Shape(ABC):
+    """An outline about the center of mass."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> Float[np.ndarray, "P 4"]:
+        """(x, y, a, b) of each part: its center in the body's frame and the half axes of its ellipse [m]."""
+
+    @property
+    def harmonics(self) -> Float[np.ndarray, "K 2"]:
+        """(c_k, s_k) for k = 2, 3, ... of all parts [m]."""
+        return np.zeros((0, 2))
+
+    @cached_property
+    def size(self) -> float:
+        """The farthest that it reaches from the center of mass [m]."""
+        reach = [np.max(self.support(phi)) for phi in np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False)]
+        return float(max(reach))
+
+    def support(self, phi: float) -> Float[np.ndarray, "P"]:
+        """How far each part reaches in a direction of the body's frame, from the center of mass [m]."""
+        u = np.array([np.cos(phi), np.sin(phi)])
+        return np.array([part[:2] @ u + support_of(part, self.harmonics, phi)[0] for part in self.parts])
+
+    def outline(self, points: int = 180) -> Float[np.ndarray, "points 2"]:
+        """Its points in the body's frame, counterclockwise [m]."""
+        drawn = []
+        for phi in np.linspace(0, 2 * np.pi, points):
+            u, along = np.array([np.cos(phi), np.sin(phi)]), np.array([-np.sin(phi), np.cos(phi)])
+            part = self.parts[int(np.argmax(self.support(phi)))]
+            h, slope, _ = support_of(part, self.harmonics, phi)
+            drawn.append(part[:2] + h * u + slope * along)
+        return np.array(drawn)
+
+
+@njit(cache=True)
+def support_of(part: np.ndarray, harmonics: np.ndarray, phi: float) -> tuple[float, float, float]:
+    """h, h' and h'' of a part about its own center."""
+    a, b = part[2], part[3]
+    if a == b:
+        h, slope, bend = a, 0.0, 0.0
+    else:
+        c, s = np.cos(phi), np.sin(phi)
+        h = np.sqrt(a * a * c * c + b * b * s * s)
+        slope = (b * b - a * a) * c * s / h
+        bend = ((b * b - a * a) * (c * c - s * s) - slope * slope) / h
+    for i in range(len(harmonics)):
+        k = i + 2
+        c, s = np.cos(k * phi), np.sin(k * phi)
+        h += harmonics[i, 0] * c + harmonics[i, 1] * s
+        slope += k * (harmonics[i, 1] * c - harmonics[i, 0] * s)
+        bend -= k * k * (harmonics[i, 0] * c + harmonics[i, 1] * s)
+    return h, slope, bend
+
+
+@dataclass(frozen=True)
+class Ellipse(Shape):
+    """
+    Args:
+        a, b: half axes, along x and y of the body's frame [m].
+
+    Raises:
+        InvalidModel: if one is not above 0.
+    """
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        _must_be_positive("half axes of an ellipse", self.a, self.b)
+
+    @property
+    def parts(self) -> Float[np.ndarray, "1 4"]:
+        return np.array([[0.0, 0.0, self.a, self.b]])
+
+
+@dataclass(frozen=True)
+class Circle(Shape):
+    """
+    Args:
+        radius: [m].
+
+    Raises:
+        InvalidModel: if it is not above 0.
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        _must_be_positive("the radius of a circle", self.radius)
+
+    @property
+    def parts(self) -> Float[np.ndarray, "1 4"]:
+        return np.array([[0.0, 0.0, self.radius, self.radius]])
+
+
+@dataclass(frozen=True, eq=False)
+class Polygon(Shape):
+    """Convex, with corners that may be round.
+
+    Args:
+        vertices: (P, 2) where its sides would meet, about the center of mass, in either sense [m].
+        corner_radius: of the circles that round the corners off [m].
+
+    Raises:
+        InvalidModel: if it has fewer than three corners, is not convex, or the circles do not fit.
+    """
+
+    vertices: Float[np.ndarray, "P 2"]
+    corner_radius: float = 0.0
+
+    def __post_init__(self) -> None:
+        corners = np.asarray(self.vertices, dtype=float)
+        if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3 or not np.isfinite(corners).all():
+            raise InvalidModel("a polygon needs at least three corners (x, y)")
+        if not self.corner_radius >= 0:
+            raise InvalidModel(
+                f"the corner radius of a polygon must be at least 0, not {self.corner_radius:g}"
+            )
+        sides = np.roll(corners, -1, axis=0) - corners
+        turns = _cross(np.roll(sides, 1, axis=0), sides)
+        if np.sum(turns) < 0:
+            corners, turns = corners[::-1], -turns
+        around = np.sum(np.arctan2(turns, np.sum(np.roll(sides, 1, axis=0) * sides, axis=1)))
+        if not (turns > 0).all() or around > 3 * np.pi:  # a pentagram turns left everywhere, but twice around
+            raise InvalidModel(
+                "the corners of a polygon must be those of a convex outline, one after the other"
+            )
+        object.__setattr__(self, "vertices", np.ascontiguousarray(corners))
+        needed = self.corner_radius / np.tan(self._half_angles)
+        lengths = np.linalg.norm(np.roll(self.vertices, -1, axis=0) - self.vertices, axis=1)
+        if (needed + np.roll(needed, -1) > lengths * (1 + 1e-12)).any():
+            raise InvalidModel(
+                f"corners of radius {self.corner_radius:g} m do not fit between the sides of this polygon"
+            )
+
+    @property
+    def _half_angles(self) -> Vector:
+        before = np.roll(self.vertices, 1, axis=0) - self.vertices
+        after = np.roll(self.vertices, -1, axis=0) - self.vertices
+        return 0.5 * np.arctan2(_cross(after, before), np.sum(after * before, axis=1))
+
+    @property
+    def parts(self) -> Float[np.ndarray, "P 4"]:
+        """The circles in its corners."""
+        before = np.roll(self.vertices, 1, axis=0) - self.vertices
+        after = np.roll(self.vertices, -1, axis=0) - self.vertices
+        middle = (
+            before / np.linalg.norm(before, axis=1)[:, None] + after / np.linalg.norm(after, axis=1)[:, None]
+        )
+        middle /= np.linalg.norm(middle, axis=1)[:, None]
+        centers = self.vertices + (self.corner_radius / np.sin(self._half_angles))[:, None] * middle
+        return np.column_stack([centers, np.full((len(centers), 2), self.corner_radius)])
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothCurve(Shape):
+    """A convex outline by the Fourier series of its support.
+
+    Args:
+        mean: [m]. cosines, sines: c_k and s_k for k = 2, 3, ... [m].
+        center: of the series, in the body's frame [m].
+
+    Raises:
+        InvalidModel: if the curve is not convex, saying where.
+    """
+
+    mean: float
+    cosines: Sequence[float] = ()
+    sines: Sequence[float] = ()
+    center: Sequence[float] = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        _must_be_positive("the mean reach of a smooth curve", self.mean)
+        if not np.isfinite([*self.cosines, *self.sines, *self.center]).all():
+            raise InvalidModel("harmonics and center of a smooth curve must be finite")
+        part, harmonics = self.parts[0], self.harmonics
+        for phi in np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False):
+            h, _, bend = support_of(part, harmonics, phi)
+            if h + bend <= 0:
+                raise InvalidModel(
+                    f"the smooth curve is not convex at {np.degrees(phi):.0f} degrees; make its harmonics smaller"
+                )
+
+    @property
+    def parts(self) -> Float[np.ndarray, "1 4"]:
+        return np.array([[*map(float, self.center), self.mean, self.mean]])
+
+    @property
+    def harmonics(self) -> Float[np.ndarray, "K 2"]:
+        count = max(len(self.cosines), len(self.sines))
+        found = np.zeros((count, 2))
+        found[: len(self.cosines), 0], found[: len(self.sines), 1] = self.cosines, self.sines
+        return found
+
+
+def rectangle(width: float, height: float, corner_radius: float = 0.0) -> Polygon:
+    """With its center of mass in the middle [m].
+
+    Raises:
+        InvalidModel: if a side is not above 0, or the corners do not fit.
+    """
+    _must_be_positive("sides of a rectangle", width, height)
+    x, y = width / 2, height / 2
+    return Polygon(np.array([[-x, -y], [x, -y], [x, y], [-x, y]]), corner_radius)
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+
+
+def _must_be_positive(what: str, *values: float) -> None:
+    if not all(0 < value < np.inf for value in values):
+        raise InvalidModel(f"{what} must be above 0 m, not {', '.join(f'{value:g}' for value in values)}")

@@ -1,0 +1,177 @@
+"""`identify` with `[method] name = "impacts"`: tracked poses, or markers, of a [body] that strikes [[walls]] -> an
+estimate.
+
+A recording's positions are of `x`, `y` and `angle` of the body's frame, whose origin is the center of mass, y up and
+angles counterclockwise; or of points of it that a tracker follows, `left.x`, `left.y`, ..., whose places in the
+body's frame [body.markers] says. A frame of which something is missing is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import Vector
+from ..exceptions import InvalidProject, listing
+from ..stopwatch import Stopwatch
+from .preparation import condition
+from .recordings import Run
+from .settings.bodies_and_walls import (
+    CircleSettings,
+    EllipseSettings,
+    PolygonSettings,
+    RectangleSettings,
+    WallSettings,
+)
+from .settings.methods import ImpactsSettings
+from .settings.preprocessing import RawSettings
+
+if TYPE_CHECKING:
+    from ..estimate import Estimate
+    from ..estimators.complementarity.estimation import ImpactsProblem
+    from ..models.planar import Shape
+    from ..recording import Recording
+    from .job import Project
+
+POSE = {"x": "m", "y": "m", "angle": "rad"}
+"""What a pose is made of."""
+
+
+def estimate_from_impacts(
+    project: Project, data_dir: str | Path | None, say: Callable[[str], None]
+) -> Estimate:
+    """From a project file to an estimate.
+
+    Raises:
+        PoinsotError: one sentence about what to mend.
+    """
+    from ..estimators.complementarity.drop import DropIdentification
+    from ..estimators.complementarity.estimation import ImpactsEstimation
+
+    settings, watch = project.settings, Stopwatch()
+    method, body = settings.method, settings.body
+    assert isinstance(method, ImpactsSettings) and body is not None
+    say("reading the recordings")
+    names = tuple(f"{marker}.{axis}" for marker in body.markers for axis in "xy") or tuple(POSE)
+    runs = project.recordings(names, names, data_dir)
+    watch.lap("read")
+    problem, warnings = build_problem(project, runs)
+    watch.lap("problem")
+    noise = method.noise
+    identification = DropIdentification(
+        None if noise is None else (noise.position, noise.position, noise.angle),
+        (method.drag[0], method.drag[1]),
+        method.steps,
+        method.seed,
+    )
+    estimate = ImpactsEstimation(identification).solve(problem, say)
+    return replace(
+        estimate,
+        warnings=(*warnings, *estimate.warnings),
+        settings={"project": settings.model_dump(mode="json", exclude_unset=True)},
+        seconds={**watch.laps, **estimate.seconds, "total": watch.total},
+    )
+
+
+def build_problem(project: Project, runs: Sequence[Run]) -> tuple[ImpactsProblem, list[str]]:
+    """Recordings and what is known -> the problem, and what to warn of.
+
+    Raises:
+        PoinsotError: if a recording lacks what is needed, or cannot be right.
+    """
+    from ..estimators.complementarity.estimation import ImpactsProblem
+    from ..estimators.complementarity.flights import Drop
+    from ..models.planar import Wall
+
+    settings = project.settings
+    body, preprocessing = settings.body, settings.preprocessing
+    assert body is not None and isinstance(preprocessing, RawSettings)
+    drops, warnings = [], []
+    for run in runs:
+        if run.role != "identification":
+            raise InvalidProject(
+                f"recording {run.name!r} is for validation, which impacts has no use for: each drop is tested by "
+                "what is left of it; leave the role out"
+            )
+        recording = condition(preprocessing, run).recording
+        if run.window_s is not None:
+            recording = recording.between(*run.window_s)
+        poses = (
+            _from_markers(recording, body.markers, run.name) if body.markers else _poses(recording, run.name)
+        )
+        whole = np.isfinite(poses).all(axis=1)
+        times, poses = np.asarray(recording.time, dtype=float)[whole], poses[whole]
+        if not whole.all():
+            warnings.append(
+                f"{int((~whole).sum())} of {len(whole)} frames of {run.name} are incomplete and left out."
+            )
+        unwrapped = np.unwrap(poses[:, 2]) if len(poses) else poses[:, 2]
+        if not body.markers and np.abs(unwrapped - poses[:, 2]).max(initial=0.0) > np.pi:
+            warnings.append(
+                f"The angle of {run.name} wraps, and was taken to go on by less than half a turn a frame."
+            )
+        drops.append(Drop(run.name, times, np.column_stack([poses[:, :2], unwrapped])))
+    walls = tuple(Wall(wall.x, wall.y, wall.slope) for wall in settings.walls or [WallSettings()])
+    if not settings.walls:
+        warnings.append("There are no [[walls]], so the floor was taken to be level, at y = 0.")
+    return ImpactsProblem(tuple(drops), build_shape(body), walls, body.mass, body.name), warnings
+
+
+def build_shape(body: Any) -> Shape:
+    """[body] -> its outline.
+
+    Raises:
+        InvalidModel: if there is none like that.
+    """
+    from ..models.planar import Circle, Ellipse, Polygon, SmoothCurve, rectangle
+
+    if isinstance(body, EllipseSettings):
+        return Ellipse(*body.half_axes)
+    if isinstance(body, CircleSettings):
+        return Circle(body.radius)
+    if isinstance(body, RectangleSettings):
+        width, height = body.sides if isinstance(body.sides, list) else (body.sides, body.sides)
+        return rectangle(width, height, body.corner_radius)
+    if isinstance(body, PolygonSettings):
+        return Polygon(np.array(body.vertices, dtype=float), body.corner_radius)
+    return SmoothCurve(body.mean, body.cosines, body.sines, body.center)
+
+
+def _column(recording: Recording, name: str, unit: str, run: str) -> Vector:
+    channel = f"position.{name}"
+    if channel not in recording.channels:
+        found = listing(joint for joint in recording.joints("position"))
+        raise InvalidProject(
+            f"recording {run!r} has no position of {name!r}, only of {found}; give columns for all that is "
+            "needed, or name them with joints = [...]"
+        )
+    if recording.units[channel] != unit:
+        raise InvalidProject(
+            f"recording {run!r}: {name} is in {recording.units[channel]} and must be a length or an angle of "
+            f"{unit}: mend its unit"
+        )
+    return np.where(recording.mask(channel), recording[channel], np.nan)
+
+
+def _poses(recording: Recording, run: str) -> np.ndarray:
+    return np.column_stack([_column(recording, name, unit, run) for name, unit in POSE.items()])
+
+
+def _from_markers(recording: Recording, markers: Mapping[str, Sequence[float]], run: str) -> np.ndarray:
+    """(N, 3) poses that bring the markers nearest to where they were seen (least squares)."""
+    seen = np.stack(
+        [
+            _column(recording, f"{name}.x", "m", run) + 1j * _column(recording, f"{name}.y", "m", run)
+            for name in markers
+        ],
+        axis=1,
+    )
+    places = np.array([complex(*place) for place in markers.values()])
+    middle, center = seen.mean(axis=1), places.mean()
+    turned = (seen - middle[:, None]) @ np.conj(places - center)
+    position = middle - turned / np.abs(turned) * center
+    return np.column_stack([position.real, position.imag, np.unwrap(np.angle(turned))])

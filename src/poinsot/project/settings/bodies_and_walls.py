@@ -1,0 +1,88 @@
+"""[body] and [[walls]]: what is thrown, and what it strikes, in the plane."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from .fields import Positive, Section, refuse
+
+NotNegative = Annotated[float, Field(ge=0)]
+Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
+
+
+class _AnyBodySettings(Section):
+    """`mass` [kg]: where it is known, inertia and impulses are told, and not only by mass. `markers`: points of the
+    body that a tracker follows, in its frame [m], where poses are to come from two or more of them.
+    """
+
+    name: str = "body"
+    mass: Positive | None = None
+    markers: dict[str, Pair] = {}
+
+    @model_validator(mode="after")
+    def _two_markers(self) -> _AnyBodySettings:
+        if len(self.markers) == 1:
+            raise refuse("markers", "one marker shows no angle; give two, or a pose", key="markers")
+        if len({tuple(place) for place in self.markers.values()}) < len(self.markers):
+            raise refuse("markers", "two markers are at the same point of the body", key="markers")
+        return self
+
+
+class EllipseSettings(_AnyBodySettings):
+    """`half_axes` [m], along x and y of its frame."""
+
+    shape: Literal["ellipse"]
+    half_axes: Annotated[list[Positive], Field(min_length=2, max_length=2)]
+
+
+class CircleSettings(_AnyBodySettings):
+    """`radius` [m]."""
+
+    shape: Literal["circle"]
+    radius: Positive
+
+
+class RectangleSettings(_AnyBodySettings):
+    """`sides` [m], along x and y of its frame; one number for a square."""
+
+    shape: Literal["rectangle"]
+    sides: Annotated[
+        Annotated[Positive, Tag("number")]
+        | Annotated[list[Positive], Field(min_length=2, max_length=2), Tag("list")],
+        Discriminator(lambda value: "list" if isinstance(value, list) else "number"),
+    ]
+    corner_radius: NotNegative = 0.0
+
+
+class PolygonSettings(_AnyBodySettings):
+    """`vertices` [m], one after the other, about the center of mass."""
+
+    shape: Literal["polygon"]
+    vertices: Annotated[list[Pair], Field(min_length=3)]
+    corner_radius: NotNegative = 0.0
+
+
+class SmoothCurveSettings(_AnyBodySettings):
+    """`poinsot.models.planar.SmoothCurve`: the Fourier series of its support, from the second harmonic on [m]."""
+
+    shape: Literal["smooth-curve"]
+    mean: Positive
+    cosines: list[float] = []
+    sines: list[float] = []
+    center: Pair = [0.0, 0.0]
+
+
+BodySettings = Annotated[
+    EllipseSettings | CircleSettings | RectangleSettings | PolygonSettings | SmoothCurveSettings,
+    Field(discriminator="shape"),
+]
+
+
+class WallSettings(Section):
+    """`poinsot.models.planar.Wall`: through `x`, `y` [m], with this `slope` [rad]; the body is on its left."""
+
+    x: float = 0.0
+    y: float = 0.0
+    slope: float = 0.0

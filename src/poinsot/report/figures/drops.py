@@ -1,0 +1,266 @@
+"""A thrown body played back: walls, tracked poses, and the body that moves along the estimated motion.
+
+A body at (x, y, angle) has its outline at (x, y) + R(angle) r. A spoke from its center to where the outline reaches
+farthest along the body's own x axis shows how a round one turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ...motions import EstimatedMotion, Scene
+from ..blocks import Figure, FigureGrid
+from ..numbers import significant
+from ..words import number_of
+from .style import ACCENT, BAND, INK, PREDICTED, RULE, TOP_LEGEND, axis, layout, rounded
+from .thinning import recordings_note, thinned
+
+MOST_DROPS = 4
+"""Recordings that are played back."""
+
+MOST_FRAMES = 72
+"""Of a drop that is played back."""
+
+MOST_CORNERS = 48
+"""Points of an outline in a frame."""
+
+GHOSTS = 12
+"""Outlines along the whole motion, for paper and for the first glance."""
+
+FRAME_MS = 50
+"""How long a frame is shown [ms]."""
+
+WALL = {"color": INK, "width": 2}
+
+
+def drop_grid(motions: Sequence[EstimatedMotion], scene: Scene) -> FigureGrid:
+    """The first few recordings."""
+    shown = motions[:MOST_DROPS]
+    caption = (
+        f"Press play, or drag the slider, which tells the time; each frame stays for {FRAME_MS} ms. The spoke is fixed "
+        f"to the body. {recordings_note(len(motions), len(shown))}"
+    )
+    return FigureGrid(
+        title="The motion beside what was tracked",
+        panels=tuple(drop_figure(motion, scene) for motion in shown),
+        caption=caption.strip(),
+    )
+
+
+def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
+    """One recording: walls, tracked poses, and the body that moves along the estimated motion."""
+    path = motion.path
+    pose = np.stack([path["position.x"], path["position.y"], path["position.angle"]], axis=1)
+    corners = _corners(scene.outline)
+    kept = _evenly(len(path), MOST_FRAMES)
+    tracked = _tracked(motion)
+    low, high = _view(pose, tracked, corners)
+    traces = [_wall(wall, float(np.linalg.norm(high - low))) for wall in scene.walls]
+    traces += [_ghosts(pose[_evenly(len(path), GHOSTS)], corners), _center(pose), _points(tracked)]
+    body = _body(pose[0], corners)
+    frames = tuple(
+        {
+            "name": str(number),
+            "data": [_body(pose[k], corners)],
+            "traces": [len(traces)],
+        }
+        for number, k in enumerate(kept)
+    )
+    look = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "the body",
+        "showlegend": False,
+        "line": {"color": ACCENT, "width": 2},
+        "fill": "toself",
+        "fillcolor": BAND,
+        "hoverinfo": "skip",
+    }
+    height = 470
+    return Figure(
+        title=motion.name,
+        note=f"{number_of(len(kept), 'frame')} of {number_of(len(path), 'sample')}",
+        data=(*traces, look | body),
+        frames=frames,
+        layout=layout(
+            height,
+            hovermode="closest",
+            xaxis=axis("x [m]", zeroline=False, range=rounded([low[0], high[0]])),
+            yaxis=axis("y [m]", zeroline=False, range=rounded([low[1], high[1]]), scaleanchor="x"),
+            showlegend=True,
+            legend=TOP_LEGEND,
+            margin={"l": 56, "r": 12, "t": 34, "b": 100},
+            **_controls(path.time[kept]),
+        ),
+        height=height,
+        alt=_drop_words(motion, scene, pose, tracked),
+    )
+
+
+def placed(pose: Float[np.ndarray, "3"], points: Float[np.ndarray, "k 2"]) -> Float[np.ndarray, "k 2"]:
+    """Points of a body where it is: (x, y, angle) [m], [rad]."""
+    c, s = np.cos(pose[2]), np.sin(pose[2])
+    R = np.array([[c, -s], [s, c]])
+    return np.asarray(pose[:2] + points @ R.T)
+
+
+def _evenly(length: int, most: int) -> np.ndarray:
+    """At most so many indices, evenly spread, the first and the last among them."""
+    return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(int))
+
+
+def _corners(outline: Float[np.ndarray, "k 2"]) -> Float[np.ndarray, "c 2"]:
+    """The outline with as few points as a picture needs, closed."""
+    apart = np.linalg.norm(outline - np.roll(outline, 1, axis=0), axis=1)
+    different = outline[apart > 1e-6 * np.abs(outline).max()]
+    few = different[_evenly(len(different), MOST_CORNERS)]
+    return np.concatenate([few, few[:1]])
+
+
+def _tracked(motion: EstimatedMotion) -> Float[np.ndarray, "S 2"]:
+    """(x, y) of what was read; NaN where nothing was. [m]"""
+    for fit in motion.sensors:
+        if {"position.x", "position.y"} <= set(fit.channels):
+            columns = [fit.channels.index(f"position.{name}") for name in "xy"]
+            return fit.measured[:, columns]
+    return np.full((0, 2), np.nan)
+
+
+def _view(pose: np.ndarray, tracked: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two corners of what is shown: wherever the body was, and a margin."""
+    reach = 1.15 * float(np.linalg.norm(corners, axis=1).max())
+    points = np.concatenate([pose[:, :2], tracked[np.isfinite(tracked).all(axis=1)]])
+    return points.min(axis=0) - reach, points.max(axis=0) + reach
+
+
+def _curve(points: np.ndarray) -> dict[str, Any]:
+    return {"x": rounded(points[:, 0]), "y": rounded(points[:, 1])}
+
+
+def _body(pose: np.ndarray, corners: np.ndarray) -> dict[str, Any]:
+    """Its outline, and the spoke."""
+    ahead = corners[int(np.argmax(corners @ np.array([1.0, 0.0]) - 1e-6 * np.abs(corners[:, 1])))]
+    spoke = np.array([[np.nan, np.nan], [0.0, 0.0], ahead])
+    return _curve(placed(pose, np.concatenate([corners, spoke])))
+
+
+def _wall(wall: np.ndarray, size: float) -> dict[str, Any]:
+    """Its line, and the solid side of it shaded; it goes on beyond the picture."""
+    point, slope = wall[:2], wall[2]
+    along = np.array([np.cos(slope), np.sin(slope)])
+    inward = np.array([along[1], -along[0]])
+    far = 20 * size
+    ends = point + far * np.array([[-1.0], [1.0]]) * along
+    deep = ends[::-1] + far * inward
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "wall",
+        "showlegend": False,
+        "line": WALL,
+        "fill": "toself",
+        "fillcolor": RULE,
+        "hoverinfo": "skip",
+    } | _curve(np.concatenate([ends, deep, ends[:1]]))
+
+
+def _ghosts(poses: np.ndarray, corners: np.ndarray) -> dict[str, Any]:
+    gap = np.full((1, 2), np.nan)
+    outlines = np.concatenate([part for pose in poses for part in (placed(pose, corners), gap)])
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "the body at other times",
+        "line": {"color": "#b9c1c9", "width": 1},
+        "hoverinfo": "skip",
+    } | _curve(outlines)
+
+
+def _center(pose: np.ndarray) -> dict[str, Any]:
+    kept = thinned(pose[:, 1], 1000)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "centre of mass",
+        "line": {"color": INK, "width": 1.2},
+        "hoverinfo": "skip",
+    } | _curve(pose[kept, :2])
+
+
+def _points(tracked: np.ndarray) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "tracked",
+        "marker": {"color": PREDICTED["color"], "size": 4},
+        "hovertemplate": "%{x:.4g} m, %{y:.4g} m<extra></extra>",
+    } | _curve(tracked[_evenly(len(tracked), 1000)] if len(tracked) else tracked)
+
+
+def _controls(times: np.ndarray) -> dict[str, Any]:
+    """Plotly's play button and slider; frames follow each other without being blended."""
+    still = {"mode": "immediate", "transition": {"duration": 0}}
+    play = still | {"fromcurrent": True, "frame": {"duration": FRAME_MS, "redraw": False}}
+    jump = still | {"frame": {"duration": 0, "redraw": False}}
+    buttons = [
+        {"label": "▶ play", "method": "animate", "args": [None, play]},
+        {"label": "❚❚ stop", "method": "animate", "args": [[None], jump]},
+    ]
+    look = {"bgcolor": "#ffffff", "bordercolor": "#b9c1c9", "font": {"size": 12, "color": INK}}
+    return {
+        "updatemenus": [
+            {
+                "type": "buttons",
+                "direction": "left",
+                "showactive": False,
+                "buttons": buttons,
+                "x": 0,
+                "xanchor": "left",
+                "y": 0,
+                "yanchor": "top",
+                "pad": {"t": 52},
+            }
+            | look
+        ],
+        "sliders": [
+            {
+                "steps": [
+                    {"label": f"{time:.3f}", "method": "animate", "args": [[str(number)], jump]}
+                    for number, time in enumerate(times)
+                ],
+                "x": 0.34,
+                "len": 0.66,
+                "y": 0,
+                "yanchor": "top",
+                "pad": {"t": 40, "b": 0, "r": 4},
+                "currentvalue": {
+                    "prefix": "time ",
+                    "suffix": " s",
+                    "xanchor": "left",
+                    "offset": 6,
+                    "font": {"size": 12, "color": INK},
+                },
+                "ticklen": 0,
+                "minorticklen": 0,
+                "tickwidth": 0,
+            }
+            | look
+            | {"font": {"size": 12, "color": "rgba(0, 0, 0, 0)"}}  # of the steps, too many to be read
+        ],
+    }
+
+
+def _drop_words(motion: EstimatedMotion, scene: Scene, pose: np.ndarray, tracked: np.ndarray) -> str:
+    turned = np.degrees(float(pose[-1, 2] - pose[0, 2]))
+    read = int(np.isfinite(tracked).all(axis=1).sum())
+    return (
+        f"{motion.name}: the body along the estimated motion of {significant(motion.path.duration_s, 3)} s, with "
+        f"{number_of(len(scene.walls), 'wall')} and {number_of(read, 'tracked pose')}; it moves from "
+        f"({significant(float(pose[0, 0]), 3)}, {significant(float(pose[0, 1]), 3)}) m to "
+        f"({significant(float(pose[-1, 0]), 3)}, {significant(float(pose[-1, 1]), 3)}) m and turns by "
+        f"{significant(turned, 3)}°"
+    )

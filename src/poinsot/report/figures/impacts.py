@@ -1,0 +1,287 @@
+"""What a wall did to a thrown body: impulses over time, the friction cone, and energy (Figs. 6 to 14 of seed 003)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ...motions import EstimatedMotion, Impact, Scene
+from ..blocks import Figure, FigureGrid
+from ..numbers import significant, unit_text
+from ..words import number_of
+from .style import ACCENT, INK, MUTED, PREDICTED, TOP_LEGEND, axis, layout, plain, rounded
+from .thinning import LONGEST, recordings_note, thinned
+
+MOST_PANELS = 6
+"""Recordings whose impulses, or whose energy, are drawn."""
+
+MODES = {
+    "slides": ("slides at its end", "circle", ACCENT),
+    "sticks": ("sticks at its end", "circle-open", INK),
+    "": ("the data do not say", "x-thin-open", MUTED),
+}
+"""What a mode is called, and how it is drawn."""
+
+
+def energy_unit(impacts: Sequence[Impact]) -> str:
+    """`J` where impulses are N s, `J/kg` where they are by mass."""
+    return "J" if any(impact.unit == "N s" for impact in impacts) else "J/kg"
+
+
+# ------------------------------------------------------------------------------------------ impulses over time
+
+
+def impulse_grid(impacts: Sequence[Impact], motions: Sequence[EstimatedMotion]) -> FigureGrid:
+    """Normal above, tangential below, one panel for each of the first few recordings."""
+    spans = {motion.name: motion.path.time[[0, -1]] for motion in motions}
+    names = list(dict.fromkeys(impact.recording for impact in impacts))
+    shown = names[:MOST_PANELS]
+    panels = [
+        impulse_figure([one for one in impacts if one.recording == name], spans.get(name)) for name in shown
+    ]
+    return FigureGrid(
+        title="Impulses",
+        panels=tuple(panels),
+        legend=tuple(
+            (style, MODES[mode][0])
+            for mode, style in (("slides", "dot"), ("sticks", "ring"), ("", "cross"))
+            if any(impact.mode == mode for impact in impacts)
+        ),
+        caption=recordings_note(len(names), len(shown)),
+    )
+
+
+def impulse_figure(impacts: Sequence[Impact], span: Float[np.ndarray, "2"] | None = None) -> Figure:
+    """The impacts of one recording as stems; `span` is from when to when it goes [s]."""
+    name, unit = impacts[0].recording, unit_text(impacts[0].unit)
+    data = []
+    for what, y, colour in (("normal", "y", INK), ("tangential", "y2", ACCENT)):
+        values = np.array([getattr(impact, what) for impact in impacts])
+        data += [_stems(impacts, values, y, colour), _tips(impacts, values, what, y, colour)]
+    x = axis("time [s]", anchor="y2", zeroline=False)
+    if span is not None:
+        margin = 0.02 * float(span[1] - span[0])
+        x["range"] = rounded([span[0] - margin, span[1] + margin])
+    height = 300
+    listed = "; ".join(
+        f"{significant(impact.normal, 3)} and {significant(impact.tangential, 3)} at {significant(impact.time, 4)} s"
+        for impact in impacts[:12]
+    )
+    return Figure(
+        title=name,
+        note=number_of(len(impacts), "impact"),
+        data=tuple(data),
+        layout=layout(
+            height,
+            hovermode="closest",
+            xaxis=x,
+            yaxis=axis(f"normal [{unit}]", domain=[0.55, 1.0], nticks=5, rangemode="tozero"),
+            yaxis2=axis(f"tangential [{unit}]", domain=[0.0, 0.45], nticks=5, rangemode="tozero"),
+        ),
+        height=height,
+        alt=f"{name}: normal and tangential impulse [{unit}] of {number_of(len(impacts), 'impact')}: {listed}"
+        + (f"; and {len(impacts) - 12} more" if len(impacts) > 12 else ""),
+    )
+
+
+def _stems(impacts: Sequence[Impact], values: np.ndarray, y: str, colour: str) -> dict[str, Any]:
+    gap = np.nan
+    feet = np.array([[impact.time, impact.time, gap] for impact in impacts]).ravel()
+    tips = np.array([[0.0, value, gap] for value in values]).ravel()
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": rounded(feet),
+        "y": rounded(tips),
+        "yaxis": y,
+        "line": {"color": colour, "width": 2},
+        "hoverinfo": "skip",
+    }
+
+
+def _tips(impacts: Sequence[Impact], values: np.ndarray, what: str, y: str, colour: str) -> dict[str, Any]:
+    unit = unit_text(impacts[0].unit)
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": what,
+        "x": rounded([impact.time for impact in impacts]),
+        "y": rounded(values),
+        "yaxis": y,
+        "marker": {
+            "symbol": [_symbol(impact) for impact in impacts],
+            "color": colour,
+            "size": 8,
+            "line": {"color": colour, "width": 1.6},
+        },
+        "text": [plain(impact.contact) for impact in impacts],
+        "hovertemplate": f"%{{text}}<br>{what} %{{y:.4g}} {unit} at %{{x:.4g}} s<extra></extra>",
+    }
+
+
+def _symbol(impact: Impact) -> str:
+    return MODES[impact.mode if impact.mode in MODES else ""][1]
+
+
+# ------------------------------------------------------------------------------------------ the friction cone
+
+
+def cone_grid(impacts: Sequence[Impact], scene: Scene) -> FigureGrid:
+    """All impacts of all recordings."""
+    return FigureGrid(
+        title="Friction cone", panels=(cone_figure(impacts, scene),), caption=_cone_caption(scene)
+    )
+
+
+def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
+    """Tangential against normal impulse: within the cone a point sticks, on its edge it slides."""
+    unit = unit_text(impacts[0].unit)
+    reach = 1.08 * max(impact.normal for impact in impacts)
+    data: list[dict[str, Any]] = []
+    slope, bound = _slope(scene)
+    if np.isfinite(slope):
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": "least friction times normal impulse" if bound else "friction times normal impulse",
+                "x": rounded([reach, 0.0, reach]),
+                "y": rounded([slope * reach, 0.0, -slope * reach]),
+                "line": {"color": PREDICTED["color"], "width": 1.8, "dash": "6px,3px" if bound else "solid"},
+                "hoverinfo": "skip",
+            }
+        )
+    for mode, (label, symbol, colour) in MODES.items():
+        mine = [impact for impact in impacts if (impact.mode if impact.mode in MODES else "") == mode]
+        if mine:
+            data.append(_cone_points(mine, label, symbol, colour, unit))
+    height = 340
+    return Figure(
+        title="All impacts",
+        note=_friction_words(scene),
+        data=tuple(data),
+        layout=layout(
+            height,
+            hovermode="closest",
+            xaxis=axis(f"normal impulse [{unit}]", rangemode="tozero"),
+            yaxis=axis(f"tangential impulse [{unit}]", nticks=7),
+            showlegend=True,
+            legend=TOP_LEGEND,
+            margin={"l": 56, "r": 12, "t": 34, "b": 40},
+        ),
+        height=height,
+        alt=f"Tangential against normal impulse of {number_of(len(impacts), 'impact')}, with the friction cone; "
+        + "; ".join(f"{trace['name']}: {len(trace['x'])}" for trace in data if trace["mode"] == "markers")
+        + f"; {_friction_words(scene)}",
+    )
+
+
+def _slope(scene: Scene) -> tuple[float, bool]:
+    """Of the cone's edge, and whether it is only the least that it can be."""
+    if np.isfinite(scene.friction):
+        return float(scene.friction), False
+    return float(scene.least_friction), True
+
+
+def _friction_words(scene: Scene) -> str:
+    slope, bound = _slope(scene)
+    if not np.isfinite(slope):
+        return "friction is not known"
+    return f"friction is {'at least ' if bound else ''}{significant(slope, 3)}"
+
+
+def _cone_points(
+    impacts: Sequence[Impact], label: str, symbol: str, colour: str, unit: str
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": label,
+        "x": rounded([impact.normal for impact in impacts]),
+        "y": rounded([impact.tangential for impact in impacts]),
+        "marker": {"symbol": symbol, "color": colour, "size": 9, "line": {"color": colour, "width": 1.6}},
+        "text": [f"{plain(impact.recording)}, {impact.time:.4g} s" for impact in impacts],
+        "hovertemplate": f"%{{text}}<br>normal %{{x:.4g}} {unit}<br>tangential %{{y:.4g}} {unit}<extra></extra>",
+    }
+
+
+def _cone_caption(scene: Scene) -> str:
+    slope, bound = _slope(scene)
+    if not np.isfinite(slope):
+        return "No edge is drawn: the data do not say what friction is."
+    if bound:
+        return (
+            "Dashed: the data give no value of friction, only the least that it must be for what was seen; the true "
+            "edge is there or farther out."
+        )
+    return "A point that slides at its end is on the edge if it slid one way all the time; one that sticks is within."
+
+
+# ------------------------------------------------------------------------------------------ energy over time
+
+
+def energy_grid(scene: Scene, impacts: Sequence[Impact]) -> FigureGrid | None:
+    """The first few recordings; None where none has its energy told."""
+    if not scene.energy:
+        return None
+    shown = list(scene.energy)[:MOST_PANELS]
+    unit = energy_unit(impacts)
+    return FigureGrid(
+        title="Energy",
+        panels=tuple(
+            energy_figure(
+                name, *scene.energy[name], unit, [one.time for one in impacts if one.recording == name]
+            )
+            for name in shown
+        ),
+        caption=f"Kinetic and potential. Dotted: impacts. {recordings_note(len(scene.energy), len(shown))}".strip(),
+    )
+
+
+def energy_figure(
+    name: str, time: np.ndarray, energy: np.ndarray, unit: str, impacts: Sequence[float] = ()
+) -> Figure:
+    """One recording; (T,) times [s], one of them twice where energy jumps, and energies in `unit`."""
+    kept = thinned(energy, LONGEST)
+    first, last = float(energy[0]), float(energy[-1])
+    lost = f"from {significant(first, 3)} to {significant(last, 3)} {unit_text(unit)}"
+    height = 240
+    dotted = {"color": MUTED, "width": 1, "dash": "dot"}
+    return Figure(
+        title=name,
+        note=lost,
+        data=(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": "energy",
+                "x": rounded(time[kept]),
+                "y": rounded(energy[kept]),
+                "line": {"color": INK, "width": 1.8},
+                "hovertemplate": f"%{{y:.4g}} {unit_text(unit)}",
+            },
+        ),
+        layout=layout(
+            height,
+            xaxis=axis("time [s]", zeroline=False),
+            yaxis=axis(f"energy [{unit_text(unit)}]", nticks=6),
+            shapes=[
+                {
+                    "type": "line",
+                    "x0": at,
+                    "x1": at,
+                    "y0": 0,
+                    "y1": 1,
+                    "yref": "paper",
+                    "line": dotted,
+                    "layer": "below",
+                }
+                for at in rounded(np.asarray(impacts, dtype=float))
+            ],
+        ),
+        height=height,
+        alt=f"{name}: energy over time, {lost}, with steps at {number_of(len(impacts), 'impact')}",
+    )

@@ -1,0 +1,143 @@
+"""What a thrown body did when it struck a wall, and which blows the result rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...estimate import Estimate
+from ...motions import Impact, Scene
+from ..blocks import Block, Cell, Column, Section, Table
+from ..figures import cone_grid, drop_grid, energy_grid, energy_unit, impulse_grid
+from ..numbers import UNKNOWN, percent_text, significant, unit_text
+from ..words import number_of, series
+
+MOST_ROWS = 40
+"""Impacts in the table."""
+
+
+def impacts_section(estimate: Estimate) -> Section | None:
+    """The motion played back, impulses, friction cone, energy, and a table of the impacts."""
+    scene, impacts = estimate.scene, estimate.impacts
+    if scene is None:
+        return None
+    blocks: list[Block | None] = [drop_grid(estimate.motions, scene) if estimate.motions else None]
+    if impacts:
+        blocks += [impulse_grid(impacts, estimate.motions), cone_grid(impacts, scene)]
+    blocks.append(energy_grid(scene, impacts))
+    if impacts:
+        blocks.append(impact_table(impacts))
+    return Section("Impacts", _lead(impacts, scene), tuple(block for block in blocks if block is not None))
+
+
+def impact_table(impacts: Sequence[Impact]) -> Table:
+    """The largest normal impulses first."""
+    ordered = sorted(impacts, key=lambda impact: -impact.normal)
+    shown, left = ordered[:MOST_ROWS], max(len(ordered) - MOST_ROWS, 0)
+    unit, energy = unit_text(impacts[0].unit), unit_text(energy_unit(impacts))
+    caption = (
+        "Impulses, normal to the wall and tangential, the largest normal one first. Restitution: by how much of its "
+        "normal velocity the struck point left. Information: what part of all that the data say of J/m came from "
+        "this impact."
+    )
+    if left:
+        caption += (
+            f" {number_of(left, 'impact')} with smaller impulses {'is' if left == 1 else 'are'} left out."
+        )
+    return Table(
+        title="Impact by impact",
+        columns=(
+            Column("Recording"),
+            Column("Time [s]", numeric=True),
+            Column("Contact"),
+            Column(f"Normal [{unit}]", numeric=True),
+            Column(f"Tangential [{unit}]", numeric=True),
+            Column("Restitution", numeric=True),
+            Column("At its end"),
+            Column(f"Energy lost [{energy}]", numeric=True),
+            Column("Information", numeric=True),
+        ),
+        rows=tuple(_row(impact) for impact in shown),
+        caption=caption,
+    )
+
+
+def _row(impact: Impact) -> tuple[Cell, ...]:
+    share = (
+        Cell(percent_text(100 * impact.share), bar=min(max(impact.share, 0.0), 1.0))
+        if np.isfinite(impact.share)
+        else Cell(UNKNOWN)
+    )
+    return (
+        Cell(impact.recording),
+        Cell(f"{impact.time:.4f}"),
+        Cell(impact.contact),
+        Cell(significant(impact.normal, 3, padded=True)),
+        Cell(significant(impact.tangential, 3, padded=True)),
+        Cell(significant(impact.restitution, 2, padded=True)),
+        Cell(impact.mode or UNKNOWN),
+        Cell(significant(impact.energy, 3, padded=True)),
+        share,
+    )
+
+
+def _lead(impacts: Sequence[Impact], scene: Scene) -> str:
+    if not impacts:
+        return "The body struck nothing."
+    recordings = len({impact.recording for impact in impacts})
+    sentences = [
+        f"{number_of(len(impacts), 'impact')} in {number_of(recordings, 'recording')}{_modes(impacts)}.",
+        _friction(scene),
+        _restitution(impacts),
+        _information(impacts),
+    ]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _modes(impacts: Sequence[Impact]) -> str:
+    """`: the struck point slides at the end of 5 and sticks at the end of 2`."""
+    counts = {mode: sum(impact.mode == mode for impact in impacts) for mode in ("slides", "sticks")}
+    said = [f"{mode} at the end of {count}" for mode, count in counts.items() if count]
+    return f": the struck point {series(said)}" if said else ""
+
+
+def _friction(scene: Scene) -> str:
+    if np.isfinite(scene.friction):
+        return f"Friction is {significant(scene.friction, 3)}."
+    if np.isfinite(scene.least_friction):
+        return f"Friction is at least {significant(scene.least_friction, 3)}; nothing shows how much it is."
+    return ""
+
+
+def _restitution(impacts: Sequence[Impact]) -> str:
+    known = [impact.restitution for impact in impacts if np.isfinite(impact.restitution)]
+    if not known:
+        return ""
+    low, middle, high = (significant(float(value), 2) for value in np.quantile(known, [0.0, 0.5, 1.0]))
+    if low == high:
+        return f"Restitution is {middle}."
+    return f"Restitution is {middle} in the median, from {low} to {high}."
+
+
+def _information(impacts: Sequence[Impact]) -> str:
+    """How few of them carry half of what all of them say."""
+    known = sorted(
+        (impact for impact in impacts if np.isfinite(impact.share)), key=lambda impact: -impact.share
+    )
+    if not known or known[0].share <= 0:
+        return ""
+    most = known[0]
+    where = f"the one at {significant(most.time, 4)} s of {most.recording}"
+    carried = np.cumsum([impact.share for impact in known])
+    few = int(np.searchsorted(carried, 0.5 * carried[-1])) + 1
+    if few == 1:
+        return f"Of the information on J/m, {where} alone carries {_percent(most.share)}."
+    return (
+        f"Of the information on J/m, {few} impacts carry {_percent(float(carried[few - 1]))}, {where} alone "
+        f"{_percent(most.share)}."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{significant(100 * share, 2)} %"

@@ -1,0 +1,61 @@
+"""Agreement between drops: first-order moves against new solutions, and prediction of what was left out."""
+
+import numpy as np
+import pytest
+
+from poinsot.estimators.complementarity.agreement import assumed, bootstrap, halves, held_out, moved
+from poinsot.estimators.complementarity.pooled import descended, residual_tolerances
+from poinsot.exceptions import InvalidMethod
+
+
+def test_a_first_order_move_is_nearly_a_new_solution(fit):
+    """Without two drops: what is left is of second order in their weight."""
+    found = fit.solved
+    counts = np.ones(found.chain.drops)
+    counts[[1, 4]] = 0.0
+    spread = residual_tolerances(
+        found.chain, found.at, found.part, found.turning, found.tolerances, fit.model
+    )
+    at, _ = descended(
+        found.chain, found.at, found.part, spread, found.use, found.free, found.prior, found.tolerances.floor,
+        counts, enough=1e-6,
+    )  # fmt: skip
+    step = moved(fit, counts[None])[0] - fit.shared
+    assert abs(step[0]) > 0
+    assert step[0] == pytest.approx(at.shared[0] - fit.shared[0], abs=0.3 * fit.inertia_to_mass_std)
+
+
+def test_the_bootstrap_has_the_scatter_between_drops(fit):
+    drawn = bootstrap(fit, 2000, seed=1)
+    # sixteen drops: the bootstrap's n against n - 1, and counts that are not small
+    assert np.std(drawn) == pytest.approx(fit.inertia_to_mass_std, rel=0.35)
+    assert np.percentile(drawn, 2.5) < fit.inertia_to_mass < np.percentile(drawn, 97.5)
+
+
+def test_halves_differ_by_twice_the_standard_deviation(fit):
+    """The difference of two independent halves has the variance 4 var(J/m); over splits of the same drops too."""
+    differences = halves(fit, 2000, seed=2)
+    rms = np.sqrt(np.mean(differences**2)) * fit.inertia_to_mass
+    assert rms == pytest.approx(2 * fit.inertia_to_mass_std, rel=0.4)
+
+
+def test_held_out_impacts_are_foretold(fit):
+    rows = held_out(fit)
+    assert len(rows) >= fit.impacts_used
+    error = np.array([abs(row.from_jump - row.jump_of_omega) for row in rows])
+    scale = np.median([abs(row.jump_of_omega) for row in rows])
+    assert np.median(error) < 0.05 * scale
+    # restitution is drawn anew in each contact, so the state before tells much less
+    blind = np.array([abs(row.from_before - row.jump_of_omega) for row in rows])
+    assert np.median(error) < np.median(blind) < 0.5 * scale
+
+
+def test_sharp_corners_would_move_the_inertia(fit):
+    """Levers are longer by r with sharp corners, so J/m is larger, by about r over what is left of half a side."""
+    assert assumed(fit, ["corner_radius"]) > 1.08 * fit.inertia_to_mass
+    assert assumed(fit, ["linear_drag", "angular_drag"]) == pytest.approx(fit.inertia_to_mass, rel=0.02)
+
+
+def test_an_assumption_about_nothing_is_refused(fit):
+    with pytest.raises(InvalidMethod, match="cannot hold 'inertia_to_mass'"):
+        assumed(fit, ["inertia_to_mass"])

@@ -1,0 +1,162 @@
+"""Normal equations of flights and impacts against a dense problem."""
+
+import numpy as np
+import pytest
+
+from poinsot.estimators.complementarity.chain import (
+    B,
+    collisions,
+    inverse_in_band,
+    leverages,
+    linear,
+    reduced,
+    rows_of_theta,
+    stepped,
+)
+from poinsot.estimators.complementarity.collisions import HEIGHT, OWN, S
+from poinsot.estimators.complementarity.pooled import descended, residual_tolerances, theta_step
+
+
+def dense(found):
+    """Jacobian and residuals (states, tau, lost, heights, theta), weights and robustness included."""
+    problem, at, system = found.chain, found.at, found.system
+    F, D, N = len(problem.mean), problem.drops, B * len(problem.mean)
+    moved = at.shared - problem.reference
+    rows, rest = [], []
+    for f in range(F):
+        root = np.linalg.cholesky(problem.weight[f]).T
+        J = np.zeros((12, N + D + S))
+        J[:, B * f : B * f + 12], J[:, N + D :] = root, -root @ problem.by_shared[f]
+        rows.append(J)
+        rest.append(root @ (at.states[f] - problem.mean[f] - problem.by_shared[f] @ moved))
+    for i, f in enumerate(problem.before):
+        J, weight = np.zeros((5, N + D + S)), np.sqrt(system.trust[i])
+        own = system.rows[i]
+        J[:, B * f + 6 : B * f + 12], J[:, B * f + B : B * f + B + 6] = own[:, :6], own[:, 6:12]
+        J[:, B * f + 12], J[:, B * f + 13] = own[:, 12], own[:, 13]
+        J[:, N + D :] = own[:, OWN:]
+        J[:, N + problem.drop[f]] = own[:, OWN + HEIGHT]
+        rows.append(weight * J)
+        rest.append(weight * system.z[i])
+    return np.concatenate(rows), np.concatenate(rest)
+
+
+def test_a_step_is_that_of_the_dense_problem(fit):
+    found = fit.solved
+    problem, at = found.chain, found.at
+    # away from the solution, or there would be nothing to step
+    at = type(at)(at.states, at.tau + 1e-5, at.lost, at.shared * 1.01, at.heights + 1e-5, at.brevity)
+    spread = residual_tolerances(problem, at, found.part, found.turning, found.tolerances, fit.model)
+    system = linear(problem, at, found.part, spread, found.use)
+    by = reduced(problem, at, system, found.tolerances.floor)
+    step, _ = theta_step(by, at.shared, found.free, found.prior)
+    new = stepped(problem, at, by, step)
+
+    J, r = dense(type(found)(**{**vars(found), "at": at, "system": system}))
+    N, D = B * len(problem.mean), problem.drops
+    H, g = J.T @ J, J.T @ r
+    H[N + D :, N + D :] += problem.innovations_normal.sum(axis=0) + np.diag(found.prior)
+    moved = at.shared - problem.reference
+    g[N + D :] += problem.innovations_gradient.sum(axis=0) + problem.innovations_normal.sum(axis=0) @ moved
+    g[N + D :] += found.prior * at.shared
+    H[range(N, N + D), range(N, N + D)] += 1 / found.tolerances.floor**2
+    g[N : N + D] += at.heights / found.tolerances.floor**2
+    held = np.diag(H) < 1e-20
+    # instants without an impact, and times that were not lost, stay where they are
+    H[held, held] = 1.0
+    scale = 1 / np.sqrt(np.diag(H))
+    dx = -scale * np.linalg.solve(H * np.outer(scale, scale), g * scale)
+    std = np.sqrt(np.abs(np.diag(np.linalg.pinv(H[N + D :, N + D :]))))
+    np.testing.assert_allclose(step, dx[N + D :], atol=1e-3 * np.max(std), rtol=1e-4)
+    np.testing.assert_allclose(new.heights - at.heights, dx[N : N + D], atol=1e-9, rtol=1e-4)
+    np.testing.assert_allclose(new.states - at.states, dx[:N].reshape(-1, B)[:, :12], atol=1e-7, rtol=1e-3)
+
+
+def test_the_gradient_is_that_of_the_cost(fit):
+    """By differences of the robust cost along theta, states and instants staying."""
+    found = fit.solved
+    problem, at = found.chain, found.at
+    spread = residual_tolerances(problem, at, found.part, found.turning, found.tolerances, fit.model)
+    at = type(at)(at.states, at.tau, at.lost, at.shared * 1.02, at.heights, at.brevity)
+    here = linear(problem, at, found.part, spread, found.use)
+    for j, step in ((0, 1e-9), (1, 1e-8), (7, 1e-9), (9, 1e-9)):
+        costs = []
+        for sign in (1, -1):
+            shared = at.shared.copy()
+            shared[j] += sign * step
+            new = type(at)(at.states, at.tau, at.lost, shared, at.heights, at.brevity)
+            costs.append(linear(problem, new, found.part, spread, found.use).cost)
+        slope = (costs[0] - costs[1]) / (4 * step)
+        np.testing.assert_allclose(here.g_theta[:, j], slope, rtol=1e-3, atol=1e-4 * np.max(np.abs(slope)))
+
+
+def test_the_second_derivative_is_that_of_the_gradient(fit):
+    """By differences along theta, states and instants staying: the corner of the curved system."""
+    found = fit.solved
+    problem, at = found.chain, found.at
+    spread = residual_tolerances(problem, at, found.part, found.turning, found.tolerances, fit.model)
+    corner = linear(problem, at, found.part, spread, found.use, curved=True).corner.sum(axis=0)
+    for j, step in ((0, 1e-9), (1, 1e-8), (3, 1e-8)):
+        ends = []
+        for sign in (1, -1):
+            shared = at.shared.copy()
+            shared[j] += sign * step
+            new = type(at)(at.states, at.tau, at.lost, shared, at.heights, at.brevity)
+            ends.append(linear(problem, new, found.part, spread, found.use).g_theta.sum(axis=0))
+        slope = (ends[0] - ends[1]) / (2 * step)
+        # residuals are not linear in theta: their own second derivatives, by residuals, are what is left out
+        assert corner[j, j] == pytest.approx(slope[j], rel=0.05)
+
+
+def test_inverse_in_its_band(rng):
+    N, w = 12, 4
+    L = np.tril(np.triu(rng.normal(size=(N, N)), -(w - 1)))
+    L[range(N), range(N)] = 1 + rng.uniform(size=N)
+    factor = np.array([np.append(np.diag(L, -i), np.zeros(i)) for i in range(w)])
+    inverse = np.linalg.inv(L @ L.T)
+    Z = inverse_in_band(factor)
+    for i in range(w):
+        np.testing.assert_allclose(Z[i, : N - i], np.diag(inverse, -i), rtol=1e-9, atol=1e-12)
+
+
+def test_leverages_are_shares(fit):
+    found = fit.solved
+    by = reduced(found.chain, found.at, found.system, found.tolerances.floor)
+    share = leverages(found.chain, found.system, by)[found.use]
+    assert (share > -1e-9).all()
+    assert (share < 1 + 1e-9).all()
+
+
+def test_rows_of_theta_follow_the_other_unknowns(fit):
+    """What a residual does when theta moves and all else is stepped to its best: by a step of one of them."""
+    found = fit.solved
+    rows = rows_of_theta(found.chain, found.system, found.by)
+    direction = np.zeros(S)
+    direction[1] = 1e-6
+    still = type(found.by)(**{**vars(found.by), "offset": 0 * found.by.offset, "height": 0 * found.by.height})
+    new = stepped(found.chain, found.at, still, direction)
+    spread = residual_tolerances(
+        found.chain, found.at, found.part, found.turning, found.tolerances, fit.model
+    )
+    change = (collisions(found.chain, new, found.part).r - found.system.collision.r) / spread
+    use = found.turning & (found.system.trust > 0.5)
+    np.testing.assert_allclose(change[use], (rows @ direction)[use], atol=3e-5)
+
+
+def test_descent_ends_where_no_step_is_left(fit):
+    found = fit.solved
+    spread = residual_tolerances(
+        found.chain, found.at, found.part, found.turning, found.tolerances, fit.model
+    )
+    at, _ = descended(
+        found.chain,
+        found.at,
+        found.part,
+        spread,
+        found.use,
+        found.free,
+        found.prior,
+        found.tolerances.floor,
+        enough=1e-8,
+    )
+    assert at.shared[0] == pytest.approx(fit.inertia_to_mass, rel=1e-3)

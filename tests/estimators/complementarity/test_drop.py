@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+
+from poinsot.estimators.complementarity.drop import DropIdentification, tracker_noise
+from poinsot.exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
+from poinsot.models.planar import Body, Ellipse, Wall, floor, rectangle
+from poinsot.models.planar.events import moved
+
+pytest.importorskip("casadi")
+
+SHAPE, INERTIA, RESTITUTION = Ellipse(0.05, 0.025), 7.5625e-4, 0.2
+NOISE = np.array([1e-3, 1e-3, 0.02])
+
+
+def thrown(friction, rate=120, seed=0, noise=NOISE, seconds=0.5):
+    """Frames of the paper's throw (Sect. 6.1)."""
+    times = np.arange(round(seconds * rate) + 1) / rate
+    body = Body(SHAPE, 1.0, INERTIA, friction, RESTITUTION)
+    poses, _, _ = moved(body, [floor()], np.array([0, 0.1, -0.785]), np.array([3.0, -5, 0]), times)
+    return times, poses + noise * np.random.default_rng(seed).standard_normal(poses.shape)
+
+
+@pytest.fixture(scope="module")
+def sliding():
+    return DropIdentification().solve("throw", *thrown(0.3), SHAPE, [floor()])
+
+
+@pytest.fixture(scope="module")
+def rolling():
+    return DropIdentification(NOISE).solve("throw", *thrown(0.8), SHAPE, [floor()])
+
+
+def test_a_throw_is_identified_from_its_frames_alone(sliding):
+    low, high = sliding.inertia_interval
+    assert low < INERTIA < high and high / low < 1.06  # 0.6 % of standard deviation, so 1.024 of its interval
+    assert (
+        sliding.friction == pytest.approx(0.3, abs=4 * sliding.friction_std) and sliding.friction_std < 0.01
+    )
+    assert sliding.friction_identifiable and sliding.restitution == pytest.approx(RESTITUTION, abs=0.03)
+    assert not sliding.distrust
+    # 122 numbers of x and y, 61 of the angle: standard deviations are known to some 7 and 10 percent
+    np.testing.assert_allclose(sliding.noise, NOISE, rtol=0.35)
+
+
+def test_motion_and_impacts_are_those_of_the_fit(sliding):
+    assert np.sqrt(np.mean((sliding.expected - sliding.poses) ** 2, axis=0)) == pytest.approx(NOISE, rel=0.35)
+    assert len(sliding.impacts.times) >= 3 and (np.diff(sliding.impacts.times) > 0).all()
+    assert (
+        np.abs(sliding.impacts.impulses[:, 1]) <= sliding.friction * sliding.impacts.impulses[:, 0] + 1e-12
+    ).all()
+
+
+def test_rolling_hides_friction_and_a_bound_is_given(rolling):
+    assert not rolling.friction_identifiable
+    # the ellipse needs some 0.56 to stick at all impacts
+    assert 0.45 < rolling.friction_bound < 0.62
+    low, high = rolling.inertia_interval
+    assert low / 1.02 < INERTIA < high * 1.02
+    assert rolling.noise_given and rolling.chi_square < 1.5 * rolling.degrees
+
+
+def test_a_wrong_shape_is_distrusted():
+    times, poses = thrown(0.4, seconds=0.25)
+    fit = DropIdentification(NOISE).solve("throw", times, poses, Ellipse(0.05, 0.035), [floor()])
+    assert any("times the noise" in reason for reason in fit.distrust)
+
+
+def test_two_walls_and_corners_that_strike_together():
+    """A square that slides into a corner, and ends up flat in it."""
+    shape, walls = rectangle(0.06, 0.06), [floor(), Wall(0.15, 0.0, np.pi / 2)]
+    times = np.arange(49) / 120
+    noise = NOISE / 10
+    poses, _, impacts = moved(
+        Body(shape, 1.0, 6e-4, 0.2, 0.3), walls, np.array([0, 0.1, 0.3]), np.array([1.5, -0.5, 4.0]), times
+    )
+    assert set((impacts.contacts // 4).tolist()) == {0, 1} and (np.diff(impacts.times) == 0).any()
+    poses = poses + noise * np.random.default_rng(1).standard_normal(poses.shape)
+    fit = DropIdentification().solve("slide", times, poses, shape, walls)
+    low, high = fit.inertia_interval
+    assert low / 1.005 < 6e-4 < high * 1.005 and high / low < 1.03
+    assert fit.friction == pytest.approx(0.2, abs=0.005) and fit.restitution == pytest.approx(0.3, abs=0.01)
+
+
+def test_noise_is_seen_between_impacts():
+    times, poses = thrown(0.3, 240)
+    assert tracker_noise(times, poses) == pytest.approx(NOISE, rel=0.4)
+    # uneven frames: divided differences
+    rng = np.random.default_rng(1)
+    times = np.sort(rng.uniform(0, 1, 400))
+    poses = np.column_stack([3 * times, 2 * times - 4.905 * times**2, 5 * times])
+    poses = poses + NOISE * rng.standard_normal(poses.shape)
+    assert tracker_noise(times, poses) == pytest.approx(NOISE, rel=0.2)
+
+
+def test_nothing_struck_is_nothing_to_identify():
+    times = np.arange(40) / 120
+    poses = np.column_stack([times, 1 - 4.905 * times**2, 3 * times])
+    poses = poses + NOISE * np.random.default_rng(0).standard_normal(poses.shape)
+    with pytest.raises(NotIdentifiable, match="nothing is struck in throw"):
+        DropIdentification(NOISE).solve("throw", times, poses, SHAPE, [floor()])
+
+
+def test_input_that_cannot_be_used():
+    times, poses = thrown(0.3)
+    with pytest.raises(InvalidSignals, match="at least 8"):
+        DropIdentification().solve("throw", times[:5], poses[:5], SHAPE, [floor()])
+    with pytest.raises(InvalidSignals, match="out of order"):
+        DropIdentification().solve("throw", times[::-1], poses, SHAPE, [floor()])
+    with pytest.raises(InvalidMethod, match="three numbers"):
+        DropIdentification((1e-3, 1e-3))

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from poinsot.estimators.complementarity.shooting import FRICTION, INERTIA, RESTITUTION, Shooting
+from poinsot.models.planar import Body, Ellipse, floor
+from poinsot.models.planar.events import moved
+
+SHAPE = Ellipse(0.05, 0.025)
+NOISE = np.array([1e-3, 1e-3, 0.02])
+TRUTH = np.array([0, 0.1, -0.785, 3.0, -5, 0, np.log(7.5625e-4), 0.3, 0.2])
+
+
+def shooting(seed=0, truth=TRUTH):
+    times = np.arange(61) / 120
+    body = Body(SHAPE, 1.0, float(np.exp(truth[6])), truth[7], truth[8])
+    poses, _, _ = moved(body, [floor()], truth[:3], truth[3:6], times)
+    poses = poses + NOISE * np.random.default_rng(seed).standard_normal(poses.shape)
+    return Shooting(times, poses, NOISE, SHAPE, [floor()])
+
+
+def test_errors_of_the_truth_are_the_noise():
+    e = shooting().errors(TRUTH, 61)
+    assert np.mean(e**2) == pytest.approx(1, abs=4 * np.sqrt(2 / 183))
+
+
+def test_slopes_are_differences_both_ways():
+    """Central differences with another step; poses are smooth where no event changes."""
+    of = shooting()
+    theta = TRUTH + np.array([1e-4, -1e-4, 1e-3, 0.01, 0.01, 0.05, 0.01, 0.002, 0.003])
+    J = of.slopes(theta, of.errors(theta, 61), 61)
+    for k, scale in enumerate(of.scale()):
+        step = 1e-5 * scale * np.eye(9)[k]
+        central = (of.errors(theta + step, 61) - of.errors(theta - step, 61)) / (2e-5 * scale)
+        # forward differences of 1e-6: second derivatives of 1e4 leave 1e-2 of slopes of 1e3
+        np.testing.assert_allclose(J[:, k], central, rtol=0.02, atol=0.02 * np.abs(central).max())
+
+
+def test_fit_is_a_minimum_and_the_truth_is_within_its_covariance():
+    errors = []
+    for seed in range(12):
+        of = shooting(seed)
+        shot = of.fit(TRUTH)
+        assert shot.converged
+        J = of.slopes(shot.theta, of.errors(shot.theta, 61), 61)
+        size = np.linalg.norm(J, axis=0) * np.sqrt(shot.chi_square)
+        assert (np.abs(J.T @ of.errors(shot.theta, 61)) < 0.02 * size).all()
+        away, P = (shot.theta - TRUTH)[INERTIA:], of.covariance(shot.theta)[INERTIA:, INERTIA:]
+        below = np.sum(of.errors(TRUTH, 61) ** 2) - shot.chi_square
+        errors.append((away @ np.linalg.solve(P, away), below))
+    # chi-square of J/m, friction and restitution by their covariance, and of all nine by the sum itself: of the first
+    # velocities, which one frame and a half show, only the latter is nearly so
+    of_three, of_nine = np.sum(errors, axis=0)
+    assert abs(of_three - 36) < 4 * np.sqrt(2 * 36)
+    assert abs(of_nine - 108) < 4 * np.sqrt(2 * 108)
+
+
+def test_held_parameters_stay():
+    start = TRUTH.copy()
+    start[FRICTION] = 0.31
+    shot = shooting().fit(start, held=FRICTION)
+    assert shot.theta[FRICTION] == 0.31
+
+
+def test_search_finds_what_a_step_downhill_does_not():
+    of = shooting(3)
+    start = TRUTH.copy()
+    start[INERTIA] += np.log(1.15)
+    start[RESTITUTION] = 0.6
+    start[5] = -12.0
+    limit = 183 + 4 * np.sqrt(2 * 183)
+    assert of.fit(start).chi_square > limit
+    found = of.search(start, limit, np.random.default_rng(0))
+    assert found.chi_square < limit
+    assert np.exp(found.theta[INERTIA]) == pytest.approx(7.5625e-4, rel=0.03)
+
+
+def test_hidden_friction_has_no_finite_variance():
+    truth = TRUTH.copy()
+    truth[FRICTION] = 0.9
+    of = shooting(0, truth)
+    P = of.covariance(of.fit(truth).theta)
+    assert np.isinf(P[FRICTION, FRICTION]) and np.isfinite(P[INERTIA, INERTIA])
