@@ -294,6 +294,7 @@ FOLDERS = [
     ROOT / "examples" / "arm",
     ROOT / "examples" / "quadruped",
     ROOT / "examples" / "furuta",
+    ROOT / "examples" / "throw",
     *sorted((ROOT.parent / "shared" / "data").glob("*/")),
 ]
 
@@ -339,6 +340,7 @@ def keys_of(value):
     [
         ("identify", "arm/job.toml"),
         ("identify", "quadruped/job.toml"),
+        ("identify", "throw/job.toml"),
         ("inspect", "arm/job.toml"),
         ("track", "arm/track.toml"),
     ],

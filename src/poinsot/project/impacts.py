@@ -20,6 +20,7 @@ from ..exceptions import InvalidProject, listing
 from ..stopwatch import Stopwatch
 from .preparation import condition
 from .recordings import Run
+from .settings import Settings
 from .settings.bodies_and_walls import (
     CircleSettings,
     EllipseSettings,
@@ -32,7 +33,8 @@ from .settings.preprocessing import RawSettings
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
-    from ..estimators.complementarity.estimation import ImpactsProblem
+    from ..estimators.complementarity.estimation import ImpactsEstimation, ImpactsProblem
+    from ..estimators.complementarity.pooled_estimation import PooledEstimation
     from ..models.planar import Shape
     from ..recording import Recording
     from .job import Project
@@ -49,31 +51,61 @@ def estimate_from_impacts(
     Raises:
         PoinsotError: one sentence about what to mend.
     """
-    from ..estimators.complementarity.drop import DropIdentification
-    from ..estimators.complementarity.estimation import ImpactsEstimation
-
     settings, watch = project.settings, Stopwatch()
-    method, body = settings.method, settings.body
-    assert isinstance(method, ImpactsSettings) and body is not None
+    body = settings.body
+    assert body is not None
     say("reading the recordings")
     names = tuple(f"{marker}.{axis}" for marker in body.markers for axis in "xy") or tuple(POSE)
     runs = project.recordings(names, names, data_dir)
     watch.lap("read")
     problem, warnings = build_problem(project, runs)
     watch.lap("problem")
-    noise = method.noise
-    identification = DropIdentification(
-        None if noise is None else (noise.position, noise.position, noise.angle),
-        (method.drag[0], method.drag[1]),
-        method.steps,
-        method.seed,
-    )
-    estimate = ImpactsEstimation(identification).solve(problem, say)
+    estimate = build_estimation(settings, len(problem.drops)).solve(problem, say)
     return replace(
         estimate,
         warnings=(*warnings, *estimate.warnings),
         settings={"project": settings.model_dump(mode="json", exclude_unset=True)},
         seconds={**watch.laps, **estimate.seconds, "total": watch.total},
+    )
+
+
+def build_estimation(settings: Settings, drops: int) -> ImpactsEstimation | PooledEstimation:
+    """[method] -> the estimator: of one drop by its motion, of several by the impacts of all.
+
+    Raises:
+        InvalidProject: if something is said that has no use.
+    """
+    from ..estimators.complementarity.drop import DropIdentification
+    from ..estimators.complementarity.estimation import ImpactsEstimation
+    from ..estimators.complementarity.pooled import PooledImpacts
+    from ..estimators.complementarity.pooled_estimation import PooledEstimation
+
+    method = settings.method
+    assert isinstance(method, ImpactsSettings)
+    if settings.priors:
+        raise InvalidProject(
+            '[priors] have no use in "impacts", which takes nothing for known of J/m; leave them out'
+        )
+    if drops > 1:
+        for key in ("noise", "drag", "steps"):
+            if key in method.model_fields_set:
+                raise InvalidProject(
+                    f"method.{key} is for one drop by itself; of {drops} drops it is found: leave it out"
+                )
+        return PooledEstimation(PooledImpacts(settings.held), method.seed)
+    if settings.held:
+        raise InvalidProject(
+            "[held] is for several drops, whose geometry is estimated, and there is one: leave "
+            f"{listing(settings.held)} out"
+        )
+    noise = method.noise
+    return ImpactsEstimation(
+        DropIdentification(
+            None if noise is None else (noise.position, noise.position, noise.angle),
+            (method.drag[0], method.drag[1]),
+            method.steps,
+            method.seed,
+        )
     )
 
 

@@ -76,6 +76,13 @@ def test_a_bouncing_ball():
     assert errors[2] < 0.05 * errors[0]
 
 
+def test_a_contact_that_opens_does_not_fall_back_into_the_wall():
+    """Slower than gravity's g h it comes to a halt; restitution is of velocities into the wall alone."""
+    h = 1e-3
+    motion = run(ball(restitution=1.0), [floor()], [0, 0.1, 0], [0, 0.5 * GRAVITY * h, 0], h, h)
+    np.testing.assert_allclose(motion.velocities[1], 0.0, atol=1e-12)
+
+
 @each_law
 def test_a_sliding_block_stops_where_friction_stops_it(law):
     friction, speed, h = 0.35, 1.5, 1e-4

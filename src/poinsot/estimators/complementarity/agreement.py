@@ -21,9 +21,17 @@ from jaxtyping import Float
 from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...models.planar.impulses import one_contact
-from .chain import collisions, reduced
+from .chain import Chain, Reduced, Unknowns, collisions, reduced
 from .collisions import SHARED, S
-from .pooled import PooledFit, Solved, descended, residual_tolerances, theta_step, updated_tolerances
+from .pooled import (
+    descended,
+    inverse_of,
+    residual_tolerances,
+    reweighed_contacts,
+    theta_step,
+    updated_tolerances,
+)
+from .result import PooledFit
 
 ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
     "sharp corners": ("corner_radius",),
@@ -157,8 +165,43 @@ def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
     for name in names:
         if name not in SHARED[1:]:
             raise InvalidMethod(f"cannot hold {name!r} at zero; what may be is {', '.join(SHARED[1:])}")
-    found: Solved = fit.solved
-    problem, at, tolerances, free = found.chain, found.at, found.tolerances, found.free.copy()
+    return float(_again(fit, fit.solved.chain, names, rounds)[0].shared[0])
+
+
+@dataclass(frozen=True)
+class WithoutContacts:
+    """What impacts alone say, frames of contact left out.
+
+    Args:
+        inertia_to_mass: [m^2]. corner_radius: [m].
+        apart: of the radius by frames of contact from that by impacts, in standard deviations of their difference; by
+            the tolerances, not by the scatter between drops. NaN if there is no such frame or the radius is held.
+    """
+
+    inertia_to_mass: float
+    corner_radius: float
+    apart: float
+
+
+def without_contacts(fit: PooledFit, rounds: int = 4) -> WithoutContacts:
+    """The same impacts and flights, by themselves.
+
+    With r_i by impacts alone and r by all, var(r_i) - var(r) is the variance of r_i - r, since frames of contact are
+    independent of impacts (Hausman's test): r_i - r over its root is as far as both sources are from each other.
+    """
+    found = fit.solved
+    at, by = _again(fit, replace(found.chain, contacts=None), (), rounds)
+    before = inverse_of(theta_step(by, at.shared, found.free, found.prior)[1], found.free)[1, 1]
+    after = inverse_of(theta_step(found.by, fit.shared, found.free, found.prior)[1], found.free)[1, 1]
+    difference = fit.shared[1] - at.shared[1]
+    apart = float(difference / np.sqrt(before - after)) if before > after else np.nan
+    return WithoutContacts(float(at.shared[0]), float(at.shared[1]), apart)
+
+
+def _again(fit: PooledFit, problem: Chain, names: Sequence[str], rounds: int) -> tuple[Unknowns, Reduced]:
+    """With these held at zero, and tolerances that follow."""
+    found = fit.solved
+    at, tolerances, free = found.at, found.tolerances, found.free.copy()
     shared = at.shared.copy()
     for name in names:
         free[SHARED.index(name)], shared[SHARED.index(name)] = False, 0.0
@@ -173,4 +216,6 @@ def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
         )
         by = reduced(problem, at, system, tolerances.floor)
         tolerances = updated_tolerances(problem, at, system, by, found.use, tolerances, spread, known)
-    return float(at.shared[0])
+        if problem.contacts is not None:
+            problem = replace(problem, contacts=reweighed_contacts(problem, at, by, free, found.prior))
+    return at, by

@@ -19,6 +19,8 @@ it is gone by
 
     S_bar <- S_bar - b b^T / a        g_bar <- g_bar - b (g_bar_h + delta / variance) / a
 
+Frames in which a drop rocks add to its S and g_theta alone (`contact_frames`).
+
 An impact of chi-square chi2 with 5 residuals counts (nu + 5) log(1 + chi2 / nu), Student's t,
 so that one which was no single instant loses its say.
 """
@@ -35,6 +37,7 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 from ...arrays import Matrix, Vector
 from ...models.planar.walls import Wall
 from .collisions import HEIGHT, OF_FLIGHTS, OWN, RESIDUALS, Collision, Outline, S, collide
+from .contact_frames import ContactFrames, added
 from .flights import Flight
 
 B = 14
@@ -59,6 +62,7 @@ class Chain:
         before: (I,) the flight before each impact; that after it is the next.
         last, first: (I,) times of the frames on both sides [s].
         drops: how many.
+        contacts: frames between flights in which the body rocks or slides; None: they are left out.
     """
 
     mean: Float[np.ndarray, "F 12"]
@@ -75,6 +79,7 @@ class Chain:
     outline: Outline
     wall: Wall
     gravity: float
+    contacts: ContactFrames | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +215,13 @@ def linear(
     cost += of.innovations_gradient @ (2 * moved) + np.einsum(
         "i,dij,j->d", moved, of.innovations_normal, moved
     )
-
+    if of.contacts is not None:
+        touching = added(of.contacts, at.shared, of.outline, of.wall, of.drops)
+        corner, g_theta, cost = (
+            corner + touching.normal,
+            g_theta + touching.gradient,
+            cost + touching.cost,
+        )
     hit = collisions(of, at, part)
     z, rows = hit.r / tolerance, hit.by / tolerance[:, :, None]
     chi2 = np.sum(z * z, axis=1)

@@ -2,7 +2,7 @@
 
 Gravity is the ruler: no body accelerates downwards by more than 9.81 m/s^2, which it does in flight; what it strikes
 only pushes. Short windows of frames are fitted with a parabola each, and the lowest of their accelerations, but for a
-part that noise may have made, says in which units, and which way up, poses are.
+part that noise may have made, says in which units poses are.
 """
 
 from __future__ import annotations
@@ -52,11 +52,6 @@ def check_drop(
                     f"{name} falls at {-fall:.4g} m/s^2 in flight, some {factor:g} times gravity: its positions "
                     f"are in {unit}; say so in their unit, or multiply them by {1 / factor:.4g}"
                 )
-    up, surely = acceleration(times, -poses[:, 1])
-    if surely and certain and not _near(-fall) and _near(-up):
-        raise InvalidSignals(
-            f"{name} falls upwards: y must point up; give its column scale = -1, and the angle's too"
-        )
     if shape.size < SMALL * noise[0]:
         raise InvalidSignals(
             f"the body reaches {1e3 * shape.size:.3g} mm and the tracker of {name} is off by {1e3 * noise[0]:.3g} "
@@ -65,14 +60,12 @@ def check_drop(
     gaps = gaps_at(poses[0], shape, walls)
     allowed = INSIDE * np.hypot(noise[0], shape.size * noise[2])
     if gaps.min() < -allowed:
+        flipped = gaps_at(poses[0] * [1.0, -1.0, -1.0], shape, walls).min() > -allowed
         raise InvalidSignals(
             f"in {name} the body begins {-1e3 * gaps.min():.3g} mm inside wall "
             f"{1 + int(gaps.argmin()) // len(shape.parts)}; mend the wall, the shape or the origin of the poses"
+            + (", or let y point up, with scale = -1 for it and for the angle" if flipped else "")
         )
-
-
-def _near(fall: float) -> bool:
-    return 1 / NEAR < fall / GRAVITY < NEAR
 
 
 def acceleration(times: Vector, y: Vector) -> tuple[float, bool]:

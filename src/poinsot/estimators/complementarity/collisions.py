@@ -173,7 +173,7 @@ def _glides(k: float, T: Vector) -> tuple[Vector, Vector, Vector, Vector, Vector
 
 
 @dataclass(frozen=True, eq=False)
-class _Levers:
+class Levers:
     """GQ (I, 2) and its derivatives by radius, e_x, e_y, theta and alpha."""
 
     GQ: Float[np.ndarray, "I 2"]
@@ -197,16 +197,16 @@ def _supports(parts: np.ndarray, harmonics: np.ndarray, psi: np.ndarray) -> np.n
     return h
 
 
-def _levers(
+def levers(
     theta: Vector, part: Int[np.ndarray, "I"], e: Vector, radius: float, alpha: float, outline: Outline
-) -> _Levers:
+) -> Levers:
     parts, by_radius = outline.parts(radius)
     t, n = np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
     c, s = np.cos(theta), np.sin(theta)
     R = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], -2)
     center = np.einsum("iab,ib->ia", R, parts[part, :2] + e)
     h = _supports(parts[part], outline.harmonics, alpha - 0.5 * np.pi - theta)
-    return _Levers(
+    return Levers(
         center - h[:, :1] * n + h[:, 1:2] * t,
         (
             np.einsum("iab,ib->ia", R, by_radius[part, :2]) - by_radius[part, 2:3] * n,
@@ -248,11 +248,11 @@ def collide(
     t, n = np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
     mid = 0.5 * (A[:, :3] + B[:, :3])
     theta = mid[:, 2] + phi
-    at_tau = _levers(theta, part, e, radius, alpha, outline)
+    at_tau = levers(theta, part, e, radius, alpha, outline)
     away = mid[:, :2] - np.array([wall.x, wall.y + height])
     away[:, 1] -= above
     dv, dw = B[:, 3:5] - A[:, 3:5], B[:, 5] - A[:, 5]
-    weighted = _levers(theta + TURNED * lag * dw, part, e, radius, alpha, outline)
+    weighted = levers(theta + TURNED * lag * dw, part, e, radius, alpha, outline)
     GQ, GQ_theta, lever = at_tau.GQ, at_tau.by_theta, weighted.GQ
     moment = lever[:, 0] * dv[:, 1] - lever[:, 1] * dv[:, 0]
 

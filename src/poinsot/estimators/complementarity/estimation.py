@@ -96,7 +96,9 @@ class ImpactsEstimation:
         """
         watch = Stopwatch()
         if len(problem.drops) > 1:
-            raise InvalidMethod("one drop is simulated through its impacts; several are pooled")
+            raise InvalidMethod(
+                "one drop is simulated through its impacts; pool several with PooledEstimation"
+            )
         drop = problem.drops[0]
         fit = self.identification.solve(drop.name, drop.times, drop.poses, problem.shape, problem.walls, say)
         watch.lap("solve")

@@ -46,7 +46,9 @@ from .chain import (
     stepped,
 )
 from .collisions import OF_FLIGHTS, SCALES, SHARED, UNITS, Collision, Outline, S
+from .contact_frames import ContactFrames, added, contact_frames, reweighed
 from .flights import GRAVITY, Drop, FlightModel, flight
+from .result import ADMITTED, PooledFit, PooledImpact, Solved, Spread, Tolerances
 from .segmentation import Segmented, segmented
 
 FRAMES = 3
@@ -78,8 +80,7 @@ LAG = SHARED.index("contact_lag")
 UNSEEN = 0.5
 """Part of its prior variance that a direction must keep, to be told as unseen."""
 
-ADMITTED, SHORT, WEAK, DOUBLE, LYING, PARTING = (
-    "admitted",
+SHORT, WEAK, DOUBLE, LYING, PARTING = (
     "a flight beside it has fewer than three frames",
     "a push, not a blow",
     "a second corner may have struck before the next frame",
@@ -90,149 +91,6 @@ DISAGREEING = "disagrees with one instant of contact"
 
 
 @dataclass(frozen=True)
-class Tolerances:
-    """Standard deviations of what an impact is not.
-
-    Args:
-        instant: by which centers of normal, tangential and turning impulse differ [s].
-        gap: of the outline and the floor, from impact to impact [m].
-        lever: of the contact along the wall [m].
-        spin: of the jump of omega, whatever the impulse [rad/s].
-        floor: of the floor's height, from drop to drop [m].
-    """
-
-    instant: float = 2e-4
-    gap: float = 3e-4
-    lever: float = 5e-4
-    spin: float = 0.1
-    floor: float = 3e-4
-
-
-@dataclass(frozen=True)
-class Impact:
-    """One row of the result; what cannot be said is NaN.
-
-    Args:
-        drop: its name. time: tau [s]. part: which corner. verdict: `admitted`, or why not.
-        normal_impulse, tangential_impulse: by mass [m/s].
-        restitution: -u_n+ / u_n-. friction_ratio: |c_t| / c_n. mode: `slides`, or `sticks or turns`.
-        jump_of_omega: [rad/s]. inconsistency: what Eq. 32 leaves of it [rad/s].
-        lost_time: by which the frame after it came later than its clock says [s].
-        chi2: of its five residuals. trust: by which it counts. share: of what impacts say about J/m.
-    """
-
-    drop: str
-    time: float
-    part: int
-    verdict: str
-    normal_impulse: float
-    tangential_impulse: float
-    restitution: float
-    friction_ratio: float
-    mode: str
-    jump_of_omega: float
-    inconsistency: float
-    lost_time: float
-    chi2: float
-    trust: float
-    share: float
-
-    @property
-    def used(self) -> bool:
-        return self.verdict == ADMITTED
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Median and quartiles over impacts; count of them."""
-
-    median: float
-    lower: float
-    upper: float
-    count: int
-
-
-@dataclass(frozen=True, eq=False)
-class PooledFit:
-    """What all drops say together. Only J/m and impulses by mass can be told without a known mass.
-
-    Args:
-        shared: (S,) in the order of `names`, SI. covariance: (S, S), 0 where held, by the scatter between drops.
-        names, units: of shared. held: names that were held. unseen: combinations that the drops leave to the priors.
-        tolerances: estimated. model: offset, drag, noise and wander of flights.
-        impacts: all, admitted or not.
-        friction: over impacts that slide; None where none does. friction_bound: mu is at least this if none slides.
-        restitution: over impacts that are used.
-        flight_chi2: of flights, by degree of freedom. drops_used: with at least one used impact.
-        converged, rounds: of tolerances.
-    """
-
-    shared: Vector
-    covariance: Matrix
-    names: tuple[str, ...]
-    units: tuple[str, ...]
-    held: tuple[str, ...]
-    unseen: tuple[str, ...]
-    tolerances: Tolerances
-    model: FlightModel
-    impacts: tuple[Impact, ...]
-    friction: Spread | None
-    friction_bound: float
-    restitution: Spread
-    flight_chi2: float
-    drops_used: int
-    converged: bool
-    rounds: int
-    solved: Solved = field(repr=False)
-
-    @property
-    def inertia_to_mass(self) -> float:
-        """J/m [m^2]."""
-        return float(self.shared[0])
-
-    @property
-    def inertia_to_mass_std(self) -> float:
-        """[m^2]"""
-        return float(np.sqrt(self.covariance[0, 0]))
-
-    @property
-    def impacts_used(self) -> int:
-        return sum(impact.used for impact in self.impacts)
-
-    def value(self, name: str) -> float:
-        return float(self.shared[self.names.index(name)])
-
-    def std(self, name: str) -> float:
-        at = self.names.index(name)
-        return float(np.sqrt(self.covariance[at, at]))
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """The problem where it was left, for what is asked of it afterwards (`agreement`).
-
-    Args:
-        segmented: drops and flights. chain: the problem. at: its unknowns. system, by: linearized there.
-        part: struck in each impact. use: whether it tells where the floor is. turning: and J/m. free: (S,). prior:
-        (S,) precisions. tolerances: of residuals.
-    """
-
-    segmented: Segmented
-    shape: Shape
-    wall: Wall
-    chain: Chain
-    at: Unknowns
-    system: Linear
-    by: Reduced
-    part: Int[np.ndarray, "I"]
-    use: Bool[np.ndarray, "I"]
-    turning: Bool[np.ndarray, "I"]
-    free: Bool[np.ndarray, "s"]
-    prior: Vector
-    tolerances: Tolerances
-
-
-@dataclass(frozen=True)
 class PooledImpacts:
     """The method.
 
@@ -240,6 +98,7 @@ class PooledImpacts:
         held: shared values that are known, by name (`collisions.SHARED`), in SI.
         gravity: [m/s^2].
         rounds: of tolerances at most.
+        contact_frames: whether frames in which a drop rocks or slides on a corner count, as if it were rigid.
 
     Raises:
         InvalidMethod: if a name is not one of them.
@@ -248,6 +107,7 @@ class PooledImpacts:
     held: Mapping[str, float] = field(default_factory=dict)
     gravity: float = GRAVITY
     rounds: int = 40
+    contact_frames: bool = True
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.held if name not in SHARED]
@@ -322,8 +182,15 @@ def _solved(method: PooledImpacts, parted: Segmented, shape: Shape, wall: Wall) 
             for k in ("instant", "gap", "lever", "floor")
         )
         tolerances = new
+        if problem.contacts is not None:
+            contacts = reweighed_contacts(problem, at, by, free, prior)
+            change = max(change, abs(np.log(contacts.noise / problem.contacts.noise)))
+            change = max(change, abs(np.log(contacts.unevenness / problem.contacts.unevenness)))
+            problem = replace(problem, contacts=contacts)
         if rounds == SCREENINGS:
             problem = _chained(parted, at.shared, outline, wall, method.gravity)
+            if method.contact_frames:
+                problem = replace(problem, contacts=_contacts(problem, parted, at, tolerances))
         if rounds > SCREENINGS and change < SETTLED:
             converged = True
             break
@@ -332,6 +199,31 @@ def _solved(method: PooledImpacts, parted: Segmented, shape: Shape, wall: Wall) 
     by = _curved(problem, at, part, spread, use, tolerances.floor)
     found = Solved(parted, shape, wall, problem, at, system, by, part, use, turning, free, prior, tolerances)
     return found, converged, rounds
+
+
+def _contacts(problem: Chain, parted: Segmented, at: Unknowns, by: Tolerances) -> ContactFrames | None:
+    """None where there is none."""
+    height = float(np.hypot(by.floor, by.gap))
+    found = contact_frames(parted, at.shared, height, problem.outline, problem.wall, problem.gravity)
+    return found if len(found) else None
+
+
+def reweighed_contacts(
+    problem: Chain, at: Unknowns, by: Reduced, free: Bool[np.ndarray, "s"], prior: Vector
+) -> ContactFrames:
+    """By what everything else says of theta; the problem must have frames of contact."""
+    assert problem.contacts is not None
+    theirs = added(problem.contacts, at.shared, problem.outline, problem.wall, problem.drops)
+    H = (by.S_bar - theirs.normal).sum(axis=0) + np.diag(prior)
+    g = (by.g_bar - theirs.gradient).sum(axis=0) + prior * at.shared
+    return reweighed(
+        problem.contacts,
+        at.shared,
+        problem.outline,
+        problem.wall,
+        np.where(free[:, None] & free, H, 0.0),
+        np.where(free, g, 0.0),
+    )
 
 
 def _curved(
@@ -649,6 +541,7 @@ def _result(solved: tuple[Solved, bool, int], parted: Segmented) -> PooledFit:
         len({impact.drop for impact in impacts if impact.used}),
         converged,
         rounds,
+        problem.contacts,
         found,
     )
 
@@ -663,6 +556,8 @@ def scatter(found: Solved) -> tuple[Matrix, Vector]:
     _, H = theta_step(by, found.at.shared, found.free, found.prior)
     inverse = inverse_of(H, found.free)
     struck = np.unique(problem.drop[problem.before[found.use]])
+    if problem.contacts is not None:
+        struck = np.union1d(struck, problem.contacts.drop)
     if len(struck) < FEW:
         return inverse, inverse[0]
     g = by.g_bar[struck] - by.g_bar[struck].mean(axis=0)
@@ -687,7 +582,7 @@ def _spread(values: Sequence[float]) -> Spread:
     return Spread(float(middle), float(low), float(high), len(values))
 
 
-def _impacts(found: Solved, H: Matrix) -> tuple[Impact, ...]:
+def _impacts(found: Solved, H: Matrix) -> tuple[PooledImpact, ...]:
     problem, at, system = found.chain, found.at, found.system
     hit: Collision = system.collision
     verdicts = _verdicts(problem, found.segmented, at, found.part, found.tolerances)
@@ -703,7 +598,7 @@ def _impacts(found: Solved, H: Matrix) -> tuple[Impact, ...]:
     share = information / max(float(np.sum(information)), 1e-300)
     slides = (before[:, 1] * after[:, 1] > 0) & (tangential * before[:, 1] < 0)
     return tuple(
-        Impact(
+        PooledImpact(
             found.segmented.drops[problem.drop[problem.before[i]]].name,
             float(at.tau[i]),
             int(found.part[i]),
