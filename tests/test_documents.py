@@ -23,7 +23,15 @@ import pytest
 import poinsot
 from poinsot import cli
 from poinsot.project import settings
-from poinsot.project.settings import fields, mechanism, methods, preprocessing, recordings, robot
+from poinsot.project.settings import (
+    bodies_and_walls,
+    fields,
+    mechanism,
+    methods,
+    preprocessing,
+    recordings,
+    robot,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -125,6 +133,18 @@ SECTIONS = {
     "Dry `friction` of a mechanism's joint": (mechanism.DryFrictionSettings, ()),
     "`motor` of a mechanism's joint": (mechanism.MotorSettings, ()),
     "`details` of a joint": (mechanism.JointDetails, ()),
+    "`[body]`": (bodies_and_walls.AnyBodySettings, ()),
+    **{
+        f'`shape = "{shape}"`': (section, bodies_and_walls.AnyBodySettings.model_fields)
+        for shape, section in {
+            "ellipse": bodies_and_walls.EllipseSettings,
+            "circle": bodies_and_walls.CircleSettings,
+            "rectangle": bodies_and_walls.RectangleSettings,
+            "polygon": bodies_and_walls.PolygonSettings,
+            "smooth-curve": bodies_and_walls.SmoothCurveSettings,
+        }.items()
+    },
+    "`[[walls]]`": (bodies_and_walls.WallSettings, ()),
     "`[drive]`": (robot.DriveSettings, ()),
     "One of `couplings`": (robot.CouplingSettings, ()),
     "`position_offset` with a unit": (robot.OffsetSettings, ()),
@@ -165,6 +185,8 @@ SECTIONS = {
     '`name = "filter"`': (methods.FilterSettings, ()),
     '`name = "optimal-estimation"`': (methods.OptimalEstimationSettings, ()),
     '`name = "joint-smoothing"`': (methods.JointSmoothingSettings, ()),
+    '`name = "impacts"`': (methods.ImpactsSettings, ()),
+    "`noise` of a tracker": (methods.TrackerNoiseSettings, ()),
     "`center_of_mass` of a load": (methods.PointPriorSettings, ()),
     "`[method.constraints]`": (methods.ConstraintsSettings, ()),
     "One of `bodies`": (methods.BodyConstraintSettings, ()),
@@ -210,7 +232,13 @@ def type_in_words(annotation, validators=()):
     if origin is list and typing.get_origin(inside[0]) is typing.Literal:
         return f"list of {type_in_words(inside[0])}"
     if origin is list and typing.get_origin(inside[0]) is typing.Annotated:
-        return "list of lists"
+        return "list of numbers" if typing.get_args(inside[0])[0] is float else "list of lists"
+    if origin is dict and typing.get_origin(inside[1]) is typing.Annotated:
+        return (
+            "table of lists"
+            if typing.get_origin(typing.get_args(inside[1])[0]) is list
+            else "table of numbers"
+        )
     if origin is dict and not (isinstance(inside[1], type) and issubclass(inside[1], fields.Section)):
         return "table of numbers"
     if origin in (list, dict):

@@ -14,6 +14,7 @@ from poinsot.estimators.complementarity.chain import (
     stepped,
 )
 from poinsot.estimators.complementarity.collisions import HEIGHT, OWN, S
+from poinsot.estimators.complementarity.contact_frames import added
 from poinsot.estimators.complementarity.pooled import descended, residual_tolerances, theta_step
 
 
@@ -59,6 +60,9 @@ def test_a_step_is_that_of_the_dense_problem(fit):
     moved = at.shared - problem.reference
     g[N + D :] += problem.innovations_gradient.sum(axis=0) + problem.innovations_normal.sum(axis=0) @ moved
     g[N + D :] += found.prior * at.shared
+    contacts = added(problem.contacts, at.shared, problem.outline, problem.wall, D)
+    H[N + D :, N + D :] += contacts.normal.sum(axis=0)
+    g[N + D :] += contacts.gradient.sum(axis=0)
     H[range(N, N + D), range(N, N + D)] += 1 / found.tolerances.floor**2
     g[N : N + D] += at.heights / found.tolerances.floor**2
     held = np.diag(H) < 1e-20

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from poinsot.estimators.complementarity.flights import Drop
-from poinsot.estimators.complementarity.pooled import PooledFit, PooledImpacts
+from poinsot.estimators.complementarity.pooled import PooledImpacts
+from poinsot.estimators.complementarity.result import PooledFit
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.models.planar import floor, rectangle
 from references.bouncing import SIDE, Throws

@@ -23,6 +23,7 @@ from ...exceptions import InvalidMethod
 from ...models.planar.impulses import one_contact
 from .chain import Chain, Reduced, Unknowns, collisions, reduced
 from .collisions import SHARED, S
+from .contact_frames import added
 from .pooled import (
     descended,
     inverse_of,
@@ -174,28 +175,39 @@ class WithoutContacts:
 
     Args:
         inertia_to_mass: [m^2]. corner_radius: [m].
-        apart: of the radius by frames of contact from that by impacts, in standard deviations of their difference; by
-            the tolerances, not by the scatter between drops. NaN if there is no such frame or the radius is held.
+        contact_radius, contact_radius_std: what frames of contact alone say, all else as impacts do [m].
+        apart: of both radii, in standard deviations of their difference, tolerances being right.
+
+    What only frames of contact could say is NaN where there is none, or the radius is held.
     """
 
     inertia_to_mass: float
     corner_radius: float
+    contact_radius: float
+    contact_radius_std: float
     apart: float
 
 
 def without_contacts(fit: PooledFit, rounds: int = 4) -> WithoutContacts:
-    """The same impacts and flights, by themselves.
+    """The same impacts and flights by themselves, and how far the frames of contact are from what they say.
 
-    With r_i by impacts alone and r by all, var(r_i) - var(r) is the variance of r_i - r, since frames of contact are
-    independent of impacts (Hausman's test): r_i - r over its root is as far as both sources are from each other.
+    With theta_o and C_o by impacts alone, to first order, and theta and C by all, frames of contact alone would say of
+    a value r the r_c and variance v_c of which r is the mean with r_o, 1 / C = 1 / C_o + 1 / v_c.
     """
     found = fit.solved
-    at, by = _again(fit, replace(found.chain, contacts=None), (), rounds)
-    before = inverse_of(theta_step(by, at.shared, found.free, found.prior)[1], found.free)[1, 1]
-    after = inverse_of(theta_step(found.by, fit.shared, found.free, found.prior)[1], found.free)[1, 1]
-    difference = fit.shared[1] - at.shared[1]
-    apart = float(difference / np.sqrt(before - after)) if before > after else np.nan
-    return WithoutContacts(float(at.shared[0]), float(at.shared[1]), apart)
+    at, _ = _again(fit, replace(found.chain, contacts=None), (), rounds)
+    impacts = (float(at.shared[0]), float(at.shared[1]))
+    if found.chain.contacts is None or not found.free[1]:
+        return WithoutContacts(*impacts, np.nan, np.nan, np.nan)
+    theirs = added(found.chain.contacts, fit.shared, found.chain.outline, found.chain.wall, found.chain.drops)
+    step, H = theta_step(found.by, fit.shared, found.free, found.prior)
+    apart = replace(found.by, S_bar=found.by.S_bar - theirs.normal, g_bar=found.by.g_bar - theirs.gradient)
+    step_o, H_o = theta_step(apart, fit.shared, found.free, found.prior)
+    v, v_o = inverse_of(H, found.free)[1, 1], inverse_of(H_o, found.free)[1, 1]
+    v_c = 1 / (1 / v - 1 / v_o)
+    r, r_o = fit.shared[1] + step[1], fit.shared[1] + step_o[1]
+    r_c = v_c * (r / v - r_o / v_o)
+    return WithoutContacts(*impacts, float(r_c), float(np.sqrt(v_c)), float((r_c - r_o) / np.sqrt(v_c + v_o)))
 
 
 def _again(fit: PooledFit, problem: Chain, names: Sequence[str], rounds: int) -> tuple[Unknowns, Reduced]:

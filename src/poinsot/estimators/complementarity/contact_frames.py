@@ -88,9 +88,8 @@ class ContactFrames:
     @property
     def slices(self) -> list[tuple[int, slice]]:
         """Each drop that has any, and where its frames are."""
-        drops, begin = np.unique(self.drop, return_index=True)
-        ends = np.append(begin[1:], len(self))
-        return [(int(d), slice(int(i), int(j))) for d, i, j in zip(drops, begin, ends, strict=True)]
+        drops, begin, count = np.unique(self.drop, return_index=True, return_counts=True)
+        return [(int(d), slice(int(i), int(i + n))) for d, i, n in zip(drops, begin, count, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

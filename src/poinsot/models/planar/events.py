@@ -115,6 +115,8 @@ class _Now(NamedTuple):
     q_next: np.ndarray
     v_next: np.ndarray
     g_next: np.ndarray
+    N_half: np.ndarray
+    T_half: np.ndarray
     N_next: np.ndarray
     T_next: np.ndarray
     closed: np.ndarray
@@ -156,6 +158,8 @@ def follow(
         np.empty(C),
         np.empty((C, 3)),
         np.empty((C, 3)),
+        np.empty((C, 3)),
+        np.empty((C, 3)),
         np.empty(C, dtype=np.int64),
         np.empty((C, 3)),
         np.empty((C, 3)),
@@ -169,13 +173,14 @@ def follow(
         while t < times[k]:
             tries += 1
             if tries > most:
-                return events  # never seen; a stuck simulation must not hang
+                q_at[k:], v_at[k:] = np.nan, np.nan
+                return events  # a stuck simulation must not hang
             left, dt = times[k] - t, STEP if now.touching.any() else LOOK
             dt = left if left < 1.5 * dt else dt
             if now.touching.any():
-                _slide(place, now, dt)
-                t = t + dt if dt < left else times[k]
-                if now.g.min() >= -CLOSED:
+                slid = _slide(place, now, dt)
+                t = t + slid if slid < left else times[k]
+                if not _closes(now):
                     continue
                 dt = 0.0
             else:
@@ -202,32 +207,28 @@ def follow(
 
 
 @njit(cache=True)
-def _slide(place: _Place, now: _Now, dt: float) -> None:
-    """A step with contacts that stay closed; those that pull open."""
-    for i in range(3):
-        now.q_next[i] = now.q[i] + 0.5 * dt * now.v[i]
-    contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N, now.T)
-    _fly(now.q, now.v, dt, place.setting, now.q_next, now.v_next)
-    contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N_next, now.T_next)
-    count = 0
-    for i in range(len(now.g)):
-        if now.touching[i]:
-            now.N_closed[count], now.T_closed[count], now.closed[count] = now.N[i], now.T[i], i
-            now.b[count, 0] = (now.N_next[i, 2] - now.N[i, 2]) * now.v_next[2]
-            now.b[count, 1] = (now.T_next[i, 2] - now.T[i, 2]) * now.v_next[2]
-            count += 1
-    W, c = place.W, now.c
-    solved = closed_contacts(
-        now.N_closed[:count], now.T_closed[:count], W, now.v_next, now.b[:count], place.setting[1], c[:count]
-    )
+def _slide(place: _Place, now: _Now, dt: float) -> float:
+    """A step with contacts that stay closed, dt or until another gap closes; those that pull open. How long it was."""
+    count = _held(place, now, dt)
+    if _closes(now) and _least(now.g_next, now.touching) < -CLOSED:
+        return 0.0
+    aside = now.touching | (now.g <= CLOSED)  # also what is closed and opens
+    free, free_next = _least(now.g, aside), _least(now.g_next, aside)
+    if free_next < -CLOSED:
+        low, high, g_low, g_high = 0.0, dt, free, free_next
+        for _ in range(HALVINGS):
+            dt = low + (high - low) * min(max(g_low / (g_low - g_high), 0.05), 0.95)
+            count = _held(place, now, dt)
+            free_next = _least(now.g_next, aside)
+            if abs(free_next) < 0.5 * CLOSED:
+                break
+            if free_next > 0.0:
+                low, g_low = dt, free_next
+            else:
+                high, g_high = dt, free_next
     for j in range(count):
-        if not solved or c[j, 0] <= 0.0:
+        if now.c[j, 0] <= 0.0:
             now.touching[now.closed[j]] = False
-            continue
-        for i in range(3):
-            push = W[i] * (now.N_closed[j, i] * c[j, 0] + now.T_closed[j, i] * c[j, 1])
-            now.v_next[i] += push
-            now.q_next[i] += 0.5 * dt * push
     now.q[:], now.v[:] = now.q_next, now.v_next
     contacts(now.q, place.parts, place.harmonics, place.walls, now.g, now.N, now.T)
     for j in range(count):
@@ -236,6 +237,56 @@ def _slide(place: _Place, now: _Now, dt: float) -> None:
             for axis in range(2):
                 now.q[axis] -= now.g[i] * now.N[i, axis]
             contacts(now.q, place.parts, place.harmonics, place.walls, now.g, now.N, now.T)
+    return dt
+
+
+@njit(cache=True)
+def _held(place: _Place, now: _Now, dt: float) -> int:
+    """Writes pose, velocity and gaps after dt with contacts that touch held, c being 0 where they pull; how many."""
+    for i in range(3):
+        now.q_next[i] = now.q[i] + 0.5 * dt * now.v[i]
+    contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N_half, now.T_half)
+    _fly(now.q, now.v, dt, place.setting, now.q_next, now.v_next)
+    contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N_next, now.T_next)
+    count = 0
+    for i in range(len(now.g)):
+        if now.touching[i]:
+            now.N_closed[count], now.T_closed[count], now.closed[count] = now.N_half[i], now.T_half[i], i
+            now.b[count, 0] = (now.N_next[i, 2] - now.N_half[i, 2]) * now.v_next[2]
+            now.b[count, 1] = (now.T_next[i, 2] - now.T_half[i, 2]) * now.v_next[2]
+            count += 1
+    W, c = place.W, now.c[:count]
+    if not closed_contacts(
+        now.N_closed[:count], now.T_closed[:count], W, now.v_next, now.b[:count], place.setting[1], c
+    ):
+        c[:] = 0.0
+    for j in range(count):
+        for i in range(3):
+            push = W[i] * (now.N_closed[j, i] * c[j, 0] + now.T_closed[j, i] * c[j, 1])
+            now.v_next[i] += push
+            now.q_next[i] += 0.5 * dt * push
+    contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N_next, now.T_next)
+    return count
+
+
+@njit(cache=True)
+def _least(g: np.ndarray, aside: np.ndarray) -> float:
+    """The least gap of all contacts but those."""
+    least = np.inf
+    for i in range(len(g)):
+        if not aside[i]:
+            least = min(least, g[i])
+    return least
+
+
+@njit(cache=True)
+def _closes(now: _Now) -> bool:
+    """Whether a contact that is not held is closed and closes further."""
+    for i in range(len(now.g)):
+        N, v = now.N[i], now.v
+        if not now.touching[i] and now.g[i] <= CLOSED and N[0] * v[0] + N[1] * v[1] + N[2] * v[2] < 0.0:
+            return True
+    return False
 
 
 @njit(cache=True)

@@ -12,7 +12,7 @@ NotNegative = Annotated[float, Field(ge=0)]
 Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
-class _AnyBodySettings(Section):
+class AnyBodySettings(Section):
     """`mass` [kg]: where it is known, inertia and impulses are told, and not only by mass. `markers`: points of the
     body that a tracker follows, in its frame [m], where poses are to come from two or more of them.
     """
@@ -22,7 +22,7 @@ class _AnyBodySettings(Section):
     markers: dict[str, Pair] = {}
 
     @model_validator(mode="after")
-    def _two_markers(self) -> _AnyBodySettings:
+    def _two_markers(self) -> AnyBodySettings:
         if len(self.markers) == 1:
             raise refuse("markers", "one marker shows no angle; give two, or a pose", key="markers")
         if len({tuple(place) for place in self.markers.values()}) < len(self.markers):
@@ -30,21 +30,21 @@ class _AnyBodySettings(Section):
         return self
 
 
-class EllipseSettings(_AnyBodySettings):
+class EllipseSettings(AnyBodySettings):
     """`half_axes` [m], along x and y of its frame."""
 
     shape: Literal["ellipse"]
     half_axes: Annotated[list[Positive], Field(min_length=2, max_length=2)]
 
 
-class CircleSettings(_AnyBodySettings):
+class CircleSettings(AnyBodySettings):
     """`radius` [m]."""
 
     shape: Literal["circle"]
     radius: Positive
 
 
-class RectangleSettings(_AnyBodySettings):
+class RectangleSettings(AnyBodySettings):
     """`sides` [m], along x and y of its frame; one number for a square."""
 
     shape: Literal["rectangle"]
@@ -56,7 +56,7 @@ class RectangleSettings(_AnyBodySettings):
     corner_radius: NotNegative = 0.0
 
 
-class PolygonSettings(_AnyBodySettings):
+class PolygonSettings(AnyBodySettings):
     """`vertices` [m], one after the other, about the center of mass."""
 
     shape: Literal["polygon"]
@@ -64,7 +64,7 @@ class PolygonSettings(_AnyBodySettings):
     corner_radius: NotNegative = 0.0
 
 
-class SmoothCurveSettings(_AnyBodySettings):
+class SmoothCurveSettings(AnyBodySettings):
     """`poinsot.models.planar.SmoothCurve`: the Fourier series of its support, from the second harmonic on [m]."""
 
     shape: Literal["smooth-curve"]
