@@ -147,7 +147,7 @@ def test_angles_that_wrap_and_frames_that_lack(tmp_path, estimate):
         (lambda t, q: (t, q * [1, -1, -1]), "let y point up"),
         (lambda t, q: (t[:6], q[:6]), "it takes at least 8"),
         (lambda t, q: (t[::-1], q), "runs backwards"),
-        (lambda t, q: (t, q + [0, 10, 0]), "nothing is struck"),
+        (lambda t, q: (t, q + np.array([0, 10, 0])), "nothing is struck"),
     ],
 )
 def test_poses_that_cannot_be_right(tmp_path, change, message):

@@ -42,7 +42,8 @@ def dense(found):
     return np.concatenate(rows), np.concatenate(rest)
 
 
-def test_a_step_is_that_of_the_dense_problem(fit):
+def test_a_step_is_that_of_the_dense_problem(rocking_fit):
+    fit = rocking_fit
     found = fit.solved
     problem, at = found.chain, found.at
     # away from the solution, or there would be nothing to step
@@ -76,8 +77,9 @@ def test_a_step_is_that_of_the_dense_problem(fit):
     np.testing.assert_allclose(new.states - at.states, dx[:N].reshape(-1, B)[:, :12], atol=1e-7, rtol=1e-3)
 
 
-def test_the_gradient_is_that_of_the_cost(fit):
+def test_the_gradient_is_that_of_the_cost(rocking_fit):
     """By differences of the robust cost along theta, states and instants staying."""
+    fit = rocking_fit
     found = fit.solved
     problem, at = found.chain, found.at
     spread = residual_tolerances(problem, at, found.part, found.turning, found.tolerances, fit.model)

@@ -8,13 +8,14 @@ import pytest
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.pooled import PooledImpacts
 from poinsot.estimators.complementarity.result import PooledFit
+from poinsot.estimators.complementarity.segmentation import divided
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.models.planar import floor, rectangle
 from references.bouncing import SIDE, Throws
 
 
-def of(throws: Throws, count: int, seed: int) -> PooledFit:
-    return PooledImpacts().solve(throws.drops(count, seed), rectangle(SIDE, SIDE), floor())
+def of(throws: Throws, count: int, seed: int, rounds: int = 40) -> PooledFit:
+    return PooledImpacts(rounds=rounds).solve(throws.drops(count, seed), rectangle(SIDE, SIDE), floor())
 
 
 def near(fit: PooledFit, true: Throws) -> None:
@@ -28,7 +29,7 @@ def test_a_heavy_middle_comes_back(fit):
 
 def test_a_heavy_rim_comes_back():
     true = Throws(inertia_to_mass=9e-4)
-    near(of(true, 12, 6), true)
+    near(of(true, 6, 6), true)
 
 
 def test_what_shapes_the_contact_comes_back(fit):
@@ -42,9 +43,10 @@ def test_what_shapes_the_contact_comes_back(fit):
 
 
 def test_a_poor_tracker_still_gives_the_inertia():
-    """1 mm and 0.02 rad; 5 % is three of the standard deviations that are told."""
+    """1 mm and 0.02 rad; 5 % is two and a half of the standard deviations that are told. Few rounds,
+    since tolerances do not settle under so much noise."""
     true = Throws(inertia_to_mass=6e-4, noise=(1e-3, 1e-3, 0.02), wander=(0.0, 0.0, 0.0))
-    fit = of(true, 20, 7)
+    fit = of(true, 8, 7, rounds=6)
     assert fit.inertia_to_mass_std < 0.03 * true.inertia_to_mass
     assert fit.inertia_to_mass == pytest.approx(true.inertia_to_mass, rel=0.05)
 
@@ -59,7 +61,11 @@ def test_a_frame_that_was_lost_at_an_impact_is_found(drops, fit):
     i = int(np.searchsorted(first.times, blow.time))
     late = np.delete(np.arange(len(first.times)), i)
     lossy = Drop("drop 1", first.times[: len(late)], first.poses[late])
-    again = PooledImpacts().solve([lossy, *drops[1:8]], rectangle(SIDE, SIDE), floor())
+    parted = fit.solved.segmented
+    flights = (divided(lossy, parted.model), *parted.flights[1:6])
+    again = PooledImpacts().of_flights(
+        replace(parted, drops=(lossy, *drops[1:6]), flights=flights), rectangle(SIDE, SIDE), floor()
+    )
     found = [
         impact for impact in again.impacts if impact.drop == "drop 1" and abs(impact.time - blow.time) < 6e-3
     ]
@@ -76,9 +82,10 @@ def test_every_impact_has_a_row(drops, fit):
     assert fit.drops_used <= len(drops)
 
 
-def test_a_held_value_stays(drops):
-    fit = PooledImpacts(held={"corner_radius": 5e-3, "contact_lag": 5e-4}).solve(
-        drops[:6], rectangle(SIDE, SIDE), floor()
+def test_a_held_value_stays(fit):
+    parted = fit.solved.segmented
+    fit = PooledImpacts(held={"corner_radius": 5e-3, "contact_lag": 5e-4}).of_flights(
+        replace(parted, drops=parted.drops[:4], flights=parted.flights[:4]), rectangle(SIDE, SIDE), floor()
     )
     assert fit.value("corner_radius") == 5e-3
     assert fit.std("contact_lag") == 0
@@ -101,8 +108,8 @@ def replace_time(drop: Drop, frames: int) -> Drop:
 
 
 def test_real_squares(shared_data):
-    """60 drops: held-out agreement is another file's; here that the result is what it was measured to be, roughly."""
-    files = sorted(shared_data("square_drops").glob("*.csv"))[::6]
+    """Six of sixty drops: the law of Eq. 32 holds, and what they say of J/m is sharp."""
+    files = sorted(shared_data("square_drops").glob("*.csv"))[::10]
     drops = []
     for file in files:
         table = np.loadtxt(file, delimiter=",", skiprows=1)

@@ -5,7 +5,7 @@ from poinsot.models.planar import Body, Ellipse, Wall, floor, rectangle
 from poinsot.models.planar.events import moved
 
 pytest.importorskip("casadi")
-from poinsot.estimators.complementarity.program import ComplementarityProgram  # noqa: E402
+from poinsot.estimators.complementarity.program import ComplementarityProgram
 
 NOISE = np.array([1e-4, 1e-4, 2e-3])
 
@@ -27,7 +27,7 @@ def bounce():
 
 
 def test_impacts_between_frames_are_found_where_they_are(bounce):
-    fit, velocities, impacts = bounce
+    fit, _, impacts = bounce
     assert fit.converged and fit.chi_square < 2 * 3 * len(fit.frames)
     first = np.flatnonzero(fit.impulses[:, 0, 0] > 0.5 * impacts.impulses[0, 0])[0]
     assert fit.times[first] == pytest.approx(impacts.times[0], abs=5e-4)

@@ -24,6 +24,11 @@ Frames are chosen by what the corners' radius has no part in: vertical accelerat
 kink, by a quadratic through BESIDE frames on each side; no flight that lasts long enough to show gravity among these;
 and the same part lowest even if the body were turned by TILT more or less: a face that lies on the floor, with what
 may lie beneath it, tells nothing about corners.
+
+The body is taken as rigid. Its weight presses a contact that gives way with the lag lambda of impacts in by no more
+than g (2 lambda / pi)^2, under a micrometre for half a millisecond. But a body that hops by less than the tracker sees
+passes as one in contact, higher by up to g T^2 / 8, T two frames or so; where hops die down as it tilts, that is a
+radius which is wrong by some tenths of a millimetre.
 """
 
 from __future__ import annotations

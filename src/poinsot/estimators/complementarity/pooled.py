@@ -10,6 +10,7 @@
    others have wide ones, so that what is not seen stays near nothing and says so.
 4. Tolerances are variance components. Each is what makes its residuals as large as they should be, the unknowns they
    determine discounted (leverages), and impacts that disagree with one instant counted less (Student's t).
+5. Frames in which a drop rocks or slides on a corner show heights too, and count if asked (`contact_frames`).
 
 Only J/m and impulses by mass follow from motion without a known mass or force (Sect. 5.2). Friction acts on J/m in no
 way here: the tangential impulse of each impact is free. Where slip keeps its sign through an impact |c_t| / c_n is a
@@ -98,7 +99,8 @@ class PooledImpacts:
         held: shared values that are known, by name (`collisions.SHARED`), in SI.
         gravity: [m/s^2].
         rounds: of tolerances at most.
-        contact_frames: whether frames in which a drop rocks or slides on a corner count, as if it were rigid.
+        contact_frames: whether frames in which a drop rocks or slides on a corner count, as if it were rigid. On
+            simulated squares that rock much intervals then are too narrow, so they do not unless asked for.
 
     Raises:
         InvalidMethod: if a name is not one of them.
@@ -107,7 +109,7 @@ class PooledImpacts:
     held: Mapping[str, float] = field(default_factory=dict)
     gravity: float = GRAVITY
     rounds: int = 40
-    contact_frames: bool = True
+    contact_frames: bool = False
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.held if name not in SHARED]
@@ -323,16 +325,24 @@ def _nearest(
     problem: Chain, shared: Vector, noise: Vector, more: float
 ) -> tuple[Vector, Int[np.ndarray, "I"], Vector]:
     """Least cost, its part, and tau as a share of the interval, `more` intervals being lost."""
-    I, interval = len(problem.before), problem.first - problem.last
+    I, P, interval = len(problem.before), len(problem.outline.shape.parts), problem.first - problem.last
     best, part, share = np.full(I, np.inf), np.zeros(I, dtype=np.int64), np.zeros(I)
     scale = np.hypot(NEAR, AMPLE * np.append(noise, noise[1]))
+    each = replace(
+        problem,
+        before=np.tile(problem.before, P),
+        last=np.tile(problem.last, P),
+        first=np.tile(problem.first, P),
+    )
+    of_part, still = np.repeat(np.arange(P), I), np.zeros(problem.drops)
     for x in np.linspace(0, 1, SAMPLES_OF_TAU):
-        tau = problem.last + x * (1 + more) * interval
-        at = Unknowns(problem.mean, tau, more * interval, shared, np.zeros(problem.drops), np.ones(I))
-        for p in range(len(problem.outline.shape.parts)):
-            cost = np.sum((collisions(problem, at, np.full(I, p)).r[:, :4] / scale) ** 2, axis=1)
-            better = cost < best
-            best[better], part[better], share[better] = cost[better], p, x
+        tau, lost = problem.last + x * (1 + more) * interval, more * interval
+        at = Unknowns(problem.mean, np.tile(tau, P), np.tile(lost, P), shared, still, np.ones(P * I))
+        cost = np.sum((collisions(each, at, of_part).r[:, :4] / scale) ** 2, axis=1).reshape(P, I)
+        which = np.argmin(cost, axis=0)
+        least = cost[which, np.arange(I)]
+        better = least < best
+        best[better], part[better], share[better] = least[better], which[better], x
     return best, part, share
 
 

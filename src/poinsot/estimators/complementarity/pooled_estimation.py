@@ -18,8 +18,8 @@ from ...motions import EstimatedMotion, Impact, Scene, SensorFit
 from ...recording import Recording
 from ...stopwatch import Stopwatch
 from .agreement import ASSUMPTIONS, assumed, bootstrap, halves, held_out, moved
-from .pooled import PooledFit, PooledImpacts
-from .result import PooledImpact
+from .pooled import PooledImpacts
+from .result import PooledFit, PooledImpact
 
 if TYPE_CHECKING:
     from .estimation import ImpactsProblem

@@ -15,6 +15,9 @@ Euler's. And Gamma, a sum of products that are never below 0, is penalized itsel
 is enough for it to vanish. rho rises in stages, each begun where the last one ended, so that contacts are found
 softly and then closed, and the weights of frames are those of the tracker's noise: nothing is left to be set by hand.
 
+J/m and mu are unknowns of each step that equal those of the next: the equations of a step then touch its neighbours
+alone, and solving them grows in proportion to the steps.
+
 The mass is 1: only J/m and impulses per mass act (Sect. 5.2). Restitution is not assumed; it is read off the solution.
 Lengths are in units of the body's size and times of the time in which it moves that far.
 """
@@ -92,7 +95,7 @@ class ComplementarityProgram:
 
     steps: int = 2
     penalties: Sequence[float] = (10.0, 1000.0)
-    max_iterations: int = 200
+    max_iterations: int = 80
     tolerance: float = 1e-3
 
     def solve(
@@ -183,7 +186,7 @@ class _Program:
         K, C, n = self.count, self.contacts, self.method.steps
         q, v = casadi.MX.sym("q", 3, K + 1), casadi.MX.sym("v", 3, K + 1)
         c, slack, h = casadi.MX.sym("c", 3 * C, K), casadi.MX.sym("lambda", C, K), casadi.MX.sym("h", 1, K)
-        inertia, mu, rho = casadi.MX.sym("J"), casadi.MX.sym("mu"), casadi.MX.sym("rho")
+        theta, rho = casadi.MX.sym("theta", 2, K), casadi.MX.sym("rho")
         left, least, gamma = self._step().map(K)(
             q[:, :-1],
             v[:, :-1],
@@ -192,8 +195,8 @@ class _Program:
             c,
             slack,
             h,
-            casadi.repmat(inertia, 1, K),
-            casadi.repmat(mu, 1, K),
+            theta[0, :],
+            theta[1, :],
         )
         spans = np.diff(self.times) / self.time
         even = np.repeat(spans / n, n)
@@ -202,12 +205,20 @@ class _Program:
         cost = (
             casadi.sumsqr(misfit) + rho * casadi.sum2(gamma) + EVEN * casadi.sumsqr(h / casadi.DM(even).T - 1)
         )
-        x = casadi.veccat(q, v, c, slack, h, inertia, mu)
-        g = casadi.veccat(left, sums, least)
+        x = casadi.veccat(q, v, c, slack, h, theta)
+        g = casadi.veccat(left, sums, theta[:, 1:] - theta[:, :-1], least)
         inf = np.inf
-        lower: list[Any] = [np.full(6 * (K + 1), -inf), np.zeros(5 * C * K - C * K + K), [LEAST_INERTIA, 0.0]]
-        upper: list[Any] = [np.full(6 * (K + 1) + 4 * C * K, inf), np.repeat(spans, n), [1.0, 5.0]]
-        equal = 6 * K + len(spans)
+        lower: list[Any] = [
+            np.full(6 * (K + 1), -inf),
+            np.zeros(4 * C * K + K),
+            np.tile([LEAST_INERTIA, 0.0], K),
+        ]
+        upper: list[Any] = [
+            np.full(6 * (K + 1) + 4 * C * K, inf),
+            np.repeat(spans, n),
+            np.tile([1.0, 5.0], K),
+        ]
+        equal = 6 * K + len(spans) + 2 * (K - 1)
         bounds = {
             "lbx": np.concatenate(lower),
             "ubx": np.concatenate(upper),
@@ -242,7 +253,7 @@ class _Program:
                 np.full(3 * C * K, 0.01),
                 np.full(C * K, 0.1),
                 even,
-                [inertia_to_mass / self.length**2, friction],
+                np.tile([inertia_to_mass / self.length**2, friction], K),
             ]
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Int
 
-from ...arrays import Vector
+from ...arrays import Matrix, Vector
 from ...models.planar.shapes import Shape
 from ...models.planar.walls import Wall
 from .chain import Chain, Linear, Reduced, Unknowns

@@ -42,7 +42,7 @@ UNSEEN = 1e-6
 MOST_FRICTION = 3.0
 ROUNDS, DRAWS = 3, 600
 """Of a search, and starts of each."""
-PARTS, KEPT = (0.35, 0.5, 0.75), (60, 15, 8, 4)
+PARTS, KEPT = (0.35, 0.5, 0.75), (40, 12, 6, 3)
 """Parts of the motion that starts are fitted to, one after the other, and how many go on: first the best of groups of
 like restitution."""
 SPREAD = np.array([1e-3, 1e-3, 0.02, 0.05, 0.05, 1.0, 0.1, 0.15, 0.0])

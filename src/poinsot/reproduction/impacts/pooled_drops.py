@@ -9,7 +9,8 @@ import numpy as np
 
 from ...estimators.complementarity.agreement import ASSUMPTIONS, assumed, bootstrap, halves, held_out
 from ...estimators.complementarity.flights import Drop
-from ...estimators.complementarity.pooled import PooledFit, PooledImpacts
+from ...estimators.complementarity.pooled import PooledImpacts
+from ...estimators.complementarity.result import PooledFit
 from ...models.planar import floor, rectangle
 from ...stopwatch import Stopwatch
 from ..case import Curves

@@ -33,9 +33,8 @@ def run(
     for truth in truths:
         thrown = Throws(inertia_to_mass=1e-6 * truth)
         of = int(np.random.default_rng([seed, round(truth)]).integers(2**31))
-        _, figures, _ = pooled(
-            thrown.drops(drops, of), seed, lambda what, truth=truth: say(f"{truth:g} mm^2, {what}")
-        )
+        say(f"{truth:g} mm^2")
+        _, figures, _ = pooled(thrown.drops(drops, of), seed, say)
         low, high = figures["interval_mm2"]
         rows.append(
             {
