@@ -1,1 +1,25 @@
-"""Planar bodies that strike walls: what their motion, and the impulses on it, say about them (seed 003)."""
+"""Planar bodies that strike walls: what they are, and how they moved, from tracked poses (seed 003).
+
+One drop, simulated through all of its impacts:
+
+program            poses, impulses, J/m and friction as a nonlinear program with complementarity (CasADi)
+shooting           the same by simulation from event to event
+drop               the first to start, the second to finish, and when to distrust it
+identifiability    what impacts say of m and J
+checks             what a drop must be for anything to follow from it
+estimation         as an estimate
+
+Many drops, as flights joined by impacts with impulses of their own:
+
+segmentation       which frames are flights
+flights            what a flight's frames say of its ends
+collisions         what an impact's two flights must have in common
+chain              all of it as one least-squares problem, drop by drop
+contact_frames     frames in which a body rocks or slides
+pooled             solves it
+result             what comes of it
+agreement          bootstrap, halves, held-out drops, assumptions
+pooled_estimation  as an estimate
+
+Nothing is imported here: one drop needs CasADi, many do not.
+"""
