@@ -14,8 +14,8 @@ simulation      a recording simulated from its first state
 weight          the weight of the model against the readings, chosen by what it foretells
 """
 
+from .estimation import JointEstimation, JointSmoothingProblem  # isort: skip  # says what to install without JAX
 from .batch import BatchFit, fit_batch
-from .estimation import JointEstimation, JointSmoothingProblem
 from .forms import FORMS
 from .records import Record
 from .results import Iteration, JointFit, Path
