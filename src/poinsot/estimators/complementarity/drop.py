@@ -59,7 +59,7 @@ NARROW = 0.5
 """Standard deviation of mu, at most, for it to be seen."""
 BOUND = 3.84
 """More in the sum of squares, at the bound of what is not seen."""
-BISECTIONS = 8
+BISECTIONS = 6
 Say = Callable[[str], None]
 
 
@@ -329,7 +329,7 @@ def _least_friction(shooting: Shooting, shot: Shot) -> float:
         middle = 0.5 * (low + high)
         theta = shot.theta.copy()
         theta[FRICTION] = middle
-        if shooting.fit(theta, held=FRICTION).chi_square < shot.chi_square + BOUND:
+        if shooting.fit(theta, max_iterations=12, held=FRICTION).chi_square < shot.chi_square + BOUND:
             high = middle
         else:
             low = middle

@@ -42,7 +42,7 @@ UNSEEN = 1e-6
 MOST_FRICTION = 3.0
 ROUNDS, DRAWS = 3, 600
 """Of a search, and starts of each."""
-PARTS, KEPT = (0.35, 0.5, 0.75), (40, 12, 6, 3)
+PARTS, KEPT = (0.35, 0.5, 0.75), (30, 8, 4, 2)
 """Parts of the motion that starts are fitted to, one after the other, and how many go on: first the best of groups of
 like restitution."""
 SPREAD = np.array([1e-3, 1e-3, 0.02, 0.05, 0.05, 1.0, 0.1, 0.15, 0.0])
@@ -206,7 +206,7 @@ class Shooting:
             for part, kept in zip(PARTS, KEPT[1:], strict=True):
                 frames = max(round(part * N), min(6, N))
                 shots = sorted(
-                    (self.fit(each, frames, 12) for each in chosen), key=lambda shot: shot.chi_square
+                    (self.fit(each, frames, 10) for each in chosen), key=lambda shot: shot.chi_square
                 )
                 chosen = [shot.theta for shot in shots[:kept]]
             for each in chosen:
