@@ -31,10 +31,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from numba import njit
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from ...arrays import Matrix, Vector
+from ...banded import inverse_in_band
 from ...models.planar.walls import Wall
 from .collisions import HEIGHT, OF_FLIGHTS, OWN, RESIDUALS, Collision, Outline, S, collide
 from .contact_frames import ContactFrames, added
@@ -209,8 +209,8 @@ def linear(
     _add_blocks(band, starts, of.weight)
     gradient.reshape(F, B)[:, :12] += pull
     border.reshape(F, B, S)[:, :12] -= towards
-    _by_drop(corner, of.drop, np.einsum("fia,fib->fab", of.by_shared, towards))
-    _by_drop(g_theta, of.drop, -np.einsum("fia,fi->fa", of.by_shared, pull))
+    np.add.at(corner, of.drop, np.einsum("fia,fib->fab", of.by_shared, towards))
+    np.add.at(g_theta, of.drop, -np.einsum("fia,fi->fa", of.by_shared, pull))
     cost = np.bincount(of.drop, np.einsum("fi,fi->f", miss, pull), of.drops)
     cost += of.innovations_gradient @ (2 * moved) + np.einsum(
         "i,dij,j->d", moved, of.innovations_normal, moved
@@ -241,8 +241,8 @@ def linear(
     where = begin[:, None] + np.arange(OWN)
     np.add.at(gradient, where, np.einsum("iab,ia->ib", trust[:, None, None] * local, z))
     np.add.at(border, where, np.swapaxes(local, 1, 2) @ weigh @ own)
-    _by_drop(corner, struck, np.swapaxes(own, 1, 2) @ weigh @ own)
-    _by_drop(g_theta, struck, np.einsum("iab,ia->ib", trust[:, None, None] * own, z))
+    np.add.at(corner, struck, np.swapaxes(own, 1, 2) @ weigh @ own)
+    np.add.at(g_theta, struck, np.einsum("iab,ia->ib", trust[:, None, None] * own, z))
     for column, moves in ((12, use), (13, use & (at.lost > 0))):
         band[0, np.setdiff1d(starts + column, (B * of.before + column)[moves])] += 1.0
     return Linear(band, border, gradient, corner, g_theta, cost, chi2, trust, z, rows, hit)
@@ -253,10 +253,6 @@ def _add_blocks(band: Matrix, starts: Int[np.ndarray, "K"], blocks: Float[np.nda
     for j in range(n):
         for i in range(j, n):
             np.add.at(band[i - j], starts + j, blocks[:, i, j])
-
-
-def _by_drop(into: np.ndarray, drop: Int[np.ndarray, "K"], what: np.ndarray) -> None:
-    np.add.at(into, drop, what)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,8 +287,8 @@ def reduced(of: Chain, at: Unknowns, system: Linear, height_std: float, damping:
     F = len(of.mean)
     C, X_f = system.border.reshape(F, B, S), X.reshape(F, B, S + 1)
     through = np.einsum("fia,fib->fab", C, X_f)
-    _by_drop(S_bar, of.drop, -through[:, :, 1:])
-    _by_drop(g_bar, of.drop, -through[:, :, 0])
+    np.add.at(S_bar, of.drop, -through[:, :, 1:])
+    np.add.at(g_bar, of.drop, -through[:, :, 0])
     a = S_bar[:, HEIGHT, HEIGHT] + 1 / height_std**2
     b, g = S_bar[:, HEIGHT].copy(), g_bar[:, HEIGHT] + at.heights / height_std**2
     S_bar -= b[:, :, None] * b[:, None, :] / a[:, None, None]
@@ -312,23 +308,6 @@ def stepped(of: Chain, at: Unknowns, by: Reduced, dtheta: Vector) -> Unknowns:
         at.heights + heights,
         at.brevity,
     )
-
-
-@njit(cache=True)
-def inverse_in_band(factor: np.ndarray) -> np.ndarray:
-    """Those entries of (L L^T)^-1 that lie in the band of L, lower diagonals as in `factor` (Takahashi's recursion)."""
-    w, N = factor.shape
-    Z = np.zeros((w, N))
-    for j in range(N - 1, -1, -1):
-        reach = min(w - 1, N - 1 - j)
-        pivot = factor[0, j]
-        for i in range(reach, -1, -1):
-            total = 0.0
-            for k in range(1, reach + 1):
-                low, high = min(i, k), max(i, k)
-                total += factor[k, j] * Z[high - low, j + low]
-            Z[i, j] = ((1.0 / pivot if i == 0 else 0.0) - total) / pivot
-    return Z
 
 
 def leverages(of: Chain, system: Linear, by: Reduced) -> Float[np.ndarray, "I 5"]:

@@ -14,10 +14,10 @@ from jaxtyping import Float
 
 from ...arrays import Vector
 from ...exceptions import InvalidSignals
-from ...models.planar.contact import contacts
+from ...models.planar.contact import contacts_at
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
-from ...models.planar.walls import Wall, told
+from ...models.planar.walls import Wall
 
 WINDOW, FEWEST = 0.08, 5
 """Of a parabola [s], and frames at least."""
@@ -57,10 +57,10 @@ def check_drop(
             f"the body reaches {1e3 * shape.size:.3g} mm and the tracker of {name} is off by {1e3 * noise[0]:.3g} "
             "mm: give the shape in metres, or track it more closely"
         )
-    gaps = gaps_at(poses[0], shape, walls)
+    gaps = contacts_at(poses[0], shape, walls)[0]
     allowed = INSIDE * np.hypot(noise[0], shape.size * noise[2])
     if gaps.min() < -allowed:
-        flipped = gaps_at(poses[0] * [1.0, -1.0, -1.0], shape, walls).min() > -allowed
+        flipped = contacts_at(poses[0] * [1.0, -1.0, -1.0], shape, walls)[0].min() > -allowed
         raise InvalidSignals(
             f"in {name} the body begins {-1e3 * gaps.min():.3g} mm inside wall "
             f"{1 + int(gaps.argmin()) // len(shape.parts)}; mend the wall, the shape or the origin of the poses"
@@ -82,20 +82,3 @@ def acceleration(times: Vector, y: Vector) -> tuple[float, bool]:
     lowest = float(np.quantile(found, LOWEST))
     noise = float(np.sqrt(np.median(squares) / (count - 3)))
     return lowest, bool(noise * np.median(deviation) < KNOWN * abs(lowest))
-
-
-def gaps_at(pose: Vector, shape: Shape, walls: Sequence[Wall]) -> Vector:
-    """(C,) of all contacts at a pose [m]."""
-    planes = told(walls)
-    C = len(planes) * len(shape.parts)
-    g = np.empty(C)
-    contacts(
-        np.asarray(pose, dtype=float),
-        shape.parts,
-        shape.harmonics,
-        planes,
-        g,
-        np.empty((C, 3)),
-        np.empty((C, 3)),
-    )
-    return g

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -77,7 +76,7 @@ class DropFit:
         impacts: in their order, impulses by mass [m/s].
         friction_bound: mu is at least that, where it is not seen; None where it is.
         program: what the program found before.
-        shape, walls: what struck what. drag: linear and angular [1/s].
+        body: of mass 1, as it was found. walls: what it struck.
     """
 
     name: str
@@ -95,9 +94,8 @@ class DropFit:
     impacts: Impacts
     friction_bound: float | None
     program: ProgramFit
-    shape: Shape
+    body: Body
     walls: tuple[Wall, ...]
-    drag: tuple[float, float]
 
     @property
     def inertia_to_mass(self) -> float:
@@ -131,11 +129,6 @@ class DropFit:
     @property
     def restitution(self) -> float:
         return float(self.theta[RESTITUTION])
-
-    @cached_property
-    def body(self) -> Body:
-        """Of mass 1, as it was found."""
-        return Body(self.shape, 1.0, self.inertia_to_mass, self.friction, self.restitution, self.drag)
 
 
 @dataclass(frozen=True)
@@ -210,9 +203,7 @@ class DropIdentification:
     ) -> DropFit:
         covariance = shooting.covariance(shot.theta)
         theta = shot.theta
-        body = Body(
-            shooting.shape, 1.0, float(np.exp(theta[INERTIA])), theta[FRICTION], theta[RESTITUTION], self.drag
-        )
+        body = shooting.body(theta)
         expected, velocities, impacts = moved(body, shooting.walls, theta[:3], theta[3:6], shooting.times)
         if not len(impacts.times):
             raise NotIdentifiable(
@@ -235,9 +226,8 @@ class DropIdentification:
             impacts,
             _least_friction(shooting, shot) if hidden else None,
             program,
-            shooting.shape,
+            body,
             tuple(shooting.walls),
-            self.drag,
         )
 
     def _distrust(self, shooting: Shooting, shot: Shot, degrees: int) -> tuple[str, ...]:

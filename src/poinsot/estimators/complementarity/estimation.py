@@ -12,7 +12,7 @@ from ...arrays import Matrix, Vector
 from ...estimate import NORMAL_95, Certificate, Direction, Estimate, Status, software_versions
 from ...exceptions import InvalidMethod, InvalidSignals
 from ...fits import fit_of
-from ...models.planar.contact import contacts
+from ...models.planar.contact import contacts_at
 from ...models.planar.events import moved
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
@@ -219,12 +219,10 @@ class _Summary:
 
     def directions(self) -> tuple[Float[np.ndarray, "E 3"], Float[np.ndarray, "E 3"]]:
         """N and T of each impact."""
-        shape, planes, hit = self.problem.shape, told(self.problem.walls), self.fit.impacts
-        C = len(planes) * len(shape.parts)
-        g, N, T = np.empty(C), np.empty((C, 3)), np.empty((C, 3))
+        hit = self.fit.impacts
         normals, tangents = np.empty((len(hit.times), 3)), np.empty((len(hit.times), 3))
         for e, (q, which) in enumerate(zip(hit.poses, hit.contacts.tolist(), strict=True)):
-            contacts(np.ascontiguousarray(q), shape.parts, shape.harmonics, planes, g, N, T)
+            _, N, T = contacts_at(q, self.problem.shape, self.problem.walls)
             normals[e], tangents[e] = N[which], T[which]
         return normals, tangents
 
@@ -307,7 +305,7 @@ class Solved:
         from .shooting import Shooting
 
         fit = self.fit
-        shooting = Shooting(fit.times, fit.poses, fit.noise, fit.shape, fit.walls, fit.drag)
+        shooting = Shooting(fit.times, fit.poses, fit.noise, fit.body.shape, fit.walls, fit.body.drag)
         e = shooting.errors(fit.theta, len(fit.times))
         J = shooting.slopes(fit.theta, e, len(fit.times))
         size = np.linalg.norm(J, axis=0)

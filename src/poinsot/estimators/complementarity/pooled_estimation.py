@@ -109,6 +109,7 @@ class _Summary:
         std = np.sqrt(np.diag(covariance))
         size = np.where(std > 0, std, 1.0)
         correlation = np.nan_to_num(covariance / np.outer(size, size)) + 1e-12 * np.eye(len(names))
+        condition = float(np.sqrt(np.linalg.cond(correlation)))
         left = held_out(fit)
         foretold = self.jumps(
             [each.jump_of_omega for each in left],
@@ -130,8 +131,8 @@ class _Summary:
             coloured_std=std,
             identifiable=seen,
             status=Status.step_limit if not fit.converged else Status.solved if seen.all() else Status.partly,
-            condition_number=float(np.sqrt(np.linalg.cond(correlation))),
-            scaled_condition_number=float(np.sqrt(np.linalg.cond(correlation))),
+            condition_number=condition,
+            scaled_condition_number=condition,
             rows=5 * len(used),
             fit=self.jumps(
                 [impact.jump_of_omega for impact in used],

@@ -5,8 +5,8 @@
 with q from `models.planar.events`. Where the model holds, that is the maximum of likelihood, and its curvature says how
 sure it is; the sum is chi-square with 3 N - 9 degrees of freedom, which says whether the model holds. But a motion with
 impacts forgets little: an error at the beginning grows from impact to impact, and the sum has many minima. So it begins
-where `program` ended, which has none of that, and grows its window frame by frame from the beginning: each window's
-optimum is a good start of the next.
+where `program` ended, which has none of that, and at many starts about it: each is fitted to a first part of the
+motion, the best of them to longer parts, and the best of these to all.
 
 Levenberg and Marquardt's steps; derivatives by differences, since a simulation takes some 0.2 ms and poses are smooth
 between changes of the sequence of events.
@@ -25,7 +25,7 @@ from numba import njit
 from ...arrays import Matrix, Vector
 from ...models.planar.events import follow
 from ...models.planar.shapes import Shape
-from ...models.planar.stepping import GRAVITY
+from ...models.planar.stepping import GRAVITY, Body
 from ...models.planar.walls import Wall, told
 
 NAMES = ("x", "y", "theta", "v_x", "v_y", "omega", "log J/m", "mu", "epsilon")
@@ -94,6 +94,11 @@ class Shooting:
     def geometry(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Parts, harmonics and walls, as kernels want them."""
         return self.shape.parts, self.shape.harmonics, told(self.walls)
+
+    def body(self, theta: Vector) -> Body:
+        """Of mass 1, as theta has it."""
+        inertia = float(np.exp(theta[INERTIA]))
+        return Body(self.shape, 1.0, inertia, float(theta[FRICTION]), float(theta[RESTITUTION]), self.drag)
 
     def errors(self, theta: Vector, frames: int) -> Vector:
         """(3 frames,) weighted."""

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 from scipy import linalg
 from scipy.optimize import lsq_linear
 
 from ...arrays import Matrix, Vector
+from ...banded import inverse_in_band
 from .linearization import Linearization
 
 LEAST = 1e-30
@@ -95,7 +95,7 @@ class Factored:
 
     def variances(self) -> Vector:
         """(N d,) diagonal of T^-1."""
-        return np.asarray(_inverse_diagonal(np.ascontiguousarray(self.factor)))
+        return np.asarray(inverse_in_band(np.ascontiguousarray(self.factor))[0])
 
     @property
     def corner(self) -> Matrix:
@@ -119,21 +119,6 @@ def factored(of: Normal, damping: Vector) -> Factored:
     factor = linalg.cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)
     right = np.concatenate([of.border, of.g_x[:, None]], axis=1)
     return Factored(factor, of, linalg.cho_solve_banded((factor, True), right, check_finite=False))
-
-
-@njit(cache=True)
-def _inverse_diagonal(L: np.ndarray) -> np.ndarray:
-    """(n,) of (L L^T)^-1, L (w, n) a lower band, from its entries in the band alone (Takahashi's recursion)."""
-    w, n = L.shape
-    Z = np.zeros((w, n))  # Z[i - j, j]
-    for j in range(n - 1, -1, -1):
-        last = min(n - 1, j + w - 1)
-        for i in range(last, j - 1, -1):
-            total = 1.0 / L[0, j] if i == j else 0.0
-            for k in range(j + 1, last + 1):
-                total -= L[k - j, j] * (Z[k - i, i] if k >= i else Z[i - k, k])
-            Z[i - j, j] = total / L[0, j]
-    return Z[0]
 
 
 def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:

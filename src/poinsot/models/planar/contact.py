@@ -17,10 +17,26 @@ Contacts are ordered wall by wall, in each of them part by part.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from jaxtyping import Float
 from numba import njit
 
-from .shapes import support_of
+from ...arrays import Vector
+from .shapes import Shape, support_of
+from .walls import Wall, told
+
+
+def contacts_at(
+    pose: Vector, shape: Shape, walls: Sequence[Wall]
+) -> tuple[Float[np.ndarray, "C"], Float[np.ndarray, "C 3"], Float[np.ndarray, "C 3"]]:
+    """Gaps [m], N and T at one pose (3,)."""
+    planes = told(walls)
+    C = len(planes) * len(shape.parts)
+    g, N, T = np.empty(C), np.empty((C, 3)), np.empty((C, 3))
+    contacts(np.array(pose, dtype=float), shape.parts, shape.harmonics, planes, g, N, T)
+    return g, N, T
 
 
 @njit(cache=True)

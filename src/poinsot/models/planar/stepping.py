@@ -26,7 +26,7 @@ from numba import njit
 from ...arrays import Vector
 from ...exceptions import InvalidModel
 from ..gravity import STANDARD_GRAVITY
-from .contact import contacts
+from .contact import contacts, contacts_at
 from .impulses import closed_contacts
 from .motion import Motion
 from .shapes import Shape
@@ -121,10 +121,10 @@ def simulate(
     q, v = np.empty((count + 1, 3)), np.empty((count + 1, 3))
     q[0], v[0] = pose, velocity
     c, g, work = np.zeros((count, C, 2)), np.empty((count + 1, C)), np.zeros((count, 2))
-    contacts(q[0], parts, harmonics, planes, g[0], np.empty((C, 3)), np.empty((C, 3)))
-    if g[0].min() < -INSIDE * body.shape.size:
+    least = contacts_at(q[0], body.shape, walls)[0].min()
+    if least < -INSIDE * body.shape.size:
         raise InvalidModel(
-            f"the body begins {-1e3 * g[0].min():.3g} mm inside a wall; lift it, or check the floor and the shape"
+            f"the body begins {-1e3 * least:.3g} mm inside a wall; lift it, or check the floor and the shape"
         )
     W = 1 / body.inertias
     accelerations = forces * W + [0.0, -GRAVITY, 0.0]
