@@ -139,6 +139,50 @@ def test_angles_that_wrap_and_frames_that_lack(tmp_path, estimate):
     assert found["J/m"] == pytest.approx(estimate["J/m"], rel=0.03)
 
 
+FORCE = 'torque = { columns = ["f"], unit = "N", joints = ["y"] }\n'
+
+
+def pushed(folder, *changes):
+    """The throw, by a force up and down, which the file has in all rows, also in those without a pose."""
+    times = np.arange(85) / 240
+    forces = np.zeros((84, 3))
+    forces[:, 1] = 0.4 * np.sign(np.cos(20 * times[:-1]))
+    body = Body(Ellipse(0.05, 0.025), 0.064, 0.064 * INERTIA, FRICTION, RESTITUTION)
+    start = np.array([0, 0.1, -0.785]), np.array([3.0, -5, 0])
+    poses, _, _ = moved(body, [floor()], *start, times, forces=forces)
+    poses = poses + NOISE * np.random.default_rng(0).standard_normal(poses.shape)
+    poses[1::2] = np.nan
+    rows = np.column_stack([poses, np.append(forces[:, 1], 0.0)])
+    written(folder, times, rows, header="t,x,y,angle,f")
+    invalid = ('path = "throw.csv"', 'path = "throw.csv"\ninvalid = "mask"')
+    return project(folder, invalid, ("[method]", FORCE + "[method]"), *changes)
+
+
+def test_a_known_force_gives_mass_inertia_and_impulses(tmp_path):
+    found = identify(Project.load(pushed(tmp_path)))
+    assert found.names == ("J/m", "friction", "restitution", "m", "J") and found.identifiable.all()
+    for name, truth in (("m", 0.064), ("J", 0.064 * INERTIA), ("J/m", INERTIA)):
+        std = found.std[found.names.index(name)]
+        assert found[name] == pytest.approx(truth, abs=4 * std) and std < 0.05 * truth
+    assert found.impacts[0].unit == "N s" and not found.undetermined
+    assert any("The known force shows the mass" in note for note in found.notes)
+    assert any("all are determined" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ([('unit = "N", joints', 'unit = "N m", joints')], "torque.y is in N m, and N is what it must be"),
+        ([('joints = ["y"]', 'joints = ["z"]')], r"torque\.joints names 'z'"),
+        ([('columns = ["f"], unit = "N"', 'columns = ["x"], unit = "N"')], "forces are missing in 42 rows"),
+    ],
+)
+def test_forces_that_cannot_be_right(tmp_path, changes, message):
+    with pytest.raises(PoinsotError, match=message) as caught:
+        identify(Project.load(pushed(tmp_path, *changes)))
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -93,6 +93,10 @@ class Convergence:
     values: Float[np.ndarray, "I b"]
 
 
+POSE = {"x": "m", "y": "m", "angle": "rad"}
+"""What the pose of a planar body is made of, and its units."""
+
+
 @dataclass(frozen=True)
 class Impact:
     """A body struck a wall.

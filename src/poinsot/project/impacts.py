@@ -4,6 +4,9 @@ estimate.
 A recording's positions are of `x`, `y` and `angle` of the body's frame, whose origin is the center of mass, y up and
 angles counterclockwise; or of points of it that a tracker follows, `left.x`, `left.y`, ..., whose places in the
 body's frame [body.markers] says. A frame of which something is missing is left out.
+
+`torque` of `x`, `y` and `angle`, or of some of them, is a known force at the center of mass and its moment [N], [N],
+[N m], each row's held to the next: it makes mass and inertia known by themselves.
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 
-from ..arrays import Vector
+from ..arrays import Indices, Vector
 from ..exceptions import InvalidProject, listing
+from ..motions import POSE
 from ..stopwatch import Stopwatch
 from .preparation import condition
 from .recordings import Run
@@ -33,14 +38,15 @@ from .settings.preprocessing import RawSettings
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
-    from ..estimators.complementarity.estimation import ImpactsEstimation, ImpactsProblem
+    from ..estimators.complementarity.estimation import ImpactsEstimation
     from ..estimators.complementarity.pooled_estimation import PooledEstimation
+    from ..estimators.complementarity.problem import ImpactsProblem
     from ..models.planar import Shape
     from ..recording import Recording
     from .job import Project
 
-POSE = {"x": "m", "y": "m", "angle": "rad"}
-"""What a pose is made of."""
+FORCES = {"x": "N", "y": "N", "angle": "N m"}
+"""What may act, beside gravity."""
 
 
 def estimate_from_impacts(
@@ -56,7 +62,7 @@ def estimate_from_impacts(
     assert body is not None
     say("reading the recordings")
     names = tuple(f"{marker}.{axis}" for marker in body.markers for axis in "xy") or tuple(POSE)
-    runs = project.recordings(names, names, data_dir)
+    runs = project.recordings(names, tuple(FORCES), data_dir)
     watch.lap("read")
     problem, warnings = build_problem(project, runs)
     watch.lap("problem")
@@ -75,8 +81,6 @@ def build_estimation(settings: Settings, drops: int) -> ImpactsEstimation | Pool
     Raises:
         InvalidProject: if something is said that has no use.
     """
-    from ..estimators.complementarity.drop import DropIdentification
-    from ..estimators.complementarity.estimation import ImpactsEstimation
     from ..estimators.complementarity.pooled import PooledImpacts
     from ..estimators.complementarity.pooled_estimation import PooledEstimation
 
@@ -98,6 +102,9 @@ def build_estimation(settings: Settings, drops: int) -> ImpactsEstimation | Pool
             "[held] is for several drops, whose geometry is estimated, and there is one: leave "
             f"{listing(settings.held)} out"
         )
+    from ..estimators.complementarity.drop import DropIdentification
+    from ..estimators.complementarity.estimation import ImpactsEstimation
+
     noise = method.noise
     return ImpactsEstimation(
         DropIdentification(
@@ -115,8 +122,8 @@ def build_problem(project: Project, runs: Sequence[Run]) -> tuple[ImpactsProblem
     Raises:
         PoinsotError: if a recording lacks what is needed, or cannot be right.
     """
-    from ..estimators.complementarity.estimation import ImpactsProblem
     from ..estimators.complementarity.flights import Drop
+    from ..estimators.complementarity.problem import ImpactsProblem
     from ..models.planar import Wall
 
     settings = project.settings
@@ -136,6 +143,7 @@ def build_problem(project: Project, runs: Sequence[Run]) -> tuple[ImpactsProblem
             _from_markers(recording, body.markers, run.name) if body.markers else _poses(recording, run.name)
         )
         whole = np.isfinite(poses).all(axis=1)
+        forces = _forces(recording, np.flatnonzero(whole), run.name)
         times, poses = np.asarray(recording.time, dtype=float)[whole], poses[whole]
         if not whole.all():
             warnings.append(
@@ -146,7 +154,7 @@ def build_problem(project: Project, runs: Sequence[Run]) -> tuple[ImpactsProblem
             warnings.append(
                 f"The angle of {run.name} wraps, and was taken to go on by less than half a turn a frame."
             )
-        drops.append(Drop(run.name, times, np.column_stack([poses[:, :2], unwrapped])))
+        drops.append(Drop(run.name, times, np.column_stack([poses[:, :2], unwrapped]), forces))
     walls = tuple(Wall(wall.x, wall.y, wall.slope) for wall in settings.walls or [WallSettings()])
     if not settings.walls:
         warnings.append("There are no [[walls]], so the floor was taken to be level, at y = 0.")
@@ -174,19 +182,51 @@ def build_shape(body: Any) -> Shape:
 
 
 def _column(recording: Recording, name: str, unit: str, run: str) -> Vector:
-    channel = f"position.{name}"
-    if channel not in recording.channels:
+    if f"position.{name}" not in recording.channels:
         found = listing(joint for joint in recording.joints("position"))
         raise InvalidProject(
             f"recording {run!r} has no position of {name!r}, only of {found}; give columns for all that is "
             "needed, or name them with joints = [...]"
         )
+    return _values(recording, f"position.{name}", unit, run)
+
+
+def _values(recording: Recording, channel: str, unit: str, run: str) -> Vector:
+    """(T,) of a channel, NaN where it is not to be trusted."""
     if recording.units[channel] != unit:
         raise InvalidProject(
-            f"recording {run!r}: {name} is in {recording.units[channel]} and must be a length or an angle of "
-            f"{unit}: mend its unit"
+            f"recording {run!r}: {channel} is in {recording.units[channel]}, and {unit} is what it must be: mend its "
+            "unit"
         )
     return np.where(recording.mask(channel), recording[channel], np.nan)
+
+
+def _forces(recording: Recording, frames: Indices, run: str) -> Float[np.ndarray, "K 3"] | None:
+    """Their means over the intervals between frames (N,), rows of the recording; None if there are none.
+
+    Raises:
+        InvalidProject: if one is missing in between.
+    """
+    if not any(f"torque.{axis}" in recording.channels for axis in FORCES):
+        return None
+    rows = np.zeros((len(recording), 3))
+    for k, (axis, unit) in enumerate(FORCES.items()):
+        if f"torque.{axis}" in recording.channels:
+            rows[:, k] = _values(recording, f"torque.{axis}", unit, run)
+    if not len(frames):
+        return None
+    rows = rows[frames[0] : frames[-1]]
+    if not np.isfinite(rows).all():
+        raise InvalidProject(
+            f"recording {run!r}: forces are missing in {int((~np.isfinite(rows)).any(axis=1).sum())} rows; give them "
+            "in all, or say hold = true where they are written only when they change"
+        )
+    time = np.asarray(recording.time, dtype=float)
+    sums = np.zeros((len(recording), 3))
+    sums[frames[0] + 1 : frames[-1] + 1] = np.cumsum(
+        rows * np.diff(time[frames[0] : frames[-1] + 1])[:, None], axis=0
+    )
+    return np.diff(sums[frames], axis=0) / np.diff(time[frames])[:, None]
 
 
 def _poses(recording: Recording, run: str) -> np.ndarray:

@@ -108,13 +108,13 @@ class Project:
         return build_method(self.settings, lambda name: self.find_description(name, folder, "method.prior"))
 
     def recordings(
-        self, joints: Sequence[str], passive: Sequence[str] = (), data_dir: str | Path | None = None
+        self, joints: Sequence[str], driven: Sequence[str], data_dir: str | Path | None = None
     ) -> tuple[Run, ...]:
         """Read all recordings.
 
         Args:
             joints: of the robot, in its order: which column is whose.
-            passive: joints without a motor, which need no effort.
+            driven: of what an effort may be recorded: joints with a motor.
             data_dir: folder of the recordings; None: the project file's.
 
         Raises:
@@ -123,12 +123,13 @@ class Project:
         """
         folder = self.path.parent if data_dir is None else Path(data_dir)
         return tuple(
-            build_run(self.path, recording, folder, joints, passive) for recording in self.settings.recordings
+            build_run(self.path, recording, folder, joints, driven) for recording in self.settings.recordings
         )
 
     def runs(self, robot: Articulated, data_dir: str | Path | None = None) -> tuple[Run, ...]:
         """Read all recordings of a robot, and check that what slides and what turns is measured so."""
-        runs = self.recordings(robot.joints, robot.drive.passive, data_dir)
+        driven = [joint for joint in robot.joints if joint not in robot.drive.passive]
+        runs = self.recordings(robot.joints, driven, data_dir)
         for run in runs:
             check_kinds(robot, run)
         return runs

@@ -45,7 +45,7 @@ class Run:
 
 
 def build_run(
-    project: Path, settings: RecordingSettings, folder: Path, joints: Sequence[str], passive: Sequence[str]
+    project: Path, settings: RecordingSettings, folder: Path, joints: Sequence[str], driven: Sequence[str]
 ) -> Run:
     """One of [[recordings]], read."""
     if (
@@ -57,9 +57,7 @@ def build_run(
         recording = read_recording(folder / settings.path)
     else:
         where = f"{project}: recording {settings.title!r}"
-        sources = [
-            build_source(file, folder, where, joints, passive) for file in settings.files or [settings]
-        ]
+        sources = [build_source(file, folder, where, joints, driven) for file in settings.files or [settings]]
         if len(sources) > 1:
             _check_clocks(settings, where)
         recording = read_recording(
@@ -70,7 +68,7 @@ def build_run(
     held = tuple(
         name
         for file in settings.files or [settings]
-        for name, column in _columns(file, "", joints, passive)
+        for name, column in _columns(file, "", joints, driven)
         if column.hold
     )
     gait = None if settings.gait is None else folder / settings.gait
@@ -119,14 +117,14 @@ def _check_clocks(settings: RecordingSettings, where: str) -> None:
 
 
 def build_source(
-    file: FileSettings, folder: Path, where: str, joints: Sequence[str], passive: Sequence[str]
+    file: FileSettings, folder: Path, where: str, joints: Sequence[str], driven: Sequence[str]
 ) -> Source:
     """One file of a recording, its columns named for the joints."""
     assert file.path is not None
     time = None if file.time is None else Column(file.time.column, file.time.unit, file.time.scale)
     return Source(
         folder / file.path,
-        dict(_columns(file, where, joints, passive)),
+        dict(_columns(file, where, joints, driven)),
         time,
         file.rows,
         tuple(file.require),
@@ -138,7 +136,7 @@ def build_source(
 
 
 def _columns(
-    file: FileSettings, where: str, joints: Sequence[str], passive: Sequence[str]
+    file: FileSettings, where: str, joints: Sequence[str], driven: Sequence[str]
 ) -> list[tuple[str, Column]]:
     """(channel, column) of one file."""
     columns = []
@@ -146,7 +144,7 @@ def _columns(
         settings: QuantitySettings | None = getattr(file, quantity)
         if settings is None:
             continue
-        names, owners = _match(quantity, settings, where, joints, passive)
+        names, owners = _match(quantity, settings, where, joints, driven)
         scales = _each(
             f"{where}: {quantity}.scale", by_joint(f"{quantity}.scale", settings.scale, owners, 1.0), owners
         )
@@ -198,10 +196,12 @@ def _each(key: str, value: Any, owners: Sequence[str]) -> list[Any]:
 
 
 def _match(
-    quantity: str, settings: QuantitySettings, where: str, joints: Sequence[str], passive: Sequence[str]
+    quantity: str, settings: QuantitySettings, where: str, joints: Sequence[str], driven: Sequence[str]
 ) -> tuple[Sequence[str | int], Sequence[str]]:
-    """Columns and the joints that they belong to."""
-    driven = [joint for joint in joints if joint not in passive]
+    """Columns and the joints that they belong to; those that may have an effort may be others than `joints`."""
+    effort = quantity in EFFORTS
+    if effort:
+        joints = [*joints, *(joint for joint in driven if joint not in joints)]
     owners = list(settings.joints) if settings.joints is not None else None
     for joint in owners or ():
         if joint not in joints:
@@ -211,14 +211,14 @@ def _match(
         if owners is not None and owners.count(joint) > 1:
             raise InvalidProject(f"{where}: {quantity}.joints names {joint!r} twice")
     if isinstance(settings.columns, str):
-        owners = owners or (driven if quantity in EFFORTS else list(joints))
+        owners = owners or list(driven if effort else joints)
         count = len(owners)
         return (
             [settings.columns] if count == 1 else [f"{settings.columns}[{k}]" for k in range(count)]
         ), owners
     count = len(settings.columns)
     if owners is None:
-        owners = driven if quantity in EFFORTS and count == len(driven) else list(joints)
+        owners = list(driven if effort and count == len(driven) else joints)
     if count != len(owners):
         expected = (
             f"the robot has {len(joints)} joints ({listing(joints)}): give one column a joint, or name the joints with "

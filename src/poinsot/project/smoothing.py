@@ -56,9 +56,9 @@ def estimate_jointly(project: Project, data_dir: str | Path | None, say: Callabl
     say("reading the mechanism")
     mechanism = project.mechanism(data_dir)
     moving = joints_of(mechanism)
-    passive = [joint for joint in moving if joint not in mechanism.inputs]
+    driven = [joint for joint in moving if joint in mechanism.inputs]
     say("reading the recordings")
-    runs = project.recordings(moving, passive, data_dir)
+    runs = project.recordings(moving, driven, data_dir)
     watch.lap("read")
     mechanism = with_sensors(mechanism, runs)
     problem = build_problem(project, mechanism, runs)

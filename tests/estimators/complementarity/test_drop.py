@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
 
-from poinsot.estimators.complementarity.drop import DropIdentification, tracker_noise
-from poinsot.exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
+from poinsot.estimators.complementarity.drop import DropIdentification
+from poinsot.estimators.complementarity.flights import Drop
+from poinsot.estimators.complementarity.shooting import INERTIA as INERTIA_AT
+from poinsot.estimators.complementarity.shooting import MASS
+from poinsot.exceptions import InvalidMethod, InvalidRecording, InvalidSignals, NotIdentifiable
 from poinsot.models.planar import Body, Ellipse, Wall, floor, rectangle
 from poinsot.models.planar.events import moved
 
@@ -22,12 +25,12 @@ def thrown(friction, rate=120, seed=0, noise=NOISE, seconds=0.5):
 
 @pytest.fixture(scope="module")
 def sliding():
-    return DropIdentification().solve("throw", *thrown(0.3), SHAPE, [floor()])
+    return DropIdentification().solve(Drop("throw", *thrown(0.3)), SHAPE, [floor()])
 
 
 @pytest.fixture(scope="module")
 def rolling():
-    return DropIdentification(NOISE).solve("throw", *thrown(0.8), SHAPE, [floor()])
+    return DropIdentification(NOISE).solve(Drop("throw", *thrown(0.8)), SHAPE, [floor()])
 
 
 def test_a_throw_is_identified_from_its_frames_alone(sliding):
@@ -43,7 +46,9 @@ def test_a_throw_is_identified_from_its_frames_alone(sliding):
 
 
 def test_motion_and_impacts_are_those_of_the_fit(sliding):
-    assert np.sqrt(np.mean((sliding.expected - sliding.poses) ** 2, axis=0)) == pytest.approx(NOISE, rel=0.35)
+    assert np.sqrt(np.mean((sliding.expected - sliding.drop.poses) ** 2, axis=0)) == pytest.approx(
+        NOISE, rel=0.35
+    )
     assert len(sliding.impacts.times) >= 3 and (np.diff(sliding.impacts.times) > 0).all()
     assert (
         np.abs(sliding.impacts.impulses[:, 1]) <= sliding.friction * sliding.impacts.impulses[:, 0] + 1e-12
@@ -61,7 +66,7 @@ def test_rolling_hides_friction_and_a_bound_is_given(rolling):
 
 def test_a_wrong_shape_is_distrusted():
     times, poses = thrown(0.4, seconds=0.25)
-    fit = DropIdentification(NOISE).solve("throw", times, poses, Ellipse(0.05, 0.035), [floor()])
+    fit = DropIdentification(NOISE).solve(Drop("throw", times, poses), Ellipse(0.05, 0.035), [floor()])
     assert any("times the noise" in reason for reason in fit.distrust)
 
 
@@ -75,21 +80,10 @@ def test_two_walls_and_corners_that_strike_together():
     )
     assert set((impacts.contacts // 4).tolist()) == {0, 1} and (np.diff(impacts.times) == 0).any()
     poses = poses + noise * np.random.default_rng(1).standard_normal(poses.shape)
-    fit = DropIdentification().solve("slide", times, poses, shape, walls)
+    fit = DropIdentification().solve(Drop("slide", times, poses), shape, walls)
     low, high = fit.inertia_interval
     assert low / 1.005 < 6e-4 < high * 1.005 and high / low < 1.03
     assert fit.friction == pytest.approx(0.2, abs=0.005) and fit.restitution == pytest.approx(0.3, abs=0.01)
-
-
-def test_noise_is_seen_between_impacts():
-    times, poses = thrown(0.3, 240)
-    assert tracker_noise(times, poses) == pytest.approx(NOISE, rel=0.4)
-    # uneven frames: divided differences
-    rng = np.random.default_rng(1)
-    times = np.sort(rng.uniform(0, 1, 400))
-    poses = np.column_stack([3 * times, 2 * times - 4.905 * times**2, 5 * times])
-    poses = poses + NOISE * rng.standard_normal(poses.shape)
-    assert tracker_noise(times, poses) == pytest.approx(NOISE, rel=0.2)
 
 
 def test_nothing_struck_is_nothing_to_identify():
@@ -97,14 +91,75 @@ def test_nothing_struck_is_nothing_to_identify():
     poses = np.column_stack([times, 1 - 4.905 * times**2, 3 * times])
     poses = poses + NOISE * np.random.default_rng(0).standard_normal(poses.shape)
     with pytest.raises(NotIdentifiable, match="nothing is struck in throw"):
-        DropIdentification(NOISE).solve("throw", times, poses, SHAPE, [floor()])
+        DropIdentification(NOISE).solve(Drop("throw", times, poses), SHAPE, [floor()])
 
 
 def test_input_that_cannot_be_used():
     times, poses = thrown(0.3)
     with pytest.raises(InvalidSignals, match="at least 8"):
-        DropIdentification().solve("throw", times[:5], poses[:5], SHAPE, [floor()])
-    with pytest.raises(InvalidSignals, match="out of order"):
-        DropIdentification().solve("throw", times[::-1], poses, SHAPE, [floor()])
+        DropIdentification().solve(Drop("throw", times[:5], poses[:5]), SHAPE, [floor()])
+    with pytest.raises(InvalidRecording, match="out of order"):
+        Drop("throw", times[::-1], poses)
+    with pytest.raises(InvalidRecording, match="each of the 60 intervals"):
+        Drop("throw", times, poses, np.zeros((61, 3)))
     with pytest.raises(InvalidMethod, match="three numbers"):
         DropIdentification((1e-3, 1e-3))
+
+
+def forced(mass, seed, size=0.3):
+    """The throw, pushed and turned by a known force that changes from frame to frame [N], [N m]."""
+    times = np.arange(61) / 120
+    t = times[:-1]
+    forces = size * np.column_stack(
+        [np.sin(4 * np.pi * t), np.sign(np.cos(6 * np.pi * t)), 0.02 * np.cos(3 * np.pi * t)]
+    )
+    start = np.array([0, 0.1, -0.785]), np.array([3.0, -5, 0])
+    body = Body(SHAPE, mass, mass * INERTIA, 0.3, RESTITUTION)
+    poses, _, impacts = moved(body, [floor()], *start, times, forces=forces)
+    noise = NOISE * np.random.default_rng(seed).standard_normal(poses.shape)
+    return Drop("throw", times, poses + noise, forces), impacts
+
+
+def test_a_known_force_shows_mass_and_inertia():
+    """From ten times heavier and lighter than where the search of the mass begins."""
+    z = []
+    for mass, size, seed in [(0.064, 0.3, 0), (0.0064, 0.3, 2), (0.064, 0.06, 3)]:
+        drop, impacts = forced(mass, seed, size)
+        fit = DropIdentification().solve(drop, SHAPE, [floor()])
+        assert fit.mass_identifiable and not fit.distrust
+        away = (fit.theta - np.log([1, 1, 1, 1, 1, 1, INERTIA, 1, 1, mass]))[[INERTIA_AT, MASS]]
+        P = fit.covariance[np.ix_([INERTIA_AT, MASS], [INERTIA_AT, MASS])]
+        z.append(away @ np.linalg.solve(P, away))
+        assert fit.program.mass == pytest.approx(mass, rel=0.6)
+        # impulses by mass are those of the truth once they are multiplied
+        assert fit.mass * fit.impacts.impulses[0, 0] == pytest.approx(impacts.impulses[0, 0], rel=0.15)
+    # chi-square with two degrees of freedom each
+    assert sum(z) < 6 + 4 * np.sqrt(12)
+
+
+def test_a_mass_that_is_given_is_not_sought():
+    drop, _ = forced(0.064, 0)
+    sought, given = (DropIdentification(NOISE).solve(drop, SHAPE, [floor()], mass) for mass in (None, 0.064))
+    assert len(given.theta) == 9 and given.mass == 0.064 and not given.mass_sought
+    # one parameter less: chi-square more
+    assert sought.chi_square < given.chi_square < sought.chi_square + 15
+
+
+def test_a_force_that_hardly_acts_shows_no_mass():
+    drop, _ = forced(0.064, 0)
+    weak = Drop("throw", *thrown(0.3), 1e-4 * drop.forces)
+    fit = DropIdentification(NOISE).solve(weak, SHAPE, [floor()])
+    assert fit.mass_sought and not fit.mass_identifiable and fit.mass is None
+    low, high = fit.inertia_interval
+    assert low / 1.01 < INERTIA < high * 1.01
+
+
+def test_motion_at_other_times_is_the_fits():
+    drop, _ = forced(0.064, 0)
+    fit = DropIdentification(NOISE).solve(drop, SHAPE, [floor()], 0.064)
+    poses, velocities = fit.motion(drop.times[:20])
+    np.testing.assert_allclose(poses, fit.expected[:20], atol=1e-9)
+    np.testing.assert_allclose(velocities, fit.velocities[:20], atol=1e-7)
+    fine = np.linspace(0, drop.times[19], 400)
+    between = fit.motion(fine)[0]
+    np.testing.assert_allclose(between[-1], poses[-1], atol=1e-4)

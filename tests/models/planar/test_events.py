@@ -155,3 +155,34 @@ def test_only_the_first_impacts_are_told():
     assert len(everything.times) > 2 == len(some.times)
     np.testing.assert_array_equal(everything.times[:2], some.times)
     np.testing.assert_array_equal(everything.after[:2], some.after)
+
+
+FORCED = {
+    "flight": (Body(SMALL, 0.064, 4.84e-5, 0.3, 0.2, (0.5, 0.7)), [2, 5, 0.1], 0.3, 6),
+    "impacts": (Body(SMALL, 0.064, 4.84e-5, 0.3, 0.2), [0, 0.1, -0.785], 0.08, 9),
+    "sliding": (Body(SQUARE, 1.0, 6e-4, 0.3, 0.2), [0, 0.03, 0.0], 0.3, 10),
+}
+
+
+@pytest.mark.parametrize(("body", "pose", "seconds", "count"), FORCED.values(), ids=FORCED)
+def test_known_forces_push_as_they_do_in_small_steps(body, pose, seconds, count):
+    rng = np.random.default_rng(1)
+    times, h = np.linspace(0, seconds, count + 1), 1e-5
+    forces = rng.standard_normal((count, 3)) * [0.5, 0.3, 2e-3] * body.mass / 0.064
+    q = moved(body, [floor()], np.array(pose, float), np.array([1.0, -1, 3]), times, forces=forces)[0]
+    steps = round(seconds / h)
+    held = forces[np.minimum((np.arange(steps) + 0.5) * h / seconds * count, count - 1).astype(int)]
+    motion = simulate(body, [floor()], np.array(pose, float), np.array([1.0, -1, 3]), h, seconds, forces=held)
+    without = moved(body, [floor()], np.array(pose, float), np.array([1.0, -1, 3]), times)[0]
+    size = [body.shape.size, body.shape.size, 1]
+    assert np.abs((motion.at(times) - q) / size).max() < 0.02 * np.abs((q - without) / size).max()
+
+
+def test_a_force_lifts_what_lies():
+    """From 0.2 s on it pulls by twice the weight."""
+    body, times = Body(SQUARE, 0.5, 3e-4, 0.3), np.array([0.0, 0.2, 0.5])
+    forces = np.array([[0.0, 0, 0], [0, 2 * 0.5 * GRAVITY, 0]])
+    q, v, _ = moved(body, [floor()], np.array([0, 0.03, 0.0]), np.zeros(3), times, forces=forces)
+    np.testing.assert_allclose(q[1], [0, 0.03, 0], atol=1e-9)
+    assert q[2, 1] == pytest.approx(0.03 + GRAVITY * 0.3**2 / 2, abs=1e-6)
+    assert v[2, 1] == pytest.approx(0.3 * GRAVITY, abs=1e-9)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 
 from ...arrays import Vector
 from ...exceptions import InvalidSignals
@@ -18,6 +17,7 @@ from ...models.planar.contact import contacts_at
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
 from ...models.planar.walls import Wall
+from .flights import Drop
 
 WINDOW, FEWEST = 0.08, 5
 """Of a parabola [s], and frames at least."""
@@ -33,19 +33,22 @@ INSIDE, SMALL = 4.0, 5.0
 
 
 def check_drop(
-    name: str,
-    times: Vector,
-    poses: Float[np.ndarray, "N 3"],
+    drop: Drop,
     noise: Vector,
     shape: Shape,
     walls: Sequence[Wall],
 ) -> None:
     """
+    Args:
+        drop: to be checked; where known forces act gravity is no ruler, and units are not asked for.
+        noise: (3,) of its tracker. shape, walls: what strikes what.
+
     Raises:
         InvalidSignals: if units, the vertical axis, the size or the first pose cannot be right.
     """
-    fall, certain = acceleration(times, poses[:, 1])
-    if certain:
+    name, poses = drop.name, drop.poses
+    fall, certain = acceleration(drop.times, poses[:, 1])
+    if certain and drop.forces is None:
         for factor, unit in UNITS.items():
             if 1 / NEAR < -fall / GRAVITY / factor < NEAR:
                 raise InvalidSignals(

@@ -4,9 +4,8 @@ The program (`program`) has few minima and needs no restitution, but its impulse
 (`shooting`) is exact and as sure as the data allow, but has many minima. So the program's answer begins a search of
 shooting from many starts, and the best of all is taken.
 
-**Noise** is the tracker's. In flight poses are parabolas of time, so third differences of frames are noise alone, of 20
-sigma^2; a low quantile of them is little moved by those over impacts. That begins it; what the best motion leaves ends
-it, unless noise is given.
+**Noise** is the tracker's. Third differences of frames begin it (`noise`); what the best motion leaves ends it, unless
+noise is given.
 
 **Distrust.** With noise given, the sum of squares is chi-square with 3 N - 9 degrees of freedom. Without, the misfit
 must look like noise: successive differences of what is left have twice its variance if it is white (von Neumann's
@@ -16,6 +15,7 @@ ratio), less where a wrong sequence of impacts leaves a pattern.
 
     J/m = cross(GQ, dv) / d omega                                                                       (31)
 
+A known force f beside gravity, or a moment, shows in flight as f / m, and then m, J and impulses are seen as well.
 Where every impact sticks, mu is hidden: no number is given but the least mu with which the motion is still explained
 (3.84 more in the sum).
 """
@@ -36,13 +36,13 @@ from ...models.planar.events import Impacts, moved
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import Body
 from ...models.planar.walls import Wall
+from .flights import Drop
+from .noise import tracker_noise
 from .program import ComplementarityProgram, ProgramFit
-from .shooting import FRICTION, INERTIA, RESTITUTION, Shooting, Shot
+from .shooting import FRICTION, INERTIA, MASS, RESTITUTION, Shooting, Shot
 
 FEWEST = 8
 """Frames of a drop."""
-QUANTILE = 0.3
-"""Of third differences."""
 NODE = 5e-3
 """Longest step of the program, about [s]."""
 BEGINNINGS = ((0.25, 0.4, 0), (0.1, 0.8, 1), (0.4, 0.15, 0))
@@ -55,7 +55,7 @@ REFITS = 3
 DISTRUST = 1e-3
 """Probability below which a test says so."""
 NARROW = 0.5
-"""Standard deviation of mu, at most, for it to be seen."""
+"""Standard deviation of mu and of log m, at most, for them to be seen."""
 BOUND = 3.84
 """More in the sum of squares, at the bound of what is not seen."""
 BISECTIONS = 6
@@ -67,19 +67,19 @@ class DropFit:
     """What one drop says.
 
     Args:
-        name: of the drop.
-        theta: (9,) see `shooting.NAMES`. covariance: (9, 9); infinite where nothing is seen.
+        drop: what was read.
+        theta: (p,) see `shooting.NAMES`. covariance: (p, p); infinite where nothing is seen.
         noise: (3,) standard deviations of the tracker [m], [m], [rad]; whether they were given.
         chi_square: of what is left, with that noise, and its degrees of freedom.
         distrust: why not to believe it, in words; empty if there is nothing.
-        times: (N,) [s]. poses: (N, 3) read. expected, velocities: (N, 3).
+        expected, velocities: (N, 3) at its frames.
         impacts: in their order, impulses by mass [m/s].
         friction_bound: mu is at least that, where it is not seen; None where it is.
         program: what the program found before.
-        body: of mass 1, as it was found. walls: what it struck.
+        shooting: how it was simulated.
     """
 
-    name: str
+    drop: Drop
     theta: Vector
     covariance: Matrix
     noise: Vector
@@ -87,15 +87,17 @@ class DropFit:
     chi_square: float
     degrees: int
     distrust: tuple[str, ...]
-    times: Vector
-    poses: Float[np.ndarray, "N 3"]
     expected: Float[np.ndarray, "N 3"]
     velocities: Float[np.ndarray, "N 3"]
     impacts: Impacts
     friction_bound: float | None
     program: ProgramFit
-    body: Body
-    walls: tuple[Wall, ...]
+    shooting: Shooting
+
+    @property
+    def body(self) -> Body:
+        """Of mass 1, as it was found."""
+        return self.shooting.body(self.theta)
 
     @property
     def inertia_to_mass(self) -> float:
@@ -130,6 +132,35 @@ class DropFit:
     def restitution(self) -> float:
         return float(self.theta[RESTITUTION])
 
+    @property
+    def mass(self) -> float | None:
+        """Given, or as a known force shows it [kg]; None where none does."""
+        if self.mass_sought and not self.mass_identifiable:
+            return None
+        return self.shooting.mass_of(self.theta)
+
+    @property
+    def mass_sought(self) -> bool:
+        """Whether a force was given, and no mass."""
+        return len(self.theta) > MASS
+
+    @property
+    def mass_identifiable(self) -> bool:
+        """Whether it was sought and is seen."""
+        return self.mass_sought and bool(self.covariance[MASS, MASS] < NARROW**2)
+
+    def motion(self, times: Vector) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"]]:
+        """Poses and velocities at rising times (T,), of which the first is the first frame's [s]."""
+        clock = np.union1d(times, self.drop.times)
+        forces = self.shooting.forces_by_mass(self.theta)
+        if forces is not None:
+            held = np.searchsorted(self.drop.times, clock[:-1], side="right") - 1
+            forces = forces[np.minimum(held, len(forces) - 1)]
+        start = self.theta[:3], self.theta[3:6]
+        poses, velocities, _ = moved(self.body, self.shooting.walls, *start, clock, forces=forces)
+        wanted = np.searchsorted(clock, times)
+        return poses[wanted], velocities[wanted]
+
 
 @dataclass(frozen=True)
 class DropIdentification:
@@ -153,40 +184,35 @@ class DropIdentification:
 
     def solve(
         self,
-        name: str,
-        times: Vector,
-        poses: Float[np.ndarray, "N 3"],
+        drop: Drop,
         shape: Shape,
         walls: Sequence[Wall],
+        mass: float | None = None,
         say: Say = lambda _: None,
     ) -> DropFit:
-        """J/m, mu, restitution and the motion.
+        """J/m, mu, restitution and the motion; and m, if the drop has known forces and the mass is not given.
 
         Args:
-            name: of the drop. times: (N,) of frames [s], rising. poses: (N, 3) read, of the center of mass.
-            shape, walls: what strikes what. say: is told of each stage.
+            drop: frames, poses of the center of mass. shape, walls: what strikes what.
+            mass: [kg], if it is known; without known forces it acts in no way.
+            say: is told of each stage.
 
         Raises:
-            InvalidSignals: if there are too few frames, or they are out of order or not finite.
+            InvalidSignals: if there are too few frames.
             NotIdentifiable: if nothing is struck.
         """
-        times, poses = np.asarray(times, dtype=float), np.asarray(poses, dtype=float)
+        times, poses, forces = drop.times, drop.poses, drop.forces
         if len(times) < FEWEST:
-            raise InvalidSignals(f"{name} has {len(times)} frames; it takes at least {FEWEST}")
-        if not np.isfinite(poses).all() or not (np.diff(times) > 0).all():
-            raise InvalidSignals(
-                f"the frames of {name} are out of order or incomplete; sort them and leave gaps out"
-            )
+            raise InvalidSignals(f"{drop.name} has {len(times)} frames; it takes at least {FEWEST}")
         noise = tracker_noise(times, poses) if self.noise is None else np.asarray(self.noise, dtype=float)
-        steps = self.steps or max(2, int(np.ceil(np.median(np.diff(times)) / NODE)))
-        say(f"{name}: the program")
-        program = _program(times, poses, noise, shape, walls, steps)
+        say(f"{drop.name}: the program")
+        shooting = Shooting(times, poses, noise, shape, walls, self.drag, forces, mass)
+        program = _program(shooting, self.steps or max(2, int(np.ceil(np.median(np.diff(times)) / NODE))))
         rng = np.random.default_rng(self.seed)
-        shooting = Shooting(times, poses, noise, shape, walls, self.drag)
-        degrees = 3 * len(times) - len(shooting.scale())
+        degrees = 3 * len(times) - shooting.parameters
         limit = float(stats.chi2.ppf(1 - DISTRUST, degrees))
-        say(f"{name}: shooting")
-        shot = shooting.search(_begun(program, shape), limit, rng)
+        say(f"{drop.name}: shooting")
+        shot = shooting.search(_begun(program, shooting), limit, rng)
         for _ in range(REFITS if self.noise is None else 0):
             found = _left(shooting, shot)
             change = max(np.max(found / noise), np.max(noise / found))
@@ -196,22 +222,29 @@ class DropIdentification:
             )
             if change < 1.02:
                 break
-        return self._result(name, shooting, shot, program, degrees)
+        return self._result(drop, shooting, shot, program, degrees)
 
     def _result(
-        self, name: str, shooting: Shooting, shot: Shot, program: ProgramFit, degrees: int
+        self, drop: Drop, shooting: Shooting, shot: Shot, program: ProgramFit, degrees: int
     ) -> DropFit:
-        covariance = shooting.covariance(shot.theta)
         theta = shot.theta
-        body = shooting.body(theta)
-        expected, velocities, impacts = moved(body, shooting.walls, theta[:3], theta[3:6], shooting.times)
+        covariance = shooting.covariance(theta)
+        expected, velocities, impacts = moved(
+            shooting.body(theta),
+            shooting.walls,
+            theta[:3],
+            theta[3:6],
+            shooting.times,
+            forces=shooting.forces_by_mass(theta),
+        )
         if not len(impacts.times):
             raise NotIdentifiable(
-                f"nothing is struck in {name}, so there is nothing to identify: J/m and friction show in impacts alone"
+                f"nothing is struck in {drop.name}, so there is nothing to identify: J/m and friction show in "
+                "impacts alone"
             )
         hidden = not covariance[FRICTION, FRICTION] < NARROW**2
         return DropFit(
-            name,
+            drop,
             theta,
             covariance,
             shooting.noise,
@@ -219,15 +252,12 @@ class DropIdentification:
             shot.chi_square,
             degrees,
             self._distrust(shooting, shot, degrees),
-            shooting.times,
-            shooting.poses,
             expected,
             velocities,
             impacts,
             _least_friction(shooting, shot) if hidden else None,
             program,
-            body,
-            tuple(shooting.walls),
+            shooting,
         )
 
     def _distrust(self, shooting: Shooting, shot: Shot, degrees: int) -> tuple[str, ...]:
@@ -245,46 +275,31 @@ class DropIdentification:
         return tuple(reasons)
 
 
-def tracker_noise(times: Vector, poses: Float[np.ndarray, "N 3"]) -> Vector:
-    """(3,) standard deviations of x, y and theta from third divided differences; x and y alike [m], [m], [rad]."""
-    weights = np.zeros((len(times) - 3, 4))
-    for k in range(4):
-        others = [j for j in range(4) if j != k]
-        for j in others:
-            away = times[k : len(times) - 3 + k] - times[j : len(times) - 3 + j]
-            weights[:, k] = (weights[:, k] if j != others[0] else 1.0) / away
-    weights /= np.linalg.norm(weights, axis=1)[:, None]
-    windows = np.lib.stride_tricks.sliding_window_view(poses, 4, axis=0)
-    third = np.abs(np.einsum("kij,kj->ki", windows, weights))
-    normal = stats.norm.ppf(0.5 + QUANTILE / 2)
-    place, angle = np.quantile(third[:, :2], QUANTILE) / normal, np.quantile(third[:, 2], QUANTILE) / normal
-    return np.maximum([place, place, angle], 1e-12)
-
-
-def _program(
-    times: Vector,
-    poses: Float[np.ndarray, "N 3"],
-    noise: Vector,
-    shape: Shape,
-    walls: Sequence[Wall],
-    steps: int,
-) -> ProgramFit:
+def _program(shooting: Shooting, steps: int) -> ProgramFit:
     """The first that explains the frames, of some that begin differently; else the one that comes nearest."""
     best: ProgramFit | None = None
     for inertia, friction, more in BEGINNINGS:
         found = ComplementarityProgram(steps + more).solve(
-            times, poses, noise, shape, walls, inertia * shape.size**2, friction
+            shooting.times,
+            shooting.poses,
+            shooting.noise,
+            shooting.shape,
+            shooting.walls,
+            inertia * shooting.shape.size**2,
+            friction,
+            shooting.forces,
+            shooting.mass,
         )
         if best is None or found.chi_square < best.chi_square:
             best = found
-        if best.chi_square < EXPLAINED * poses.size:
+        if best.chi_square < EXPLAINED * shooting.poses.size:
             break
     assert best is not None
     return best
 
 
-def _begun(program: ProgramFit, shape: Shape) -> Vector:
-    """(9,) where the program ended."""
+def _begun(program: ProgramFit, shooting: Shooting) -> Vector:
+    """(p,) where the program ended."""
     restitution = np.median(program.restitutions) if len(program.restitutions) else 0.3
     return np.array(
         [
@@ -293,8 +308,9 @@ def _begun(program: ProgramFit, shape: Shape) -> Vector:
             np.log(program.inertia_to_mass),
             min(program.friction, 1.0),
             np.clip(restitution, 0.1, 0.5),
+            np.log(program.mass or 1.0),
         ]
-    )
+    )[: shooting.parameters]
 
 
 def _left(shooting: Shooting, shot: Shot) -> Vector:

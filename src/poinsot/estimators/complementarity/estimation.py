@@ -10,70 +10,24 @@ from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
 from ...estimate import NORMAL_95, Certificate, Direction, Estimate, Status, software_versions
-from ...exceptions import InvalidMethod, InvalidSignals
+from ...exceptions import InvalidMethod
 from ...fits import fit_of
 from ...models.planar.contact import contacts_at
-from ...models.planar.events import moved
-from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
-from ...models.planar.walls import Wall, told
-from ...motions import EstimatedMotion, Impact, Scene, SensorFit
+from ...models.planar.walls import told
+from ...motions import POSE, EstimatedMotion, Impact, Scene, SensorFit
 from ...recording import Recording
 from ...stopwatch import Stopwatch
-from .checks import check_drop
-from .drop import DropFit, DropIdentification, tracker_noise
-from .flights import Drop
-from .identifiability import Consistency, consistency
-from .shooting import FRICTION, INERTIA, RESTITUTION
+from .drop import DropFit, DropIdentification
+from .identifiability import Consistency, consistency, pushed
+from .problem import WITHOUT_MASS, ByMass, ImpactsProblem
+from .shooting import FRICTION, INERTIA, MASS, RESTITUTION
 
-AXES, UNITS = ("x", "y", "angle"), ("m", "m", "rad")
 FINE = 400
 """Times at which energies are told."""
 STUCK = 1e-6
 """Of the cone: an impulse nearer to its side slides."""
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, eq=False)
-class ImpactsProblem:
-    """What was seen, and what is known.
-
-    Args:
-        drops: at least one; angles are unwrapped.
-        shape, walls: what strikes what.
-        mass: [kg]; None: not known, then J/m and impulses by mass are all that follows (Sect. 5.2).
-        name: of the body.
-
-    Raises:
-        InvalidSignals: if a drop cannot be right, saying why.
-    """
-
-    drops: tuple[Drop, ...]
-    shape: Shape
-    walls: tuple[Wall, ...]
-    mass: float | None = None
-    name: str = "body"
-
-    def __post_init__(self) -> None:
-        if not self.drops:
-            raise InvalidSignals("there is no drop; give at least one")
-        if self.mass is not None and not 0 < self.mass < np.inf:
-            raise InvalidMethod(f"the mass of a body must be above 0 kg, not {self.mass:g}")
-        for drop in self.drops:
-            check_drop(
-                drop.name,
-                drop.times,
-                drop.poses,
-                tracker_noise(drop.times, drop.poses),
-                self.shape,
-                self.walls,
-            )
-
-    def certify(self, estimate: Estimate) -> Certificate:
-        """How far a drop's motion is from optimal: the largest cosine between what is left and a slope."""
-        raise InvalidMethod(
-            "an estimate from drops goes back to its own fits; ask the estimate for its certificate"
-        )
 
 
 @dataclass(frozen=True)
@@ -99,8 +53,7 @@ class ImpactsEstimation:
             raise InvalidMethod(
                 "one drop is simulated through its impacts; pool several with PooledEstimation"
             )
-        drop = problem.drops[0]
-        fit = self.identification.solve(drop.name, drop.times, drop.poses, problem.shape, problem.walls, say)
+        fit = self.identification.solve(problem.drops[0], problem.shape, problem.walls, problem.mass, say)
         watch.lap("solve")
         estimate = _Summary(problem, fit).estimate()
         watch.lap("summary")
@@ -115,15 +68,18 @@ class _Summary:
     fit: DropFit
 
     @property
-    def scale(self) -> float:
-        """Of impulses by mass: the mass, if it is known."""
-        return 1.0 if self.problem.mass is None else self.problem.mass
+    def scale(self) -> ByMass:
+        """The mass that was given, or that a known force shows."""
+        return ByMass(self.problem.mass if self.problem.mass is not None else self.fit.mass)
 
     def estimate(self) -> Estimate:
         fit, found = self.fit, self.consistency()
-        names, units, values, slopes = self.parameters()
+        names, units, kinds, values, slopes = self.parameters()
         covariance = slopes @ np.where(np.isfinite(fit.covariance), fit.covariance, 0.0) @ slopes.T
-        seen = np.array([name != "friction" or fit.friction_identifiable for name in names])
+        hidden = set() if fit.friction_identifiable else {"friction"}
+        if fit.mass_sought and not fit.mass_identifiable:
+            hidden |= {"m", "J"}
+        seen = np.array([name not in hidden for name in names])
         covariance[~seen], covariance[:, ~seen] = np.nan, np.nan
         std = np.sqrt(np.diag(covariance))
         status = Status.solved if seen.all() else Status.partly
@@ -137,7 +93,7 @@ class _Summary:
             names=names,
             units=units,
             owners=(self.problem.name,) * len(names),
-            kinds=("inertia", "friction", "restitution", "inertia")[: len(names)],
+            kinds=kinds,
             groupings=names,
             values=np.where(seen, values, np.nan),
             covariance=covariance,
@@ -148,16 +104,16 @@ class _Summary:
             status=status if not any("did not end" in each for each in fit.distrust) else Status.step_limit,
             condition_number=float(np.sqrt(np.linalg.cond(fit.covariance[np.ix_(seen_ones, seen_ones)]))),
             scaled_condition_number=float(np.sqrt(np.linalg.cond(correlation[np.ix_(seen_ones, seen_ones)]))),
-            rows=fit.poses.size,
+            rows=fit.drop.poses.size,
             fit=fit_of(
-                fit.times,
+                fit.drop.times,
                 pose.channels,
                 pose.units,
-                fit.poses,
+                fit.drop.poses,
                 fit.expected,
                 speeds=None,
-                counts=[len(fit.times)],
-                recording=fit.name,
+                counts=[len(fit.drop.times)],
+                recording=fit.drop.name,
             ),
             undetermined=tuple(self.undetermined()),
             problem=Solved(self.problem, fit),
@@ -168,7 +124,7 @@ class _Summary:
                 told(self.problem.walls),
                 fit.friction if fit.friction_identifiable else float("nan"),
                 float("nan") if fit.friction_bound is None else fit.friction_bound,
-                {fit.name: self.energy()},
+                {fit.drop.name: self.energy()},
             ),
             iterations=fit.program.iterations,
             robot=self.problem.name,
@@ -177,28 +133,30 @@ class _Summary:
             versions=software_versions(),
         )
 
-    def parameters(self) -> tuple[tuple[str, ...], tuple[str, ...], Vector, Matrix]:
-        """Names, units, values, and their derivatives by the fit's nine."""
-        fit = self.fit
-        slopes = np.zeros((3, 9))
-        slopes[0, INERTIA], slopes[1, FRICTION], slopes[2, RESTITUTION] = fit.inertia_to_mass, 1.0, 1.0
-        values = np.array([fit.inertia_to_mass, fit.friction, fit.restitution])
-        names: tuple[str, ...] = ("J/m", "friction", "restitution")
-        units: tuple[str, ...] = ("m^2", "1", "1")
-        if self.problem.mass is None:
-            return names, units, values, slopes
-        J = self.problem.mass * fit.inertia_to_mass
-        return (
-            (*names, "J"),
-            (*units, "kg m^2"),
-            np.append(values, J),
-            np.concatenate([slopes, self.problem.mass * slopes[:1]]),
-        )
+    def parameters(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Vector, Matrix]:
+        """Names, units, kinds, values, and their derivatives by the fit's theta."""
+        fit, known = self.fit, self.problem.mass
+        by = np.eye(len(fit.theta))
+        found = [
+            ("J/m", "m^2", "inertia", fit.inertia_to_mass, fit.inertia_to_mass * by[INERTIA]),
+            ("friction", "1", "friction", fit.friction, by[FRICTION]),
+            ("restitution", "1", "restitution", fit.restitution, by[RESTITUTION]),
+        ]
+        mass = known if known is not None else fit.shooting.mass_of(fit.theta)
+        if mass is not None:
+            J, of_J = mass * fit.inertia_to_mass, by[INERTIA].copy()
+            if fit.mass_sought:
+                found.append(("m", "kg", "mass", mass, mass * by[MASS]))
+                of_J += by[MASS]
+            found.append(("J", "kg m^2", "inertia", J, J * of_J))
+        names, units, kinds, values, slopes = zip(*found, strict=True)
+        return names, units, kinds, np.array(values), np.array(slopes)
 
     def undetermined(self) -> list[Direction]:
         found = []
-        if self.problem.mass is None:
-            found.append(Direction("m and J, of which only J/m acts", "structural"))
+        if self.scale.mass is None:
+            known = "unexcited" if self.fit.mass_sought else "structural"
+            found.append(Direction("m and J, of which only J/m acts", known))
         if not self.fit.friction_identifiable:
             found.append(Direction("friction, beyond that it lets every impact stick", "unexcited"))
         return found
@@ -206,16 +164,14 @@ class _Summary:
     def motion(self) -> EstimatedMotion:
         fit = self.fit
         channels, units = {}, {}
-        for k, (axis, unit) in enumerate(zip(AXES, UNITS, strict=True)):
+        for k, (axis, unit) in enumerate(POSE.items()):
             channels[f"position.{axis}"], units[f"position.{axis}"] = fit.expected[:, k], unit
             channels[f"velocity.{axis}"], units[f"velocity.{axis}"] = fit.velocities[:, k], f"{unit}/s"
-        names = tuple(f"position.{axis}" for axis in AXES)
-        pose = SensorFit(
-            "pose", names, UNITS, fit.poses, fit.expected, names, (fit.poses - fit.expected) / fit.noise
-        )
-        return EstimatedMotion(
-            fit.name, Recording(fit.times, channels, units, {}, {"estimated": fit.name}), (pose,)
-        )
+        names, read = tuple(f"position.{axis}" for axis in POSE), fit.drop.poses
+        left = (read - fit.expected) / fit.noise
+        pose = SensorFit("pose", names, tuple(POSE.values()), read, fit.expected, names, left)
+        motion = Recording(fit.drop.times, channels, units, {}, {"estimated": fit.drop.name})
+        return EstimatedMotion(fit.drop.name, motion, (pose,))
 
     def directions(self) -> tuple[Float[np.ndarray, "E 3"], Float[np.ndarray, "E 3"]]:
         """N and T of each impact."""
@@ -227,10 +183,15 @@ class _Summary:
         return normals, tangents
 
     def consistency(self) -> Consistency:
-        return consistency(self.fit.impacts, *self.directions())
+        fit = self.fit
+        forces = fit.shooting.forces_by_mass(fit.theta)
+        pushes = None
+        if forces is not None:
+            pushes = pushed(fit.drop.times, forces / [1, 1, fit.inertia_to_mass], fit.impacts.times)
+        return consistency(fit.impacts, *self.directions(), pushes)
 
     def impacts(self, found: Consistency) -> list[Impact]:
-        fit, scale, rows = self.fit, self.scale, []
+        fit, scale, rows = self.fit, self.scale.factor, []
         normals, _ = self.directions()
         parts = len(self.problem.shape.parts)
         weights = np.array([1.0, 1.0, fit.inertia_to_mass])
@@ -242,12 +203,12 @@ class _Summary:
             corner = f", corner {which % parts + 1}" if parts > 1 else ""
             rows.append(
                 Impact(
-                    fit.name,
+                    fit.drop.name,
                     time,
                     f"wall {which // parts + 1}{corner}",
                     scale * c_n,
                     scale * c_t,
-                    "m/s" if self.problem.mass is None else "N s",
+                    self.scale.impulses,
                     float(-(normals[e] @ after) / (normals[e] @ before)),
                     "slides" if abs(c_t) > (1 - STUCK) * fit.friction * c_n else "sticks",
                     scale * 0.5 * float(weights @ (before**2 - after**2)),
@@ -259,10 +220,10 @@ class _Summary:
     def energy(self) -> tuple[Vector, Vector]:
         """At many times: kinetic and potential [J], or by mass [J/kg]."""
         fit = self.fit
-        times = np.linspace(fit.times[0], fit.times[-1], FINE)
-        q, v, _ = moved(fit.body, self.problem.walls, fit.theta[:3], fit.theta[3:6], times)
+        times = np.linspace(fit.drop.times[0], fit.drop.times[-1], FINE)
+        q, v = fit.motion(times)
         weights = np.array([0.5, 0.5, 0.5 * fit.inertia_to_mass])
-        return times, self.scale * (v**2 @ weights + GRAVITY * q[:, 1])
+        return times, self.scale.factor * (v**2 @ weights + GRAVITY * q[:, 1])
 
     def notes(self, found: Consistency) -> list[str]:
         fit = self.fit
@@ -282,13 +243,25 @@ class _Summary:
             notes.append(
                 f"Friction is {fit.friction:.3g}, 95 % from {fit.friction - half:.3g} to {fit.friction + half:.3g}."
             )
-        if self.problem.mass is None:
+        if fit.mass_identifiable and fit.mass is not None:
+            half = np.exp(NORMAL_95 * np.sqrt(fit.covariance[MASS, MASS]))
             notes.append(
-                "Without a known mass or force only J/m and impulses by mass follow; give mass for J and N s."
+                f"The known force shows the mass: {fit.mass:.4g} kg, 95 % from {fit.mass / half:.4g} to "
+                f"{fit.mass * half:.4g}."
             )
+        elif fit.mass_sought:
+            notes.append("The force is too weak to show the mass; J/m and impulses by mass are what follows.")
+        elif self.scale.mass is None:
+            notes.append(WITHOUT_MASS)
         notes.append(
             f"The impacts' equations have rank {found.rank} in {found.columns} unknowns"
-            + (": ratios alone are determined." if found.only_ratios else ".")
+            + (
+                ": ratios alone are determined."
+                if found.only_ratios
+                else ": all are determined."
+                if found.all_determined
+                else "."
+            )
         )
         return notes
 
@@ -302,12 +275,10 @@ class Solved:
 
     def certify(self, estimate: Estimate) -> Certificate:
         """The largest cosine between what is left and its slope by a parameter that is seen."""
-        from .shooting import Shooting
-
         fit = self.fit
-        shooting = Shooting(fit.times, fit.poses, fit.noise, fit.body.shape, fit.walls, fit.body.drag)
-        e = shooting.errors(fit.theta, len(fit.times))
-        J = shooting.slopes(fit.theta, e, len(fit.times))
+        shooting = fit.shooting
+        e = shooting.errors(fit.theta, len(fit.drop.times))
+        J = shooting.slopes(fit.theta, e, len(fit.drop.times))
         size = np.linalg.norm(J, axis=0)
         cosines = np.abs(J.T @ e) / np.where(size > 0, size, np.inf) / np.linalg.norm(e)
         low, high = shooting.bounds()

@@ -48,14 +48,17 @@ class Drop:
         name: by which results tell it.
         times: (N,) of the frames, increasing [s].
         poses: (N, 3) x and y of the tracked point, y up [m], and the angle, counterclockwise, unwrapped [rad].
+        forces: (N - 1, 3) known forces at the center of mass beside gravity, and their moment, each held from one frame
+            to the next [N], [N], [N m]; None: there are none.
 
     Raises:
-        InvalidRecording: if frames are out of order, not finite, or fewer than four.
+        InvalidRecording: if frames are out of order, not finite, or fewer than four; or forces do not fit them.
     """
 
     name: str
     times: Float[np.ndarray, "N"]
     poses: Float[np.ndarray, "N 3"]
+    forces: Float[np.ndarray, "K 3"] | None = None
 
     def __post_init__(self) -> None:
         times, poses = (
@@ -72,6 +75,14 @@ class Drop:
             raise InvalidRecording(f"{self.name}: frames are out of order; sort them by time")
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "poses", poses)
+        if self.forces is not None:
+            forces = np.ascontiguousarray(self.forces, dtype=float)
+            if forces.shape != (len(times) - 1, 3) or not np.isfinite(forces).all():
+                raise InvalidRecording(
+                    f"{self.name}: forces need three finite numbers for each of the {len(times) - 1} intervals "
+                    "between frames"
+                )
+            object.__setattr__(self, "forces", forces)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,15 +13,13 @@ from ...estimate import Certificate, Direction, Estimate, Fit, Status, software_
 from ...exceptions import InvalidMethod
 from ...fits import fit_of
 from ...models.planar.walls import told
-from ...motions import EstimatedMotion, Impact, Scene, SensorFit
+from ...motions import POSE, EstimatedMotion, Impact, Scene, SensorFit
 from ...recording import Recording
 from ...stopwatch import Stopwatch
 from .agreement import ASSUMPTIONS, assumed, bootstrap, halves, held_out, moved
 from .pooled import PooledImpacts
+from .problem import WITHOUT_MASS, ByMass, ImpactsProblem
 from .result import PooledFit, PooledImpact
-
-if TYPE_CHECKING:
-    from .estimation import ImpactsProblem
 
 INTERVAL, HALVES = (2.5, 97.5), 0.95
 OF_MEDIAN, OF_QUARTILES = 1.2533, 1.349
@@ -50,13 +47,19 @@ class PooledEstimation:
     def solve(self, problem: ImpactsProblem, say: Say = lambda _: None) -> Estimate:
         """
         Raises:
-            InvalidMethod: if there are several walls.
+            InvalidMethod: if there are several walls, or known forces.
             NotIdentifiable: if no impact of the drops says anything.
         """
         if len(problem.walls) > 1:
             raise InvalidMethod(
                 f"{len(problem.drops)} drops are pooled on one wall, and there are {len(problem.walls)}; identify "
                 "each drop by itself, or give the wall that is struck"
+            )
+        forced = [drop.name for drop in problem.drops if drop.forces is not None]
+        if forced:
+            raise InvalidMethod(
+                f"known forces, as in {forced[0]}, are for one drop by itself: identify it alone, or leave them out of "
+                "drops in which they hardly act"
             )
         watch = Stopwatch()
         say(f"{len(problem.drops)} drops: flights and impacts")
@@ -181,7 +184,6 @@ class _Summary:
             "y": drop.poses[:, 1] - s * o[0] - c * o[1],
             "angle": drop.poses[:, 2] + fit.value("angle_offset"),
         }
-        units = {"x": "m", "y": "m", "angle": "rad"}
         measured, expected = np.full((len(drop.times), 1), np.nan), np.zeros((len(drop.times), 1))
         for impact in fit.impacts:
             if impact.used and impact.drop == drop.name:
@@ -196,7 +198,7 @@ class _Summary:
             Recording(
                 drop.times,
                 {f"position.{axis}": values for axis, values in poses.items()},
-                {f"position.{axis}": unit for axis, unit in units.items()},
+                {f"position.{axis}": unit for axis, unit in POSE.items()},
                 {},
                 {"estimated": drop.name},
             ),
@@ -210,14 +212,14 @@ class _Summary:
         return max(float(np.median(left)) * OF_MEDIAN_ERROR, 1e-12) if left else 1.0
 
     def struck(self, of: PooledImpact) -> Impact:
-        scale = 1.0 if self.problem.mass is None else self.problem.mass
+        scale = ByMass(self.problem.mass)
         return Impact(
             of.drop,
             of.time,
             f"corner {of.part + 1}",
-            scale * of.normal_impulse,
-            scale * of.tangential_impulse,
-            "m/s" if self.problem.mass is None else "N s",
+            scale.factor * of.normal_impulse,
+            scale.factor * of.tangential_impulse,
+            scale.impulses,
             of.restitution,
             "slides" if of.mode == "slides" else "",
             float("nan"),
@@ -250,9 +252,7 @@ class _Summary:
                 f"No impact slides, so friction is at least {fit.friction_bound:.3g}, and no number is given."
             )
         if self.problem.mass is None:
-            notes.append(
-                "Without a known mass or force only J/m and impulses by mass follow; give mass for J and N s."
-            )
+            notes.append(WITHOUT_MASS)
         return notes
 
 

@@ -18,8 +18,9 @@ softly and then closed, and the weights of frames are those of the tracker's noi
 J/m and mu are unknowns of each step that equal those of the next: the equations of a step then touch its neighbours
 alone, and solving them grows in proportion to the steps.
 
-The mass is 1: only J/m and impulses per mass act (Sect. 5.2). Restitution is not assumed; it is read off the solution.
-Lengths are in units of the body's size and times of the time in which it moves that far.
+The mass is 1: only J/m and impulses per mass act (Sect. 5.2). Where a known force f acts, a = M^-1 f beside gravity,
+and 1/m is an unknown like J/m. Restitution is not assumed; it is read off the solution. Lengths are in units of the
+body's size and times of the time in which it moves that far.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
 from ...models.planar.symbolic import contact_functions
 from ...models.planar.walls import Wall
+from .shooting import MASSES, mass_lifted
 
 try:
     import casadi
@@ -60,7 +62,7 @@ class ProgramFit:
         poses, velocities: (K, 3), velocities after the node's impulse.
         before: (K, 3) velocities before it.
         impulses: (K, C, 2) normal and tangential, by mass [m/s].
-        inertia_to_mass: [m^2]. friction: mu.
+        inertia_to_mass: [m^2]. friction: mu. mass: that a known force shows, or that was known [kg]; else None.
         chi_square: of the frames. gamma: what is left of the complementarity, in units of the program.
         converged: whether the last stage ended well. message: the solver's. iterations: of all stages.
         restitutions: of the impacts, in their order.
@@ -74,6 +76,7 @@ class ProgramFit:
     impulses: Float[np.ndarray, "K C 2"]
     inertia_to_mass: float
     friction: float
+    mass: float | None
     chi_square: float
     gamma: float
     converged: bool
@@ -107,14 +110,30 @@ class ComplementarityProgram:
         walls: Sequence[Wall],
         inertia_to_mass: float,
         friction: float,
+        forces: Float[np.ndarray, "K 3"] | None = None,
+        mass: float | None = None,
     ) -> ProgramFit:
         """From given values of J/m [m^2] and mu, and the frames themselves.
 
         Args:
             times: (N,) of the frames [s]. poses: (N, 3) read. noise: (3,) standard deviations of x, y and theta.
             shape, walls: what strikes what.
+            forces: (N - 1, 3) beside gravity, held from one frame to the next [N], [N], [N m].
+            mass: [kg]; None: sought, if there are forces, from that on which they are as large as its weight.
         """
-        return _Program(self, times, poses, noise, shape, walls).solve(inertia_to_mass, friction)
+        known = _Known(times, poses, noise, forces, mass)
+        return _Program(self, known, shape, walls).solve(inertia_to_mass, friction)
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What was seen and what acted, as `ComplementarityProgram.solve` was given them."""
+
+    times: Vector
+    poses: Float[np.ndarray, "N 3"]
+    noise: Vector
+    forces: Float[np.ndarray, "K 3"] | None
+    mass: float | None
 
 
 class _Program:
@@ -123,13 +142,12 @@ class _Program:
     def __init__(
         self,
         method: ComplementarityProgram,
-        times: Vector,
-        poses: Float[np.ndarray, "N 3"],
-        noise: Vector,
+        known: _Known,
         shape: Shape,
         walls: Sequence[Wall],
     ):
-        self.method, self.times, self.measured = method, np.asarray(times, float), np.asarray(poses, float)
+        self.method, self.times = method, np.asarray(known.times, float)
+        self.measured = np.asarray(known.poses, float)
         rough = np.diff(self.measured, axis=0) / np.diff(self.times)[:, None]
         self.length = shape.size
         self.speed = max(
@@ -137,11 +155,18 @@ class _Program:
         )
         self.unit = np.array([self.length, self.length, 1.0])
         self.time = self.length / self.speed
-        self.noise = np.asarray(noise, float) / self.unit
+        self.noise = np.asarray(known.noise, float) / self.unit
         self.contact = contact_functions(shape, walls)
         self.contacts = self.contact.size1_out(0)
         self.count = method.steps * (len(self.times) - 1)
         self.rough = rough
+        forces = np.zeros((len(self.times) - 1, 3)) if known.forces is None else known.forces
+        self.mass = known.mass
+        self.sought = known.forces is not None and known.mass is None
+        # of mass 1, or of that which the force would lift; then 1/m is in units of one by that
+        self.mass_unit = mass_lifted(forces, shape) if self.sought else known.mass or 1.0
+        scaled = forces / self.mass_unit * self.time**2 * self.unit / self.length**2
+        self.pushes = np.repeat(scaled, method.steps, axis=0)
 
     def solve(self, inertia_to_mass: float, friction: float) -> ProgramFit:
         """All stages."""
@@ -154,21 +179,28 @@ class _Program:
             iterations += int(stats["iter_count"])
         return self._read(found.full().ravel(), stats, iterations)
 
+    @property
+    def shared(self) -> int:
+        """How many unknowns all steps share."""
+        return 2 + self.sought
+
     # -- the program ---------------------------------------------------------------------------------------------------
 
     def _step(self) -> Any:
-        """One step: (q, v) at both ends, c, lambda, h, J/m, mu -> equations' errors, what is at least 0, Gamma."""
+        """One step: (q, v) at both ends, c, lambda, h, f, (J/m, mu, 1/m) -> errors, what is at least 0, Gamma."""
         C, L = self.contacts, self.length
         q, v, q_end, v_end = (casadi.SX.sym(name, 3) for name in ("q", "v", "q_end", "v_end"))
         c, slack = casadi.SX.sym("c", 3 * C), casadi.SX.sym("lambda", C)
-        h, inertia, mu = casadi.SX.sym("h"), casadi.SX.sym("J"), casadi.SX.sym("mu")
+        h, f, theta = casadi.SX.sym("h"), casadi.SX.sym("f", 3), casadi.SX.sym("theta", self.shared)
+        inertia, mu = theta[0], theta[1]
+        lightness = theta[2] if self.sought else 1
         g, N, T = self.contact(q_end * casadi.DM(self.unit))
         g, N_3, T_3 = g / L, N[2, :] / L, T[2, :] / L
         N = casadi.vertcat(N[:2, :], N_3)
         T = casadi.vertcat(T[:2, :], T_3)
         c_n, c_plus, c_minus = c[:C], c[C : 2 * C], c[2 * C :]
         W = casadi.vertcat(1, 1, 1 / inertia)
-        a = casadi.vertcat(0, -GRAVITY * self.time**2 / L, 0)
+        a = lightness * W * f + casadi.vertcat(0, -GRAVITY * self.time**2 / L, 0)
         push = W * (casadi.mtimes(N, c_n) + casadi.mtimes(T, c_plus - c_minus))
         left = casadi.vertcat(q + h * v + h**2 / 2 * a - q_end, v + h * a + push - v_end)
         slip = casadi.mtimes(T.T, v_end)
@@ -180,13 +212,13 @@ class _Program:
             + casadi.dot(c_plus, slip + slack)
             + casadi.dot(c_minus, -slip + slack)
         )
-        return casadi.Function("step", [q, v, q_end, v_end, c, slack, h, inertia, mu], [left, least, gamma])
+        return casadi.Function("step", [q, v, q_end, v_end, c, slack, h, f, theta], [left, least, gamma])
 
     def _build(self, inertia_to_mass: float, friction: float) -> tuple[Any, dict[str, Any], Any]:
         K, C, n = self.count, self.contacts, self.method.steps
         q, v = casadi.MX.sym("q", 3, K + 1), casadi.MX.sym("v", 3, K + 1)
         c, slack, h = casadi.MX.sym("c", 3 * C, K), casadi.MX.sym("lambda", C, K), casadi.MX.sym("h", 1, K)
-        theta, rho = casadi.MX.sym("theta", 2, K), casadi.MX.sym("rho")
+        theta, rho = casadi.MX.sym("theta", self.shared, K), casadi.MX.sym("rho")
         left, least, gamma = self._step().map(K)(
             q[:, :-1],
             v[:, :-1],
@@ -195,8 +227,8 @@ class _Program:
             c,
             slack,
             h,
-            theta[0, :],
-            theta[1, :],
+            self.pushes.T,
+            theta,
         )
         spans = np.diff(self.times) / self.time
         even = np.repeat(spans / n, n)
@@ -211,14 +243,14 @@ class _Program:
         lower: list[Any] = [
             np.full(6 * (K + 1), -inf),
             np.zeros(4 * C * K + K),
-            np.tile([LEAST_INERTIA, 0.0], K),
+            np.tile([LEAST_INERTIA, 0.0, 1 / MASSES][: self.shared], K),
         ]
         upper: list[Any] = [
             np.full(6 * (K + 1) + 4 * C * K, inf),
             np.repeat(spans, n),
-            np.tile([1.0, 5.0], K),
+            np.tile([1.0, 5.0, MASSES][: self.shared], K),
         ]
-        equal = 6 * K + len(spans) + 2 * (K - 1)
+        equal = 6 * K + len(spans) + self.shared * (K - 1)
         bounds = {
             "lbx": np.concatenate(lower),
             "ubx": np.concatenate(upper),
@@ -253,7 +285,7 @@ class _Program:
                 np.full(3 * C * K, 0.01),
                 np.full(C * K, 0.1),
                 even,
-                np.tile([inertia_to_mass / self.length**2, friction], K),
+                np.tile([inertia_to_mass / self.length**2, friction, 1.0][: self.shared], K),
             ]
         )
 
@@ -264,15 +296,19 @@ class _Program:
         q, v, c = q.reshape(K + 1, 3), v.reshape(K + 1, 3), c.reshape(K, 3, C)
         rate = self.unit / self.time
         clock = self.times[0] + np.concatenate([[0.0], np.cumsum(h)]) * self.time
+        lightness = float(theta[2]) if self.sought else 1.0
+        a = lightness * self.pushes / [1.0, 1.0, theta[0]]
+        a[:, 1] -= GRAVITY * self.time**2 / self.length
         before = v.copy()
-        before[1:] = v[:-1] + h[:, None] * np.array([0.0, -GRAVITY * self.time**2 / self.length, 0.0])
+        before[1:] = v[:-1] + h[:, None] * a
         impulses = np.zeros((K + 1, C, 2))
         impulses[1:, :, 0], impulses[1:, :, 1] = c[:, 0], c[:, 1] - c[:, 2]
         frames = np.arange(0, K + 1, self.method.steps)
         misfit = (q[frames] - self.measured / self.unit) / self.noise
         step = self._step().map(K)
         ends = q[:-1].T, v[:-1].T, q[1:].T, v[1:].T
-        left = step(*ends, c.reshape(K, 3 * C).T, slack.reshape(K, C).T, h[None], theta[0], theta[1])[2]
+        shared = theta[: self.shared]
+        left = step(*ends, c.reshape(K, 3 * C).T, slack.reshape(K, C).T, h[None], self.pushes.T, shared)[2]
         gamma = float(left.full().sum())
         return ProgramFit(
             clock,
@@ -283,6 +319,7 @@ class _Program:
             impulses * self.speed,
             float(theta[0] * self.length**2),
             float(theta[1]),
+            self.mass_unit / lightness if self.sought else self.mass,
             float(np.sum(misfit**2)),
             gamma,
             bool(stats["success"]),

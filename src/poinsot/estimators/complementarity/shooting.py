@@ -2,11 +2,12 @@
 
     minimize    sum_i |(q(t_i; q_0, v_0, J/m, mu, epsilon) - q_i) / sigma|^2
 
-with q from `models.planar.events`. Where the model holds, that is the maximum of likelihood, and its curvature says how
-sure it is; the sum is chi-square with 3 N - 9 degrees of freedom, which says whether the model holds. But a motion with
-impacts forgets little: an error at the beginning grows from impact to impact, and the sum has many minima. So it begins
-where `program` ended, which has none of that, and at many starts about it: each is fitted to a first part of the
-motion, the best of them to longer parts, and the best of these to all.
+with q from `models.planar.events`, and of the mass m as well where a known force acts and m is not known. Where the
+model holds, that is the maximum of likelihood, and its curvature says how sure it is; the sum is chi-square with
+3 N - 9 degrees of freedom, which says whether the model holds. But a motion with impacts forgets little: an error at
+the beginning grows from impact to impact, and the sum has many minima. So it begins where `program` ended, which has
+none of that, and at many starts about it: each is fitted to a first part of the motion, the best of them to longer
+parts, and the best of these to all.
 
 Levenberg and Marquardt's steps; derivatives by differences, since a simulation takes some 0.2 ms and poses are smooth
 between changes of the sequence of events.
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -28,8 +30,9 @@ from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY, Body
 from ...models.planar.walls import Wall, told
 
-NAMES = ("x", "y", "theta", "v_x", "v_y", "omega", "log J/m", "mu", "epsilon")
-INERTIA, FRICTION, RESTITUTION = 6, 7, 8
+NAMES = ("x", "y", "theta", "v_x", "v_y", "omega", "log J/m", "mu", "epsilon", "log m")
+"""Of theta; the last only where it is sought."""
+INERTIA, FRICTION, RESTITUTION, MASS = 6, 7, 8, 9
 DIFFERENCE = 1e-6
 """Of a parameter, in parts of its scale."""
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e8
@@ -45,12 +48,30 @@ ROUNDS, DRAWS = 3, 600
 PARTS, KEPT = (0.35, 0.5, 0.75), (30, 8, 4, 2)
 """Parts of the motion that starts are fitted to, one after the other, and how many go on: first the best of groups of
 like restitution."""
-SPREAD = np.array([1e-3, 1e-3, 0.02, 0.05, 0.05, 1.0, 0.1, 0.15, 0.0])
-"""Of starts; of J/m and of mu in parts of them."""
+SPREAD = np.array([1e-3, 1e-3, 0.02, 0.05, 0.05, 1.0, 0.1, 0.15, 0.0, 0.1])
+"""Of starts; of J/m, of mu and of m in parts of them."""
+SCALE = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 10.0, 1.0, 1.0, 1.0, 1.0])
+"""By which differences are taken; of places it is the body's size."""
+MASSES = 1e4
+"""Times the mass that the force would lift, up and down, in which m is sought."""
 FAST = 30.0
 """Times that as far are first velocities, of some starts: few frames may be there before the first impact."""
 MOST_RESTITUTION = 0.8
 """Of starts."""
+
+
+class _Setting(NamedTuple):
+    """What kernels want of a `Shooting`: as there."""
+
+    parts: np.ndarray
+    harmonics: np.ndarray
+    walls: np.ndarray
+    drag: np.ndarray
+    pushes: np.ndarray
+    mass: float
+    times: np.ndarray
+    poses: np.ndarray
+    noise: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +79,7 @@ class Shot:
     """What shooting found.
 
     Args:
-        theta: (9,) see `NAMES`.
+        theta: (p,) see `NAMES`.
         chi_square: of the frames. expected: (frames, 3) poses.
         converged: whether no step lowers the sum any more. iterations: steps.
     """
@@ -77,6 +98,8 @@ class Shooting:
     Args:
         times: (N,) [s]. poses: (N, 3) read. noise: (3,) standard deviations.
         shape, walls: what strikes what. drag: linear and angular [1/s].
+        forces: (N - 1, 3) known, beside gravity, held from one frame to the next [N], [N], [N m].
+        mass: [kg]; None: sought, if there are forces, else it acts in no way.
     """
 
     times: Vector
@@ -85,6 +108,8 @@ class Shooting:
     shape: Shape
     walls: Sequence[Wall]
     drag: tuple[float, float] = (0.0, 0.0)
+    forces: Float[np.ndarray, "K 3"] | None = None
+    mass: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("times", "poses", "noise"):
@@ -95,50 +120,72 @@ class Shooting:
         """Parts, harmonics and walls, as kernels want them."""
         return self.shape.parts, self.shape.harmonics, told(self.walls)
 
+    @cached_property
+    def pushes(self) -> Float[np.ndarray, "K 3"]:
+        """Known forces, or one of none."""
+        return np.zeros((1, 3)) if self.forces is None else np.ascontiguousarray(self.forces, dtype=float)
+
+    @property
+    def parameters(self) -> int:
+        """How many: 9, or 10 where the mass is sought."""
+        return RESTITUTION + 1 + (self.forces is not None and self.mass is None)
+
+    @cached_property
+    def setting(self) -> _Setting:
+        """All of it, as kernels want it."""
+        return _Setting(
+            *self.geometry,
+            np.array(self.drag, dtype=float),
+            self.pushes,
+            1.0 if self.mass is None else float(self.mass),
+            self.times,
+            self.poses,
+            self.noise,
+        )
+
+    def mass_of(self, theta: Vector) -> float | None:
+        """[kg], known or sought; None where no force shows it."""
+        return float(np.exp(theta[MASS])) if len(theta) > MASS else self.mass
+
     def body(self, theta: Vector) -> Body:
         """Of mass 1, as theta has it."""
         inertia = float(np.exp(theta[INERTIA]))
         return Body(self.shape, 1.0, inertia, float(theta[FRICTION]), float(theta[RESTITUTION]), self.drag)
 
+    def forces_by_mass(self, theta: Vector) -> Float[np.ndarray, "K 3"] | None:
+        """On a body of mass 1 [m/s^2], [m/s^2], [m^2/s^2]; None where there are none."""
+        return None if self.forces is None else np.asarray(self.forces / self.mass_of(theta))
+
     def errors(self, theta: Vector, frames: int) -> Vector:
         """(3 frames,) weighted."""
         e = np.empty((frames, 3))
-        _errors(*self.geometry, self.drag, self.times[:frames], self.poses, self.noise, theta, e)
+        _errors(self.setting, theta, e)
         return e.ravel()
 
     def bounds(self) -> tuple[Vector, Vector]:
-        """(9,) of theta: J/m is no more than the square of the size, since all of the mass is inside."""
-        lower, upper = np.full(9, -np.inf), np.full(9, np.inf)
+        """(p,) of theta: J/m is no more than the square of the size, since all of the mass is inside."""
+        lower, upper = np.full(self.parameters, -np.inf), np.full(self.parameters, np.inf)
         lower[INERTIA], upper[INERTIA] = np.log(np.array([1e-3, 1.0]) * self.shape.size**2)
         lower[[FRICTION, RESTITUTION]], upper[[FRICTION, RESTITUTION]] = 0.0, (MOST_FRICTION, 1.0)
+        if self.forces is not None and self.mass is None:
+            lifted = np.log(mass_lifted(self.forces, self.shape))
+            lower[MASS], upper[MASS] = lifted - np.log(MASSES), lifted + np.log(MASSES)
         return lower, upper
 
     def scale(self) -> Vector:
-        """(9,) by which differences are taken."""
-        size = self.shape.size
-        return np.array([size, size, 1.0, 1.0, 1.0, 10.0, 1.0, 1.0, 1.0])
+        """(p,) by which differences are taken."""
+        return np.array([self.shape.size, self.shape.size, *SCALE[2 : self.parameters]])
 
     def slopes(self, theta: Vector, e: Vector, frames: int) -> Matrix:
-        """(3 frames, 9) derivatives of the errors."""
+        """(3 frames, p) derivatives of the errors."""
         J = np.empty((len(theta), frames, 3))
-        scale = self.scale()
-        _slopes(
-            *self.geometry,
-            self.drag,
-            self.times[:frames],
-            self.poses,
-            self.noise,
-            theta,
-            scale,
-            e.reshape(-1, 3),
-            J,
-        )
+        _slopes(self.setting, theta, self.scale(), e.reshape(-1, 3), J)
         return J.reshape(len(theta), -1).T
 
     def fit(
         self, theta: Vector, frames: int | None = None, max_iterations: int = 30, held: int | None = None
     ) -> Shot:
-        """The sum's minimum near theta (9,), over the first so many frames; None: all.
+        """The sum's minimum near theta (p,), over the first so many frames; None: all.
 
         Args:
             held: a parameter that stays.
@@ -177,7 +224,7 @@ class Shooting:
         )
 
     def covariance(self, theta: Vector) -> Matrix:
-        """(9, 9) of a minimum over all frames, for the given noise; infinite where the motion shows nothing."""
+        """(p, p) of a minimum over all frames, for the given noise; infinite where the motion shows nothing."""
         scale = self.scale()
         J = self.slopes(theta, self.errors(theta, len(self.times)), len(self.times)) * scale
         _, s, Vt = np.linalg.svd(J, full_matrices=False)
@@ -188,7 +235,7 @@ class Shooting:
         return found * np.outer(scale, scale)
 
     def search(self, theta: Vector, good_enough: float, rng: np.random.Generator) -> Shot:
-        """From many starts about theta (9,): each is fitted to a first part of the motion, the best to a longer one.
+        """From many starts about theta (p,): each is fitted to a first part of the motion, the best to a longer one.
 
         Args:
             good_enough: chi-square at which it ends after the first of its rounds.
@@ -198,7 +245,7 @@ class Shooting:
         for first in (True, *(ROUNDS - 1) * [False]):
             if best.chi_square <= good_enough and not first:
                 break
-            away = SPREAD * rng.standard_normal((DRAWS, len(theta)))
+            away = SPREAD[: len(theta)] * rng.standard_normal((DRAWS, len(theta)))
             away[:, 3:6] *= np.exp(rng.uniform(0, np.log(FAST), (DRAWS, 1)))
             begun = theta + away
             begun[:, FRICTION] = theta[FRICTION] * np.exp(begun[:, FRICTION] - theta[FRICTION])
@@ -219,27 +266,38 @@ class Shooting:
         return best
 
 
+def mass_lifted(forces: Float[np.ndarray, "K 3"], shape: Shape) -> float:
+    """The mass whose weight is as large as known forces are, moments taken at the body's size [kg]."""
+    size = np.sqrt(np.mean(np.sum((forces / [1.0, 1.0, shape.size]) ** 2, axis=1)))
+    return float(max(size, np.finfo(float).tiny) / GRAVITY)
+
+
 @njit(cache=True)
-def _errors(parts, harmonics, walls, drag, times, poses, noise, theta, e):
-    """Writes weighted errors (N, 3)."""
-    v, log, which = np.empty((len(times), 3)), np.empty((1, 12)), np.empty(1, dtype=np.int64)
-    setting = np.array([np.exp(theta[INERTIA]), theta[FRICTION], drag[0], drag[1], GRAVITY])
+def _errors(setting, theta, e):
+    """Writes weighted errors (frames, 3)."""
+    inertia = np.exp(theta[INERTIA])
+    mass = np.exp(theta[MASS]) if len(theta) > MASS else setting.mass
+    pushes = setting.pushes / mass
+    pushes[:, 2] /= inertia
+    v, log, which = np.empty((len(e), 3)), np.empty((1, 12)), np.empty(1, dtype=np.int64)
+    kind = np.array([inertia, theta[FRICTION], setting.drag[0], setting.drag[1]])
+    epsilon, times = theta[RESTITUTION : RESTITUTION + 1], setting.times[: len(e)]
     e[0], v[0] = theta[:3], theta[3:6]
-    follow(parts, harmonics, walls, setting, theta[RESTITUTION:], times, e, v, log, which)
-    for k in range(len(times)):
+    follow(setting.parts, setting.harmonics, setting.walls, kind, pushes, epsilon, times, e, v, log, which)
+    for k in range(len(e)):
         for i in range(3):
-            e[k, i] = (e[k, i] - poses[k, i]) / noise[i]
+            e[k, i] = (e[k, i] - setting.poses[k, i]) / setting.noise[i]
 
 
 @njit(cache=True)
-def _slopes(parts, harmonics, walls, drag, times, poses, noise, theta, scale, e, J):
-    """Writes their derivatives (p, N, 3)."""
+def _slopes(setting, theta, scale, e, J):
+    """Writes their derivatives (p, frames, 3)."""
     for k in range(len(theta)):
         moved = theta.copy()
         moved[k] += DIFFERENCE * scale[k]
         if k == RESTITUTION and moved[k] > 1.0:
             moved[k] = theta[k] - DIFFERENCE * scale[k]
-        _errors(parts, harmonics, walls, drag, times, poses, noise, moved, J[k])
-        for n in range(len(times)):
+        _errors(setting, moved, J[k])
+        for n in range(len(e)):
             for i in range(3):
                 J[k, n, i] = (J[k, n, i] - e[n, i]) / (moved[k] - theta[k])

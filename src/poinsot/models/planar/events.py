@@ -1,6 +1,7 @@
 """Motion from event to event: flights are exact, impacts happen when they happen (beside `stepping`'s fixed steps).
 
-A flight under gravity and linear drag k has a closed form, with a the acceleration without drag,
+A flight under gravity, forces that are held for a while and linear drag k has a closed form, with a the acceleration
+without drag,
 
     v(s) = v + (a - k v) E,   q(s) = q + s v + (a - k v) F,    E = (1 - e^(-k s)) / k,   F = (s - E) / k
 
@@ -59,17 +60,31 @@ class Impacts:
 
 
 def moved(
-    body: Body, walls: Sequence[Wall], pose: Vector, velocity: Vector, times: Vector, most: int = 256
+    body: Body,
+    walls: Sequence[Wall],
+    pose: Vector,
+    velocity: Vector,
+    times: Vector,
+    most: int = 256,
+    forces: Float[np.ndarray, "K 3"] | None = None,
 ) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"], Impacts]:
-    """Poses and velocities at rising times, of which the first is when it begins, and the first `most` impacts."""
+    """Poses and velocities at rising times, of which the first is when it begins, and the first `most` impacts.
+
+    Args:
+        body, walls: what strikes what.
+        pose: (3,) of the center of mass [m], [m], [rad]. velocity: (3,) its rate.
+        forces: (T - 1, 3) beside gravity, each held from one time to the next [N], [N], [N m].
+    """
     planes = told(walls)
     q, v = np.empty((len(times), 3)), np.empty((len(times), 3))
     q[0], v[0] = pose, velocity
     log, which = np.empty((most, 12)), np.empty(most, dtype=np.int64)
-    setting = np.array([body.inertia / body.mass, body.friction, *body.drag, GRAVITY])
+    setting = np.array([body.inertia / body.mass, body.friction, *body.drag])
+    pushes = np.zeros((1, 3)) if forces is None else np.ascontiguousarray(forces / body.inertias)
     restitutions = np.array([body.restitution], dtype=float)
     geometry = body.shape.parts, body.shape.harmonics, planes
-    count = min(follow(*geometry, setting, restitutions, np.asarray(times, float), q, v, log, which), most)
+    clock = np.asarray(times, float)
+    count = min(follow(*geometry, setting, pushes, restitutions, clock, q, v, log, which), most)
     log = log[:count]
     return (
         q,
@@ -79,11 +94,11 @@ def moved(
 
 
 @njit(cache=True)
-def _fly(q, v, s, setting, q_out, v_out):
+def _fly(q, v, s, place, q_out, v_out):
     """Pose and velocity after s seconds of flight."""
     for i in range(3):
-        k = setting[2] if i < 2 else setting[3]
-        a = (-setting[4] if i == 1 else 0.0) - k * v[i]
+        k = place.setting[2] if i < 2 else place.setting[3]
+        a = place.a[i] - k * v[i]
         if k * s > 1e-8:
             E = (1.0 - np.exp(-k * s)) / k
             F = (s - E) / k
@@ -94,13 +109,16 @@ def _fly(q, v, s, setting, q_out, v_out):
 
 
 class _Place(NamedTuple):
-    """What strikes what: parts, harmonics and walls as in `contact`, W (3,) inverse masses, and `follow`'s setting."""
+    """What strikes what: parts, harmonics and walls as in `contact`, W (3,) inverse masses, `follow`'s setting, and
+    a (3,), the acceleration of gravity and of the force that is held.
+    """
 
     parts: np.ndarray
     harmonics: np.ndarray
     walls: np.ndarray
     W: np.ndarray
     setting: np.ndarray
+    a: np.ndarray
 
 
 class _Now(NamedTuple):
@@ -132,6 +150,7 @@ def follow(
     harmonics: np.ndarray,
     walls: np.ndarray,
     setting: np.ndarray,
+    pushes: np.ndarray,
     restitutions: np.ndarray,
     times: np.ndarray,
     q_at: np.ndarray,
@@ -141,11 +160,12 @@ def follow(
 ) -> int:
     """Writes poses and velocities at times (T,) after the first, and impacts; how many there were.
 
-    Setting: (J / m, mu, linear drag, angular drag, gravity). Restitutions: of each impact in turn, the last of all that
-    follow. Impulses are per mass.
+    Setting: (J / m, mu, linear drag, angular drag). Pushes: (T - 1, 3) accelerations beside gravity's, each held from
+    one time to the next, or (1, 3) all along. Restitutions: of each impact in turn, the last of all that follow.
+    Impulses are per mass.
     """
     C = len(parts) * len(walls)
-    place = _Place(parts, harmonics, walls, np.array([1.0, 1.0, 1.0 / setting[0]]), setting)
+    place = _Place(parts, harmonics, walls, np.array([1.0, 1.0, 1.0 / setting[0]]), setting, np.empty(3))
     now = _Now(
         q_at[0].copy(),
         v_at[0].copy(),
@@ -169,6 +189,8 @@ def follow(
     t, events, impacts = times[0], 0, 0
     contacts(now.q, parts, harmonics, walls, now.g, now.N, now.T)
     for k in range(1, len(times)):
+        place.a[:] = pushes[min(k, len(pushes)) - 1]
+        place.a[1] -= GRAVITY
         tries, most = 0, EVENTS_PER_STEP * (int((times[k] - t) / STEP) + 1)
         while t < times[k]:
             tries += 1
@@ -246,7 +268,7 @@ def _held(place: _Place, now: _Now, dt: float) -> int:
     for i in range(3):
         now.q_next[i] = now.q[i] + 0.5 * dt * now.v[i]
     contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N_half, now.T_half)
-    _fly(now.q, now.v, dt, place.setting, now.q_next, now.v_next)
+    _fly(now.q, now.v, dt, place, now.q_next, now.v_next)
     contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N_next, now.T_next)
     count = 0
     for i in range(len(now.g)):
@@ -292,12 +314,12 @@ def _closes(now: _Now) -> bool:
 @njit(cache=True)
 def _fly_on(place: _Place, now: _Now, dt: float) -> float:
     """A flight of dt, or until a gap closes; how long until then, or -1 where none does."""
-    _fly(now.q, now.v, dt, place.setting, now.q_next, now.v_next)
+    _fly(now.q, now.v, dt, place, now.q_next, now.v_next)
     contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N, now.T)
     closes = now.g_next.min() < 0.0
     if closes:
         dt = _until_closed(place, now, dt)
-        _fly(now.q, now.v, dt, place.setting, now.q_next, now.v_next)
+        _fly(now.q, now.v, dt, place, now.q_next, now.v_next)
     now.q[:], now.v[:] = now.q_next, now.v_next
     contacts(now.q, place.parts, place.harmonics, place.walls, now.g, now.N, now.T)
     return dt if closes else -1.0
@@ -363,6 +385,6 @@ def _until_closed(place: _Place, now: _Now, dt: float) -> float:
 @njit(cache=True)
 def _gap_after(place: _Place, now: _Now, s: float, contact: int) -> float:
     """Of one contact after s seconds of flight."""
-    _fly(now.q, now.v, s, place.setting, now.q_next, now.v_next)
+    _fly(now.q, now.v, s, place, now.q_next, now.v_next)
     contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N, now.T)
     return now.g_next[contact]

@@ -26,6 +26,7 @@ from jaxtyping import Float
 from ... import __version__
 from ...cache import cache_folder
 from ...estimators.complementarity.drop import DropIdentification
+from ...estimators.complementarity.flights import Drop
 from ...exceptions import PoinsotError
 from ...models.planar import Body, Ellipse, floor, simulate
 from ...stopwatch import Stopwatch
@@ -88,7 +89,7 @@ def attempt(job: Job) -> dict[str, Any]:
     times, poses = read(job)
     start = time.process_time()
     try:
-        fit = DropIdentification().solve("throw", times, poses, SHAPE, [floor()])
+        fit = DropIdentification().solve(Drop("throw", times, poses), SHAPE, [floor()])
     except PoinsotError as error:
         return {"failed": str(error)}
     low, high = fit.inertia_interval
