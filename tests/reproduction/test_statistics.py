@@ -8,8 +8,7 @@ import pytest
 from scipy import linalg, stats
 
 from poinsot.inertia.parameters import is_consistent
-from poinsot.reproduction.optimal_estimation import statistics
-from poinsot.reproduction.optimal_estimation.normalized_errors import (
+from poinsot.reproduction.normalized_errors import (
     PHYSICAL,
     coverage,
     covered_band,
@@ -20,6 +19,7 @@ from poinsot.reproduction.optimal_estimation.normalized_errors import (
     physical_slopes,
     squared_error,
 )
+from poinsot.reproduction.optimal_estimation import statistics
 from poinsot.reproduction.optimal_estimation.systems import START, fly, quadrotor
 from references.robots import described
 

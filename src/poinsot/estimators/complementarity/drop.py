@@ -30,7 +30,6 @@ from jaxtyping import Float
 from scipy import stats
 
 from ...arrays import Matrix, Vector
-from ...estimate import NORMAL_95
 from ...exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
 from ...models.planar.events import Impacts, moved
 from ...models.planar.shapes import Shape
@@ -38,6 +37,7 @@ from ...models.planar.stepping import Body
 from ...models.planar.walls import Wall
 from .flights import Drop
 from .noise import tracker_noise
+from .posterior import Posterior, hunted
 from .program import ComplementarityProgram, ProgramFit
 from .shooting import FRICTION, INERTIA, MASS, RESTITUTION, Shooting, Shot
 
@@ -47,8 +47,10 @@ NODE = 5e-3
 """Longest step of the program, about [s]."""
 BEGINNINGS = ((0.25, 0.4, 0), (0.1, 0.8, 1), (0.4, 0.15, 0))
 """Of the program: J/m in squares of the size, mu, and steps more."""
-EXPLAINED = 2.0
-"""Sum of squares by numbers read, at most, for a program to have explained them."""
+ITERATIONS = 40
+"""Of a stage of a program: where it has not ended by then it is near enough for a start."""
+UNSURE = 1.5
+"""Times the sum of squares that chance explains, at most, for frames to be explained while noise is not known."""
 REASSESSED = 1.5
 """Change of the noise that another search follows."""
 REFITS = 3
@@ -68,7 +70,8 @@ class DropFit:
 
     Args:
         drop: what was read.
-        theta: (p,) see `shooting.NAMES`. covariance: (p, p); infinite where nothing is seen.
+        theta: (p,) see `shooting.NAMES`, where the sum of squares is least.
+        covariance: (p, p) of the posterior about it. posterior: of theta.
         noise: (3,) standard deviations of the tracker [m], [m], [rad]; whether they were given.
         chi_square: of what is left, with that noise, and its degrees of freedom.
         distrust: why not to believe it, in words; empty if there is nothing.
@@ -82,6 +85,7 @@ class DropFit:
     drop: Drop
     theta: Vector
     covariance: Matrix
+    posterior: Posterior
     noise: Vector
     noise_given: bool
     chi_square: float
@@ -111,9 +115,9 @@ class DropFit:
 
     @property
     def inertia_interval(self) -> tuple[float, float]:
-        """95 %, even in log J/m [m^2]."""
-        half = np.exp(NORMAL_95 * np.sqrt(self.covariance[INERTIA, INERTIA]))
-        return self.inertia_to_mass / float(half), self.inertia_to_mass * float(half)
+        """95 % [m^2]."""
+        low, high = self.posterior.interval(INERTIA)
+        return float(np.exp(low)), float(np.exp(high))
 
     @property
     def friction(self) -> float:
@@ -205,30 +209,63 @@ class DropIdentification:
         if len(times) < FEWEST:
             raise InvalidSignals(f"{drop.name} has {len(times)} frames; it takes at least {FEWEST}")
         noise = tracker_noise(times, poses) if self.noise is None else np.asarray(self.noise, dtype=float)
-        say(f"{drop.name}: the program")
         shooting = Shooting(times, poses, noise, shape, walls, self.drag, forces, mass)
-        program = _program(shooting, self.steps or max(2, int(np.ceil(np.median(np.diff(times)) / NODE))))
         rng = np.random.default_rng(self.seed)
         degrees = 3 * len(times) - shooting.parameters
-        limit = float(stats.chi2.ppf(1 - DISTRUST, degrees))
-        say(f"{drop.name}: shooting")
-        shot = shooting.search(_begun(program, shooting), limit, rng)
+        limit = float(stats.chi2.ppf(1 - DISTRUST, degrees)) * (1.0 if self.noise is not None else UNSURE)
+        program, shots = self._begin(drop.name, shooting, limit, rng, say)
+        shots = hunted(shooting, shots, rng)
         for _ in range(REFITS if self.noise is None else 0):
-            found = _left(shooting, shot)
+            found = _left(shooting, shots[0])
             change = max(np.max(found / noise), np.max(noise / found))
             noise, shooting = found, replace(shooting, noise=found)
-            shot = (
-                shooting.search(shot.theta, limit, rng) if change > REASSESSED else shooting.fit(shot.theta)
-            )
+            if change > REASSESSED:
+                shots = hunted(shooting, shooting.search(shots[0].theta, limit, rng), rng)
+            else:
+                shots = shooting.distinct([shooting.fit(shot.theta) for shot in shots])
             if change < 1.02:
                 break
-        return self._result(drop, shooting, shot, program, degrees)
+        return self._result(drop, shooting, shots, program, degrees)
+
+    def _begin(
+        self, name: str, shooting: Shooting, limit: float, rng: np.random.Generator, say: Say
+    ) -> tuple[ProgramFit, list[Shot]]:
+        """Programs that begin differently, until shooting from one of them explains the frames."""
+        steps = self.steps or max(2, int(np.ceil(np.median(np.diff(shooting.times)) / NODE)))
+        programs: list[ProgramFit] = []
+        shots: list[Shot] = []
+        for inertia, friction, more in BEGINNINGS:
+            say(f"{name}: the program")
+            programs.append(
+                ComplementarityProgram(steps + more, max_iterations=ITERATIONS).solve(
+                    shooting.times,
+                    shooting.poses,
+                    shooting.noise,
+                    shooting.shape,
+                    shooting.walls,
+                    inertia * shooting.shape.size**2,
+                    friction,
+                    shooting.forces,
+                    shooting.mass,
+                )
+            )
+            say(f"{name}: shooting")
+            found = shooting.search(_begun(programs[-1], shooting), limit, rng)
+            shots = shooting.distinct([*shots, *found])
+            if shots[0].chi_square <= limit:
+                break
+        return min(programs, key=lambda program: program.chi_square), shots
 
     def _result(
-        self, drop: Drop, shooting: Shooting, shot: Shot, program: ProgramFit, degrees: int
+        self,
+        drop: Drop,
+        shooting: Shooting,
+        shots: Sequence[Shot],
+        program: ProgramFit,
+        degrees: int,
     ) -> DropFit:
-        theta = shot.theta
-        covariance = shooting.covariance(theta)
+        posterior, shot = Posterior.of(shooting, shots), shots[0]
+        theta, P = shot.theta, posterior.covariance
         expected, velocities, impacts = moved(
             shooting.body(theta),
             shooting.walls,
@@ -242,11 +279,12 @@ class DropIdentification:
                 f"nothing is struck in {drop.name}, so there is nothing to identify: J/m and friction show in "
                 "impacts alone"
             )
-        hidden = not covariance[FRICTION, FRICTION] < NARROW**2
+        hidden = not P[FRICTION, FRICTION] < NARROW**2
         return DropFit(
             drop,
             theta,
-            covariance,
+            P,
+            posterior,
             shooting.noise,
             self.noise is not None,
             shot.chi_square,
@@ -273,29 +311,6 @@ class DropIdentification:
             if _pattern((shot.expected - shooting.poses)[:, axis]) < DISTRUST / 3:
                 reasons.append(f"what is left of {what} has a pattern, as a wrong sequence of impacts leaves")
         return tuple(reasons)
-
-
-def _program(shooting: Shooting, steps: int) -> ProgramFit:
-    """The first that explains the frames, of some that begin differently; else the one that comes nearest."""
-    best: ProgramFit | None = None
-    for inertia, friction, more in BEGINNINGS:
-        found = ComplementarityProgram(steps + more).solve(
-            shooting.times,
-            shooting.poses,
-            shooting.noise,
-            shooting.shape,
-            shooting.walls,
-            inertia * shooting.shape.size**2,
-            friction,
-            shooting.forces,
-            shooting.mass,
-        )
-        if best is None or found.chi_square < best.chi_square:
-            best = found
-        if best.chi_square < EXPLAINED * shooting.poses.size:
-            break
-    assert best is not None
-    return best
 
 
 def _begun(program: ProgramFit, shooting: Shooting) -> Vector:

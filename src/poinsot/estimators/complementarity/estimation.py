@@ -75,7 +75,7 @@ class _Summary:
     def estimate(self) -> Estimate:
         fit, found = self.fit, self.consistency()
         names, units, kinds, values, slopes = self.parameters()
-        covariance = slopes @ np.where(np.isfinite(fit.covariance), fit.covariance, 0.0) @ slopes.T
+        covariance = slopes @ fit.covariance @ slopes.T
         hidden = set() if fit.friction_identifiable else {"friction"}
         if fit.mass_sought and not fit.mass_identifiable:
             hidden |= {"m", "J"}
@@ -85,9 +85,8 @@ class _Summary:
         status = Status.solved if seen.all() else Status.partly
         motion = self.motion()
         pose = motion.sensors[0]
-        scaled = np.array([s if np.isfinite(s) and s > 0 else 1.0 for s in np.sqrt(np.diag(fit.covariance))])
-        correlation = np.where(np.isfinite(fit.covariance), fit.covariance, 0.0) / np.outer(scaled, scaled)
-        seen_ones = np.isfinite(np.diag(fit.covariance))
+        size = np.sqrt(np.diag(fit.covariance))
+        correlation = fit.covariance / np.outer(size, size)
         return Estimate(
             method="",
             names=names,
@@ -102,8 +101,8 @@ class _Summary:
             coloured_std=std,
             identifiable=seen,
             status=status if not any("did not end" in each for each in fit.distrust) else Status.step_limit,
-            condition_number=float(np.sqrt(np.linalg.cond(fit.covariance[np.ix_(seen_ones, seen_ones)]))),
-            scaled_condition_number=float(np.sqrt(np.linalg.cond(correlation[np.ix_(seen_ones, seen_ones)]))),
+            condition_number=float(np.sqrt(np.linalg.cond(fit.covariance))),
+            scaled_condition_number=float(np.sqrt(np.linalg.cond(correlation))),
             rows=fit.drop.poses.size,
             fit=fit_of(
                 fit.drop.times,
@@ -233,6 +232,16 @@ class _Summary:
             f"{'as given' if fit.noise_given else 'as found'}, the tracker is off by {1e3 * fit.noise[0]:.3g} mm and "
             f"{1e3 * fit.noise[2]:.3g} mrad."
         ]
+        others = fit.posterior.means[1:, INERTIA], fit.posterior.shares[1:]
+        if len(others[0]):
+            notes.append(
+                "Other motions explain the frames about as well, and the interval has them too: J/m of "
+                + ", ".join(
+                    f"{1e6 * np.exp(inertia):.4g} mm^2 ({100 * share:.0f} %)"
+                    for inertia, share in zip(*others, strict=True)
+                )
+                + "."
+            )
         if fit.friction_bound is not None:
             notes.append(
                 f"No contact slid in a way that shows friction: it is at least {fit.friction_bound:.3g}, and no "

@@ -40,9 +40,9 @@ TOLERANCE = 1e-6
 """Of the sum: a step that lowers it by less, in parts of it, is the last."""
 UNFELT = 1e-8
 """Part of the sum that a parameter's changing by its scale moves at least, as far as damping goes."""
-UNSEEN = 1e-6
-"""Singular values of the slopes, in parts of the largest, of what the motion does not show."""
 MOST_FRICTION = 3.0
+NEARLY, SAME = 20.0, 0.1
+"""More in the sum, up to which a minimum is worth keeping; sum of squares between two that are one."""
 ROUNDS, DRAWS = 3, 600
 """Of a search, and starts of each."""
 PARTS, KEPT = (0.35, 0.5, 0.75), (30, 8, 4, 2)
@@ -58,6 +58,8 @@ FAST = 30.0
 """Times that as far are first velocities, of some starts: few frames may be there before the first impact."""
 MOST_RESTITUTION = 0.8
 """Of starts."""
+ANYWHERE = np.array([[0.1, 0.05], [0.6, 1.2]])
+"""J/m in squares of the size and mu, at least and at most, of every other start: the program may be wrong in both."""
 
 
 class _Setting(NamedTuple):
@@ -162,6 +164,12 @@ class Shooting:
         _errors(self.setting, theta, e)
         return e.ravel()
 
+    def sums(self, thetas: Float[np.ndarray, "S p"], frames: int | None = None) -> Float[np.ndarray, "S 2"]:
+        """Sums of squares over the first frames, None: all, of x and y, and of the angle."""
+        e, sums = np.empty((frames or len(self.times), 3)), np.empty((len(thetas), 2))
+        _sums(self.setting, np.ascontiguousarray(thetas), e, sums)
+        return sums
+
     def bounds(self) -> tuple[Vector, Vector]:
         """(p,) of theta: J/m is no more than the square of the size, since all of the mass is inside."""
         lower, upper = np.full(self.parameters, -np.inf), np.full(self.parameters, np.inf)
@@ -223,47 +231,57 @@ class Shooting:
             theta, float(e @ e), e.reshape(-1, 3) * self.noise + self.poses[:frames], converged, steps
         )
 
-    def covariance(self, theta: Vector) -> Matrix:
-        """(p, p) of a minimum over all frames, for the given noise; infinite where the motion shows nothing."""
-        scale = self.scale()
-        J = self.slopes(theta, self.errors(theta, len(self.times)), len(self.times)) * scale
-        _, s, Vt = np.linalg.svd(J, full_matrices=False)
-        shown = s > UNSEEN * s[0]
-        found = (Vt[shown].T / s[shown] ** 2) @ Vt[shown]
-        hidden = (np.abs(Vt[~shown]) > 1e-3).any(axis=0)
-        found[hidden, hidden] = np.inf
-        return found * np.outer(scale, scale)
-
-    def search(self, theta: Vector, good_enough: float, rng: np.random.Generator) -> Shot:
-        """From many starts about theta (p,): each is fitted to a first part of the motion, the best to a longer one.
+    def search(self, theta: Vector, good_enough: float, rng: np.random.Generator) -> list[Shot]:
+        """From many starts about theta (p,): each is fitted to a first part of the motion, the best to longer ones.
 
         Args:
             good_enough: chi-square at which it ends after the first of its rounds.
+
+        Returns:
+            Distinct minima over all frames, the least first.
         """
-        best = self.fit(theta)
-        N = len(self.times)
-        for first in (True, *(ROUNDS - 1) * [False]):
-            if best.chi_square <= good_enough and not first:
+        found = [self.fit(theta)]
+        for k in range(ROUNDS):
+            if k and found[0].chi_square <= good_enough:
                 break
-            away = SPREAD[: len(theta)] * rng.standard_normal((DRAWS, len(theta)))
-            away[:, 3:6] *= np.exp(rng.uniform(0, np.log(FAST), (DRAWS, 1)))
-            begun = theta + away
-            begun[:, FRICTION] = theta[FRICTION] * np.exp(begun[:, FRICTION] - theta[FRICTION])
-            begun[:, RESTITUTION] = np.linspace(0, MOST_RESTITUTION, DRAWS)
-            begun = np.clip(begun, *self.bounds())
-            frames = max(round(PARTS[0] * N), min(6, N))
-            costs = np.array([np.sum(self.errors(draw, frames) ** 2) for draw in begun])
-            groups = np.array_split(np.arange(DRAWS), KEPT[0])
-            chosen = [begun[group[np.argmin(costs[group])]] for group in groups]
+            chosen = self._begun(theta, rng)
             for part, kept in zip(PARTS, KEPT[1:], strict=True):
-                frames = max(round(part * N), min(6, N))
                 shots = sorted(
-                    (self.fit(each, frames, 10) for each in chosen), key=lambda shot: shot.chi_square
+                    (self.fit(each, self._part(part), 10) for each in chosen),
+                    key=lambda shot: shot.chi_square,
                 )
                 chosen = [shot.theta for shot in shots[:kept]]
-            for each in chosen:
-                best = min(best, self.fit(each), key=lambda shot: shot.chi_square)
-        return best
+            found = self.distinct([*found, *(self.fit(each) for each in chosen)])
+        return found
+
+    def _part(self, part: float) -> int:
+        """Frames."""
+        return max(round(part * len(self.times)), min(6, len(self.times)))
+
+    def _begun(self, theta: Vector, rng: np.random.Generator) -> list[Vector]:
+        """Starts about theta that follow the first part of the motion best, of each of some restitutions."""
+        away = SPREAD[: len(theta)] * rng.standard_normal((DRAWS, len(theta)))
+        away[:, 3:6] *= np.exp(rng.uniform(0, np.log(FAST), (DRAWS, 1)))
+        begun = theta + away
+        begun[:, FRICTION] = theta[FRICTION] * np.exp(begun[:, FRICTION] - theta[FRICTION])
+        begun[:, RESTITUTION] = np.linspace(0, MOST_RESTITUTION, DRAWS)
+        least, most = np.log(ANYWHERE)
+        anywhere = np.exp(rng.uniform(least, most, (DRAWS // 2, 2)))
+        begun[1::2, INERTIA] = np.log(anywhere[:, 0] * self.shape.size**2)
+        begun[1::2, FRICTION] = anywhere[:, 1]
+        begun = np.clip(begun, *self.bounds())
+        costs = self.sums(begun, self._part(PARTS[0])).sum(axis=1)
+        groups = np.array_split(np.arange(DRAWS), KEPT[0])
+        return [begun[group[np.argmin(costs[group])]] for group in groups]
+
+    def distinct(self, shots: Sequence[Shot]) -> list[Shot]:
+        """One of each that ended at the same motion, the least sum first, if it is nearly as good as the best."""
+        found: list[Shot] = []
+        for shot in sorted(shots, key=lambda shot: shot.chi_square):
+            apart = [np.sum(((shot.expected - other.expected) / self.noise) ** 2) for other in found]
+            if not found or (shot.chi_square < found[0].chi_square + NEARLY and min(apart) > SAME):
+                found.append(shot)
+        return found
 
 
 def mass_lifted(forces: Float[np.ndarray, "K 3"], shape: Shape) -> float:
@@ -287,6 +305,19 @@ def _errors(setting, theta, e):
     for k in range(len(e)):
         for i in range(3):
             e[k, i] = (e[k, i] - setting.poses[k, i]) / setting.noise[i]
+
+
+@njit(cache=True)
+def _sums(setting, thetas, e, sums):
+    """Writes sums of squares of errors over the rows of e (frames, 3), of x and y, and of the angle (S, 2)."""
+    for s in range(len(thetas)):
+        _errors(setting, thetas[s], e)
+        sums[s] = 0.0
+        for k in range(len(e)):
+            sums[s, 0] += e[k, 0] ** 2 + e[k, 1] ** 2
+            sums[s, 1] += e[k, 2] ** 2
+        if not np.isfinite(sums[s, 0] + sums[s, 1]):
+            sums[s] = np.inf
 
 
 @njit(cache=True)

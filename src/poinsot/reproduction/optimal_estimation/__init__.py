@@ -5,7 +5,6 @@ guesses             where an estimator may begin
 parametrizations    Fig. 3: both charts, from bodies that are 70 % off
 rollouts            Table I: single shooting, feasibility-driven, multiple shooting
 statistics          errors against the covariance of the estimate, over many recordings
-normalized_errors   how large errors are in units of their covariance, and what intervals hold
 
 Nothing of a case is imported before it runs.
 """

@@ -34,10 +34,7 @@ from ...estimators.shooting.posterior import posterior
 from ...inertia.parameters import from_pseudo_inertia, pseudo_inertia
 from ...stopwatch import Stopwatch
 from ..case import Curves, Reproduction, Say
-from ..processes import processes
-from ..workers import Checkpoint, solve_all
-from .guesses import measured_guess
-from .normalized_errors import (
+from ..normalized_errors import (
     BAND,
     INTERVAL,
     PHYSICAL,
@@ -48,6 +45,9 @@ from .normalized_errors import (
     mean_in_band,
     squared_error,
 )
+from ..processes import processes
+from ..workers import Checkpoint, solve_all
+from .guesses import measured_guess
 from .systems import (
     NOISE,
     System,

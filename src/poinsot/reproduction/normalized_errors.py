@@ -23,9 +23,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy import linalg, stats
 
-from ...arrays import Inertial, Matrix, Vector
-from ...inertia.parameters import center_of_mass, inertia_at_com, slopes_at_com
-from ...models.open_parameters import OpenParameters
+from ..arrays import Inertial, Matrix, Vector
+from ..inertia.parameters import center_of_mass, inertia_at_com, slopes_at_com
+from ..models.open_parameters import OpenParameters
 
 INTERVAL, BAND = 0.95, 0.99
 TAILS = 0.5 - 0.5 * BAND, 0.5 + 0.5 * BAND
