@@ -202,11 +202,13 @@ def _values(recording: Recording, channel: str, unit: str, run: str) -> Vector:
 
 
 def _forces(recording: Recording, frames: Indices, run: str) -> Float[np.ndarray, "K 3"] | None:
-    """Their means over the intervals between frames (N,), rows of the recording; None if there are none.
+    """(N - 1, 3) their means over the intervals between frames (N,), rows of the recording; None if there are none.
 
     Raises:
         InvalidProject: if one is missing in between.
     """
+    from ..estimators.complementarity.flights import held_mean
+
     if not any(f"torque.{axis}" in recording.channels for axis in FORCES):
         return None
     rows = np.zeros((len(recording), 3))
@@ -221,12 +223,8 @@ def _forces(recording: Recording, frames: Indices, run: str) -> Float[np.ndarray
             f"recording {run!r}: forces are missing in {int((~np.isfinite(rows)).any(axis=1).sum())} rows; give them "
             "in all, or say hold = true where they are written only when they change"
         )
-    time = np.asarray(recording.time, dtype=float)
-    sums = np.zeros((len(recording), 3))
-    sums[frames[0] + 1 : frames[-1] + 1] = np.cumsum(
-        rows * np.diff(time[frames[0] : frames[-1] + 1])[:, None], axis=0
-    )
-    return np.diff(sums[frames], axis=0) / np.diff(time[frames])[:, None]
+    time = np.asarray(recording.time[frames[0] : frames[-1] + 1], dtype=float)
+    return held_mean(time, rows, frames - frames[0])
 
 
 def _poses(recording: Recording, run: str) -> np.ndarray:

@@ -35,7 +35,7 @@ from ...models.planar.events import Impacts, moved
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import Body
 from ...models.planar.walls import Wall
-from .flights import Drop
+from .flights import Drop, held_mean
 from .noise import tracker_noise
 from .posterior import Posterior, hunted
 from .program import ComplementarityProgram, ProgramFit
@@ -43,8 +43,8 @@ from .shooting import FRICTION, INERTIA, MASS, RESTITUTION, Shooting, Shot
 
 FEWEST = 8
 """Frames of a drop."""
-NODE = 5e-3
-"""Longest step of the program, about [s]."""
+NODE, FINEST = 5e-3, 2e-3
+"""Longest step of the program, and shortest, about [s]."""
 BEGINNINGS = ((0.25, 0.4, 0), (0.1, 0.8, 1), (0.4, 0.15, 0))
 """Of the program: J/m in squares of the size, mu, and steps more."""
 ITERATIONS = 40
@@ -231,22 +231,23 @@ class DropIdentification:
         self, name: str, shooting: Shooting, limit: float, rng: np.random.Generator, say: Say
     ) -> tuple[ProgramFit, list[Shot]]:
         """Programs that begin differently, until shooting from one of them explains the frames."""
-        steps = self.steps or max(2, int(np.ceil(np.median(np.diff(shooting.times)) / NODE)))
+        few = _few(shooting)
+        steps = self.steps or max(2, int(np.ceil(np.median(np.diff(few.times)) / NODE)))
         programs: list[ProgramFit] = []
         shots: list[Shot] = []
         for inertia, friction, more in BEGINNINGS:
             say(f"{name}: the program")
             programs.append(
                 ComplementarityProgram(steps + more, max_iterations=ITERATIONS).solve(
-                    shooting.times,
-                    shooting.poses,
-                    shooting.noise,
-                    shooting.shape,
-                    shooting.walls,
-                    inertia * shooting.shape.size**2,
+                    few.times,
+                    few.poses,
+                    few.noise,
+                    few.shape,
+                    few.walls,
+                    inertia * few.shape.size**2,
                     friction,
-                    shooting.forces,
-                    shooting.mass,
+                    few.forces,
+                    few.mass,
                 )
             )
             say(f"{name}: shooting")
@@ -311,6 +312,15 @@ class DropIdentification:
             if _pattern((shot.expected - shooting.poses)[:, axis]) < DISTRUST / 3:
                 reasons.append(f"what is left of {what} has a pattern, as a wrong sequence of impacts leaves")
         return tuple(reasons)
+
+
+def _few(shooting: Shooting) -> Shooting:
+    """The frames that a program takes: of the first part of a long motion, and no finer than its steps."""
+    times = shooting.times
+    every = max(1, int(2 * FINEST / np.median(np.diff(times))))
+    chosen = np.arange(0, shooting.soon, every)
+    forces = None if shooting.forces is None else held_mean(times, shooting.forces, chosen)
+    return replace(shooting, times=times[chosen], poses=shooting.poses[chosen], forces=forces)
 
 
 def _begun(program: ProgramFit, shooting: Shooting) -> Vector:

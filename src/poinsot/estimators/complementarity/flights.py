@@ -85,6 +85,12 @@ class Drop:
             object.__setattr__(self, "forces", forces)
 
 
+def held_mean(times: Vector, forces: Float[np.ndarray, "K 3"], chosen: Indices) -> Float[np.ndarray, "C 3"]:
+    """Means over the intervals between chosen of times (N,) of forces (N - 1, 3), each held from one to the next."""
+    sums = np.concatenate([np.zeros((1, 3)), np.cumsum(forces * np.diff(times)[:, None], axis=0)])
+    return np.asarray(np.diff(sums[chosen], axis=0) / np.diff(times[chosen])[:, None])
+
+
 @dataclass(frozen=True, eq=False)
 class FlightModel:
     """What all flights share.

@@ -25,6 +25,7 @@ from jaxtyping import Float
 from numba import njit
 
 from ...arrays import Matrix, Vector
+from ...models.planar.contact import contacts_at
 from ...models.planar.events import follow
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY, Body
@@ -48,6 +49,11 @@ ROUNDS, DRAWS = 3, 600
 PARTS, KEPT = (0.35, 0.5, 0.75), (30, 8, 4, 2)
 """Parts of the motion that starts are fitted to, one after the other, and how many go on: first the best of groups of
 like restitution."""
+NEAR = 0.1
+"""Gap from which on a body is about to strike, in parts of its size: from then on parts are counted."""
+SOON, LONGER = 14.0, 1.5
+"""Of a motion that goes on for longer, in times sqrt(size / g), these are parts of so much; then each is so many times
+the one before: what impacts make of an error leaves nothing to be fitted far from where it began."""
 SPREAD = np.array([1e-3, 1e-3, 0.02, 0.05, 0.05, 1.0, 0.1, 0.15, 0.0, 0.1])
 """Of starts; of J/m, of mu and of m in parts of them."""
 SCALE = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 10.0, 1.0, 1.0, 1.0, 1.0])
@@ -245,18 +251,34 @@ class Shooting:
             if k and found[0].chi_square <= good_enough:
                 break
             chosen = self._begun(theta, rng)
-            for part, kept in zip(PARTS, KEPT[1:], strict=True):
+            for stage, frames in enumerate(self._parts()):
                 shots = sorted(
-                    (self.fit(each, self._part(part), 10) for each in chosen),
-                    key=lambda shot: shot.chi_square,
+                    (self.fit(each, frames, 10) for each in chosen), key=lambda shot: shot.chi_square
                 )
-                chosen = [shot.theta for shot in shots[:kept]]
+                chosen = [shot.theta for shot in shots[: KEPT[min(stage + 1, len(KEPT) - 1)]]]
             found = self.distinct([*found, *(self.fit(each) for each in chosen)])
         return found
 
-    def _part(self, part: float) -> int:
-        """Frames."""
-        return max(round(part * len(self.times)), min(6, len(self.times)))
+    @cached_property
+    def strikes(self) -> int:
+        """The first frame that is near a wall; 0 if none is."""
+        gaps = np.array([contacts_at(pose, self.shape, self.walls)[0].min() for pose in self.poses])
+        near = np.flatnonzero(gaps < NEAR * self.shape.size)
+        return int(near[0]) if len(near) else 0
+
+    @property
+    def soon(self) -> int:
+        """How many frames there are until some time after that."""
+        end = self.times[self.strikes] + SOON * np.sqrt(self.shape.size / GRAVITY)
+        return int(np.searchsorted(self.times, end))
+
+    def _parts(self) -> list[int]:
+        """How many frames each has."""
+        N, first, soon = len(self.times), self.strikes, self.soon
+        parts = [min(max(first + round(part * (soon - first)), first + 6), N) for part in PARTS]
+        while round(LONGER * parts[-1]) < N:
+            parts.append(round(LONGER * parts[-1]))
+        return parts
 
     def _begun(self, theta: Vector, rng: np.random.Generator) -> list[Vector]:
         """Starts about theta that follow the first part of the motion best, of each of some restitutions."""
@@ -270,7 +292,7 @@ class Shooting:
         begun[1::2, INERTIA] = np.log(anywhere[:, 0] * self.shape.size**2)
         begun[1::2, FRICTION] = anywhere[:, 1]
         begun = np.clip(begun, *self.bounds())
-        costs = self.sums(begun, self._part(PARTS[0])).sum(axis=1)
+        costs = self.sums(begun, self._parts()[0]).sum(axis=1)
         groups = np.array_split(np.arange(DRAWS), KEPT[0])
         return [begun[group[np.argmin(costs[group])]] for group in groups]
 
