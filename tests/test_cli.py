@@ -430,3 +430,12 @@ def test_progress_is_shown_to_people_only(monkeypatch, capsys):
     with cli.shell.progress() as say:
         say("solving")
     assert capsys.readouterr().out == ""
+
+
+def test_many_files_of_a_kind_are_told_in_short():
+    from poinsot.cli.shell import _few
+
+    motions = [f"drop_{k}-motion.npz" for k in range(60)]
+    told = _few(Path("out"), ["report.html", *motions, "result.json"])
+    assert told == ["out/report.html", "out/drop_0-motion.npz and 59 more .npz files", "out/result.json"]
+    assert _few(Path("out"), motions[:2]) == [f"out/{name}" for name in motions[:2]]

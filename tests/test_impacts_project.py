@@ -1,6 +1,7 @@
 """`identify` with impacts, from project files."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -264,3 +265,13 @@ def test_several_drops_are_pooled(tmp_path):
     held.write_text(head + recordings + '[method]\nname = "impacts"\nsteps = 3\n')
     with pytest.raises(PoinsotError, match=r"method\.steps is for one drop"):
         identify(Project.load(held))
+
+
+def test_a_fit_that_is_not_the_best_is_told(estimate):
+    solved = estimate.problem
+    theta = solved.fit.theta.copy()
+    theta[6] += 0.05
+    worse = replace(solved, fit=replace(solved.fit, theta=theta)).certify(estimate)
+    assert not worse.holds and worse.feasible
+    theta[8] = 1.2
+    assert not replace(solved, fit=replace(solved.fit, theta=theta)).certify(estimate).feasible

@@ -17,6 +17,8 @@ import typer
 from ..exceptions import PoinsotError
 
 MENDABLE, INTERRUPTED = 2, 130
+MANY = 4
+"""Files of one kind, more of which are not told one by one."""
 
 Job = Annotated[Path, typer.Argument(help="The project file (TOML).", metavar="JOB.toml", show_default=False)]
 Data = Annotated[
@@ -99,7 +101,20 @@ def deliver(
         write_json(content, json)
     show()
     if out is not None:
-        typer.echo("\nwritten: " + ", ".join(str(out / name) for name in [*pages, file]))
+        typer.echo("\nwritten: " + ", ".join(_few(out, [*pages, file])))
+
+
+def _few(out: Path, names: Sequence[str]) -> list[str]:
+    """Paths; of many files of one kind the first, and how many more."""
+    kinds = [Path(name).suffix for name in names]
+    told = []
+    for k, name in enumerate(names):
+        alike = kinds.count(kinds[k])
+        if alike <= MANY:
+            told.append(str(out / name))
+        elif kinds.index(kinds[k]) == k:
+            told.append(f"{out / name} and {alike - 1} more {kinds[k]} files")
+    return told
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -283,15 +283,15 @@ class Solved:
     fit: DropFit
 
     def certify(self, estimate: Estimate) -> Certificate:
-        """The largest cosine between what is left and its slope by a parameter that is seen."""
+        """What part of what is left a search downhill from there still takes away (its norm).
+
+        Where slopes are, it is at least the largest cosine between what is left and one of them; a minimum at a change
+        of the sequence of events has none.
+        """
         fit = self.fit
-        shooting = fit.shooting
-        e = shooting.errors(fit.theta, len(fit.drop.times))
-        J = shooting.slopes(fit.theta, e, len(fit.drop.times))
-        size = np.linalg.norm(J, axis=0)
-        cosines = np.abs(J.T @ e) / np.where(size > 0, size, np.inf) / np.linalg.norm(e)
+        shooting, frames = fit.shooting, len(fit.drop.times)
+        cost = float(np.sum(shooting.errors(fit.theta, frames) ** 2))
+        gain = max(cost - shooting.fit(fit.theta).chi_square, 0.0) / cost
         low, high = shooting.bounds()
-        inside = (fit.theta > low) & (fit.theta < high)
-        return Certificate(
-            float(cosines[inside].max()), bool((low <= fit.theta).all() and (fit.theta <= high).all()), 1e-2
-        )
+        inside = bool((low <= fit.theta).all() and (fit.theta <= high).all())
+        return Certificate(float(np.sqrt(gain)), inside, 1e-2)

@@ -45,7 +45,11 @@ class ImpactsProblem:
             check_drop(drop, tracker_noise(drop.times, drop.poses), self.shape, self.walls)
 
     def certify(self, estimate: Estimate) -> Certificate:
-        """How far a drop's motion is from optimal: the largest cosine between what is left and a slope."""
+        """Nothing by itself.
+
+        Raises:
+            InvalidMethod: always: how near a drop's motion is to the best is told by its own fit.
+        """
         raise InvalidMethod(
             "an estimate from drops goes back to its own fits; ask the estimate for its certificate"
         )
