@@ -167,7 +167,7 @@ def test_a_known_force_gives_mass_inertia_and_impulses(tmp_path):
         assert found[name] == pytest.approx(truth, abs=4 * std) and std < 0.05 * truth
     assert found.impacts[0].unit == "N s" and not found.undetermined
     assert any("The known force shows the mass" in note for note in found.notes)
-    assert any("all are determined" in note for note in found.notes)
+    assert any("determined by themselves" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 
 class Stopwatch:
@@ -29,6 +30,11 @@ class Stopwatch:
     def total(self) -> float:
         """Seconds of all stages."""
         return sum(self.laps.values())
+
+    def beside(self, stages: Mapping[str, float]) -> dict[str, float]:
+        """These stages, those of another watch that ran in between, and `total` of both. [s]"""
+        others = {stage: seconds for stage, seconds in stages.items() if stage != "total"}
+        return {**self.laps, **others, "total": self.total + sum(others.values())}
 
     @property
     def seconds(self) -> dict[str, float]:

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
     from ..recording import Recording
     from .job import Project
 
+FEWEST = 8
+"""Frames of a drop."""
+QUARTER_TURN, OFTEN = np.pi / 2, 0.25
+"""An angle that changes by more, between more than this part of the frames, is none in radians."""
 FORCES = {"x": "N", "y": "N", "angle": "N m"}
 """What may act, beside gravity."""
 
@@ -71,7 +75,7 @@ def estimate_from_impacts(
         estimate,
         warnings=(*warnings, *estimate.warnings),
         settings={"project": settings.model_dump(mode="json", exclude_unset=True)},
-        seconds={**watch.laps, **estimate.seconds, "total": watch.total},
+        seconds=watch.beside(estimate.seconds),
     )
 
 
@@ -145,11 +149,21 @@ def build_problem(project: Project, runs: Sequence[Run]) -> tuple[ImpactsProblem
         whole = np.isfinite(poses).all(axis=1)
         forces = _forces(recording, np.flatnonzero(whole), run.name)
         times, poses = np.asarray(recording.time, dtype=float)[whole], poses[whole]
+        if len(poses) < FEWEST:
+            raise InvalidProject(
+                f"recording {run.name!r} has {len(poses)} frames in which nothing is missing, of {len(whole)}; it "
+                f"takes at least {FEWEST}"
+            )
+        if np.mean(np.abs(np.diff(poses[:, 2])) > QUARTER_TURN) > OFTEN:
+            raise InvalidProject(
+                f"recording {run.name!r}: the angle changes by more than a quarter turn from frame to frame; if it is "
+                'in degrees, say so with unit = "deg"'
+            )
         if not whole.all():
             warnings.append(
                 f"{int((~whole).sum())} of {len(whole)} frames of {run.name} are incomplete and left out."
             )
-        unwrapped = np.unwrap(poses[:, 2]) if len(poses) else poses[:, 2]
+        unwrapped = np.unwrap(poses[:, 2])
         if not body.markers and np.abs(unwrapped - poses[:, 2]).max(initial=0.0) > np.pi:
             warnings.append(
                 f"The angle of {run.name} wraps, and was taken to go on by less than half a turn a frame."
@@ -243,5 +257,6 @@ def _from_markers(recording: Recording, markers: Mapping[str, Sequence[float]], 
     places = np.array([complex(*place) for place in markers.values()])
     middle, center = seen.mean(axis=1), places.mean()
     turned = (seen - middle[:, None]) @ np.conj(places - center)
+    turned = np.where(turned == 0, np.nan, turned)
     position = middle - turned / np.abs(turned) * center
-    return np.column_stack([position.real, position.imag, np.unwrap(np.angle(turned))])
+    return np.column_stack([position.real, position.imag, np.angle(turned)])

@@ -77,7 +77,7 @@ def estimate_jointly(project: Project, data_dir: str | Path | None, say: Callabl
         estimate,
         warnings=(*_saturated(problem), *estimate.warnings),
         settings={"project": settings.model_dump(mode="json", exclude_unset=True)},
-        seconds={**watch.laps, **estimate.seconds, "total": watch.total},
+        seconds=watch.beside(estimate.seconds),
     )
 
 

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from poinsot.estimators.complementarity.agreement import assumed, bootstrap, halves, held_out, moved
+from poinsot.estimators.complementarity import agreement as module
+from poinsot.estimators.complementarity.agreement import (
+    WAVES,
+    agreement,
+    assumed,
+    bootstrap,
+    halves,
+    held_out,
+    moved,
+)
 from poinsot.estimators.complementarity.pooled import descended, residual_tolerances
 from poinsot.exceptions import InvalidMethod
 
@@ -59,3 +68,26 @@ def test_sharp_corners_would_move_the_inertia(fit):
 def test_an_assumption_about_nothing_is_refused(fit):
     with pytest.raises(InvalidMethod, match="cannot hold 'inertia_to_mass'"):
         assumed(fit, ["inertia_to_mass"])
+
+
+def test_a_level_floor_would_move_the_inertia_a_little(fit):
+    """Waves of 0.2 mm, on a lever of 25 mm."""
+    assert assumed(fit, [WAVES]) == pytest.approx(fit.inertia_to_mass, rel=0.03)
+    assert assumed(fit, [WAVES]) != fit.inertia_to_mass
+
+
+def test_all_of_it_at_once(fit, monkeypatch):
+    monkeypatch.setattr(module, "ASSUMPTIONS", {"no drag": ("linear_drag", "angular_drag")})
+    agreed = agreement(fit, seed=3)
+    np.testing.assert_allclose(agreed.interval, np.percentile(bootstrap(fit, seed=3), [2.5, 97.5]))
+    assert agreed.halves_difference == np.quantile(halves(fit, seed=3), 0.95)
+    assert agreed.assumed == {"no drag": assumed(fit, ["linear_drag", "angular_drag"])}
+    assert len(agreed.errors) == len(agreed.errors_from_before) == len(agreed.held_out)
+    assert np.median(agreed.errors) < np.median(agreed.errors_from_before)
+
+
+def test_three_drops_have_no_halves(few, monkeypatch):
+    monkeypatch.setattr(module, "ASSUMPTIONS", {})
+    assert np.isnan(agreement(few).halves_difference)
+    with pytest.raises(InvalidMethod, match="four drops"):
+        halves(few)

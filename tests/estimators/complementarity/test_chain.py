@@ -13,15 +13,20 @@ from poinsot.estimators.complementarity.chain import (
     rows_of_theta,
     stepped,
 )
-from poinsot.estimators.complementarity.collisions import HEIGHT, OWN, S
-from poinsot.estimators.complementarity.contact_frames import added
-from poinsot.estimators.complementarity.pooled import descended, residual_tolerances, theta_step
+from poinsot.estimators.complementarity.collisions import HEIGHT, OWN
+from poinsot.estimators.complementarity.pooled import (
+    descended,
+    inverse_of,
+    residual_tolerances,
+    theta_step,
+)
+from poinsot.estimators.complementarity.resting import FREEDOM, lying
 
 
 def dense(found):
     """Jacobian and residuals (states, tau, lost, heights, theta), weights and robustness included."""
     problem, at, system = found.chain, found.at, found.system
-    F, D, N = len(problem.mean), problem.drops, B * len(problem.mean)
+    F, D, N, S = len(problem.mean), problem.drops, B * len(problem.mean), problem.size
     moved = at.shared - problem.reference
     rows, rest = [], []
     for f in range(F):
@@ -37,13 +42,21 @@ def dense(found):
         J[:, B * f + 12], J[:, B * f + 13] = own[:, 12], own[:, 13]
         J[:, N + D :] = own[:, OWN:]
         J[:, N + problem.drop[f]] = own[:, OWN + HEIGHT]
-        rows.append(weight * J)
+        rows.append(weight[:, None] * J)
         rest.append(weight * system.z[i])
+    of = problem.resting
+    e, E = lying(of, at.shared, at.heights, problem.outline, problem.wall, problem.uneven)
+    chi2 = np.bincount(of.drop, e * e, D) / of.std**2
+    for k, d in enumerate(of.drop):
+        J, weight = np.zeros((1, N + D + S)), np.sqrt((FREEDOM + 2) / (FREEDOM + chi2[d])) / of.std
+        J[0, N + D :], J[0, N + d] = weight * E[k], weight * E[k, HEIGHT]
+        rows.append(J)
+        rest.append(weight * e[k : k + 1])
     return np.concatenate(rows), np.concatenate(rest)
 
 
-def test_a_step_is_that_of_the_dense_problem(rocking_fit):
-    fit = rocking_fit
+def test_a_step_is_that_of_the_dense_problem(few):
+    fit = few
     found = fit.solved
     problem, at = found.chain, found.at
     # away from the solution, or there would be nothing to step
@@ -61,9 +74,6 @@ def test_a_step_is_that_of_the_dense_problem(rocking_fit):
     moved = at.shared - problem.reference
     g[N + D :] += problem.innovations_gradient.sum(axis=0) + problem.innovations_normal.sum(axis=0) @ moved
     g[N + D :] += found.prior * at.shared
-    contacts = added(problem.contacts, at.shared, problem.outline, problem.wall, D)
-    H[N + D :, N + D :] += contacts.normal.sum(axis=0)
-    g[N + D :] += contacts.gradient.sum(axis=0)
     H[range(N, N + D), range(N, N + D)] += 1 / found.tolerances.floor**2
     g[N : N + D] += at.heights / found.tolerances.floor**2
     held = np.diag(H) < 1e-20
@@ -77,9 +87,8 @@ def test_a_step_is_that_of_the_dense_problem(rocking_fit):
     np.testing.assert_allclose(new.states - at.states, dx[:N].reshape(-1, B)[:, :12], atol=1e-7, rtol=1e-3)
 
 
-def test_the_gradient_is_that_of_the_cost(rocking_fit):
+def test_the_gradient_is_that_of_the_cost(fit):
     """By differences of the robust cost along theta, states and instants staying."""
-    fit = rocking_fit
     found = fit.solved
     problem, at = found.chain, found.at
     spread = residual_tolerances(problem, at, found.part, found.turning, found.tolerances, fit.model)
@@ -125,19 +134,35 @@ def test_inverse_in_its_band(rng):
         np.testing.assert_allclose(Z[i, : N - i], np.diag(inverse, -i), rtol=1e-9, atol=1e-12)
 
 
-def test_leverages_are_shares(fit):
-    found = fit.solved
-    by = reduced(found.chain, found.at, found.system, found.tolerances.floor)
-    share = leverages(found.chain, found.system, by)[found.use]
+def test_leverages_are_those_of_the_dense_problem(few):
+    """The diagonal of J H^-1 J^T, with all unknowns and priors in H."""
+    found = few.solved
+    problem, at = found.chain, found.at
+    by = reduced(problem, at, found.system, found.tolerances.floor)
+    _, H_bar = theta_step(by, at.shared, found.free, found.prior)
+    share = leverages(problem, found.system, by, inverse_of(H_bar, found.free))[found.use]
     assert (share > -1e-9).all()
     assert (share < 1 + 1e-9).all()
+    J = dense(found)[0]
+    N, D = B * len(problem.mean), problem.drops
+    H = J.T @ J
+    H[N + D :, N + D :] += problem.innovations_normal.sum(axis=0) + np.diag(found.prior)
+    H[range(N, N + D), range(N, N + D)] += 1 / found.tolerances.floor**2
+    left_out = np.concatenate([np.diag(H)[: N + D] < 1e-20, ~found.free])
+    H[left_out] = H[:, left_out] = 0.0
+    H[left_out, left_out] = 1.0
+    scale = 1 / np.sqrt(np.diag(H))
+    inverse = np.linalg.inv(H * np.outer(scale, scale)) * np.outer(scale, scale)
+    rows = J[12 * len(problem.mean) : 12 * len(problem.mean) + 5 * len(found.part)]
+    expected = np.sum(rows @ inverse * rows, axis=1).reshape(-1, 5)[found.use]
+    np.testing.assert_allclose(share, expected, atol=1e-4)
 
 
 def test_rows_of_theta_follow_the_other_unknowns(fit):
     """What a residual does when theta moves and all else is stepped to its best: by a step of one of them."""
     found = fit.solved
     rows = rows_of_theta(found.chain, found.system, found.by)
-    direction = np.zeros(S)
+    direction = np.zeros(found.chain.size)
     direction[1] = 1e-6
     still = type(found.by)(**{**vars(found.by), "offset": 0 * found.by.offset, "height": 0 * found.by.height})
     new = stepped(found.chain, found.at, still, direction)
@@ -145,7 +170,7 @@ def test_rows_of_theta_follow_the_other_unknowns(fit):
         found.chain, found.at, found.part, found.turning, found.tolerances, fit.model
     )
     change = (collisions(found.chain, new, found.part).r - found.system.collision.r) / spread
-    use = found.turning & (found.system.trust > 0.5)
+    use = found.turning & (found.system.trust.min(axis=1) > 0.5)
     np.testing.assert_allclose(change[use], (rows @ direction)[use], atol=3e-5)
 
 

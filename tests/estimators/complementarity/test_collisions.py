@@ -3,14 +3,25 @@
 import numpy as np
 import pytest
 
-from poinsot.estimators.complementarity.collisions import OWN, SHARED, Outline, S, carried, collide
+from poinsot.estimators.complementarity.collisions import (
+    OWN,
+    SHARED,
+    TURNED,
+    Outline,
+    S,
+    carried,
+    collide,
+    lags,
+)
 from poinsot.estimators.complementarity.flights import glide
+from poinsot.estimators.complementarity.unevenness import unevenness
 from poinsot.models.planar import Ellipse, SmoothCurve, floor, rectangle
 from poinsot.models.planar.contact import contacts
 from poinsot.models.planar.walls import told
 
 SHAPES = [rectangle(0.06, 0.05), Ellipse(0.05, 0.025), SmoothCurve(0.04, (2e-3,), (1e-3, 5e-4))]
-SHARED_AT = np.array([6e-4, 1e-3, 5e-4, -3e-4, 0.02, 1e-3, 0.01, 4e-4, 0, 0, 0.4, 0.3])
+SHARED_AT = np.array([6e-4, 1e-3, 5e-4, -3e-4, 0.02, 1e-3, 0.01, 4e-4, 5e-3, 2e-3, 0, -0.4, 0, 0, 0.4, 0.3])
+UNEVEN = unevenness(-1.0, 1.0, 0.1)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: type(shape).__name__)
@@ -20,16 +31,17 @@ def test_derivatives(rng, shape):
     second = first + rng.normal(size=(I, 6)) * [0.01, 0.01, 0.1, 1, 1, 10]
     since, brevity, above = rng.uniform(0, 4e-3, I), rng.uniform(0.5, 1, I), 1e-3 * rng.normal(size=I)
     until, part, outline = 4e-3 - since, rng.integers(0, len(shape.parts), I), Outline(shape)
+    shared = np.append(SHARED_AT, 1e-4 * rng.normal(size=UNEVEN.count))
 
     def at(z):
         return collide(
             first + z[:6], second + z[6:12], since + z[12], until - z[12] + z[13], brevity, part,
-            SHARED_AT + z[14:], above, outline, floor(0.01, 0.1), 9.81,
+            shared + z[14:], above, outline, floor(0.01, 0.1), 9.81, UNEVEN,
         )  # fmt: skip
 
-    step = np.concatenate([np.full(12, 1e-5), [1e-6, 1e-6], np.full(S, 1e-6)])
+    step = np.concatenate([np.full(12, 1e-5), [1e-6, 1e-6], np.full(len(shared), 1e-6)])
     step[OWN] = 1e-8
-    found = at(np.zeros(OWN + S)).by
+    found = at(np.zeros(OWN + len(shared))).by
     slopes = np.stack(
         [(at(h * e).r - at(-h * e).r) / (2 * h) for h, e in zip(step, np.eye(len(step)), strict=True)], -1
     )
@@ -49,7 +61,7 @@ def test_contact_is_that_of_the_models(rng, shape):
     contacts(q, shape.parts, shape.harmonics, told([wall]), g, N, T)
     first = np.tile(np.append(q, np.zeros(3)), (P, 1))
     zero, part = np.zeros(P), np.arange(P)
-    hit = collide(first, first, zero, zero, zero, part, shared, zero, outline, wall, 0.0)
+    hit = collide(first, first, zero, zero, zero + 1, part, shared, zero, outline, wall, 0.0)
     np.testing.assert_allclose(hit.r[:, 3], g, atol=1e-15)
     np.testing.assert_allclose(hit.r[:, [0, 1, 2, 4]], 0, atol=1e-15)
     for direction, expected in ((hit.normal, N), (hit.tangent, T)):
@@ -64,9 +76,11 @@ def test_a_body_struck_by_an_impulse_is_consistent(rng):
     shared = np.zeros(S)
     shared[0] = J
     zero, part = np.zeros(1), np.zeros(1, dtype=np.int64)
-    GQ = collide(before, before, zero, zero, zero, part, shared, zero, Outline(shape), floor(), 9.81).GQ[0]
+    GQ = collide(before, before, zero, zero, zero + 1, part, shared, zero, Outline(shape), floor(), 9.81).GQ[
+        0
+    ]
     after = before + np.array([0, 0, 0, *c, (GQ[0] * c[1] - GQ[1] * c[0]) / J])
-    hit = collide(before, after, zero, zero, zero, part, shared, zero, Outline(shape), floor(), 9.81)
+    hit = collide(before, after, zero, zero, zero + 1, part, shared, zero, Outline(shape), floor(), 9.81)
     assert hit.r[0, 4] == pytest.approx(0, abs=1e-10)
     np.testing.assert_allclose(hit.jump[0, :2], c)
 
@@ -84,3 +98,42 @@ def test_states_are_carried_as_flights_are(rng):
 
 def test_names_units_and_scales_belong_together():
     assert len(SHARED) == S == len(SHARED_AT)
+
+
+def test_a_stretched_square_is_a_rectangle():
+    shared = np.zeros(S)
+    shared[SHARED.index("corner_radius")], shared[SHARED.index("elongation")] = 5e-3, 0.01
+    np.testing.assert_allclose(
+        Outline(rectangle(0.06, 0.06)).parts(shared)[0],
+        rectangle(0.0606, 0.0594, 5e-3).parts,
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize(("power", "depths"), [(0.0, (1.0, 2.0)), (-0.5, (1.0, 2**0.5)), (-1.0, (1.0, 1.0))])
+def test_depth_by_speed(power, depths):
+    """In proportion for a spring, the same for a wall under a layer; speeds well above `SLOW`."""
+    shared = np.zeros(S)
+    shared[7], shared[SHARED.index("lag_power")] = 1e-3, power
+    u = -np.array([2.0, 4.0])
+    found = lags(shared, np.ones(2), u)
+    depth = -u * found.value
+    np.testing.assert_allclose(depth / depth[0], depths, rtol=2e-3)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_a_body_turns_on_while_force_acts(n):
+    """A bounce off force ~ depth^(n - 1), by small steps: how far the angle's mean, weighted by force, is beyond where
+    flights meet. That is half the mean difference of two moments drawn from the force."""
+    x, v, step, depth = 0.0, 1.0, 1e-4, []
+    while x >= 0:
+        v -= 0.5 * n * x ** (n - 1) * step
+        x += v * step
+        depth.append(max(x, 0.0))
+    force = np.array(depth) ** (n - 1) / np.sum(np.array(depth) ** (n - 1))
+    lag = np.sum(force * np.arange(len(force)) * step)
+    done = np.cumsum(force)
+    shared = np.zeros(S)
+    shared[SHARED.index("lag_power")] = 2 / n - 1
+    expected = TURNED * lags(shared, np.ones(1), -np.ones(1)).acts
+    assert np.sum(done * (1 - done)) * step / lag == pytest.approx(expected, rel=1e-3)

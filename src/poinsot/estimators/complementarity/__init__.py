@@ -19,7 +19,8 @@ segmentation       which frames are flights
 flights            what a flight's frames say of its ends
 collisions         what an impact's two flights must have in common
 chain              all of it as one least-squares problem, drop by drop
-contact_frames     frames in which a body rocks or slides
+unevenness         how far a wall is from straight
+resting            where drops came to rest
 pooled             solves it
 result             what comes of it
 agreement          bootstrap, halves, held-out drops, assumptions

@@ -21,19 +21,20 @@ from jaxtyping import Float
 from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...models.planar.impulses import one_contact
-from .chain import Chain, Reduced, Unknowns, collisions, reduced
+from .chain import Unknowns, collisions, reduced
 from .collisions import SHARED, S
-from .contact_frames import added
 from .pooled import (
     descended,
-    inverse_of,
+    priors,
     residual_tolerances,
-    reweighed_contacts,
+    rested,
     theta_step,
     updated_tolerances,
 )
 from .result import PooledFit
 
+WAVES = "wall_unevenness"
+"""All modes of it, which `assumed` may hold at zero as well."""
 ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
     "sharp corners": ("corner_radius",),
     "shape centered on the center of mass": ("shape_offset_x", "shape_offset_y"),
@@ -41,10 +42,18 @@ ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
     "angle as tracked": ("angle_offset",),
     "floor where it is drawn": ("floor_height",),
     "floor as level as drawn": ("floor_slope",),
-    "impulses at the touch": ("contact_lag",),
+    "as square as drawn": ("elongation", "skew"),
+    "sides as flat as drawn": ("resting_lift",),
+    "impulses at the touch": ("contact_lag", "lag_power"),
+    "a contact like a spring": ("lag_power",),
+    "a floor without waves": (WAVES,),
     "no drag": ("linear_drag", "angular_drag"),
 }
 """What is held at zero under each."""
+INTERVAL, LEVEL = (2.5, 97.5), 0.95
+"""Percentiles of an interval; part of the halves that agree so well."""
+FEWEST = 4
+"""Drops that halves need."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +73,16 @@ class HeldOut:
     from_before: float
 
 
-def moved(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K s"]:
-    """Theta where drops count as often as each row says."""
+def moved(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K named"]:
+    """What has a name in theta (`PooledFit.names`), where drops count as often as each row says."""
+    return _moved(fit, counts)[:, :S]
+
+
+def _moved(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K s"]:
+    """All of theta."""
     found = fit.solved
-    return np.array(
-        [fit.shared + theta_step(found.by, fit.shared, found.free, found.prior, w)[0] for w in counts]
-    )
+    theta = found.at.shared
+    return np.array([theta + theta_step(found.by, theta, found.free, found.prior, w)[0] for w in counts])
 
 
 def bootstrap(fit: PooledFit, samples: int = 2000, seed: int = 0) -> Vector:
@@ -86,7 +99,7 @@ def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
         InvalidMethod: if there are fewer than four drops.
     """
     rng, D = np.random.default_rng(seed), fit.solved.chain.drops
-    if D < 4:
+    if D < FEWEST:
         raise InvalidMethod("halves need four drops at least")
     one = np.zeros((splits, D))
     for row in one:
@@ -103,11 +116,11 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
     problem = found.chain
     nothing = np.zeros(len(found.part), dtype=bool)
     spread = residual_tolerances(problem, found.at, found.part, nothing, found.tolerances, fit.model)
-    held = np.zeros(S, dtype=bool)
+    held = np.zeros(len(found.free), dtype=bool)
     at, _ = descended(
         problem, found.at, found.part, spread, found.use, held, found.prior, found.tolerances.floor
     )
-    without = moved(fit, 1.0 - np.eye(problem.drops))
+    without = _moved(fit, 1.0 - np.eye(problem.drops))
     struck = problem.drop[problem.before]
     rows = []
     for d in np.unique(struck[found.turning]):
@@ -164,70 +177,76 @@ def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
         InvalidMethod: if a name is none of what impacts share, or is J/m.
     """
     for name in names:
-        if name not in SHARED[1:]:
-            raise InvalidMethod(f"cannot hold {name!r} at zero; what may be is {', '.join(SHARED[1:])}")
-    return float(_again(fit, fit.solved.chain, names, rounds)[0].shared[0])
+        if name not in (*SHARED[1:], WAVES):
+            raise InvalidMethod(
+                f"cannot hold {name!r} at zero; what may be is {', '.join((*SHARED[1:], WAVES))}"
+            )
+    return float(_again(fit, names, rounds).shared[0])
 
 
-@dataclass(frozen=True)
-class WithoutContacts:
-    """What impacts alone say, frames of contact left out.
+def _again(fit: PooledFit, names: Sequence[str], rounds: int) -> Unknowns:
+    """With these held at zero, and tolerances that follow."""
+    found, problem = fit.solved, fit.solved.chain
+    at, tolerances, free = found.at, found.tolerances, found.free.copy()
+    zero = np.isin(np.append(SHARED, np.full(problem.size - S, WAVES)), list(names))
+    free &= ~zero
+    at = replace(at, shared=np.where(zero, 0.0, at.shared))
+    if "floor_height" in names:
+        at, tolerances = replace(at, heights=0 * at.heights), replace(tolerances, floor=1e-9)
+    for _ in range(rounds):
+        prior = priors(found.prior, problem.size, tolerances.uneven)
+        spread = residual_tolerances(problem, at, found.part, found.turning, tolerances, fit.model)
+        at, system = descended(problem, at, found.part, spread, found.use, free, prior, tolerances.floor)
+        by = reduced(problem, at, system, tolerances.floor)
+        tolerances = updated_tolerances(problem, at, system, by, found.use, tolerances, spread, free, prior)
+        problem = rested(problem, tolerances)
+    return at
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """All that is asked of a fit afterwards, once.
 
     Args:
-        inertia_to_mass: [m^2]. corner_radius: [m].
-        contact_radius, contact_radius_std: what frames of contact alone say, all else as impacts do [m].
-        apart: of both radii, in standard deviations of their difference, tolerances being right.
-
-    What only frames of contact could say is NaN where there is none, or the radius is held.
+        drawn: (K,) J/m of bootstrapped drops [m^2].
+        differences: (L,) of random halves by J/m; NaN with fewer than four drops.
+        held_out: impacts by drops without their own.
+        assumed: J/m under each of `ASSUMPTIONS` [m^2].
     """
 
-    inertia_to_mass: float
-    corner_radius: float
-    contact_radius: float
-    contact_radius_std: float
-    apart: float
+    drawn: Vector
+    differences: Vector
+    held_out: tuple[HeldOut, ...]
+    assumed: Mapping[str, float]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """That holds 95 % of what is drawn [m^2]."""
+        low, high = np.percentile(self.drawn, INTERVAL)
+        return float(low), float(high)
+
+    @property
+    def halves_difference(self) -> float:
+        """Below which 95 % of the differences of halves are; NaN with fewer than four drops."""
+        return float(np.quantile(self.differences, LEVEL))
+
+    @property
+    def errors(self) -> Vector:
+        """(H,) |error| of each held-out jump of omega, from the measured linear jump [rad/s]."""
+        return np.array([abs(each.from_jump - each.jump_of_omega) for each in self.held_out])
+
+    @property
+    def errors_from_before(self) -> Vector:
+        """(H,) the same from the state before alone [rad/s]."""
+        return np.array([abs(each.from_before - each.jump_of_omega) for each in self.held_out])
 
 
-def without_contacts(fit: PooledFit, rounds: int = 4) -> WithoutContacts:
-    """The same impacts and flights by themselves, and how far the frames of contact are from what they say.
-
-    With theta_o and C_o by impacts alone, to first order, and theta and C by all, frames of contact alone would say of
-    a value r the r_c and variance v_c of which r is the mean with r_o, 1 / C = 1 / C_o + 1 / v_c.
-    """
-    found = fit.solved
-    at, _ = _again(fit, replace(found.chain, contacts=None), (), rounds)
-    impacts = (float(at.shared[0]), float(at.shared[1]))
-    if found.chain.contacts is None or not found.free[1]:
-        return WithoutContacts(*impacts, np.nan, np.nan, np.nan)
-    theirs = added(found.chain.contacts, fit.shared, found.chain.outline, found.chain.wall, found.chain.drops)
-    step, H = theta_step(found.by, fit.shared, found.free, found.prior)
-    apart = replace(found.by, S_bar=found.by.S_bar - theirs.normal, g_bar=found.by.g_bar - theirs.gradient)
-    step_o, H_o = theta_step(apart, fit.shared, found.free, found.prior)
-    v, v_o = inverse_of(H, found.free)[1, 1], inverse_of(H_o, found.free)[1, 1]
-    v_c = 1 / (1 / v - 1 / v_o)
-    r, r_o = fit.shared[1] + step[1], fit.shared[1] + step_o[1]
-    r_c = v_c * (r / v - r_o / v_o)
-    return WithoutContacts(*impacts, float(r_c), float(np.sqrt(v_c)), float((r_c - r_o) / np.sqrt(v_c + v_o)))
-
-
-def _again(fit: PooledFit, problem: Chain, names: Sequence[str], rounds: int) -> tuple[Unknowns, Reduced]:
-    """With these held at zero, and tolerances that follow."""
-    found = fit.solved
-    at, tolerances, free = found.at, found.tolerances, found.free.copy()
-    shared = at.shared.copy()
-    for name in names:
-        free[SHARED.index(name)], shared[SHARED.index(name)] = False, 0.0
-    known = "floor_height" in names
-    at = replace(at, shared=shared, heights=0 * at.heights if known else at.heights)
-    if known:
-        tolerances = replace(tolerances, floor=1e-9)
-    for _ in range(rounds):
-        spread = residual_tolerances(problem, at, found.part, found.turning, tolerances, fit.model)
-        at, system = descended(
-            problem, at, found.part, spread, found.use, free, found.prior, tolerances.floor
-        )
-        by = reduced(problem, at, system, tolerances.floor)
-        tolerances = updated_tolerances(problem, at, system, by, found.use, tolerances, spread, known)
-        if problem.contacts is not None:
-            problem = replace(problem, contacts=reweighed_contacts(problem, at, by, free, found.prior))
-    return at, by
+def agreement(fit: PooledFit, seed: int = 0) -> Agreement:
+    """`seed` is of what is drawn."""
+    enough = fit.solved.chain.drops >= FEWEST
+    return Agreement(
+        bootstrap(fit, seed=seed),
+        halves(fit, seed=seed) if enough else np.full(1, np.nan),
+        held_out(fit),
+        {name: assumed(fit, held) for name, held in ASSUMPTIONS.items()},
+    )

@@ -13,16 +13,17 @@ S its border,
     [ C^T S ] [dtheta] = - [ g_theta ]        g_bar = g_theta - C^T T^-1 g_x
 
 The sums over drops have a term for each, since T couples none to another: what a drop says about theta, which is all
-that a bootstrap over drops needs. In each drop the floor lies delta higher than in all, with a prior variance, since
-it drifts; delta's column is that of the floor's height, so with a = S_bar_hh + 1 / variance and b = S_bar_h of a drop
-it is gone by
+that a bootstrap over drops needs. After what has a name, theta has the modes of the wall's unevenness. In each drop the
+floor lies delta higher than in all, with a prior variance, since it drifts; delta's column is that of the floor's
+height, so with a = S_bar_hh + 1 / variance and b = S_bar_h of a drop it is gone by
 
     S_bar <- S_bar - b b^T / a        g_bar <- g_bar - b (g_bar_h + delta / variance) / a
 
-Frames in which a drop rocks add to its S and g_theta alone (`contact_frames`).
+A body at rest adds to S and g_theta of its drop alone (`resting`).
 
-An impact of chi-square chi2 with 5 residuals counts (nu + 5) log(1 + chi2 / nu), Student's t,
-so that one which was no single instant loses its say.
+An impact counts by two of Student's t: chi2 of its m residuals of continuity and consistency, and that of its gap, each
+count (nu + m) log(1 + chi2 / nu). So one which was no single instant loses its say, and, apart from that, one where
+something lay on the floor or the outline is not as drawn.
 """
 
 from __future__ import annotations
@@ -36,14 +37,19 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 from ...arrays import Matrix, Vector
 from ...banded import inverse_in_band
 from ...models.planar.walls import Wall
-from .collisions import HEIGHT, OF_FLIGHTS, OWN, RESIDUALS, Collision, Outline, S, collide
-from .contact_frames import ContactFrames, added
+from .collisions import HEIGHT, OF_FLIGHTS, OWN, RESIDUALS, Collision, Outline, collide
 from .flights import Flight
+from .resting import Resting, added
+from .unevenness import Unevenness
 
 B = 14
 """Unknowns of a flight and the impact after it."""
-FREEDOM = 4.0
-"""nu: an impact of 5 standard deviations in each residual counts for a fourteenth of one."""
+CAUSES = np.array([0, 0, 0, 1, 0])
+"""Of each residual: whether it was one instant, or where outline and floor are."""
+TOGETHER = CAUSES[:, None] == CAUSES
+COUNTS = TOGETHER.sum(axis=1)
+FREEDOM = np.where(CAUSES == 0, 4.0, 2.0)
+"""nu of each: among what tells the floor there is more that does not touch it than there are blows that were none."""
 ORDER = np.r_[0:6, 12, 13, 6:12]
 """Of an impact's columns (before, after, tau, Delta) as they stand in the band."""
 JITTER = 1e-7
@@ -62,7 +68,8 @@ class Chain:
         before: (I,) the flight before each impact; that after it is the next.
         last, first: (I,) times of the frames on both sides [s].
         drops: how many.
-        contacts: frames between flights in which the body rocks or slides; None: they are left out.
+        resting: where drops came to rest; None: none did, or that is left out.
+        uneven: how the wall may differ from a line; None: not at all. Theta then has its modes after the named ones.
     """
 
     mean: Float[np.ndarray, "F 12"]
@@ -79,7 +86,13 @@ class Chain:
     outline: Outline
     wall: Wall
     gravity: float
-    contacts: ContactFrames | None = None
+    resting: Resting | None = None
+    uneven: Unevenness | None = None
+
+    @property
+    def size(self) -> int:
+        """Of theta."""
+        return len(self.reference)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +100,7 @@ class Unknowns:
     """(F, 12) states, (I,) instants and times lost, (S,) shared, (D,) heights of the floor in each drop above the
     shared.
 
-    `brevity` (I,) is none: a blow of stiffness k on the mass that the struck point shows, 1 / (1 + x^2 / (J/m)) of the
-    body's for a lever x along the wall, lasts as the square root of that mass. It changes between rounds, not in them.
+    `brevity` (I,) is none, but b of `collisions`. It changes between rounds, not in them.
     """
 
     states: Float[np.ndarray, "F 12"]
@@ -105,7 +117,8 @@ class Linear:
 
     Args:
         band, border, gradient: T, C, g_x. corner: (D, S, S) of each drop. g_theta: (D, S).
-        cost: (D,) robust, of each drop. chi2: (I,). trust: (I,) weights. z: (I, 5) residuals over their tolerance.
+        cost: (D,) robust, of each drop. chi2, trust: (I, 5) of all residuals of the same cause, and their weight.
+        z: (I, 5) residuals over their tolerance.
         rows: (I, 5, 14 + S) their derivatives.
     """
 
@@ -115,8 +128,8 @@ class Linear:
     corner: Float[np.ndarray, "D s s"]
     g_theta: Float[np.ndarray, "D s"]
     cost: Vector
-    chi2: Vector
-    trust: Vector
+    chi2: Float[np.ndarray, "I 5"]
+    trust: Float[np.ndarray, "I 5"]
     z: Float[np.ndarray, "I 5"]
     rows: Float[np.ndarray, "I 5 c"]
     collision: Collision
@@ -133,6 +146,7 @@ def chain(
     """Of each drop's flights; joined[d][i] tells whether flights i and i + 1 meet in an impact."""
     flat = [one for of in flights for one in of]
     drop = np.repeat(np.arange(len(flights)), [len(of) for of in flights])
+    S = len(reference)
     by_shared = np.zeros((len(flat), 12, S))
     weight = np.empty((len(flat), 12, 12))
     normal, gradient = np.zeros((len(flights), S, S)), np.zeros((len(flights), S))
@@ -182,6 +196,7 @@ def collisions(of: Chain, at: Unknowns, part: Int[np.ndarray, "I"]) -> Collision
         of.outline,
         of.wall,
         of.gravity,
+        of.uneven,
     )
 
 
@@ -195,9 +210,10 @@ def linear(
 ) -> Linear:
     """At these unknowns; tolerance is the standard deviation of each residual. Time is lost where some was.
 
-    `curved` adds what the weights of impacts do to the second derivative, which descent does better without.
+    `curved` adds what the weights of impacts do to the second derivative, which descent does better without. It is
+    taken as it is on average: of one impact it may be below 0, and of a few drops then that of the sum.
     """
-    F, N = len(of.mean), B * len(of.mean)
+    F, N, S = len(of.mean), B * len(of.mean), of.size
     band, border, gradient = np.zeros((B, N)), np.zeros((N, S)), np.zeros(N)
     moved = at.shared - of.reference
     corner = of.innovations_normal.copy()
@@ -209,50 +225,60 @@ def linear(
     _add_blocks(band, starts, of.weight)
     gradient.reshape(F, B)[:, :12] += pull
     border.reshape(F, B, S)[:, :12] -= towards
-    np.add.at(corner, of.drop, np.einsum("fia,fib->fab", of.by_shared, towards))
-    np.add.at(g_theta, of.drop, -np.einsum("fia,fi->fa", of.by_shared, pull))
+    corner += per_drop(np.swapaxes(of.by_shared, 1, 2) @ towards, of.drop, of.drops)
+    g_theta -= per_drop(np.einsum("fia,fi->fa", of.by_shared, pull), of.drop, of.drops)
     cost = np.bincount(of.drop, np.einsum("fi,fi->f", miss, pull), of.drops)
     cost += of.innovations_gradient @ (2 * moved) + np.einsum(
         "i,dij,j->d", moved, of.innovations_normal, moved
     )
-    if of.contacts is not None:
-        touching = added(of.contacts, at.shared, of.outline, of.wall, of.drops)
-        corner, g_theta, cost = (
-            corner + touching.normal,
-            g_theta + touching.gradient,
-            cost + touching.cost,
-        )
+    if of.resting is not None:
+        lying = added(of.resting, at.shared, at.heights, of.outline, of.wall, of.uneven, curved)
+        corner, g_theta, cost = corner + lying.normal, g_theta + lying.gradient, cost + lying.cost
     hit = collisions(of, at, part)
     z, rows = hit.r / tolerance, hit.by / tolerance[:, :, None]
-    chi2 = np.sum(z * z, axis=1)
-    trust = np.where(use, (FREEDOM + RESIDUALS) / (FREEDOM + chi2), 0.0)
+    chi2 = z * z @ TOGETHER
+    trust = np.where(use[:, None], (FREEDOM + COUNTS) / (FREEDOM + chi2), 0.0)
     struck = of.drop[of.before]
-    cost += np.bincount(
-        struck, np.where(use, (FREEDOM + RESIDUALS) * np.log1p(chi2 / FREEDOM), 0.0), of.drops
-    )
+    each = np.sum((FREEDOM + COUNTS) / COUNTS * np.log1p(chi2 / FREEDOM), axis=1)
+    cost += np.bincount(struck, np.where(use, each, 0.0), of.drops)
     rows[:, :, 13] *= (at.lost > 0)[:, None]
     local, own = rows[:, :, :OWN][:, :, ORDER], rows[:, :, OWN:]
-    weigh = trust[:, None, None] * np.eye(RESIDUALS)
+    weigh = trust[:, :, None] * np.eye(RESIDUALS)
     if curved:
-        # d trust / d chi2 = -trust^2 / (nu + 5)
-        weigh -= (2 * trust**2 / (FREEDOM + RESIDUALS))[:, None, None] * z[:, :, None] * z[:, None, :]
-    begin = B * of.before + 6
+        # d trust / d chi2 = -trust^2 / (nu + m), on average over directions and impacts
+        bent = trust - 2 * trust**2 * chi2 / (COUNTS * (FREEDOM + COUNTS))
+        weigh = np.where(use[:, None], bent[use].mean(axis=0), 0.0)[:, :, None] * np.eye(RESIDUALS)
+    # those that do not count have no weight
+    i = np.flatnonzero(use)
+    local, own, weigh, pulled = local[i], own[i], weigh[i], trust[i] * z[i]
+    begin = B * of.before[i] + 6
     _add_blocks(band, begin, np.swapaxes(local, 1, 2) @ weigh @ local)
-    where = begin[:, None] + np.arange(OWN)
-    np.add.at(gradient, where, np.einsum("iab,ia->ib", trust[:, None, None] * local, z))
-    np.add.at(border, where, np.swapaxes(local, 1, 2) @ weigh @ own)
-    np.add.at(corner, struck, np.swapaxes(own, 1, 2) @ weigh @ own)
-    np.add.at(g_theta, struck, np.einsum("iab,ia->ib", trust[:, None, None] * own, z))
+    where, weighed = begin[:, None] + np.arange(OWN), weigh @ own
+    gradient[where] += np.einsum("iab,ia->ib", local, pulled)
+    border[where] += np.swapaxes(local, 1, 2) @ weighed
+    corner += per_drop(np.swapaxes(own, 1, 2) @ weighed, struck[i], of.drops)
+    g_theta += per_drop(np.einsum("iab,ia->ib", own, pulled), struck[i], of.drops)
     for column, moves in ((12, use), (13, use & (at.lost > 0))):
         band[0, np.setdiff1d(starts + column, (B * of.before + column)[moves])] += 1.0
     return Linear(band, border, gradient, corner, g_theta, cost, chi2, trust, z, rows, hit)
 
 
 def _add_blocks(band: Matrix, starts: Int[np.ndarray, "K"], blocks: Float[np.ndarray, "K n n"]) -> None:
+    """No two start at the same place."""
     n = blocks.shape[1]
     for j in range(n):
         for i in range(j, n):
-            np.add.at(band[i - j], starts + j, blocks[:, i, j])
+            band[i - j, starts + j] += blocks[:, i, j]
+
+
+def per_drop(values: np.ndarray, drop: Int[np.ndarray, "K"], drops: int) -> np.ndarray:
+    """(D, ...) sums over those of each drop; `drop` does not decrease."""
+    begin = np.searchsorted(drop, np.arange(drops))
+    some = np.searchsorted(drop, np.arange(drops), side="right") > begin
+    out = np.zeros((drops, *values.shape[1:]))
+    if some.any():
+        out[some] = np.add.reduceat(values, begin[some], axis=0)
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,11 +310,11 @@ def reduced(of: Chain, at: Unknowns, system: Linear, height_std: float, damping:
         (factor, True), np.column_stack([system.gradient, system.border]), check_finite=False
     )
     S_bar, g_bar = system.corner.copy(), system.g_theta.copy()
-    F = len(of.mean)
+    F, S = len(of.mean), of.size
     C, X_f = system.border.reshape(F, B, S), X.reshape(F, B, S + 1)
-    through = np.einsum("fia,fib->fab", C, X_f)
-    np.add.at(S_bar, of.drop, -through[:, :, 1:])
-    np.add.at(g_bar, of.drop, -through[:, :, 0])
+    through = per_drop(np.swapaxes(C, 1, 2) @ X_f, of.drop, of.drops)
+    S_bar -= through[:, :, 1:]
+    g_bar -= through[:, :, 0]
     a = S_bar[:, HEIGHT, HEIGHT] + 1 / height_std**2
     b, g = S_bar[:, HEIGHT].copy(), g_bar[:, HEIGHT] + at.heights / height_std**2
     S_bar -= b[:, :, None] * b[:, None, :] / a[:, None, None]
@@ -310,8 +336,12 @@ def stepped(of: Chain, at: Unknowns, by: Reduced, dtheta: Vector) -> Unknowns:
     )
 
 
-def leverages(of: Chain, system: Linear, by: Reduced) -> Float[np.ndarray, "I 5"]:
-    """How much of each residual the states and instants take up: trust x row P row^T."""
+def leverages(of: Chain, system: Linear, by: Reduced, covariance: Matrix) -> Float[np.ndarray, "I 5"]:
+    """How much of each residual the unknowns take up: trust x row P row^T.
+
+    P is the inverse of the normal matrix of all of them: states and instants, given heights and theta, vary by T^-1,
+    heights given theta by their variance, theta by its `covariance`.
+    """
     Z = inverse_in_band(by.factor)
     begin = B * of.before + 6
     P = np.empty((len(begin), OWN, OWN))
@@ -319,13 +349,25 @@ def leverages(of: Chain, system: Linear, by: Reduced) -> Float[np.ndarray, "I 5"
         for i in range(j, OWN):
             P[:, i, j] = P[:, j, i] = Z[i - j, begin + j]
     local = system.rows[:, :, :OWN][:, :, ORDER]
-    return np.asarray(system.trust[:, None] * np.einsum("iab,ibc,iac->ia", local, P, local))
+    of_states = np.einsum("iab,ibc,iac->ia", local, P, local)
+    by_height, by_theta = _followed(of, system, by)
+    of_heights = by_height**2 * by.height_variance[of.drop[of.before]][:, None]
+    of_theta = np.einsum("iab,bc,iac->ia", by_theta, covariance, by_theta)
+    return np.asarray(system.trust * (of_states + of_heights + of_theta))
 
 
 def rows_of_theta(of: Chain, system: Linear, by: Reduced) -> Float[np.ndarray, "I 5 s"]:
     """Derivatives of each impact's residuals by theta, states, instants and heights following it."""
+    return _followed(of, system, by)[1]
+
+
+def _followed(
+    of: Chain, system: Linear, by: Reduced
+) -> tuple[Float[np.ndarray, "I 5"], Float[np.ndarray, "I 5 s"]]:
+    """Derivatives by heights, states and instants following, and by theta, heights following as well."""
     begin = B * of.before + 6
     follow = by.slope[begin[:, None] + np.arange(OWN)]
     local, own = system.rows[:, :, :OWN][:, :, ORDER], system.rows[:, :, OWN:]
     moved = own + local @ follow
-    return np.asarray(moved + moved[:, :, HEIGHT, None] * by.height_slope[of.drop[of.before]][:, None, :])
+    by_height = moved[:, :, HEIGHT]
+    return by_height, moved + by_height[:, :, None] * by.height_slope[of.drop[of.before]][:, None, :]

@@ -26,7 +26,9 @@ LOWEST = 0.1
 KNOWN = 0.3
 """Standard deviation of an acceleration, in parts of it, for it to say anything."""
 UNITS = {1000.0: "mm", 100.0: "cm", 39.37: "inches", 3.2808: "feet", 1e-3: "km"}
-NEAR = 2.0
+FASTEST, UPRIGHT = 1.25, (0.5, 1.25)
+"""Of gravity: what no body falls with, and what it does fall with, as it is found where windows have impacts."""
+NEAR = 1.5
 """Factor within which an acceleration is that of a unit."""
 INSIDE, SMALL = 4.0, 5.0
 """Standard deviations of the tracker: how far inside a wall a body may begin to be, and how large it must be."""
@@ -55,6 +57,12 @@ def check_drop(
                     f"{name} falls at {-fall:.4g} m/s^2 in flight, some {factor:g} times gravity: its positions "
                     f"are in {unit}; say so in their unit, or multiply them by {1 / factor:.4g}"
                 )
+        rise, sure = acceleration(drop.times, -poses[:, 1])
+        if sure and -fall > FASTEST * GRAVITY and UPRIGHT[0] < -rise / GRAVITY < UPRIGHT[1]:
+            raise InvalidSignals(
+                f"{name} accelerates downwards by {-fall:.4g} m/s^2, more than gravity does, and upwards by "
+                f"{-rise:.4g}: its y points down; let it point up, with scale = -1 for it and for the angle"
+            )
     if shape.size < SMALL * noise[0]:
         raise InvalidSignals(
             f"the body reaches {1e3 * shape.size:.3g} mm and the tracker of {name} is off by {1e3 * noise[0]:.3g} "

@@ -14,10 +14,15 @@ shape's center e, all in the body's frame, and the part's support h in the direc
 The impulses for each unit of mass are what the linear velocity jumps by, c_n = n . (v+ - v-), c_t = t . (v+ - v-);
 they are not unknowns of their own. A real impact lasts a moment: from the touch on, what is struck gives way, and the
 center of the impulse, tau, comes later than the touch by the lag lambda, when an undisturbed body would be lambda
-|u_n| inside. While it lasts the body turns as well: the lever of the whole impulse is that of the angle's mean,
-weighted by force, which for a half sine of duration 2 lambda lies (lambda / 4)(omega+ - omega-) beyond the angle at
-tau; GQ in the consistency is taken there. A lag is shared's times a brevity: what is struck acts as a spring on the
-mass that the struck point shows, 1 / (1 + x^2 / (J/m)) of the body's for a lever x along the wall.
+|u_n| inside. What is struck acts as a spring of force ~ depth^(n - 1) on the mass that the struck point shows, which is
+b^2 = 1 / (1 + x^2 / (J/m)) of the body's for a lever x along the wall. So the depth is as (b |u_n|)^(2 / n), and with
+2 / n = 1 + p, p = 0 for a linear spring and -1 for a wall under a layer that gives way at once,
+
+    lambda = lambda_1 b^(1 + p) |u_n|^p,    |u_n| in m/s
+
+While force acts the body turns as well: the lever of the whole impulse is that of the angle's mean, weighted by force,
+which for a bounce without loss lies lambda / (n + 2) (omega+ - omega-) beyond the angle at tau: lambda / 4 for a linear
+spring, whose force is a half sine, and 2 (1 + p) / (2 + p) of that else; GQ in the consistency is taken there.
 
 The contact is no point, and the body's outline is not quite the drawn one. So each holds up to a tolerance: if the
 normal impulse, the tangential one and their moment are centered at instants that differ by some dt, then positions
@@ -29,7 +34,11 @@ ds |v+ - v-| / (J/m) to the jump of omega. With GQ' its derivative by the angle,
 A tracker that loses sight of a fast body may lose time as well: then the frame after comes later than its clock says,
 by Delta, the same in all residuals of that impact.
 
-Derivatives are those of columns (before 6, after 6, tau, Delta, shared), shared in the order of `SHARED`.
+The wall is no line either: at s along it it is higher by f(s) (`unevenness`), so the gap is less by f where the struck
+point is.
+
+Derivatives are those of columns (before 6, after 6, tau, Delta, shared), shared in the order of `SHARED`, and what
+makes the wall uneven after them.
 """
 
 from __future__ import annotations
@@ -44,6 +53,7 @@ from numba import njit
 from ...arrays import Vector
 from ...models.planar.shapes import Polygon, Shape, support_of
 from ...models.planar.walls import Wall
+from .unevenness import Unevenness
 
 SHARED = (
     "inertia_to_mass",
@@ -54,6 +64,10 @@ SHARED = (
     "floor_height",
     "floor_slope",
     "contact_lag",
+    "elongation",
+    "skew",
+    "resting_lift",
+    "lag_power",
     "tracked_offset_x",
     "tracked_offset_y",
     "linear_drag",
@@ -61,24 +75,34 @@ SHARED = (
 )
 """J/m [m^2], radius of the corners [m], the shape's center from the center of mass [m], what the tracked angle lacks
 [rad], the floor's height above where the wall is [m], its slope beyond the wall's [rad], the lag of impulses behind
-touch [s], the tracked point from the center of mass [m], drag [1/s]."""
-SCALES = np.array([1e-4, 1e-3, 1e-3, 1e-3, 1e-2, 1e-3, 1e-2, 1e-4, 1e-3, 1e-3, 0.1, 0.1])
+touch at 1 m/s [s], by what part the outline is longer than drawn along the body's x and shorter along its y, and the
+same between its diagonals [1], how much higher than its corners say a body lies [m], the power of the striking speed
+with which the lag grows [1], the tracked point from the center of mass [m], drag [1/s]."""
+SCALES = np.array(
+    [1e-4, 1e-3, 1e-3, 1e-3, 1e-2, 1e-3, 1e-2, 1e-4, 1e-3, 1e-3, 1e-4, 0.1, 1e-3, 1e-3, 0.1, 0.1]
+)
 """By which a step is measured."""
-UNITS = ("m^2", "m", "m", "m", "rad", "m", "rad", "s", "m", "m", "1/s", "1/s")
+UNITS = ("m^2", "m", "m", "m", "rad", "m", "rad", "s", "1", "1", "m", "1", "m", "m", "1/s", "1/s")
 S = len(SHARED)
-HEIGHT = SHARED.index("floor_height")
+HEIGHT, LIFT, POWER = (SHARED.index(name) for name in ("floor_height", "resting_lift", "lag_power"))
 OF_FLIGHTS = slice(S - 4, S)
 """Those which frames in flight show."""
+OF_CORNERS = [SHARED.index(name) for name in ("corner_radius", "elongation", "skew")]
+"""Those which only a polygon has."""
+OF_OUTLINE = [
+    SHARED.index(name) for name in ("corner_radius", "shape_offset_x", "shape_offset_y", "elongation", "skew")
+]
 RESIDUALS = 5
 TURNED = 0.25
-"""Of the lag and the jump of omega: by how much the angle's mean during contact is beyond the angle at tau."""
+"""Of the lag in which force acts, and the jump of omega: how far the angle's mean is beyond the angle at tau."""
+SLOW = 0.05
+"""What gravity gives in some milliseconds: a speed below is of no blow [m/s]."""
 OWN = 14
-COLUMNS = OWN + S
 
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """A shape whose corners' radius may change.
+    """A shape that may differ from what is drawn, where that is a polygon: in the radius of its corners, and stretched.
 
     Args:
         shape: as drawn, about its own center.
@@ -87,20 +111,24 @@ class Outline:
     shape: Shape
 
     @property
-    def may_be_rounded(self) -> bool:
+    def has_corners(self) -> bool:
         return isinstance(self.shape, Polygon)
 
-    def parts(self, radius: float) -> tuple[Float[np.ndarray, "P 4"], Float[np.ndarray, "P 4"]]:
-        """Parts and their derivative by the radius, in which they are linear."""
-        sharp, by_radius = self._sharp
-        return sharp + radius * by_radius, by_radius
+    def parts(self, shared: Vector) -> tuple[Float[np.ndarray, "P 4"], Float[np.ndarray, "3 P 4"]]:
+        """Parts and their derivatives by `OF_CORNERS`, in which they are linear."""
+        sharp, by = self._sharp
+        return sharp + np.tensordot(shared[OF_CORNERS], by, 1), by
 
     @cached_property
-    def _sharp(self) -> tuple[Float[np.ndarray, "P 4"], Float[np.ndarray, "P 4"]]:
+    def _sharp(self) -> tuple[Float[np.ndarray, "P 4"], Float[np.ndarray, "3 P 4"]]:
+        by = np.zeros((3, *self.shape.parts.shape))
         if not isinstance(self.shape, Polygon):
-            return self.shape.parts, np.zeros_like(self.shape.parts)
+            return self.shape.parts, by
         sharp, radius = Polygon(self.shape.vertices).parts, 1e-3 * float(np.ptp(self.shape.vertices))
-        return sharp, (Polygon(self.shape.vertices, radius).parts - sharp) / radius
+        by[0] = (Polygon(self.shape.vertices, radius).parts - sharp) / radius
+        by[1, :, :2] = sharp[:, :2] * [1.0, -1.0]
+        by[2, :, :2] = sharp[:, 1::-1]
+        return sharp, by
 
     @cached_property
     def harmonics(self) -> Float[np.ndarray, "K 2"]:
@@ -113,7 +141,7 @@ class Collision:
 
     Args:
         r: (I, 5) misses: continuity [m], [m], [rad], gap [m], consistency [rad/s].
-        by: (I, 5, 14 + S).
+        by: (I, 5, 14 + S and more).
         GQ: (I, 2) [m]. before, after: (I, 6) at tau. normal, tangent: (2,).
     """
 
@@ -174,18 +202,12 @@ def _glides(k: float, T: Vector) -> tuple[Vector, Vector, Vector, Vector, Vector
 
 @dataclass(frozen=True, eq=False)
 class Levers:
-    """GQ (I, 2) and its derivatives by radius, e_x, e_y, theta and alpha."""
+    """GQ (I, 2) and its derivatives: by `OF_OUTLINE` (5, I, 2), by theta and by alpha (I, 2)."""
 
     GQ: Float[np.ndarray, "I 2"]
-    directions: tuple[Float[np.ndarray, "I 2"], ...]
-
-    @property
-    def by_theta(self) -> Float[np.ndarray, "I 2"]:
-        return self.directions[3]
-
-    @property
-    def by_slope(self) -> Float[np.ndarray, "I 2"]:
-        return self.directions[4]
+    by_outline: Float[np.ndarray, "5 I 2"]
+    by_theta: Float[np.ndarray, "I 2"]
+    by_slope: Float[np.ndarray, "I 2"]
 
 
 @njit(cache=True)
@@ -198,23 +220,56 @@ def _supports(parts: np.ndarray, harmonics: np.ndarray, psi: np.ndarray) -> np.n
 
 
 def levers(
-    theta: Vector, part: Int[np.ndarray, "I"], e: Vector, radius: float, alpha: float, outline: Outline
+    theta: Vector, part: Int[np.ndarray, "I"], shared: Vector, alpha: float, outline: Outline
 ) -> Levers:
-    parts, by_radius = outline.parts(radius)
+    """At angles of the body, what the tracker's lacks included."""
+    parts, by_corners = outline.parts(shared)
     t, n = np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
     c, s = np.cos(theta), np.sin(theta)
     R = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], -2)
-    center = np.einsum("iab,ib->ia", R, parts[part, :2] + e)
+    center = np.einsum("iab,ib->ia", R, parts[part, :2] + shared[2:4])
     h = _supports(parts[part], outline.harmonics, alpha - 0.5 * np.pi - theta)
+    corners = np.einsum("iab,kib->kia", R, by_corners[:, part, :2])
+    corners -= by_corners[:, part, 2:3] * n
     return Levers(
         center - h[:, :1] * n + h[:, 1:2] * t,
-        (
-            np.einsum("iab,ib->ia", R, by_radius[part, :2]) - by_radius[part, 2:3] * n,
-            R[:, :, 0],
-            R[:, :, 1],
-            np.column_stack([-center[:, 1], center[:, 0]]) + h[:, 1:2] * n - h[:, 2:] * t,
-            (h[:, :1] + h[:, 2:]) * t,
-        ),
+        np.stack([corners[0], R[:, :, 0], R[:, :, 1], corners[1], corners[2]]),
+        np.column_stack([-center[:, 1], center[:, 0]]) + h[:, 1:2] * n - h[:, 2:] * t,
+        (h[:, :1] + h[:, 2:]) * t,
+    )
+
+
+def bumps_at(s: Vector, shared: Vector, uneven: Unevenness | None) -> tuple[Float[np.ndarray, "I K"], Vector]:
+    """phi at places along the wall, and the slope of f there."""
+    if uneven is None:
+        return np.zeros((len(s), 0)), np.zeros(len(s))
+    values, slopes = uneven.at(s)
+    return values, slopes @ shared[S:]
+
+
+@dataclass(frozen=True, eq=False)
+class Lags:
+    """Of impacts [s], and their derivatives by u_n, by that of 1 m/s, and by the power; `acts` is the part of it in
+    which force acts.
+    """
+
+    value: Vector
+    by_approach: Vector
+    by_lag: Vector
+    by_power: Vector
+    acts: float
+
+
+def lags(shared: Vector, brevity: Vector, approach: Vector) -> Lags:
+    soft = approach**2 + SLOW**2
+    by_lag = brevity ** (1 + shared[POWER]) * soft ** (0.5 * shared[POWER])
+    value = shared[7] * by_lag
+    return Lags(
+        value,
+        value * shared[POWER] * approach / soft,
+        by_lag,
+        value * (np.log(brevity) + 0.5 * np.log(soft)),
+        2 * (1 + float(shared[POWER])) / (2 + float(shared[POWER])),
     )
 
 
@@ -230,17 +285,18 @@ def collide(
     outline: Outline,
     wall: Wall,
     gravity: float,
+    uneven: Unevenness | None = None,
 ) -> Collision:
     """
     Args:
         first: (I, 6) states at the last frame before. second: at the first frame after.
         since: (I,) tau less the time of `first` [s]. until: the time of `second` less tau, what was lost added.
-        brevity: (I,) by which each one's lag is shared's. part: which part of the shape is struck. above: (I,) by how
-        much more than shared the floor is high [m].
+        brevity: (I,) b of each. part: which part of the shape is struck. above: (I,) by how
+        much more than shared the floor is high [m]. uneven: what makes the wall so, by `shared` after the named ones.
     """
     I = len(part)
-    J, radius, e = float(shared[0]), float(shared[1]), shared[2:4]
-    phi, height, slope, lag = float(shared[4]), float(shared[5]), float(shared[6]), shared[7] * brevity
+    J = float(shared[0])
+    phi, height, slope = float(shared[4]), float(shared[5]), float(shared[6])
     drag = shared[OF_FLIGHTS][2:]
     A, A_x, A_t, A_k = carried(first, since, drag, gravity)
     B, B_x, B_t, B_k = carried(second, -until, drag, gravity)
@@ -248,42 +304,68 @@ def collide(
     t, n = np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
     mid = 0.5 * (A[:, :3] + B[:, :3])
     theta = mid[:, 2] + phi
-    at_tau = levers(theta, part, e, radius, alpha, outline)
+    at_tau = levers(theta, part, shared, alpha, outline)
     away = mid[:, :2] - np.array([wall.x, wall.y + height])
     away[:, 1] -= above
     dv, dw = B[:, 3:5] - A[:, 3:5], B[:, 5] - A[:, 5]
-    weighted = levers(theta + TURNED * lag * dw, part, e, radius, alpha, outline)
-    GQ, GQ_theta, lever = at_tau.GQ, at_tau.by_theta, weighted.GQ
+    GQ, GQ_theta = at_tau.GQ, at_tau.by_theta
+    approach = A[:, 3:5] @ n + A[:, 5] * (GQ @ t)
+    lagging = lags(shared, brevity, approach)
+    lag, turning = lagging.value, TURNED * lagging.acts
+    weighted = levers(theta + turning * lag * dw, part, shared, alpha, outline)
+    lever = weighted.GQ
     moment = lever[:, 0] * dv[:, 1] - lever[:, 1] * dv[:, 0]
 
+    bumps, rising = bumps_at((away + GQ) @ t, shared, uneven)
     r = np.empty((I, 5))
-    approach = A[:, 3:5] @ n + A[:, 5] * (GQ @ t)
     r[:, :3], r[:, 3], r[:, 4] = B[:, :3] - A[:, :3], (away + GQ) @ n - lag * approach, dw - moment / J
-    # by the states at tau (A 6, B 6) and by shared, all else follows by the chain
-    at = np.zeros((I, 5, 12))
-    by = np.zeros((I, 5, COLUMNS))
+    r[:, 3] -= bumps @ shared[S:]
+    # by the states at tau (A 6, B 6) and by shared, all else follows by the chain; the last row is that of u_n
+    at = np.zeros((I, 6, 12))
+    own = np.zeros((I, 6, len(shared)))
     for a in range(3):
         at[:, a, a], at[:, a, 6 + a] = -1.0, 1.0
     turned = dv[:, 1] * weighted.by_theta[:, 0] - dv[:, 0] * weighted.by_theta[:, 1]
     for side, sign in ((0, -1.0), (6, 1.0)):
-        at[:, 3, side : side + 2] = 0.5 * n
-        at[:, 3, side + 2] = 0.5 * (GQ_theta @ n - lag * A[:, 5] * (GQ_theta @ t))
+        at[:, 3, side : side + 2] = 0.5 * (n - rising[:, None] * t)
+        at[:, 3, side + 2] = 0.5 * (GQ_theta @ n - rising * (GQ_theta @ t))
         at[:, 4, side + 2] = -0.5 * turned / J
         at[:, 4, side + 3], at[:, 4, side + 4] = sign * lever[:, 1] / J, -sign * lever[:, 0] / J
-        at[:, 4, side + 5] = sign * (1 - TURNED * lag * turned / J)
-    at[:, 3, 3:5] -= lag[:, None] * n
-    at[:, 3, 5] -= lag * (GQ @ t)
-    by[:, :, :6], by[:, :, 6:12] = at[:, :, :6] @ A_x, at[:, :, 6:] @ B_x
-    by[:, :, 12] = np.einsum("ijk,ik->ij", at[:, :, :6], A_t) + np.einsum("ijk,ik->ij", at[:, :, 6:], B_t)
-    by[:, :, 13] = -np.einsum("ijk,ik->ij", at[:, :, 6:], B_t)
-    own = by[:, :, OWN:]
+        at[:, 4, side + 5] = sign * (1 - turning * lag * turned / J)
+        at[:, 5, side + 2] = 0.5 * A[:, 5] * (GQ_theta @ t)
+    at[:, 5, 3:5], at[:, 5, 5] = n, GQ @ t
     own[:, 4, 0] = moment / J**2
-    for column, direction, swept in zip((1, 2, 3, 4, 6), at_tau.directions, weighted.directions, strict=True):
-        own[:, 3, column] = direction @ n - lag * A[:, 5] * (direction @ t)
+    turns = (4, 6)
+    along = (*at_tau.by_outline, at_tau.by_theta, at_tau.by_slope)
+    later = (*weighted.by_outline, weighted.by_theta, weighted.by_slope)
+    for column, direction, swept in zip((*OF_OUTLINE, *turns), along, later, strict=True):
+        own[:, 3, column] = direction @ n - rising * (direction @ t)
         own[:, 4, column] = -(swept[:, 0] * dv[:, 1] - swept[:, 1] * dv[:, 0]) / J
-    own[:, 3, HEIGHT] = -n[1]
+        own[:, 5, column] = A[:, 5] * (direction @ t)
+    own[:, 3, HEIGHT] = -n[1] + rising * t[1]
     # n turns to -t and t to n; GQ_alpha is along t
-    own[:, 3, 6] = -(away + GQ) @ t - lag * (-(A[:, 3:5] @ t) + A[:, 5] * (GQ @ n + at_tau.by_slope @ t))
-    own[:, 3, 7], own[:, 4, 7] = -brevity * approach, -TURNED * brevity * dw * turned / J
-    own[:, :, S - 2 :] = at[:, :, :6] @ A_k + at[:, :, 6:] @ B_k
+    own[:, 3, 6] = -(away + GQ) @ t - rising * ((away + GQ) @ n + at_tau.by_slope @ t)
+    own[:, 5, 6] = -(A[:, 3:5] @ t) + A[:, 5] * (GQ @ n + at_tau.by_slope @ t)
+    # the lag turns what is weighted, and its depth is in the gap
+    by_lag = np.stack([-approach, -turning * dw * turned / J], axis=1)
+    by_approach = by_lag * lagging.by_approach[:, None] - np.column_stack([lag, np.zeros(I)])
+    at[:, 3:5] += by_approach[:, :, None] * at[:, None, 5]
+    own[:, 3:5] += by_approach[:, :, None] * own[:, None, 5]
+    own[:, 3:5, 7] += by_lag * lagging.by_lag[:, None]
+    own[:, 3:5, POWER] += by_lag * lagging.by_power[:, None]
+    own[:, 4, POWER] -= TURNED * 2 / (2 + shared[POWER]) ** 2 * lag * dw * turned / J
+    at, own = at[:, :5], own[:, :5]
+    own[:, 3, S:] = -bumps
+    own[:, :, S - 2 : S] = at[:, :, :6] @ A_k + at[:, :, 6:] @ B_k
+    by = np.concatenate(
+        [
+            at[:, :, :6] @ A_x,
+            at[:, :, 6:] @ B_x,
+            np.einsum("ijk,ik->ij", at[:, :, :6], A_t)[:, :, None]
+            + np.einsum("ijk,ik->ij", at[:, :, 6:], B_t)[:, :, None],
+            -np.einsum("ijk,ik->ij", at[:, :, 6:], B_t)[:, :, None],
+            own,
+        ],
+        axis=2,
+    )
     return Collision(r, by, lever, A, B, n, t)

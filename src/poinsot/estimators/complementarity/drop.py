@@ -37,7 +37,7 @@ from ...models.planar.stepping import Body
 from ...models.planar.walls import Wall
 from .flights import Drop, held_mean
 from .noise import tracker_noise
-from .posterior import Posterior, hunted
+from .posterior import WIDE, Posterior, hunted
 from .program import ComplementarityProgram, ProgramFit
 from .shooting import FRICTION, INERTIA, MASS, RESTITUTION, Shooting, Shot
 
@@ -56,6 +56,10 @@ REASSESSED = 1.5
 REFITS = 3
 DISTRUST = 1e-3
 """Probability below which a test says so."""
+LOUDER = 2.5
+"""Times the tracker's noise, as neighbouring frames show it, above which what is left is more than noise."""
+ALONE = 12.0
+"""Times the median of what is left, above which a frame is off by itself: 8 standard deviations."""
 NARROW = 0.5
 """Standard deviation of mu and of log m, at most, for them to be seen."""
 BOUND = 3.84
@@ -152,6 +156,24 @@ class DropFit:
     def mass_identifiable(self) -> bool:
         """Whether it was sought and is seen."""
         return self.mass_sought and bool(self.covariance[MASS, MASS] < NARROW**2)
+
+    @property
+    def shares(self) -> Vector:
+        """(E,) part of the information on J/m that frames give from each impact on to the next, and after the last.
+
+        What an impact shows of J/m is seen in what comes after it: a spin, and how the body lands or rolls then.
+        Contacts struck at the same instant have the same part of it each.
+        """
+        shooting, N = self.shooting, len(self.drop.times)
+        e = shooting.errors(self.theta, N)
+        wide = WIDE[: len(self.theta)]
+        J = (shooting.slopes(self.theta, e, N) * wide).reshape(N, 3, -1)
+        normal = np.eye(len(wide)) + np.cumsum(np.einsum("nki,nkj->nij", J, J), axis=0)
+        known = np.concatenate([[0.0], 1 / np.linalg.inv(normal)[:, INERTIA, INERTIA] - 1])
+        instants, which, counts = np.unique(self.impacts.times, return_inverse=True, return_counts=True)
+        ends = np.searchsorted(self.drop.times, [*instants[1:], np.inf])
+        gained = np.diff([0.0, *known[ends]])
+        return np.asarray((gained / max(known[-1], np.finfo(float).tiny) / counts)[which])
 
     def motion(self, times: Vector) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"]]:
         """Poses and velocities at rising times (T,), of which the first is the first frame's [s]."""
@@ -308,9 +330,22 @@ class DropIdentification:
                 f"what is left is {np.sqrt(shot.chi_square / degrees):.2g} times the noise: the model does not "
                 "hold, or the motion found is not the right one"
             )
+        left = shot.expected - shooting.poses
         for axis, what in enumerate(("x", "y", "the angle")):
-            if _pattern((shot.expected - shooting.poses)[:, axis]) < DISTRUST / 3:
+            if _pattern(left[:, axis]) < DISTRUST / 3:
                 reasons.append(f"what is left of {what} has a pattern, as a wrong sequence of impacts leaves")
+        found = _left(shooting, shot) / tracker_noise(shooting.times, shooting.poses)
+        if self.noise is None and found.max() > LOUDER:
+            reasons.append(
+                f"what is left is {found.max():.2g} times what frames differ by from their neighbours: the floor, the "
+                "outline or a frame is wrong"
+            )
+        places = np.abs(left) / np.median(np.abs(left), axis=0)
+        frame = int(np.argmax(places.max(axis=1)))
+        if places.max() > ALONE:
+            reasons.append(
+                f"the frame at {shooting.times[frame]:.4g} s is far off all others: leave it out if it was misread"
+            )
         return tuple(reasons)
 
 
@@ -349,7 +384,7 @@ def _left(shooting: Shooting, shot: Shot) -> Vector:
 def _pattern(e: Vector) -> float:
     """Probability of successive differences as small as these if e is white (von Neumann's ratio)."""
     n = len(e)
-    ratio = np.sum(np.diff(e) ** 2) / np.sum((e - e.mean()) ** 2)
+    ratio = np.sum(np.diff(e) ** 2) / np.sum(e**2)
     return float(stats.norm.cdf((ratio - 2) / np.sqrt(4 * (n - 2) / (n**2 - 1))))
 
 

@@ -13,6 +13,7 @@ from ...estimate import NORMAL_95, Certificate, Direction, Estimate, Status, sof
 from ...exceptions import InvalidMethod
 from ...fits import fit_of
 from ...models.planar.contact import contacts_at
+from ...models.planar.events import SLOW
 from ...models.planar.stepping import GRAVITY
 from ...models.planar.walls import told
 from ...motions import POSE, EstimatedMotion, Impact, Scene, SensorFit
@@ -117,7 +118,7 @@ class _Summary:
             undetermined=tuple(self.undetermined()),
             problem=Solved(self.problem, fit),
             motions=(motion,),
-            impacts=tuple(self.impacts(found)),
+            impacts=tuple(self.impacts()),
             scene=Scene(
                 self.problem.shape.outline(),
                 told(self.problem.walls),
@@ -189,16 +190,17 @@ class _Summary:
             pushes = pushed(fit.drop.times, forces / [1, 1, fit.inertia_to_mass], fit.impacts.times)
         return consistency(fit.impacts, *self.directions(), pushes)
 
-    def impacts(self, found: Consistency) -> list[Impact]:
+    def impacts(self) -> list[Impact]:
         fit, scale, rows = self.fit, self.scale.factor, []
-        normals, _ = self.directions()
-        parts = len(self.problem.shape.parts)
-        weights = np.array([1.0, 1.0, fit.inertia_to_mass])
+        normals, tangents = self.directions()
+        parts, shares = len(self.problem.shape.parts), fit.shares
         for e, (time, which) in enumerate(
             zip(fit.impacts.times.tolist(), fit.impacts.contacts.tolist(), strict=True)
         ):
             before, after = fit.impacts.before[e], fit.impacts.after[e]
             c_n, c_t = fit.impacts.impulses[e].tolist()
+            came, went = normals[e] @ before, normals[e] @ after
+            work = 0.5 * (before + after) @ (c_n * normals[e] + c_t * tangents[e])
             corner = f", corner {which % parts + 1}" if parts > 1 else ""
             rows.append(
                 Impact(
@@ -208,10 +210,10 @@ class _Summary:
                     scale * c_n,
                     scale * c_t,
                     self.scale.impulses,
-                    float(-(normals[e] @ after) / (normals[e] @ before)),
+                    float(-went / came) if came < -SLOW else float("nan"),
                     "slides" if abs(c_t) > (1 - STUCK) * fit.friction * c_n else "sticks",
-                    scale * 0.5 * float(weights @ (before**2 - after**2)),
-                    float(found.shares[e]),
+                    -scale * float(work),
+                    float(shares[e]),
                 )
             )
         return rows
@@ -267,7 +269,7 @@ class _Summary:
             + (
                 ": ratios alone are determined."
                 if found.only_ratios
-                else ": all are determined."
+                else ": m and J are determined by themselves."
                 if found.all_determined
                 else "."
             )

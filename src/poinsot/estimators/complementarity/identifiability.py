@@ -7,9 +7,10 @@ Each impact gives three equations in the mass, the inertia and its two impulses,
     [ 0      d omega  -rho_n  -rho_t ]
 
 all together A w = 0 (29). Impulses are two unknowns of three equations, so what is left of each impact is one row in
-(m, J): cross(GQ, dv) m - d omega J = 0. Stacked, rank 1 says the ratio J/m alone; rank 2 that impacts contradict each
-other; rank 0 that nothing turned. All that A w = 0 can say are ratios. A known force f between impacts, or a moment,
-says more: with dv what it changed the velocity by, there
+(m, J): cross(GQ, dv) m - d omega J = 0, which says J/m (31). Contacts that are struck at the same instant share their
+three equations, and two of them leave nothing of these. What A determines of (m, J) is what its null space leaves of
+them: all that A w = 0 can say are ratios. A known force f between impacts, or a moment, says more: with dv what it
+changed the velocity by, there
 
     dv_x m = int f_x dt        dv_y m = int f_y dt        d omega J = int tau dt
 
@@ -28,6 +29,8 @@ from ...models.planar.events import Impacts
 
 TURNED = 1e-9
 """Of the largest singular value: what is rank."""
+MOVED = 1e-6
+"""Of a direction of the null space: what moves m and J."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,25 +38,25 @@ class Consistency:
     """Of the impacts of a motion.
 
     Args:
-        rows: (E, 2) of (m, J) once impulses are eliminated [m/s m], [rad/s].
+        rows: (E, 2) of (m, J) once impulses are eliminated [m/s m], [rad/s]; 0 where several were struck at once.
         rank: of A, with the rows of known forces if there are any, and its columns, 2 + 2 E.
-        shares: (E,) part of each in what is known of J/m, by (d omega)^2.
+        free: in how many directions its null space moves m and J.
     """
 
     rows: Float[np.ndarray, "E 2"]
     rank: int
     columns: int
-    shares: Vector
+    free: int
 
     @property
     def only_ratios(self) -> bool:
-        """Whether A has a null space of one dimension, along which all scales together."""
-        return self.rank == self.columns - 1
+        """Whether m and J scale together, and in no other way."""
+        return self.free == 1
 
     @property
     def all_determined(self) -> bool:
-        """Whether a known force leaves no null space."""
-        return self.rank == self.columns
+        """Whether m and J are known by themselves, by a known force."""
+        return self.free == 0
 
 
 def consistency(
@@ -75,23 +78,21 @@ def consistency(
     )
     rows = np.column_stack([levers[0] * along[0] + levers[1] * along[1], -jump[:, 2]])
     E = len(rows)
-    A = np.zeros((3 * E, 2 + 2 * E))
-    for e in range(E):
-        A[3 * e : 3 * e + 2, 0], A[3 * e + 2, 1] = jump[e, :2], jump[e, 2]
-        A[3 * e : 3 * e + 3, 2 + 2 * e], A[3 * e : 3 * e + 3, 3 + 2 * e] = -normals[e], -tangents[e]
+    instants, which, counts = np.unique(impacts.times, return_inverse=True, return_counts=True)
+    rows[counts[which] > 1] = 0.0
+    A = np.zeros((3 * len(instants), 2 + 2 * E))
+    for e, i in enumerate(which):
+        A[3 * i : 3 * i + 2, 0], A[3 * i + 2, 1] = jump[e, :2], jump[e, 2]
+        A[3 * i : 3 * i + 3, 2 + 2 * e], A[3 * i : 3 * i + 3, 3 + 2 * e] = -normals[e], -tangents[e]
     if pushes is not None:
         flown = np.zeros((3 * len(pushes), A.shape[1]))
         flown[0::3, 0], flown[1::3, 0], flown[2::3, 1] = pushes.T
         A = np.concatenate([A, flown])
     size = np.linalg.norm(A, axis=0)
-    s = np.linalg.svd(A / np.where(size > 0, size, 1.0), compute_uv=False)
-    turned = jump[:, 2] ** 2
-    return Consistency(
-        rows,
-        int(np.sum(s > TURNED * s[0])),
-        2 + 2 * E,
-        turned / turned.sum() if turned.any() else np.zeros(E),
-    )
+    _, s, Vt = np.linalg.svd(A / np.where(size > 0, size, 1.0))
+    rank = int(np.sum(s > TURNED * s[0]))
+    free = np.linalg.matrix_rank(Vt[rank:, :2], tol=MOVED) if rank < 2 + 2 * E else 0
+    return Consistency(rows, rank, 2 + 2 * E, int(free))
 
 
 def pushed(

@@ -3,14 +3,18 @@
 1. `segmentation` divides each drop into flights; these give offset, drag and noise (`flights`).
 2. Where two flights meet without a frame in between there was an impact. Admitted are those that one instant of
    contact can explain: both flights have three frames, the jump is a blow and no push (more than gravity gives in
-   three intervals of frames), and no second corner can strike before the next frame. Where a face lies nearly flat
-   on what it strikes, contact spreads along it: such an impact tells where the floor is, its consistency is left out.
+   three intervals of frames), and no second corner can strike before the next frame. A push, a face that lies nearly
+   flat, so that contact spreads along it, and a flight of two frames, which may have been none, still touch the floor:
+   they tell where it is, and their consistency is left out. Where a side is so flat that it may touch anywhere between
+   its corners nothing follows.
 3. All of it is one weighted least-squares problem (`chain`), in J/m, what shapes the contact (radius of corners,
-   offsets of the shape, of the angle, of the floor, lag of impulses) and every flight's state. No prior on J/m; the
-   others have wide ones, so that what is not seen stays near nothing and says so.
-4. Tolerances are variance components. Each is what makes its residuals as large as they should be, the unknowns they
-   determine discounted (leverages), and impacts that disagree with one instant counted less (Student's t).
-5. Frames in which a drop rocks or slides on a corner show heights too, and count if asked (`contact_frames`).
+   offsets and stretch of the shape, offsets of the angle and of the floor, lag of impulses) and every flight's state.
+   No prior on J/m; the others have wide ones, so that what is not seen stays near nothing and says so.
+4. Where a drop came to rest shows how high the floor was for it (`resting`), and contacts and rests of all drops
+   together how uneven it is along the way (`unevenness`).
+5. Tolerances are variance components. Each is what makes its residuals as large as they should be, what the unknowns
+   take up of them discounted (leverages). An impact that disagrees with one instant counts less, and one whose gap is
+   off tells less of the floor (Student's t).
 
 Only J/m and impulses by mass follow from motion without a known mass or force (Sect. 5.2). Friction acts on J/m in no
 way here: the tangential impulse of each impact is free. Where slip keeps its sign through an impact |c_t| / c_n is a
@@ -46,16 +50,35 @@ from .chain import (
     rows_of_theta,
     stepped,
 )
-from .collisions import OF_FLIGHTS, SCALES, SHARED, UNITS, Collision, Outline, S
-from .contact_frames import ContactFrames, added, contact_frames, reweighed
+from .collisions import (
+    HEIGHT,
+    LIFT,
+    OF_CORNERS,
+    OF_FLIGHTS,
+    POWER,
+    SCALES,
+    SHARED,
+    UNITS,
+    Collision,
+    Outline,
+    S,
+    lags,
+)
 from .flights import GRAVITY, Drop, FlightModel, flight
+from .resting import resting, reweighed
 from .result import ADMITTED, PooledFit, PooledImpact, Solved, Spread, Tolerances
 from .segmentation import Segmented, segmented
+from .unevenness import unevenness
 
+ALOFT = 4.0
+"""Times what gap and floor may differ by: flights that end farther from the wall did not strike it."""
 FRAMES = 3
-"""Of a flight beside an admitted impact: two fit whatever they are."""
-PUSH = 3.0
-"""Intervals between frames; an impact must be more than gravity's impulse in so many."""
+"""Of a flight beside an admitted impact: two fit whatever they are, so nothing shows that it was a flight."""
+BLOW, PUSH = 3.0, 1.0
+"""Intervals between frames; an impact must be more than gravity's impulse in so many, and any contact."""
+TILT = 0.05
+"""A side that lies flatter on what it strikes may touch it anywhere: no side is quite straight, and dust lies under it
+[rad]."""
 FLAT = 10.0
 """Times the depth of contact, its tolerance included, that the next corner must be above the floor: a face that lies
 flatter is touched along a good part of its length."""
@@ -73,21 +96,31 @@ APART, GAINED = 200.0, 5.0
 many times the loss must lessen it."""
 LEAST_LEVER = 1e-4
 """A tolerance of levers below this is none [m]."""
+KNOTS = 0.5
+"""Of the size: from one knot of the wall's unevenness to the next."""
+LEAST_UNEVENNESS = 1e-7
+"""Second differences of less are none [m]."""
 STILL = 0.3
 """Of the noise of a frame: what continuity is allowed whatever the jump."""
 SETTLED = 0.02
 """Relative change of tolerances at which rounds end."""
-LAG = SHARED.index("contact_lag")
 UNSEEN = 0.5
 """Part of its prior variance that a direction must keep, to be told as unseen."""
 
-SHORT, WEAK, DOUBLE, LYING, PARTING = (
+SHORT, WEAK, LYING, DOUBLE, SIDE, OFF, NOTHING, PARTING = (
     "a flight beside it has fewer than three frames",
     "a push, not a blow",
-    "a second corner may have struck before the next frame",
     "a face lies nearly flat on what it strikes",
+    "a second corner may have struck before the next frame",
+    "a side may have struck, and no corner",
+    "both flights end off what is struck",
+    "one flight goes on as the other",
     "the struck point moves away before it",
 )
+TELL_THE_FLOOR = (SHORT, WEAK, LYING)
+"""They show where the floor is, and not what J/m is."""
+Verdicts = np.ndarray
+"""(I,) of words."""
 DISAGREEING = "disagrees with one instant of contact"
 
 
@@ -99,8 +132,6 @@ class PooledImpacts:
         held: shared values that are known, by name (`collisions.SHARED`), in SI.
         gravity: [m/s^2].
         rounds: of tolerances at most.
-        contact_frames: whether frames in which a drop rocks or slides on a corner count, as if it were rigid. On
-            simulated squares that rock much intervals then are too narrow, so they do not unless asked for.
 
     Raises:
         InvalidMethod: if a name is not one of them.
@@ -109,7 +140,6 @@ class PooledImpacts:
     held: Mapping[str, float] = field(default_factory=dict)
     gravity: float = GRAVITY
     rounds: int = 40
-    contact_frames: bool = False
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.held if name not in SHARED]
@@ -142,13 +172,13 @@ class PooledImpacts:
 
 def _solved(method: PooledImpacts, parted: Segmented, shape: Shape, wall: Wall) -> tuple[Solved, bool, int]:
     outline = Outline(shape)
-    free = np.array([name not in method.held for name in SHARED])
-    free[1] &= outline.may_be_rounded
+    may = np.array([name not in method.held for name in SHARED])
+    may[OF_CORNERS] &= outline.has_corners
     shared = np.zeros(S)
     shared[OF_FLIGHTS] = np.concatenate([parted.model.offset, parted.model.drag])
     for name, value in method.held.items():
         shared[SHARED.index(name)] = value
-    prior = 1 / _prior(shape.size) ** 2
+    named = 1 / _prior(shape.size) ** 2
     tolerances = replace(
         Tolerances(),
         floor=3e-4 if "floor_height" not in method.held else 1e-9,
@@ -161,71 +191,72 @@ def _solved(method: PooledImpacts, parted: Segmented, shape: Shape, wall: Wall) 
             "until after it has bounced, at a rate that gives three frames between bounces at least"
         )
     at, part = _started(problem, shared, parted.model.noise, "inertia_to_mass" in method.held)
+    free = may & (np.arange(S) != LIFT)
+    verdicts = np.full(len(part), ADMITTED, dtype=object)
     use = turning = np.zeros(len(part), dtype=bool)
     converged, rounds = False, 0
     for rounds in range(1, method.rounds + 1):
         at = replace(at, brevity=_brevity(problem, at, part))
         if rounds <= SCREENINGS:
-            verdicts = _verdicts(problem, parted, at, part, tolerances)
+            verdicts = _verdicts(problem, parted, at, part, tolerances, rounds > 1)
             turning = verdicts == ADMITTED
-            use = turning | (verdicts == LYING)
+            use = turning | np.isin(verdicts, TELL_THE_FLOOR if rounds > 1 else (LYING,))
             if not turning.any():
                 raise NotIdentifiable(
                     "no impact is a single blow on one corner; film at a higher rate, or more drops"
                 )
         spread = residual_tolerances(problem, at, part, turning, tolerances, parted.model)
+        prior = priors(named, problem.size, tolerances.uneven)
         at, system = descended(problem, at, part, spread, use, free, prior, tolerances.floor)
         by = reduced(problem, at, system, tolerances.floor)
-        new = updated_tolerances(
-            problem, at, system, by, use, tolerances, spread, "floor_height" in method.held
-        )
+        new = updated_tolerances(problem, at, system, by, use, tolerances, spread, free, prior)
         change = max(
             abs(np.log(getattr(new, k) / getattr(tolerances, k)))
-            for k in ("instant", "gap", "lever", "floor")
+            for k in ("instant", "gap", "lever", "floor", "rest", "uneven")
         )
         tolerances = new
-        if problem.contacts is not None:
-            contacts = reweighed_contacts(problem, at, by, free, prior)
-            change = max(change, abs(np.log(contacts.noise / problem.contacts.noise)))
-            change = max(change, abs(np.log(contacts.unevenness / problem.contacts.unevenness)))
-            problem = replace(problem, contacts=contacts)
         if rounds == SCREENINGS:
-            problem = _chained(parted, at.shared, outline, wall, method.gravity)
-            if method.contact_frames:
-                problem = replace(problem, contacts=_contacts(problem, parted, at, tolerances))
+            problem, at, free = _grounded(problem, parted, at, may)
+        problem = rested(problem, tolerances)
         if rounds > SCREENINGS and change < SETTLED:
             converged = True
             break
     spread = residual_tolerances(problem, at, part, turning, tolerances, parted.model)
+    prior = priors(named, problem.size, tolerances.uneven)
     at, system = descended(problem, at, part, spread, use, free, prior, tolerances.floor, enough=1e-6)
     by = _curved(problem, at, part, spread, use, tolerances.floor)
-    found = Solved(parted, shape, wall, problem, at, system, by, part, use, turning, free, prior, tolerances)
+    found = Solved(
+        parted, shape, wall, problem, at, system, by, part, verdicts, use, turning, free, prior, tolerances
+    )
     return found, converged, rounds
 
 
-def _contacts(problem: Chain, parted: Segmented, at: Unknowns, by: Tolerances) -> ContactFrames | None:
-    """None where there is none."""
-    height = float(np.hypot(by.floor, by.gap))
-    found = contact_frames(parted, at.shared, height, problem.outline, problem.wall, problem.gravity)
-    return found if len(found) else None
+def _grounded(
+    problem: Chain, parted: Segmented, at: Unknowns, may: Bool[np.ndarray, "named"]
+) -> tuple[Chain, Unknowns, Bool[np.ndarray, "s"]]:
+    """With flights filtered anew by what was found, bodies at rest, and a wall that may be uneven; what is free."""
+    outline, wall = problem.outline, problem.wall
+    size, t = outline.shape.size, np.array([np.cos(wall.slope), np.sin(wall.slope)])
+    places = np.concatenate([drop.poses[:, :2] - [wall.x, wall.y] for drop in parted.drops]) @ t
+    uneven = unevenness(float(places.min()) - size, float(places.max()) + size, KNOTS * size)
+    lying = resting(parted, at.shared, outline, wall)
+    free = np.append(may, np.ones(uneven.count, dtype=bool))
+    free[LIFT] &= lying is not None
+    shared = np.append(at.shared, np.zeros(uneven.count))
+    grounded = replace(_chained(parted, shared, outline, wall, problem.gravity), resting=lying, uneven=uneven)
+    return grounded, replace(at, shared=shared), free
 
 
-def reweighed_contacts(
-    problem: Chain, at: Unknowns, by: Reduced, free: Bool[np.ndarray, "s"], prior: Vector
-) -> ContactFrames:
-    """By what everything else says of theta; the problem must have frames of contact."""
-    assert problem.contacts is not None
-    theirs = added(problem.contacts, at.shared, problem.outline, problem.wall, problem.drops)
-    H = (by.S_bar - theirs.normal).sum(axis=0) + np.diag(prior)
-    g = (by.g_bar - theirs.gradient).sum(axis=0) + prior * at.shared
-    return reweighed(
-        problem.contacts,
-        at.shared,
-        problem.outline,
-        problem.wall,
-        np.where(free[:, None] & free, H, 0.0),
-        np.where(free, g, 0.0),
-    )
+def rested(problem: Chain, by: Tolerances) -> Chain:
+    """With the tolerance of rest."""
+    if problem.resting is None:
+        return problem
+    return replace(problem, resting=replace(problem.resting, std=by.rest))
+
+
+def priors(named: Vector, size: int, uneven: float) -> Vector:
+    """(s,) precisions about 0 of what is named, and of the modes of the wall's unevenness."""
+    return np.append(named[:S], np.full(size - S, 1 / uneven**2))
 
 
 def _curved(
@@ -247,22 +278,19 @@ def _curved(
 
 def _prior(size: float) -> Vector:
     """(S,) standard deviations about 0; J/m has none."""
-    return np.array(
-        [
-            np.inf,
-            0.25 * size,
-            0.1 * size,
-            0.1 * size,
-            0.1,
-            0.25 * size,
-            0.05,
-            1e-3,
-            0.1 * size,
-            0.1 * size,
-            1.0,
-            1.0,
-        ]
-    )
+    lengths = {"corner_radius": 0.25, "floor_height": 0.25, "resting_lift": 0.01}
+    others = {
+        "inertia_to_mass": np.inf,
+        "angle_offset": 0.1,
+        "floor_slope": 0.05,
+        "contact_lag": 1e-3,
+        "lag_power": 0.5,
+        "elongation": 0.05,
+        "skew": 0.05,
+        "linear_drag": 1.0,
+        "angular_drag": 1.0,
+    }
+    return np.array([others[name] if name in others else lengths.get(name, 0.1) * size for name in SHARED])
 
 
 def _chained(parted: Segmented, shared: Vector, outline: Outline, wall: Wall, gravity: float) -> Chain:
@@ -272,7 +300,7 @@ def _chained(parted: Segmented, shared: Vector, outline: Outline, wall: Wall, gr
         for drop, of in zip(parted.drops, parted.flights, strict=True)
     ]
     joined = [[bool(b.frames[0] == a.frames[-1] + 1) for a, b in pairwise(of)] for of in flights]
-    reference = np.zeros(S)
+    reference = np.zeros(len(shared))
     reference[OF_FLIGHTS] = shared[OF_FLIGHTS]
     return chain(flights, joined, reference, outline, wall, gravity)
 
@@ -352,30 +380,43 @@ def _brevity(problem: Chain, at: Unknowns, part: Int[np.ndarray, "I"]) -> Vector
 
 
 def _verdicts(
-    problem: Chain, parted: Segmented, at: Unknowns, part: Int[np.ndarray, "I"], tolerances: Tolerances
-) -> np.ndarray:
-    """(I,) `admitted`, or why not."""
+    problem: Chain,
+    parted: Segmented,
+    at: Unknowns,
+    part: Int[np.ndarray, "I"],
+    tolerances: Tolerances,
+    placed_well: bool = True,
+) -> Verdicts:
+    """`admitted`, or why not; the floor must be where it is thought to be for flights to end off it."""
     frames = np.array([len(f) for of in parted.flights for f in of])
     hit = collisions(problem, at, part)
-    interval, J, lag = problem.first + at.lost - problem.last, at.shared[0], at.brevity * at.shared[LAG]
+    interval, J = problem.first + at.lost - problem.last, at.shared[0]
     verdicts = np.full(len(part), ADMITTED, dtype=object)
     u, x = hit.contact_velocity(hit.before)[:, 0], hit.GQ @ hit.tangent
-    double, lying = np.zeros(len(part), dtype=bool), np.zeros(len(part), dtype=bool)
+    lagging = lags(at.shared, at.brevity, u)
+    lag = lagging.acts * lagging.value
+    double, lying, side = np.zeros((3, len(part)), dtype=bool)
     depth = np.maximum(lag, 0.0) * np.abs(u) + tolerances.gap
     for p in range(len(problem.outline.shape.parts)):
         other = collisions(problem, at, np.full(len(part), p))
-        gap = other.r[:, 3] + lag * other.contact_velocity(other.before)[:, 0]
         x_other, u_other = other.GQ @ other.tangent, other.contact_velocity(other.before)[:, 0]
+        gap = other.r[:, 3] + lags(at.shared, at.brevity, u_other).value * u_other
+        side |= (part != p) & (other.r[:, 3] - hit.r[:, 3] < TILT * np.abs(x_other - x))
         lying |= (part != p) & (gap < FLAT * depth)
         for restitution in (0.0, 1.0):
             blow = -(1 + restitution) * u / (1 + x * x / J)
             after = u_other + blow * (1 + x * x_other / J)
             double |= (part != p) & (gap + np.minimum(after, 0.0) * (interval + 2 * np.maximum(lag, 0.0)) < 0)
+    pushed = hit.jump[:, :2] @ hit.normal / (problem.gravity * (problem.first - problem.last))
     verdicts[lying] = LYING
-    verdicts[double] = DOUBLE
-    verdicts[u >= 0] = PARTING
-    verdicts[hit.jump[:, :2] @ hit.normal < PUSH * problem.gravity * (problem.first - problem.last)] = WEAK
+    verdicts[pushed < BLOW] = WEAK
     verdicts[(frames[problem.before] < FRAMES) | (frames[problem.before + 1] < FRAMES)] = SHORT
+    verdicts[double] = DOUBLE
+    verdicts[side] = SIDE
+    verdicts[u >= 0] = PARTING
+    verdicts[pushed < PUSH] = NOTHING
+    if placed_well:
+        verdicts[np.abs(hit.r[:, 3]) > ALOFT * np.hypot(tolerances.gap, tolerances.floor)] = OFF
     return verdicts
 
 
@@ -407,12 +448,15 @@ def updated_tolerances(
     use: Bool[np.ndarray, "I"],
     old: Tolerances,
     spread: Float[np.ndarray, "I 5"],
-    floor_is_known: bool,
+    free: Bool[np.ndarray, "s"],
+    prior: Vector,
 ) -> Tolerances:
     """Each by the mean square of its residuals over what is left of their number."""
+    _, H = theta_step(by, at.shared, free, prior)
+    covariance = inverse_of(H, free)
     jump = system.collision.jump
-    excess = system.trust[:, None] * system.z**2
-    left = np.where(use[:, None], 1 - leverages(problem, system, by), 0.0)
+    excess = system.trust * system.z**2
+    left = np.where(use[:, None], 1 - leverages(problem, system, by, covariance), 0.0)
     parts_of = {
         "instant": (slice(0, 3), (old.instant * jump / spread[:, :3]) ** 2),
         "gap": (slice(3, 4), np.ones((len(use), 1))),
@@ -424,17 +468,37 @@ def updated_tolerances(
     }
     new = {}
     for name, (columns, share) in parts_of.items():
-        above, below = np.sum(share * share * excess[:, columns]), np.sum(share * share * left[:, columns])
+        # what only tells the floor may have been no blow, and says nothing of how sharp those are
+        of = use if name == "gap" else np.isfinite(spread[:, 4])
+        above = np.sum((share * share * excess[:, columns])[of])
+        below = np.sum((share * share * left[:, columns])[of])
         ratio = np.sqrt(above / below) if below > 1e-9 else 1.0
         new[name] = getattr(old, name) * float(np.clip(ratio, 0.5, 2.0))
     new["lever"] = max(new["lever"], LEAST_LEVER)
     struck = np.bincount(problem.drop[problem.before[use]], minlength=problem.drops) > 0
-    if struck.any() and not floor_is_known:
+    new["floor"] = old.floor
+    if struck.any() and free[HEIGHT]:
         # the posterior's second moment: expectation and maximization
         floor = np.sqrt(np.mean(at.heights[struck] ** 2 + by.height_variance[struck]))
         new["floor"] = float(np.clip(floor, 0.5 * old.floor, 2 * old.floor))
-    else:
-        new["floor"] = old.floor
+    new["rest"], new["uneven"] = old.rest, old.uneven
+    if problem.resting is not None:
+        new["rest"] = reweighed(
+            problem.resting,
+            at.shared,
+            at.heights,
+            problem.outline,
+            problem.wall,
+            problem.uneven,
+            by.height_slope,
+            by.height_variance,
+            covariance,
+        ).std
+    if free[S:].any():
+        z = at.shared[S:]
+        seen = np.sum(1 - np.diag(covariance)[S:] * prior[S:])
+        ratio = np.sqrt(z @ z / max(seen, 1e-9)) / old.uneven
+        new["uneven"] = max(old.uneven * float(np.clip(ratio, 0.5, 2.0)), LEAST_UNEVENNESS)
     return Tolerances(**new)
 
 
@@ -450,10 +514,10 @@ def theta_step(
     counts = np.ones(len(by.g_bar)) if counts is None else counts
     H = np.einsum("d,dij->ij", counts, by.S_bar) + np.diag(prior)
     g = counts @ by.g_bar + prior * shared
-    scale = SCALES[free]
+    scale = _scales(len(free))[free]
     A = H[np.ix_(free, free)] * np.outer(scale, scale)
     A[np.diag_indices(len(A))] *= 1 + damping
-    step = np.zeros(S)
+    step = np.zeros(len(free))
     step[free] = -scale * np.linalg.lstsq(A, g[free] * scale, rcond=1e-13)[0]
     return step, H
 
@@ -501,6 +565,7 @@ def _inside(problem: Chain, new: Unknowns, old: Unknowns) -> Unknowns:
     """Instants near their frames; J/m above 0, changed by half at most; a radius from 0 to half the size."""
     slack = 0.5 * (problem.first - problem.last)
     shared = new.shared.copy()
+    shared[POWER] = np.clip(shared[POWER], -0.95, 1.0)
     shared[0] = np.clip(shared[0], 0.5 * old.shared[0], 1.5 * old.shared[0])
     shared[1] = np.clip(shared[1], 0.0, 0.5 * problem.outline.shape.size)
     lost = np.where(old.lost > 0, np.clip(new.lost, 1e-9, 2 * LOST * slack), 0.0)
@@ -535,11 +600,11 @@ def _result(solved: tuple[Solved, bool, int], parted: Segmented) -> PooledFit:
         ]
     )
     return PooledFit(
-        at.shared,
-        covariance,
+        at.shared[:S],
+        covariance[:S, :S],
         SHARED,
         UNITS,
-        tuple(name for name, is_free in zip(SHARED, found.free, strict=True) if not is_free),
+        tuple(name for name, is_free in zip(SHARED, found.free, strict=False) if not is_free),
         _unseen(H, found),
         found.tolerances,
         replace(parted.model, offset=at.shared[OF_FLIGHTS][:2], drag=at.shared[OF_FLIGHTS][2:]),
@@ -551,7 +616,6 @@ def _result(solved: tuple[Solved, bool, int], parted: Segmented) -> PooledFit:
         len({impact.drop for impact in impacts if impact.used}),
         converged,
         rounds,
-        problem.contacts,
         found,
     )
 
@@ -566,8 +630,8 @@ def scatter(found: Solved) -> tuple[Matrix, Vector]:
     _, H = theta_step(by, found.at.shared, found.free, found.prior)
     inverse = inverse_of(H, found.free)
     struck = np.unique(problem.drop[problem.before[found.use]])
-    if problem.contacts is not None:
-        struck = np.union1d(struck, problem.contacts.drop)
+    if problem.resting is not None:
+        struck = np.union1d(struck, problem.resting.drop)
     if len(struck) < FEW:
         return inverse, inverse[0]
     g = by.g_bar[struck] - by.g_bar[struck].mean(axis=0)
@@ -575,13 +639,19 @@ def scatter(found: Solved) -> tuple[Matrix, Vector]:
     return inverse @ (g.T @ g * (n / (n - 1))) @ inverse, inverse[0]
 
 
+def _scales(size: int) -> Vector:
+    return np.append(SCALES, np.full(size - S, SCALE_OF_MODES))
+
+
+SCALE_OF_MODES = 1e-5
+"""By which a step of what makes the wall uneven is measured."""
 FEW = 10
 SLIDES, STICKS = "slides", "sticks or turns"
 
 
 def inverse_of(H: Matrix, free: Bool[np.ndarray, "s"]) -> Matrix:
     """(S, S), 0 where theta is held."""
-    out, scale = np.zeros((S, S)), SCALES[free]
+    out, scale = np.zeros((len(free),) * 2), _scales(len(free))[free]
     at = np.ix_(free, free)
     out[at] = np.linalg.pinv(H[at] * np.outer(scale, scale), hermitian=True) * np.outer(scale, scale)
     return out
@@ -595,15 +665,11 @@ def _spread(values: Sequence[float]) -> Spread:
 def _impacts(found: Solved, H: Matrix) -> tuple[PooledImpact, ...]:
     problem, at, system = found.chain, found.at, found.system
     hit: Collision = system.collision
-    verdicts = _verdicts(problem, found.segmented, at, found.part, found.tolerances)
-    verdicts[found.turning] = ADMITTED
-    verdicts[~found.turning & (verdicts == ADMITTED)] = LYING
-    verdicts[found.turning & (system.trust < DISAGREES)] = DISAGREEING
+    verdicts = found.verdicts.copy()
+    verdicts[found.turning & (system.trust.min(axis=1) < DISAGREES)] = DISAGREEING
     before, after = hit.contact_velocity(hit.before), hit.contact_velocity(hit.after)
     normal, tangential = hit.jump[:, :2] @ hit.normal, hit.jump[:, :2] @ hit.tangent
-    weight = np.sqrt(system.trust)[:, None] * (
-        rows_of_theta(problem, system, found.by) @ inverse_of(H, found.free)[0]
-    )
+    weight = np.sqrt(system.trust) * (rows_of_theta(problem, system, found.by) @ inverse_of(H, found.free)[0])
     information = np.sum(weight**2, axis=1)
     share = information / max(float(np.sum(information)), 1e-300)
     slides = (before[:, 1] * after[:, 1] > 0) & (tangential * before[:, 1] < 0)
@@ -621,8 +687,8 @@ def _impacts(found: Solved, H: Matrix) -> tuple[PooledImpact, ...]:
             float(hit.jump[i, 2]),
             float(hit.r[i, 4]),
             float(at.lost[i]),
-            float(system.chi2[i]),
-            float(system.trust[i]),
+            float(system.chi2[i, [0, 3]].sum()),
+            float(system.trust[i].min()),
             float(share[i]),
         )
         for i in range(len(normal))
@@ -631,10 +697,10 @@ def _impacts(found: Solved, H: Matrix) -> tuple[PooledImpact, ...]:
 
 def _unseen(H: Matrix, found: Solved) -> tuple[str, ...]:
     """Directions, in units of their priors, of which the drops leave most to the priors."""
-    free = found.free & (found.prior > 0)
+    free = found.free & (found.prior > 0) & (np.arange(len(found.free)) < S)
     std = 1 / np.sqrt(found.prior[free])
     variances, directions = np.linalg.eigh(inverse_of(H, found.free)[np.ix_(free, free)] / np.outer(std, std))
-    names = [name for name, yes in zip(SHARED, free, strict=True) if yes]
+    names = [name for name, yes in zip(SHARED, free, strict=False) if yes]
     told = []
     for variance, direction in zip(variances, directions.T, strict=True):
         if variance > UNSEEN:

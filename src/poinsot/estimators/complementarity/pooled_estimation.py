@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,12 +17,11 @@ from ...models.planar.walls import told
 from ...motions import POSE, EstimatedMotion, Impact, Scene, SensorFit
 from ...recording import Recording
 from ...stopwatch import Stopwatch
-from .agreement import ASSUMPTIONS, assumed, bootstrap, halves, held_out, moved
+from .agreement import Agreement, agreement, moved
 from .pooled import PooledImpacts
 from .problem import WITHOUT_MASS, ByMass, ImpactsProblem
 from .result import PooledFit, PooledImpact
 
-INTERVAL, HALVES = (2.5, 97.5), 0.95
 OF_MEDIAN, OF_QUARTILES = 1.2533, 1.349
 """Standard deviation of a median by that of a mean; of what lies between quartiles by the standard deviation."""
 OF_MEDIAN_ERROR = 1.4826
@@ -113,7 +113,8 @@ class _Summary:
         size = np.where(std > 0, std, 1.0)
         correlation = np.nan_to_num(covariance / np.outer(size, size)) + 1e-12 * np.eye(len(names))
         condition = float(np.sqrt(np.linalg.cond(correlation)))
-        left = held_out(fit)
+        agreed = agreement(fit, self.seed)
+        left = agreed.held_out
         foretold = self.jumps(
             [each.jump_of_omega for each in left],
             [each.from_jump for each in left],
@@ -156,7 +157,10 @@ class _Summary:
             problem=Pooled(problem, fit),
             iterations=fit.rounds,
             robot=problem.name,
-            notes=tuple(self.notes(np.array([abs(each.from_jump - each.jump_of_omega) for each in left]))),
+            warnings=()
+            if fit.converged
+            else (f"Tolerances still changed after {fit.rounds} rounds; intervals may be off.",),
+            notes=tuple(self.notes(agreed)),
             versions=software_versions(),
         )
 
@@ -226,19 +230,24 @@ class _Summary:
             of.share,
         )
 
-    def notes(self, errors: Vector) -> list[str]:
+    def notes(self, agreed: Agreement) -> list[str]:
         fit = self.fit
-        low, high = np.percentile(bootstrap(fit, seed=self.seed), INTERVAL)
-        differ = np.quantile(halves(fit, seed=self.seed), HALVES)
+        low, high = agreed.interval
         J = fit.inertia_to_mass
-        moves = ", ".join(
-            f"{name} {100 * (assumed(fit, held) / J - 1):+.1f} %" for name, held in ASSUMPTIONS.items()
-        )
+        moves = ", ".join(f"{name} {100 * (value / J - 1):+.1f} %" for name, value in agreed.assumed.items())
+        verdicts = Counter(impact.verdict for impact in fit.impacts if not impact.used)
         notes = [
-            f"J/m is {1e6 * J:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g} (bootstrap over drops); "
-            f"two random halves of the drops agree within {100 * differ:.2g} % in 95 % of splits.",
+            f"J/m is {1e6 * J:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g} (bootstrap over drops)"
+            + (
+                f"; two random halves of the drops agree within {100 * agreed.halves_difference:.2g} % in 95 % of splits."
+                if np.isfinite(agreed.halves_difference)
+                else "; there are too few for halves to be compared."
+            ),
             f"{fit.impacts_used} impacts of {fit.drops_used} drops count; jumps of the spin of held-out drops are "
-            f"foretold to {np.median(errors):.2g} rad/s (median).",
+            f"foretold to {np.median(agreed.errors):.2g} rad/s (median).",
+            f"{sum(verdicts.values())} impacts do not count for J/m: "
+            + ", ".join(f"{count} ({verdict})" for verdict, count in verdicts.most_common())
+            + ".",
             f"J/m would move, if it were assumed: {moves}.",
         ]
         for name, spread in (("Friction, where it slides,", fit.friction), ("Restitution", fit.restitution)):

@@ -13,7 +13,6 @@ from ...arrays import Matrix, Vector
 from ...models.planar.shapes import Shape
 from ...models.planar.walls import Wall
 from .chain import Chain, Linear, Reduced, Unknowns
-from .contact_frames import ContactFrames
 from .flights import FlightModel
 from .segmentation import Segmented
 
@@ -30,6 +29,8 @@ class Tolerances:
         lever: of the contact along the wall [m].
         spin: of the jump of omega, whatever the impulse [rad/s].
         floor: of the floor's height, from drop to drop [m].
+        rest: of the height of a corner that a body at rest lies on [m].
+        uneven: of second differences of the wall's unevenness, from knot to knot [m].
     """
 
     instant: float = 2e-4
@@ -37,6 +38,8 @@ class Tolerances:
     lever: float = 5e-4
     spin: float = 0.1
     floor: float = 3e-4
+    rest: float = 1e-4
+    uneven: float = 3e-5
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class PooledImpact:
         restitution: -u_n+ / u_n-. friction_ratio: |c_t| / c_n. mode: `slides`, or `sticks or turns`.
         jump_of_omega: [rad/s]. inconsistency: what Eq. 32 leaves of it [rad/s].
         lost_time: by which the frame after it came later than its clock says [s].
-        chi2: of its five residuals. trust: by which it counts. share: of what impacts say about J/m.
+        chi2: of its five residuals. trust: by which they count at least. share: of what impacts say about J/m.
     """
 
     drop: str
@@ -96,7 +99,6 @@ class PooledFit:
         restitution: over impacts that are used.
         flight_chi2: of flights, by degree of freedom. drops_used: with at least one used impact.
         converged, rounds: of tolerances.
-        contacts: frames of rocking and sliding that count; None if there is none.
     """
 
     shared: Vector
@@ -115,7 +117,6 @@ class PooledFit:
     drops_used: int
     converged: bool
     rounds: int
-    contacts: ContactFrames | None
     solved: Solved = field(repr=False)
 
     @property
@@ -146,8 +147,9 @@ class Solved:
 
     Args:
         segmented: drops and flights. chain: the problem. at: its unknowns. system, by: linearized there.
-        part: struck in each impact. use: whether it tells where the floor is. turning: and J/m. free: (S,). prior:
-        (S,) precisions. tolerances: of residuals.
+        part: struck in each impact. verdicts: `admitted`, or why not. use: whether it tells where the floor is.
+        turning: and J/m. free: (s,) of theta: what is named, then modes of the wall. prior: (s,) precisions.
+        tolerances: of residuals.
     """
 
     segmented: Segmented
@@ -158,6 +160,7 @@ class Solved:
     system: Linear
     by: Reduced
     part: Int[np.ndarray, "I"]
+    verdicts: np.ndarray
     use: Bool[np.ndarray, "I"]
     turning: Bool[np.ndarray, "I"]
     free: Bool[np.ndarray, "s"]

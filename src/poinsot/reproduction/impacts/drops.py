@@ -1,8 +1,9 @@
 """Sect. 6.2 on other recordings: a square of nominally 60 mm that falls on a floor, tracked at 250 frames a second.
 
-Nothing of it was measured but its side. Its corners are round, the tracked point lies beside the center of mass, the
-angle is off, the floor is not level and not where it should be, air brakes, and impacts happen between frames: all that
-is estimated along with J/m, from all drops together (`estimators.complementarity.pooled`), with no prior on J/m.
+Nothing of it was measured but its side. Its corners are round, it is longer than wide, the tracked point lies beside
+the center of mass, the angle is off, the floor is neither level nor even nor where it should be and gives way, air
+brakes, and impacts happen between frames: all that is estimated along with J/m, from all drops together, where they
+strike and where they come to rest (`estimators.complementarity.pooled`), with no prior on J/m.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...estimators.complementarity.agreement import ASSUMPTIONS, assumed, bootstrap, halves, held_out
+from ...estimators.complementarity.agreement import Agreement, agreement
 from ...estimators.complementarity.flights import Drop
 from ...estimators.complementarity.pooled import PooledImpacts
 from ...estimators.complementarity.result import PooledFit
@@ -17,8 +17,6 @@ from ..case import Curves
 
 SIDE = 0.06
 """Of the square, nominal [m]."""
-LEVEL, MOST = 0.95, 97.5
-"""Of halves that agree so well, and the upper percentile of an interval."""
 SHOWN = 40
 """Points of a distribution's curve."""
 Say = Callable[[str], None]
@@ -45,25 +43,23 @@ def pooled(
     say(f"{len(drops)} drops: flights and impacts")
     fit = PooledImpacts().solve(drops, rectangle(SIDE, SIDE), floor())
     watch.lap("solve")
-    say("bootstrap, halves, held-out impacts")
-    drawn, differences = bootstrap(fit, seed=seed), halves(fit, seed=seed)
-    left = held_out(fit)
+    say("bootstrap, halves, held-out impacts, assumptions")
+    agreed = agreement(fit, seed)
     watch.lap("agreement")
-    say("assumptions")
-    moved = {name: 1e6 * assumed(fit, held) for name, held in ASSUMPTIONS.items()}
-    watch.lap("assumptions")
-    low, high = np.percentile(drawn, [100 - MOST, MOST]) * 1e6
-    from_jump = np.array([abs(each.from_jump - each.jump_of_omega) for each in left])
-    from_before = np.array([abs(each.from_before - each.jump_of_omega) for each in left])
+    return fit, _figures(fit, agreed, len(drops)), watch.seconds
+
+
+def _figures(fit: PooledFit, agreed: Agreement, drops: int) -> dict[str, Any]:
+    low, high = agreed.interval
     sharp, rounded = 1e6 * SIDE**2 / 6, 1e6 * uniform_square(fit.value("corner_radius"))
-    figures = {
+    return {
         "inertia_to_mass_mm2": 1e6 * fit.inertia_to_mass,
-        "interval_mm2": [float(low), float(high)],
-        "halves_difference_percent": 100 * float(np.quantile(differences, LEVEL)),
-        "halves_difference_percent_median": 100 * float(np.median(differences)),
-        "held_out_median_error_rad_s": float(np.median(from_jump)),
-        "held_out_median_error_rad_s_from_the_state_before": float(np.median(from_before)),
-        "held_out_median_jump_rad_s": float(np.median([abs(each.jump_of_omega) for each in left])),
+        "interval_mm2": [1e6 * low, 1e6 * high],
+        "halves_difference_percent": 100 * agreed.halves_difference,
+        "halves_difference_percent_median": 100 * float(np.median(agreed.differences)),
+        "held_out_median_error_rad_s": float(np.median(agreed.errors)),
+        "held_out_median_error_rad_s_from_the_state_before": float(np.median(agreed.errors_from_before)),
+        "held_out_median_jump_rad_s": float(np.median([abs(each.jump_of_omega) for each in agreed.held_out])),
         "friction": None if fit.friction is None else fit.friction.median,
         "friction_quartiles": None if fit.friction is None else [fit.friction.lower, fit.friction.upper],
         "friction_at_least": None if fit.friction is not None else fit.friction_bound,
@@ -71,17 +67,16 @@ def pooled(
         "restitution_quartiles": [fit.restitution.lower, fit.restitution.upper],
         "corner_radius_mm": 1e3 * fit.value("corner_radius"),
         "corner_radius_std_mm": 1e3 * fit.std("corner_radius"),
-        "drops": len(drops),
+        "drops": drops,
         "drops_used": fit.drops_used,
         "impacts": len(fit.impacts),
         "impacts_used": fit.impacts_used,
         "converged": fit.converged,
-        "assumptions_mm2": moved,
+        "assumptions_mm2": {name: 1e6 * J for name, J in agreed.assumed.items()},
         "uniform_sharp_square_mm2": sharp,
         "uniform_round_square_mm2": rounded,
         "difference_to_sharp_square_percent": 100 * (1e6 * fit.inertia_to_mass / sharp - 1),
     }
-    return fit, figures, watch.seconds
 
 
 def rows_of(fit: PooledFit) -> tuple[dict[str, Any], ...]:
