@@ -191,6 +191,7 @@ def test_forces_that_cannot_be_right(tmp_path, changes, message):
         (lambda t, q: (t, q - [0, 0.2, 0]), "mm inside wall 1; mend the wall"),
         (lambda t, q: (t, q * [1, -1, -1]), "let y point up"),
         (lambda t, q: (t[:6], q[:6]), "it takes at least 8"),
+        (lambda t, q: (t, q * [1, 1, 180 / np.pi]), "if it is in degrees"),
         (lambda t, q: (t[::-1], q), "runs backwards"),
         (lambda t, q: (t, q + np.array([0, 10, 0])), "nothing is struck"),
     ],
@@ -214,6 +215,16 @@ def test_poses_that_cannot_be_right(tmp_path, change, message):
         ([("[[walls]]\ny = 0.0", "[held]\ncorner_radius = 0.001")], "is for several drops"),
         ([("[[walls]]\ny = 0.0", '[priors]\n"J/m" = { mean = 1.0, std = 1.0 }')], "priors"),
         ([('unit = ["m", "m", "rad"]', 'unit = "rad"')], "x is in rad"),
+        (
+            [
+                ('shape = "ellipse"', 'shape = "polygon"'),
+                (
+                    "half_axes = [0.05, 0.025]",
+                    "vertices = [[0.0, 0.0], [0.1, 0.0], [0.1, 0.05], [0.0, 0.05]]",
+                ),
+            ],
+            "is not inside its outline",
+        ),
         (
             [
                 (

@@ -29,9 +29,11 @@ class Status(Enum):
 
     solved = "Solved."
     partly = "Solved for what the data determine; the other combinations are listed as not identifiable."
-    step_limit = "Step limit reached; allow more steps or start closer."
+    step_limit = "Step limit reached; raise max_steps or start closer."
     interrupted = "Interrupted; the result is what was found until then."
     stalled = "No step leads downhill; start closer, or look at units and at the noise of the sensors."
+
+    unsettled = "It has not settled; take the numbers for rough, and look at the warnings."
 
     @property
     def converged(self) -> bool:

@@ -108,7 +108,8 @@ class Impact:
         restitution: by how much of its normal velocity the struck point left; NaN where it came too slowly to tell.
         mode: `"slides"` or `"sticks"` at its end; `""` where the data do not say.
         energy: lost [J], or by mass [J/kg].
-        share: what part of the information on J/m it carried, 0 to 1; NaN where that is not known.
+        share: what part of the information on J/m it carried, of a drop by itself with the frames until the next one, 0
+            to 1; NaN where that is not known.
     """
 
     recording: str

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from poinsot.estimators.complementarity.drop import DropIdentification
+from poinsot.estimators.complementarity.drop import DropIdentification, moving
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.shooting import INERTIA as INERTIA_AT
 from poinsot.estimators.complementarity.shooting import MASS
@@ -84,6 +84,29 @@ def test_two_walls_and_corners_that_strike_together():
     low, high = fit.inertia_interval
     assert low / 1.005 < 6e-4 < high * 1.005 and high / low < 1.03
     assert fit.friction == pytest.approx(0.2, abs=0.005) and fit.restitution == pytest.approx(0.3, abs=0.01)
+
+
+def test_frames_of_a_body_that_lies_still_are_left_out():
+    shape, times = rectangle(0.06, 0.06), np.arange(200) / 120
+    body = Body(shape, 1.0, 6e-4, 0.3, 0.3)
+    poses, _, _ = moved(body, [floor()], np.array([0, 0.1, 0.3]), np.array([0.5, 0, 2.0]), times)
+    poses = poses + NOISE * np.random.default_rng(0).standard_normal(poses.shape)
+    settled = int(np.flatnonzero(np.abs(poses[:, 1] - 0.03) > 0.006)[-1])
+    kept = moving(Drop("fall", times, poses, np.zeros((199, 3))))
+    assert settled < len(kept.times) < settled + 60 and len(kept.forces) == len(kept.times) - 1
+    shorter = Drop("fall", times[: settled + 1], poses[: settled + 1])
+    assert moving(shorter) is shorter
+
+
+def test_what_neighbouring_frames_do_not_show_is_distrusted():
+    """A floor that is 10 mm too high, a frame that was misread."""
+    times, poses = thrown(0.35)
+    fit = DropIdentification().solve(Drop("throw", times, poses), SHAPE, [floor(0.01)])
+    assert any("times what frames differ by" in reason for reason in fit.distrust)
+    misread = poses.copy()
+    misread[30] += [0.3, 0.2, 1.0]
+    fit = DropIdentification().solve(Drop("throw", times, misread), SHAPE, [floor()])
+    assert any("the frame at 0.25 s is far off" in reason for reason in fit.distrust)
 
 
 def test_nothing_struck_is_nothing_to_identify():

@@ -56,6 +56,8 @@ REASSESSED = 1.5
 REFITS = 3
 DISTRUST = 1e-3
 """Probability below which a test says so."""
+STILL, AT_REST = 6.0, 10
+"""Of the tracker's noise, how near to its last pose a body lies; frames of it that are kept."""
 LOUDER = 2.5
 """Times the tracker's noise, as neighbouring frames show it, above which what is left is more than noise."""
 ALONE = 12.0
@@ -73,7 +75,7 @@ class DropFit:
     """What one drop says.
 
     Args:
-        drop: what was read.
+        drop: what was read, until it came to rest.
         theta: (p,) see `shooting.NAMES`, where the sum of squares is least.
         covariance: (p, p) of the posterior about it. posterior: of theta.
         noise: (3,) standard deviations of the tracker [m], [m], [rad]; whether they were given.
@@ -227,9 +229,10 @@ class DropIdentification:
             InvalidSignals: if there are too few frames.
             NotIdentifiable: if nothing is struck.
         """
+        if len(drop.times) < FEWEST:
+            raise InvalidSignals(f"{drop.name} has {len(drop.times)} frames; it takes at least {FEWEST}")
+        drop = moving(drop)
         times, poses, forces = drop.times, drop.poses, drop.forces
-        if len(times) < FEWEST:
-            raise InvalidSignals(f"{drop.name} has {len(times)} frames; it takes at least {FEWEST}")
         noise = tracker_noise(times, poses) if self.noise is None else np.asarray(self.noise, dtype=float)
         shooting = Shooting(times, poses, noise, shape, walls, self.drag, forces, mass)
         rng = np.random.default_rng(self.seed)
@@ -347,6 +350,18 @@ class DropIdentification:
                 f"the frame at {shooting.times[frame]:.4g} s is far off all others: leave it out if it was misread"
             )
         return tuple(reasons)
+
+
+def moving(drop: Drop) -> Drop:
+    """Without all but the first frames in which it lies still, of which each would have to be simulated."""
+    noise = tracker_noise(drop.times, drop.poses)
+    last = np.median(drop.poses[-FEWEST:], axis=0)
+    away = np.flatnonzero((np.abs(drop.poses - last) > STILL * noise).any(axis=1))
+    end = (int(away[-1]) + 1 if len(away) else 0) + AT_REST
+    if end >= len(drop.times):
+        return drop
+    forces = None if drop.forces is None else drop.forces[: end - 1]
+    return Drop(drop.name, drop.times[:end], drop.poses[:end], forces)
 
 
 def _few(shooting: Shooting) -> Shooting:

@@ -101,7 +101,7 @@ class _Summary:
             white_std=std,
             coloured_std=std,
             identifiable=seen,
-            status=status if not any("did not end" in each for each in fit.distrust) else Status.step_limit,
+            status=status if not any("did not end" in each for each in fit.distrust) else Status.unsettled,
             condition_number=float(np.sqrt(np.linalg.cond(fit.covariance))),
             scaled_condition_number=float(np.sqrt(np.linalg.cond(correlation))),
             rows=fit.drop.poses.size,
@@ -271,7 +271,7 @@ class _Summary:
                 if found.only_ratios
                 else ": m and J are determined by themselves."
                 if found.all_determined
-                else "."
+                else ": not even J/m, by these alone."
             )
         )
         return notes

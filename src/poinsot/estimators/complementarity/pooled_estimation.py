@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ...arrays import Vector
 from ...estimate import Certificate, Direction, Estimate, Fit, Status, software_versions
 from ...exceptions import InvalidMethod
 from ...fits import fit_of
@@ -134,7 +133,7 @@ class _Summary:
             white_std=std,
             coloured_std=std,
             identifiable=seen,
-            status=Status.step_limit if not fit.converged else Status.solved if seen.all() else Status.partly,
+            status=Status.unsettled if not fit.converged else Status.solved if seen.all() else Status.partly,
             condition_number=condition,
             scaled_condition_number=condition,
             rows=5 * len(used),
@@ -239,7 +238,7 @@ class _Summary:
         notes = [
             f"J/m is {1e6 * J:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g} (bootstrap over drops)"
             + (
-                f"; two random halves of the drops agree within {100 * agreed.halves_difference:.2g} % in 95 % of splits."
+                f"; random halves of the drops agree within {100 * agreed.halves_difference:.2g} % in 95 % of splits."
                 if np.isfinite(agreed.halves_difference)
                 else "; there are too few for halves to be compared."
             ),

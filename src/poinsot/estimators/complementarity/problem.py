@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...estimate import Certificate, Estimate
-from ...exceptions import InvalidMethod, InvalidSignals
+from ...exceptions import InvalidMethod, InvalidModel, InvalidSignals
 from ...models.planar.shapes import Shape
 from ...models.planar.walls import Wall
 from .checks import check_drop
@@ -28,6 +28,7 @@ class ImpactsProblem:
 
     Raises:
         InvalidSignals: if a drop cannot be right, saying why.
+        InvalidMethod, InvalidModel: if the mass cannot be, or the center of mass is outside.
     """
 
     drops: tuple[Drop, ...]
@@ -41,6 +42,16 @@ class ImpactsProblem:
             raise InvalidSignals("there is no drop; give at least one")
         if self.mass is not None and not 0 < self.mass < np.inf:
             raise InvalidMethod(f"the mass of a body must be above 0 kg, not {self.mass:g}")
+        here, edge = (
+            self.shape.outline(),
+            np.diff(self.shape.outline(), axis=0, append=self.shape.outline()[:1]),
+        )
+        beside = here[:, 0] * edge[:, 1] - here[:, 1] * edge[:, 0]
+        if np.min(beside[np.hypot(*edge.T) > 0]) <= 0:
+            raise InvalidModel(
+                f"the origin of {self.name}'s frame is not inside its outline; it is the center of mass, so move the "
+                "outline to it"
+            )
         for drop in self.drops:
             check_drop(drop, tracker_noise(drop.times, drop.poses), self.shape, self.walls)
 
