@@ -79,7 +79,8 @@ def test_a_body_that_strikes_nothing_is_still_drawn(thrown):
             [{}],
             {},
             "1 impact in 1 recording: the struck point slides at the end of 1. Friction is 0.23. Restitution is 0.4. "
-            "Of the information on J/m, the one at 0.25 s of drop 1 alone carries 60 %.",
+            "Of the information on J/m, the one at 0.25 s of drop 1 alone carries 60 %, with what follows "
+            "until the next.",
         ),
         (
             [
@@ -91,7 +92,8 @@ def test_a_body_that_strikes_nothing_is_still_drawn(thrown):
             "3 impacts in 1 recording: the struck point slides at the end of 2 and sticks at the end of 1. "
             "Friction is at least 0.31; nothing shows how much it is. "
             "Restitution is 0.4 in the median, from 0.2 to 0.4. "
-            "Of the information on J/m, 2 impacts carry 70 %, the one at 0.5 s of drop 1 alone 40 %.",
+            "Of the information on J/m, 2 impacts carry 70 %, the one at 0.5 s of drop 1 alone 40 %, with what follows "
+            "until the next.",
         ),
         (
             [{"mode": "", "restitution": nan, "share": nan}] * 2,

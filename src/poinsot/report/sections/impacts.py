@@ -39,7 +39,7 @@ def impact_table(impacts: Sequence[Impact]) -> Table:
     caption = (
         "Impulses, normal to the wall and tangential, the largest normal one first. Restitution: by how much of its "
         "normal velocity the struck point left. Information: what part of all that the data say of J/m came from "
-        "this impact."
+        "this impact; of a drop by itself with what its frames say until the next one."
     )
     if left:
         caption += (
@@ -121,7 +121,7 @@ def _restitution(impacts: Sequence[Impact]) -> str:
 
 
 def _information(impacts: Sequence[Impact]) -> str:
-    """How few of them carry half of what all of them say."""
+    """How few of them carry half of what all of them say; of one drop with the frames until the next impact."""
     known = sorted(
         (impact for impact in impacts if np.isfinite(impact.share)), key=lambda impact: -impact.share
     )
@@ -129,13 +129,14 @@ def _information(impacts: Sequence[Impact]) -> str:
         return ""
     most = known[0]
     where = f"the one at {significant(most.time, 4)} s of {most.recording}"
+    following = ", with what follows until the next" if len({each.recording for each in known}) == 1 else ""
     carried = np.cumsum([impact.share for impact in known])
     few = int(np.searchsorted(carried, 0.5 * carried[-1])) + 1
     if few == 1:
-        return f"Of the information on J/m, {where} alone carries {_percent(most.share)}."
+        return f"Of the information on J/m, {where} alone carries {_percent(most.share)}{following}."
     return (
         f"Of the information on J/m, {few} impacts carry {_percent(float(carried[few - 1]))}, {where} alone "
-        f"{_percent(most.share)}."
+        f"{_percent(most.share)}{following}."
     )
 
 
