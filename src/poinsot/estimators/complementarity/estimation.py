@@ -242,7 +242,7 @@ class _Summary:
                     f"{1e6 * np.exp(inertia):.4g} mm^2 ({100 * share:.0f} %)"
                     for inertia, share in zip(*others, strict=True)
                 )
-                + "."
+                + f"; the one that is told, which comes nearest, has {100 * fit.posterior.shares[0]:.0f} %."
             )
         if fit.friction_bound is not None:
             notes.append(
@@ -250,10 +250,8 @@ class _Summary:
                 "number is given."
             )
         else:
-            half = NORMAL_95 * fit.friction_std
-            notes.append(
-                f"Friction is {fit.friction:.3g}, 95 % from {fit.friction - half:.3g} to {fit.friction + half:.3g}."
-            )
+            least, most = np.maximum(fit.posterior.interval(FRICTION), 0.0)
+            notes.append(f"Friction is {fit.friction:.3g}, 95 % from {least:.3g} to {most:.3g}.")
         if fit.mass_identifiable and fit.mass is not None:
             half = np.exp(NORMAL_95 * np.sqrt(fit.covariance[MASS, MASS]))
             notes.append(
