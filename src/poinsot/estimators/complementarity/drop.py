@@ -47,7 +47,7 @@ NODE, FINEST = 5e-3, 2e-3
 """Longest step of the program, and shortest, about [s]."""
 BEGINNINGS = ((0.25, 0.4, 0), (0.1, 0.8, 1), (0.4, 0.15, 0))
 """Of the program: J/m in squares of the size, mu, and steps more."""
-ITERATIONS = 40
+ITERATIONS = 30
 """Of a stage of a program: where it has not ended by then it is near enough for a start."""
 UNSURE = 1.5
 """Times the sum of squares that chance explains, at most, for frames to be explained while noise is not known."""
@@ -66,7 +66,7 @@ NARROW = 0.5
 """Standard deviation of mu and of log m, at most, for them to be seen."""
 BOUND = 3.84
 """More in the sum of squares, at the bound of what is not seen."""
-BISECTIONS = 6
+BISECTIONS = 5
 Say = Callable[[str], None]
 
 

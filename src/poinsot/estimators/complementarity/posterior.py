@@ -30,7 +30,7 @@ LEAST = 0.01
 """Share below which a minimum is left out."""
 STRAY = 2.5
 """Times the standard deviations of a minimum, of samples that look for another."""
-LOOKS, FROM = 300, 6
+LOOKS, FROM = 200, 4
 """These samples, and how many of them, the best, begin a fit."""
 HUNTS, GAIN = 4, 0.3
 """How often, while the least sum falls by that much."""

@@ -37,8 +37,8 @@ INERTIA, FRICTION, RESTITUTION, MASS = 6, 7, 8, 9
 DIFFERENCE = 1e-6
 """Of a parameter, in parts of its scale."""
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e8
-TOLERANCE = 1e-6
-"""Of the sum: a step that lowers it by less, in parts of it, is the last."""
+TOLERANCE, ROUGH = 1e-6, 1e-2
+"""Of the sum: a step that lowers it by less, in parts of it, is the last; of a part of the motion."""
 UNFELT = 1e-8
 """Part of the sum that a parameter's changing by its scale moves at least, as far as damping goes."""
 MOST_FRICTION = 3.0
@@ -197,12 +197,18 @@ class Shooting:
         return J.reshape(len(theta), -1).T
 
     def fit(
-        self, theta: Vector, frames: int | None = None, max_iterations: int = 30, held: int | None = None
+        self,
+        theta: Vector,
+        frames: int | None = None,
+        max_iterations: int = 30,
+        held: int | None = None,
+        tolerance: float = TOLERANCE,
     ) -> Shot:
         """The sum's minimum near theta (p,), over the first so many frames; None: all.
 
         Args:
             held: a parameter that stays.
+            tolerance: of the sum; a step that lowers it by less, in parts of it, is the last.
         """
         frames = len(self.times) if frames is None else frames
         (lower, upper), scale = self.bounds(), self.scale()
@@ -228,7 +234,7 @@ class Shooting:
                 if alpha > MOST_DAMPING:
                     return self._shot(theta, e, frames, steps, True)
             lower_cost = float(e_there @ e_there)
-            converged = cost - lower_cost < TOLERANCE * (lower_cost + 1)
+            converged = cost - lower_cost < tolerance * (lower_cost + 1)
             theta, e, cost, alpha = there, e_there, lower_cost, max(alpha / 5, LEAST_DAMPING)
         return self._shot(theta, e, frames, steps, converged)
 
@@ -253,7 +259,8 @@ class Shooting:
             chosen = self._begun(theta, rng)
             for stage, frames in enumerate(self._parts()):
                 shots = sorted(
-                    (self.fit(each, frames, 10) for each in chosen), key=lambda shot: shot.chi_square
+                    (self.fit(each, frames, 10, tolerance=ROUGH) for each in chosen),
+                    key=lambda shot: shot.chi_square,
                 )
                 chosen = [shot.theta for shot in shots[: KEPT[min(stage + 1, len(KEPT) - 1)]]]
             found = self.distinct([*found, *(self.fit(each) for each in chosen)])
