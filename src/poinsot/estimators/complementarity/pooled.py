@@ -139,7 +139,7 @@ class PooledImpacts:
 
     held: Mapping[str, float] = field(default_factory=dict)
     gravity: float = GRAVITY
-    rounds: int = 40
+    rounds: int = 80
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.held if name not in SHARED]
