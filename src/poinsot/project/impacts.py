@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from ..recording import Recording
     from .job import Project
 
-FEWEST = 8
-"""Frames of a drop."""
 QUARTER_TURN, OFTEN = np.pi / 2, 0.25
 """An angle that changes by more, between more than this part of the frames, is none in radians."""
 FORCES = {"x": "N", "y": "N", "angle": "N m"}
@@ -126,7 +124,7 @@ def build_problem(project: Project, runs: Sequence[Run]) -> tuple[ImpactsProblem
     Raises:
         PoinsotError: if a recording lacks what is needed, or cannot be right.
     """
-    from ..estimators.complementarity.flights import Drop
+    from ..estimators.complementarity.flights import FEWEST, Drop
     from ..estimators.complementarity.problem import ImpactsProblem
     from ..models.planar import Wall
 

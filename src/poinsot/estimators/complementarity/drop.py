@@ -35,14 +35,12 @@ from ...models.planar.events import Impacts, moved
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import Body
 from ...models.planar.walls import Wall
-from .flights import Drop, held_mean
+from .flights import FEWEST, Drop, held_mean
 from .noise import tracker_noise
-from .posterior import WIDE, Posterior, hunted
+from .posterior import Posterior, hunted, scaled_slopes
 from .program import ComplementarityProgram, ProgramFit
 from .shooting import FRICTION, INERTIA, MASS, RESTITUTION, Shooting, Shot
 
-FEWEST = 8
-"""Frames of a drop."""
 NODE, FINEST = 5e-3, 2e-3
 """Longest step of the program, and shortest, about [s]."""
 BEGINNINGS = ((0.25, 0.4, 0), (0.1, 0.8, 1), (0.4, 0.15, 0))
@@ -77,8 +75,7 @@ class DropFit:
     Args:
         drop: what was read, until it came to rest.
         theta: (p,) see `shooting.NAMES`, where the sum of squares is least.
-        covariance: (p, p) of the posterior about it. posterior: of theta.
-        noise: (3,) standard deviations of the tracker [m], [m], [rad]; whether they were given.
+        posterior: of theta. noise_given: whether the tracker's was.
         chi_square: of what is left, with that noise, and its degrees of freedom.
         distrust: why not to believe it, in words; empty if there is nothing.
         expected, velocities: (N, 3) at its frames.
@@ -90,9 +87,7 @@ class DropFit:
 
     drop: Drop
     theta: Vector
-    covariance: Matrix
     posterior: Posterior
-    noise: Vector
     noise_given: bool
     chi_square: float
     degrees: int
@@ -103,6 +98,16 @@ class DropFit:
     friction_bound: float | None
     program: ProgramFit
     shooting: Shooting
+
+    @property
+    def covariance(self) -> Matrix:
+        """(p, p) of the posterior about theta."""
+        return self.posterior.covariance
+
+    @property
+    def noise(self) -> Vector:
+        """(3,) standard deviations of the tracker [m], [m], [rad]."""
+        return self.shooting.noise
 
     @property
     def body(self) -> Body:
@@ -166,11 +171,8 @@ class DropFit:
         What an impact shows of J/m is seen in what comes after it: a spin, and how the body lands or rolls then.
         Contacts struck at the same instant have the same part of it each.
         """
-        shooting, N = self.shooting, len(self.drop.times)
-        e = shooting.errors(self.theta, N)
-        wide = WIDE[: len(self.theta)]
-        J = (shooting.slopes(self.theta, e, N) * wide).reshape(N, 3, -1)
-        normal = np.eye(len(wide)) + np.cumsum(np.einsum("nki,nkj->nij", J, J), axis=0)
+        J = scaled_slopes(self.shooting, self.theta).reshape(len(self.drop.times), 3, -1)
+        normal = np.eye(len(self.theta)) + np.cumsum(np.einsum("nki,nkj->nij", J, J), axis=0)
         known = np.concatenate([[0.0], 1 / np.linalg.inv(normal)[:, INERTIA, INERTIA] - 1])
         instants, which, counts = np.unique(self.impacts.times, return_inverse=True, return_counts=True)
         ends = np.searchsorted(self.drop.times, [*instants[1:], np.inf])
@@ -291,7 +293,7 @@ class DropIdentification:
         degrees: int,
     ) -> DropFit:
         posterior, shot = Posterior.of(shooting, shots), shots[0]
-        theta, P = shot.theta, posterior.covariance
+        theta = shot.theta
         expected, velocities, impacts = moved(
             shooting.body(theta),
             shooting.walls,
@@ -305,13 +307,11 @@ class DropIdentification:
                 f"nothing is struck in {drop.name}, so there is nothing to identify: J/m and friction show in "
                 "impacts alone"
             )
-        hidden = not P[FRICTION, FRICTION] < NARROW**2
+        hidden = not posterior.covariance[FRICTION, FRICTION] < NARROW**2
         return DropFit(
             drop,
             theta,
-            P,
             posterior,
-            shooting.noise,
             self.noise is not None,
             shot.chi_square,
             degrees,

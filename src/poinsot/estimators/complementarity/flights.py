@@ -40,6 +40,10 @@ OUTLIER = 3.0
 """Innovations beyond this many standard deviations count as this many where noise is estimated."""
 
 
+FEWEST = 8
+"""Frames of a drop that is to be identified."""
+
+
 @dataclass(frozen=True, eq=False)
 class Drop:
     """Poses of a tracked body, from release to rest or any part of it.

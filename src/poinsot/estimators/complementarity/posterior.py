@@ -90,11 +90,16 @@ class Posterior:
 
 def _normal(shooting: Shooting, shot: Shot) -> tuple[Matrix, float]:
     """Covariance about a minimum, and log W."""
-    N, wide = len(shooting.times), WIDE[: len(shot.theta)]
-    J = shooting.slopes(shot.theta, shooting.errors(shot.theta, N), N) * wide
+    wide, J = WIDE[: len(shot.theta)], scaled_slopes(shooting, shot.theta)
     s, V = np.linalg.eigh(np.eye(len(wide)) + J.T @ J)
     root = wide[:, None] * V / np.sqrt(s)
     return root @ root.T, -0.5 * shot.chi_square - 0.5 * float(np.sum(np.log(s)))
+
+
+def scaled_slopes(shooting: Shooting, theta: Vector) -> Matrix:
+    """(3 N, p) slopes of the errors by theta in units of `WIDE`: J^T J + 1 is then the precision of these."""
+    N = len(shooting.times)
+    return np.asarray(shooting.slopes(theta, shooting.errors(theta, N), N) * WIDE[: len(theta)])
 
 
 def hunted(shooting: Shooting, shots: Sequence[Shot], rng: np.random.Generator) -> list[Shot]:
