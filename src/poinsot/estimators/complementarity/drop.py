@@ -39,6 +39,7 @@ from .flights import FEWEST, Drop, held_mean
 from .noise import tracker_noise
 from .posterior import Posterior, hunted, scaled_slopes
 from .program import ComplementarityProgram, ProgramFit
+from .segmentation import at_rest_from
 from .shooting import FRICTION, INERTIA, MASS, RESTITUTION, Shooting, Shot
 
 NODE, FINEST = 5e-3, 2e-3
@@ -54,8 +55,8 @@ REASSESSED = 1.5
 REFITS = 3
 DISTRUST = 1e-3
 """Probability below which a test says so."""
-STILL, AT_REST = 6.0, 10
-"""Of the tracker's noise, how near to its last pose a body lies; frames of it that are kept."""
+AT_REST = 10
+"""Frames of a body that lies still, which are kept."""
 LOUDER = 2.5
 """Times the tracker's noise, as neighbouring frames show it, above which what is left is more than noise."""
 ALONE = 12.0
@@ -354,10 +355,7 @@ class DropIdentification:
 
 def moving(drop: Drop) -> Drop:
     """Without all but the first frames in which it lies still, of which each would have to be simulated."""
-    noise = tracker_noise(drop.times, drop.poses)
-    last = np.median(drop.poses[-FEWEST:], axis=0)
-    away = np.flatnonzero((np.abs(drop.poses - last) > STILL * noise).any(axis=1))
-    end = (int(away[-1]) + 1 if len(away) else 0) + AT_REST
+    end = at_rest_from(drop.poses, tracker_noise(drop.times, drop.poses)) + AT_REST
     if end >= len(drop.times):
         return drop
     forces = None if drop.forces is None else drop.forces[: end - 1]

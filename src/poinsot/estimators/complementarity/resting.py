@@ -75,7 +75,7 @@ def resting(parted: Segmented, shared: Vector, outline: Outline, wall: Wall) -> 
     P = len(outline.shape.parts)
     drop, part, poses = [], [], []
     for d, one in enumerate(parted.drops):
-        begin = at_rest_from(of_center(one, model), model)
+        begin = at_rest_from(of_center(one, model), model.noise)
         if begin == len(one.poses):
             continue
         pose = one.poses[begin:].mean(axis=0)

@@ -119,7 +119,7 @@ def of_center(drop: Drop, model: FlightModel) -> Matrix:
 def divided(drop: Drop, model: FlightModel, gravity: float = GRAVITY) -> tuple[Indices, ...]:
     """The frames of each flight of a drop, by what is known of all flights."""
     poses = of_center(drop, model)
-    end = at_rest_from(poses, model)
+    end = at_rest_from(poses, model.noise)
     t, poses = drop.times[:end], np.ascontiguousarray(poses[:end])
     if len(t) < 4:
         return ()
@@ -157,9 +157,9 @@ def _falls(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, gravit
 RESTING_FRAMES = 10
 
 
-def at_rest_from(poses: Matrix, model: FlightModel) -> int:
+def at_rest_from(poses: Matrix, noise: Vector) -> int:
     """The first frame from which nothing moves any more: all later frames lie within the noise about their median."""
-    reach = 6 * model.noise
+    reach = 6 * noise
     at = len(poses)
     if len(poses) < 2 * RESTING_FRAMES:
         return at
