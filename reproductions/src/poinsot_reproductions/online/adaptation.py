@@ -1,18 +1,35 @@
-"""What the cases share: a filter with the noise that a calibration found, three controllers that know differently.
+"""What the cases share: one rule that tunes every filter from the sensors' noise, and three kinds of controller.
 
-The filter's noise is that of the residuals while the robot stands, times a margin for what only motion shows: impacts
-inside a window, a base whose estimated velocity wanders.
+A filter has two numbers to tune: the standard deviation R^(1/2) of an effort, and the drift of the body. Before each
+run the robot moves as in the run, with the same sensors, but its link is as described and constant. The mean of the
+residuals in these seconds is the filter's bias, their standard deviation its noise.
+
+With that noise one sample alone tells the scale of a body pi, whose effort is Y pi, with the relative standard
+deviation
+
+    r = 1 / |R^(-1/2) Y pi|.
+
+Take the scale as a random walk with a drift q (relative, per square root of a second), measured f times a second. The
+steady state of its Kalman filter has the variance P = q r / f^(1/2) and the time constant T = r / (q f^(1/2)). So the
+drift with which the sensors' noise makes the scale uncertain by s is
+
+    q = s^2 f^(1/2) / r,        T = r^2 / (s^2 f):
+
+the better the sensors see the body's weight, the faster the filter follows it at the same precision (where r < s, as for
+Talos' torso, each sample alone is precise enough, and T is less than a sample). A mass counts as
+found within 5 % (`CLOSE`), which two standard deviations may use up: s is half of that, in all cases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from poinsot.arrays import Vector
-from poinsot.estimators.online.calibration import Bias, calibrate_bias
+from poinsot.estimators.online.calibration import calibrate_bias
 from poinsot.estimators.online.filter import Filter
 from poinsot.models.link_torques import LinkTorques
 from poinsot.simulation.closed_loop import Adapted, Knowledge, Oracle, Scenario, ToldOnce, Trace, simulate
@@ -25,9 +42,12 @@ DURATION = 30.0
 """[s]"""
 FIRST_GUESS = 0.7
 """Part of its true mass that a link is taken for at the start."""
-NOISE_MARGIN = 4.0
-CALIBRATION = 1.0
-"""For how long the robot stands before, unloaded [s]."""
+CLOSE = 0.05
+"""Relative error within which a mass counts as found."""
+PRECISION = CLOSE / 2
+"""s: relative standard deviation of a body's scale, to which filters average the sensors' noise."""
+CALIBRATION = 5.0
+"""Duration of the run before, unloaded [s]: a step with each foot, or a curl and more."""
 BEFORE_SWITCH = 0.1
 """Window before a switch of the mass in which the estimate should have arrived [s]."""
 
@@ -54,17 +74,40 @@ def described_body(humanoid: Humanoid, link: str) -> Vector:
     return humanoid.robot.inertials[humanoid.robot.bodies.index(link)]
 
 
-def calibrate(
-    humanoid: Humanoid, link: str, rng: np.random.Generator, actual: Mapping[str, Vector] | None = None
-) -> Bias:
-    """Bias and noise of the residuals while the robot stands unloaded."""
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """What a filter is tuned with, see the top of this file.
+
+    Args:
+        bias, noise: (n,) mean and standard deviation of the residuals [N m] or [N].
+        drift: of the body [1/s^(1/2)].
+    """
+
+    bias: Vector
+    noise: Vector
+    drift: float
+
+
+def calibrate(scenario: Scenario, rng: np.random.Generator) -> Tuning:
+    """Tune a filter of the link that changes, in a run in which it does not change.
+
+    Args:
+        scenario: what the robot will do.
+        rng: of the sensors' noise.
+    """
+    humanoid, (link,) = scenario.humanoid, scenario.loads
     own = described_body(humanoid, link)
-    scenario = Scenario(
-        humanoid, {link: ScaledBody(own, lambda time: float(own[0]))}, CALIBRATION, actual or {}
-    )
-    trace = simulate(scenario, ToldOnce({link: own}), rng)
+    constant = ScaledBody(own, lambda time: float(own[0]))
+    unloaded = replace(scenario, loads={link: constant}, duration=CALIBRATION)
+    trace = simulate(unloaded, ToldOnce({link: own}), rng)
     samples = [sample for sample in trace.samples if sample is not None]
-    return calibrate_bias(LinkTorques(humanoid.robot, (link,)), samples)
+    torques = LinkTorques(humanoid.robot, (link,))
+    bias = calibrate_bias(torques, samples)
+    at = samples[-1]
+    Y, _ = torques(at.q, at.v, at.a, at.wrenches)
+    r = 1 / float(np.linalg.norm((Y @ own) / bias.std))
+    f = (len(samples) - 1) / (samples[-1].time - samples[0].time)
+    return Tuning(bias.value, bias.std, PRECISION**2 * float(np.sqrt(f)) / r)
 
 
 def quiet(what: str) -> None:

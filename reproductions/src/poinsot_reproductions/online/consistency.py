@@ -26,7 +26,6 @@ from .adaptation import (
     DURATION,
     FIRST_GUESS,
     LOOP_NOTE,
-    NOISE_MARGIN,
     TORSO,
     TORSO_NOTE,
     calibrate,
@@ -36,7 +35,6 @@ from .adaptation import (
 )
 
 STRIDE = Stride(length=0.1, shift=1.4, swing=0.8)
-DRIFT = 0.3
 BASELINE, CHART = "ten parameters", "log-Cholesky"
 INERTIAS = {"Ixx": 4, "Iyy": 6, "Izz": 9}
 
@@ -49,16 +47,17 @@ def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction
     own = described_body(humanoid, TORSO)
     mass = float(own[0])
     scenario = Scenario(humanoid, {TORSO: ScaledBody(own, lambda time: mass)}, duration, stride=STRIDE)
-    noise = NOISE_MARGIN * calibrate(humanoid, TORSO, rng).std
+    tuning = calibrate(scenario, rng)
+    noise, drift = tuning.noise, tuning.drift
     torques = LinkTorques(humanoid.robot, (TORSO,))
     filters: dict[str, Filter] = {
-        BASELINE: KalmanFilter(torques, noise, drift=DRIFT, gate=None),
-        CHART: ExtendedKalmanFilter(torques, noise, drift=DRIFT, gate=None),
+        BASELINE: KalmanFilter(torques, noise, drift=drift, gate=None),
+        CHART: ExtendedKalmanFilter(torques, noise, drift=drift, gate=None),
         "transposed log-Cholesky (Eq. 17)": ExtendedKalmanFilter(
-            torques, noise, drift=DRIFT, gate=None, chart=TransposedLogCholesky()
+            torques, noise, drift=drift, gate=None, chart=TransposedLogCholesky()
         ),
         "exponential eigenvalue": ExtendedKalmanFilter(
-            torques, noise, drift=DRIFT, gate=None, chart=ExponentialEigenvalue()
+            torques, noise, drift=drift, gate=None, chart=ExponentialEigenvalue()
         ),
     }
     start = FIRST_GUESS * own[None]

@@ -1,7 +1,7 @@
 """Curl, Figs. 6 and 7: a dumbbell of 12 lb on the forearm of which nobody told the robot.
 
-Every other link weighs up to 5 % more or less than described. The robot stands unloaded while the constant bias of its
-residuals is calibrated; then the dumbbell is there, the filter begins with the bare forearm, and what it estimates
+Every other link weighs 5 % more or less than described. The robot curls its arm unloaded while the constant bias of
+its residuals is calibrated; then the dumbbell is there, the filter begins with the bare forearm, and what it estimates
 reaches the controller no faster than 3 kg/s.
 """
 
@@ -27,7 +27,6 @@ from .adaptation import (
     ELBOW,
     FOREARM,
     LOOP_NOTE,
-    NOISE_MARGIN,
     WITH,
     WITHOUT,
     calibrate,
@@ -51,7 +50,6 @@ MIDDLE, AMPLITUDE, FREQUENCY = -1.2, 0.7, 1 / 3
 OFF = 0.05
 """By how much the other links are not as described, relative."""
 LIMIT = RateLimit(mass=3.0)
-DRIFT = 0.2
 SETTLED = 10.0
 """The mass counts from then on [s]."""
 
@@ -73,19 +71,19 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Sa
     rng = np.random.default_rng(seed)
     own = described_body(humanoid, FOREARM)
     actual = imperfect(humanoid, rng)
-    bias = calibrate(humanoid, FOREARM, rng, actual)
-    filter_ = ExtendedKalmanFilter(
-        LinkTorques(humanoid.robot, (FOREARM,)),
-        NOISE_MARGIN * bias.std,
-        drift=DRIFT,
-        gate=None,
-        bias=bias.value,
-    )
-    watch.lap("calibration")
     load = Attached(own, point_mass(DUMBBELL, GRIP))
     scenario = Scenario(
         humanoid, {FOREARM: load}, duration, actual, joints=curls(MIDDLE, AMPLITUDE, FREQUENCY)
     )
+    tuning = calibrate(scenario, rng)
+    filter_ = ExtendedKalmanFilter(
+        LinkTorques(humanoid.robot, (FOREARM,)),
+        tuning.noise,
+        drift=tuning.drift,
+        gate=None,
+        bias=tuning.bias,
+    )
+    watch.lap("calibration")
     ways = {WITHOUT: ToldOnce({FOREARM: own}), WITH: Adapted(filter_, own[None], LIMIT)}
     traces = {
         name: simulate(scenario, way, np.random.default_rng(seed), seconds_of(name, scenario, say))

@@ -22,6 +22,7 @@ from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
 from .adaptation import (
+    CLOSE,
     DURATION,
     FIRST_GUESS,
     LOOP_NOTE,
@@ -35,13 +36,10 @@ from .adaptation import (
 
 STRIDE = Stride(height=0.04, shift=1.4, swing=0.45, depth=0.03)
 GATE = Gate(confidence=0.999)
-MARGIN = 5.0
-"""On the noise: impacts shake the robot for a while, and not all of that is to be rejected."""
-DRIFT = 0.3
 SETTLED = 5.0
 """Peaks count from then on [s]."""
-CLOSE, STAYS = 0.05, 0.5
-"""Relative mass error that counts as converged, once it stays so for this long [s]."""
+STAYS = 0.5
+"""An estimate has converged once it stays close for this long [s]."""
 
 
 def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Say = quiet) -> Reproduction:
@@ -54,10 +52,10 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Sa
     scenario = Scenario(
         humanoid, {TORSO: ScaledBody(own, lambda time: mass)}, duration, stride=STRIDE, matched=False
     )
-    noise = MARGIN * calibrate(humanoid, TORSO, rng).std
+    tuning = calibrate(scenario, rng)
     torques = LinkTorques(humanoid.robot, (TORSO,))
-    gated = ExtendedKalmanFilter(torques, noise, drift=DRIFT, gate=GATE)
-    trusting = ExtendedKalmanFilter(torques, noise, drift=DRIFT, gate=None)
+    gated = ExtendedKalmanFilter(torques, tuning.noise, drift=tuning.drift, gate=GATE)
+    trusting = ExtendedKalmanFilter(torques, tuning.noise, drift=tuning.drift, gate=None)
     start = FIRST_GUESS * own[None]
     watch.lap("calibration")
     trace = simulate(

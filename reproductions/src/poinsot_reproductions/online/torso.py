@@ -20,7 +20,6 @@ from ..case import Curves, Reproduction, Say
 from .adaptation import (
     DURATION,
     LOOP_NOTE,
-    NOISE_MARGIN,
     TORSO,
     TORSO_NOTE,
     WITH,
@@ -44,7 +43,6 @@ WAVEFORM = Square(offset=30.0, amplitude=5.0, frequency=0.2)
 STRIDE = Stride(length=0.15, height=0.06, shift=1.4, swing=0.8)
 HIGHEST = 0.03
 """Of a slab [m]."""
-DRIFT = 1.0
 PAPER = {WITHOUT: 0.0352, WITH: 0.0157}
 
 
@@ -77,8 +75,10 @@ def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction
         ground=uneven_ground(humanoid, STRIDE, steps, rng),
         stride=STRIDE,
     )
-    noise = NOISE_MARGIN * calibrate(humanoid, TORSO, rng).std
-    filter_ = ExtendedKalmanFilter(LinkTorques(humanoid.robot, (TORSO,)), noise, drift=DRIFT, gate=None)
+    tuning = calibrate(scenario, rng)
+    filter_ = ExtendedKalmanFilter(
+        LinkTorques(humanoid.robot, (TORSO,)), tuning.noise, drift=tuning.drift, gate=None
+    )
     watch.lap("calibration")
     traces = three_ways(scenario, filter_, seed, say)
     watch.lap("simulation")

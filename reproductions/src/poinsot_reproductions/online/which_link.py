@@ -22,7 +22,7 @@ from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
 from ..processes import processes
-from .adaptation import ARM_NOTE, LOOP_NOTE, NOISE_MARGIN, calibrate, described_body, quiet
+from .adaptation import ARM_NOTE, LOOP_NOTE, calibrate, described_body, quiet
 
 TRIALS = 100
 DURATION = 3.0
@@ -137,7 +137,9 @@ def run(seed: int, trials: int = TRIALS, executor: Executor | None = None, say: 
     watch = Stopwatch()
     rng = np.random.default_rng(seed)
     say("calibration")
-    noise = NOISE_MARGIN * calibrate(robot(), LINKS[1], rng).std
+    own = described_body(robot(), LINKS[1])
+    moving = Scenario(robot(), {LINKS[1]: Attached(own, 0 * own)}, DURATION, joints=sines(robot(), rng))
+    noise = calibrate(moving, rng).noise
     watch.lap("calibration")
     loaded = rng.choice(LINKS, trials)
     tasks = [Trial(link, noise, own) for link, own in zip(loaded.tolist(), rng.spawn(trials), strict=True)]
