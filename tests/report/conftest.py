@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flat_estimate import flat_estimate
 from poinsot.estimate import (
     Body,
     Direction,
@@ -166,7 +167,7 @@ def make_estimate(
             "regressor columns and torques decimated by 200 (Chebyshev I, forward and backward): 170 rows a joint",
         ),
     }
-    return Estimate(**(fields | more))  # type: ignore[arg-type]
+    return flat_estimate(**(fields | more))
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ def test_the_page_says_which_standard_deviation_is_printed_and_why(tx40, emps, p
 
 
 def spread(estimate, factor):
-    return replace(estimate, white_std=estimate.coloured_std / factor)
+    return estimate.updated(white_std=estimate.coloured_std / factor)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_what_comes_from_the_prior_is_marked_without_colour(tx40, page):
 
 def test_thirty_bodies_on_a_page(humanoid, many_bodies, tmp_path):
     full, bodies = many_bodies
-    reader = read(write_report(replace(humanoid, full=full, bodies=bodies), tmp_path / "bodies.html"))
+    reader = read(write_report(humanoid.updated(full, bodies=bodies), tmp_path / "bodies.html"))
     scenes = [figure for figure in reader.figures if "scene" in json.loads(figure)["layout"]]
     assert len(scenes) == 1 and len(scenes[0]) < 150_000
     assert reader.text.count("from prior") > 30
