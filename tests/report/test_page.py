@@ -187,7 +187,7 @@ def test_what_the_data_do_not_determine_is_never_a_number(tx40, tmp_path):
     values[3] = np.nan
     covariance[3, 3] = np.inf
     values[5] = 0.0
-    partly = replace(tx40, values=values, covariance=covariance, identifiable=np.isfinite(values))
+    partly = tx40.updated(values=values, covariance=covariance, identifiable=np.isfinite(values))
     text = read(write_report(partly, tmp_path / "page.html")).text
     assert re.search(
         r"xx2r moment of inertia about x, link_2, with others – – kg m² – – ✕ not identifiable", text
@@ -232,8 +232,7 @@ def test_drops_on_a_page_move(emps, rng, tmp_path):
 def test_names_cannot_break_out_of_the_page(tx40, tmp_path):
     evil = "</script><script>alert(1)</script><img src=http://x onerror=1>"
     fit = replace(tx40.fit, joints=(evil, *tx40.fit.joints[1:]))
-    bad = replace(
-        tx40,
+    bad = tx40.updated(
         robot=evil,
         names=(evil, *tx40.names[1:]),
         owners=(evil, *tx40.owners[1:]),

@@ -108,7 +108,7 @@ def test_the_certificate_holds_and_notices_changes(noisy):
     assert certificate.holds and certificate.stationarity < 1e-10
     changed = noisy.values.copy()
     changed[0] *= 1.01
-    assert not replace(noisy, values=changed).certificate().holds
+    assert not noisy.updated(values=changed).certificate().holds
     gains = noisy.problem.robot.train.gain * [1.01, 1, 1, 1]
     from poinsot.estimators.linear.payload.drive_gains import with_gains
 
