@@ -64,12 +64,13 @@ def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:
 
 def _description(estimate: Estimate) -> tuple[dict[str, Callable[[Path], None]], str]:
     """The robot's description with what was found, where every body was; or why there is none."""
-    from ..export import prepare_export
     from ..regression.inverse_dynamics import InverseDynamics
 
     problem = estimate.problem
     if estimate.full is None or not isinstance(problem, InverseDynamics) or problem.robot.source is None:
         return {}, ""
+    from ..export import prepare_export
+
     try:
         export = prepare_export(estimate, problem.robot)
     except PoinsotError as error:
