@@ -15,9 +15,9 @@ drift with which the sensors' noise makes the scale uncertain by s is
 
     q = s^2 f^(1/2) / r,        T = r^2 / (s^2 f):
 
-the better the sensors see the body's weight, the faster the filter follows it at the same precision (where r < s, as for
-Talos' torso, each sample alone is precise enough, and T is less than a sample). A mass counts as
-found within 5 % (`CLOSE`), which two standard deviations may use up: s is half of that, in all cases.
+the better the sensors see the body's weight, the faster the filter follows it at the same precision. (Where r < s, as
+for Talos' torso, each sample alone is precise enough, and T is less than a sample.) A mass counts as found within 5 %
+(`CLOSE`), which two standard deviations may use up: s is half of that, in all cases.
 """
 
 from __future__ import annotations

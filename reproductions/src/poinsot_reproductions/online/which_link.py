@@ -8,7 +8,7 @@ Each trial has a stream of random numbers of its own, so that it does not matter
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,7 +21,7 @@ from poinsot.simulation.loads import Attached, point_mass
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
-from ..processes import processes
+from ..workers import solve_all
 from .adaptation import ARM_NOTE, LOOP_NOTE, calibrate, described_body, quiet
 
 TRIALS = 100
@@ -120,14 +120,6 @@ def sure_since(time: np.ndarray, probability: np.ndarray) -> float | None:
     return float(time[unsure[-1] + 1]) if unsure[-1] + 1 < len(time) else None
 
 
-def attribute_all(tasks: list[Trial], executor: Executor, say: Say) -> list[tuple[np.ndarray, np.ndarray]]:
-    """What `attribute` says of each, in their order."""
-    futures = [executor.submit(attribute, task) for task in tasks]
-    for done, _ in enumerate(as_completed(futures), 1):
-        say(f"{done} of {len(tasks)} trials")
-    return [future.result() for future in futures]
-
-
 def run(seed: int, trials: int = TRIALS, executor: Executor | None = None, say: Say = quiet) -> Reproduction:
     """How often the right link is named, and after how long.
 
@@ -143,8 +135,8 @@ def run(seed: int, trials: int = TRIALS, executor: Executor | None = None, say: 
     watch.lap("calibration")
     loaded = rng.choice(LINKS, trials)
     tasks = [Trial(link, noise, own) for link, own in zip(loaded.tolist(), rng.spawn(trials), strict=True)]
-    with processes(trials, executor) as pool:
-        results = attribute_all(tasks, pool, say)
+    jobs = {str(k): task for k, task in enumerate(tasks)}
+    results = list(solve_all(attribute, jobs, say, executor=executor, unit="trials").values())
     waits = [
         sure_since(time, probabilities[:, LINKS.index(task.link)])
         for task, (time, probabilities) in zip(tasks, results, strict=True)
