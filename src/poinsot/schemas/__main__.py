@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -16,7 +17,7 @@ def schema_text(name: str) -> str:
     return json.dumps({**content, "title": content["properties"]["schema"]["const"]}, indent=1) + "\n"
 
 
-def _shortened(value: object) -> dict[str, object]:
+def _shortened(value: object) -> dict[str, Any]:
     """Drop the titles that Pydantic makes of names, and write "a number or null" in one line."""
 
     def clean(item: object) -> object:

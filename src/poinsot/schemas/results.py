@@ -152,6 +152,13 @@ class Impact(TypedDict):
     share: Number
 
 
+class Scene(TypedDict):
+    outline: list[Vector]
+    walls: list[Vector]
+    friction: Number
+    least_friction: Number
+
+
 class Convergence(TypedDict):
     cost: Vector
     infeasibility: Vector
@@ -173,6 +180,8 @@ class Fit(TypedDict):
     joints: list[str]
     units: list[str]
     rms_per_joint: Vector
+    rows: int
+    readings_per_joint: list[int]
     white: bool
     whiteness: list[Whiteness]
 
@@ -201,6 +210,7 @@ class Estimate(TypedDict):
     friction_curves: NotRequired[list[FrictionCurve]]
     motions: NotRequired[list[Motion]]
     impacts: NotRequired[list[Impact]]
+    scene: NotRequired[Scene]
     convergence: NotRequired[Convergence]
     fit: Fit
     validation: Validation | None
