@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,7 @@ pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install 'poinsot[s
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.exceptions import PoinsotError
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import Scenario, ToldOnce, simulate
-from poinsot.simulation.gait import Stepping
-from poinsot.simulation.humanoid import talos
-from poinsot.simulation.loads import ScaledBody
+from poinsot.simulation.closed_loop import FixedModel, Scenario, simulate
 from poinsot.simulation.tasks import Kinematics
 from poinsot.simulation.whole_body import ContactLimits, sole_frame
 from poinsot_reproductions.case import Curves, Measurement, PartedCase, Reproduction, Simulation
@@ -32,6 +30,9 @@ from poinsot_reproductions.online import (
     which_link,
 )
 from poinsot_reproductions.online.gating import convergence
+from poinsot_reproductions.online.loads import ScaledBody
+from poinsot_reproductions.online.stepping import Stepping
+from poinsot_reproductions.online.talos import talos
 from references.robots import described
 
 PAPER_KEYS = {
@@ -142,14 +143,14 @@ def test_the_rule_gives_the_precision_that_it_is_derived_for(case):
         moving = {"joints": elbow.curls(-1.4, elbow.CURL, elbow.CURL_HZ)}
     else:
         humanoid, link = talos(), adaptation.TORSO
-        moving = {"stride": gating.STRIDE, "matched": False}
+        moving = {"gait": partial(Stepping, stride=gating.STRIDE), "matched": False}
     own = adaptation.described_body(humanoid, link)
     scenario = Scenario(humanoid, {link: ScaledBody(own, lambda time: float(own[0]))}, 5.0, **moving)
     tuning = adaptation.calibrate(scenario, np.random.default_rng(101))
     filter_ = ExtendedKalmanFilter(
         LinkTorques(humanoid.robot, (link,)), tuning.noise, drift=tuning.drift, gate=None, bias=tuning.bias
     )
-    trace = simulate(scenario, ToldOnce({link: own}), np.random.default_rng(202))
+    trace = simulate(scenario, FixedModel({link: own}), np.random.default_rng(202))
     samples = [sample for sample in trace.samples if sample is not None]
     beliefs = filter_.run(samples, filter_.init(own[None]))
     mass = np.array([filter_.inertial(belief.x)[0, 0] for belief, _ in beliefs])

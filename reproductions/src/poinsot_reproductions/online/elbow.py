@@ -11,8 +11,6 @@ import numpy as np
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.models.link_torques import LinkTorques
 from poinsot.simulation.closed_loop import JointMotion, Scenario
-from poinsot.simulation.humanoid import talos
-from poinsot.simulation.loads import ScaledBody, Sine, Square, Then
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -39,6 +37,8 @@ from .adaptation import (
     rows_of_table_2,
     three_ways,
 )
+from .loads import ScaledBody, Sine, Square, Then
+from .talos import talos
 
 SWITCH = 8.0
 """From sine to square [s]."""

@@ -1,18 +1,18 @@
 """Torso, Table I, Table II and Fig. 4: a square wave of mass while the robot walks over uneven ground.
 
-Every foothold but the first of each foot has a slab of random height under it, of which the robot knows nothing.
+Every foothold but the first of each foot has a slab of random height under it, which the robot does not know.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.models.link_torques import LinkTorques
 from poinsot.simulation.closed_loop import Scenario
-from poinsot.simulation.gait import Stride
-from poinsot.simulation.humanoid import Humanoid, talos
-from poinsot.simulation.loads import ScaledBody, Square
+from poinsot.simulation.humanoid import Humanoid
 from poinsot.simulation.plant import Slab
 from poinsot.stopwatch import Stopwatch
 
@@ -38,6 +38,9 @@ from .adaptation import (
     rows_of_table_2,
     three_ways,
 )
+from .loads import ScaledBody, Square
+from .stepping import Stepping, Stride
+from .talos import talos
 
 WAVEFORM = Square(offset=30.0, amplitude=5.0, frequency=0.2)
 STRIDE = Stride(length=0.15, height=0.06, shift=1.4, swing=0.8)
@@ -73,7 +76,7 @@ def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction
         {TORSO: load},
         duration,
         ground=uneven_ground(humanoid, STRIDE, steps, rng),
-        stride=STRIDE,
+        gait=partial(Stepping, stride=STRIDE),
     )
     tuning = calibrate(scenario, rng)
     filter_ = ExtendedKalmanFilter(
