@@ -1,9 +1,9 @@
-"""What a rigid body may be.
+"""The physically possible rigid bodies.
 
 parameters                the ten numbers: their parts, frames, several bodies, consistency with reasons
 ellipsoid                 the uniform ellipsoid that has them
-parametrization           coordinates without bounds for the bodies that can be; the charts are listed in CHARTS
-divergence                how far one body is from another
+parametrization           coordinates without bounds for the possible bodies; the charts are listed in CHARTS
+divergence                distances between bodies
 """
 
 from __future__ import annotations
