@@ -58,7 +58,7 @@ class Belief:
         start: what it began with, where it goes back to when it is lost.
         seen: (d, d) information of the last seconds' samples, H^T R^-1 H with older ones forgotten.
         surprise: y^T S^-1 y per row, averaged over the last seconds; 1 if all is as assumed.
-        rejected: how many samples in a row did not pass the gate.
+        rejected: samples that did not pass the gate, less those that did since then; at least 0.
         doubts: how many samples still pass whatever they say, after the gate had to open again.
     """
 

@@ -228,11 +228,13 @@ class Filter(ABC):
         if not self._plausible(belief, x, 1 / FURTHEST):
             restarted = Innovation(Verdict.restarted, square, rows, threshold, likelihood)
             return self._again(replace(belief, surprise=surprise)), restarted
-        doubts = max(belief.doubts - 1, 0)
+        rejected, doubts = max(belief.rejected - 1, 0), max(belief.doubts - 1, 0)
         if self.gate is not None and belief.rejected > self.gate.patience:
-            root, doubts = self._reassured(belief, root), self.gate.patience
+            root, rejected, doubts = self._reassured(belief, root), 0, self.gate.patience
         accepted = Innovation(Verdict.accepted, square, rows, threshold, likelihood)
-        return Belief(belief.time, x, root, belief.unit, seen, belief.start, surprise, 0, doubts), accepted
+        return Belief(
+            belief.time, x, root, belief.unit, seen, belief.start, surprise, rejected, doubts
+        ), accepted
 
     def _settled(
         self, belief: Belief, x: Vector, root: Matrix, correct_at: Callable[[Vector], tuple[float, ...]]
