@@ -62,7 +62,7 @@ def main() -> None:
     def error(parameters: np.ndarray) -> float:
         return float(100 * np.linalg.norm(tau - W @ parameters) / np.linalg.norm(tau))
 
-    possible = is_consistent(estimate.full.values[:60].reshape(-1, 10))
+    possible = is_consistent(estimate.full_parameters.values[:60].reshape(-1, 10))
     deliver(
         "semidefinite",
         arguments,
@@ -71,10 +71,10 @@ def main() -> None:
             Ratio("FIGAROH / poinsot, fits", peer / seconds["poinsot, fit alone"], at_least=5),
             Ratio("FIGAROH's fit / poinsot's estimate", peer / seconds["poinsot"]),
         ],
-        [Agreement("relative errors, per cent", abs(error(estimate.full.values) - error(theta)), 0.05)],
+        [Agreement("relative errors, per cent", abs(error(estimate.full_parameters.values) - error(theta)), 0.05)],
         [
-            f"relative error: poinsot {error(estimate.full.values):.3f} %, FIGAROH {error(theta):.3f} %",
-            f"masses: poinsot {_masses(estimate.full.values)} kg, FIGAROH {_masses(theta)} kg",
+            f"relative error: poinsot {error(estimate.full_parameters.values):.3f} %, FIGAROH {error(theta):.3f} %",
+            f"masses: poinsot {_masses(estimate.full_parameters.values)} kg, FIGAROH {_masses(theta)} kg",
             f"possible bodies: poinsot {possible.sum()} of 6",
         ],
         [Limit("poinsot, seconds", seconds["poinsot"].passed, 2.0)],

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from poinsot.motions import SensorFit
+from poinsot.estimate.motions import SensorFit
 
 
 def fit_of(normalized):

@@ -103,7 +103,9 @@ _HOMES = {
     # results
     "Estimate": "estimate",
     "Status": "estimate",
-    "EstimatedMotion": "motions",
+    "Certificate": "estimate",
+    "EstimatedMotion": "estimate",
+    "Progress": "solve",
     "Excitation": "regression.excitation.excitation",
     "predict": "validation",
     "validate": "validation",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -55,4 +54,4 @@ def validate(
 ) -> Estimate:
     """The estimate with its prediction of held-out recordings, (name, signals) each; `loaded`: those with the load."""
     fits = (predict(estimate, part, name, loaded=name in loaded) for name, part in signals)
-    return replace(estimate, validation=tuple(fits))
+    return estimate.updated(validation=tuple(fits))

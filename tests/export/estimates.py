@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from poinsot.estimate import Estimate, Fit, FullParameters, Status
+from poinsot.estimate import Estimate, EstimatedParameters, Fit, FullParameters, Status, extras_of
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import body
 
@@ -25,9 +25,11 @@ def estimate_of(robot, inertials, values=None):
         np.full(p, np.nan),
         np.zeros(p),
     )
+    nothing = EstimatedParameters(
+        (), (), (), (), (), none, np.zeros((0, 0)), "white", np.zeros(0, dtype=bool)
+    )
     return Estimate(
-        "semidefinite", (), (), (), (), (), none, np.zeros((0, 0)), "white", none, none, np.zeros(0, dtype=bool),
-        Status.solved, 1.0, 1.0, 0, NOTHING, full=full, robot=robot.name,
+        "semidefinite", robot.name, nothing, Status.solved, 1.0, 0, NOTHING, extras=extras_of(full),
         bodies=tuple(body(name, pi) for name, pi in zip(robot.bodies, inertials, strict=True)),
     )  # fmt: skip
 

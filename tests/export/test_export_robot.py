@@ -15,6 +15,7 @@ from export.estimates import estimate_of, random_bodies
 from export.test_mjcf import ARM as MJCF_ARM
 from export.test_mjcf import compiled
 from export.test_urdf import changed_lines, same_body
+from flat_estimate import without
 from poinsot.exceptions import ImpossibleBody, InvalidMethod, InvalidModel, NotIdentifiable, UnwritableOutput
 from poinsot.export import description as description_module
 from poinsot.export import export_robot, prepare_export
@@ -234,9 +235,7 @@ def test_base_parameters_serve_where_all_bodies_are_known(tmp_path):
     """As least squares has them when every inertial parameter is held."""
     robot = gripper(["1.0", "0.2", "0.3"], tmp_path)
     names = ("fv1", "fc1", "off1r")
-    estimate = replace(
-        estimate_of(robot, robot.inertials),
-        full=None,
+    estimate = without(estimate_of(robot, robot.inertials), "full_parameters").updated(
         names=names,
         units=("N m s/rad", "N m", "N m"),
         owners=3 * ("wrist",),

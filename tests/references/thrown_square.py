@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from poinsot.estimate import Estimate
-from poinsot.motions import EstimatedMotion, Impact, Scene, SensorFit
+from poinsot.estimate.motions import EstimatedMotion, EstimatedMotions, Impact, Impacts, Scene, SensorFit
 from poinsot.recording import Recording
 
 SIDE, INERTIA, FRICTION, RESTITUTION, GRAVITY = 0.06, 6e-4, 0.23, 0.5, 9.81
@@ -31,11 +31,10 @@ def thrown_square(estimate: Estimate, rng: np.random.Generator, count: int = 2) 
     impacts = [impact for _, some, _, _ in told for impact in some]
     shares = np.array([impact.normal**2 for impact in impacts])
     shares = 0.98 * shares / shares.sum()
-    return replace(
-        estimate,
-        motions=tuple(motion for motion, _, _, _ in told),
-        impacts=tuple(replace(one, share=float(part)) for one, part in zip(impacts, shares, strict=True)),
-        scene=Scene(
+    return estimate.updated(
+        EstimatedMotions(motion for motion, _, _, _ in told),
+        Impacts(replace(one, share=float(part)) for one, part in zip(impacts, shares, strict=True)),
+        Scene(
             outline=square(45),
             walls=WALLS,
             friction=FRICTION,

@@ -224,7 +224,7 @@ def test_an_estimate_proves_itself_and_a_changed_one_does_not(weighting, priors,
     for k in range(len(estimate.values)):
         moved = estimate.values.copy()
         moved[k] += 0.01 * estimate.white_std[k]
-        certificate = replace(estimate, values=moved).certificate()
+        certificate = estimate.updated(values=moved).certificate()
         assert not certificate.holds, estimate.names[k]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flat_estimate import flat_estimate
 from poinsot.estimate import (
     Body,
     Direction,
@@ -166,7 +167,7 @@ def make_estimate(
             "regressor columns and torques decimated by 200 (Chebyshev I, forward and backward): 170 rows a joint",
         ),
     }
-    return Estimate(**(fields | more))  # type: ignore[arg-type]
+    return flat_estimate(**(fields | more))
 
 
 @pytest.fixture
@@ -324,8 +325,7 @@ def emps_estimate(rng: np.random.Generator) -> Estimate:
     white = make_estimate(["m1"], np.ones(1), np.ones(1), fit)
     values = np.array([95.1089, 203.5034, 20.3935, -3.1648])
     std = values * np.array([0.13, 0.35, 0.9, 2.0]) / 100
-    return replace(
-        white,
+    return white.updated(
         robot="EMPS",
         names=("m1", "fv1", "fc1", "off1"),
         units=("kg", "N s/m", "N", "N"),

@@ -101,14 +101,14 @@ def test_the_white_band_is_that_of_the_rows(tx40):
 def test_intervals_are_grouped_by_kind_and_leave_the_unknown_out(tx40):
     values = tx40.values.copy()
     values[0] = nan
-    grid = interval_grid(replace(tx40, values=values, identifiable=np.isfinite(values)))
+    grid = interval_grid(tx40.updated(values=values, identifiable=np.isfinite(values)))
     assert grid is not None
     titles = [panel.title for panel in grid.panels]
     assert titles[:2] == ["First moments of mass", "Moments and products of inertia"]
     assert set(titles[2:]) == {"Rotor inertia", "Coulomb friction", "Viscous friction"}
     assert sum(len(panel.data[0]["x"]) for panel in grid.panels) == 27
     assert "1 that the data do not determine" in grid.caption
-    nothing = replace(tx40, values=np.full(28, nan), identifiable=np.zeros(28, dtype=bool))
+    nothing = tx40.updated(values=np.full(28, nan), identifiable=np.zeros(28, dtype=bool))
     assert interval_grid(nothing) is None
 
 

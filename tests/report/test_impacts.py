@@ -7,7 +7,8 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from poinsot.motions import Impact, Scene
+from flat_estimate import without
+from poinsot.estimate.motions import Impact, Impacts, Scene
 from poinsot.recording import Recording
 from poinsot.report.figures.drops import MOST_DROPS, MOST_FRAMES, drop_figure, drop_grid, placed
 from poinsot.report.figures.impacts import (
@@ -65,10 +66,10 @@ def test_everything_is_shown(thrown):
 
 
 def test_a_body_that_strikes_nothing_is_still_drawn(thrown):
-    section = impacts_section(replace(thrown, impacts=()))
+    section = impacts_section(without(thrown, "impacts"))
     assert section.lead == "The body struck nothing."
     assert [block.title for block in section.blocks] == ["The motion beside what was tracked", "Energy"]
-    bare = replace(thrown, impacts=(), motions=(), scene=scene())
+    bare = without(thrown, "impacts", "motions").updated(scene())
     assert impacts_section(bare).blocks == ()
 
 
@@ -104,7 +105,7 @@ def test_a_body_that_strikes_nothing_is_still_drawn(thrown):
 )
 def test_the_lead_says_what_is_known_and_nothing_else(emps, changes, friction, words):
     impacts = tuple(replace(BLOW, **change) for change in changes)
-    assert impacts_section(replace(emps, impacts=impacts, scene=scene(**friction))).lead == words
+    assert impacts_section(emps.updated(Impacts(impacts), scene(**friction))).lead == words
 
 
 def test_the_table_has_the_largest_impulses_first_and_counts_the_rest():

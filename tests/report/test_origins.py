@@ -7,6 +7,7 @@ from math import nan, sqrt
 import numpy as np
 import pytest
 
+from flat_estimate import without
 from poinsot.estimate import Body, Certificate
 from poinsot.report.body_tables import body_table, change_table
 from poinsot.report.origins import HARDLY, Origin, counted_origins, is_measured, origin, share_text
@@ -65,12 +66,12 @@ def texts(row):
 
 
 def test_a_value_from_the_prior_is_in_brackets_and_has_no_other_verdict(tx40):
-    table = full_parameter_table(tx40.full)
-    assert len(table.rows) == len(tx40.full.names) == 78
+    table = full_parameter_table(tx40.full_parameters)
+    assert len(table.rows) == len(tx40.full_parameters.names) == 78
     by_name = {row[0].text: row for row in table.rows}
     checked = set()
-    for index, name in enumerate(tx40.full.names):
-        row, share = by_name[name], tx40.full.prior_share[index]
+    for index, name in enumerate(tx40.full_parameters.names):
+        row, share = by_name[name], tx40.full_parameters.prior_share[index]
         measured = share < 0.5
         assert (
             re.fullmatch(r"\(.*\)", row[2].text) is None if measured else re.fullmatch(r"\(.*\)", row[2].text)
@@ -84,11 +85,11 @@ def test_a_value_from_the_prior_is_in_brackets_and_has_no_other_verdict(tx40):
 
 def test_values_end_where_their_standard_deviations_do_and_groups_are_bodies(tx40):
     full = replace(
-        tx40.full,
-        values=np.r_[8.0689, tx40.full.values[1:]],
-        covariance=np.diag(np.r_[0.0557**2, np.diag(tx40.full.covariance)[1:]]),
-        prior=np.r_[9.0, tx40.full.prior[1:]],
-        prior_share=np.r_[0.02, tx40.full.prior_share[1:]],
+        tx40.full_parameters,
+        values=np.r_[8.0689, tx40.full_parameters.values[1:]],
+        covariance=np.diag(np.r_[0.0557**2, np.diag(tx40.full_parameters.covariance)[1:]]),
+        prior=np.r_[9.0, tx40.full_parameters.prior[1:]],
+        prior_share=np.r_[0.02, tx40.full_parameters.prior_share[1:]],
     )
     table = full_parameter_table(full)
     assert texts(table.rows[0]) == [
@@ -102,17 +103,20 @@ def test_values_end_where_their_standard_deviations_do_and_groups_are_bodies(tx4
 
 def test_from_data_does_not_mean_well_known(tx40):
     full = replace(
-        tx40.full, covariance=np.eye(78) * 1e6, prior_share=np.zeros(78), values=np.r_[0.0, np.ones(77)]
+        tx40.full_parameters,
+        covariance=np.eye(78) * 1e6,
+        prior_share=np.zeros(78),
+        values=np.r_[0.0, np.ones(77)],
     )
     for row in full_parameter_table(full).rows:
         assert row[8].text == "∅ zero within its interval" and row[8].tone == "bad"
 
 
 def test_unknown_shares_and_priors_are_left_open(tx40):
-    full = replace(tx40.full, prior=np.full(78, nan), prior_share=np.full(78, nan))
+    full = replace(tx40.full_parameters, prior=np.full(78, nan), prior_share=np.full(78, nan))
     row = full_parameter_table(full).rows[0]
     assert row[6].text == row[7].text == "–" and row[7].bar is None
-    assert full_parameters_section(replace(tx40, full=full)).lead.startswith("78 parameters. ")
+    assert full_parameters_section(tx40.updated(full)).lead.startswith("78 parameters. ")
 
 
 def test_every_body_has_a_verdict(tx40):
@@ -149,12 +153,12 @@ def test_mass_properties_end_where_their_standard_deviations_do(tx40):
 
 def test_estimates_from_before_priors_have_one_table(tx40):
     old = (Body("a", 1.25, np.array([0, 0, 0.1]), np.diag([1.0, 1.0, 0.5]), True, 0.2), Body("b"))
-    section = bodies_section(replace(tx40, bodies=old, full=None))
+    section = bodies_section(without(tx40.updated(bodies=old), "full_parameters"))
     (table,) = section.blocks
     assert table.title == "" and "brackets" not in table.caption
     assert texts(table.rows[0]) == ["a", "1.25", "0, 0, 0.1", "1, 1, 0.5", "0, 0, 0", "0.2", "● possible"]
     assert texts(table.rows[1])[1:6] == 5 * ["–"]
-    titles = [section.title for section in sections(replace(tx40, full=None))]
+    titles = [section.title for section in sections(without(tx40, "full_parameters"))]
     assert "Every parameter" not in titles and "Bodies" in titles
 
 

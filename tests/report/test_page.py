@@ -127,7 +127,7 @@ def test_the_page_says_which_standard_deviation_is_printed_and_why(tx40, emps, p
 
 
 def spread(estimate, factor):
-    return replace(estimate, white_std=estimate.coloured_std / factor)
+    return estimate.updated(white_std=estimate.coloured_std / factor)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_what_the_data_do_not_determine_is_never_a_number(tx40, tmp_path):
     values[3] = np.nan
     covariance[3, 3] = np.inf
     values[5] = 0.0
-    partly = replace(tx40, values=values, covariance=covariance, identifiable=np.isfinite(values))
+    partly = tx40.updated(values=values, covariance=covariance, identifiable=np.isfinite(values))
     text = read(write_report(partly, tmp_path / "page.html")).text
     assert re.search(
         r"xx2r moment of inertia about x, link_2, with others – – kg m² – – ✕ not identifiable", text
@@ -212,7 +212,7 @@ def test_what_comes_from_the_prior_is_marked_without_colour(tx40, page):
 
 def test_thirty_bodies_on_a_page(humanoid, many_bodies, tmp_path):
     full, bodies = many_bodies
-    reader = read(write_report(replace(humanoid, full=full, bodies=bodies), tmp_path / "bodies.html"))
+    reader = read(write_report(humanoid.updated(full, bodies=bodies), tmp_path / "bodies.html"))
     scenes = [figure for figure in reader.figures if "scene" in json.loads(figure)["layout"]]
     assert len(scenes) == 1 and len(scenes[0]) < 150_000
     assert reader.text.count("from prior") > 30
@@ -232,8 +232,7 @@ def test_drops_on_a_page_move(emps, rng, tmp_path):
 def test_names_cannot_break_out_of_the_page(tx40, tmp_path):
     evil = "</script><script>alert(1)</script><img src=http://x onerror=1>"
     fit = replace(tx40.fit, joints=(evil, *tx40.fit.joints[1:]))
-    bad = replace(
-        tx40,
+    bad = tx40.updated(
         robot=evil,
         names=(evil, *tx40.names[1:]),
         owners=(evil, *tx40.owners[1:]),

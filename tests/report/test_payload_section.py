@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from flat_estimate import without
 from poinsot.report.sections.payload import payload_section
 
 
@@ -35,7 +36,7 @@ def test_what_is_not_identifiable_has_no_number(tx40):
     unseen = replace(
         tx40.payload, mass=np.nan, mass_std=np.nan, center_of_mass=np.full(3, np.nan), identifiable=()
     )
-    section = payload_section(replace(tx40, payload=unseen, drive_gains=None))
+    section = payload_section(without(tx40.updated(unseen), "drive_gains"))
     rows = cells(section.blocks[0])
     assert rows["mass"] == ["–", "–", "kg", "–", "✕ not identifiable"]
     assert section.lead == "The recordings do not show what the load on tool0 weighs."
@@ -43,7 +44,7 @@ def test_what_is_not_identifiable_has_no_number(tx40):
 
 def test_what_was_known_is_no_result(tx40):
     weighed = replace(tx40.payload, mass_std=0.0, known=("mass",), physically_consistent=False)
-    section = payload_section(replace(tx40, payload=weighed))
+    section = payload_section(tx40.updated(weighed))
     assert cells(section.blocks[0])["mass"][-2:] == ["–", "– known before"]
     assert section.lead.startswith("The load on tool0 is known to weigh 2.8 kg.")
     assert "together: no real body" in section.blocks[0].caption
@@ -58,7 +59,7 @@ def test_a_gain_that_gravity_does_not_show_says_so(tx40):
 
 def test_gains_that_were_given_are_shown_as_such(tx40):
     given = replace(tx40.drive_gains, identified=False, covariance=np.zeros((6, 6)))
-    section = payload_section(replace(tx40, drive_gains=given))
+    section = payload_section(tx40.updated(given))
     assert {row[-1] for row in cells(section.blocks[1]).values()} == {"– given"}
     assert "drive gains are known" not in section.lead
 

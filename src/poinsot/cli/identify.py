@@ -50,25 +50,29 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
 
 def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:
     """How the mechanism moved: a recording for each."""
+    from ..estimate import motions_of
     from ..io import write_recording
 
-    names = [motion.name for motion in estimate.motions]
+    motions = motions_of(estimate)
+    names = [motion.name for motion in motions]
     files = [
         f"motion_{number}.npz" if len(names) > 1 else "motion.npz" for number in range(1, len(names) + 1)
     ]
-    return {
-        file: partial(write_recording, motion.path)
-        for file, motion in zip(files, estimate.motions, strict=True)
-    }
+    return {file: partial(write_recording, motion.path) for file, motion in zip(files, motions, strict=True)}
 
 
 def _description(estimate: Estimate) -> tuple[dict[str, Callable[[Path], None]], str]:
     """The robot's description with what was found, where every body was; or why there is none."""
+    from ..estimate import FullParameters
     from ..export import prepare_export
     from ..regression.inverse_dynamics import InverseDynamics
 
     problem = estimate.problem
-    if estimate.full is None or not isinstance(problem, InverseDynamics) or problem.robot.source is None:
+    if (
+        estimate.extra(FullParameters) is None
+        or not isinstance(problem, InverseDynamics)
+        or problem.robot.source is None
+    ):
         return {}, ""
     try:
         export = prepare_export(estimate, problem.robot)

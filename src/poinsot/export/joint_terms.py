@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..estimate import Estimate
+from ..estimate import Estimate, FullParameters
 from ..exceptions import InvalidModel, listing
 from ..models.articulated import Articulated
 from .description import Description, Freedom, JointTerms
@@ -59,9 +59,10 @@ class Placed(NamedTuple):
 
 def torque_parameters(estimate: Estimate) -> Iterator[TorqueParameter]:
     """All that the estimate knows one by one and that is no body's; of base parameters those that group nothing."""
-    known = estimate.full or estimate
+    full = estimate.extra(FullParameters)
+    known = full or estimate
     chosen = np.isfinite(known.values) & (np.array(known.kinds) != "inertia")
-    if estimate.full is None:
+    if full is None:
         chosen = chosen & estimate.identifiable & (np.array(estimate.names) == np.array(estimate.groupings))
     for k in np.flatnonzero(chosen):
         yield TorqueParameter(

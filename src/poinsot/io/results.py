@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..estimate import Body, DriveGains, Estimate, Fit, FullParameters, Payload
-from ..motions import EstimatedMotion, Impact
+from ..estimate import Estimate, Fit
 from .writing import write_text
 
 IDENTIFY_SCHEMA = "poinsot.identify/1"
@@ -35,8 +34,8 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
             "kind": estimate.kinds[k],
             "owner": estimate.owners[k],
             "grouping": estimate.groupings[k],
-            "std_white": estimate.white_std[k],
-            "std_coloured": estimate.coloured_std[k],
+            "std_white": None if estimate.white_std is None else estimate.white_std[k],
+            "std_coloured": None if estimate.coloured_std is None else estimate.coloured_std[k],
         }
         for k, name in enumerate(estimate.names)
     ]
@@ -56,15 +55,9 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
             "std_kind": estimate.std_kind,
             "parameters": parameters,
             "undetermined": estimate.undetermined,
-            "bodies": [_body(body) for body in estimate.bodies],
-            **({} if estimate.full is None else {"full_parameters": _full(estimate.full)}),
+            "bodies": [body.as_json() for body in estimate.bodies],
             **({} if estimate.certifier is None else {"certificate": _certificate(estimate)}),
-            **({} if estimate.payload is None else {"payload": _payload(estimate.payload)}),
-            **({} if estimate.drive_gains is None else {"drive_gains": _gains(estimate.drive_gains)}),
-            **({"friction_curves": estimate.friction_curves} if estimate.friction_curves else {}),
-            **({"motions": [_motion(motion) for motion in estimate.motions]} if estimate.motions else {}),
-            **({"impacts": [_impact(impact) for impact in estimate.impacts]} if estimate.impacts else {}),
-            **({} if estimate.convergence is None else {"convergence": _convergence(estimate)}),
+            **{key: extra.as_json() for key, extra in estimate.extras.items()},
             "fit": _fit(estimate.fit),
             "validation": _validation(estimate.validation),
             "seconds": estimate.seconds,
@@ -123,39 +116,6 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _body(body: Body) -> dict[str, Any]:
-    return {
-        "name": body.name,
-        "mass": body.mass,
-        "center_of_mass": body.center_of_mass,
-        "inertia_at_com": body.inertia_at_com,
-        "physically_consistent": body.physically_consistent,
-        "min_pseudo_inertia_eigenvalue": body.min_pseudo_inertia_eigenvalue,
-        "reasons": body.reasons,
-        "inertial": body.inertial,
-        "prior": body.prior,
-        "prior_share": body.prior_share,
-        "log_cholesky_covariance": body.covariance,
-    }
-
-
-def _full(full: FullParameters) -> list[dict[str, Any]]:
-    """Every parameter of the model."""
-    return [
-        {
-            "name": name,
-            "value": full.values[k],
-            "std": full.std[k],
-            "unit": full.units[k],
-            "kind": full.kinds[k],
-            "owner": full.owners[k],
-            "prior": full.prior[k],
-            "prior_share": full.prior_share[k],
-        }
-        for k, name in enumerate(full.names)
-    ]
-
-
 def _certificate(estimate: Estimate) -> dict[str, Any]:
     """Recomputed from the problem."""
     certificate = estimate.certificate()
@@ -168,93 +128,6 @@ def _certificate(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _payload(payload: Payload) -> dict[str, Any]:
-    return {
-        "link": payload.link,
-        "mass": payload.mass,
-        "mass_std": payload.mass_std,
-        "mass_interval": payload.mass_interval,
-        "center_of_mass": payload.center_of_mass,
-        "center_of_mass_std": payload.center_of_mass_std,
-        "inertia_at_com": payload.inertia_at_com,
-        "inertia_at_com_std": payload.inertia_at_com_std,
-        "identifiable": payload.identifiable,
-        "known": payload.known,
-        "physically_consistent": payload.physically_consistent,
-        "min_pseudo_inertia_eigenvalue": payload.min_pseudo_inertia_eigenvalue,
-        "reasons": payload.reasons,
-        "inertial": payload.inertial,
-        "covariance": payload.covariance,
-    }
-
-
-def _motion(motion: EstimatedMotion) -> dict[str, Any]:
-    """Sensors of one recording; the path is a recording of its own."""
-    return {
-        "recording": motion.name,
-        "samples": len(motion.path),
-        "contacts": motion.contacts,
-        "sensors": [
-            {
-                "name": fit.name,
-                "channels": fit.channels,
-                "components": fit.components,
-                "readings": int(np.isfinite(fit.normalized).sum()),
-                "rms": fit.rms,
-                "rms_per_component": fit.rms_per_component,
-            }
-            for fit in motion.sensors
-        ],
-        "disturbances": [{"name": name, "rms": rms} for name, rms in motion.disturbance.items()],
-    }
-
-
-def _impact(impact: Impact) -> dict[str, Any]:
-    """Where a body struck a wall."""
-    return {
-        "recording": impact.recording,
-        "time_s": impact.time,
-        "contact": impact.contact,
-        "normal_impulse": impact.normal,
-        "tangential_impulse": impact.tangential,
-        "unit": impact.unit,
-        "restitution": impact.restitution,
-        "mode": impact.mode,
-        "energy_lost": impact.energy,
-        "share": impact.share,
-    }
-
-
-def _convergence(estimate: Estimate) -> dict[str, Any]:
-    """The guess first."""
-    found = estimate.convergence
-    assert found is not None
-    return {
-        "cost": found.cost,
-        "infeasibility": found.infeasibility,
-        "parameters": dict(zip(estimate.names, found.values.T, strict=True)),
-    }
-
-
-def _gains(gains: DriveGains) -> list[dict[str, Any]]:
-    """One a motor."""
-    return [
-        {
-            "joint": joint,
-            "value": gains.values[k],
-            "std": gains.std[k],
-            "interval": gains.intervals[k],
-            "unit": gains.units[k],
-            "identified": gains.identified,
-            "poorly_known": gains.poorly_known[k],
-            "by_gravity": None if gains.by_gravity is None else gains.by_gravity[k],
-            "std_white": None if gains.white_std is None else gains.white_std[k],
-            "covariance": gains.covariance[k],
-        }
-        for k, joint in enumerate(gains.joints)
-    ]
-
-
 def _fit(fit: Fit) -> dict[str, Any]:
     return {
         "recording": fit.recording,
@@ -264,6 +137,8 @@ def _fit(fit: Fit) -> dict[str, Any]:
         "joints": fit.joints,
         "units": fit.units,
         "rms_per_joint": fit.rms_per_joint,
+        "rows": len(fit.time),
+        "readings_per_joint": fit.readings_per_joint,
         "white": fit.white,
         "whiteness": fit.whiteness,
     }
@@ -274,8 +149,10 @@ def _validation(fits: tuple[Fit, ...]) -> dict[str, Any] | None:
     if not fits:
         return None
 
-    squares = np.array([np.sum(fit.residuals**2, axis=0) for fit in fits]).sum(axis=0)
-    measured = np.array([np.sum(fit.measured**2, axis=0) for fit in fits]).sum(axis=0)
+    squares = np.array([fit.sum_of_squares_per_joint for fit in fits]).sum(axis=0)
+    measured = np.array([np.sum(np.where(fit.mask, fit.measured, 0.0) ** 2, axis=0) for fit in fits]).sum(
+        axis=0
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         total = 100.0 * np.sqrt(squares.sum() / measured.sum())
         per_joint = 100.0 * np.sqrt(squares / measured)

@@ -69,8 +69,7 @@ def estimate_optimally(project: Project, data_dir: str | Path | None, say: Calla
     with stoppable() as stop:
         estimate = build_estimation(settings.method).solve(problem, tell, stop)
     watch.lap("solve")
-    return replace(
-        estimate,
+    return estimate.updated(
         settings={"project": settings.model_dump(mode="json", exclude_unset=True)},
         seconds={**watch.laps, **estimate.seconds, "total": watch.total},
     )

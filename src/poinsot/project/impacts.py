@@ -12,7 +12,6 @@ body's frame [body.markers] says. A frame of which something is missing is left 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ..arrays import Indices, Vector
+from ..estimate.motions import POSE
 from ..exceptions import InvalidProject, listing
-from ..motions import POSE
 from ..stopwatch import Stopwatch
 from .preparation import condition
 from .recordings import Run
@@ -69,8 +68,7 @@ def estimate_from_impacts(
     problem, warnings = build_problem(project, runs)
     watch.lap("problem")
     estimate = build_estimation(settings, len(problem.drops)).solve(problem, say)
-    return replace(
-        estimate,
+    return estimate.updated(
         warnings=(*warnings, *estimate.warnings),
         settings={"project": settings.model_dump(mode="json", exclude_unset=True)},
         seconds=watch.beside(estimate.seconds),

@@ -235,8 +235,7 @@ def identify(
         say("validating")
         estimate = validate(estimate, held_out, loaded=[run.name for run, _ in prepared if run.loaded])
         seconds.lap("validation")
-    return replace(
-        estimate,
+    return estimate.updated(
         warnings=(*warnings, *estimate.warnings),
         settings={**estimate.settings, "project": settings.model_dump(mode="json", exclude_unset=True)},
         seconds=_timings(estimate.seconds, seconds),

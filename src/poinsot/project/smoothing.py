@@ -73,8 +73,7 @@ def estimate_jointly(project: Project, data_dir: str | Path | None, say: Callabl
     watch.lap("problem")
     say("iterating")
     estimate = JointEstimation(smoothing, method.weight == "auto").solve(problem, say)
-    return replace(
-        estimate,
+    return estimate.updated(
         warnings=(*_saturated(problem), *estimate.warnings),
         settings={"project": settings.model_dump(mode="json", exclude_unset=True)},
         seconds=watch.beside(estimate.seconds),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..estimate import Estimate
+from ..estimate import Estimate, motions_of
 from .blocks import Page
 from .numbers import count_text
 from .page import write_page
@@ -36,6 +36,8 @@ def identify_page(estimate: Estimate) -> Page:
 
 
 def _of(estimate: Estimate) -> str:
-    if estimate.motions:
-        return number_of(len({fit.name for motion in estimate.motions for fit in motion.sensors}), "sensor")
+    if motions_of(estimate):
+        return number_of(
+            len({fit.name for motion in motions_of(estimate) for fit in motion.sensors}), "sensor"
+        )
     return number_of(len(estimate.fit.joints), "joint")

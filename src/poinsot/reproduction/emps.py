@@ -73,6 +73,8 @@ def run(folder: Path) -> Reproduction:
 def _row(estimate: Estimate, name: str, symbol: str, value: float) -> dict[str, Any]:
     place = estimate.names.index(symbol)
     ours = float(estimate.values[place])
+    assert estimate.white_std is not None
+    assert estimate.coloured_std is not None
     return {
         "name": name,
         "paper": value,

@@ -133,6 +133,8 @@ def _parameter_rows(table: str, paper: Table, estimates: dict[str, Estimate]) ->
             i = place[name]
             value, std_percent = cells[k]
             ours = float(estimate.values[i])
+            assert estimate.white_std is not None
+            assert estimate.coloured_std is not None
             rows.append(
                 {
                     "table": table,
@@ -240,6 +242,7 @@ def _essential(folder: Path, measured: Recording) -> dict[str, Any]:
     signals = method("classical", "good").apply(measured)
     estimate = EssentialParameters().solve(inverse_dynamics(robot(folder, "tied"), signals))
     ours = {name.removesuffix("r") for name in estimate.names}
+    assert estimate.white_std is not None
     return {
         "essential_parameters": sorted(ours),
         "essential_only_ours": sorted(ours - set(TABLE_1)),

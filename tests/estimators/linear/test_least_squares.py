@@ -377,7 +377,7 @@ def test_running_out_of_steps_is_a_status_that_says_what_to_do(rng):
     estimate = LeastSquares("robust", max_steps=2).solve(problem)
     assert estimate.status is Status.step_limit
     assert not estimate.status.converged
-    assert "raise max_steps" in str(estimate)
+    assert "raise max_iterations" in str(estimate)
     assert np.isfinite(estimate.std).all()
     assert not estimate.certificate().holds
     assert estimate.iterations == 2

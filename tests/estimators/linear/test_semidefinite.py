@@ -76,7 +76,7 @@ def test_what_the_data_do_not_show_is_as_close_to_the_prior_as_can_be(rng, diver
     estimate = SemidefiniteLeastSquares(prior=prior, divergence=divergence).solve(problem)
     K = reduce(problem, 1e-5).recorded.map[:, :30]
     N = np.linalg.svd(K)[2][np.linalg.matrix_rank(K) :].T
-    pi = estimate.full.values[:30].reshape(3, 10)
+    pi = estimate.full_parameters.values[:30].reshape(3, 10)
     slope = DIVERGENCES[divergence].gradient(pi, np.array(list(prior.values()))).ravel()
     np.testing.assert_allclose(N.T @ slope, 0, atol=2e-4 * np.linalg.norm(slope))
     assert np.linalg.norm(slope) > 1e-3
@@ -89,7 +89,9 @@ def test_the_truth_as_prior_is_what_comes_back(rng):
     """
     problem = problem_of(rng, noise=0.0)
     estimate = SemidefiniteLeastSquares().solve(problem)
-    np.testing.assert_allclose(estimate.full.values, own_parameters(ARM, np.random.default_rng(5)), atol=5e-5)
+    np.testing.assert_allclose(
+        estimate.full_parameters.values, own_parameters(ARM, np.random.default_rng(5)), atol=5e-5
+    )
 
 
 def test_impossible_data_become_the_closest_possible_bodies(rng):
@@ -144,7 +146,9 @@ def test_an_estimate_that_is_not_the_optimum_proves_nothing(rng):
         certificate = estimate.certificate()
         assert certificate.holds
         assert certificate.dual <= certificate.primal + 1e-6 * (1 + certificate.primal)
-        moved = replace(estimate, full=replace(estimate.full, values=1.01 * estimate.full.values))
+        moved = estimate.updated(
+            replace(estimate.full_parameters, values=1.01 * estimate.full_parameters.values)
+        )
         assert not moved.certificate().holds
 
 
@@ -153,8 +157,8 @@ def test_an_estimate_that_is_not_the_optimum_proves_nothing(rng):
 
 def test_shares_say_what_is_from_the_data_and_what_from_the_prior(rng):
     estimate = SemidefiniteLeastSquares().solve(problem_of(rng, MOTORS))
-    share = dict(zip(estimate.full.names, estimate.full.prior_share, strict=True))
-    assert np.all((estimate.full.prior_share >= 0) & (estimate.full.prior_share <= 1))
+    share = dict(zip(estimate.full_parameters.names, estimate.full_parameters.prior_share, strict=True))
+    assert np.all((estimate.full_parameters.prior_share >= 0) & (estimate.full_parameters.prior_share <= 1))
     for unseen in ("m1", "mx1", "xx1", "xy1"):  # a vertical axis shows nothing of these
         assert share[unseen] > 0.99
     for seen in ("fv1", "fc2", "off3", "mx3", "xy3", "xz2"):
@@ -197,8 +201,8 @@ def test_covariance_is_that_of_simulated_truth(trust, noise):
             ]
         problem = problem_of(rng, noise=noise, theta=theta, samples=120)
         estimate = SemidefiniteLeastSquares(trust=trust, prior_std=std).solve(problem)
-        e = (estimate.full.values - theta)[:30]
-        C = estimate.full.covariance[:30, :30]
+        e = (estimate.full_parameters.values - theta)[:30]
+        C = estimate.full_parameters.covariance[:30, :30]
         scale = 1 / np.sqrt(np.diag(C))
         squares.append((scale * e) @ np.linalg.solve(scale[:, None] * C * scale, scale * e))
     # the mean of 60 chi-square numbers of 30 degrees of freedom scatters by sqrt(60 / 60) = 1, and the honest
@@ -213,9 +217,9 @@ def test_covariance_of_a_body_is_that_of_its_chart(rng):
         ten = slice(10 * number, 10 * number + 10)
         np.testing.assert_allclose(
             D @ body.covariance @ D.T,
-            estimate.full.covariance[ten, ten],
+            estimate.full_parameters.covariance[ten, ten],
             rtol=1e-6,
-            atol=1e-9 * np.abs(estimate.full.covariance[ten, ten]).max(),
+            atol=1e-9 * np.abs(estimate.full_parameters.covariance[ten, ten]).max(),
         )
         draws = rng.multivariate_normal(LogCholesky().from_inertial(body.inertial), body.covariance, 100)
         assert is_consistent(LogCholesky().to_inertial(np.clip(draws, -8, 8))).all()
@@ -236,7 +240,9 @@ def test_weighing_both_lies_between_data_and_prior(rng):
     def moved(std):
         estimate = SemidefiniteLeastSquares(prior=prior, trust="both", prior_std=std).solve(problem)
         assert estimate.certificate().holds
-        return np.linalg.norm((estimate.values - free.values) / free.std), np.mean(estimate.full.prior_share)
+        return np.linalg.norm((estimate.values - free.values) / free.std), np.mean(
+            estimate.full_parameters.prior_share
+        )
 
     (sure, sure_share), (vague, vague_share) = moved(0.01), moved(10.0)
     assert sure > 2 * vague
@@ -258,7 +264,7 @@ def test_constraints_hold_in_the_estimate(rng):
     assert body.center_of_mass[0] <= 1e-6
     np.testing.assert_allclose(body.inertial[[2, 5, 8]], 0, atol=1e-7)
     assert 4.0 - 1e-6 <= sum(b.mass for b in estimate.bodies) <= 4.5 + 1e-6
-    share = dict(zip(estimate.full.names, estimate.full.prior_share, strict=True))
+    share = dict(zip(estimate.full_parameters.names, estimate.full_parameters.prior_share, strict=True))
     assert share["xy3"] == 1.0  # fixed, and so nothing that the data say
     assert estimate.certificate().holds
 
@@ -266,10 +272,12 @@ def test_constraints_hold_in_the_estimate(rng):
 def test_held_parameters_stay_and_say_so(rng):
     held = {"m2": 1.9, "fv1": 0.4}
     estimate = SemidefiniteLeastSquares().solve(problem_of(rng, held=held))
-    values = dict(zip(estimate.full.names, estimate.full.values, strict=True))
+    values = dict(zip(estimate.full_parameters.names, estimate.full_parameters.values, strict=True))
     for name, value in held.items():
         assert values[name] == pytest.approx(value, abs=1e-7)
-    assert estimate.full.std[estimate.full.names.index("m2")] == pytest.approx(0, abs=1e-6)
+    assert estimate.full_parameters.std[estimate.full_parameters.names.index("m2")] == pytest.approx(
+        0, abs=1e-6
+    )
 
 
 def test_constraints_that_exclude_everything_are_named_and_no_others(rng):
@@ -290,7 +298,7 @@ def test_friction_and_rotors_are_never_negative(rng):
     for name in ("fv2", "ia3"):
         theta[MOTORS.parameters.index(name)] = -0.05
     estimate = SemidefiniteLeastSquares().solve(problem_of(rng, MOTORS, theta=theta, noise=0.01))
-    values = dict(zip(estimate.full.names, estimate.full.values, strict=True))
+    values = dict(zip(estimate.full_parameters.names, estimate.full_parameters.values, strict=True))
     assert min(values["fv2"], values["ia3"]) > -1e-6
     assert LeastSquares().solve(problem_of(rng, MOTORS, theta=theta, noise=0.01))["fv2"] < -0.03
 
@@ -305,7 +313,7 @@ def test_a_coupled_motor_takes_energy_with_both_of_its_joints(rng):
     for name, value in (("fv2", 0.1), ("fv3", 0.1), ("fvm3", 0.5), ("ia2", 0.1), ("ia3", 0.1), ("iam3", 0.5)):
         theta[robot.parameters.index(name)] = value
     estimate = SemidefiniteLeastSquares().solve(problem_of(rng, robot, theta=theta, noise=0.01))
-    values = dict(zip(estimate.full.names, estimate.full.values, strict=True))
+    values = dict(zip(estimate.full_parameters.names, estimate.full_parameters.values, strict=True))
     assert values["fv2"] * values["fv3"] >= values["fvm3"] ** 2 * (1 - 1e-6)
     assert values["ia2"] * values["ia3"] >= values["iam3"] ** 2 * (1 - 1e-6)
 

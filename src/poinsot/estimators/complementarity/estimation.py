@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
-from ...estimate import NORMAL_95, Certificate, Direction, Estimate, Status, software_versions
+from ...estimate import (
+    NORMAL_95,
+    Certificate,
+    Direction,
+    Estimate,
+    EstimatedParameters,
+    Provenance,
+    Status,
+    extras_of,
+)
+from ...estimate.fit import fit_of
+from ...estimate.motions import POSE, EstimatedMotion, EstimatedMotions, Impact, Impacts, Scene, SensorFit
 from ...exceptions import InvalidMethod
-from ...fits import fit_of
 from ...models.planar.contact import contacts_at
 from ...models.planar.events import SLOW
 from ...models.planar.stepping import GRAVITY
 from ...models.planar.walls import told
-from ...motions import POSE, EstimatedMotion, Impact, Scene, SensorFit
 from ...recording import Recording
 from ...stopwatch import Stopwatch
 from .drop import DropFit, DropIdentification
@@ -58,7 +67,7 @@ class ImpactsEstimation:
         watch.lap("solve")
         estimate = _Summary(problem, fit).estimate()
         watch.lap("summary")
-        return replace(estimate, method=self.name, citations=self.citations, seconds=watch.seconds)
+        return estimate.updated(method=self.name, citations=self.citations, seconds=watch.seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,17 +99,20 @@ class _Summary:
         correlation = fit.covariance / np.outer(size, size)
         return Estimate(
             method="",
-            names=names,
-            units=units,
-            owners=(self.problem.name,) * len(names),
-            kinds=kinds,
-            groupings=names,
-            values=np.where(seen, values, np.nan),
-            covariance=covariance,
-            std_kind="white",
-            white_std=std,
-            coloured_std=std,
-            identifiable=seen,
+            robot=self.problem.name,
+            parameters=EstimatedParameters(
+                names=names,
+                units=units,
+                owners=(self.problem.name,) * len(names),
+                kinds=kinds,
+                groupings=names,
+                values=np.where(seen, values, np.nan),
+                covariance=covariance,
+                std_kind="white",
+                identifiable=seen,
+                white_std=std,
+                coloured_std=std,
+            ),
             status=status if not any("did not end" in each for each in fit.distrust) else Status.unsettled,
             condition_number=float(np.sqrt(np.linalg.cond(fit.covariance))),
             scaled_condition_number=float(np.sqrt(np.linalg.cond(correlation))),
@@ -117,20 +129,22 @@ class _Summary:
             ),
             undetermined=tuple(self.undetermined()),
             problem=Solved(self.problem, fit),
-            motions=(motion,),
-            impacts=tuple(self.impacts()),
-            scene=Scene(
-                self.problem.shape.outline(),
-                told(self.problem.walls),
-                fit.friction if fit.friction_identifiable else float("nan"),
-                float("nan") if fit.friction_bound is None else fit.friction_bound,
-                {fit.drop.name: self.energy()},
-            ),
             iterations=fit.program.iterations,
-            robot=self.problem.name,
-            warnings=tuple(f"Do not trust this yet: {reason}." for reason in fit.distrust),
-            notes=tuple(self.notes(found)),
-            versions=software_versions(),
+            extras=extras_of(
+                EstimatedMotions((motion,)),
+                Impacts(tuple(self.impacts())),
+                Scene(
+                    self.problem.shape.outline(),
+                    told(self.problem.walls),
+                    fit.friction if fit.friction_identifiable else float("nan"),
+                    float("nan") if fit.friction_bound is None else fit.friction_bound,
+                    {fit.drop.name: self.energy()},
+                ),
+            ),
+            provenance=Provenance(
+                warnings=tuple(f"Do not trust this yet: {reason}." for reason in fit.distrust),
+                notes=tuple(self.notes(found)),
+            ),
         )
 
     def parameters(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Vector, Matrix]:

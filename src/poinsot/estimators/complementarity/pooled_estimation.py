@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from ...estimate import Certificate, Direction, Estimate, Fit, Status, software_versions
+from ...estimate import (
+    Certificate,
+    Direction,
+    Estimate,
+    EstimatedParameters,
+    Fit,
+    Provenance,
+    Status,
+    extras_of,
+)
+from ...estimate.fit import fit_of
+from ...estimate.motions import POSE, EstimatedMotion, EstimatedMotions, Impact, Impacts, Scene, SensorFit
 from ...exceptions import InvalidMethod
-from ...fits import fit_of
 from ...models.planar.walls import told
-from ...motions import POSE, EstimatedMotion, Impact, Scene, SensorFit
 from ...recording import Recording
 from ...stopwatch import Stopwatch
 from .agreement import Agreement, agreement, moved
@@ -67,7 +76,7 @@ class PooledEstimation:
         say("bootstrap, halves, held-out impacts, assumptions")
         estimate = _Summary(problem, fit, self.seed).estimate()
         watch.lap("summary")
-        return replace(estimate, method=self.name, citations=self.citations, seconds=watch.seconds)
+        return estimate.updated(method=self.name, citations=self.citations, seconds=watch.seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,17 +131,20 @@ class _Summary:
         )
         return Estimate(
             method="",
-            names=tuple(names),
-            units=tuple(units),
-            owners=(problem.name,) * len(names),
-            kinds=tuple(kinds),
-            groupings=tuple(names),
-            values=np.array(values),
-            covariance=covariance,
-            std_kind="coloured",
-            white_std=std,
-            coloured_std=std,
-            identifiable=seen,
+            robot=problem.name,
+            parameters=EstimatedParameters(
+                names=tuple(names),
+                units=tuple(units),
+                owners=(problem.name,) * len(names),
+                kinds=tuple(kinds),
+                groupings=tuple(names),
+                values=np.array(values),
+                covariance=covariance,
+                std_kind="coloured",
+                identifiable=seen,
+                white_std=std,
+                coloured_std=std,
+            ),
             status=Status.unsettled if not fit.converged else Status.solved if seen.all() else Status.partly,
             condition_number=condition,
             scaled_condition_number=condition,
@@ -145,22 +157,24 @@ class _Summary:
             ),
             undetermined=tuple(Direction(name, "unexcited") for name in fit.unseen),
             validation=(foretold,),
-            motions=tuple(self.motion(k) for k in range(len(problem.drops))),
-            impacts=tuple(self.struck(impact) for impact in used),
-            scene=Scene(
-                problem.shape.outline(),
-                told(problem.walls),
-                np.nan if fit.friction is None else fit.friction.median,
-                np.nan if fit.friction is not None else fit.friction_bound,
-            ),
             problem=Pooled(problem, fit),
             iterations=fit.rounds,
-            robot=problem.name,
-            warnings=()
-            if fit.converged
-            else (f"Tolerances still changed after {fit.rounds} rounds; intervals may be off.",),
-            notes=tuple(self.notes(agreed)),
-            versions=software_versions(),
+            extras=extras_of(
+                EstimatedMotions(tuple(self.motion(k) for k in range(len(problem.drops)))),
+                Impacts(tuple(self.struck(impact) for impact in used)),
+                Scene(
+                    problem.shape.outline(),
+                    told(problem.walls),
+                    np.nan if fit.friction is None else fit.friction.median,
+                    np.nan if fit.friction is not None else fit.friction_bound,
+                ),
+            ),
+            provenance=Provenance(
+                warnings=()
+                if fit.converged
+                else (f"Tolerances still changed after {fit.rounds} rounds; intervals may be off.",),
+                notes=tuple(self.notes(agreed)),
+            ),
         )
 
     def jumps(self, measured: list[float], foretold: list[float], times: list[float], recording: str) -> Fit:

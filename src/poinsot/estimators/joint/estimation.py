@@ -19,17 +19,28 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Matrix, Vector
-from ...estimate import Body, Certificate, Estimate, Fit, FrictionCurve, Status, software_versions
+from ...estimate import (
+    Body,
+    Certificate,
+    Estimate,
+    EstimatedParameters,
+    Fit,
+    FrictionCurve,
+    FrictionCurves,
+    Provenance,
+    Status,
+    extras_of,
+)
+from ...estimate.fit import fit_of
+from ...estimate.motions import STD, Convergence, EstimatedMotion, EstimatedMotions, SensorFit, rms_of
+from ...estimate.unobservable import unobservable_directions
 from ...exceptions import InvalidMethod, InvalidSignals
-from ...fits import fit_of
 from ...inertia.parameters import body, from_physical, inertia_matrix
 from ...models.maximal import Coulomb, Encoder, Hinge, Mechanism, Model, Slider
 from ...models.maximal.mechanism import family
-from ...motions import STD, Convergence, EstimatedMotion, SensorFit, rms_of
 from ...parameters import Normal
 from ...recording import Recording
 from ...stopwatch import Stopwatch
-from ...unseen import directions
 from .records import Record, full_turns_off
 from .results import Ending, JointFit, Path
 from .simulation import simulated
@@ -169,8 +180,8 @@ class JointEstimation:
         say("simulating")
         validation = tuple(summary.validated())
         watch.lap("validation")
-        return replace(
-            estimate, method=self.name, citations=self.citations, validation=validation, seconds=watch.seconds
+        return estimate.updated(
+            method=self.name, citations=self.citations, validation=validation, seconds=watch.seconds
         )
 
 
@@ -195,7 +206,7 @@ class _Summary:
         entries = [model.mechanism.entries[name] for name in names]
         seen = np.isfinite(fit.robust_std) & ~fit.scale_is_free
         spread = fit.sensitivity
-        unseen = directions(names, fit.theta, spread.unseen_changes.T, [])
+        unseen = unobservable_directions(names, fit.theta, spread.unseen_changes.T, [])
         motions = tuple(
             self.motion(path, record) for path, record in zip(fit.paths, self.problem.records, strict=True)
         )
@@ -205,17 +216,20 @@ class _Summary:
             status = Status.partly
         return Estimate(
             method="",
-            names=names,
-            units=model.units,
-            owners=tuple(entry.owner for entry in entries),
-            kinds=tuple(family(entry) for entry in entries),
-            groupings=names,
-            values=fit.theta,
-            covariance=fit.robust_covariance,
-            std_kind="coloured",
-            white_std=fit.std,
-            coloured_std=fit.robust_std,
-            identifiable=seen,
+            robot=model.mechanism.name,
+            parameters=EstimatedParameters(
+                names=names,
+                units=model.units,
+                owners=tuple(entry.owner for entry in entries),
+                kinds=tuple(family(entry) for entry in entries),
+                groupings=names,
+                values=fit.theta,
+                covariance=fit.robust_covariance,
+                std_kind="coloured",
+                identifiable=seen,
+                white_std=fit.std,
+                coloured_std=fit.robust_std,
+            ),
             status=status,
             condition_number=float(np.linalg.cond(spread.information)),
             scaled_condition_number=float(np.linalg.cond(spread.information * size[:, None] * size)),
@@ -223,19 +237,19 @@ class _Summary:
             fit=self.readings(fit.paths, self.problem.records),
             bodies=self.bodies(),
             undetermined=unseen,
-            friction_curves=tuple(self.friction_curves()),
             problem=Solved(self.problem, self.method, model, fit),
-            motions=motions,
-            convergence=Convergence(
-                np.array([0.5 * each.cost * self.samples for each in fit.history]),
-                np.zeros(len(fit.history)),
-                np.array([each.theta for each in fit.history]),
-            ),
             iterations=fit.iterations,
-            robot=model.mechanism.name,
-            warnings=tuple(self.warnings(motions)),
-            notes=tuple(self.notes()),
-            versions=software_versions(),
+            extras=extras_of(
+                FrictionCurves(tuple(self.friction_curves())),
+                EstimatedMotions(motions),
+                Convergence(
+                    names,
+                    np.array([0.5 * each.cost * self.samples for each in fit.history]),
+                    np.zeros(len(fit.history)),
+                    np.array([each.theta for each in fit.history]),
+                ),
+            ),
+            provenance=Provenance(warnings=tuple(self.warnings(motions)), notes=tuple(self.notes())),
         )
 
     @property

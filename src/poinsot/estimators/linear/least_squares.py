@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...arrays import JointSamples, Matrix, Vector
-from ...estimate import Body, Estimate, Status, software_versions
+from ...estimate import Body, Estimate, EstimatedParameters, Provenance, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing
 from ...inertia.parameters import body
 from ...parameters import INERTIAL_SYMBOLS
@@ -164,7 +164,11 @@ def _with_clipped_covariance(problem: InverseDynamics, system: System, solution:
 
 
 def finish(
-    method: Any, problem: InverseDynamics, system: System, solution: Solution, **extra: Any
+    method: Any,
+    problem: InverseDynamics,
+    system: System,
+    solution: Solution,
+    notes: tuple[str, ...] = (),
 ) -> Estimate:
     """Everything that an estimate says besides its values: honest covariance, fit, verdicts."""
     started = time.perf_counter()
@@ -186,17 +190,20 @@ def finish(
         citations += ("huber1981",)
     return Estimate(
         method=method.name,
-        names=named.names,
-        units=named.units,
-        owners=named.owners,
-        kinds=named.kinds,
-        groupings=named.groupings,
-        values=solution.theta,
-        covariance=covariance,
-        std_kind="white" if white else "coloured",
-        white_std=np.sqrt(np.diag(solution.covariance)),
-        coloured_std=np.sqrt(np.diag(coloured)),
-        identifiable=np.ones(len(chosen), dtype=bool),
+        robot=problem.robot.name,
+        parameters=EstimatedParameters(
+            names=named.names,
+            units=named.units,
+            owners=named.owners,
+            kinds=named.kinds,
+            groupings=named.groupings,
+            values=solution.theta,
+            covariance=covariance,
+            std_kind="white" if white else "coloured",
+            identifiable=np.ones(len(chosen), dtype=bool),
+            white_std=np.sqrt(np.diag(solution.covariance)),
+            coloured_std=np.sqrt(np.diag(coloured)),
+        ),
         status=Status.partly if solution.status is Status.solved and system.undetermined else solution.status,
         condition_number=float(np.linalg.cond(solution.R)),
         scaled_condition_number=float(np.linalg.cond(solution.R / np.linalg.norm(solution.R, axis=0))),
@@ -206,14 +213,17 @@ def finish(
         undetermined=system.undetermined,
         problem=problem,
         iterations=solution.steps,
-        robot=problem.robot.name,
-        settings=settings,
-        steps=problem.steps,
-        warnings=(*problem.warnings, *_impossible_signs(named, solution.theta, np.sqrt(np.diag(covariance)))),
-        versions=software_versions(),
-        seconds={"regressor": system.seconds, "solve": time.perf_counter() - started},
-        citations=citations,
-        **extra,
+        provenance=Provenance(
+            settings=settings,
+            steps=problem.steps,
+            notes=notes,
+            warnings=(
+                *problem.warnings,
+                *_impossible_signs(named, solution.theta, np.sqrt(np.diag(covariance))),
+            ),
+            seconds={"regressor": system.seconds, "solve": time.perf_counter() - started},
+            citations=citations,
+        ),
     )
 
 

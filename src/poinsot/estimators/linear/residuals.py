@@ -23,7 +23,7 @@ from scipy import fft, special
 
 from ...arrays import JointSamples, Matrix
 from ...estimate import Fit
-from ...fits import WHITE_LEVEL, autocorrelation, fit_of, pooled
+from ...estimate.fit import WHITE_LEVEL, autocorrelation, fit_of, pooled
 from ...regression.inverse_dynamics import InverseDynamics
 
 SHORTEST_STRETCH = 4096

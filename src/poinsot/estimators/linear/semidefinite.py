@@ -165,13 +165,12 @@ class SemidefiniteLeastSquares:
         free = finish(self, problem, system, target)  # how sure least squares is, possible or not
         known = _knowledge(reduced, theta, free.covariance)
         full = _full_parameters(reduced, known, theta)
-        return replace(
-            free,
+        return free.updated(
+            full,
             values=base,
             fit=residuals.fit(problem, replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=_bodies(reduced, known, full),
-            full=full,
             certifier=_Recheck(self, problem, found),
             notes=(*free.notes, *reduced.notes, *_price(reduced, found)),
             warnings=(*problem.warnings, *reduced.warnings, *_implausible(reduced, found, free.covariance)),
@@ -555,9 +554,10 @@ class _Recheck:
 
     def __call__(self, estimate: Estimate) -> Certificate:
         """Primal and dual cost of the last program at the estimate's own values."""
-        assert estimate.full is not None
+        full = estimate.extra(FullParameters)
+        assert full is not None
         reduced = self.method._reduced(self.problem)
-        x = np.linalg.solve(reduced.coordinates.T, estimate.full.values)
+        x = np.linalg.solve(reduced.coordinates.T, full.values)
         term = reduced.term()
         program = _last_program(reduced, term, x, self.found.radius)
         bound = program.bound(term.augmented(x), self.found.multipliers)

@@ -14,9 +14,9 @@ import numpy as np
 from scipy import linalg
 
 from ...arrays import Vector
-from ...estimate import NARROWED, Direction, Estimate, Fit, Status, software_versions
+from ...estimate import NARROWED, Direction, Estimate, EstimatedParameters, Fit, Provenance, Status
+from ...estimate.fit import fit_of
 from ...exceptions import NotIdentifiable
-from ...fits import fit_of
 from ...models.bodies import body_of
 from ...parameters import INERTIAL_UNITS, columns_of
 from .belief import Belief, Innovation, Sample, Verdict
@@ -148,13 +148,11 @@ class Tracker:
 
     # -- the estimate --------------------------------------------------------------------------------------------------
 
-    def estimate(
-        self, *, status: Status = Status.solved, settings: Mapping[str, Any] | None = None, **extra: Any
-    ) -> Estimate:
+    def estimate(self, *, status: Status = Status.solved, **provenance: Any) -> Estimate:
         """What the filter believes now.
 
         Args:
-            status: how the run ended. settings, extra: as in `Estimate`.
+            status: how the run ended. provenance: entries of `Provenance`, by name.
 
         Raises:
             NotIdentifiable: if no sample was used.
@@ -178,17 +176,20 @@ class Tracker:
         prior = torques.described
         return Estimate(
             method=filter_.name,
-            names=names,
-            units=INERTIAL_UNITS * len(links),
-            owners=tuple(np.repeat(links, 10).tolist()),
-            kinds=("inertia",) * len(names),
-            groupings=names,
-            values=bodies.ravel(),
-            covariance=covariance,
-            std_kind="white",
-            white_std=std,
-            coloured_std=std,
-            identifiable=known,
+            robot=torques.robot.name,
+            parameters=EstimatedParameters(
+                names=names,
+                units=INERTIAL_UNITS * len(links),
+                owners=tuple(np.repeat(links, 10).tolist()),
+                kinds=("inertia",) * len(names),
+                groupings=names,
+                values=bodies.ravel(),
+                covariance=covariance,
+                std_kind="white",
+                identifiable=known,
+                white_std=std,
+                coloured_std=std,
+            ),
             status=Status.partly if status is Status.solved and undetermined else status,
             condition_number=float(np.linalg.cond(information)),
             scaled_condition_number=float(np.linalg.cond(information * np.outer(scale, scale))),
@@ -201,11 +202,7 @@ class Tracker:
             ),
             undetermined=undetermined,
             iterations=self.verdicts[Verdict.accepted],
-            robot=torques.robot.name,
-            settings=dict(settings or {}),
-            versions=software_versions(),
-            citations=filter_.citations,
-            **extra,
+            provenance=Provenance(citations=filter_.citations, **provenance),
         )
 
     def _fit(self) -> Fit:

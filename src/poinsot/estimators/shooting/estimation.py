@@ -23,14 +23,24 @@ import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
-from ...estimate import NARROWED, Body, Certificate, Estimate, Fit, Status, software_versions
+from ...estimate import (
+    NARROWED,
+    Body,
+    Certificate,
+    Estimate,
+    EstimatedParameters,
+    Fit,
+    Provenance,
+    Status,
+    extras_of,
+)
+from ...estimate.motions import Convergence, EstimatedMotion, EstimatedMotions
+from ...estimate.unobservable import unobservable_directions
 from ...exceptions import InvalidMethod, NotIdentifiable
 from ...models.bodies import body_of
 from ...models.open_parameters import OpenParameters
 from ...models.stages import Stages
-from ...motions import Convergence, EstimatedMotion
 from ...stopwatch import Stopwatch
-from ...unseen import directions
 from .ddp import DDP, Ending, Iteration, Solution
 from .first_guess import first_guess
 from .known_parameters import KnownParameters
@@ -189,8 +199,8 @@ class OptimalEstimation:
         estimate = _Summary(problem, solution, spread).estimate()
         fits = () if solution.ending is Ending.interrupted else self._validate(problem, solution.theta)
         watch.lap("summary")
-        return replace(
-            estimate, method=self.name, citations=self.citations, validation=fits, seconds=watch.seconds
+        return estimate.updated(
+            method=self.name, citations=self.citations, validation=fits, seconds=watch.seconds
         )
 
     def _validate(self, problem: OptimalEstimationProblem, theta: Vector) -> tuple[Fit, ...]:
@@ -263,7 +273,9 @@ class _Summary:
         names, fit = parameters.physical_names, fit_of_motions(self._pairs())
         ending = self.solution.ending
         narrow = [name for name, yes in zip(names, seen, strict=True) if not yes]
-        unseen = directions(names, parameters.physical(theta), self.slope @ self.solution.unseen, narrow)
+        unseen = unobservable_directions(
+            names, parameters.physical(theta), self.slope @ self.solution.unseen, narrow
+        )
         status = Status.partly if ending is Ending.solved and unseen else Status[ending.name]
         free = self._free
         for matrix in (white, covariance):
@@ -272,17 +284,20 @@ class _Summary:
         condition, scaled = self._conditions()
         return Estimate(
             method="",
-            names=names,
-            units=parameters.physical_units,
-            owners=parameters.owners,
-            kinds=parameters.kinds,
-            groupings=names,
-            values=parameters.physical(theta),
-            covariance=covariance,
-            std_kind="coloured" if self.inflation > INFLATED else "white",
-            white_std=white_std,
-            coloured_std=std,
-            identifiable=seen,
+            robot=parameters.robot.name,
+            parameters=EstimatedParameters(
+                names=names,
+                units=parameters.physical_units,
+                owners=parameters.owners,
+                kinds=parameters.kinds,
+                groupings=names,
+                values=parameters.physical(theta),
+                covariance=covariance,
+                std_kind="coloured" if self.inflation > INFLATED else "white",
+                identifiable=seen,
+                white_std=white_std,
+                coloured_std=std,
+            ),
             status=status,
             condition_number=condition,
             scaled_condition_number=scaled,
@@ -291,13 +306,9 @@ class _Summary:
             bodies=bodies,
             undetermined=unseen,
             problem=Solved(self.problem, self.solution),
-            motions=self.motions,
-            convergence=self._convergence(),
             iterations=self.solution.iterations,
-            robot=parameters.robot.name,
-            warnings=self._warnings(),
-            notes=self._notes(),
-            versions=software_versions(),
+            extras=extras_of(EstimatedMotions(self.motions), self._convergence()),
+            provenance=Provenance(warnings=self._warnings(), notes=self._notes()),
         )
 
     def _pairs(self) -> list[tuple[EstimatedMotion, Stages]]:
@@ -355,6 +366,7 @@ class _Summary:
         history, start = self.solution.history, self.solution.start
         thetas = [start.at.theta, *(each.theta for each in history)]
         return Convergence(
+            self.parameters.physical_names,
             np.array(self.solution.costs),
             np.array([start.infeasibility, *(each.infeasibility for each in history)]),
             np.array([self.parameters.physical(theta) for theta in thetas]),

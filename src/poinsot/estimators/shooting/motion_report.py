@@ -11,7 +11,8 @@ from scipy.spatial.transform import Rotation
 
 from ...arrays import Vector
 from ...estimate import Fit
-from ...fits import fit_of
+from ...estimate.fit import fit_of
+from ...estimate.motions import STD, EstimatedMotion, SensorFit
 from ...models.articulated import Articulated
 from ...models.contact_dynamics import RobotMotion as Moved
 from ...models.sensors import (
@@ -25,7 +26,6 @@ from ...models.sensors import (
     components_read,
 )
 from ...models.stages import Stages
-from ...motions import STD, EstimatedMotion, SensorFit
 from ...recording import Recording
 from .robot import RobotMotion
 
@@ -204,7 +204,7 @@ def _columns(
     for some, fit in zip(stages.readings, motion.sensors, strict=True):
         sensor = some.sensor
         at = [place[name] for name in sensor.components]
-        predicted[:, at] = sensor.along(fit.expected)
+        predicted[:, at] = sensor.along(fit.predicted)
         normalized = np.where(np.isfinite(fit.normalized), fit.normalized, 0.0)
         away[:, at] = normalized @ np.linalg.inv(sensor.whitening).T
         deviations[:, at] = np.sqrt(np.diag(sensor.covariance))

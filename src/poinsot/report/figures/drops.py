@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ...motions import EstimatedMotion, Scene
+from ...estimate.motions import EstimatedMotion, Scene
 from ..blocks import Figure, FigureGrid
 from ..numbers import significant
 from ..words import number_of

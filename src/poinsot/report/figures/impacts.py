@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ...motions import EstimatedMotion, Impact, Scene
+from ...estimate.motions import EstimatedMotion, Impact, Scene
 from ..blocks import Figure, FigureGrid
 from ..numbers import significant, unit_text
 from ..words import number_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...estimate import Estimate
+from ...estimate import Estimate, motions_of
 from ..blocks import Section
 from ..figures import effort_grid
 from ..numbers import count_text, percent_text
@@ -13,7 +13,7 @@ from ..words import number_of
 def effort_section(estimate: Estimate) -> Section | None:
     """Joint by joint: numbers, then pictures; None where a motion was estimated, of which efforts are inputs."""
     fit = estimate.fit
-    if estimate.motions:
+    if motions_of(estimate):
         return None
     lead = (
         f"Over {count_text(len(fit.time))} rows of {number_of(len(fit.joints), 'joint')} the prediction misses "

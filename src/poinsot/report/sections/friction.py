@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...estimate import NORMAL_95, Estimate
+from ...estimate import NORMAL_95, Estimate, FrictionCurves
 from ..blocks import FigureGrid, Section
 from ..figures import curve_figure
 from ..words import number_of
@@ -10,10 +10,11 @@ from ..words import number_of
 
 def friction_section(estimate: Estimate) -> Section | None:
     """A curve a joint, with its 95 % band."""
-    if not estimate.friction_curves:
+    curves = estimate.extra(FrictionCurves)
+    if curves is None:
         return None
     panels = []
-    for curve in estimate.friction_curves:
+    for curve in curves:
         half = NORMAL_95 * curve.std
         lines = {
             "friction": curve.effort,

@@ -11,9 +11,10 @@ from ..words import number_of, series
 
 def full_parameters_section(estimate: Estimate) -> Section | None:
     """Only where a method filled in what the data leave open."""
-    if estimate.full is None or not estimate.full.names:
+    full = estimate.extra(FullParameters)
+    if full is None or not full.names:
         return None
-    return Section("Every parameter", _lead(estimate.full), (full_parameter_table(estimate.full),))
+    return Section("Every parameter", _lead(full), (full_parameter_table(full),))
 
 
 def _lead(full: FullParameters) -> str:

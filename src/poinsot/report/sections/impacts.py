@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...estimate import Estimate
-from ...motions import Impact, Scene
+from ...estimate.motions import Impact, Impacts, Scene, motions_of
 from ..blocks import Block, Cell, Column, Section, Table
 from ..figures import cone_grid, drop_grid, energy_grid, energy_unit, impulse_grid
 from ..numbers import UNKNOWN, percent_text, significant, unit_text
@@ -19,12 +19,12 @@ MOST_ROWS = 40
 
 def impacts_section(estimate: Estimate) -> Section | None:
     """The motion played back, impulses, friction cone, energy, and a table of the impacts."""
-    scene, impacts = estimate.scene, estimate.impacts
+    scene, impacts = estimate.extra(Scene), estimate.extra(Impacts) or Impacts()
     if scene is None:
         return None
-    blocks: list[Block | None] = [drop_grid(estimate.motions, scene) if estimate.motions else None]
+    blocks: list[Block | None] = [drop_grid(motions_of(estimate), scene) if motions_of(estimate) else None]
     if impacts:
-        blocks += [impulse_grid(impacts, estimate.motions), cone_grid(impacts, scene)]
+        blocks += [impulse_grid(impacts, motions_of(estimate)), cone_grid(impacts, scene)]
     blocks.append(energy_grid(scene, impacts))
     if impacts:
         blocks.append(impact_table(impacts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...estimate import Estimate
-from ...motions import EstimatedMotion, SensorFit
+from ...estimate.motions import Convergence, EstimatedMotion, SensorFit, motions_of
 from ..blocks import Block, Figure, FigureGrid, Section
 from ..figures import curve_figure, effort_grid
 from ..numbers import count_text, significant
@@ -18,15 +18,16 @@ MOST_LINES = 10
 
 def motion_section(estimate: Estimate) -> Section | None:
     """Sensor by sensor: what was read beside what should have been, and residuals in standard deviations."""
-    if not estimate.motions:
+    if not motions_of(estimate):
         return None
-    samples = sum(len(motion.path) for motion in estimate.motions)
+    motions = motions_of(estimate)
+    samples = sum(len(motion.path) for motion in motions)
     lead = (
-        f"One motion through {count_text(samples)} samples of {number_of(len(estimate.motions), 'recording')}, beside "
+        f"One motion through {count_text(samples)} samples of {number_of(len(motions), 'recording')}, beside "
         "what each sensor read. A root mean square of 1 is the noise that was said; more is what the model misses."
     )
-    blocks: list[Block] = [table_of_rows([row for motion in estimate.motions for row in _rows(motion)])]
-    residuals = tuple(_residuals(motion, fit) for motion in estimate.motions for fit in motion.sensors)
+    blocks: list[Block] = [table_of_rows([row for motion in motions_of(estimate) for row in _rows(motion)])]
+    residuals = tuple(_residuals(motion, fit) for motion in motions_of(estimate) for fit in motion.sensors)
     blocks.append(FigureGrid(title="Residuals in standard deviations", panels=residuals, shared_x=True))
     blocks.append(fit_table(estimate.fit, title="Component by component", of="component"))
     blocks.append(effort_grid(estimate.fit))
@@ -66,7 +67,7 @@ def _shared(names: tuple[str, ...]) -> str:
 def contacts_section(estimate: Estimate) -> Section | None:
     """Forces at contacts, as the estimated motion needs them."""
     panels = []
-    for motion in estimate.motions:
+    for motion in motions_of(estimate):
         for frame in motion.contacts:
             lines = {}
             for axis in "xyz":
@@ -75,7 +76,7 @@ def contacts_section(estimate: Estimate) -> Section | None:
             panels.append(curve_figure(f"{frame}: {motion.name}", "N", motion.path.time, lines))
     if not panels:
         return None
-    frames = sorted({frame for motion in estimate.motions for frame in motion.contacts})
+    frames = sorted({frame for motion in motions_of(estimate) for frame in motion.contacts})
     return Section(
         "Contact forces",
         f"What the world does to the robot at {series(frames)} while the contact is closed, in the frame's axes.",
@@ -85,7 +86,7 @@ def contacts_section(estimate: Estimate) -> Section | None:
 
 def convergence_section(estimate: Estimate) -> Section | None:
     """Cost, gaps and parameters, iteration by iteration."""
-    found = estimate.convergence
+    found = estimate.extra(Convergence)
     if found is None or len(found.cost) < 2:
         return None
     steps = np.arange(len(found.cost), dtype=float)

@@ -36,6 +36,8 @@ def which_std(estimate: Estimate) -> str:
             "Standard deviations are those of white residuals, which these are not: "
             "take them for lower bounds, and see the residuals."
         )
+    if estimate.white_std is None or estimate.coloured_std is None:
+        return "Standard deviations account for residuals that are correlated in time."
     seen = estimate.identifiable & (estimate.white_std > 0)
     ratios = estimate.coloured_std[seen] / estimate.white_std[seen]
     ratios = ratios[np.isfinite(ratios)]

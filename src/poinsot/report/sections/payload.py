@@ -22,7 +22,7 @@ POSSIBLE = {True: "could be real", False: "no real body", None: "not determined 
 
 def payload_section(estimate: Estimate) -> Section | None:
     """Only where a load or drive gains were looked for."""
-    payload, gains = estimate.payload, estimate.drive_gains
+    payload, gains = estimate.extra(Payload), estimate.extra(DriveGains)
     if payload is None and gains is None:
         return None
     blocks: list[Block] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...estimate import Estimate
+from ...estimate import Estimate, motions_of
 from ..blocks import Section
 from ..figures import autocorrelation_grid
 from ..words import series
@@ -20,7 +20,7 @@ def _lead(estimate: Estimate) -> str:
     fit = estimate.fit
     coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
     if not coloured:
-        each = "reading of every sensor" if estimate.motions else "joint"
+        each = "reading of every sensor" if motions_of(estimate) else "joint"
         looks = f"They look like white noise in every {each}, so the model misses nothing that repeats."
         return f"{looks} {which_std(estimate)}"
     where = "They are" if len(coloured) == len(fit.joints) else f"Those of {series(coloured)} are"
@@ -28,7 +28,7 @@ def _lead(estimate: Estimate) -> str:
 
 
 def _why(estimate: Estimate) -> str:
-    if estimate.motions:
+    if motions_of(estimate):
         return (
             "biases or delays of sensors, friction that is not in the model, elasticity, or filtered readings"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...estimate import Estimate
+from ...estimate import Estimate, motions_of
 from ..blocks import Block, Section
 from ..figures import effort_grid
 from ..numbers import percent_text
@@ -19,7 +19,7 @@ def validation_section(estimate: Estimate) -> Section | None:
     for number, fit in enumerate(estimate.validation, start=1):
         name = fit.recording or f"recording {number}"
         said.append(f"{percent_text(fit.relative_error_percent)} on {name}")
-        of = "component" if estimate.motions else "joint"
+        of = "component" if motions_of(estimate) else "joint"
         blocks += [fit_table(fit, title=capitalized(name), of=of), effort_grid(fit)]
     fitted = percent_text(estimate.fit.relative_error_percent)
     return Section(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...estimate import Estimate, Fit, Status
-from ...motions import SensorFit, rms_of
+from ...estimate.motions import SensorFit, motions_of, rms_of
 from ..blocks import Block, Card, Cards, Findings, Section
 from ..numbers import count_text, percent_text, significant
 from ..verdicts import counted, known
@@ -39,7 +39,7 @@ def _lead(estimate: Estimate) -> str:
 
 
 def _explained(estimate: Estimate) -> str:
-    if not estimate.motions:
+    if not motions_of(estimate):
         error = percent_text(estimate.fit.relative_error_percent)
         return f"With them the model explains the measured effort to {error}."
     return (
@@ -51,14 +51,14 @@ def _explained(estimate: Estimate) -> str:
 def _rms(estimate: Estimate) -> dict[str, float]:
     """Sensor -> root mean square of its residuals, in its standard deviations, of all recordings together."""
     fits: dict[str, list[SensorFit]] = {}
-    for motion in estimate.motions:
+    for motion in motions_of(estimate):
         for fit in motion.sensors:
             fits.setdefault(fit.name, []).append(fit)
     return {name: rms for name, each in fits.items() if np.isfinite(rms := rms_of(each))}
 
 
 def _all_rms(estimate: Estimate) -> float:
-    return rms_of([fit for motion in estimate.motions for fit in motion.sensors])
+    return rms_of([fit for motion in motions_of(estimate) for fit in motion.sensors])
 
 
 def _bodies(estimate: Estimate) -> str:
@@ -78,7 +78,7 @@ def _findings(estimate: Estimate) -> tuple[tuple[str, str], ...]:
 
 def _error(estimate: Estimate) -> Card:
     fit = estimate.fit
-    if estimate.motions:
+    if motions_of(estimate):
         return _sensors(estimate)
     errors = np.asarray(fit.relative_error_percent_per_joint)
     note = "of the measured effort"
@@ -105,7 +105,7 @@ def _parameters(estimate: Estimate) -> Card:
 
 
 def _residuals(estimate: Estimate) -> Card:
-    fit, columns = estimate.fit, "component" if estimate.motions else "joint"
+    fit, columns = estimate.fit, "component" if motions_of(estimate) else "joint"
     coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
     if not coloured:
         return Card(

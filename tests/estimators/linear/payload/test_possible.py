@@ -86,9 +86,9 @@ def test_another_possible_load_is_not_as_good(impossible):
     estimate = POSSIBLE.solve(found)
     values = estimate.values.copy()
     values[-10:] = LOAD
-    assert not replace(estimate, values=values).certificate().holds
+    assert not estimate.updated(values=values).certificate().holds
     values[-10:] = PayloadIdentification(resampling=FEW).solve(found).values[-10:]
-    assert not replace(estimate, values=values).certificate().feasible
+    assert not estimate.updated(values=values).certificate().feasible
 
 
 def test_a_constraint_is_obeyed_and_proved(impossible):

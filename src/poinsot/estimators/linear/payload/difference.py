@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -92,18 +92,16 @@ class PayloadDifference:
         draws = pi + rng.standard_normal((DRAWS, 10)) @ _square_root(C).T
         payload = payload_of(problem.attachment.link, pi, draws, np.isfinite(known))
         gains = drive_gains.gains_of(problem)
-        estimate = replace(
-            without,
+        estimate = without.updated(
+            payload,
+            None if "1" in gains.units else gains,
             method=self.name,
-            payload=payload,
-            drive_gains=None if "1" in gains.units else gains,
             seconds={
                 **without.seconds,
                 "solve": time.perf_counter() - started - without.seconds["regressor"],
             },
         )
-        return replace(
-            estimate,
+        return estimate.updated(
             notes=(*without.notes, _said(with_), *notes(estimate)),
             warnings=(*without.warnings, *warnings(estimate)),
         )

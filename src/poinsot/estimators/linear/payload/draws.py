@@ -176,17 +176,15 @@ def estimate_of(method: Any, found: Found, resampling: Resampling) -> Estimate:
         widening,
     )
     gains = _gains(found, draws) if found.gains.identified else found.gains
-    estimate = replace(
-        fitted,
+    estimate = fitted.updated(
+        payload,
+        None if "1" in gains.units and not gains.identified else gains,
         covariance=covariance,
         std_kind="coloured",
         coloured_std=np.sqrt(np.diag(covariance)),
-        payload=payload,
-        drive_gains=None if "1" in gains.units and not gains.identified else gains,
         certifier=Recheck(found.problem, found.system, found.free, found.estimator, found.proof),
     )
-    return replace(
-        estimate,
+    return estimate.updated(
         notes=(
             *fitted.notes,
             how(estimate, draws.moments, len(draws.theta)),

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import linalg
 
 from ....arrays import Matrix, Vector
-from ....estimate import DriveGains, Estimate
+from ....estimate import DriveGains, Estimate, Payload
 from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....parameters import Normal
 from ....regression.attachment import LOAD_NAMES
@@ -118,7 +118,7 @@ class PayloadIdentification:
         if not unknown:
             estimate = self._with_mass_checked(problem, estimate)
         seconds = {**estimate.seconds, "solve": time.perf_counter() - started - found.system.seconds}
-        return replace(estimate, seconds=seconds)
+        return estimate.updated(seconds=seconds)
 
     def _with_given_gains(self, problem: InverseDynamics) -> tuple[InverseDynamics, Matrix | None]:
         """The problem with the gains of an earlier estimate, and the covariance of gains that are given."""
@@ -214,9 +214,9 @@ class PayloadIdentification:
             link=problem.attachment.link if problem.attachment else None,
         )
         load = (
-            replace(self, gains=estimate.drive_gains, gain_std=None, identify_gains=False)
+            replace(self, gains=estimate.extra(DriveGains), gain_std=None, identify_gains=False)
             .solve(open_)
-            .payload
+            .extra(Payload)
         )
         assert load is not None
         said = (
@@ -226,9 +226,9 @@ class PayloadIdentification:
             warning = (
                 f"the load's mass is known as {known:.4g} kg, but {said}: one of mass and gains is wrong"
             )
-            return replace(estimate, warnings=(*estimate.warnings, warning))
-        return replace(
-            estimate, notes=(*estimate.notes, f"The load's mass is held at {known:.4g} kg; {said}.")
+            return estimate.updated(warnings=(*estimate.warnings, warning))
+        return estimate.updated(
+            notes=(*estimate.notes, f"The load's mass is held at {known:.4g} kg; {said}.")
         )
 
 

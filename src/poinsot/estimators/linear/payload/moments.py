@@ -20,8 +20,8 @@ import numpy as np
 from scipy import linalg
 
 from ....arrays import Indices, JointSamples, Matrix
+from ....estimate.fit import autocorrelation
 from ....exceptions import NotIdentifiable
-from ....fits import autocorrelation
 from ....regression.inverse_dynamics import InverseDynamics, Rows
 from ..residuals import allowance, memory
 from ..system import System

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....estimate import NORMAL_95, DriveGains, Estimate, Payload
+from ....estimate.fit import MOVING
 from ....exceptions import listing
-from ....fits import MOVING
 from ....regression.inverse_dynamics import InverseDynamics
 from .moments import Moments
 from .values import QUANTITIES
@@ -25,10 +25,11 @@ def how(estimate: Estimate, moments: Moments, draws: int) -> str:
 
 
 def _white(estimate: Estimate) -> str:
-    gains = estimate.drive_gains
+    gains = estimate.extra(DriveGains)
     if gains is not None and gains.white_std is not None:
         ratio = float(np.median(gains.std / gains.white_std))
     else:
+        assert estimate.white_std is not None
         seen = estimate.identifiable & (estimate.white_std > 0)
         ratio = float(np.median(estimate.std[seen] / estimate.white_std[seen])) if seen.any() else 1.0
     return f"{max(ratio, 1 / ratio):.1f} times {'shorter' if ratio > 1 else 'longer'} (median)"
@@ -37,10 +38,11 @@ def _white(estimate: Estimate) -> str:
 def notes(estimate: Estimate) -> tuple[str, ...]:
     """What one should know."""
     said: list[str] = []
-    if estimate.drive_gains is not None:
-        said += _poorly_known(estimate.drive_gains)
-    if estimate.payload is not None:
-        said += _undetermined(estimate.payload)
+    gains, payload = estimate.extra(DriveGains), estimate.extra(Payload)
+    if gains is not None:
+        said += _poorly_known(gains)
+    if payload is not None:
+        said += _undetermined(payload)
     problem = estimate.problem
     if isinstance(problem, InverseDynamics) and np.any(np.abs(problem.speeds) <= MOVING):
         said.append(
@@ -85,7 +87,7 @@ def _together(names: Sequence[str]) -> list[str]:
 def warnings(estimate: Estimate) -> tuple[str, ...]:
     """What one should look at before trusting it."""
     said = []
-    gains, payload = estimate.drive_gains, estimate.payload
+    gains, payload = estimate.extra(DriveGains), estimate.extra(Payload)
     if gains is not None and np.any(gains.values < 0):
         names = [joint for joint, value in zip(gains.joints, gains.values, strict=True) if value < 0]
         said.append(f"the drive gain of {listing(names)} is negative: the current counts the other way")

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from poinsot.unseen import directions
+from poinsot.estimate.unobservable import unobservable_directions
 
 NAMES = ("m", "mx", "zz", "fv", "k")
 VALUES = np.array([2.0, 0.1, 0.05, 0.0, 1.0])
 
 
 def words(unseen, unknown=()):
-    found = directions(NAMES, VALUES, unseen, unknown)
+    found = unobservable_directions(NAMES, VALUES, unseen, unknown)
     assert all(each.reason == "unexcited" for each in found)
     return [each.combination for each in found]
 
@@ -54,7 +54,7 @@ def test_combinations_span_what_is_unseen(rng):
 
 def test_long_ones_are_cut():
     names = tuple(f"p{k}" for k in range(9))
-    (found,) = directions(names, np.ones(9), np.linspace(1.0, 2.0, 9)[:, None], ())
+    (found,) = unobservable_directions(names, np.ones(9), np.linspace(1.0, 2.0, 9)[:, None], ())
     assert found.combination.endswith("... (9 terms)") and found.combination.count("p") == 6
 
 

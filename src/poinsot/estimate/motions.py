@@ -8,34 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
-from .arrays import Vector
-from .recording import Recording
+from ..arrays import Vector
+from ..recording import Recording
+from .extras import Extra
+
+if TYPE_CHECKING:
+    from .estimate import Estimate
 
 STD = "std."
-"""What the channels of standard deviations begin with."""
+"""Prefix of the channels of standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)
 class SensorFit:
-    """What a sensor read, and what it should have read along the estimated motion.
+    """Measured against predicted readings of one sensor along the estimated motion.
 
     Args:
-        name: of the sensor.
-        channels, units: (width,) of what it reads.
-        measured, expected: (S, width); NaN in the former where nothing was read.
-        components: (m,) names of what a difference of readings has; those of an orientation are three.
-        normalized: (S, m) differences in standard deviations of the sensor; NaN where nothing was read.
+        name: name of the sensor.
+        channels, units: (width,) of its readings.
+        measured: (S, width); NaN where nothing was read. predicted: (S, width).
+        components: (m,) names of the components of a residual; an orientation has three.
+        normalized: (S, m) residuals in standard deviations of the sensor; NaN where nothing was read.
     """
 
     name: str
     channels: tuple[str, ...]
     units: tuple[str, ...]
     measured: Float[np.ndarray, "S width"]
-    expected: Float[np.ndarray, "S width"]
+    predicted: Float[np.ndarray, "S width"]
     components: tuple[str, ...]
     normalized: Float[np.ndarray, "S m"]
 
@@ -49,7 +54,7 @@ class SensorFit:
 
     @property
     def rms(self) -> float:
-        """Of all components together; 1 is what the noise that was said explains."""
+        """Of all components together; 1 if the stated noise is right."""
         return rms_of([self])
 
 
@@ -64,12 +69,12 @@ class EstimatedMotion:
     """How a mechanism moved in one recording.
 
     Args:
-        name: of the recording.
+        name: name of the recording.
         path: states at its samples, with standard deviations, and forces at contacts (invalid where one is open).
-        sensors: what was read beside what should have been.
+        sensors: measured against predicted readings.
         contacts: frames, of which `path` has `force.FRAME.x`, ...
-        disturbance: what the model lacked -> root mean square of the process noise that it took, in its standard
-            deviations: `command.JOINT`, `velocity.JOINT`. At most about 1 if what was said of it is right.
+        disturbance: name of a process noise (`command.JOINT`, `velocity.JOINT`) -> its root mean square in its stated
+            standard deviations; at most about 1 if these are right.
     """
 
     name: str
@@ -79,18 +84,64 @@ class EstimatedMotion:
     disturbance: Mapping[str, float] = field(default_factory=dict)
 
 
+class EstimatedMotions(tuple[EstimatedMotion, ...], Extra):
+    """The motion in each recording."""
+
+    key = "motions"
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """The sensors of each recording; the path is written as a recording of its own."""
+        return [
+            {
+                "recording": motion.name,
+                "samples": len(motion.path),
+                "contacts": motion.contacts,
+                "sensors": [
+                    {
+                        "name": fit.name,
+                        "channels": fit.channels,
+                        "components": fit.components,
+                        "readings": int(np.isfinite(fit.normalized).sum()),
+                        "rms": fit.rms,
+                        "rms_per_component": fit.rms_per_component,
+                    }
+                    for fit in motion.sensors
+                ],
+                "disturbances": [{"name": name, "rms": rms} for name, rms in motion.disturbance.items()],
+            }
+            for motion in self
+        ]
+
+
+def motions_of(estimate: Estimate) -> EstimatedMotions:
+    """The motions that an estimate has; empty where its method estimates none."""
+    return estimate.extra(EstimatedMotions) or EstimatedMotions()
+
+
 @dataclass(frozen=True, eq=False)
-class Convergence:
-    """How an iteration came to its end; I iterations, the guess first.
+class Convergence(Extra):
+    """Cost and parameters at each iteration, the initial guess first.
 
     Args:
+        names: (b,) of the parameters.
         cost: (I + 1,) half of chi-square. infeasibility: (I + 1,) sum of the gaps in the dynamics.
         values: (I + 1, b) of the parameters.
     """
 
+    key = "convergence"
+
+    names: tuple[str, ...]
+
     cost: Vector
     infeasibility: Vector
     values: Float[np.ndarray, "I b"]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "cost": self.cost,
+            "infeasibility": self.infeasibility,
+            "parameters": dict(zip(self.names, self.values.T, strict=True)),
+        }
 
 
 POSE = {"x": "m", "y": "m", "angle": "rad"}
@@ -124,8 +175,31 @@ class Impact:
     share: float = float("nan")
 
 
+class Impacts(tuple[Impact, ...], Extra):
+    """Impacts in the order of recordings and times."""
+
+    key = "impacts"
+
+    def as_json(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "recording": impact.recording,
+                "time_s": impact.time,
+                "contact": impact.contact,
+                "normal_impulse": impact.normal,
+                "tangential_impulse": impact.tangential,
+                "unit": impact.unit,
+                "restitution": impact.restitution,
+                "mode": impact.mode,
+                "energy_lost": impact.energy,
+                "share": impact.share,
+            }
+            for impact in self
+        ]
+
+
 @dataclass(frozen=True, eq=False)
-class Scene:
+class Scene(Extra):
     """What a planar body looks like, and what it strikes.
 
     Args:
@@ -135,8 +209,18 @@ class Scene:
         energy: name of the recording -> (times [s], energy [J] or [J/kg]).
     """
 
+    key = "scene"
+
     outline: Float[np.ndarray, "k 2"]
     walls: Float[np.ndarray, "w 3"]
     friction: float
     least_friction: float = float("nan")
     energy: Mapping[str, tuple[Vector, Vector]] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "outline": self.outline,
+            "walls": self.walls,
+            "friction": self.friction,
+            "least_friction": self.least_friction,
+        }

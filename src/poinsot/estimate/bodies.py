@@ -1,0 +1,133 @@
+"""Mass properties of one body, and of a load that a link carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..arrays import Matrix, Vector
+from .extras import Extra
+from .uncertainty import NORMAL_95
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """One body's mass properties; None where the data do not determine them.
+
+    Args:
+        mass: [kg]. center_of_mass: (3,) in the body frame [m]. inertia_at_com: (3, 3), axes of the body frame [kg m^2].
+        physically_consistent: whether some real body has them. reasons: sentences why not.
+        min_pseudo_inertia_eigenvalue: how far from the border, of J (4 x 4).
+        inertial: (10,) the same as pi, about the body frame's origin.
+        covariance: (10, 10) of its log-Cholesky coordinates, so that every draw is a body; None where unknown.
+        prior: (10,) pi before the data, usually the robot description's.
+        prior_share: from 0 (all from the data) to 1 (all from the prior); the mean over its ten directions.
+        placement: (4, 4) of its frame in the world at the neutral configuration.
+        parent: the body that carries it; "" for the world.
+    """
+
+    name: str
+    mass: float | None = None
+    center_of_mass: Vector | None = None
+    inertia_at_com: Matrix | None = None
+    physically_consistent: bool | None = None
+    min_pseudo_inertia_eigenvalue: float | None = None
+    reasons: tuple[str, ...] = ()
+    inertial: Vector | None = None
+    covariance: Matrix | None = None
+    prior: Vector | None = None
+    prior_share: float | None = None
+    placement: Matrix | None = None
+    parent: str = ""
+
+    def __str__(self) -> str:
+        if self.mass is None:
+            return "not determined"
+        center = () if self.center_of_mass is None else tuple(self.center_of_mass)
+        possible = "possible" if self.physically_consistent else f"impossible: {'; '.join(self.reasons)}"
+        share = "" if self.prior_share is None else f", {100 * self.prior_share:.0f} % from the prior"
+        return f"{self.mass:>11.5g} {', '.join(f'{x:.4f}' for x in center):>26}  {possible}{share}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "mass": self.mass,
+            "center_of_mass": self.center_of_mass,
+            "inertia_at_com": self.inertia_at_com,
+            "physically_consistent": self.physically_consistent,
+            "min_pseudo_inertia_eigenvalue": self.min_pseudo_inertia_eigenvalue,
+            "reasons": self.reasons,
+            "inertial": self.inertial,
+            "prior": self.prior,
+            "prior_share": self.prior_share,
+            "log_cholesky_covariance": self.covariance,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Payload(Extra):
+    """What a link carries, in the link's frame; NaN where the data do not determine it.
+
+    Args:
+        link: that carries it.
+        inertial: (10,) pi about the link's origin. covariance: (10, 10); zero for what was known before.
+        mass [kg]; center_of_mass: (3,) [m]; inertia_at_com: (3, 3), axes of the link [kg m^2]; each with its standard
+            deviation.
+        identifiable: what the data determine, of `mass`, `center_of_mass.x` ..., `inertia_at_com.xx` ...
+        known: what was not estimated, of the same.
+        physically_consistent: whether some real body has these values; None where one of them is not determined.
+        reasons: sentences why not.
+        min_pseudo_inertia_eigenvalue: how far from the border, of J (4 x 4).
+    """
+
+    key = "payload"
+
+    link: str
+    inertial: Vector
+    covariance: Matrix
+    mass: float
+    mass_std: float
+    center_of_mass: Vector
+    center_of_mass_std: Vector
+    inertia_at_com: Matrix
+    inertia_at_com_std: Matrix
+    identifiable: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    physically_consistent: bool | None = None
+    reasons: tuple[str, ...] = ()
+    min_pseudo_inertia_eigenvalue: float | None = None
+
+    @property
+    def mass_interval(self) -> tuple[float, float]:
+        """95 % [kg]."""
+        half = NORMAL_95 * self.mass_std
+        return self.mass - half, self.mass + half
+
+    def __str__(self) -> str:
+        center = ", ".join(
+            f"{c:.4f} +- {s:.2g}" for c, s in zip(self.center_of_mass, self.center_of_mass_std, strict=True)
+        )
+        mass = f"{self.mass:.5g} kg" + (" (known)" if "mass" in self.known else f" +- {self.mass_std:.2g}")
+        return f"load on {self.link}: {mass}, centre of mass [m] {center}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "link": self.link,
+            "mass": self.mass,
+            "mass_std": self.mass_std,
+            "mass_interval": self.mass_interval,
+            "center_of_mass": self.center_of_mass,
+            "center_of_mass_std": self.center_of_mass_std,
+            "inertia_at_com": self.inertia_at_com,
+            "inertia_at_com_std": self.inertia_at_com_std,
+            "identifiable": self.identifiable,
+            "known": self.known,
+            "physically_consistent": self.physically_consistent,
+            "min_pseudo_inertia_eigenvalue": self.min_pseudo_inertia_eigenvalue,
+            "reasons": self.reasons,
+            "inertial": self.inertial,
+            "covariance": self.covariance,
+        }
+
+    def as_text(self) -> str:
+        return str(self)

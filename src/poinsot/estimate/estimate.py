@@ -1,0 +1,263 @@
+"""Estimate: what was found, how sure it is, what the data cannot determine, and how it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ..arrays import Matrix, Vector
+from ..exceptions import InvalidMethod, listing, nearest
+from .bodies import Body
+from .certificate import CertifiableProblem, Certificate
+from .extras import Extra, extras_of
+from .fit import Fit
+from .provenance import Provenance
+from .status import Status
+from .uncertainty import Direction, EstimatedParameters
+
+T = TypeVar("T", bound=Extra)
+
+COLUMNS = frozenset(each.name for each in fields(EstimatedParameters))
+ENTRIES = frozenset(each.name for each in fields(Provenance))
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Parameters with their uncertainty, and all that is needed to trust or distrust them.
+
+    The columns of `parameters` and the entries of `provenance` are attributes of the estimate too: `estimate.values`,
+    `estimate.std`, `estimate.warnings`. So is each extra that it has, by its key: `estimate.payload`.
+
+    Args:
+        method: short name, e.g. `"least-squares"`.
+        robot: name of the mechanism.
+        parameters: names, values and uncertainty.
+        status: how the solution ended.
+        condition_number: of the whitened Jacobian of the parameters (singular values, largest over smallest).
+        rows: number of scalar residuals that were measured.
+        fit: on the rows fitted. validation: on held-out recordings.
+        scaled_condition_number: the same with columns of unit norm.
+        iterations: accepted steps of an iterative method; 1 for a direct one.
+        bodies: mass properties body by body.
+        undetermined: combinations that the data do not determine.
+        extras: what this family alone has, by key.
+        problem: what was solved; `certificate()` goes back to it.
+        certifier: replaces `problem.certify` where constraints belong to the method and not to the problem.
+        provenance: how it was made.
+    """
+
+    method: str
+    robot: str
+    parameters: EstimatedParameters
+    status: Status
+    condition_number: float
+    rows: int
+    fit: Fit
+    scaled_condition_number: float = float("nan")
+    iterations: int = 1
+    bodies: tuple[Body, ...] = ()
+    undetermined: tuple[Direction, ...] = ()
+    validation: tuple[Fit, ...] = ()
+    extras: Mapping[str, Extra] = field(default_factory=dict)
+    problem: CertifiableProblem | None = None
+    certifier: Callable[[Estimate], Certificate] | None = None
+    provenance: Provenance = field(default_factory=Provenance)
+
+    # -- columns of the parameters -------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.parameters.names
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return self.parameters.units
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        return self.parameters.owners
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return self.parameters.kinds
+
+    @property
+    def groupings(self) -> tuple[str, ...]:
+        return self.parameters.groupings
+
+    @property
+    def values(self) -> Vector:
+        return self.parameters.values
+
+    @property
+    def covariance(self) -> Matrix:
+        return self.parameters.covariance
+
+    @property
+    def identifiable(self) -> np.ndarray:
+        return self.parameters.identifiable
+
+    @property
+    def std(self) -> Vector:
+        return self.parameters.std
+
+    @property
+    def std_kind(self) -> str:
+        return self.parameters.std_kind
+
+    @property
+    def white_std(self) -> Vector | None:
+        return self.parameters.white_std
+
+    @property
+    def coloured_std(self) -> Vector | None:
+        return self.parameters.coloured_std
+
+    @property
+    def relative_std_percent(self) -> Vector:
+        return self.parameters.relative_std_percent
+
+    # -- provenance ----------------------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self.provenance.settings
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return self.provenance.steps
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.provenance.warnings
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.provenance.notes
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        return self.provenance.seconds
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        return self.provenance.versions
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        return self.provenance.citations
+
+    # -- extras --------------------------------------------------------------------------------------------------------
+
+    def extra(self, kind: type[T]) -> T | None:
+        """The extra of this class, or None if the estimate has none: `estimate.extra(Payload)`."""
+        found = self.extras.get(kind.key)
+        return found if isinstance(found, kind) else None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Extra:
+            extras = self.__dict__.get("extras", {})
+            if name in extras:
+                return extras[name]
+            raise AttributeError(
+                f"this estimate has no {name!r}; beside the attributes of every Estimate it has "
+                f"{listing(tuple(extras)) or 'none'}"
+            )
+
+    # -- the same estimate, changed ------------------------------------------------------------------------------------
+
+    def updated(self, *extras: Extra | None, **changes: Any) -> Estimate:
+        """The same estimate with other fields and extras, each by its own name wherever it is kept.
+
+        `estimate.updated(values=theta).certificate()` asks for the certificate at other values;
+        `estimate.updated(payload, notes=(...))` adds an extra and replaces the notes.
+
+        Raises:
+            TypeError: if an estimate has nothing of this name.
+        """
+        columns = {key: changes.pop(key) for key in COLUMNS & changes.keys()}
+        entries = {key: changes.pop(key) for key in ENTRIES & changes.keys()}
+        if columns:
+            changes["parameters"] = replace(self.parameters, **columns)
+        if entries:
+            changes["provenance"] = replace(self.provenance, **entries)
+        if extras:
+            changes["extras"] = {**self.extras, **extras_of(*extras)}
+        return replace(self, **changes)
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> float:
+        """The value of a parameter, by name.
+
+        Raises:
+            InvalidMethod: if there is none of this name.
+        """
+        try:
+            return float(self.values[self.names.index(name)])
+        except ValueError:
+            raise InvalidMethod(
+                f"the estimate has no parameter {name!r}{nearest(name, self.names)}; it has {listing(self.names, 20)}"
+            ) from None
+
+    def interval(self, name: str, coverage: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of a parameter, from the normal distribution."""
+        from scipy.special import ndtri
+
+        value = self[name]
+        half = float(ndtri(0.5 + 0.5 * coverage)) * float(self.std[self.names.index(name)])
+        return value - half, value + half
+
+    def certificate(self) -> Certificate:
+        """Optimality and feasibility at these values, recomputed from the problem.
+
+        Raises:
+            InvalidMethod: if the estimate has no problem to go back to: it was read from a file.
+        """
+        if self.certifier is not None:
+            return self.certifier(self)
+        if self.problem is None:
+            raise InvalidMethod(
+                "this estimate has no problem to go back to, as it came from a file or from a filter's loop; "
+                "solve a problem to certify its solution"
+            )
+        return self.problem.certify(self)
+
+    def references(self) -> str:
+        """BibTeX of the methods used."""
+        from ..citations import bibtex
+
+        return bibtex(self.citations)
+
+    def __str__(self) -> str:
+        lines = [f"{self.method} on {self.robot}: {self.status.value}"]
+        lines.append(
+            f"{len(self.names)} parameters from {self.rows} rows, relative error "
+            f"{self.fit.relative_error_percent:.2f} %, standard deviations for {self.std_kind} residuals"
+        )
+        width = max((len(name) for name in self.names), default=4)
+        lines.append(f"{'name':<{width}}  {'value':>11} {'std':>10} {'std %':>7}  unit")
+        for name, value, std, relative, unit, identifiable in zip(
+            self.names,
+            self.values,
+            self.std,
+            self.relative_std_percent,
+            self.units,
+            self.identifiable,
+            strict=True,
+        ):
+            if identifiable:
+                lines.append(f"{name:<{width}}  {value:>11.5g} {std:>10.2g} {relative:>7.2f}  {unit}")
+            else:
+                lines.append(f"{name:<{width}}  {'not identifiable':>30}  {unit}")
+        known = [body for body in self.bodies if body.mass is not None]
+        width = max((len(body.name) for body in known), default=4)
+        if known:
+            lines.append(f"{'body':<{width}}  {'mass [kg]':>11} {'centre of mass [m]':>26}  ")
+        lines += [f"{body.name:<{width}}  {body}" for body in known]
+        lines += [extra.as_text() for extra in self.extras.values() if extra.as_text()]
+        return "\n".join(lines)

@@ -1,0 +1,210 @@
+"""Fit: measured against predicted readings or efforts, with a mask of what was measured.
+
+A sample that was not measured is NaN in `measured`. It counts nowhere: errors, root mean squares, autocorrelations and
+whiteness are those of the samples that were measured. A lag counts measured samples of a column, so that a sensor
+that is read at every sixteenth step has the autocorrelation between its consecutive readings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import JointSamples, Times, Vector
+
+WHITE_LEVEL = 0.01
+"""Level of the Ljung-Box test."""
+LJUNG_BOX_LAGS = 20
+SHOWN_LAGS = 60
+
+MOVING = 0.05
+"""A joint moves above this speed; below, the direction of dry friction is uncertain. [rad/s] or [m/s]"""
+
+
+@dataclass(frozen=True)
+class Whiteness:
+    """Ljung-Box verdict on the residuals of one column.
+
+    Args:
+        lag1: autocorrelation at lag 1.
+        lags: number of lags in the test.
+        p_value: probability of so much correlation in white noise.
+        white: the verdict at 1 %.
+    """
+
+    lag1: float
+    lags: int
+    p_value: float
+    white: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Measured against predicted efforts or readings, on the rows that were (or were not) fitted.
+
+    Args:
+        time: (N,) [s].
+        joints: names of the columns.
+        units: SI unit of each column.
+        measured: (N, n); NaN where nothing was measured. predicted: (N, n). Efforts are joint side.
+        autocorrelation: (n, L + 1) of the residuals, lag 0 first; empty where rows have no order in time.
+        whiteness: per column; empty where rows have no order in time.
+        relative_error_percent: 100 |measured - predicted| / |measured| over all that was measured.
+        relative_error_percent_per_joint: (n,) the same column by column; NaN for a column whose readings are all zero,
+            or that has none.
+        moving_error_percent_per_joint: (n,) the same while the joint moves: at standstill dry friction is anything up
+            to its Coulomb value. NaN for a joint that never moves; empty where speeds are not known.
+    """
+
+    time: Times
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    measured: JointSamples
+    predicted: JointSamples
+    autocorrelation: np.ndarray
+    whiteness: tuple[Whiteness, ...]
+    relative_error_percent: float
+    relative_error_percent_per_joint: tuple[float, ...]
+    recording: str = ""
+    moving_error_percent_per_joint: tuple[float, ...] = ()
+
+    @property
+    def mask(self) -> np.ndarray:
+        """(N, n) True where something was measured."""
+        return np.isfinite(self.measured)
+
+    @property
+    def readings_per_joint(self) -> np.ndarray:
+        """(n,) number of samples that were measured, of N."""
+        return np.asarray(np.count_nonzero(self.mask, axis=0))
+
+    @property
+    def residuals(self) -> JointSamples:
+        """(N, n) measured minus predicted; NaN where nothing was measured."""
+        return self.measured - self.predicted
+
+    @property
+    def sum_of_squares_per_joint(self) -> Vector:
+        """(n,) of the residuals, in `units` squared."""
+        return np.asarray(np.nansum(self.residuals**2, axis=0))
+
+    @property
+    def rms_per_joint(self) -> Vector:
+        """(n,) root mean square of the residuals, in `units`; NaN where nothing was measured."""
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(self.sum_of_squares_per_joint / self.readings_per_joint)
+
+    @property
+    def white(self) -> bool:
+        return all(verdict.white for verdict in self.whiteness)
+
+
+def fit_of(
+    time: Times,
+    names: tuple[str, ...],
+    units: tuple[str, ...],
+    measured: JointSamples,
+    predicted: JointSamples,
+    *,
+    speeds: JointSamples | None,
+    counts: Sequence[int],
+    recording: str = "",
+    ordered: bool = True,
+) -> Fit:
+    """The fit of efforts or of readings.
+
+    Args:
+        time: (N,) [s]. names, units: (n,) of the columns.
+        measured: (N, n), NaN where nothing was measured. predicted: (N, n).
+        speeds: (N, n) of the joints [rad/s] or [m/s]; None where the columns are not joints'.
+        counts: number of rows of each recording, in the order of the rows.
+        ordered: whether the rows are a time series; if not, there are no autocorrelations and no test of whiteness.
+    """
+    residuals = measured - predicted
+    read = np.isfinite(residuals)
+    e = residuals if read.all() else np.where(read, residuals, 0.0)
+    z = measured if read.all() else np.where(read, measured, 0.0)
+    correlation, verdicts = np.empty((len(names), 0)), []
+    if ordered:
+        each = [_correlation(column, mask, counts) for column, mask in zip(e.T, read.T, strict=True)]
+        verdicts = [whiteness(row, int(mask.sum())) for row, mask in zip(each, read.T, strict=True)]
+        lags = max((len(row) for row in each), default=1)
+        correlation = np.array([np.pad(row, (0, lags - len(row))) for row in each]).reshape(len(each), lags)
+    size = np.linalg.norm(z)
+    return Fit(
+        time,
+        names,
+        units,
+        measured,
+        predicted,
+        correlation,
+        tuple(verdicts),
+        float(100 * np.linalg.norm(e) / size) if size > 0 else float("nan"),
+        _relative_percent(e, z),
+        recording,
+        () if speeds is None else _while_moving(e, z, speeds),
+    )
+
+
+def _correlation(e: np.ndarray, read: np.ndarray, counts: Sequence[int]) -> np.ndarray:
+    """(L + 1,) autocorrelation of the measured residuals of one column, pooled over recordings."""
+    if not read.all():
+        starts = np.cumsum(counts) - counts
+        counts = [int(read[k : k + count].sum()) for k, count in zip(starts.tolist(), counts, strict=True)]
+        counts, e = [count for count in counts if count], e[read]
+    if not len(e):
+        return np.zeros(2)
+    lags = max(min(SHOWN_LAGS, len(e) // 4), 1)
+    return pooled(autocorrelation, counts, e[:, None], lags)[0]
+
+
+def _while_moving(e: JointSamples, measured: JointSamples, speeds: JointSamples) -> tuple[float, ...]:
+    moving = np.abs(speeds) > MOVING
+    return _relative_percent(e * moving, measured * moving)
+
+
+def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:
+    """(n, lags + 1) of each column, its mean removed; a constant column gives zeros."""
+    return np.stack([_autocorrelation(column - column.mean(), lags) for column in e.T])
+
+
+def _autocorrelation(e: np.ndarray, lags: int) -> np.ndarray:
+    from scipy import fft
+
+    spectrum = fft.rfft(e, fft.next_fast_len(len(e) + lags, real=True))
+    power = np.real(spectrum) ** 2 + np.imag(spectrum) ** 2
+    covariance = fft.irfft(power, fft.next_fast_len(len(e) + lags, real=True))[: lags + 1]
+    return covariance / covariance[0] if covariance[0] > 0 else np.zeros(lags + 1)
+
+
+def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:
+    """Ljung and Box's test on the autocorrelation (L + 1,) of `samples` residuals."""
+    from scipy import special
+
+    lags = min(LJUNG_BOX_LAGS, len(correlation) - 1, max(samples - 1, 1))
+    l = np.arange(1, lags + 1)
+    Q = samples * (samples + 2) * np.sum(correlation[1 : lags + 1] ** 2 / np.maximum(samples - l, 1))
+    p = float(special.chdtrc(lags, Q))
+    lag1 = float(correlation[1]) if len(correlation) > 1 else 0.0
+    return Whiteness(lag1, lags, p, p > WHITE_LEVEL)
+
+
+def _relative_percent(e: JointSamples, measured: JointSamples) -> tuple[float, ...]:
+    """(n,) 100 |e| / |measured| of each column; NaN for a column of zeros."""
+    norms = np.linalg.norm(measured, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return tuple(float(x) for x in np.where(norms > 0, 100 * np.linalg.norm(e, axis=0) / norms, np.nan))
+
+
+def pooled(
+    function: Callable[[JointSamples, int], np.ndarray], counts: Sequence[int], e: JointSamples, lags: int
+) -> np.ndarray:
+    """A function of lags (its last axis), pooled over recordings without pairs across their ends."""
+    total: np.ndarray | float = 0.0
+    for part in np.split(e, np.cumsum(counts)[:-1]):
+        values = function(part, min(lags, len(part) - 1))
+        missing = [(0, 0)] * (values.ndim - 1) + [(0, lags + 1 - values.shape[-1])]
+        total = total + len(part) / len(e) * np.pad(values, missing)
+    return np.asarray(total)

@@ -1,0 +1,46 @@
+"""How an estimate was made: settings, processing steps, warnings, timings, versions, methods to cite."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+
+@cache
+def _versions() -> Mapping[str, str]:
+    packages = ("poinsot", "numpy", "scipy", "numba", "pin", "clarabel")
+    found = {"python": platform.python_version()}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def software_versions() -> dict[str, str]:
+    """Versions of the software that computes an estimate, by package."""
+    return dict(_versions())
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How an estimate was made.
+
+    Args:
+        settings: of the method and of the project file. steps: what was done to the data, in order.
+        warnings: sentences that limit how far the values can be trusted. notes: other sentences for the reader.
+        seconds: time of each stage [s]. versions: software, by package.
+        citations: keys of the methods used, see `citations.py`.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=software_versions)
+    citations: tuple[str, ...] = ()

@@ -1,0 +1,74 @@
+"""Parameters with their uncertainty: the table that every estimate has.
+
+    std            sqrt(diag covariance), the one to use; of kind `std_kind`
+    white_std      valid if the residuals are white, of equal size and independent between columns
+    coloured_std   valid for residuals of any autocorrelation, from an estimate of it
+
+A family that cannot compute one of the last two has None there, never a copy of the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Matrix, Vector
+
+NORMAL_95 = 1.959963984540054
+"""Half width of the 95 % interval of a normal distribution, in standard deviations."""
+
+NARROWED = 0.5
+"""A parameter is known from the data if they leave less than this part of the standard deviation assumed before."""
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A combination of parameters that the data do not determine.
+
+    Args:
+        combination: in words, e.g. `"m4 + 0.8 mz5"`.
+        reason: `"structural"` (no motion of this robot excites it), `"unexcited"` (this recording does not), or
+            `"removed"` (set to zero as not essential).
+    """
+
+    combination: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedParameters:
+    """Values of b parameters with their uncertainty.
+
+    Args:
+        names, units, owners, kinds: per parameter, (b,).
+        groupings: what each stands for, e.g. `"zz1 + ia1 + yy2 + 0.0506 m3"`; the bare name where nothing is grouped.
+        values: (b,) in `units`; NaN where `identifiable` is false and no value is given.
+        covariance: (b, b), of `std_kind`.
+        std_kind: `"white"` or `"coloured"`: which assumption on the residuals `covariance` makes.
+        identifiable: (b,) whether the data determine the parameter.
+        white_std, coloured_std: (b,) standard deviations under each assumption; None where not computed.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    owners: tuple[str, ...]
+    kinds: tuple[str, ...]
+    groupings: tuple[str, ...]
+    values: Vector
+    covariance: Matrix
+    std_kind: str
+    identifiable: np.ndarray
+    white_std: Vector | None = None
+    coloured_std: Vector | None = None
+
+    @property
+    def std(self) -> Vector:
+        """(b,) standard deviation of each parameter, in `units`."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def relative_std_percent(self) -> Vector:
+        """(b,) 100 std / |value|; infinite where the value is zero."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return 100.0 * self.std / np.abs(self.values)
