@@ -87,7 +87,7 @@ _HOMES = {
     "LinkTorques": "models.link_torques",
     "Sample": "estimators.online.belief",
     "Belief": "estimators.online.belief",
-    "Verdict": "estimators.online.belief",
+    "SampleVerdict": "estimators.online.belief",
     "KalmanFilter": "estimators.online.kalman",
     "ExtendedKalmanFilter": "estimators.online.extended",
     "Gate": "estimators.online.gating",

@@ -210,12 +210,12 @@ class _Listener:
         return self._tracker
 
     def warnings(self) -> tuple[str, ...]:
-        from ..estimators.online.belief import Verdict
+        from ..estimators.online.belief import SampleVerdict
 
         if self._tracker is None or not self._tracker.samples:
             return ()
         verdicts = self._tracker.verdicts
-        part = 1 - verdicts[Verdict.accepted] / self._tracker.samples
+        part = 1 - verdicts[SampleVerdict.accepted] / self._tracker.samples
         if part < MANY_REJECTED:
             return ()
         return (

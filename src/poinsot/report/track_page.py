@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..estimate import NORMAL_95, Estimate
-from ..estimators.online.belief import Verdict
+from ..estimators.online.belief import SampleVerdict
 from ..estimators.online.tracking import Tracked, Tracker, changes
 from .blocks import Block, FigureGrid, Findings, Page, Section
 from .figures import curve_figure
@@ -53,7 +53,7 @@ def tracking_page(estimate: Estimate, tracker: Tracker) -> Page:
 
 
 def _verdict(estimate: Estimate, tracker: Tracker) -> Section:
-    used = tracker.verdicts[Verdict.accepted]
+    used = tracker.verdicts[SampleVerdict.accepted]
     masses = [
         f"{change.body} {plus_minus(float(body.inertial[0]), change.mass_std)} kg, {change.mass:+.3g} kg from what it "
         "was known as"
@@ -147,7 +147,7 @@ def _not_used(tracker: Tracker) -> Section | None:
         }
         for each in sorted(tracker.rejections, key=lambda each: -each.samples)[:SHOWN_REJECTIONS]
     ]
-    count = tracker.samples - tracker.verdicts[Verdict.accepted]
+    count = tracker.samples - tracker.verdicts[SampleVerdict.accepted]
     caption = "The longest ones." if len(tracker.rejections) > SHOWN_REJECTIONS else ""
     return Section(
         "What was not used",

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators.online.test_filters import ARM, CHARTS, LINK, NOISE, own, samples_of
-from poinsot.estimators.online.belief import Verdict
+from poinsot.estimators.online.belief import SampleVerdict
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.filter import CLOCK_SET_ANEW
 from poinsot.estimators.online.gating import Gate
@@ -165,7 +165,7 @@ def test_a_link_that_no_joint_moves_keeps_what_it_was(chart):
     for belief, _ in filter_.run(samples_of(torques, own(torques), rng, 1000)):
         assert is_consistent(filter_.inertial(belief.x)).all()
     assert 0.3 < filter_.inertial(belief.x)[0, 0] / mass < 3
-    gradient = filter_.slope(belief.x)[0][0]
+    gradient = filter_.jacobian(belief.x)[0][0]
     assert np.linalg.norm(gradient @ belief.root) > 0.3 * filter_.inertial(belief.x)[0, 0]
 
 
@@ -190,9 +190,9 @@ def test_late_samples_are_left_out_and_a_clock_that_was_set_is_followed(rng):
     belief, _ = filter_.step(filter_.init(), replace(samples[0], time=100.0))
     for time in (100.0, 99.9, 100.0 - 0.99 * CLOCK_SET_ANEW):
         same, innovation = filter_.step(belief, replace(samples[1], time=time))
-        assert innovation.verdict is Verdict.late and same is belief
+        assert innovation.verdict is SampleVerdict.late and same is belief
     anew, innovation = filter_.step(belief, replace(samples[1], time=99.0 - CLOCK_SET_ANEW))
-    assert innovation.verdict is Verdict.accepted and anew.time == 99.0 - CLOCK_SET_ANEW
+    assert innovation.verdict is SampleVerdict.accepted and anew.time == 99.0 - CLOCK_SET_ANEW
 
 
 def test_repeated_samples_count_once(rng):
@@ -201,7 +201,7 @@ def test_repeated_samples_count_once(rng):
     once = [belief for belief, _ in filter_.run(samples)][-1]
     run = list(filter_.run([each for each in samples for _ in range(3)]))
     np.testing.assert_array_equal(run[-1][0].x, once.x)
-    assert sum(i.verdict is Verdict.late for _, i in run) == 100
+    assert sum(i.verdict is SampleVerdict.late for _, i in run) == 100
 
 
 # -- what belongs to a sample ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import pytest
 
 from poinsot.estimate import Status
 from poinsot.estimators.online import tracking
-from poinsot.estimators.online.belief import Sample, Verdict
+from poinsot.estimators.online.belief import Sample, SampleVerdict
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.gating import Gate
 from poinsot.estimators.online.publishing import RateLimit
@@ -48,7 +48,7 @@ def test_the_estimate_is_the_belief(torques, rng):
     assert estimate.names[0] == f"m.{body.name}"
     assert estimate.fit.relative_error_percent < 20
     assert estimate.notes == ("said",)
-    assert estimate.iterations == tracker.verdicts[Verdict.accepted]
+    assert estimate.iterations == tracker.verdicts[SampleVerdict.accepted]
     assert "foster2024" in estimate.citations
     assert estimate.references()
     # in coordinates of log-Cholesky the body's covariance is the filter's own
@@ -85,7 +85,7 @@ def test_what_is_kept_does_not_grow(torques, rng, monkeypatch):
     np.testing.assert_allclose(steps, steps[0])
     assert len(tracker.rejections) == 5
     assert tracker.samples == 1000
-    assert tracker.verdicts[Verdict.gated] >= 100
+    assert tracker.verdicts[SampleVerdict.gated] >= 100
 
 
 def test_stretches_of_rejected_samples(torques, rng):
@@ -95,9 +95,9 @@ def test_stretches_of_rejected_samples(torques, rng):
             sample.tau[:] = np.nan if k == 40 else 1e6
         tracker.hear(sample, "run")
     gated, unusable = tracker.rejections
-    assert (gated.verdict, gated.samples, gated.recording) == (Verdict.gated, 3, "run")
+    assert (gated.verdict, gated.samples, gated.recording) == (SampleVerdict.gated, 3, "run")
     np.testing.assert_allclose([gated.start_s, gated.stop_s], [0.2, 0.22])
-    assert (unusable.verdict, unusable.samples) == (Verdict.unusable, 1)
+    assert (unusable.verdict, unusable.samples) == (SampleVerdict.unusable, 1)
 
 
 def test_published_masses_keep_the_rate(torques, rng):

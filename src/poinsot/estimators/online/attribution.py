@@ -20,13 +20,13 @@ from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...models.articulated import Articulated
 from ...models.link_torques import LinkTorques
-from .belief import Belief, Innovation, Sample, Verdict
+from .belief import Belief, Innovation, Sample, SampleVerdict
 from .extended import ExtendedKalmanFilter
 from .filter import Filter
 
 
 @dataclass(frozen=True, eq=False)
-class Suspicion:
+class BankBelief:
     """What the bank believes.
 
     Args:
@@ -78,27 +78,27 @@ class LinkBank:
         )
         return tuple(make(LinkTorques(self.robot, (link,)), self.noise) for link in self.links)
 
-    def init(self) -> Suspicion:
+    def init(self) -> BankBelief:
         """Nothing suspected more than anything else."""
-        return Suspicion(tuple(each.init() for each in self.filters), np.zeros(len(self.links) + 1))
+        return BankBelief(tuple(each.init() for each in self.filters), np.zeros(len(self.links) + 1))
 
-    def step(self, suspicion: Suspicion, sample: Sample) -> tuple[Suspicion, tuple[Innovation, ...]]:
+    def step(self, belief: BankBelief, sample: Sample) -> tuple[BankBelief, tuple[Innovation, ...]]:
         """After one more sample."""
         beliefs, innovations = zip(
-            *(each.step(b, sample) for each, b in zip(self.filters, suspicion.beliefs, strict=True)),
+            *(each.step(b, sample) for each, b in zip(self.filters, belief.beliefs, strict=True)),
             strict=True,
         )
-        if any(i.verdict in (Verdict.late, Verdict.unusable) for i in innovations):
-            return suspicion, innovations
-        dt = beliefs[0].time - suspicion.beliefs[0].time
+        if any(i.verdict in (SampleVerdict.late, SampleVerdict.unusable) for i in innovations):
+            return belief, innovations
+        dt = beliefs[0].time - belief.beliefs[0].time
         kept = 1.0 if np.isnan(dt) else np.exp(-dt / self.forgetting_s)
         news = np.array([*(i.log_likelihood for i in innovations), self._as_described(sample)])
-        weights = kept * suspicion.log_weights + news
-        return replace(suspicion, beliefs=beliefs, log_weights=weights - weights.max()), innovations
+        weights = kept * belief.log_weights + news
+        return replace(belief, beliefs=beliefs, log_weights=weights - weights.max()), innovations
 
-    def most_probable(self, suspicion: Suspicion) -> tuple[str | None, float]:
+    def most_probable(self, belief: BankBelief) -> tuple[str | None, float]:
         """The link that changed (None: none did), and how probable that is."""
-        p = suspicion.probabilities
+        p = belief.probabilities
         best = int(np.argmax(p))
         return (self.links[best] if best < len(self.links) else None), float(p[best])
 

@@ -33,7 +33,7 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class InitialBelief:
     """What a filter began with.
 
     Args:
@@ -67,7 +67,7 @@ class Belief:
     root: Matrix
     unit: Matrix
     seen: Matrix
-    start: Start
+    start: InitialBelief
     surprise: float = 1.0
     rejected: int = 0
     doubts: int = 0
@@ -78,7 +78,7 @@ class Belief:
         return self.root @ self.root.T
 
 
-class Verdict(Enum):
+class SampleVerdict(Enum):
     """What became of a sample."""
 
     accepted = "accepted"
@@ -103,7 +103,7 @@ class Innovation:
         log_likelihood: of the sample's efforts before they were used.
     """
 
-    verdict: Verdict
+    verdict: SampleVerdict
     square: float
     rows: int
     threshold: float = np.inf

@@ -133,7 +133,7 @@ class CompositeAdaptation:
 
     def _through(self, x: Vector, Y: Matrix) -> Matrix:
         """(n, d) Y D."""
-        D = self.filter.slope(x)
+        D = self.filter.jacobian(x)
         return np.einsum("nkr,krc->nkc", Y.reshape(len(Y), len(D), 10), D).reshape(Y.shape)
 
 

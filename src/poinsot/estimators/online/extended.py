@@ -34,7 +34,7 @@ class ExtendedKalmanFilter(Filter):
         self.chart.kernels.to_inertial(theta, pi)
         return pi
 
-    def slope(self, x: Vector) -> np.ndarray:
+    def jacobian(self, x: Vector) -> np.ndarray:
         theta = x.reshape(-1, 10)
         D = np.empty((len(theta), 10, 10))
         self.chart.kernels.jacobian(theta, D)

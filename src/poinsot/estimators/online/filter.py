@@ -29,7 +29,7 @@ from ...exceptions import InvalidMethod, InvalidSignals
 from ...inertia.divergence import metric
 from ...inertia.parameters import is_consistent, pseudo_inertia
 from ...models.link_torques import LinkTorques
-from .belief import Belief, Innovation, Sample, Start, Verdict
+from .belief import Belief, Innovation, Sample, InitialBelief, SampleVerdict
 from .correction import correct, plausible
 from .gating import Gate
 from .square_root import enlarge, update
@@ -127,7 +127,7 @@ class Filter(ABC):
         """(k, 10) bodies of coordinates (d,)."""
 
     @abstractmethod
-    def slope(self, x: Vector) -> np.ndarray:
+    def jacobian(self, x: Vector) -> np.ndarray:
         """(k, 10, 10) dpi/dx of each body by its own coordinates."""
 
     def init(self, pi: np.ndarray | None = None) -> Belief:
@@ -145,11 +145,11 @@ class Filter(ABC):
         seen = np.zeros((self.size, self.size))
         return Belief(math.nan, x, self.initial_std * unit, unit, seen, self._start(x))
 
-    def _start(self, x: Vector) -> Start:
+    def _start(self, x: Vector) -> InitialBelief:
         if not self.curved:
-            return Start(x, np.zeros((0, 4, 4)))
+            return InitialBelief(x, np.zeros((0, 4, 4)))
         L = np.linalg.cholesky(pseudo_inertia(self.inertial(x)))
-        return Start(x, np.ascontiguousarray(np.swapaxes(np.linalg.inv(L), -1, -2)))
+        return InitialBelief(x, np.ascontiguousarray(np.swapaxes(np.linalg.inv(L), -1, -2)))
 
     def _unit_root(self, x: Vector) -> Matrix:
         """(d, d) root of the covariance of bodies that are known to a factor of 1 +- 1, as the metric counts.
@@ -157,7 +157,7 @@ class Filter(ABC):
         Coordinates that hardly move the body (turns of one that is nearly round) are known to +- 4.5, not +- infinity.
         """
         root = np.zeros((self.size, self.size))
-        for k, (pi, D) in enumerate(zip(self.inertial(x), self.slope(x), strict=True)):
+        for k, (pi, D) in enumerate(zip(self.inertial(x), self.jacobian(x), strict=True)):
             ten = slice(10 * k, 10 * k + 10)
             G = D.T @ metric(pi) @ D / 4
             if self.curved:
@@ -207,31 +207,31 @@ class Filter(ABC):
 
         def correct_at(at: Vector) -> tuple[float, float, int, float]:
             return correct(
-                q, v, a, tau, trusted, self._bias, self._information, Y, tau_nom, self.inertial(at), self.slope(at),
+                q, v, a, tau, trusted, self._bias, self._information, Y, tau_nom, self.inertial(at), self.jacobian(at),
                 at, LONGEST_STEP if self.curved else np.inf, belief.x, belief.root, belief.seen, x, root, seen,
             )  # fmt: skip
 
         square, log_det, rows, bend = correct_at(belief.x)
         if rows == 0 or not math.isfinite(square):
-            return belief, Innovation(Verdict.unusable, math.nan, rows)
+            return belief, Innovation(SampleVerdict.unusable, math.nan, rows)
         surprise = self._surprise(belief, square / rows)
         threshold = math.inf if self.gate is None else self.gate.threshold(rows)
         likelihood = -0.5 * (square + log_det + rows * LOG_2_PI)
         if self.gate is not None and square > threshold and not belief.doubts:
-            gated = Innovation(Verdict.gated, square, rows, threshold, likelihood)
+            gated = Innovation(SampleVerdict.gated, square, rows, threshold, likelihood)
             belief, gated = self.gate.rejected(replace(belief, surprise=surprise), gated)
-            if gated.verdict is Verdict.reopened and not self._plausible(belief, belief.x, LIGHTEST):
-                return self._again(belief), replace(gated, verdict=Verdict.restarted)
+            if gated.verdict is SampleVerdict.reopened and not self._plausible(belief, belief.x, LIGHTEST):
+                return self._again(belief), replace(gated, verdict=SampleVerdict.restarted)
             return belief, gated
         if self.curved and (bend > STRAIGHT or not self.iterations):
             root = self._settled(belief, x, root, correct_at)
         if not self._plausible(belief, x, 1 / FURTHEST):
-            restarted = Innovation(Verdict.restarted, square, rows, threshold, likelihood)
+            restarted = Innovation(SampleVerdict.restarted, square, rows, threshold, likelihood)
             return self._again(replace(belief, surprise=surprise)), restarted
         rejected, doubts = max(belief.rejected - 1, 0), max(belief.doubts - 1, 0)
         if self.gate is not None and belief.rejected > self.gate.patience:
             root, rejected, doubts = self._reassured(belief, root), 0, self.gate.patience
-        accepted = Innovation(Verdict.accepted, square, rows, threshold, likelihood)
+        accepted = Innovation(SampleVerdict.accepted, square, rows, threshold, likelihood)
         return Belief(
             belief.time, x, root, belief.unit, seen, belief.start, surprise, rejected, doubts
         ), accepted
@@ -276,7 +276,7 @@ class Filter(ABC):
     def step(self, belief: Belief, sample: Sample) -> tuple[Belief, Innovation]:
         """Predict to a sample and update with it; one that is not later than the last is not used."""
         if not math.isfinite(sample.time) or 0 <= belief.time - sample.time < CLOCK_SET_ANEW:
-            return belief, Innovation(Verdict.late, np.nan, 0)
+            return belief, Innovation(SampleVerdict.late, np.nan, 0)
         return self.update(self.predict(belief, sample.time), sample)
 
     def run(

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import special
 
 from ...exceptions import InvalidMethod
-from .belief import Belief, Innovation, Verdict
+from .belief import Belief, Innovation, SampleVerdict
 
 MOST_DOUBT = 1000.0
 """Relative standard deviation of a body as a whole to which doubts may grow."""
@@ -64,4 +64,4 @@ class Gate:
             return belief, innovation
         relative = np.linalg.norm(np.linalg.solve(belief.unit, belief.root)) / np.sqrt(len(belief.root))
         growth = self.growth if relative < MOST_DOUBT else 1.0
-        return replace(belief, root=belief.root * growth), replace(innovation, verdict=Verdict.reopened)
+        return replace(belief, root=belief.root * growth), replace(innovation, verdict=SampleVerdict.reopened)

@@ -27,7 +27,7 @@ class KalmanFilter(Filter):
     def inertial(self, x: Vector) -> np.ndarray:
         return x.reshape(-1, 10)
 
-    def slope(self, x: Vector) -> np.ndarray:
+    def jacobian(self, x: Vector) -> np.ndarray:
         return np.broadcast_to(np.eye(10), (len(x) // 10, 10, 10))
 
     @property

@@ -24,7 +24,7 @@ SHOWN = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Excitation:
+class LinkExcitation:
     """What the last seconds showed of one open body.
 
     Args:
@@ -53,14 +53,14 @@ class Excitation:
         )
 
 
-def excitation(filter_: Filter, belief: Belief) -> tuple[Excitation, ...]:
+def excitation(filter_: Filter, belief: Belief) -> tuple[LinkExcitation, ...]:
     """Of each open body."""
     U = belief.unit
     after = U @ np.linalg.inv(U.T @ belief.seen @ U + np.eye(len(U))) @ U.T
     before = U @ U.T
     found = []
     for k, (link, pi, D) in enumerate(
-        zip(filter_.torques.links, filter_.inertial(belief.x), filter_.slope(belief.x), strict=True)
+        zip(filter_.torques.links, filter_.inertial(belief.x), filter_.jacobian(belief.x), strict=True)
     ):
         ten = slice(10 * k, 10 * k + 10)
         # rows: m, c = h / m, Ixx, Iyy, Izz
@@ -72,6 +72,6 @@ def excitation(filter_: Filter, belief: Belief) -> tuple[Excitation, ...]:
         left, all_ = (np.einsum("ij,jk,ik->i", G, C[ten, ten], G) for C in (after, before))
         std, known = np.sqrt(np.maximum(left, 0.0)), left < SHOWN * all_
         found.append(
-            Excitation(link, float(std[0]), std[1:4], std[4:], bool(known[0]), known[1:4], known[4:])
+            LinkExcitation(link, float(std[0]), std[1:4], std[4:], bool(known[0]), known[1:4], known[4:])
         )
     return tuple(found)

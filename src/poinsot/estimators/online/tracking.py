@@ -19,9 +19,9 @@ from ...estimate.fit import fit_of
 from ...exceptions import NotIdentifiable
 from ...models.bodies import body_of
 from ...parameters import INERTIAL_UNITS, columns_of
-from .belief import Belief, Innovation, Sample, Verdict
+from .belief import Belief, Innovation, Sample, SampleVerdict
 from .filter import Filter
-from .observability import Excitation, excitation
+from .observability import LinkExcitation, excitation
 from .publishing import RateLimit
 
 KEPT = 4096
@@ -60,7 +60,7 @@ class Rejection:
         recording: that they are from. start_s, stop_s: times of the first and the last one [s].
     """
 
-    verdict: Verdict
+    verdict: SampleVerdict
     recording: str
     start_s: float
     stop_s: float
@@ -82,7 +82,7 @@ class Tracker:
         self.belief = filter_.init() if belief is None else belief
         self.start = self.belief
         self.published = filter_.inertial(self.belief.x)
-        self.verdicts: Counter[Verdict] = Counter()
+        self.verdicts: Counter[SampleVerdict] = Counter()
         self.rejections: list[Rejection] = []
         self.kept: list[Tracked] = []
         self.samples = 0
@@ -113,19 +113,19 @@ class Tracker:
         self._keep(tracked)
         return tracked
 
-    def excitation(self) -> tuple[Excitation, ...]:
+    def excitation(self) -> tuple[LinkExcitation, ...]:
         """What the last seconds showed of each open body."""
         return excitation(self.filter, self.belief)
 
     def _mass_std(self) -> Vector:
-        d = self.filter.slope(self.belief.x)[:, 0]
+        d = self.filter.jacobian(self.belief.x)[:, 0]
         roots = [d[k] @ self.belief.root[10 * k : 10 * k + 10] for k in range(len(d))]
         return np.linalg.norm(roots, axis=1)
 
     def _keep(self, tracked: Tracked) -> None:
         verdict = tracked.innovation.verdict
         self.verdicts[verdict] += 1
-        if verdict is not Verdict.accepted:
+        if verdict is not SampleVerdict.accepted:
             self._keep_rejection(verdict, tracked)
         if self.samples % self._stride == 0:
             self.kept.append(tracked)
@@ -133,7 +133,7 @@ class Tracker:
                 self.kept, self._stride = self.kept[::2], 2 * self._stride
         self.samples += 1
 
-    def _keep_rejection(self, verdict: Verdict, tracked: Tracked) -> None:
+    def _keep_rejection(self, verdict: SampleVerdict, tracked: Tracked) -> None:
         last = self.rejections[-1] if self.rejections else None
         if (
             last is not None
@@ -157,11 +157,11 @@ class Tracker:
         Raises:
             NotIdentifiable: if no sample was used.
         """
-        if not self.verdicts[Verdict.accepted]:
+        if not self.verdicts[SampleVerdict.accepted]:
             raise NotIdentifiable(_nothing_used(self.verdicts))
         filter_, belief = self.filter, self.belief
         links, torques = filter_.torques.links, filter_.torques
-        bodies, slope = filter_.inertial(belief.x), linalg.block_diag(*filter_.slope(belief.x))
+        bodies, slope = filter_.inertial(belief.x), linalg.block_diag(*filter_.jacobian(belief.x))
         covariance = slope @ belief.covariance @ slope.T
         std = np.sqrt(np.diag(covariance))
         at_first = np.linalg.norm(slope @ self.start.root, axis=1)
@@ -193,7 +193,7 @@ class Tracker:
             status=Status.partly if status is Status.solved and undetermined else status,
             condition_number=float(np.linalg.cond(information)),
             scaled_condition_number=float(np.linalg.cond(information * np.outer(scale, scale))),
-            rows=self.verdicts[Verdict.accepted] * torques.robot.model.nv,
+            rows=self.verdicts[SampleVerdict.accepted] * torques.robot.model.nv,
             fit=fit,
             bodies=tuple(
                 body_of(torques.robot, at, pi, covariance[rows, rows], prior[k])
@@ -201,7 +201,7 @@ class Tracker:
                 for rows in [slice(10 * k, 10 * k + 10)]
             ),
             undetermined=undetermined,
-            iterations=self.verdicts[Verdict.accepted],
+            iterations=self.verdicts[SampleVerdict.accepted],
             provenance=Provenance(citations=filter_.citations, **provenance),
         )
 
@@ -231,7 +231,7 @@ class Tracker:
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class LinkChange:
     """How a body differs from what it was known as.
 
     Args:
@@ -245,7 +245,7 @@ class Change:
     center_of_mass: Vector | None
 
 
-def changes(estimate: Estimate) -> tuple[Change, ...]:
+def changes(estimate: Estimate) -> tuple[LinkChange, ...]:
     """Of every body of a tracker's estimate."""
     found = []
     for body_, std in zip(estimate.bodies, estimate.std[::10].tolist(), strict=True):
@@ -253,7 +253,7 @@ def changes(estimate: Estimate) -> tuple[Change, ...]:
         assert body_.prior is not None
         added = body_.inertial - body_.prior
         seen = abs(added[0]) > 2 * std
-        found.append(Change(body_.name, float(added[0]), std, added[1:4] / added[0] if seen else None))
+        found.append(LinkChange(body_.name, float(added[0]), std, added[1:4] / added[0] if seen else None))
     return tuple(found)
 
 
@@ -263,7 +263,7 @@ NOTHING_HEARD = (
 )
 
 
-def _nothing_used(verdicts: Mapping[Verdict, int]) -> str:
+def _nothing_used(verdicts: Mapping[SampleVerdict, int]) -> str:
     if not verdicts:
         return NOTHING_HEARD
     reasons = "; ".join(f"{count} {verdict.value}" for verdict, count in verdicts.items())

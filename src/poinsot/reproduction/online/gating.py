@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...estimators.online.belief import Verdict
+from ...estimators.online.belief import SampleVerdict
 from ...estimators.online.extended import ExtendedKalmanFilter
 from ...estimators.online.gating import Gate
 from ...models.link_torques import LinkTorques
@@ -74,7 +74,7 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Sa
     beliefs = list(gated.run(samples, gated.init(start)))
     within = np.array([gated.inertial(belief.x)[0, 0] for belief, _ in beliefs])
     watch.lap("filters")
-    rejected = np.array([innovation.verdict is not Verdict.accepted for _, innovation in beliefs])
+    rejected = np.array([innovation.verdict is not SampleVerdict.accepted for _, innovation in beliefs])
     late = time > settled
     figures: dict[str, Any] = {
         "peak_to_peak_without": float(np.ptp(without[late])),
