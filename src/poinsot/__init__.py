@@ -85,6 +85,7 @@ _HOMES = {
     "DDP": "estimators.shooting.ddp",
     # filters in a loop
     "LinkTorques": "models.link_torques",
+    "TrackingProblem": "estimators.online.problem",
     "Sample": "estimators.online.belief",
     "Belief": "estimators.online.belief",
     "SampleVerdict": "estimators.online.belief",

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from estimators.online.test_filters import ARM, CHARTS, LINK, NOISE, own, samples_of
 from poinsot.estimators.online.belief import SampleVerdict
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
-from poinsot.estimators.online.filter import CLOCK_SET_ANEW
 from poinsot.estimators.online.gating import Gate
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.exceptions import InvalidMethod, InvalidModel, InvalidSignals
@@ -188,11 +187,13 @@ def test_late_samples_are_left_out_and_a_clock_that_was_set_is_followed(rng):
     filter_ = filter_of(CHARTS[0], None)
     samples = list(samples_of(TORQUES, TRUTH, rng, 20))
     belief, _ = filter_.step(filter_.init(), replace(samples[0], time=100.0))
-    for time in (100.0, 99.9, 100.0 - 0.99 * CLOCK_SET_ANEW):
+    for time in (100.0, 99.9, 100.0 - 0.99 * filter_.safeguards.clock_jump_s):
         same, innovation = filter_.step(belief, replace(samples[1], time=time))
         assert innovation.verdict is SampleVerdict.late and same is belief
-    anew, innovation = filter_.step(belief, replace(samples[1], time=99.0 - CLOCK_SET_ANEW))
-    assert innovation.verdict is SampleVerdict.accepted and anew.time == 99.0 - CLOCK_SET_ANEW
+    anew, innovation = filter_.step(belief, replace(samples[1], time=99.0 - filter_.safeguards.clock_jump_s))
+    assert (
+        innovation.verdict is SampleVerdict.accepted and anew.time == 99.0 - filter_.safeguards.clock_jump_s
+    )
 
 
 def test_repeated_samples_count_once(rng):
