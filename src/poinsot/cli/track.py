@@ -145,7 +145,8 @@ def track_json(tracking: Tracking) -> dict[str, Any]:
     from ..io import identify_json
 
     content = identify_json(tracking.estimate)
-    return {**content, **content.pop("tracking"), "schema": "poinsot.track/1"}
+    run = content.pop("tracking")
+    return {**content, **run, "schema": "poinsot.track/1"}
 
 
 def _print(tracking: Tracking) -> None:
