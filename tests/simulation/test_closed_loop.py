@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
 pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install 'poinsot[sim]')")
 
-from poinsot.estimators.online.belief import Verdict
+from poinsot.estimators.online.belief import SampleVerdict
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.models.link_torques import LinkTorques
@@ -72,7 +72,7 @@ def test_knowing_the_mass_holds_the_pelvis(humanoid, own):
     late = (adapted.time % 0.5) > 0.3
     np.testing.assert_allclose(adapted.assumed[late, 0, 0], adapted.actual[late, 0, 0], rtol=0.15)
     assert all(trace.unsolved == 0 and not trace.fallen for trace in traces.values())
-    assert adapted.verdicts[-1] is Verdict.accepted and traces["once"].verdicts[-1] is None
+    assert adapted.verdicts[-1] is SampleVerdict.accepted and traces["once"].verdicts[-1] is None
 
 
 def standing(humanoid, own, mass=30.0, duration=0.4):

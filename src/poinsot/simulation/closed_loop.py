@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ..arrays import Vector
-from ..estimators.online.belief import Belief, Sample, Verdict
+from ..estimators.online.belief import Belief, Sample, SampleVerdict
 from ..estimators.online.differences import Tick
 from ..estimators.online.filter import Filter
 from ..estimators.online.publishing import RateLimit
@@ -48,7 +48,7 @@ class ControllerModel(ABC):
         """Body -> (10,) pi, at a time [s], after the newest sample if there is one."""
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> SampleVerdict | None:
         """What became of the newest sample, where there is a filter."""
         return None
 
@@ -89,7 +89,7 @@ class AdaptedModel(ControllerModel):
         self.filter, self.limit, self.from_time = filter_, limit, from_time
         self.belief: Belief = filter_.init(start)
         self._published, self._time = start.copy(), 0.0
-        self._verdict: Verdict | None = None
+        self._verdict: SampleVerdict | None = None
 
     def update(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
         if sample is not None and time >= self.from_time:
@@ -104,7 +104,7 @@ class AdaptedModel(ControllerModel):
         return dict(zip(self.filter.torques.links, self._published, strict=True))
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> SampleVerdict | None:
         return self._verdict
 
 
@@ -192,7 +192,7 @@ class Trace:
     actual: np.ndarray
     ground_force: np.ndarray
     samples: tuple[Sample | None, ...]
-    verdicts: tuple[Verdict | None, ...]
+    verdicts: tuple[SampleVerdict | None, ...]
     fallen: bool
     unsolved: int
 
@@ -339,7 +339,7 @@ class _Record:
     actual: Sequence[Vector]
     ground_force: Sequence[float]
     sample: Sample | None
-    verdict: Verdict | None
+    verdict: SampleVerdict | None
 
 
 class _Tasks:

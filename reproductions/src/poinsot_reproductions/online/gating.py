@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.online.belief import Verdict
+from poinsot.estimators.online.belief import SampleVerdict
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.gating import Gate
 from poinsot.models.link_torques import LinkTorques
@@ -78,7 +78,7 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Sa
     beliefs = list(gated.run(samples, gated.init(start)))
     within = np.array([gated.inertial(belief.x)[0, 0] for belief, _ in beliefs])
     watch.lap("filters")
-    rejected = np.array([innovation.verdict is not Verdict.accepted for _, innovation in beliefs])
+    rejected = np.array([innovation.verdict is not SampleVerdict.accepted for _, innovation in beliefs])
     late = time > settled
     figures: dict[str, Any] = {
         "peak_to_peak_without": float(np.ptp(without[late])),
