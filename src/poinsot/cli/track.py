@@ -71,9 +71,9 @@ def track(
         output = project.settings.output
 
         def page(path: Path) -> None:
-            from ..report.track_page import write_tracking_page
+            from ..report import write_report
 
-            write_tracking_page(tracking.estimate, path)
+            write_report(tracking.estimate, path)
 
         deliver(
             track_json(tracking),

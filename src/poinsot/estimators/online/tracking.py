@@ -145,6 +145,11 @@ class TrackingRun(Extra):
         """What the last seconds showed of each open body."""
         return excitation(self.filter, self.belief)
 
+    @property
+    def used(self) -> int:
+        """Number of accepted samples."""
+        return self.verdicts.get(SampleVerdict.accepted, 0)
+
     def as_json(self) -> dict[str, Any]:
         """What `poinsot.track/1` has beside `poinsot.identify/1`."""
         counts = {verdict.name: count for verdict, count in self.verdicts.items()}
