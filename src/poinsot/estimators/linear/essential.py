@@ -11,7 +11,7 @@ Parameters of friction stay unless they are told to go: a joint has friction, ho
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -19,12 +19,11 @@ from scipy import special
 
 from ...estimate import Direction, Estimate
 from ...exceptions import InvalidMethod, NotIdentifiable, listing, nearest
+from ...models.friction.listed import dissipating_kinds
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from .least_squares import LeastSquares, finish
 from .system import Solution, System, reduce
-
-FRICTION = ("viscous", "coulomb", "viscous_coupling", "coulomb_coupling")
 
 
 @dataclass(frozen=True)
@@ -34,13 +33,14 @@ class EssentialParameters:
     Args:
         max_relative_std_percent: parameters above it are candidates for removal, the worst first (Eq. 6 of seed 002).
         significance: a removal is refused where the removed ones together are non-zero at this level.
-        keep: kinds of parameters, or names, that are never removed.
+        keep: kinds of parameters, or names, that are never removed; by default all kinds of friction that take
+            energy.
         weighting, rtol: as in `LeastSquares`.
     """
 
     max_relative_std_percent: float = 30.0
     significance: float = 0.01
-    keep: Sequence[str] = FRICTION
+    keep: Sequence[str] = field(default_factory=dissipating_kinds)
     weighting: Literal["none", "per-joint", "robust"] = "none"
     rtol: float = EXCITATION_TOLERANCE
 
@@ -99,7 +99,7 @@ class EssentialParameters:
 
     def _kept(self, problem: InverseDynamics) -> set[int]:
         base = problem.base
-        known = {*base.kinds, *base.names, *(base.parameters.kinds), *FRICTION}
+        known = {*base.kinds, *base.names, *(base.parameters.kinds), *dissipating_kinds()}
         for name in self.keep:
             if name not in known:
                 raise InvalidMethod(f"keep names {name!r}, no parameter or kind{nearest(name, known)}")

@@ -23,6 +23,8 @@ from ...arrays import JointSamples, Matrix, Vector
 from ...estimate import Body, Estimate, EstimatedParameters, Provenance, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing
 from ...inertia.parameters import body
+from ...models.friction import term_of
+from ...models.friction.listed import COUPLING
 from ...parameters import INERTIAL_SYMBOLS
 from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics, Rows
@@ -240,10 +242,13 @@ def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> t
     return tuple(bodies)
 
 
-POSITIVE = ("rotor_inertia", "viscous", "coulomb")
-"""Kinds of parameters that no real joint has below zero."""
-
 SIGNIFICANT = 3.0
+
+
+def is_nonnegative(kind: str) -> bool:
+    """Whether no real joint has a parameter of this kind below zero; the cross terms of couplings may be negative."""
+    term = None if kind.endswith(COUPLING) else term_of(kind)
+    return kind == "rotor_inertia" or (term is not None and term.dissipates)
 
 
 def _impossible_signs(named: BaseParameters, theta: Vector, std: Vector) -> tuple[str, ...]:
@@ -251,7 +256,7 @@ def _impossible_signs(named: BaseParameters, theta: Vector, std: Vector) -> tupl
     negative = [
         name
         for name, kind, value, deviation in zip(named.names, named.kinds, theta, std, strict=True)
-        if kind in POSITIVE and value < -SIGNIFICANT * deviation
+        if is_nonnegative(kind) and value < -SIGNIFICANT * deviation
     ]
     if not negative:
         return ()

@@ -54,6 +54,7 @@ from ...inertia.divergence import AffineInvariant, Euclidean
 from ...inertia.extent import with_extent
 from ...inertia.log_cholesky import LogCholesky
 from ...inertia.parameters import body, inconsistencies, is_consistent, pseudo_inertia
+from ...models.friction.listed import dissipating_kinds, words_of
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from . import residuals
@@ -61,7 +62,7 @@ from .conic import Cone, ConeProgram, Membership, Optimum, Verdict, vector_of
 from .constraints import Constraints
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
-from .least_squares import EXACT, POSITIVE, LeastSquares, finish
+from .least_squares import EXACT, LeastSquares, finish
 from .system import TINY, Solution, System, reduce
 from .whitening import Whitened
 
@@ -328,18 +329,17 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
     p = len(parameters)
     kinds = np.array(parameters.kinds)
     members = []
-    for kind in (*POSITIVE, "viscous_coupling", "coulomb_coupling"):
+    for kind in ("rotor_inertia", *dissipating_kinds()):
         columns = np.flatnonzero((kinds == kind) & parameters.free)
         if len(columns):
             F = np.eye(p)[columns]
-            words = (
-                kind.replace("_", " ")
-                .replace("viscous", "viscous friction")
-                .replace("coulomb", "dry friction")
-            )
+            words = words_of(kind)
             members.append(Membership(f"{words} of at least 0", Cone.nonnegative, F, np.zeros(len(columns))))
     numbers = problem.robot.joint_numbers
-    for own, cross, words in (("ia", "iam", "rotor inertia"), ("fv", "fvm", "viscous friction")):
+    pairs = [("ia", "rotor inertia")]
+    pairs += [(t.symbol, t.words) for t in problem.robot.friction.coupled_terms if t.linear and t.dissipates]
+    for own, words in pairs:
+        cross = f"{own}m"
         named = {name: k for k, name in enumerate(parameters.names)}
         if not train.coupled or f"{cross}{numbers[train.coupled[0]]}" not in named:
             continue
