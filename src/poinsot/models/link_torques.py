@@ -158,7 +158,7 @@ class LinkTorques:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _placement(kind, e, pitch, q, at, R, p):
+def placement(kind, e, pitch, q, at, R, p):  # noqa: ANN201
     """R, p of a joint's moving side on its fixed side."""
     if kind == TRANSLATION or kind == FREE:
         p[0], p[1], p[2] = q[at], q[at + 1], q[at + 2]
@@ -199,7 +199,7 @@ def _placement(kind, e, pitch, q, at, R, p):
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _cross(x0, x1, x2, y0, y1, y2):
+def cross(x0, x1, x2, y0, y1, y2):  # noqa: ANN201
     return x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0
 
 
@@ -229,7 +229,7 @@ def _wrench_columns(c0, c1, c2, a0, a1, a2, w0, w1, w2, W):
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _carried(R, p, l0, l1, l2, u0, u1, u2, out):
     """Write the parent's twist as the child sees it: R^T (l + u x p), R^T u."""
-    d0, d1, d2 = _cross(u0, u1, u2, p[0], p[1], p[2])
+    d0, d1, d2 = cross(u0, u1, u2, p[0], p[1], p[2])
     l0, l1, l2 = l0 + d0, l1 + d1, l2 + d2
     for r in range(3):
         out[r] = R[0, r] * l0 + R[1, r] * l1 + R[2, r] * l2
@@ -240,9 +240,9 @@ def _carried(R, p, l0, l1, l2, u0, u1, u2, out):
 def _own_motion(x, V, A):
     """Add a joint's own motion x = (S v, S a) to its parent's V and A: A += S a + V x S v, V += S v."""
     l0, l1, l2, w0, w1, w2 = V
-    e0, e1, e2 = _cross(w0, w1, w2, x[0], x[1], x[2])
-    f0, f1, f2 = _cross(l0, l1, l2, x[3], x[4], x[5])
-    g0, g1, g2 = _cross(w0, w1, w2, x[3], x[4], x[5])
+    e0, e1, e2 = cross(w0, w1, w2, x[0], x[1], x[2])
+    f0, f1, f2 = cross(l0, l1, l2, x[3], x[4], x[5])
+    g0, g1, g2 = cross(w0, w1, w2, x[3], x[4], x[5])
     A[0] += x[6] + e0 + f0
     A[1] += x[7] + e1 + f1
     A[2] += x[8] + e2 + f2
@@ -257,28 +257,28 @@ def _own_motion(x, V, A):
 def _known_wrench(pi, c0, c1, c2, a0, a1, a2, w0, w1, w2, F):
     """Add force and moment of a body of ten known parameters to F."""
     m, h0, h1, h2, xx, xy, yy, xz, yz, zz = pi
-    s0, s1, s2 = _cross(w0, w1, w2, h0, h1, h2)
-    t0, t1, t2 = _cross(w0, w1, w2, s0, s1, s2)
-    b0, b1, b2 = _cross(a0, a1, a2, h0, h1, h2)
+    s0, s1, s2 = cross(w0, w1, w2, h0, h1, h2)
+    t0, t1, t2 = cross(w0, w1, w2, s0, s1, s2)
+    b0, b1, b2 = cross(a0, a1, a2, h0, h1, h2)
     F[0] += m * c0 + b0 + t0
     F[1] += m * c1 + b1 + t1
     F[2] += m * c2 + b2 + t2
     n0, n1, n2 = xx * w0 + xy * w1 + xz * w2, xy * w0 + yy * w1 + yz * w2, xz * w0 + yz * w1 + zz * w2
-    t0, t1, t2 = _cross(w0, w1, w2, n0, n1, n2)
-    b0, b1, b2 = _cross(h0, h1, h2, c0, c1, c2)
+    t0, t1, t2 = cross(w0, w1, w2, n0, n1, n2)
+    b0, b1, b2 = cross(h0, h1, h2, c0, c1, c2)
     F[3] += xx * a0 + xy * a1 + xz * a2 + t0 + b0
     F[4] += xy * a0 + yy * a1 + yz * a2 + t1 + b1
     F[5] += xz * a0 + yz * a1 + zz * a2 + t2 + b2
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _outward(
+def outward(  # noqa: ANN201
     parent, kind, rotation, translation, axis, pitch, q_index, v_index, gravity, subspace, q, v, a, R, p, V, A
 ):  # fmt: skip
     """Placement, twist and acceleration of every joint's frame."""
     R_q, p_q, x = np.empty((3, 3)), np.empty(3), np.empty(12)
     for i in range(len(parent)):
-        _placement(kind[i], axis[i], pitch[i], q, q_index[i], R_q, p_q)
+        placement(kind[i], axis[i], pitch[i], q, q_index[i], R_q, p_q)
         for r in range(3):
             p[i, r] = translation[i, r]
             for c in range(3):
@@ -322,7 +322,7 @@ def _inwards(R, p, f0, f1, f2, n0, n1, n2):
     g0 = R[0, 0] * f0 + R[0, 1] * f1 + R[0, 2] * f2
     g1 = R[1, 0] * f0 + R[1, 1] * f1 + R[1, 2] * f2
     g2 = R[2, 0] * f0 + R[2, 1] * f1 + R[2, 2] * f2
-    d0, d1, d2 = _cross(p[0], p[1], p[2], g0, g1, g2)
+    d0, d1, d2 = cross(p[0], p[1], p[2], g0, g1, g2)
     m0 = R[0, 0] * n0 + R[0, 1] * n1 + R[0, 2] * n2 + d0
     m1 = R[1, 0] * n0 + R[1, 1] * n1 + R[1, 2] * n2 + d1
     m2 = R[2, 0] * n0 + R[2, 1] * n1 + R[2, 2] * n2 + d2
@@ -351,7 +351,7 @@ def _link_torques(
     parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, gravity, subspace,
     known, opened, q, v, a, outside, Y, tau, R, p, V, A, F, W,
 ):  # fmt: skip
-    _outward(
+    outward(
         parent, kind, rotation, translation, axis, pitch, q_index, v_index, gravity, subspace, q, v, a, R, p, V, A
     )  # fmt: skip
     for i in range(len(parent)):
@@ -361,7 +361,7 @@ def _link_torques(
         for r in range(6):
             F[i, r] = -outside[body[i], r]
         l0, l1, l2, w0, w1, w2 = V[i]
-        d0, d1, d2 = _cross(w0, w1, w2, l0, l1, l2)
+        d0, d1, d2 = cross(w0, w1, w2, l0, l1, l2)
         c0, c1, c2 = A[i, 0] + d0, A[i, 1] + d1, A[i, 2] + d2
         a0, a1, a2 = A[i, 3], A[i, 4], A[i, 5]
         _known_wrench(known[body[i]], c0, c1, c2, a0, a1, a2, w0, w1, w2, F[i])

@@ -18,8 +18,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy.interpolate import CubicSpline
-from scipy.optimize import minimize_scalar
 
 from ..arrays import JointSamples, Vector
 from ..exceptions import InvalidSignals
@@ -69,6 +67,8 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
     def r(delay_s: float) -> float:
         return _solved(moved(delay_s), u)[1]
 
+    from scipy.optimize import minimize_scalar
+
     grid = np.linspace(-largest_s, largest_s, GRID)
     best = int(np.argmin([r(d) for d in grid.tolist()]))
     if best in (0, GRID - 1):
@@ -101,6 +101,8 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
 
 def _mover(problem: InverseDynamics, largest_s: float) -> Callable[[float], InverseDynamics]:
     """Gives the problem with the motion moved by a delay, on samples that no delay up to the largest leaves."""
+    from scipy.interpolate import CubicSpline
+
     middles, splines = [], []
     for part in problem.parts:
         signals = part.signals
@@ -117,12 +119,11 @@ def _mover(problem: InverseDynamics, largest_s: float) -> Callable[[float], Inve
         )
 
     def moved(delay_s: float) -> InverseDynamics:
-        parts = []
-        for part, middle, (spline, columns) in zip(problem.parts, middles, splines, strict=True):
+        signals: list[Signals] = []
+        for middle, (spline, columns) in zip(middles, splines, strict=True):
             q, v, a = np.split(spline(middle.time - delay_s), columns, axis=1)
-            signals: Signals = replace(middle, q=q, v=v, a=a)
-            parts.append(replace(part, signals=signals))
-        return replace(problem, parts=tuple(parts))
+            signals.append(replace(middle, q=q, v=v, a=a))
+        return problem.with_signals(signals)
 
     return moved
 

@@ -74,9 +74,7 @@ def test_leaving_out_what_matters_a_little_is_refused():
     W = np.concatenate([rows.W for rows in problem.rows()])
     (part,) = problem.parts
     shift = W[:, :, k] * (3.0 * full.std[k] - full.values[k])
-    problem = replace(
-        problem, parts=(replace(part, signals=replace(part.signals, tau=part.signals.tau + shift)),)
-    )
+    problem = replace(problem, recordings=replace(part.signals, tau=part.signals.tau + shift))
     found = LeastSquares().solve(problem)
     np.testing.assert_allclose(found["off1"], 3 * full.std[k], rtol=1e-6)
     estimate = EssentialParameters(significance=0.01).solve(problem)
@@ -109,7 +107,7 @@ def test_an_empty_set_is_an_error():
     problem, _ = problem_of()
     (part,) = problem.parts
     noise = np.random.default_rng(2).standard_normal(part.signals.tau.shape)
-    problem = replace(problem, parts=(replace(part, signals=replace(part.signals, tau=noise)),))
+    problem = replace(problem, recordings=replace(part.signals, tau=noise))
     with pytest.raises(NotIdentifiable, match="no parameter has a relative standard deviation below 3 %"):
         EssentialParameters(3.0, keep=(), significance=1e-12).solve(problem)
 

@@ -17,11 +17,12 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from ...estimate import Direction, Estimate
+from ...estimate import Direction, Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing, nearest
 from ...models.friction.listed import dissipating_kinds
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
+from ...solve import ProgressCallback, Stop, report, stop_requested
 from .least_squares import LeastSquares, finish
 from .system import Solution, System, reduce
 
@@ -53,7 +54,13 @@ class EssentialParameters:
                 "essential parameters need max_relative_std_percent > 0 and 0 < significance < 1"
             )
 
-    def solve(self, problem: InverseDynamics) -> Estimate:
+    def solve(
+        self,
+        problem: InverseDynamics,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Estimate:
         """Eliminate, then estimate what is left.
 
         Raises:
@@ -63,13 +70,16 @@ class EssentialParameters:
         least_squares = LeastSquares(self.weighting, rtol=self.rtol)
         system = reduce(problem, self.rtol)
         kept = self._kept(problem)
-        full = least_squares.fit(problem, system)
+        full = least_squares.fit(problem, system, progress=progress, stop=stop)
         honest = finish(least_squares, problem, system, full)
         columns = [int(c) for c in system.columns]
         removed: list[int] = []
         refused: set[int] = set()
-        solution = full
-        while True:
+        solution, interrupted = full, full.status is Status.interrupted
+        while not interrupted:
+            report(progress, "removing parameters", iteration=len(removed))
+            if interrupted := stop_requested(stop):
+                break
             worst = self._worst(solution, columns, kept | refused)
             if worst is None:
                 break
@@ -86,7 +96,12 @@ class EssentialParameters:
                 )
             solution = _resolve(system, columns, full)
         reduced = system.without(np.array(columns, dtype=np.int64))
-        final = least_squares.fit(problem, reduced) if self.weighting != "none" else solution
+        if interrupted:
+            final = replace(solution, status=Status.interrupted)
+        elif self.weighting == "none":
+            final = solution
+        else:
+            final = least_squares.fit(problem, reduced, progress=progress, stop=stop)
         names = [problem.base.names[c] for c in removed]
         note = (
             f"{len(columns)} essential parameters of {len(system.columns)}; set to zero, in this order: "

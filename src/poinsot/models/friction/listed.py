@@ -44,8 +44,9 @@ COUPLING = "_coupling"
 
 def term_types() -> dict[str, type[FrictionTerm]]:
     """Kind -> term, of every listed law."""
-    listed = [term for each in LAWS.values() for term in each.law.term_types]
-    return {term.kind: term for term in (Viscous, Coulomb, *listed)}
+    terms: list[type[FrictionTerm]] = [Viscous, Coulomb]
+    terms += [term for each in LAWS.values() for term in each.law.term_types]
+    return {term.kind: term for term in terms}
 
 
 def term_of(kind: str) -> type[FrictionTerm] | None:
