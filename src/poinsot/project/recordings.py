@@ -160,7 +160,7 @@ def _at_frames(file: FileSettings, where: str) -> list[tuple[str, Column]]:
     """(channel, column) of what is read at frames, of contacts and of rotors."""
     columns = []
     for quantity, listed in FRAME_QUANTITIES.items():
-        for sensor in getattr(file, quantity):
+        for sensor in getattr(file, quantity, ()):  # absent if listed after the settings were imported
             if isinstance(sensor, OrientationSettings):
                 ends, units, scale = tuple(sensor.order), ["1"] * 4, 1.0
             else:

@@ -17,9 +17,10 @@ import numpy as np
 from ..arrays import Vector, carried_on
 from ..exceptions import InvalidProject, listing, nearest
 from ..inertia.parameters import inertia_matrix
+from ..recording import EFFORTS
 from ..stopwatch import Stopwatch
 from .preparation import condition
-from .recordings import EFFORTS, Run
+from .recordings import Run
 from .settings import Settings
 from .settings.mechanism import DryFrictionSettings, JointDetails, MechanismJointSettings, MechanismSettings
 from .settings.methods import JointSmoothingSettings

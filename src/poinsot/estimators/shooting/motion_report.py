@@ -210,7 +210,8 @@ def _disturbance(
     n, robot = model.manifold.degrees // 2, stages.parameters.robot
     commands = [f"command.{stages.parameters.drive.inputs[k]}" for k in model.noisy_commands.tolist()]
     freedoms = [
-        f"{'position' if k < n else 'velocity'}.{robot.effort_names[k % n]}" for k in model.noisy_freedoms.tolist()
+        f"{'position' if k < n else 'velocity'}.{robot.effort_names[k % n]}"
+        for k in model.noisy_freedoms.tolist()
     ]
     size = np.sqrt(np.mean((w / model.noise_std)[model.noisy] ** 2, axis=0))
     return dict(zip([*commands, *freedoms], size.tolist(), strict=True))

@@ -114,18 +114,15 @@ AtFrames = Annotated[list[FrameSettings], BeforeValidator(_listed)]
 OrientationsAtFrames = Annotated[list[OrientationSettings], BeforeValidator(_listed)]
 
 
-FrameColumns: Any = create_model(
-    "FrameColumns",
-    __base__=Section,
-    **{
-        name: (AtFrames if not quantity.is_orientation else OrientationsAtFrames, [])
-        for name, quantity in FRAME_QUANTITIES.items()
-    },
-)
+_KEYS: dict[str, Any] = {
+    name: (OrientationsAtFrames if quantity.is_orientation else AtFrames, [])
+    for name, quantity in FRAME_QUANTITIES.items()
+}
+FrameColumns = create_model("FrameColumns", __base__=Section, **_KEYS)
 """A key for each listed quantity: where a file has its columns, one table a frame."""
 
 
-class FileSettings(FrameColumns):  # type: ignore[misc]
+class FileSettings(FrameColumns):
     """One file: its columns by quantity, and how to read it; see `poinsot.Source`."""
 
     path: str
