@@ -8,7 +8,7 @@ import pytest
 from scipy import linalg, stats
 
 from poinsot.inertia.parameters import is_consistent
-from poinsot.reproduction.normalized_errors import (
+from poinsot_reproductions.normalized_errors import (
     PHYSICAL,
     coverage,
     covered_band,
@@ -19,8 +19,8 @@ from poinsot.reproduction.normalized_errors import (
     physical_slopes,
     squared_error,
 )
-from poinsot.reproduction.optimal_estimation import statistics
-from poinsot.reproduction.optimal_estimation.systems import START, fly, quadrotor
+from poinsot_reproductions.optimal_estimation import statistics
+from poinsot_reproductions.optimal_estimation.systems import START, fly, quadrotor
 from references.robots import described
 
 
@@ -51,7 +51,7 @@ def test_recordings_are_of_the_model_with_the_noise_that_it_is_told(name):
     flown = fly(statistics.another(described, rng), rng, equivalent=False)
     parameters = flown.system.parameters(described.open_bodies)
     motion = flown.motion(parameters)
-    off, theta = flown.told - flown.u, parameters.nominal_theta
+    off, theta = flown.commanded - flown.u, parameters.nominal_theta
     w = np.zeros(motion.noise_std.shape)
     w[:, : len(motion.doubted)] = off[: len(w), motion.doubted]
     f, r = motion.evaluate(0, flown.x[:-1], w, theta)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..exceptions import InvalidProject, listing, nearest
 from ..io import Column, Source, read_recording
+from ..io.readers import RECORDING_ENDING
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, QUANTITIES, THRUST, Recording
 from .settings.recordings import (
@@ -51,7 +52,7 @@ def build_run(
         not settings.files
         and not settings.channels
         and settings.path is not None
-        and settings.path.endswith(".npz")
+        and settings.path.endswith(RECORDING_ENDING)
     ):
         recording = read_recording(folder / settings.path)
     else:

@@ -1,4 +1,4 @@
-"""Trajectory and parameters together, by multiple shooting on the chain in time (Martinez et al. 2024, Sects. IV and V).
+"""Trajectory and parameters together, by multiple shooting in time (Martinez et al. 2024, Sects. IV and V).
 
 estimation                problem and method: recordings and priors -> an `Estimate`
 robot_log                 a recording of a robot, made ready: sensors, commands, contacts, noise

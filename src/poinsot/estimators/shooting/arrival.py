@@ -6,13 +6,13 @@ With the value functions V^i of the chains at their first nodes, arrival costs a
     [          ...        ...    ] [ ... ]  = -[ ... ]                                           (Eq. 28)
     [ V_tx^1   ...        V_tt   ] [theta]     [V_t  ],    V_tt = sum_i V_tt^i + Pi
 
-The arrival states are eliminated first, as each couples to theta alone (the paper, with one chain, begins with theta; the
-solution is the same):
+The arrival states are eliminated first, as each couples to theta alone (the paper eliminates theta first; the solution
+is the same):
 
     S theta = -s,   S = V_tt - sum_i V_tx^i V_xx^i^-1 V_xt^i,   s = V_t - sum_i V_tx^i V_xx^i^-1 V_x^i     (Eqs. 29, 30)
     x_i = -V_xx^i^-1 (V_x^i + V_xt^i theta)
 
-Null space (Eq. 31). A combination of parameters on which no residual depends is in the null space Z of S, and S y = -s has
+Null space (Eq. 31). A combination of parameters on which no residual depends is in the null space Z of S. S y = -s has
 solutions all the same, as s lies in its range. theta = Y y with Y orthogonal to Z is the one that stays zero there,
 
     Y^T S Y y = -Y^T s
@@ -46,10 +46,10 @@ RANK_TOLERANCE = 1e-10
 """Relative information below which a direction is unobservable: rounding of the recursion over 1e5 nodes."""
 
 CANCELLATION = 1e-16 / RANK_TOLERANCE
-"""A diagonal entry below this part of the terms it is the difference of is rounding error, and is compared with that part."""
+"""A diagonal entry below this part of the terms whose difference it is, is rounding error."""
 
 MAX_RELATIVE_STD = 1e9
-"""A parameter whose standard deviation is more than so many typical changes is unobservable: far out in a chart all is flat."""
+"""A parameter whose standard deviation is above so many typical changes is unobservable: far out, a chart is flat."""
 
 SMALLEST_SCALE = 1e-200
 """A scale below this is zero, whatever its unit."""
@@ -221,7 +221,7 @@ def factorize_arrival(
         damping: of Levenberg and Marquardt, relative to the diagonals of V_xx and V_tt.
         null_space: Eq. 31 instead of Eq. 29: unobservable directions stay zero.
         size_t: (p,) sum of the terms whose difference V_tt's diagonal is, see `Backward`.
-        natural: (p,) by how much components of theta may well change; a standard deviation of 1e9 of that is unobservable.
+        natural: (p,) typical change of components of theta; one with a standard deviation of 1e9 of that is unobservable.
     """
     V_tt = sum((V.V_tt for V in values), start=prior_tt)
     try:

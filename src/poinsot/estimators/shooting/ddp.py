@@ -345,9 +345,8 @@ class _Search:
 def certify(problem: ShootingProblem, at: Trajectories, gap_tolerance: float = CERTIFIED_GAP) -> Certificate:
     """Stationarity and feasibility of states, noise and theta.
 
-    Stationarity is |P r| / |r|, the sine of the angle between the residuals (of sensors, noise and priors) and the
-    orthogonal complement of all that the unknowns can change: 0 at an optimum, whatever the units. Gaps add to it: a step
-    that closes them changes the residuals.
+    Stationarity is |P r| / |r|, with P the projection of the residuals r (of sensors, noise and priors) on all that the
+    unknowns can change: 0 at an optimum, whatever the units. Gaps add to it: closing them changes the residuals.
     """
     now = MultipleShooting().begin(problem, at)
     direction = LinearizedProblem(problem, now).direction() if np.isfinite(now.cost) else None
