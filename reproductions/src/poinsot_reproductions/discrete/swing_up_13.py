@@ -458,8 +458,8 @@ def _notes(fits: Mapping[str, JointFit]) -> tuple[str, ...]:
         "The paper's recordings and masses are of its own machine; these are simulated with Table G.5's numbers, and "
         "the gain, dry friction and tilt near Table 4.",
         "Dry friction is a constant torque here; the paper's is in proportion to the hinge's load.",
-        "Not identifiable from any recording: Jaxx and Jayy, as the arm turns about its z axis alone, and a turn of the "
-        "base about the vertical. From the release: the gain.",
+        "Not identifiable from any recording: Jaxx and Jayy, as the arm turns about its z axis alone, and a turn of "
+        "the base about the vertical. From the release: the gain.",
         "Friction is the least sure: within a recording, drag and dry friction are hard to tell apart, and of b1 the "
         "generator itself brakes a few percent.",
         "Seconds are of the least loaded of several runs; they are of this machine.",
