@@ -44,6 +44,7 @@ _HOMES = {
     "NoFriction": "models.friction",
     "PointContact": "models.contacts",
     "SurfaceContact": "models.contacts",
+    "ContactDetection": "models.contacts",
     "ContactSchedule": "models.contacts",
     "JointPosition": "models.sensors",
     "JointVelocity": "models.sensors",
@@ -80,7 +81,8 @@ _HOMES = {
     "QuinticSplines": "regression.excitation.trajectory",
     # motion and parameters together
     "KnownParameters": "estimators.shooting.known_parameters",
-    "RobotLog": "estimators.shooting.estimation",
+    "MotionNoise": "estimators.shooting.robot_log",
+    "RobotLog": "estimators.shooting.robot_log",
     "OptimalEstimationProblem": "estimators.shooting.estimation",
     "OptimalEstimation": "estimators.shooting.estimation",
     "DDP": "estimators.shooting.ddp",

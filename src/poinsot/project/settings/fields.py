@@ -31,12 +31,15 @@ class Section(BaseModel):
 
     elsewhere: ClassVar[dict[str, str]] = {}
     """Keys that people look for here, and what to say."""
+    aliases: ClassVar[dict[str, str]] = {}
+    """Older names of keys that are still accepted, and the keys that they stand for."""
 
     @model_validator(mode="before")
     @classmethod
     def _known_keys_only(cls, content: Any) -> Any:
         if not isinstance(content, dict):
             raise refuse("not_a_table", f"must be a table with the keys {listing(cls.model_fields)}")
+        content = {cls.aliases.get(key, key): value for key, value in content.items()}
         known = cls.known_keys(content)
         for key in content:
             if key not in known:
