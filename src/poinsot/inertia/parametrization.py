@@ -64,8 +64,8 @@ class Parametrization(ABC):
 
     @abstractmethod
     def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
-        """(..., 10) scale of a step in each coordinate: logarithms and angles by 1, lengths by the body's size. A larger
-        shear or shift may reach the boundary of the chart.
+        """(..., 10) scale of a step in each coordinate: logarithms and angles by 1, lengths by the body's size. A
+        larger shear or shift may reach the boundary of the chart.
         """
 
     @abstractmethod
