@@ -381,7 +381,7 @@ IMPOSSIBLE = from_physical(2.0, np.array([0.0, 0, 0.1]), np.diag([0.1, 0.1, 0.5]
 
 def test_a_body_that_no_robot_has_is_refused_unless_one_insists(arm, tmp_path):
     estimate = estimate_of(arm, IMPOSSIBLE)
-    message = r"body 'palm' is not exported: no real body has this inertia: .*Dz = 0.5 .*; force=True writes it nevertheless"
+    message = r"body 'palm' is not exported: no real body has this inertia: .*Dz = 0.5 .*; force=True writes it never"
     with pytest.raises(ImpossibleBody, match=message):
         export_robot(estimate, arm, tmp_path / "new.urdf")
     assert {path.name for path in tmp_path.iterdir()} == {"gripper.urdf"}

@@ -1,6 +1,6 @@
-"""Long traces drawn as their envelope: the smallest and the largest sample of each bucket, where they were.
+"""Thin long traces to their envelope: the smallest and the largest sample of each bucket, at their times.
 
-A screen has some thousand columns of pixels. Two samples a column, the extremes, draw the same picture as all of them,
+A screen has about a thousand columns of pixels. The two extremes of each column draw the same picture as all samples,
 and no peak is lost.
 """
 
@@ -16,7 +16,7 @@ LONGEST = 4000
 """Points of a trace that are drawn one by one; longer ones are thinned."""
 
 ALL_PANELS = 36000
-"""Points of all panels of a grid together: what keeps the page of a humanoid readable by a browser."""
+"""Maximum number of points of all panels of a grid, so that a browser can show the page of a humanoid."""
 
 
 def longest_trace(panels: int) -> int:
