@@ -7,6 +7,7 @@ and no peak is lost.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def end_to_end(time: np.ndarray) -> np.ndarray:
     return time + np.cumsum(jumps)
 
 
-def line(time: np.ndarray, values: np.ndarray, longest: int = LONGEST) -> dict[str, list[float | None]]:
+def line(time: np.ndarray, values: np.ndarray, longest: int = LONGEST) -> dict[str, Any]:
     """`x` and `y` of a Plotly trace: thinned, broken at gaps, restarted clocks put end to end."""
     share = longest / max(len(time), 1)
     display = end_to_end(time)
