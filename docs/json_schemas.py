@@ -93,7 +93,7 @@ class Payload(TypedDict):
     inertia_at_com_std: Matrix
     identifiable: list[str]
     known: list[str]
-    physically_consistent: bool
+    physically_consistent: bool | None
     min_pseudo_inertia_eigenvalue: Number
     reasons: list[str]
     inertial: Vector

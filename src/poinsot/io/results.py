@@ -169,23 +169,7 @@ def _certificate(estimate: Estimate) -> dict[str, Any]:
 
 
 def _payload(payload: Payload) -> dict[str, Any]:
-    return {
-        "link": payload.link,
-        "mass": payload.mass,
-        "mass_std": payload.mass_std,
-        "mass_interval": payload.mass_interval,
-        "center_of_mass": payload.center_of_mass,
-        "center_of_mass_std": payload.center_of_mass_std,
-        "inertia_at_com": payload.inertia_at_com,
-        "inertia_at_com_std": payload.inertia_at_com_std,
-        "identifiable": payload.identifiable,
-        "known": payload.known,
-        "physically_consistent": payload.physically_consistent,
-        "min_pseudo_inertia_eigenvalue": payload.min_pseudo_inertia_eigenvalue,
-        "reasons": payload.reasons,
-        "inertial": payload.inertial,
-        "covariance": payload.covariance,
-    }
+    return {**asdict(payload), "mass_interval": payload.mass_interval}
 
 
 def _motion(motion: EstimatedMotion) -> dict[str, Any]:

@@ -34,6 +34,14 @@ TONES = {
     Verdict.not_identifiable: "bad",
 }
 
+PARAMETER_COLUMNS = (
+    Column("Name", code=True),
+    Column("What it is"),
+    Column("Value", numeric=True),
+    Column("Std", numeric=True),
+    Column("Unit"),
+    Column("95 % interval", numeric=True),
+)
 
 AT_STANDSTILL = (
     "While moving: where the joint is faster than 0.05 rad/s or m/s. At standstill dry friction is "
@@ -71,16 +79,7 @@ def parameter_table(estimate: Estimate) -> Table:
             )
         )
     return Table(
-        columns=(
-            Column("Name", code=True),
-            Column("What it is"),
-            Column("Value", numeric=True),
-            Column("Std", numeric=True),
-            Column("Unit"),
-            Column("95 % interval", numeric=True),
-            Column("Relative std", numeric=True),
-            Column("Verdict"),
-        ),
+        columns=(*PARAMETER_COLUMNS, Column("Relative std", numeric=True), Column("Verdict")),
         rows=tuple(rows),
         caption=f"{EXPLANATION} The bar is full at {ZERO_PERCENT:.0f} %. “With others”: the data determine this "
         "parameter only in sum with others; see the groupings below.",
@@ -148,12 +147,7 @@ def full_parameter_table(full: FullParameters) -> Table:
     std = full.std
     return Table(
         columns=(
-            Column("Name", code=True),
-            Column("What it is"),
-            Column("Value", numeric=True),
-            Column("Std", numeric=True),
-            Column("Unit"),
-            Column("95 % interval", numeric=True),
+            *PARAMETER_COLUMNS,
             Column("Before the data", numeric=True),
             Column("Where from", numeric=True),
             Column("Verdict"),
