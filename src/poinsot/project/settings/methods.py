@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
@@ -210,13 +210,15 @@ class OptimalEstimationSettings(Section):
     dry_speed: Positive = 0.05
     start_from: str | None = None
     rollout: Literal["multiple", "feasible", "single"] = "multiple"
-    max_steps: int = Field(200, ge=1)
+    max_iterations: int = Field(200, ge=1)
     step_tolerance: Positive = 1e-5
     gap_tolerance: Positive = 1e-8
     null_space: bool = True
     memory: int = Field(1, ge=1)
     damping: float = Field(0.0, ge=0)
     longest: Positive = 0.3
+
+    aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
 
     @model_validator(mode="after")
     def _something_disturbs(self) -> OptimalEstimationSettings:
