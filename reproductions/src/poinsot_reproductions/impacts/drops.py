@@ -96,4 +96,4 @@ def _notes(fit: Any, figures: dict[str, Any]) -> tuple[str, ...]:
         "Friction is of impacts that slide in one direction; it does not act on J/m, since each tangential "
         "impulse is free.",
     )
-    return (*notes, *(f"The drops do not show {name}; it is left to its prior." for name in fit.unseen))
+    return (*notes, *(f"The drops do not show {name}; it is left to its prior." for name in fit.unobservable))

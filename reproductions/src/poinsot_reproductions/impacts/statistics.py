@@ -106,7 +106,7 @@ def attempt(job: Job) -> dict[str, Any]:
     """Errors in standard deviations, by name; None where the estimate says that it does not see."""
     thrown = throw(job)
     try:
-        fit = DropIdentification().solve(thrown.drop, SHAPE, [floor()])
+        fit = DropIdentification().fit(thrown.drop, SHAPE, [floor()])
     except PoinsotError as error:
         return {"failed": str(error)}
     return {
