@@ -98,5 +98,8 @@ def _notes(fit: Any, figures: dict[str, Any]) -> tuple[str, ...]:
     )
     return (
         *notes,
-        *(f"{name} is not identifiable from the drops; its value is the prior's." for name in fit.unseen),
+        *(
+            f"{name} is not identifiable from the drops; its value is the prior's."
+            for name in fit.unobservable
+        ),
     )

@@ -108,7 +108,7 @@ def attempt(job: Job) -> dict[str, Any]:
     """Estimate from one throw: errors in standard deviations, by name; None for what is not identifiable."""
     thrown = throw(job)
     try:
-        fit = DropIdentification().solve(thrown.drop, SHAPE, [floor()])
+        fit = DropIdentification().fit(thrown.drop, SHAPE, [floor()])
     except PoinsotError as error:
         return {"failed": str(error)}
     return {

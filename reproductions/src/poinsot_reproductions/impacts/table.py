@@ -88,7 +88,7 @@ def attempt(job: Job) -> dict[str, Any]:
     times, poses = read(job)
     start = time.process_time()
     try:
-        fit = DropIdentification().solve(Drop("throw", times, poses), SHAPE, [floor()])
+        fit = DropIdentification().fit(Drop("throw", times, poses), SHAPE, [floor()])
     except PoinsotError as error:
         return {"failed": str(error)}
     low, high = fit.inertia_interval
