@@ -223,7 +223,7 @@ def test_what_is_held_is_in_no_group():
 
 def test_what_no_motion_shows_is_in_no_group_either():
     base = base_of(chain("z", [0], friction=NoFriction()))
-    unseen = {base.parameters.names[c] for c in base.unseen}
+    unseen = {base.parameters.names[c] for c in base.unobservable}
     assert unseen == {"m1", "mx1", "my1", "mz1", "xx1", "xy1", "yy1", "xz1", "yz1"}
 
 
@@ -282,7 +282,7 @@ def test_a_column_that_is_nearly_nothing_is_nothing(rng):
     base = choose(W, parameters_named(*"abc"), np.arange(3), 1e-9)
     np.testing.assert_array_equal(base.chosen, [0, 2])
     assert base.names == ("a", "c")
-    assert base.unseen == (1,)
+    assert base.unobservable == (1,)
 
 
 def test_nothing_at_all():

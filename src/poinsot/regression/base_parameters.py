@@ -91,7 +91,7 @@ class BaseParameters:
         return tuple(self.parameters.kinds[c] for c in self.chosen)
 
     @cached_property
-    def unseen(self) -> tuple[int, ...]:
+    def unobservable(self) -> tuple[int, ...]:
         """Columns that are zero for every motion and belong to no base parameter."""
         return tuple(int(c) for c in np.flatnonzero(~(np.abs(self.map) > 0).any(axis=0)))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from poinsot.estimate import Status
-from poinsot.estimators.linear.least_squares import HUBER, LeastSquares
+from poinsot.estimators.linear.least_squares import LeastSquares
 from poinsot.estimators.linear.system import reduce
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.models.drive import Drive
@@ -90,7 +90,7 @@ def test_a_robust_estimate_is_hubers_at_the_spread_of_the_median(outliers, prior
     estimate = LeastSquares("robust").solve(problem)
     W, y = stacked(problem)
     sigma = spread_of(estimate)
-    theta = huber(W, y, sigma, HUBER, *information(problem))
+    theta = huber(W, y, sigma, LeastSquares().huber, *information(problem))
     np.testing.assert_allclose((estimate.values - theta) / estimate.white_std, 0, atol=1e-6)
     # sigma is that of the median, longer by what the fit takes up: at most all parameters of one joint's 250 rows
     raw = np.median(np.abs(y - W @ theta), axis=0) / MEDIAN
