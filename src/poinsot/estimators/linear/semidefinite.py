@@ -64,7 +64,7 @@ from .constraints import Constraints
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
 from .least_squares import EXACT, LeastSquares, finish
-from .system import TINY, LinearSolution, System, reduce
+from .system import TINY, LinearSolution, System, covariance_root, reduce
 from .whitening import Whitened
 
 DIVERGENCES = ("entropic", "euclidean", "affine-invariant")
@@ -679,16 +679,10 @@ def _null_space(rows: Matrix) -> Matrix:
     )
 
 
-def _root(C: Matrix) -> Matrix:
-    """(p, p) B with B B^T = C; eigenvalues that rounding made negative count as 0."""
-    eigenvalues, V = np.linalg.eigh(0.5 * (C + C.T))
-    return V * np.sqrt(np.maximum(eigenvalues, 0.0))
-
-
 def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector) -> FullParameters:
     """Every parameter with covariance and the prior's share."""
     parameters, T = reduced.problem.parameters, known.T
-    half = T @ _root(known.after)
+    half = T @ covariance_root(known.after)
     had, has = np.diag(T @ known.before @ T.T), np.diag(T @ known.left @ T.T)
     # what is held or fixed by a constraint never was the data's to say
     share = np.divide(has, had, out=np.ones_like(has), where=had > FIXED * np.diag(T @ T.T))

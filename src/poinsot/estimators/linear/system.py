@@ -152,10 +152,6 @@ class System:
         """(n,) sum of the squared residuals of each degree of freedom at base values (b,), unweighted."""
         return np.sum((self.factors @ np.append(-theta, 1.0)) ** 2, axis=1)
 
-    def sum_of_squares(self, solution: LinearSolution) -> float:
-        """Weighted residual sum of squares of a solution."""
-        return float(solution.weights**2 @ self.residual_squares(solution.on_base(self)))
-
     @property
     def _prior(self) -> Matrix:
         return self.prior[:, np.append(self.columns, self.size)]
@@ -165,6 +161,12 @@ class System:
         factors = self.factors if factors is None else factors
         used = np.append(self.columns, self.size)
         return triangular((factors[:, :, used] * weights[:, None, None]).reshape(-1, len(used)))
+
+
+def covariance_root(C: Matrix) -> Matrix:
+    """(p, p) B with B B^T = C; eigenvalues that rounding made negative count as 0."""
+    eigenvalues, V = np.linalg.eigh(0.5 * (C + C.T))
+    return np.asarray(V * np.sqrt(np.maximum(eigenvalues, 0.0)))
 
 
 def inverse(R: Matrix) -> Matrix:

@@ -25,7 +25,7 @@ from ....exceptions import InvalidMethod, NotIdentifiable
 from ....regression.inverse_dynamics import InverseDynamics
 from ....solve import ProgressCallback, Stop, report, stop_requested
 from ..least_squares import finish
-from ..system import LinearSolution, System
+from ..system import LinearSolution, System, covariance_root
 from . import equation_error
 from .certificate import Recheck
 from .drive_gains import motors
@@ -155,7 +155,7 @@ def _solved(found: Found, R: Matrix, M: np.ndarray, rng: np.random.Generator) ->
     cost = Cost(M, found.solution.weights, P, z + rng.standard_normal(len(z)))
     c, driven = np.ones(len(M)), motors(found.problem.robot)
     if not found.free.any():
-        half = _square_root(found.gains.covariance)
+        half = covariance_root(found.gains.covariance)
         c[driven] = 1 / (1 + half @ rng.standard_normal(len(half)) / found.gains.values)
         return cost.at(c)
     if found.estimator == "output-error":
@@ -166,12 +166,6 @@ def _solved(found: Found, R: Matrix, M: np.ndarray, rng: np.random.Generator) ->
     if found.estimator == "least-squares":
         return cost.at(1 / equation_error.ordinary(M, found.free))
     return cost.at(1 / equation_error.total(M, found.free, R, found.solution.weights))
-
-
-def _square_root(C: Matrix) -> Matrix:
-    """Of a covariance that may be singular."""
-    values, vectors = np.linalg.eigh(C)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 # ------------------------------------------------------------------------------------------ what the estimate says
