@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
-from ...arrays import Vector
+from ...arrays import NodeStates, Vector
 from ...estimate import Fit
 from ...estimate.fit import fit_of
 from ...estimate.motions import STD, EstimatedMotion, SensorFit
@@ -42,10 +42,10 @@ class RobotMotionEstimate(EstimatedMotion):
         process_noise: (N, m) of each stage.
     """
 
-    nodes: Float[np.ndarray, "nodes nx"] = field(default_factory=lambda: np.empty((0, 0)))
+    nodes: NodeStates = field(default_factory=lambda: np.empty((0, 0)))
     process_noise: Float[np.ndarray, "N m"] = field(default_factory=lambda: np.empty((0, 0)))
 
-    def states_at_nodes(self, robot: Articulated, samples: np.ndarray) -> Float[np.ndarray, "nodes nx"]:
+    def states_at_nodes(self, robot: Articulated, samples: np.ndarray) -> NodeStates:
         """(N + 1, nx) states: those of the path at its samples, which are these nodes; `nodes` before impacts.
 
         Orientations of ball and planar joints are not in a path, and are those of `nodes`.
@@ -80,7 +80,7 @@ def channels_of_base(robot: Articulated) -> list[str]:
 def estimated_motion(
     log: RobotLog,
     theta: Vector,
-    x: Float[np.ndarray, "nodes nx"],
+    x: NodeStates,
     w: Float[np.ndarray, "N m"],
     covariance: Float[np.ndarray, "nodes n n"] | None = None,
 ) -> RobotMotionEstimate:
@@ -220,18 +220,16 @@ def _disturbance(
 def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, Stages]]) -> Fit:
     """Measured against predicted readings of all sensors, a column a component; NaN where nothing was read.
 
-    Components have different units, so the relative error of all together is of their standard deviations.
+    Columns have different units: errors of single columns say more than that of all together.
     """
     columns: dict[str, str] = {}
     for _, stages in motions:
         for some in stages.readings:
             columns |= dict(zip(some.sensor.components, some.sensor.units, strict=True))
     parts = [_columns(motion, stages, tuple(columns)) for motion, stages in motions]
-    predicted, residuals, deviations = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    measured = predicted + residuals
-    time = np.concatenate([motion.path.time for motion, _ in motions])
-    fit = fit_of(
-        time,
+    measured, predicted = (np.concatenate([part[k] for part in parts]) for k in range(2))
+    return fit_of(
+        np.concatenate([motion.path.time for motion, _ in motions]),
         tuple(columns),
         tuple(columns.values()),
         measured,
@@ -240,26 +238,20 @@ def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, Stages]]) -> Fit:
         counts=[len(motion.path) for motion, _ in motions],
         recording=motions[0][0].name if len(motions) == 1 else "",
     )
-    size = np.sqrt(np.nansum((measured / deviations) ** 2))
-    relative = 100.0 * float(np.sqrt(np.nansum((residuals / deviations) ** 2)) / size) if size > 0 else np.nan
-    return replace(fit, relative_error_percent=relative)
 
 
-def _columns(
-    motion: EstimatedMotion, stages: Stages, names: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Predicted, measured less predicted, and standard deviation, (S, columns) each; NaN where nothing was read.
+def _columns(motion: EstimatedMotion, stages: Stages, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Measured and predicted, (S, columns) each; NaN in `measured` where nothing was read.
 
     A sensor that this recording does not have is NaN in `predicted` too.
     """
     shape = len(motion.path), len(names)
-    predicted, residuals, deviations = np.full(shape, np.nan), np.full(shape, np.nan), np.ones(shape)
+    measured, predicted = np.full(shape, np.nan), np.full(shape, np.nan)
     for some, fit in zip(stages.readings, motion.sensors, strict=True):
         sensor = some.sensor
         at = [names.index(name) for name in sensor.components]
         predicted[:, at] = sensor.along(fit.predicted)
         read = np.isfinite(fit.normalized)
-        away = np.where(read, fit.normalized, 0.0) @ np.linalg.inv(sensor.whitening).T
-        residuals[:, at] = np.where(read, away, np.nan)
-        deviations[:, at] = np.sqrt(np.diag(sensor.covariance))
-    return predicted, residuals, deviations
+        residuals = np.where(read, fit.normalized, 0.0) @ np.linalg.inv(sensor.whitening).T
+        measured[:, at] = np.where(read, predicted[:, at] + residuals, np.nan)
+    return measured, predicted
