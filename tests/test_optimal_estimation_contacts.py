@@ -103,9 +103,7 @@ def test_contacts_by_forces_and_by_a_gait(project, estimate, flown):
     np.testing.assert_allclose(by_gait.values, estimate.values, rtol=1e-6, atol=1e-8)
     forced = project((CONTACT, FORCES), ("[contacts]", "[contacts]\ncloses_above = 4.0\nopens_below = 2.0"))
     by_force = identify(Project.load(forced))
-    np.testing.assert_array_equal(
-        by_force.problem.logs[0].stages.schedule.closed, flown.schedule.closed
-    )
+    np.testing.assert_array_equal(by_force.problem.logs[0].stages.schedule.closed, flown.schedule.closed)
     np.testing.assert_allclose(by_force.values, estimate.values, rtol=1e-6, atol=1e-8)
     unsaid = project((CONTACT, FORCES))
     with pytest.raises(PoinsotError, match="closes_above must say from which force on one is closed"):

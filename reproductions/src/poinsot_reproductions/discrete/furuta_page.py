@@ -1,4 +1,4 @@
-"""What the case `furuta` shows of its estimates: rows for scripts, tables, headline numbers, pictures, notes."""
+"""Presentation of the case `furuta`: rows for scripts, tables, headline numbers, pictures, notes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.joint import JointFit, Path
+from poinsot.estimators.joint import JointFit, RecordFit
 
 from ..case import Curves
+from ..presentation import finite, with_std
 from .furuta_fits import HeldOut, Stand
 from .furuta_models import (
     ARM_LENGTH,
@@ -111,8 +112,8 @@ def _row(of: str, name: str, value: float, std: float, robust: float) -> dict[st
         "recording": of,
         "parameter": name,
         "value": float(value),
-        "std": _finite(std),
-        "robust_std": _finite(robust),
+        "std": finite(std),
+        "robust_std": finite(robust),
         "unit": unit,
         "identifiable": bool(np.isfinite(robust) and robust < abs(value)),
     }
@@ -122,10 +123,6 @@ def _opened(fit: JointFit, among: Sequence[str] = ESTIMATED) -> list[str]:
     """The names that a fit opened, of the machine's or of all."""
     names = [fit.names[place] for place in fit.open]
     return [name for name in names if not among or name in among]
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def figures(study: Study) -> dict[str, Any]:
@@ -148,7 +145,7 @@ def figures(study: Study) -> dict[str, Any]:
             what: 100 * (driven / free - 1) for what, (driven, free) in study.variants.items()
         },
         "motor_delay_s": float(study.on.delay),
-        "unseen": {of: fit.unseen for of, fit in study.fits.items()},
+        "unseen": {of: fit.unobservable for of, fit in study.fits.items()},
         "sweeps": list(_sweep_rows(study.sweeps)),
     }
 
@@ -240,15 +237,6 @@ def _estimates(study: Study) -> list[dict[str, Any]]:
     return [*lines, line | {"published": f"{PUBLISHED_HINGE:.4g}"}]
 
 
-def with_std(value: float, std: float) -> str:
-    """A value and its standard deviation, to two of its digits; said where a recording does not show it."""
-    if not np.isfinite(std):
-        return f"{value:.3g} (not seen)"
-    if std <= 0:
-        return f"{value:.4g}"
-    return f"{value:.4g} +- {std:.2g}"
-
-
 def _held_table(study: Study) -> list[dict[str, Any]]:
     lines = []
     for of in DRIVEN:
@@ -286,7 +274,7 @@ def _kappa_table(study: Study) -> list[dict[str, Any]]:
                 "cost [rad^2]": f"{fit.cost:.3g}",
                 "open loop, rms of all [mrad]": round(1e3 * float(np.sqrt(np.mean(np.square(rms)))), 1),
                 "iterations": fit.iterations,
-                "ending": fit.status,
+                "ending": fit.status.value,
             }
         )
     return lines
@@ -341,7 +329,7 @@ def _compliance_table(sweeps: Sweeps) -> list[dict[str, Any]]:
                     "readings' mean square [rad^2]": f"{fit.observation_mse:.3g}",
                     "steps' mean square": f"{fit.impulse_mse:.3g}",
                     "iterations": fit.iterations,
-                    "ending": fit.status,
+                    "ending": fit.status.value,
                 }
             )
     return lines
@@ -455,7 +443,7 @@ def notes(study: Study) -> tuple[str, ...]:
         f"paper's). With steps of 10 ms it is at best {_explicit_off(study.sweeps):.0f} % off the reduced form's "
         f"inertia about the hinge, and {_unfinished(study.sweeps)}. The reduced form has no constraints.",
         *(
-            f"The estimate of {of} did not converge: {fit.status}."
+            f"The estimate of {of} did not converge: {fit.status.value}"
             for of, fit in study.fits.items()
             if not fit.converged
         ),
@@ -463,18 +451,18 @@ def notes(study: Study) -> tuple[str, ...]:
 
 
 def _cogging(study: Study) -> Iterator[str]:
-    """How often in a turn of the arm what else acts on it repeats, from the least forced estimate."""
+    """Sentences on periodic disturbances of the arm, from the estimate with the smallest kappa."""
     fit = study.by_kappa[min(study.by_kappa)]
     for path in fit.paths:
         if study.on.has_constant_voltage(path.name):
             orders = " and ".join(f"{order:.0f}" for order in repeated(path))
             yield (
-                f"In {path.name} what else acts on the arm repeats {orders} times a turn: the motor cogs, and the "
+                f"In {path.name} the disturbance of the arm repeats {orders} times a turn: the motor cogs, and the "
                 "model has no such term. These are disturbances that robust standard deviations are for."
             )
 
 
-def repeated(path: Path, least: float = 4.0, most: int = 2) -> list[float]:
+def repeated(path: RecordFit, least: float = 4.0, most: int = 2) -> list[float]:
     """The strongest orders of the arm's step errors, by turns of the arm; above `least`, below which speeds vary."""
     torque, angle = path.step_errors[:, 0] / np.diff(path.times), path.coordinates[:-1, 0]
     ahead = np.concatenate([[True], np.diff(np.maximum.accumulate(angle)) > 0])

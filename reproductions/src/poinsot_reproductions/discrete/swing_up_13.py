@@ -11,7 +11,7 @@ counted as an error of the estimate.
 
 J_Axx, J_Ayy and a turn of the base about its own vertical axis move nothing, so no recording shows them, nor does a
 release show the gain. They are open all the same, with a wide prior, and a parameter whose standard deviation is still
-more than half of its prior's is not seen; errors are of the others.
+more than half of its prior's is not identifiable; errors are of the others.
 
 **Seconds.** Warm: the least of several solves in one process, of which the first has compiled. Cold: a Python process
 that is started anew with an empty cache of compiled code, from its start to its end; and once more with that cache.
@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.joint import JointFit, JointSmoothing, Record, at_held_out
+from poinsot.estimators.joint import JointFit, JointSmoothing, Record, SmoothingProblem, at_held_out
 from poinsot.exceptions import PoinsotError
 from poinsot.models.maximal import Model
 from poinsot.parameters import Normal
@@ -103,7 +103,9 @@ def scenarios(seed: int, seconds: Mapping[str, float] = SECONDS) -> dict[str, Mo
 
 def solve(record: Record, form: str = "reduced", max_steps: int = 50) -> JointFit:
     """From Table 1's values."""
-    return method(form, max_steps).fit(estimator(), [record], values(ALL, INITIAL), priors=PRIORS)
+    return method(form, max_steps).solve(
+        SmoothingProblem(estimator(), [record], values(ALL, INITIAL), priors=PRIORS)
+    )
 
 
 def seen(fit: JointFit) -> list[str]:
@@ -163,9 +165,10 @@ def timed(
 
 ANEW = """
 import pickle, sys
+from poinsot.estimators.joint import SmoothingProblem
 with open(sys.argv[1], "rb") as file:
     method, mechanism, free, record, theta, priors = pickle.load(file)
-fit = method.fit(mechanism.model(free), [record], theta, priors=priors)
+fit = method.solve(SmoothingProblem(mechanism.model(free), [record], theta, priors=priors))
 print(*map(repr, fit.theta.tolist()))
 """
 """What a process that is started anew does: read the problem, solve it, say theta."""
@@ -380,7 +383,9 @@ def _tables(rows: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> di
         line = by_name.setdefault(
             row["parameter"], {"of": row["parameter"], "unit": row["unit"], "truth": f"{row['truth']:g}"}
         )
-        line[row["scenario"]] = f"{row['ours']:.4g} +- {row['std']:.1g}" if row["seen"] else "not seen"
+        line[row["scenario"]] = (
+            f"{row['ours']:.4g} +- {row['std']:.1g}" if row["seen"] else "not identifiable"
+        )
         error = row["error_percent"]
         line[f"{row['scenario']}, error"] = f"{error:+.2f} %" if row["seen"] and error is not None else "-"
     seconds = [
@@ -453,13 +458,13 @@ def _notes(fits: Mapping[str, JointFit]) -> tuple[str, ...]:
         "The paper's recordings and masses are of its own machine; these are simulated with Table G.5's numbers, and "
         "the gain, dry friction and tilt near Table 4.",
         "Dry friction is a constant torque here; the paper's is in proportion to the hinge's load.",
-        "Not seen by any recording: Jaxx and Jayy, as the arm turns about its z axis alone, and a turn of the base "
-        "about the vertical. By the release: the gain.",
+        "Not identifiable from any recording: Jaxx and Jayy, as the arm turns about its z axis alone, and a turn of "
+        "the base about the vertical. From the release: the gain.",
         "Friction is the least sure: within a recording, drag and dry friction are hard to tell apart, and of b1 the "
         "generator itself brakes a few percent.",
         "Seconds are of the least loaded of several runs; they are of this machine.",
         *(
-            f"The estimate of the {name} did not end: {fit.status}."
+            f"The estimate of the {name} did not end: {fit.status.value}"
             for name, fit in fits.items()
             if not fit.converged
         ),

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from poinsot.arrays import Vector
+from poinsot.estimators.online.belief import Sample
 from poinsot.estimators.online.calibration import calibrate_bias
 from poinsot.estimators.online.filter import Filter
 from poinsot.models.link_torques import LinkTorques
@@ -111,11 +112,21 @@ def calibrate(scenario: Scenario, rng: np.random.Generator) -> Tuning:
     samples = [sample for sample in trace.samples if sample is not None]
     torques = LinkTorques(humanoid.robot, (link,))
     bias = calibrate_bias(torques, samples)
-    at = samples[-1]
+    rate_hz = (len(samples) - 1) / (samples[-1].time - samples[0].time)
+    return Tuning(bias.value, bias.std, drift(torques, bias.std, samples[-1], rate_hz))
+
+
+def drift(torques: LinkTorques, noise: Vector, at: Sample, rate_hz: float) -> float:
+    """Drift of one open link by the rule at the top of this file [1/s^(1/2)].
+
+    Args:
+        torques: the robot with its open link, as described.
+        noise: (n,) standard deviation of the efforts [N m] or [N].
+        at: where the robot is.
+    """
     Y, _ = torques(at.q, at.v, at.a, at.wrenches)
-    r = 1 / float(np.linalg.norm((Y @ own) / bias.std))
-    f = (len(samples) - 1) / (samples[-1].time - samples[0].time)
-    return Tuning(bias.value, bias.std, PRECISION**2 * float(np.sqrt(f)) / r)
+    r = 1 / float(np.linalg.norm((Y @ torques.described.ravel()) / noise))
+    return PRECISION**2 * float(np.sqrt(rate_hz)) / r
 
 
 def quiet(what: str) -> None:

@@ -220,16 +220,18 @@ def _disturbance(
 def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, Stages]]) -> Fit:
     """Measured against predicted readings of all sensors, a column a component; NaN where nothing was read.
 
-    Columns have different units: errors of single columns say more than that of all together.
+    Components have different units, so the relative error of all together is of their standard deviations.
     """
     columns: dict[str, str] = {}
     for _, stages in motions:
         for some in stages.readings:
             columns |= dict(zip(some.sensor.components, some.sensor.units, strict=True))
     parts = [_columns(motion, stages, tuple(columns)) for motion, stages in motions]
-    measured, predicted = (np.concatenate([part[k] for part in parts]) for k in range(2))
+    predicted, residuals, deviations = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    measured = predicted + residuals
+    time = np.concatenate([motion.path.time for motion, _ in motions])
     return fit_of(
-        np.concatenate([motion.path.time for motion, _ in motions]),
+        time,
         tuple(columns),
         tuple(columns.values()),
         measured,
@@ -237,21 +239,25 @@ def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, Stages]]) -> Fit:
         speeds=None,
         counts=[len(motion.path) for motion, _ in motions],
         recording=motions[0][0].name if len(motions) == 1 else "",
+        noise=deviations,
     )
 
 
-def _columns(motion: EstimatedMotion, stages: Stages, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Measured and predicted, (S, columns) each; NaN in `measured` where nothing was read.
+def _columns(
+    motion: EstimatedMotion, stages: Stages, names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Predicted, measured less predicted, and standard deviation, (S, columns) each; NaN where nothing was read.
 
     A sensor that this recording does not have is NaN in `predicted` too.
     """
     shape = len(motion.path), len(names)
-    measured, predicted = np.full(shape, np.nan), np.full(shape, np.nan)
+    predicted, residuals, deviations = np.full(shape, np.nan), np.full(shape, np.nan), np.ones(shape)
     for some, fit in zip(stages.readings, motion.sensors, strict=True):
         sensor = some.sensor
         at = [names.index(name) for name in sensor.components]
         predicted[:, at] = sensor.along(fit.predicted)
         read = np.isfinite(fit.normalized)
-        residuals = np.where(read, fit.normalized, 0.0) @ np.linalg.inv(sensor.whitening).T
-        measured[:, at] = np.where(read, predicted[:, at] + residuals, np.nan)
-    return measured, predicted
+        away = np.where(read, fit.normalized, 0.0) @ np.linalg.inv(sensor.whitening).T
+        residuals[:, at] = np.where(read, away, np.nan)
+        deviations[:, at] = np.sqrt(np.diag(sensor.covariance))
+    return predicted, residuals, deviations
