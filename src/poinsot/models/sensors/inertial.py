@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Vector
+from ...arrays import ReadingRows, Vector
 from ..contact_dynamics import RobotMotion
 from ..rotations import skew
 from .sensor import FrameSensor, ReadingSlopes
@@ -22,7 +21,7 @@ class Gyro(FrameSensor):
     label = "gyro at"
     component_units = ("rad/s",) * 3
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         return self.motion_of_frame(motion).angular
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
@@ -38,7 +37,7 @@ class PreintegratedVelocity(FrameSensor):
     label = "velocity of"
     component_units = ("m/s",) * 3
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         return self.motion_of_frame(motion).linear
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
@@ -59,7 +58,7 @@ class Accelerometer(FrameSensor):
     def _gravity(self) -> Vector:
         return np.array(self.robot.model.gravity.linear)
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         frame = self.motion_of_frame(motion)
         return frame.point_acceleration - self._gravity @ frame.rotation
 
