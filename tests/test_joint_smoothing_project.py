@@ -157,13 +157,13 @@ def test_the_page_and_the_files(poinsot, job, tmp_path):
 def test_the_weight_is_chosen_by_what_it_predicts(job):
     """Of the weights around the chosen one, none predicts the other recording from its first state much better.
 
-    `two` is not used for the choice. Its simulation differs between weights by their parameters alone; with 400 readings
-    its error is known to 1 / sqrt(800) = 3.5 %, so three standard deviations are 11 %.
+    `two` is not used for the choice. Its simulation differs between weights by their parameters alone; with 400
+    readings its error is known to 1 / sqrt(800) = 3.5 %, so three standard deviations are 11 %.
     """
     found = identify(Project.load(job(("weight = 1e9", 'weight = "auto"'))))
     (scores,) = [note for note in found.notes if "left out in blocks" in note]
     (used,) = [note for note in found.notes if note.startswith("Residuals of steps have the weight")]
-    tried = {float(w): float(s) for w, s in re.findall(r"(\de[+-]\d\d): ([\d.]+)", scores)}
+    tried = {float(w): float(s) for w, s in re.findall(r"(\de[+-]\d\d): (\d+(?:\.\d+)?)", scores)}
     chosen = float(re.search(r"the weight (\S+):", used)[1])
     assert len(tried) == 7 and chosen in tried
     # scores are printed with three digits: half a unit of the last is 0.5 % of them
