@@ -41,7 +41,9 @@ BLOCK = re.compile(
     r"^(?:<!-- needs: (?P<needs>\S+) -->\n+)?^```python[^\n]*\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 NEEDS = re.compile(r"^# needs: (\S+)", re.MULTILINE)
-MENTION = re.compile(r"\bpoinsot\.([A-Za-z_]\w*)\b(?!/)")  # not the schemas: poinsot.identify/1
+MENTION = re.compile(
+    r"\bpoinsot\.([A-Za-z_]\w*)\b(?!/|\"\])"
+)  # no schema, poinsot.identify/1, no entry points
 
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
@@ -202,6 +204,7 @@ BY_VALIDATOR = {
     fields.check_columns: "columns",
     fields.check_units: "unit, or a list",
     fields.check_unit: "unit",
+    robot.check_law: '`"viscous-coulomb"`, `"viscous"` or `"none"`',
     robot._offset: "numbers, or a table with `values` and `unit`",
     preprocessing._ratio: 'numbers, or `"maximum-likelihood"`',
     preprocessing._cutoff: 'numbers, or `"auto"`',
@@ -344,7 +347,7 @@ def test_project_files_in_documents_run(document, text, tmp_path):
     if content.get("method", {}).get("name") == "filter":
         tracking = poinsot.track(project, folder)
         assert tracking.estimate.status.converged
-        assert tracking.tracker.verdicts[poinsot.Verdict.accepted] > 0.9 * tracking.tracker.samples
+        assert tracking.tracker.verdicts[poinsot.SampleVerdict.accepted] > 0.9 * tracking.tracker.samples
         return
     estimate = poinsot.identify(project, folder)
     assert estimate.status.converged

@@ -14,12 +14,8 @@ from poinsot.estimate import Direction
 from poinsot.exceptions import PoinsotError, UnwritableOutput
 from poinsot.report import (
     ChannelSeries,
-    autocorrelation_comparison,
-    effort_comparison,
-    table_of_rows,
     write_inspection_page,
     write_report,
-    write_reproduction_page,
 )
 from poinsot.report.blocks import Page, Section
 from poinsot.report.page import render
@@ -28,6 +24,7 @@ from poinsot.report.sections.friction import friction_section
 from poinsot.report.sections.identifiability import identifiability_section
 from poinsot.report.sections.impacts import impacts_section
 from poinsot.report.sections.motion import contacts_section, convergence_section, motion_section
+from poinsot.report.sections.tracking import excitation_section, masses_section, rejections_section
 from references.thrown_square import thrown_square
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -165,11 +162,15 @@ def test_what_is_not_determined_by_reason(tx40):
 
 
 OF_MOTIONS = (motion_section, contacts_section, convergence_section, friction_section, impacts_section)
-"""Of estimates that say how a mechanism moved; this one does not."""
+"""Sections of estimates that have motions; this one has none."""
+OF_FILTERS = (masses_section, excitation_section, rejections_section)
+"""Sections of a filter's estimate; this one is of a regression."""
 
 
 def test_the_page_can_be_read_without_eyes_or_colour(page):
-    assert page.tags.count("h1") == 1 and page.tags.count("h2") == len(SECTIONS) - len(OF_MOTIONS)
+    assert page.tags.count("h1") == 1 and page.tags.count("h2") == len(SECTIONS) - len(OF_MOTIONS) - len(
+        OF_FILTERS
+    )
     assert page.tags.count("table") == page.tags.count("caption") == page.tags.count("thead")
     assert page.tags.count("figure") == page.tags.count("figcaption") == len(page.figures)
     for mark in "●◐○∅✕":
@@ -296,23 +297,3 @@ def test_the_inspection_page(tmp_path):
     assert "Nothing stands in the way" in read(write_inspection_page("x", tmp_path / "empty.html")).text
     harmless = write_inspection_page("x", tmp_path / "notes.html", findings=[("note", "a"), ("note", "b")])
     assert "Nothing stands in the way of an estimation; 2 notes." in read(harmless).text
-
-
-def test_the_reproduction_page(build_fit, tmp_path):
-    fits = {method: build_fit(("a", "b"), 100) for method in ("Classical", "IRWSM 1", "IRWSM 2")}
-    rows = [{"name": "zz1r", "paper": 1.24, "ours": 1.2391}, {"name": "fc1", "paper": 6.9, "ours": None}]
-    path = write_reproduction_page(
-        "TX40",
-        [
-            table_of_rows(
-                rows, title="Table 1", columns={"name": "Parameter", "ours": "Ours", "paper": "Paper"}
-            )
-        ],
-        [autocorrelation_comparison(fits, "Fig. 3"), effort_comparison(fits, "Fig. 4")],
-        tmp_path / "tx40.html",
-        lead="As published.",
-        facts=[("relative error", 5.0612)],
-    )
-    reader = read(path)
-    assert "Parameter Ours Paper zz1r 1.2391 1.24 fc1 6.9" in reader.text
-    assert "Fig. 3" in reader.text and len(reader.figures) == 2

@@ -16,12 +16,12 @@ from poinsot.exceptions import InvalidMethod, UnreadableFile, listing, nearest
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Lines over one time axis, for a picture.
+    """Lines over one axis, for a picture.
 
     Args:
         time: (T,) [s]. unit: of all lines.
         lines: name -> (T,).
-        along: what the axis says, where it is not time.
+        along: label of the axis.
     """
 
     time: np.ndarray
@@ -79,13 +79,10 @@ class Reproduction:
         Raises:
             UnwritableOutput: if it cannot be written there.
         """
-        from poinsot.report import (
-            autocorrelation_comparison,
-            curve_figure,
-            effort_comparison,
-            table_of_rows,
-            write_reproduction_page,
-        )
+        from poinsot.report import curve_figure, table_of_rows
+
+        from .comparison import autocorrelation_comparison, effort_comparison
+        from .page import write_reproduction_page
 
         draw = {"effort": effort_comparison, "autocorrelation": autocorrelation_comparison}
         write_reproduction_page(

@@ -1,4 +1,4 @@
-"""Log-Cholesky chart of rigid-body inertia (seed 001, Eqs. 9 and 10; Rucker and Wensing 2022).
+"""Log-Cholesky chart of rigid-body inertia (Martinez et al. 2024, Eqs. 9 and 10; Rucker and Wensing 2022).
 
     J = e^(2 alpha) U U^T,   U = [ e^d1  s12   s13   t1 ]
                                  [       e^d2  s23   t2 ]
@@ -141,7 +141,3 @@ class LogCholesky(Parametrization):
         scale = np.ones(pi.shape)
         scale[..., 4:] = size_of(pi)[..., None]
         return scale
-
-    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
-        """(10, 0): there are none, the chart is one to one."""
-        return np.zeros((10, 0))

@@ -1,12 +1,12 @@
-"""read_recording: files, columns and units in; one checked Recording out.
+"""Read files into one checked Recording.
 
-Each file is read as a table of numbers (`tabular`, `matlab`), its cells are held, its rows cut, its units converted,
-and the files are laid side by side on one clock. What is wrong is said here, where file, column and row are known.
+Each file is read as a table of numbers (`readers`), its cells are held, its rows cut, its units converted,
+and the files are joined on one clock. Errors are raised here, where file, column and row are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,14 +14,15 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import carried_on
-from ..exceptions import InvalidRecording, UnreadableFile
+from ..exceptions import InvalidRecording
 from ..recording import Recording
 from .npz import read_npz
+from .readers import RECORDING_ENDING, find_reader, is_read_as_text
 from .sources import Column, Columns, Source, existing_file
 from .units import check_quantity, convert, find_unit
 
 CLOCKS_AGREE_S = 1e-6
-"""How far the clocks of files with the same rows may differ. [s]"""
+"""Maximum difference of the clocks of files with the same rows. [s]"""
 
 
 def read_recording(
@@ -43,22 +44,22 @@ def read_recording(
     """Read a recording from one or several files.
 
     Args:
-        source: a file, or several files whose rows belong together; a `.npz` of poinsot's own brings everything.
+        source: a file, or several files whose rows belong together; poinsot's own `.npz` has channels and clock.
         channels: of a single file, channel name -> `(column, unit)` or `Column`, e.g. `{"position.joint_1": ("q1",
             "deg")}`. Values are converted to SI units.
         time: of a single file, the clock's column and unit.
-        rate_hz: samples a second, where no file has a clock.
-        start_s: what to call the time of the first sample; None: what the file says, or 0.
-        invalid: what to do with a value that is empty, not a number or infinite: `"raise"`, or `"mask"` it.
+        rate_hz: sampling rate, where no file has a clock.
+        start_s: time of the first sample; None: that of the file, or 0.
+        invalid: `"raise"` for a value that is empty, not a number or infinite, or `"mask"` it.
         rows, require, delimiter, header, skip_lines, decimal_comma: of a single file, see `Source`.
-        metadata: kept with the recording, besides what the reader notes (`sources`, `steps`).
+        metadata: kept with the recording, besides the reader's own (`sources`, `steps`).
 
     Raises:
         UnreadableFile, UnknownUnit, InvalidRecording: one sentence that names file, column and row.
     """
     if isinstance(source, (str, Path)):
         path = Path(source)
-        if path.suffix.lower() == ".npz":
+        if path.suffix.lower() == RECORDING_ENDING:
             if channels is not None or time is not None or rate_hz is not None:
                 raise InvalidRecording(
                     f"{path} brings its own channels and clock; leave channels, time and rate_hz out"
@@ -91,7 +92,7 @@ def read_recording(
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The rows of a file that are kept, and where the user finds them."""
+    """The rows of a file that are kept, and their numbers in the file."""
 
     source: Source
     indices: np.ndarray
@@ -103,7 +104,7 @@ class _Rows:
     def where(self, k: int) -> str:
         """The k-th kept row as it is numbered in the file."""
         row = int(self.indices[k])
-        if Path(self.source.path).suffix.lower() not in _CSV:
+        if not is_read_as_text(Path(self.source.path)):
             return f"row {row} (counted from 0)"
         line = row + 1 + self.source.skip_lines + self.source.header
         return f"row {row} (counted from 0; line {line} of the file)"
@@ -111,7 +112,7 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One file's share of a recording, in SI units, and what was done to it."""
+    """One file's part of a recording, in SI units, and its processing steps."""
 
     path: str
     time: np.ndarray | None
@@ -122,30 +123,6 @@ class _Part:
 
     def __len__(self) -> int:
         return len(next(iter(self.channels.values())))
-
-
-_CSV = (".csv", ".tsv", ".txt", ".dat")
-
-
-def _reader(path: Path) -> Callable[[Source], Columns]:
-    # Polars and SciPy are imported by those who need them.
-    suffix = path.suffix.lower()
-    if suffix in _CSV:
-        from .tabular import read_csv
-
-        return read_csv
-    if suffix in (".parquet", ".pq"):
-        from .tabular import read_parquet
-
-        return read_parquet
-    if suffix == ".mat":
-        from .matlab import read_mat
-
-        return read_mat
-    raise UnreadableFile(
-        f"{path}: files ending in {suffix or 'nothing'!r} are unknown; "
-        f"known are {', '.join(_CSV)}, .parquet, .mat, .npz"
-    )
 
 
 def _check_units(sources: Sequence[Source]) -> None:
@@ -170,7 +147,7 @@ def _check_units(sources: Sequence[Source]) -> None:
 
 def _read_part(source: Source, invalid: str) -> _Part:
     path = existing_file(Path(source.path))
-    table = _reader(path)(source)
+    table = find_reader(path)(source)
     if len({len(values) for values in table.values()}) > 1:
         each = ", ".join(f"{name} {len(values)}" for name, values in table.items())
         raise InvalidRecording(f"{path}: columns of different lengths cannot share a clock: {each}")
@@ -202,7 +179,7 @@ def _scaled(values: np.ndarray, column: Column) -> np.ndarray:
 
 
 def _hold(values: np.ndarray, column: Column) -> np.ndarray:
-    """Empty cells filled with the value before, if the column says so."""
+    """Fill empty cells with the previous value, if the column holds."""
     if not column.hold:
         return values
     return carried_on(values, np.nan if column.initial is None else column.initial / column.scale)

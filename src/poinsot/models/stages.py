@@ -3,9 +3,8 @@
     node    0 -step-> 1 -step-> 2 -reset-> 3 -step-> 4 ...
     sample  0         1         2          2         3
 
-A step from a sample to the next has the contacts that are closed at the first and the effort that was commanded there.
-Where a contact closes that was open the sample has two nodes, before and after the impact; what sensors read there is
-compared with the second, in which the new contact holds.
+A step from a sample to the next has the contacts that are closed and the effort that was commanded at the first.
+A sample at which a contact closes has two nodes, before and after the impact; its readings belong to the second.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from ..exceptions import InvalidModel, InvalidSignals
 from .contact_dynamics import ContactDynamics, RobotMotion
 from .contacts import ContactSchedule
 from .open_parameters import OpenParameters
-from .robot_states import RobotStates, Step
+from .robot_states import RobotStates, StateStep
 from .sensors import Readings, Residuals, frames_of, residuals
 
-TOGETHER = 200
-"""States in one call: enough to make calls cheap, few enough for their slopes not to fill the memory."""
+STATES_PER_CALL = 200
+"""States in one call of the dynamics: enough to make calls cheap, few enough for their derivatives to fit in memory."""
 
 
 def keep_freed_memory() -> None:
@@ -44,13 +43,13 @@ keep_freed_memory()
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    """A robot, what it was told and what was read of it.
+    """A robot with its commands, contacts and readings, sample by sample.
 
     Args:
         parameters: the robot, its actuation, and what theta is.
         schedule: which contacts were closed at each sample.
         times: (S,) of the samples [s].
-        u: (S, inputs) commands or measured efforts; the last is only for sensors that feel it.
+        u: (S, inputs) commands or measured efforts; the last affects accelerations and forces of the last sample alone.
         readings: of the sensors at each sample.
         softness: of contacts, see `ContactDynamics`.
 
@@ -95,7 +94,7 @@ class Stages:
 
     @cached_property
     def states(self) -> RobotStates:
-        """Where states live."""
+        """The manifold of states."""
         return RobotStates(self.parameters.robot)
 
     @cached_property
@@ -144,9 +143,9 @@ class Stages:
         theta: Vector,
         slopes: bool = False,
         efforts: bool = False,
-        told: Float[np.ndarray, "T inputs"] | None = None,
-    ) -> tuple[Step, Residuals]:
-        """Where stages first, first + 1, ... lead from states x, and what sensors leave unexplained there.
+        command_noise: Float[np.ndarray, "T inputs"] | None = None,
+    ) -> tuple[StateStep, Residuals]:
+        """Next states of stages first, first + 1, ... from states x, and the residuals of the sensors there.
 
         Args:
             first: number of the first stage.
@@ -154,23 +153,23 @@ class Stages:
             theta: (p,).
             slopes: whether slopes are wanted.
             efforts: and those by tau too; at a reset, by an impulse on the joints.
-            told: (T, inputs) what commands were besides those recorded; None: nothing.
+            command_noise: (T, inputs) applied less recorded commands; None: zero.
         """
         groups = tuple(self._groups(first, len(x)))
         u = self.u[self.samples[first : first + len(x)]]
-        u = u if told is None else u + told
+        u = u if command_noise is None else u + command_noise
         if len(groups) == 1 and not self._nodes[1][first]:
             return self._alike(groups[0][1], x, u, theta, slopes, efforts)
-        step, left = self._empty(len(x), slopes, slopes and efforts)
+        step, residual = self._empty(len(x), slopes, slopes and efforts)
         for chosen, nodes in groups:
             if self._nodes[1][nodes[0]]:
                 motion = self._motion(nodes, x[chosen], u[chosen], theta, slopes)
                 _put(step, chosen, self.states.reset(motion, efforts))
                 continue
-            of_group, left_of_group = self._alike(nodes, x[chosen], u[chosen], theta, slopes, efforts)
+            of_group, residuals_of_group = self._alike(nodes, x[chosen], u[chosen], theta, slopes, efforts)
             _put(step, chosen, of_group)
-            _put(left, chosen, left_of_group)
-        return step, left
+            _put(residual, chosen, residuals_of_group)
+        return step, residual
 
     def _alike(
         self,
@@ -180,7 +179,7 @@ class Stages:
         theta: Vector,
         slopes: bool,
         efforts: bool,
-    ) -> tuple[Step, Residuals]:
+    ) -> tuple[StateStep, Residuals]:
         """Steps of one mode."""
         samples = self.samples[nodes]
         motion = self._motion(nodes, x, u, theta, slopes)
@@ -189,7 +188,7 @@ class Stages:
         return step, residuals([some.some(samples) for some in self.readings], motion, efforts)
 
     def last(self, x: Vector, theta: Vector, slopes: bool = False, efforts: bool = False) -> Residuals:
-        """What sensors leave unexplained at the last node, whose state is x (nx,); T = 1."""
+        """Residuals of the sensors at the last node, whose state is x (nx,); T = 1."""
         motion = self._motion(np.array([self.count]), x[None], self.u[-1:], theta, slopes)
         return residuals([some.some(self.samples[-1:]) for some in self.readings], motion, efforts)
 
@@ -197,24 +196,24 @@ class Stages:
         self,
         x: Float[np.ndarray, "nodes nx"],
         theta: Vector,
-        told: Float[np.ndarray, "N inputs"] | None = None,
+        command_noise: Float[np.ndarray, "N inputs"] | None = None,
     ) -> Iterator[tuple[np.ndarray, RobotMotion]]:
-        """Samples, and how the robot moves there after impacts, some at a time, mode by mode.
+        """Samples, and the motion of the robot there after impacts, some at a time, mode by mode.
 
         Args:
             x: (N + 1, nx) states at all nodes.
             theta: (p,).
-            told: (N, inputs) what commands of the stages were besides those recorded; None: nothing.
+            command_noise: (N, inputs) applied less recorded commands of the stages; None: zero.
         """
         u = self.u[self.samples]
-        if told is not None:
-            u[:-1] += told
+        if command_noise is not None:
+            u[:-1] += command_noise
         nodes = self.after_impacts
         mode = self.schedule.mode_of[self.samples[nodes]]
         for each in range(len(self.modes)):
             of_mode = nodes[mode == each]
-            for begin in range(0, len(of_mode), TOGETHER):
-                some = of_mode[begin : begin + TOGETHER]
+            for begin in range(0, len(of_mode), STATES_PER_CALL):
+                some = of_mode[begin : begin + STATES_PER_CALL]
                 yield self.samples[some], self._motion(some, x[some], u[some], theta, slopes=False)
 
     @cached_property
@@ -230,7 +229,7 @@ class Stages:
         theta: Vector,
         slopes: bool,
     ) -> RobotMotion:
-        """Of nodes of one mode that are all resets, or all not."""
+        """The motion at nodes of one mode that are all resets, or all steps."""
         q, v = (np.ascontiguousarray(part) for part in self.states.split(x))
         samples = self.samples[nodes]
         dynamics = self.modes[int(self.schedule.mode_of[samples[0]])]
@@ -239,23 +238,23 @@ class Stages:
         return dynamics(q, v, u, theta, slopes)
 
     def _groups(self, first: int, T: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Places in the stretch, and nodes, that one call can do."""
+        """Places among the stages, and nodes, that one call can evaluate."""
         nodes = np.arange(first, first + T)
         kind = 2 * self.schedule.mode_of[self.samples[nodes]] + self._nodes[1][nodes]
         for each in np.unique(kind):
             places = np.flatnonzero(kind == each)
-            for begin in range(0, len(places), TOGETHER):
-                some = places[begin : begin + TOGETHER]
+            for begin in range(0, len(places), STATES_PER_CALL):
+                some = places[begin : begin + STATES_PER_CALL]
                 yield some, nodes[some]
 
-    def _empty(self, T: int, slopes: bool, efforts: bool) -> tuple[Step, Residuals]:
+    def _empty(self, T: int, slopes: bool, efforts: bool) -> tuple[StateStep, Residuals]:
         """Arrays to be filled; residuals are 0 where there are none."""
         n, d, p = self.parameters.robot.model.nv, self.states.degrees, self.parameters.size
         x, r = np.empty((T, self.states.size)), np.zeros((T, self.rows))
         if not slopes:
-            return Step(x), Residuals(r)
+            return StateStep(x), Residuals(r)
         return (
-            Step(
+            StateStep(
                 x,
                 np.empty((T, d, d)),
                 np.empty((T, d, n)) if efforts else None,
@@ -270,7 +269,7 @@ class Stages:
         )
 
 
-def _put(whole: Step | Residuals, places: np.ndarray, part: Step | Residuals) -> None:
+def _put(whole: StateStep | Residuals, places: np.ndarray, part: StateStep | Residuals) -> None:
     """Every array of a part into the whole's rows at these places."""
     for name, values in vars(part).items():
         if values is not None:

@@ -11,7 +11,6 @@
     estimation    motion and parameters together, from what sensors read
     interrupts    Ctrl-C at a good moment
     job           `Project`, and `identify` from the recordings to the estimate
-    ticks         rows of recordings, or lines of a stream, as a filter hears them
     track         `track`: a filter over them, sample by sample
 
 The keys of a section are the arguments of what it becomes.

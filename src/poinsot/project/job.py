@@ -191,7 +191,7 @@ def identify(
     if isinstance(settings.method, ImpactsSettings):
         from .impacts import estimate_from_impacts
 
-        return estimate_from_impacts(project, data_dir, say)
+        return estimate_from_impacts(project, data_dir, lambda stage: say(str(stage)))
     assert not isinstance(settings.preprocessing, RawSettings)
     if isinstance(settings.preprocessing, MovingPolynomialSettings):
         raise InvalidProject(

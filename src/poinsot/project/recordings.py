@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..exceptions import InvalidProject, listing, nearest
 from ..io import Column, Source, read_recording
-from ..recording import CONTACT, FRAME_QUANTITIES, QUANTITIES, THRUST, Recording
+from ..io.readers import RECORDING_ENDING
+from ..quantities import FRAME_QUANTITIES
+from ..recording import CONTACT, EFFORTS, QUANTITIES, THRUST, Recording
 from .settings.recordings import (
     ColumnSettings,
     FileSettings,
@@ -21,8 +23,6 @@ from .translation import by_joint
 
 if TYPE_CHECKING:
     from ..models.articulated import Articulated
-
-EFFORTS = ("torque", "current", "voltage")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ def build_run(
         not settings.files
         and not settings.channels
         and settings.path is not None
-        and settings.path.endswith(".npz")
+        and settings.path.endswith(RECORDING_ENDING)
     ):
         recording = read_recording(folder / settings.path)
     else:
@@ -160,12 +160,13 @@ def _columns(
 def _at_frames(file: FileSettings, where: str) -> list[tuple[str, Column]]:
     """(channel, column) of what is read at frames, of contacts and of rotors."""
     columns = []
-    for quantity, ends in FRAME_QUANTITIES.items():
-        for sensor in getattr(file, quantity):
+    for quantity, listed in FRAME_QUANTITIES.items():
+        for sensor in getattr(file, quantity, ()):  # absent if listed after the settings were imported
             if isinstance(sensor, OrientationSettings):
                 ends, units, scale = tuple(sensor.order), ["1"] * 4, 1.0
             else:
-                units, scale = _each(f"{where}: {quantity}.unit", sensor.unit, sensor.columns), sensor.scale
+                ends, scale = listed.ends, sensor.scale
+                units = _each(f"{where}: {quantity}.unit", sensor.unit, sensor.columns)
             columns += [
                 (f"{quantity}.{sensor.frame}.{end}", Column(name, unit, scale))
                 for end, name, unit in zip(ends, sensor.columns, units, strict=False)

@@ -1,23 +1,22 @@
-"""Estimate -> page: one HTML file that opens offline.
+"""Write estimates as pages: one HTML file that opens offline.
 
-A page is a list of sections, a section is a list of blocks (a table, a grid of figures, ...), and a block knows its
+A page is a list of sections, a section is a list of blocks (a table, a grid of figures, ...), and a block has a
 template:
 
     numbers, words               how a value and a name are written
-    verdicts, origins            how well it is known, and whether that is from the data or from the prior
-    body_facts                   how sure a body's mass properties are, and how far the data moved it
-    blocks                       what a section may hold
+    verdicts, origins            how well it is known, and the shares of data and prior
+    body_facts                   standard deviations of a body's mass properties, and their change by the data
+    blocks                       the content of sections
     tables, body_tables, figures/     estimate -> blocks, pure functions; figures are plain dicts for Plotly
     sections/                    the identify page, one file a section, in the order of its registry
     page                         templates, Plotly's code inlined once, and the atomic write
-    identify_page, inspect_page, reproduce_page     one per verb
+    identify_page, inspect_page     one per verb
 """
 
 from .blocks import Block, Column, Figure, FigureGrid, Section, Table
-from .figures import autocorrelation_comparison, curve_figure, effort_comparison
+from .figures import curve_figure
 from .identify_page import write_report
 from .inspect_page import ChannelSeries, channel_series, write_inspection_page
-from .reproduce_page import write_reproduction_page
 from .tables import table_of_rows
 
 __all__ = [
@@ -28,12 +27,9 @@ __all__ = [
     "FigureGrid",
     "Section",
     "Table",
-    "autocorrelation_comparison",
     "channel_series",
     "curve_figure",
-    "effort_comparison",
     "table_of_rows",
     "write_inspection_page",
     "write_report",
-    "write_reproduction_page",
 ]

@@ -29,9 +29,9 @@ from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.stopwatch import Stopwatch
 
-from ..case import Curves, Reproduction, Say
-from ..processes import processes
-from ..workers import Checkpoint, solve_all
+from ..case import Reproduction, Say
+from ..presentation import costs_by_iteration
+from ..workers import solve_all
 from .guesses import measured_guess, theta_of
 from .systems import SYSTEMS, fly
 
@@ -79,14 +79,14 @@ def solve(job: Job) -> dict[str, Any]:
     scale: Vector = np.tile(np.array(SCALES[job.chart]), len(parameters.bodies))
     problem = replace(flown.problem(parameters, guess.theta), scale=scale)
     with np.errstate(over="ignore", invalid="ignore"):  # a rollout may run away
-        solution = DDP(FeasibilityDriven(), max_steps=job.max_steps).solve(problem, guess)
+        solution = DDP(FeasibilityDriven(), max_iterations=job.max_steps).solve(problem, guess)
     x = solution.at.x[0]
     return {
-        "ending": solution.ending.name,
+        "ending": solution.status.name,
         "costs": [float(cost) for cost in solution.costs],
         "x": x.tolist(),
         "error": float(np.abs(system.states.difference(flown.x, x)).sum()),
-        "unseen": int(solution.unseen.shape[1]),
+        "unseen": int(solution.unobservable.shape[1]),
         "parameters": parameters.size,
     }
 
@@ -109,8 +109,7 @@ def run(
     watch = Stopwatch()
     robots = robots or (("Quadrotor",) if quick else tuple(SYSTEMS))
     jobs = {f"{system} {chart}": Job(system, chart, seed) for system in reversed(robots) for chart in CHARTS}
-    with processes(len(jobs), executor) as pool:
-        found = solve_all(solve, jobs, pool, Checkpoint(None, "", {}), say)
+    found = solve_all(solve, jobs, say, executor=executor)
     watch.lap("solves")
     rows = [row for system in robots for row in _rows(system, found)]
     apart = {system: _apart(system, found) for system in robots}
@@ -128,7 +127,9 @@ def run(
         figures,
         {f"largest difference of the trajectories, {name}": f"{value:.2g}" for name, value in apart.items()},
         curves={
-            f"Cost: {system}": _costs({chart: found[f"{system} {chart}"]["costs"] for chart in CHARTS})
+            f"Cost: {system}": costs_by_iteration(
+                {chart: found[f"{system} {chart}"]["costs"] for chart in CHARTS}
+            )
             for system in robots
         },
         notes=(*NOTES, *_where_it_differs(rows, robots), *_where_apart(apart)),
@@ -193,15 +194,6 @@ def _readable(row: Mapping[str, Any]) -> dict[str, Any]:
         "sum of errors": round(row["final_error"], 3),
         "unseen": f"{row['unseen']} of {row['parameters']}",
     }
-
-
-def _costs(costs: Mapping[str, Sequence[float]]) -> Curves:
-    length = max(len(each) for each in costs.values())
-    lines = {
-        name: np.log10(np.pad(np.array(each, dtype=float), (0, length - len(each)), mode="edge"))
-        for name, each in costs.items()
-    }
-    return Curves(np.arange(length, dtype=float), "log10 of the cost", lines, "iteration")
 
 
 def _lead(rows: Sequence[Mapping[str, Any]], robots: Sequence[str]) -> str:

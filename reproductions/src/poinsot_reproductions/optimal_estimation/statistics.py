@@ -1,10 +1,10 @@
-"""Are errors as large as the covariance says? Many recordings of each system, each solved from its description's body.
+"""Consistency of the covariance: many recordings of each system, each solved from its description's body.
 
 A recording is of the very model that the estimator has, so that nothing but noise makes it err,
 
     x_{k+1} = f(x_k, u_k; theta) [+] w_k,   w ~ N(0, diag(sigma_w^2)),      z_k = h(x_k, u_k; theta) [+] N(0, Sigma_z)
 
-with the standard deviations that the estimator is told; commands are noisy too, and are estimated. The first state is
+with the standard deviations that the estimator assumes; commands are noisy too, and are estimated. The first state is
 uncertain by what is known of it, and the open body is another each time: the description's, stretched and sheared, off
 its place and of another density. Nothing is known of theta beforehand, and the iteration starts at the description.
 
@@ -26,9 +26,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from poinsot import __version__
 from poinsot.arrays import Vector
-from poinsot.cache import cache_folder
 from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.posterior import posterior
 from poinsot.inertia.parameters import from_pseudo_inertia, pseudo_inertia
@@ -41,12 +39,14 @@ from ..normalized_errors import (
     PHYSICAL,
     coverage,
     covered_band,
+    errors_by_name,
     errors_in_std,
     inertial_error,
     mean_in_band,
+    share_of,
     squared_error,
 )
-from ..processes import processes
+from ..presentation import counted, coverage_curves
 from ..workers import Checkpoint, solve_all
 from .guesses import measured_guess
 from .systems import (
@@ -71,8 +71,6 @@ JUDGED = (
     *("coverage", "covered_band", "covered_band_of_all"),
 )
 """Keys of a row that are None where no recording was solved."""
-LEVELS = np.linspace(0.05, 0.99, 48)
-"""Of intervals, in the picture."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class Job:
 
 
 def attempt(job: Job) -> dict[str, Any]:
-    """What came of one recording.
+    """Solve one recording.
 
     `squares` has pairs of a squared error and its degrees of freedom, of theta, pi and two states; `off` has the error
     of each quantity in standard deviations.
@@ -105,33 +103,33 @@ def attempt(job: Job) -> dict[str, Any]:
     parameters = flown.system.parameters(described.open_bodies)
     theta = described.parameters(described.open_bodies).nominal_theta
     problem = replace(flown.problem(parameters, theta), scale=parameters.natural_scale(theta))
-    solution = DDP(max_steps=MAX_STEPS).solve(problem, measured_guess(flown, parameters, theta))
+    solution = DDP(max_iterations=MAX_STEPS).solve(problem, measured_guess(flown, parameters, theta))
     result = {
-        "ending": solution.ending.name,
-        "converged": solution.ending.converged,
+        "ending": solution.status.name,
+        "converged": solution.status.converged,
         "iterations": solution.iterations,
     }
-    if not solution.ending.converged:
+    if not solution.status.converged:
         return result
     sure = posterior(problem, solution.at)
     x, states = solution.at.x[0], flown.system.states
     away = states.difference(x, flown.x)
     e_pi, D = inertial_error(parameters, solution.theta)
     squares = {
-        "theta": squared_error(solution.theta - parameters.nominal_theta, sure.theta, sure.unseen),
-        "pi": squared_error(e_pi, D @ sure.theta @ D.T, D @ sure.unseen),
+        "theta": squared_error(solution.theta - parameters.nominal_theta, sure.theta, sure.unobservable),
+        "pi": squared_error(e_pi, D @ sure.theta @ D.T, D @ sure.unobservable),
     }
     for name, node in (("middle state", len(x) // 2), ("last state", len(x) - 1)):
         squares[name] = squared_error(away[node], sure.states[0][node])
     return result | {
         "squares": squares,
-        "off": errors_in_std(parameters, solution.theta, sure.theta, sure.unseen),
+        "off": errors_in_std(parameters, solution.theta, sure.theta, sure.unobservable),
     }
 
 
 @cache
 def _described(system: str) -> System:
-    """As its description has it."""
+    """The system as described."""
     return MOVED[system]()
 
 
@@ -172,9 +170,8 @@ def run(
     watch = Stopwatch()
     recordings = recordings or (FEW if quick else RECORDINGS)
     jobs = {f"{system} {k}": Job(system, k, seed) for system in robots for k in range(recordings)}
-    checkpoint = Checkpoint(None if quick else folder or cache_folder(), "statistics", _settings(seed))
-    with processes(len(jobs), executor) as pool:
-        found = solve_all(attempt, jobs, pool, checkpoint, say)
+    checkpoint = None if quick else Checkpoint("statistics", _settings(seed), folder)
+    found = solve_all(attempt, jobs, say, executor=executor, checkpoint=checkpoint)
     watch.lap("solves")
     results = {system: [found[f"{system} {k}"] for k in range(recordings)] for system in robots}
     rows = tuple(judged(system, each) for system, each in results.items())
@@ -199,9 +196,8 @@ def run(
 def _settings(seed: int) -> dict[str, Any]:
     """All that a result depends on."""
     return {
-        "version": __version__,
         "seed": seed,
-        "method": str(asdict(DDP(max_steps=MAX_STEPS))),
+        "method": str(asdict(DDP(max_iterations=MAX_STEPS))),
         "noise": NOISE,
         "bodies": OTHERNESS,
         "arm": ARM,
@@ -217,10 +213,7 @@ def judged(system: str, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "recordings": len(results),
         "solved": len(solved),
         "iterations_mean": float(np.mean([each["iterations"] for each in results])),
-        "endings": {
-            name: [each["ending"] for each in results].count(name)
-            for name in sorted({each["ending"] for each in results})
-        },
+        "endings": counted(each["ending"] for each in results),
     }
     if not solved:
         return row | dict.fromkeys(JUDGED)
@@ -323,14 +316,10 @@ def _pictures(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, C
         pictures[f"Squared errors of theta: {system}"] = _histogram(
             *np.array([result["squares"]["theta"] for result in solved]).T
         )
-        levels = {level: coverage(solved, level) for level in LEVELS}
-        shares = {name: np.array([by[name] for by in levels.values()]) for name in levels[LEVELS[0]]}
-        pictures[f"Intervals that hold the truth: {system}"] = Curves(
-            LEVELS,
-            "",
-            {"as it should be": LEVELS}
-            | {name: shares[name] for name in shares if name.split(".")[0] in PHYSICAL},
-            "probability of the interval",
+        off = errors_by_name(solved)
+        pictures[f"Intervals that hold the truth: {system}"] = coverage_curves(
+            (name for name in off if name.split(".")[0] in PHYSICAL),
+            partial(share_of, off),
         )
     return pictures
 

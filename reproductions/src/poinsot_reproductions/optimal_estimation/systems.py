@@ -1,12 +1,12 @@
-"""Robots that are estimated, each with a motion of its own and what its sensors read of it (seed 001, Sect. VI-A).
+"""Simulated robots, their motions and the readings of their sensors (Martinez et al. 2024, Sect. VI-A).
 
-A motion comes from the same dynamics that the estimator has. What the robot is told at each sample is what brings it
+A motion comes from the same dynamics that the estimator has. The commands at each sample are those that bring it
 closest to a reference r(t), in the freedoms that its motors reach through the closed contacts,
 
     u = argmin |W (a(u) - a*)|,   a* = stiffness (r [-] q) - damping v,   a(u) = a(0) + P A u
 
 with P of `contact_dynamics` and A of `actuation`; the smallest u where several do. Every sample is disturbed by w, and
-the robot by the difference between what it was told and what is recorded: commands are noisy too. An estimator may have
+the robot by the difference between the commands and their recording: commands are noisy too. An estimator may have
 that as it is, noise of commands. Or, as the paper's process noise does, as equivalent noise: what it does to the speeds
 in a step, dt P A sigma_u, is then part of w's standard deviation, and what it does to an accelerometer part of that
 one's, both as root mean squares over the motion; that it disturbs all freedoms and readings together is not said.
@@ -27,8 +27,8 @@ from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
 from poinsot.arrays import Matrix, Vector
-from poinsot.estimators.shooting.problem import Known, ShootingProblem
-from poinsot.estimators.shooting.robot import RobotMotion
+from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
+from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.exceptions import UnreadableFile
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parametrization import Parametrization
@@ -77,7 +77,7 @@ class System:
         reference: time [s] -> (n,) change from home that it is to follow.
         weights: (n,) W.
         samples, period: of the recording [s].
-        actuation: what it is told; None: efforts of its joints.
+        actuation: inputs to efforts; None: efforts of its joints.
         inertials: (l, 10) of its bodies; None: the description's.
         contacts: with the ground.
         lifts: contact -> times at which it leaves the ground [s].
@@ -131,7 +131,7 @@ class Flown:
         x: (N + 1, nx) states at the nodes.
         schedule: of its contacts.
         u: (S, inputs) commands as they are recorded.
-        told: (S, inputs) what they were.
+        commanded: (S, inputs) without noise.
         readings: of the sensors.
         noise: (2 n,) standard deviation of w.
         command_noise: (inputs,) of commands; None: it is part of the others.
@@ -143,11 +143,11 @@ class Flown:
     x: Float[np.ndarray, "nodes nx"]
     schedule: ContactSchedule
     u: Float[np.ndarray, "S inputs"]
-    told: Float[np.ndarray, "S inputs"]
+    commanded: Float[np.ndarray, "S inputs"]
     readings: tuple[Readings, ...]
     noise: Vector
     command_noise: Vector | None
-    start: Known
+    start: GaussianPrior
     forces: Float[np.ndarray, "S m"]
 
     @property
@@ -158,13 +158,13 @@ class Flown:
         """As a chain."""
         return Stages(parameters, self.schedule, self.times, self.u, self.readings)
 
-    def motion(self, parameters: OpenParameters) -> RobotMotion:
+    def motion(self, parameters: OpenParameters) -> RobotTrajectoryModel:
         """As the solver sees it."""
-        return RobotMotion(self.stages(parameters), self.noise, self.command_noise)
+        return RobotTrajectoryModel(self.stages(parameters), self.noise, self.command_noise)
 
     def problem(self, parameters: OpenParameters, theta: Vector) -> ShootingProblem:
         """Trajectory and theta from what was read, with nothing known of theta; the iteration starts at `theta`."""
-        return ShootingProblem((self.motion(parameters),), (self.start,), Known.nothing(theta))
+        return ShootingProblem((self.motion(parameters),), (self.start,), GaussianPrior.flat(theta))
 
     def measured(self, stages: Stages) -> Float[np.ndarray, "nodes nx"]:
         """(N + 1, nx) states as sensors read them; what none reads is as at the start."""
@@ -202,7 +202,7 @@ def fly(system: System, rng: np.random.Generator, equivalent: bool = True) -> Fl
     Args:
         system: which.
         rng: of its noise.
-        equivalent: whether noise of commands is told as equivalent noise of speeds and readings.
+        equivalent: whether noise of commands is given as equivalent noise of speeds and readings.
     """
     return _Flight(system, rng, equivalent).flown()
 
@@ -243,10 +243,10 @@ class _Flight:
                 x = states.reset(self.dynamics(touching).impact(*self.split(x), self.theta)).x
                 nodes.append(x[0])
             closed[k], dynamics = touching, self.dynamics(touching)
-            u[k] = self.told(k, x, dynamics, by_commands)
+            u[k] = self.commands(k, x, dynamics, by_commands)
             motion = dynamics(*self.split(x), u[k : k + 1], self.theta)
             for values, sensor in zip(clean, system.sensors, strict=True):
-                values[k] = sensor.expected(motion)[0]
+                values[k] = sensor.predicted(motion)[0]
             for place in np.flatnonzero(touching):
                 frame, rows = system.contacts[place].frame, motion.rows(system.contacts[place].frame)
                 assert rows is not None
@@ -254,7 +254,7 @@ class _Flight:
                 forces[k, 3 * place : 3 * place + 3] = motion.frames[frame].rotation[0] @ force
             x = states.step(motion, system.period).x
             x = states.integrate(x, self.noise * self.rng.standard_normal((1, 2 * n)))
-        recorded, readings, noise, command_noise = self.heard(u, clean, by_commands)
+        recorded, readings, noise, command_noise = self.recorded(u, clean, by_commands)
         return Flown(
             system,
             np.array(nodes),
@@ -268,7 +268,7 @@ class _Flight:
             forces,
         )
 
-    def heard(
+    def recorded(
         self, u: np.ndarray, clean: list[np.ndarray], by_commands: list[list[np.ndarray]]
     ) -> tuple[np.ndarray, tuple[Readings, ...], Vector, Vector | None]:
         """Commands and readings as they are recorded, and the standard deviations of w and of commands."""
@@ -313,7 +313,7 @@ class _Flight:
                 now[place] = low[place]
         return now
 
-    def told(
+    def commands(
         self, k: int, x: np.ndarray, dynamics: ContactDynamics, by_commands: list[list[np.ndarray]]
     ) -> Vector:
         """(inputs,) what brings the robot closest to its reference; slopes of a step and of readings are kept."""
@@ -332,11 +332,11 @@ class _Flight:
         W = system.weights
         return np.asarray(np.linalg.lstsq(W[:, None] * by_u, W * (wanted - free.a[0]), rcond=1e-4)[0])
 
-    def _start(self, x: Vector) -> Known:
+    def _start(self, x: Vector) -> GaussianPrior:
         n = self.system.robot.model.nv
         sigma = np.repeat(START, n)
         off = sigma * self.rng.standard_normal((1, 2 * n))
-        return Known.normal(self.system.states.integrate(x[None], off)[0], sigma**2)
+        return GaussianPrior.from_covariance(self.system.states.integrate(x[None], off)[0], sigma**2)
 
 
 def _felt(sensor: Sensor, motion: Moved) -> Matrix:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
+from ...inertia import CHARTS
 from .fields import PerJoint, Point, Positive, Section, Window, is_text, refuse
+
+if TYPE_CHECKING:
+    ChartName: TypeAlias = str
+    ChartOrNone: TypeAlias = str
+else:
+    ChartName, ChartOrNone = Literal[(*CHARTS,)], Literal[(*CHARTS, "none")]
 
 NoiseLevel = Positive | Annotated[list[Positive], Field(min_length=1)]
 """One standard deviation for all components of a reading, or one for each."""
@@ -149,9 +156,7 @@ class FilterSettings(Section):
     name: Literal["filter"]
     links: list[str] = Field(min_length=1)
     robot_from: str | None = None
-    chart: Literal["log-cholesky", "transposed-log-cholesky", "exponential-eigenvalue", "none"] = (
-        "log-cholesky"
-    )
+    chart: ChartOrNone = "log-cholesky"
     noise: PerJoint | None = None
     calibrate_s: float = Field(2.0, ge=0)
     calibrate_bias: bool = False
@@ -197,7 +202,7 @@ class OptimalEstimationSettings(Section):
     name: Literal["optimal-estimation"]
     bodies: list[str] = []
     joints: list[str] = []
-    chart: Literal["log-cholesky", "exponential-eigenvalue"] = "log-cholesky"
+    chart: ChartName = "log-cholesky"
     noise: dict[str, NoiseLevel]
     speed_noise: PerJoint | None = None
     prior_std: Positive | None = None
@@ -205,13 +210,15 @@ class OptimalEstimationSettings(Section):
     dry_speed: Positive = 0.05
     start_from: str | None = None
     rollout: Literal["multiple", "feasible", "single"] = "multiple"
-    max_steps: int = Field(200, ge=1)
+    max_iterations: int = Field(200, ge=1)
     step_tolerance: Positive = 1e-5
     gap_tolerance: Positive = 1e-8
     null_space: bool = True
     memory: int = Field(1, ge=1)
     damping: float = Field(0.0, ge=0)
     longest: Positive = 0.3
+
+    aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
 
     @model_validator(mode="after")
     def _something_disturbs(self) -> OptimalEstimationSettings:

@@ -22,11 +22,15 @@ from .parameters import parameters_section
 from .payload import payload_section
 from .provenance import provenance_section
 from .residuals import residuals_section
+from .tracking import excitation_section, masses_section, rejections_section
 from .validation import validation_section
 from .verdict import verdict_section
 
 SECTIONS: tuple[Callable[[Estimate], Section | None], ...] = (
     verdict_section,
+    masses_section,
+    excitation_section,
+    rejections_section,
     payload_section,
     parameters_section,
     effort_section,

@@ -1,4 +1,4 @@
-"""Several methods side by side: a row for each joint, a column for each method (Figs. 2 to 4 of seed 002)."""
+"""Several methods side by side: a row for each joint, a column for each method (Brunot et al. 2017, Figs. 2 to 4)."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from ...estimate import Fit
-from ..blocks import Figure
-from ..numbers import correlation_text, percent_text, unit_text
-from ..words import series
-from .autocorrelation import band_shape, stems, value_range, whiteness_words
-from .style import MEASURED, PREDICTED, RESIDUAL, axis, label, layout
-from .thinning import line, longest_trace
+from poinsot.estimate import Fit
+from poinsot.report.blocks import Figure
+from poinsot.report.figures.autocorrelation import band_shape, stems, value_range, whiteness_words
+from poinsot.report.figures.style import MEASURED, PREDICTED, RESIDUAL, axis, curve, label, layout
+from poinsot.report.figures.thinning import line, longest_trace
+from poinsot.report.numbers import correlation_text, percent_text, unit_text
+from poinsot.report.words import series
 
 HEADING = 34  # pixels above the panels for the names of the methods
 
 
 def effort_comparison(fits: Mapping[str, Fit], title: str = "") -> Figure:
-    """Measured, predicted and residual effort in one panel for each joint and method (Fig. 4 of seed 002).
+    """Measured, predicted and residual effort in one panel for each joint and method (Brunot et al. 2017, Fig. 4).
 
     Args:
         fits: method -> its fit; all of the same joints.
@@ -35,10 +35,15 @@ def effort_comparison(fits: Mapping[str, Fit], title: str = "") -> Figure:
             ("residual", fit.residuals, RESIDUAL),
         ):
             data.append(
-                {"type": "scatter", "mode": "lines", "name": name, "line": ink, "showlegend": suffix == "",
-                 "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "hovertemplate": "%{y:.4g}"}
-                | line(fit.time, samples[:, joint], longest)
-            )  # fmt: skip
+                curve(
+                    name,
+                    ink,
+                    showlegend=suffix == "",
+                    xaxis=f"x{suffix}",
+                    yaxis=f"y{suffix}",
+                    **line(fit.time, samples[:, joint], longest),
+                )
+            )
     axes = grid.axes("time [s]", lambda joint: f"{grid.joints[joint]} [{unit_text(grid.first.units[joint])}]")
     notes = [
         grid.note(joint, method, percent_text(fits[method].relative_error_percent_per_joint[joint]))
@@ -46,7 +51,7 @@ def effort_comparison(fits: Mapping[str, Fit], title: str = "") -> Figure:
     ]
     totals = "; ".join(f"{method} {percent_text(fit.relative_error_percent)}" for method, fit in fits.items())
     return grid.figure(
-        title or "Measured and predicted effort, and what is left",
+        title or "Measured, predicted and residual effort",
         data,
         axes,
         notes,
@@ -56,7 +61,7 @@ def effort_comparison(fits: Mapping[str, Fit], title: str = "") -> Figure:
 
 
 def autocorrelation_comparison(fits: Mapping[str, Fit], title: str = "") -> Figure:
-    """Autocorrelation of the residuals for each joint and method (Figs. 2 and 3 of seed 002).
+    """Autocorrelation of the residuals for each joint and method (Brunot et al. 2017, Figs. 2 and 3).
 
     Args:
         fits: method -> its fit; all of the same joints.
