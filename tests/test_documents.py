@@ -23,11 +23,19 @@ import pytest
 import poinsot
 from poinsot import cli
 from poinsot.project import settings
+from poinsot.project.methods import (
+    METHODS,
+    MethodSettings,
+    body_constraints,
+    find_method,
+    impacts,
+    payload,
+    semidefinite,
+)
 from poinsot.project.settings import (
     bodies_and_walls,
     fields,
     mechanism,
-    methods,
     preprocessing,
     recordings,
     robot,
@@ -166,32 +174,25 @@ SECTIONS = {
     "One of `channels`": (recordings.ColumnSettings, ()),
     "`[contacts]`": (robot.ContactsSettings, ()),
     "`[[rotors]]`": (robot.RotorSettings, ()),
-    "With either smoother": (preprocessing._Smoothing, ()),
+    "With either smoother": (preprocessing.SmoothingSettings, ()),
     '`method = "butterworth-decimation"`': (
         preprocessing.ButterworthSettings,
-        preprocessing._Smoothing.model_fields,
+        preprocessing.SmoothingSettings.model_fields,
     ),
     '`method = "random-walk"`': (
         preprocessing.RandomWalkSettings,
-        preprocessing._Smoothing.model_fields,
+        preprocessing.SmoothingSettings.model_fields,
     ),
     "`prior` of the ratio": (preprocessing.RatioPriorSettings, ()),
     '`method = "moving-polynomial"`': (preprocessing.MovingPolynomialSettings, ()),
-    '`method = "none"`': (preprocessing.RawSettings, preprocessing._Conditioning.model_fields),
-    '`name = "least-squares"`': (methods.LeastSquaresSettings, ()),
-    '`name = "essential-parameters"`': (methods.EssentialSettings, ()),
-    '`name = "semidefinite"`': (methods.SemidefiniteSettings, ()),
-    '`name = "payload"`': (methods.PayloadSettings, ()),
-    '`name = "filter"`': (methods.FilterSettings, ()),
-    '`name = "optimal-estimation"`': (methods.OptimalEstimationSettings, ()),
-    '`name = "joint-smoothing"`': (methods.JointSmoothingSettings, ()),
-    '`name = "impacts"`': (methods.ImpactsSettings, ()),
-    "`noise` of a tracker": (methods.TrackerNoiseSettings, ()),
-    "`center_of_mass` of a load": (methods.PointPriorSettings, ()),
-    "`[method.constraints]`": (methods.ConstraintsSettings, ()),
-    "One of `bodies`": (methods.BodyConstraintSettings, ()),
-    "A region": (methods.RegionSettings, ()),
-    "`inside`": (methods.EllipsoidSettings, ()),
+    '`method = "none"`': (preprocessing.RawSettings, preprocessing.ConditioningSettings.model_fields),
+    **{f'`name = "{name}"`': (find_method(name), ()) for name in METHODS},
+    "`noise` of a tracker": (impacts.TrackerNoiseSettings, ()),
+    "`center_of_mass` of a load": (payload.PointPriorSettings, ()),
+    "`[method.constraints]`": (semidefinite.ConstraintsSettings, ()),
+    "One of `bodies`": (body_constraints.BodyConstraintSettings, ()),
+    "A region": (body_constraints.RegionSettings, ()),
+    "`inside`": (body_constraints.EllipsoidSettings, ()),
     "`[priors]`": (settings.PriorSettings, ()),
     "`[output]`": (settings.OutputSettings, ()),
 }
@@ -297,7 +298,10 @@ def test_the_reference_has_every_section():
         settings.Settings,
         robot.OffsetSettings,
     }
-    assert {*sections(settings.Settings)} <= documented
+    found = {
+        section for root in (settings.Settings, *map(find_method, METHODS)) for section in sections(root)
+    }
+    assert found - {MethodSettings} <= documented
     headings = re.findall(r"^## `\[+(\w+)\]+`$", REFERENCE.read_text(), re.MULTILINE)
     assert {*headings} == {*settings.Settings.model_fields}
 

@@ -24,7 +24,7 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
         from ..project import Project, identify
 
         project = Project.load(job)
-        estimate = identify(project, data, say)
+        estimate = identify(project, data, progress=say)
         from ..io import identify_json
 
         output = project.settings.output

@@ -51,15 +51,15 @@ def stop(sentence: str, code: int) -> int:
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """What is being done, on standard error, if someone is watching."""
+def progress() -> Iterator[Callable[[object], None]]:
+    """A function that shows what is being done (text, or `poinsot.solve.Progress`) if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
 
     with Console(stderr=True).status("starting") as status:
-        yield status.update
+        yield lambda what: status.update(str(what))
 
 
 def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None:

@@ -8,7 +8,7 @@ Each quantity that was read needs its standard deviation in `method.noise`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,11 @@ import numpy as np
 from ..arrays import Vector
 from ..exceptions import InvalidProject, listing, nearest
 from ..recording import CONTACT, FRAME_QUANTITIES, THRUST
+from ..solve import report
 from ..stopwatch import Stopwatch
-from .interrupts import stoppable
 from .other_jobs import values_from
 from .preparation import condition
 from .recordings import EFFORTS, Run
-from .settings.methods import OptimalEstimationSettings
 from .settings.preprocessing import RawSettings
 from .settings.robot import ContactsSettings, RotorSettings
 from .translation import by_joint
@@ -38,36 +37,39 @@ if TYPE_CHECKING:
     from ..models.contacts import Contact, ContactSchedule
     from ..models.open_parameters import OpenParameters
     from ..models.sensors import Readings, Sensor
+    from ..solve import ProgressCallback, Stop
     from .job import Project
+    from .methods.optimal_estimation import OptimalEstimationSettings
 
 FOOT_VELOCITY = "foot_velocity"
 BASE = ("base_linear", "base_angular")
 """The freedoms of a floating base in `speed_noise`."""
 
 
-def estimate_optimally(project: Project, data_dir: str | Path | None, say: Callable[[str], None]) -> Estimate:
-    """From a project file to an estimate; Ctrl-C ends the iteration with what it has.
+def estimate_optimally(
+    project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
+) -> Estimate:
+    """From a project file to an estimate.
 
     Raises:
         PoinsotError: one sentence about what to mend.
     """
     settings, watch = project.settings, Stopwatch()
-    assert isinstance(settings.method, OptimalEstimationSettings)
-    say("reading the robot")
+    method: Any = settings.method
+    report(progress, "reading the robot")
     robot = project.robot(data_dir)
     watch.lap("robot")
-    say("reading the recordings")
+    report(progress, "reading the recordings")
     runs = project.runs(robot, data_dir)
     watch.lap("read")
     problem = build_problem(project, robot, runs)
     watch.lap("signals")
 
     def tell(iteration: Iteration) -> None:
-        say(f"iteration {str(iteration).strip()} (Ctrl-C ends with this)")
+        report(progress, f"iteration {str(iteration).strip()} (Ctrl-C ends with this)")
 
-    say("iterating")
-    with stoppable() as stop:
-        estimate = build_estimation(settings.method).solve(problem, tell, stop)
+    report(progress, "iterating")
+    estimate = build_estimation(method).solve(problem, tell, stop or (lambda: False))
     watch.lap("solve")
     return estimate.updated(
         settings={"project": settings.model_dump(mode="json", exclude_unset=True)},
@@ -101,8 +103,8 @@ def build_problem(project: Project, robot: Articulated, runs: Sequence[Run]) -> 
     from ..parameters import Normal
 
     settings = project.settings
-    method, preprocessing = settings.method, settings.preprocessing
-    assert isinstance(method, OptimalEstimationSettings)
+    method: Any = settings.method
+    preprocessing = settings.preprocessing
     assert isinstance(preprocessing, RawSettings)
     parameters = _open(settings, robot, method)
     logs = {}

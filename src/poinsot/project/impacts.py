@@ -11,7 +11,7 @@ body's frame [body.markers] says. A frame of which something is missing is left 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from jaxtyping import Float
 from ..arrays import Indices, Vector
 from ..estimate.motions import POSE
 from ..exceptions import InvalidProject, listing
+from ..solve import report
 from ..stopwatch import Stopwatch
 from .preparation import condition
 from .recordings import Run
@@ -32,7 +33,6 @@ from .settings.bodies_and_walls import (
     RectangleSettings,
     WallSettings,
 )
-from .settings.methods import ImpactsSettings
 from .settings.preprocessing import RawSettings
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..estimators.complementarity.problem import ImpactsProblem
     from ..models.planar import Shape
     from ..recording import Recording
+    from ..solve import ProgressCallback, Stop
     from .job import Project
 
 QUARTER_TURN, OFTEN = np.pi / 2, 0.25
@@ -51,7 +52,7 @@ FORCES = {"x": "N", "y": "N", "angle": "N m"}
 
 
 def estimate_from_impacts(
-    project: Project, data_dir: str | Path | None, say: Callable[[str], None]
+    project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
 ) -> Estimate:
     """From a project file to an estimate.
 
@@ -61,6 +62,10 @@ def estimate_from_impacts(
     settings, watch = project.settings, Stopwatch()
     body = settings.body
     assert body is not None
+
+    def say(stage: str) -> None:
+        report(progress, stage)
+
     say("reading the recordings")
     names = tuple(f"{marker}.{axis}" for marker in body.markers for axis in "xy") or tuple(POSE)
     runs = project.recordings(names, tuple(FORCES), data_dir)
@@ -84,8 +89,7 @@ def build_estimation(settings: Settings, drops: int) -> ImpactsEstimation | Pool
     from ..estimators.complementarity.pooled import PooledImpacts
     from ..estimators.complementarity.pooled_estimation import PooledEstimation
 
-    method = settings.method
-    assert isinstance(method, ImpactsSettings)
+    method: Any = settings.method
     if settings.priors:
         raise InvalidProject(
             '[priors] have no use in "impacts", which takes nothing for known of J/m; leave them out'

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..exceptions import InvalidProject, listing, nearest
 from ..io import Column, Source, read_recording
 from ..recording import CONTACT, FRAME_QUANTITIES, QUANTITIES, THRUST, Recording
+from .settings.fields import by_joint
 from .settings.recordings import (
     ColumnSettings,
     FileSettings,
@@ -17,7 +18,6 @@ from .settings.recordings import (
     QuantitySettings,
     RecordingSettings,
 )
-from .translation import by_joint
 
 if TYPE_CHECKING:
     from ..models.articulated import Articulated

@@ -17,18 +17,19 @@ import numpy as np
 from ..arrays import Vector, carried_on
 from ..exceptions import InvalidProject, listing, nearest
 from ..inertia.parameters import inertia_matrix
+from ..solve import report
 from ..stopwatch import Stopwatch
 from .preparation import condition
 from .recordings import EFFORTS, Run
 from .settings import Settings
 from .settings.mechanism import DryFrictionSettings, JointDetails, MechanismJointSettings, MechanismSettings
-from .settings.methods import JointSmoothingSettings
 from .settings.preprocessing import RawSettings
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
     from ..estimators.joint import JointSmoothingProblem, Record
     from ..models.maximal import Coulomb, Encoder, LoadDependent, Mechanism, RateSensor
+    from ..solve import ProgressCallback, Stop
     from .job import Project
 
 STEPS_OFF = 0.05
@@ -40,7 +41,9 @@ FIRST_WEIGHT = 1e8
 """From which on a weight is chosen: impulses of 1e-4 N m s."""
 
 
-def estimate_jointly(project: Project, data_dir: str | Path | None, say: Callable[[str], None]) -> Estimate:
+def estimate_jointly(
+    project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
+) -> Estimate:
     """From a project file to an estimate.
 
     Raises:
@@ -51,8 +54,11 @@ def estimate_jointly(project: Project, data_dir: str | Path | None, say: Callabl
 
     keep_compiled()
     settings, watch = project.settings, Stopwatch()
-    method = settings.method
-    assert isinstance(method, JointSmoothingSettings)
+    method: Any = settings.method
+
+    def say(stage: str) -> None:
+        report(progress, stage)
+
     say("reading the mechanism")
     mechanism = project.mechanism(data_dir)
     moving = joints_of(mechanism)
@@ -219,8 +225,7 @@ def build_problem(project: Project, mechanism: Mechanism, runs: Sequence[Run]) -
     from ..parameters import Normal
 
     settings = project.settings
-    method = settings.method
-    assert isinstance(method, JointSmoothingSettings)
+    method: Any = settings.method
     for name in (*method.parameters, *method.start, *settings.held, *settings.priors):
         mechanism.place(name)
     for name in settings.held:
@@ -242,9 +247,9 @@ def build_problem(project: Project, mechanism: Mechanism, runs: Sequence[Run]) -
 def _record(settings: Settings, mechanism: Mechanism, run: Run) -> Record:
     from ..estimators.joint import Record
 
-    preprocessing, method = settings.preprocessing, settings.method
+    preprocessing = settings.preprocessing
+    method: Any = settings.method
     assert isinstance(preprocessing, RawSettings)
-    assert isinstance(method, JointSmoothingSettings)
     recording = condition(preprocessing, run).recording
     if run.window_s is not None:
         recording = recording.between(*run.window_s)

@@ -17,7 +17,6 @@ from ..exceptions import InvalidProject, NotIdentifiable
 from ..stopwatch import Stopwatch
 from .interrupts import uninterrupted
 from .other_jobs import KnownRobot, robot_from
-from .settings.methods import FilterSettings
 from .settings.preprocessing import MovingPolynomialSettings
 from .ticks import layout_of, ticks_of_lines, ticks_of_run
 from .translation import by_joint
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
     from ..io.json_lines import SampleStream
     from ..models.articulated import Articulated
     from ..models.link_torques import LinkTorques
-    from .job import Progress, Project
+    from .job import Project
+    from .methods.filter import FilterSettings
 
 BETWEEN_RECORDINGS_S = 1.0
 """How much later a filter takes the next recording to begin: their clocks do not say."""
@@ -44,6 +44,7 @@ SAID_EVERY = 50
 MANY_REJECTED = 0.3
 
 Hear = Callable[["Tracked", "Tracker"], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +86,7 @@ def track(
     """
     from ..estimate import Status
 
-    method = project.settings.method
-    if not isinstance(method, FilterSettings):
-        raise InvalidProject(
-            f'{project.path}: [method] name = "{method.name}" looks at a whole recording; poinsot track needs '
-            'name = "filter" and links'
-        )
+    method: Any = project.settings.method
     say = progress or (lambda _: None)
     watch = Stopwatch()
     known = robot_from(project, data_dir, say)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -16,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ...exceptions import UnknownUnit, listing, nearest
+from ...exceptions import InvalidProject, UnknownUnit, listing, nearest
 from ...io.units import check_quantity, find_unit
 
 
@@ -130,3 +131,22 @@ def unit_of(quantity: str, unit: str) -> str:
     except UnknownUnit as error:
         raise refuse("unit", str(error).replace(f" of channel '{quantity}.*'", "")) from None
     return unit
+
+
+def by_joint(key: str, value: Any, joints: Sequence[str], default: float | None = None) -> Any:
+    """A number or a list as it is; a table by joint as a list in the robot's order, complete if there is no default.
+
+    Raises:
+        InvalidProject: if the table names another joint, or leaves one out that has no default.
+    """
+    if not isinstance(value, Mapping):
+        return value
+    for joint in value:
+        if joint not in joints:
+            raise InvalidProject(
+                f"{key} names {joint!r}{nearest(joint, joints)}; the robot has {listing(joints)}"
+            )
+    missing = [joint for joint in joints if joint not in value]
+    if default is None and missing:
+        raise InvalidProject(f"{key} has no value for {listing(missing)}; give one for each joint")
+    return [value.get(joint, default) for joint in joints]
