@@ -240,11 +240,11 @@ def type_in_words(annotation, validators=()):
             if typing.get_origin(typing.get_args(inside[1])[0]) is list
             else "table of numbers"
         )
-    if origin is dict and not (isinstance(inside[1], type) and issubclass(inside[1], fields.Section)):
+    if origin is dict and not (isinstance(inside[1], type) and issubclass(inside[1], fields.SettingsTable)):
         return "table of numbers"
     if origin in (list, dict):
         return f"{'list' if origin is list else 'table'} of tables"
-    assert issubclass(annotation, fields.Section)
+    assert issubclass(annotation, fields.SettingsTable)
     return "table"
 
 
@@ -252,7 +252,7 @@ def default_in_words(field):
     if field.is_required():
         return "required"
     value = field.get_default()
-    if value is None or value in ([], {}) or isinstance(value, fields.Section):
+    if value is None or value in ([], {}) or isinstance(value, fields.SettingsTable):
         return "–"
     number = f"{value:g}" if isinstance(value, float) else None
     return f"`{number or json.dumps(value).replace('.0', '')}`"
@@ -287,7 +287,7 @@ def test_the_reference_has_every_key_with_its_type_and_default(heading):
 def test_the_reference_has_every_section():
     def sections(annotation):
         for inside in (annotation, *typing.get_args(annotation)):
-            if isinstance(inside, type) and issubclass(inside, fields.Section):
+            if isinstance(inside, type) and issubclass(inside, fields.SettingsTable):
                 yield inside
                 for field in inside.model_fields.values():
                     yield from sections(field.annotation)

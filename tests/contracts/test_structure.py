@@ -8,8 +8,6 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from poinsot.project.methods import METHODS
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "poinsot"

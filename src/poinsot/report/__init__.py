@@ -13,7 +13,7 @@ template:
     identify_page, inspect_page, reproduce_page     one per verb
 """
 
-from .blocks import Block, Column, Figure, FigureGrid, Section, Table
+from .blocks import Figure, FigureGrid, PageBlock, Section, Table, TableColumn
 from .figures import autocorrelation_comparison, curve_figure, effort_comparison
 from .identify_page import write_report
 from .inspect_page import ChannelSeries, channel_series, write_inspection_page
@@ -21,9 +21,9 @@ from .reproduce_page import write_reproduction_page
 from .tables import table_of_rows
 
 __all__ = [
-    "Block",
+    "PageBlock",
     "ChannelSeries",
-    "Column",
+    "TableColumn",
     "Figure",
     "FigureGrid",
     "Section",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .blocks import Block, Facts, Figure, FigureGrid, Findings, Page, Section, Table
+from .blocks import Facts, Figure, FigureGrid, Findings, Page, PageBlock, Section, Table
 from .page import write_page
 from .tables import plain_text
 from .words import capitalized
@@ -39,7 +39,7 @@ def write_reproduction_page(
     """
     facts = tuple((capitalized(name), plain_text(value)) for name, value in facts)
     notes, tables = tuple(notes), tuple(tables)
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     if facts:
         blocks.append(Facts(facts=facts))
     if notes:

@@ -11,7 +11,7 @@ import numpy as np
 from ..estimate import NORMAL_95, Estimate
 from ..estimators.online.belief import Verdict
 from ..estimators.online.tracking import Tracked, Tracker, changes
-from .blocks import Block, FigureGrid, Findings, Page, Section
+from .blocks import FigureGrid, Findings, Page, PageBlock, Section
 from .figures import curve_figure
 from .numbers import count_text, plus_minus, seconds_text
 from .page import write_page
@@ -66,7 +66,7 @@ def _verdict(estimate: Estimate, tracker: Tracker) -> Section:
     ]
     if not estimate.status.converged:
         findings.insert(0, ("warning", estimate.status.value))
-    blocks: tuple[Block, ...] = (Findings(findings=tuple(findings)),) if findings else ()
+    blocks: tuple[PageBlock, ...] = (Findings(findings=tuple(findings)),) if findings else ()
     return Section(
         "Verdict",
         f"At the end: {'; '.join(masses)}. {used} of {number_of(tracker.samples, 'sample')} were used.",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...exceptions import InvalidProject
-from ..settings.fields import Section
+from ..settings.fields import SettingsTable
 from ..settings.preprocessing import SMOOTHED, MethodInput
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
-class MethodSettings(Section):
+class MethodSettings(SettingsTable):
     """A method: its keys in the project file are fields, what it needs besides are class variables.
 
     Class variables:

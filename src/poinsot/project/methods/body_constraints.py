@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import model_validator
 
-from ..settings.fields import Point, Section, Window, refuse
+from ..settings.fields import Point, SettingsTable, Window, refuse
 
 if TYPE_CHECKING:
     from ...estimators.linear.constraints import BodyConstraint
 
 
-class RegionSettings(Section):
+class RegionSettings(SettingsTable):
     """A region of the body frame [m]: a box, an ellipsoid or a convex hull, whichever the keys are of."""
 
     low: Point | None = None
@@ -43,14 +43,14 @@ class RegionSettings(Section):
         return Hull(self.points)
 
 
-class EllipsoidSettings(Section):
+class EllipsoidSettings(SettingsTable):
     """An ellipsoid along the axes of the body frame [m]."""
 
     center: Point
     semi_axes: Point
 
 
-class BodyConstraintSettings(Section):
+class BodyConstraintSettings(SettingsTable):
     """`poinsot.BodyConstraint`."""
 
     mass: Window | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from ..settings.fields import Positive, Section
+from ..settings.fields import Positive, SettingsTable
 from ..settings.preprocessing import AS_READ
 from .base import MethodSettings
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..job import Project
 
 
-class TrackerNoiseSettings(Section):
+class TrackerNoiseSettings(SettingsTable):
     """Standard deviations of a tracked pose: `position` [m], `angle` [rad]."""
 
     position: Positive
@@ -35,7 +35,7 @@ class ImpactsSettings(MethodSettings):
     tables = ("walls",)
     takes = AS_READ
     estimates_motion = True
-    sections = ("impacts", "motion", "convergence")
+    sections = ("impacts", "motion")
 
     name: Literal["impacts"]
     noise: TrackerNoiseSettings | None = None

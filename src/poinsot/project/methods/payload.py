@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from ..other_jobs import gains_from
-from ..settings.fields import PerJoint, Point, Positive, Section, refuse
+from ..settings.fields import PerJoint, Point, Positive, SettingsTable, refuse
 from .body_constraints import BodyConstraintSettings
 from .inverse_dynamics import InverseDynamicsSettings
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
-class PointPriorSettings(Section):
+class PointPriorSettings(SettingsTable):
     """What is known of a point: where it is and how sure that is, along x, y and z [m]."""
 
     mean: Point

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from ..settings.fields import Positive, Section, Window
+from ..settings.fields import Positive, SettingsTable, Window
 from .body_constraints import BodyConstraintSettings
 from .inverse_dynamics import InverseDynamicsSettings
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..job import Project
 
 
-class ConstraintsSettings(Section):
+class ConstraintsSettings(SettingsTable):
     """`poinsot.Constraints`."""
 
     bodies: dict[str, BodyConstraintSettings] = {}

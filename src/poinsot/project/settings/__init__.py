@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, mo
 
 from ..methods import MethodSettings, method_of, names_where, read_method
 from .bodies_and_walls import BodySettings, WallSettings
-from .fields import Positive, Section, refuse
+from .fields import Positive, SettingsTable, refuse
 from .mechanism import MechanismSettings
 from .preprocessing import PreprocessingSettings
 from .recordings import RecordingSettings
@@ -40,14 +40,14 @@ OF_ROBOTS = {
 """Where [drive] and [friction] of a robot belong for other subjects."""
 
 
-class PriorSettings(Section):
+class PriorSettings(SettingsTable):
     """Prior knowledge of a base parameter, in its own unit."""
 
     mean: float
     std: Positive
 
 
-class OutputSettings(Section):
+class OutputSettings(SettingsTable):
     """Names of the files that `--out` fills."""
 
     report: str = "report.html"
@@ -69,7 +69,7 @@ class OutputSettings(Section):
         return self
 
 
-class Settings(Section):
+class Settings(SettingsTable):
     """The whole project file."""
 
     robot: RobotSettings | None = None

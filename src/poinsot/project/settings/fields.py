@@ -25,7 +25,7 @@ def refuse(kind: str, message: str, **context: Any) -> PydanticCustomError:
     return PydanticCustomError(kind, "{message}", {"message": message, **context})
 
 
-class Section(BaseModel):
+class SettingsTable(BaseModel):
     """A table of the project file: frozen, and with no key that it does not know."""
 
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="forbid")

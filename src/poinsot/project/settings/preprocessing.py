@@ -18,7 +18,7 @@ from .fields import (
     RATIOS,
     Positive,
     PositiveOrAuto,
-    Section,
+    SettingsTable,
     by_joint,
     check_per_joint,
     numbers,
@@ -26,7 +26,7 @@ from .fields import (
 )
 
 
-class ConditioningSettings(Section):
+class ConditioningSettings(SettingsTable):
     """What may be asked for before anything is smoothed: a new clock, delays.
 
     `delays`: channel or quantity -> by how much it lags behind the positions [s]. `bridge_intervals`: of a new clock,
@@ -73,7 +73,7 @@ class ButterworthSettings(SmoothingSettings):
         return ButterworthDecimation(cutoff_hz, order=self.order, **self.common(window_s))
 
 
-class RatioPriorSettings(Section):
+class RatioPriorSettings(SettingsTable):
     """What is known about the noise variance ratio: its median, and a standard deviation in powers of ten."""
 
     median: Positive
@@ -140,7 +140,7 @@ class RandomWalkSettings(SmoothingSettings):
         )
 
 
-class MovingPolynomialSettings(Section):
+class MovingPolynomialSettings(SettingsTable):
     """`poinsot.MovingPolynomial`: smooths samples as they come, half a window late."""
 
     effect: ClassVar[str] = "smooths them as they come"

@@ -17,7 +17,7 @@ from .fields import (
     PerJoint,
     Positive,
     Rows,
-    Section,
+    SettingsTable,
     Unit,
     Window,
     check_columns,
@@ -29,7 +29,7 @@ from .fields import (
 # ------------------------------------------------------------------------------------------------------- recordings
 
 
-class ColumnSettings(Section):
+class ColumnSettings(SettingsTable):
     """One column of a file; see `poinsot.Column`."""
 
     column: str | int
@@ -39,7 +39,7 @@ class ColumnSettings(Section):
     initial: float | None = None
 
 
-class ClockSettings(Section):
+class ClockSettings(SettingsTable):
     """The column with the time."""
 
     column: str | int
@@ -54,7 +54,7 @@ class ClockSettings(Section):
         return unit
 
 
-class QuantitySettings(Section):
+class QuantitySettings(SettingsTable):
     """One quantity of all joints: a column for each, in the robot's order or for the `joints` named.
 
     In a `.mat` file `columns` may be the name of one matrix with a column a joint. `unit` may be a list, for a robot
@@ -69,7 +69,7 @@ class QuantitySettings(Section):
     initial: float | None = None
 
 
-class FrameSettings(Section):
+class FrameSettings(SettingsTable):
     """What a sensor at a frame of the robot reads: a column for each axis; of a force also for its moments."""
 
     frame: str
@@ -78,7 +78,7 @@ class FrameSettings(Section):
     scale: float = 1.0
 
 
-class OrientationSettings(Section):
+class OrientationSettings(SettingsTable):
     """A quaternion of a frame in the world, the frame's axes seen from the world's."""
 
     frame: str
@@ -86,7 +86,7 @@ class OrientationSettings(Section):
     order: Literal["xyzw", "wxyz"] = "xyzw"
 
 
-class ContactSettings(Section):
+class ContactSettings(SettingsTable):
     """Which feet touch the ground: 1 or 0 (`unit = "1"`), or the normal force, a column for each frame."""
 
     frames: list[str]
@@ -94,7 +94,7 @@ class ContactSettings(Section):
     unit: Unit = "1"
 
 
-class ThrustSettings(Section):
+class ThrustSettings(SettingsTable):
     """How hard each of these rotors of `[[rotors]]` pushes."""
 
     rotors: list[str]
@@ -111,7 +111,7 @@ def _listed(value: Any) -> Any:
 AtFrames = Annotated[list[FrameSettings], BeforeValidator(_listed)]
 
 
-class FileSettings(Section):
+class FileSettings(SettingsTable):
     """One file: its columns by quantity, and how to read it; see `poinsot.Source`."""
 
     path: str

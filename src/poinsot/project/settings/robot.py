@@ -14,7 +14,7 @@ from .fields import (
     PerJoint,
     Point,
     Positive,
-    Section,
+    SettingsTable,
     Unit,
     check_per_joint,
     refuse,
@@ -24,7 +24,7 @@ from .fields import (
 # -------------------------------------------------------------------------------------------------- robot and drive
 
 
-class RobotSettings(Section):
+class RobotSettings(SettingsTable):
     """The robot description.
 
     `path` is looked for beside the project file, then in the folder of the recordings. `locked`: joint -> position
@@ -37,7 +37,7 @@ class RobotSettings(Section):
     gravity: list[float] = Field([0.0, 0.0, -9.81], min_length=3, max_length=3)
 
 
-class CouplingSettings(Section):
+class CouplingSettings(SettingsTable):
     """Motor `motor` also turns `ratio` times for each turn of joint `joint`."""
 
     motor: str
@@ -45,7 +45,7 @@ class CouplingSettings(Section):
     ratio: float
 
 
-class OffsetSettings(Section):
+class OffsetSettings(SettingsTable):
     """Positions with their unit."""
 
     values: PerJoint
@@ -65,7 +65,7 @@ def _offset(value: Any) -> Any:
     )
 
 
-class DriveSettings(Section):
+class DriveSettings(SettingsTable):
     """Motors and gears; the keys are those of `poinsot.Drive`.
 
     `position_offset` is added at the joint's side: numbers in [rad] or [m], or `{ values = [...], unit = "deg" }`.
@@ -82,7 +82,7 @@ class DriveSettings(Section):
     passive: list[str] = []
 
 
-class FrictionSettings(Section):
+class FrictionSettings(SettingsTable):
     """The law of every joint. `deadband`: speed below which friction has no sign [rad/s] or [m/s]."""
 
     law: Literal["viscous-coulomb", "viscous", "none"] = "viscous-coulomb"
@@ -90,7 +90,7 @@ class FrictionSettings(Section):
     deadband: float = Field(0.0, ge=0)
 
 
-class ContactsSettings(Section):
+class ContactsSettings(SettingsTable):
     """Where a robot may touch the world, for `[method] name = "optimal-estimation"`.
 
     `points`, `surfaces`: frames that keep their place, and those that keep their orientation too. `closes_above`,
@@ -104,7 +104,7 @@ class ContactsSettings(Section):
     shortest_s: float = Field(0.0, ge=0)
 
 
-class RotorSettings(Section):
+class RotorSettings(SettingsTable):
     """A rotor of a flying robot: where it is in the base's frame [m], where it pushes, and its moment per thrust [m].
 
     `drag`: about its axis, positive along it.
