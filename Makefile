@@ -12,7 +12,7 @@ PIP  := $(BIN)/python -m pip install --disable-pip-version-check --no-input --no
 export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
 
-.PHONY: demo test install check gate lint types layers docs format bench clean
+.PHONY: demo test install check gate lint types layers docs schemas format bench clean
 
 demo: $(VENV)/.installed-base      ## the main job on an embedded example; writes poinsot-demo/report.html
 	$(BIN)/python examples/demo.py
@@ -39,6 +39,9 @@ layers: install
 docs: install
 	$(BIN)/mkdocs build --strict --quiet
 
+schemas: install                   ## writes the JSON Schema files of every --json output
+	$(BIN)/python -m poinsot.schemas
+
 format: install                    ## mends what `make lint` finds, as far as that can be done by machine
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -64,7 +67,7 @@ $(VENV)/.installed-base: pyproject.toml constraints.txt | $(VENV)/.created
 	$(PIP) --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.installed-all: pyproject.toml constraints.txt | $(VENV)/.created
-	$(PIP) --constraint constraints.txt --editable '.[all]'
+$(VENV)/.installed-all: pyproject.toml reproductions/pyproject.toml constraints.txt | $(VENV)/.created
+	$(PIP) --constraint constraints.txt --editable '.[all]' --editable ./reproductions
 	@$(BIN)/poinsot identify examples/arm/job.toml >/dev/null # compiles the kernels, so that no one waits for it later
 	@touch $(VENV)/.installed-base $@

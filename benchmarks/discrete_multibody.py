@@ -30,7 +30,7 @@ needs.package("mujoco")
 from peers.furuta_sysid import furuta, identify, simulated  # noqa: E402
 
 from poinsot.estimators.joint import JointSmoothing, Record  # noqa: E402
-from poinsot.reproduction.discrete.paper_furuta import (  # noqa: E402
+from poinsot_reproductions.discrete.paper_furuta import (  # noqa: E402
     ARM_CENTER,
     ARM_LENGTH,
     GRAVITY,

@@ -20,7 +20,7 @@ from support.report import Agreement, Ratio, deliver, options
 from support.timing import Program, side_by_side
 
 from poinsot.estimators.joint import BatchFit, JointFit, Record, fit_batch
-from poinsot.reproduction.discrete.paper_furuta import (
+from poinsot_reproductions.discrete.paper_furuta import (
     GENERATOR_STEP,
     INITIAL,
     NOISE,
@@ -28,7 +28,7 @@ from poinsot.reproduction.discrete.paper_furuta import (
     on_one_thread,
     values,
 )
-from poinsot.reproduction.discrete.swing_up_13 import ALL, PRIORS, estimator, method, scenarios, solve
+from poinsot_reproductions.discrete.swing_up_13 import ALL, PRIORS, estimator, method, scenarios, solve
 
 MANY, FEW = 1000, 8
 """Draws where the device is none of the processor's, and where it is; as few are solved one after the other."""

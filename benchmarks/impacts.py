@@ -20,7 +20,7 @@ from poinsot.estimators.complementarity.drop import DropFit, DropIdentification
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.models.planar import Body, floor
 from poinsot.models.planar.events import moved
-from poinsot.reproduction.impacts.table import INERTIA, MASS, NOISE, POSE, SHAPE, VELOCITY, Job, read
+from poinsot_reproductions.impacts.table import INERTIA, MASS, NOISE, POSE, SHAPE, VELOCITY, Job, read
 
 FRICTIONS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 MEDIAN = 2.0

@@ -71,7 +71,11 @@ def main() -> None:
             Ratio("FIGAROH / poinsot, fits", peer / seconds["poinsot, fit alone"], at_least=5),
             Ratio("FIGAROH's fit / poinsot's estimate", peer / seconds["poinsot"]),
         ],
-        [Agreement("relative errors, per cent", abs(error(estimate.full_parameters.values) - error(theta)), 0.05)],
+        [
+            Agreement(
+                "relative errors, per cent", abs(error(estimate.full_parameters.values) - error(theta)), 0.05
+            )
+        ],
         [
             f"relative error: poinsot {error(estimate.full_parameters.values):.3f} %, FIGAROH {error(theta):.3f} %",
             f"masses: poinsot {_masses(estimate.full_parameters.values)} kg, FIGAROH {_masses(theta)} kg",

@@ -8,7 +8,7 @@ Give the folder with the recordings of the Crazyflie, if they are not beside the
 import sys
 from pathlib import Path
 
-from poinsot.reproduction.optimal_estimation import crazyflie_flight, crazyflie_model, crazyflie_stand
+from poinsot_reproductions.optimal_estimation import crazyflie_flight, crazyflie_model, crazyflie_stand
 
 FOLDER = Path("../shared/data/crazyflie")
 GRAM = 1e-3

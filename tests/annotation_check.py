@@ -34,9 +34,9 @@ def check(function: Callable) -> Callable:
 
 
 def install() -> None:
-    """Check all that is imported from poinsot from now on."""
+    """Check all that is imported from poinsot and its reproductions from now on."""
     import_hook.JaxtypingTransformer = _Transformer
-    jaxtyping.install_import_hook("poinsot", f"{__name__}.check")
+    jaxtyping.install_import_hook(["poinsot", "poinsot_reproductions"], f"{__name__}.check")
 
 
 class _Transformer(import_hook.JaxtypingTransformer):

@@ -1,8 +1,10 @@
 """What all tests share: annotations checked at run time, one BLAS thread, seeded randomness, and real recordings."""
 
+import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import jaxtyping
@@ -24,6 +26,26 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 def one_blas_thread() -> Iterator[None]:
     """Matrices are small here: BLAS threads only slow them down, more so beside pytest's own workers."""
     with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def json_outputs_match_their_schemas() -> Iterator[None]:
+    """Whatever result a test has poinsot write as JSON, it is checked against the schema that it names."""
+    from poinsot.io import results
+    from poinsot.schemas import NAMES
+    from references.json_schema import assert_matches_its_schema
+
+    unchecked = results.to_text
+
+    def to_text(content: Mapping[str, Any]) -> str:
+        text = unchecked(content)
+        if content.get("schema") in {f"poinsot.{name}/1" for name in NAMES}:
+            assert_matches_its_schema(json.loads(text))
+        return text
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(results, "to_text", to_text)
         yield
 
 

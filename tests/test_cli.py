@@ -374,6 +374,11 @@ def test_unknown_case(poinsot, tmp_path):
     refused(poinsot("reproduce", "tx40", "--data", tmp_path), "pos_read_data.csv")
 
 
+def test_reproduce_without_its_distribution_says_what_to_install(poinsot, monkeypatch):
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: ())
+    refused(poinsot("reproduce", "tx40"), "`pip install poinsot-reproductions`")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["identify"], ["identify", "a", "b"], ["estimate", "job.toml"], ["identify", "--jason", "-"]],

@@ -11,7 +11,7 @@ import numpy as np
 
 import poinsot
 from poinsot.models.sensors import Accelerometer, Gyro, JointPosition, JointVelocity, Orientation
-from poinsot.reproduction.optimal_estimation.systems import System, fly
+from poinsot_reproductions.optimal_estimation.systems import System, fly
 
 HERE = Path(__file__).parent
 RATE_HZ, SECONDS = 100.0, 1.2

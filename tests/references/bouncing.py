@@ -1,5 +1,5 @@
 """Drops of a square on a floor that gives way, which the reproduction has too."""
 
-from poinsot.reproduction.impacts.bouncing_square import SIDE, Throws
+from poinsot_reproductions.impacts.bouncing_square import SIDE, Throws
 
 __all__ = ["SIDE", "Throws"]

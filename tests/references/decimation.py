@@ -1,6 +1,7 @@
 """The decimation filter without a filter: its gain in closed form, applied to the spectrum of a pulse in a silence."""
 
 import numpy as np
+from scipy import signal
 
 RIPPLE_DB = 0.05
 PASSBAND = 0.8
@@ -23,3 +24,17 @@ def low_passed(u, factor, order):
     """(T, K) columns that begin and end with a silence long enough for the filter to die away."""
     spectrum = np.fft.rfft(u, axis=0) * gain(np.fft.rfftfreq(len(u)), factor, order)[:, None]
     return np.fft.irfft(spectrum, len(u), axis=0)
+
+
+def matlab_order(factor, order=8):
+    """The order that MATLAB's `decimate` falls back to: the highest whose direct form still has the right ripple."""
+    edge = PASSBAND / factor
+    while order > 1:
+        b, a = signal.cheby1(order, RIPPLE_DB, edge)
+        _, response = signal.freqz(b, a, [np.pi * edge])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ripple = -20 * np.log10(np.abs(response[0]))
+        if abs(ripple - RIPPLE_DB) <= 1e-6:
+            break
+        order -= 1
+    return order

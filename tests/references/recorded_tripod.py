@@ -12,7 +12,7 @@ import numpy as np
 from poinsot.models.articulated import load_robot
 from poinsot.models.contacts import PointContact
 from poinsot.models.sensors import Accelerometer, Gyro, JointPosition, JointVelocity, Orientation
-from poinsot.reproduction.optimal_estimation.systems import Flown, System, fly
+from poinsot_reproductions.optimal_estimation.systems import Flown, System, fly
 
 PERIOD, SAMPLES, JUMP = 0.01, 70, 0.2
 FEET = ("foot_a", "foot_b", "foot_c")

@@ -124,7 +124,7 @@ def test_delays_that_cannot_be_found(rng):
 
 
 def test_real_arms_were_recorded_without_much_delay(shared_data):
-    from poinsot.reproduction import emps, tx40
+    from poinsot_reproductions import emps, tx40
 
     folder = shared_data("staubli_tx40")
     signals = ButterworthDecimation(50, 10, window_s=tx40.WINDOW_S).apply(tx40.recording(folder))

@@ -190,7 +190,7 @@ def test_long_recordings_stay_small(thrown):
     channels = {f"position.{name}": np.sin(time * k) for k, name in enumerate(("x", "y", "angle"), 1)}
     path = Recording(time, channels, dict.fromkeys(channels, "m"))
     read = np.column_stack(list(channels.values()))
-    fit = replace(motion.sensors[0], measured=read, expected=read, normalized=0 * read)
+    fit = replace(motion.sensors[0], measured=read, predicted=read, normalized=0 * read)
     turn = np.linspace(0, 2 * np.pi, 180)
     circle = replace(thrown.scene, outline=np.column_stack([np.cos(turn), np.sin(turn)]))
     figure = drop_figure(replace(motion, path=path, sensors=(fit,)), circle)

@@ -10,10 +10,9 @@ from scipy.spatial.transform import Rotation
 from scipy.stats import chi2
 
 from poinsot.exceptions import PoinsotError
-from poinsot.reproduction import PARTED
-from poinsot.reproduction.optimal_estimation import crazyflie
-from poinsot.reproduction.optimal_estimation.crazyflie_flight import TURNING, Flight, _in_band, read_flight
-from poinsot.reproduction.optimal_estimation.crazyflie_model import (
+from poinsot_reproductions.optimal_estimation import OPTIMAL_ESTIMATION, crazyflie
+from poinsot_reproductions.optimal_estimation.crazyflie_flight import TURNING, Flight, _in_band, read_flight
+from poinsot_reproductions.optimal_estimation.crazyflie_model import (
     ACCELEROMETER,
     ARM,
     GYRO,
@@ -23,14 +22,14 @@ from poinsot.reproduction.optimal_estimation.crazyflie_model import (
     Spread,
     estimate,
 )
-from poinsot.reproduction.optimal_estimation.crazyflie_stand import (
+from poinsot_reproductions.optimal_estimation.crazyflie_stand import (
     GRAM_FORCE,
     TURN_PER_MINUTE,
     calibrate,
     grams_per_rpm2,
     read_stand,
 )
-from poinsot.reproduction.optimal_estimation.crazyflie_weighing import half_width, total_interval
+from poinsot_reproductions.optimal_estimation.crazyflie_weighing import half_width, total_interval
 
 G = 9.80665
 MASS, J = 0.0347, np.array([16.57e-6, 18e-6, 29.26e-6])
@@ -169,7 +168,7 @@ def test_the_page_has_what_it_draws(result):
 
 
 def test_the_case_asks_for_the_files_that_it_reads():
-    assert set(PARTED["optimal-estimation"].parts["crazyflie"].files) == set(crazyflie.FILES)
+    assert set(OPTIMAL_ESTIMATION.parts["crazyflie"].files) == set(crazyflie.FILES)
 
 
 def test_drag_is_an_option_that_explains_more(simulated):

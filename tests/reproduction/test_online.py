@@ -11,14 +11,13 @@ pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')"
 pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install 'poinsot[sim]')")
 
 from poinsot.exceptions import PoinsotError
-from poinsot.reproduction import PARTED
-from poinsot.reproduction.case import Curves, Measurement, PartedCase, Reproduction, Simulation
-from poinsot.reproduction.online import CASES, consistency, curl, elbow, gating, torso, which_link
-from poinsot.reproduction.online.gating import convergence
 from poinsot.simulation.gait import Stepping
 from poinsot.simulation.humanoid import talos
 from poinsot.simulation.tasks import Kinematics
 from poinsot.simulation.whole_body import ContactLimits, sole_frame
+from poinsot_reproductions.case import Curves, Measurement, PartedCase, Reproduction, Simulation
+from poinsot_reproductions.online import CASES, ONLINE, consistency, curl, elbow, gating, torso, which_link
+from poinsot_reproductions.online.gating import convergence
 from references.robots import described
 
 PAPER_KEYS = {
@@ -165,4 +164,4 @@ def test_a_part_that_reads_recordings_wants_them(tmp_path):
 
 
 def test_the_registry_has_the_papers_cases():
-    assert tuple(PARTED["online"].parts) == CASES == tuple(PAPER_KEYS)
+    assert tuple(ONLINE.parts) == CASES == tuple(PAPER_KEYS)

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from poinsot.inertia.log_cholesky import LogCholesky
-from poinsot.reproduction import PARTED
-from poinsot.reproduction.optimal_estimation import parametrizations, rollouts
-from poinsot.reproduction.optimal_estimation.guesses import HEAVIEST, LIGHTEST, random_guess, theta_of
-from poinsot.reproduction.optimal_estimation.systems import START, SYSTEMS, fly
-from poinsot.reproduction.workers import Checkpoint, solve_all
+from poinsot_reproductions.optimal_estimation import OPTIMAL_ESTIMATION, parametrizations, rollouts
+from poinsot_reproductions.optimal_estimation.guesses import HEAVIEST, LIGHTEST, random_guess, theta_of
+from poinsot_reproductions.optimal_estimation.systems import START, SYSTEMS, fly
+from poinsot_reproductions.workers import Checkpoint, solve_all
 from references.robots import described
 
 
@@ -154,7 +153,7 @@ def test_when_a_cost_has_settled():
 
 
 def test_the_case_has_its_parts():
-    assert set(PARTED["optimal-estimation"].parts) == {
+    assert set(OPTIMAL_ESTIMATION.parts) == {
         "parametrizations",
         "rollouts",
         "statistics",

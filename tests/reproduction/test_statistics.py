@@ -8,7 +8,7 @@ import pytest
 from scipy import linalg, stats
 
 from poinsot.inertia.parameters import is_consistent
-from poinsot.reproduction.normalized_errors import (
+from poinsot_reproductions.normalized_errors import (
     PHYSICAL,
     coverage,
     covered_band,
@@ -19,8 +19,8 @@ from poinsot.reproduction.normalized_errors import (
     physical_slopes,
     squared_error,
 )
-from poinsot.reproduction.optimal_estimation import statistics
-from poinsot.reproduction.optimal_estimation.systems import START, fly, quadrotor
+from poinsot_reproductions.optimal_estimation import statistics
+from poinsot_reproductions.optimal_estimation.systems import START, fly, quadrotor
 from references.robots import described
 
 

@@ -254,8 +254,8 @@ def test_identification_is_nearly_as_good_as_with_the_best_filter(seconds, harmo
 def test_tx40(shared_data):
     from poinsot.estimators.linear.least_squares import LeastSquares
     from poinsot.regression.inverse_dynamics import inverse_dynamics
-    from poinsot.reproduction import tx40
-    from poinsot.reproduction.tx40_tables import TABLE_1
+    from poinsot_reproductions import tx40
+    from poinsot_reproductions.tx40_tables import TABLE_1
 
     folder = shared_data("staubli_tx40")
     recording = tx40.recording(folder)
@@ -280,7 +280,7 @@ def test_tx40(shared_data):
 def test_emps(shared_data):
     from poinsot.estimators.linear.least_squares import LeastSquares
     from poinsot.regression.inverse_dynamics import inverse_dynamics
-    from poinsot.reproduction import emps
+    from poinsot_reproductions import emps
 
     recording = emps.recording(shared_data("emps"))
     found = propose_filters(recording)

@@ -9,8 +9,8 @@ import pytest
 from scipy import signal
 
 from poinsot.exceptions import InvalidMethod, InvalidSignals
-from poinsot.signals.decimation import PASSBAND, RIPPLE_DB, Decimation, matlab_order
-from references.decimation import low_passed
+from poinsot.signals.decimation import PASSBAND, RIPPLE_DB, Decimation
+from references.decimation import low_passed, matlab_order
 
 
 def by_scipy(u, factor, order):

@@ -225,7 +225,7 @@ def test_maximum_likelihood_that_follows_steps_is_warned_of():
 
 
 def test_tx40_is_warned_of_as_the_paper_warns(shared_data):
-    from poinsot.reproduction import tx40
+    from poinsot_reproductions import tx40
 
     recording = tx40.recording(shared_data("staubli_tx40"))
     signals = RandomWalkSmoother(2, "maximum-likelihood").apply(recording)
@@ -245,8 +245,8 @@ def test_tx40_with_the_proposed_ratio(shared_data):
     """As good as with the ratio that the paper chose by hand, in Table 2's measure and all parameters of Table 1."""
     from poinsot.estimators.linear.least_squares import LeastSquares
     from poinsot.regression.inverse_dynamics import inverse_dynamics
-    from poinsot.reproduction import tx40
-    from poinsot.reproduction.tx40_tables import TABLE_1
+    from poinsot_reproductions import tx40
+    from poinsot_reproductions.tx40_tables import TABLE_1
 
     folder = shared_data("staubli_tx40")
     recording = tx40.recording(folder)

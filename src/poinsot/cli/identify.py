@@ -64,7 +64,6 @@ def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:
 def _description(estimate: Estimate) -> tuple[dict[str, Callable[[Path], None]], str]:
     """The robot's description with what was found, where every body was; or why there is none."""
     from ..estimate import FullParameters
-    from ..export import prepare_export
     from ..regression.inverse_dynamics import InverseDynamics
 
     problem = estimate.problem
@@ -74,6 +73,8 @@ def _description(estimate: Estimate) -> tuple[dict[str, Callable[[Path], None]],
         or problem.robot.source is None
     ):
         return {}, ""
+    from ..export import prepare_export
+
     try:
         export = prepare_export(estimate, problem.robot)
     except PoinsotError as error:

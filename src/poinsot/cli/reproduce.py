@@ -1,18 +1,66 @@
-"""`poinsot reproduce`: the tables and figures of a paper, computed again."""
+"""`poinsot reproduce`: the tables and figures of a paper, computed again.
+
+The cases are not part of this distribution. Each is an entry point of the group `poinsot.reproductions`, as the
+distribution `poinsot-reproductions` has them: its name is the case, and it loads a `Case`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, Protocol
 
 import typer
 
 from ..exceptions import InvalidMethod, listing, nearest
 from .shell import Json, Out, check_outputs, deliver, progress, sentences, table
 
-if TYPE_CHECKING:
-    from ..reproduction import Reproduction
+GROUP = "poinsot.reproductions"
+
+
+class Reproduction(Protocol):
+    """The result of a case.
+
+    Attributes:
+        title, lead: heading of the case, and the sentence that says its result.
+        tables: title -> rows of named cells, for people.
+        facts: headline numbers by name, for people.
+        notes: sentences on what differs from the paper, and why.
+    """
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def lead(self) -> str: ...
+    @property
+    def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]: ...
+    @property
+    def facts(self) -> Mapping[str, Any]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+    def content(self) -> Mapping[str, Any]:
+        """The result for scripts, in the schema `poinsot.reproduce/1`."""
+
+    def write_page(self, path: Path) -> None:
+        """Write tables and figures as one HTML file."""
+
+
+class Case(Protocol):
+    """What an entry point of the group loads."""
+
+    def __call__(
+        self, part: str | None, seed: int | None, data: Path | None, say: Callable[[str], None], /
+    ) -> Reproduction:
+        """Compute one part of the case, or all of it.
+
+        Args:
+            part, seed, data: the options `--case`, `--seed` and `--data`; None where not given.
+            say: takes sentences about the progress.
+
+        Raises:
+            PoinsotError: if the case has no use for an option, or cannot read the data.
+        """
 
 
 def reproduce(
@@ -38,51 +86,39 @@ def reproduce(
     with sentences(), progress() as say:
         check_outputs(data, out, json)
         say(f"reproducing {case}")
-        result = _result(case, data, part, seed, say)
-        content = {
-            "schema": "poinsot.reproduce/1",
-            "name": result.name,
-            "seed": result.seed,
-            "rows": result.rows,
-            "figures": result.figures,
-            "notes": result.notes,
-            "seconds": result.seconds,
-        }
+        result = load_case(case)(part, seed, data, say)
         case = case if part is None else f"{case}-{part}"
 
         def page(path: Path) -> None:
             say("writing the page")
-            _write_reproduction(result, path)
+            result.write_page(path)
 
-        deliver(
-            content, f"{case}.json", {f"{case}.html": page}, out, json, lambda: _print_reproduction(result)
-        )
+        deliver(result.content(), f"{case}.json", {f"{case}.html": page}, out, json, lambda: _print(result))
 
 
-def _result(
-    case: str, data: Path | None, part: str | None, seed: int | None, say: Callable[[str], None]
-) -> Reproduction:
-    from ..reproduction import CASES, PARTED
+def load_case(name: str) -> Case:
+    """The case of this name among all that are installed.
 
-    if case in PARTED:
-        return PARTED[case](part, seed, data, say)
-    if case not in CASES:
-        known = [*CASES, *PARTED]
+    Raises:
+        InvalidMethod: if no cases are installed, saying how to install them, or none has this name.
+    """
+    from importlib.metadata import entry_points
+
+    installed = {point.name: point for point in entry_points(group=GROUP)}
+    if not installed:
         raise InvalidMethod(
-            f"no case {case!r} to reproduce{nearest(case, known)}; there are {listing(known)}"
+            "the papers' cases are a distribution of their own: `pip install poinsot-reproductions`, "
+            "or `pip install ./reproductions` in a checkout of poinsot"
         )
-    if part is not None or seed is not None:
+    if name not in installed:
         raise InvalidMethod(
-            f"{case} is computed from recordings: --case and --seed are for {listing(PARTED)}"
+            f"no case {name!r} to reproduce{nearest(name, installed)}; there are {listing(installed)}"
         )
-    if data is None:
-        raise InvalidMethod(
-            f"{case} is computed from {', '.join(CASES[case].files)}: say where they are with --data"
-        )
-    return CASES[case](data)
+    case: Case = installed[name].load()
+    return case
 
 
-def _print_reproduction(result: Reproduction) -> None:
+def _print(result: Reproduction) -> None:
     typer.echo(f"{result.title}\n{result.lead}")
     for title, rows in result.tables.items():
         typer.echo(f"\n{title}\n{table(rows)}")
@@ -91,27 +127,3 @@ def _print_reproduction(result: Reproduction) -> None:
         typer.echo(f"{name}: {value}")
     for note in result.notes:
         typer.echo(f"note: {note}")
-
-
-def _write_reproduction(result: Reproduction, path: Path) -> None:
-    from ..report import (
-        autocorrelation_comparison,
-        curve_figure,
-        effort_comparison,
-        table_of_rows,
-        write_reproduction_page,
-    )
-
-    draw = {"effort": effort_comparison, "autocorrelation": autocorrelation_comparison}
-    write_reproduction_page(
-        result.title,
-        [table_of_rows(rows, title=title) for title, rows in result.tables.items()],
-        [
-            *(draw[result.pictures[title]](fits, title) for title, fits in result.fits.items()),
-            *(curve_figure(title, c.unit, c.time, c.lines, c.along) for title, c in result.curves.items()),
-        ],
-        path,
-        lead=result.lead,
-        facts=result.facts.items(),
-        notes=result.notes,
-    )

@@ -18,8 +18,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy.interpolate import CubicSpline
-from scipy.optimize import minimize_scalar
 
 from ..arrays import JointSamples, Vector
 from ..exceptions import InvalidSignals
@@ -69,6 +67,8 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
     def r(delay_s: float) -> float:
         return _solved(moved(delay_s), u)[1]
 
+    from scipy.optimize import minimize_scalar
+
     grid = np.linspace(-largest_s, largest_s, GRID)
     best = int(np.argmin([r(d) for d in grid.tolist()]))
     if best in (0, GRID - 1):
@@ -101,6 +101,8 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
 
 def _mover(problem: InverseDynamics, largest_s: float) -> Callable[[float], InverseDynamics]:
     """Gives the problem with the motion moved by a delay, on samples that no delay up to the largest leaves."""
+    from scipy.interpolate import CubicSpline
+
     middles, splines = [], []
     for part in problem.parts:
         signals = part.signals

@@ -20,9 +20,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import signal
-from scipy.interpolate import CubicSpline
-from scipy.optimize import minimize_scalar
 
 from ..arrays import Samples
 from ..exceptions import ChannelNotFound, InvalidSignals
@@ -79,6 +76,8 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
     seconds = _by_channel(recording, delays)
     if not seconds or not any(seconds.values()):
         return recording
+    from scipy.interpolate import CubicSpline  # slow to import, and most recordings have no delay
+
     time = recording.time
     near = ROUNDING * float(np.median(np.diff(time)))
     late, early = max(0.0, *seconds.values()), min(0.0, *seconds.values())
@@ -137,6 +136,9 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
         InvalidSignals: if the clock is not uniform, samples are invalid, the recording is too short for the range, or
             the channels correlate nowhere inside it.
     """
+    from scipy import signal
+    from scipy.optimize import minimize_scalar
+
     x, y, dt = _comparable(recording, reference, late, largest_s)
     most = int(np.ceil(largest_s / dt))
     correlation = _correlations(x, y, most)
@@ -227,6 +229,8 @@ def _comparable(
 
 def _correlations(x: Samples, y: Samples, most: int) -> np.ndarray:
     """(2 most + 1,) correlation of y(t) and x(t - k dt), k from -most to most, over the same samples of y."""
+    from scipy import signal
+
     y = y[most : len(y) - most]
     y = y - y.mean()
     x = x - x.mean()

@@ -24,7 +24,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import fft, signal
+from scipy import fft
 
 from ..arrays import JointSamples, Samples
 from ..exceptions import InvalidSignals
@@ -237,13 +237,31 @@ def _positions(recording: Recording) -> tuple[tuple[str, ...], np.ndarray]:
 def _velocity_spectrum(p: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     """Frequencies (k,) and S (k, n) per Hz, up to 0.9 of the Nyquist frequency: mean of five stretches of a third."""
     length = (len(p) - 1) // 3
-    nfft = fft.next_fast_len(length, real=True)
     # the velocity leaks less than the position, whose spectrum is steeper; column by column, which needs less memory
-    spectra = [signal.welch(np.diff(column) * rate, rate, "hann", length, nfft=nfft) for column in p.T]
-    f, S = spectra[0][0], np.stack([spectrum for _, spectrum in spectra], axis=1)
+    S = np.stack([welch(np.diff(column) * rate, rate, length) for column in p.T], axis=1)
+    f = np.arange(len(S)) * rate / fft.next_fast_len(length, real=True)
     kept = (f > 0) & (f <= 0.45 * rate)
     half = np.pi * f[kept] / rate
     return f[kept], S[kept] * ((half / np.sin(half)) ** 2)[:, None]
+
+
+def welch(x: Samples, rate_hz: float, length: int) -> np.ndarray:
+    """Power spectral density, one-sided, the mean of stretches that overlap by half (Welch 1967).
+
+    Each stretch loses its mean, passes a Hann window and is padded with zeros to a length that is fast to transform.
+
+    Args:
+        x: (T,) samples. length: of a stretch, at most T.
+
+    Returns:
+        (k,) per Hz, at multiples of the rate over the padded length.
+    """
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / length)
+    stretches = np.lib.stride_tricks.sliding_window_view(x, length)[:: length - length // 2]
+    padded = fft.next_fast_len(length, real=True)
+    power = np.mean([np.abs(fft.rfft(window * (s - s.mean()), padded)) ** 2 for s in stretches], axis=0)
+    power[1 : (padded + 1) // 2] *= 2  # the negative frequencies' share; zero and Nyquist's have none
+    return power / (rate_hz * (window @ window))
 
 
 def _step(position: np.ndarray) -> float:

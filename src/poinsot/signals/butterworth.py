@@ -11,14 +11,15 @@ about 2 w_dyn.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import signal
 
 from ..exceptions import InvalidMethod, InvalidSignals
 from ..recording import Recording
 from .bandwidth import too_narrow
+from .low_pass import LowPass
 from .preparation import finish, position_and_effort, recording_steps
 from .signals import Signals
 
@@ -56,9 +57,9 @@ class ButterworthDecimation:
         """
         p, joints, effort, tau = position_and_effort(recording)
         rate_hz = recording.rate_hz
-        sos = self._design(rate_hz)
+        low_pass = self._design(rate_hz)
         padding = 3 * self.order
-        edge = _settling_samples(sos) if self.cut_edges else 0
+        edge = math.ceil(low_pass.samples_until(SETTLED)) if self.cut_edges else 0
         if len(p) <= max(padding, 2 * edge + 2):
             raise InvalidSignals(
                 f"{len(p)} samples at {rate_hz:g} Hz are too few for a Butterworth filter at {self.cutoff_hz:g} Hz: "
@@ -68,7 +69,7 @@ class ButterworthDecimation:
         q = p
         # column by column and in place: the filter needs several times the memory of what it filters
         for column in q.T:
-            column[:] = signal.sosfiltfilt(sos, column, padlen=padding)
+            column[:] = low_pass.forwards_and_backwards(column, padding)
         v = central_difference(q, 1 / rate_hz)
         a = central_difference(v, 1 / rate_hz)
         step = (
@@ -79,14 +80,14 @@ class ButterworthDecimation:
         signals = Signals(recording.time, joints, q, v, a, tau, effort, steps=steps, warnings=warnings)
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
 
-    def _design(self, rate_hz: float) -> np.ndarray:
+    def _design(self, rate_hz: float) -> LowPass:
         if not 0 < self.cutoff_hz < (1 - 1e-9) * rate_hz / 2:  # the rate is known to rounding only
             raise InvalidMethod(
                 f"cutoff_hz = {self.cutoff_hz:g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
             )
         if self.order < 1:
             raise InvalidMethod(f"the Butterworth filter needs an order of at least 1, not {self.order}")
-        return signal.butter(self.order, self.cutoff_hz, fs=rate_hz, output="sos")
+        return LowPass.butterworth(self.order, 2 * self.cutoff_hz / rate_hz)
 
 
 def central_difference(x: np.ndarray, dt: float) -> np.ndarray:
@@ -96,9 +97,3 @@ def central_difference(x: np.ndarray, dt: float) -> np.ndarray:
     v[1:-1] /= 2 * dt
     v[0], v[-1] = (x[1] - x[0]) / dt, (x[-1] - x[-2]) / dt
     return v
-
-
-def _settling_samples(sos: np.ndarray) -> int:
-    """Samples until the slowest mode has decayed to 1 %."""
-    poles = signal.sos2zpk(sos)[1]
-    return int(np.ceil(np.log(SETTLED) / np.log(np.max(np.abs(poles)))))

@@ -22,15 +22,16 @@ Hence rows can be handed out while the recording still streams in, and memory do
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import signal
 
 from ..exceptions import InvalidMethod, InvalidSignals
+from .low_pass import LowPass
 
 RIPPLE_DB = 0.05
 PASSBAND = 0.8
@@ -162,9 +163,14 @@ class Decimation:
     # -- the filter ------------------------------------------------------------------------------------------------
 
     @cached_property
+    def _low_pass(self) -> LowPass:
+        return LowPass.chebyshev(self.order, RIPPLE_DB, PASSBAND / self.factor)
+
+    @cached_property
     def _modes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """A, B, C, D of the filter, one real 2 x 2 block a pair of poles."""
-        zeros, poles, gain = signal.cheby1(self.order, RIPPLE_DB, PASSBAND / self.factor, output="zpk")
+        low_pass = self._low_pass
+        poles = low_pass.poles
         order = self.order
         A, B, C = np.zeros((order, order)), np.zeros(order), np.zeros(order)
         row = 0
@@ -172,7 +178,7 @@ class Decimation:
             if pole.imag < 0:
                 continue
             others = np.delete(poles, i)
-            residue = gain * np.prod(pole - zeros) / np.prod(pole - others)
+            residue = low_pass.gain * (pole + 1) ** order / np.prod(pole - others)
             B[row] = 1.0
             if pole.imag == 0:
                 A[row, row], C[row] = pole.real, residue.real
@@ -181,11 +187,10 @@ class Decimation:
                 A[row : row + 2, row : row + 2] = [[pole.real, -pole.imag], [pole.imag, pole.real]]
                 C[row : row + 2] = 2 * residue.real, -2 * residue.imag
                 row += 2
-        return A, B, C, float(gain)
+        return A, B, C, low_pass.gain
 
     def _blocks_until(self, size: float) -> int:
-        decay = np.max(np.abs(np.linalg.eigvals(self._modes[0])))
-        return int(np.ceil(np.log(size) / np.log(decay) / self.factor))
+        return math.ceil(self._low_pass.samples_until(size) / self.factor)
 
     @cached_property
     def _steady(self) -> np.ndarray:
@@ -291,22 +296,3 @@ class _BackwardQueue:
         if len(x):
             yield self.handed_out, x
         self.handed_out += len(x)
-
-
-def matlab_order(factor: int, order: int = 8) -> int:
-    """The order that MATLAB's `decimate` falls back to: the highest whose direct form still has the right ripple.
-
-    Args:
-        factor: of the decimation.
-        order: asked for.
-    """
-    edge = PASSBAND / factor
-    while order > 1:
-        b, a = signal.cheby1(order, RIPPLE_DB, edge)
-        _, response = signal.freqz(b, a, [np.pi * edge])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ripple = -20 * np.log10(np.abs(response[0]))
-        if abs(ripple - RIPPLE_DB) <= 1e-6:
-            break
-        order -= 1
-    return order

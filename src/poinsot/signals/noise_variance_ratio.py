@@ -9,7 +9,6 @@ from enum import Enum
 from functools import partial
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from ..arrays import JointSamples
 from .random_walk import (
@@ -165,6 +164,8 @@ def _maximum(f: Callable[[float], np.ndarray], grid: np.ndarray, values: np.ndar
     """Where f (a vector of one) is largest, and 1/sqrt(-f'') there; `values` are f on the grid."""
     best = int(np.argmax(values))
     bracket = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    from scipy.optimize import minimize_scalar
+
     found = minimize_scalar(lambda x: -f(x)[0], bounds=bracket, method="bounded", options={"xatol": 1e-3})
     x, h = float(found.x), 0.1
     curvature = float((f(x + h) - 2 * f(x) + f(x - h))[0]) / h**2

@@ -31,7 +31,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from scipy.optimize import brentq
 
 from ..arrays import JointSamples
 from ..exceptions import InvalidMethod, InvalidSignals
@@ -142,6 +141,7 @@ def nvr_for_cutoff(model: GeneralizedRandomWalk, cutoff_hz: float, rate_hz: floa
 
 def cutoff_hz(model: GeneralizedRandomWalk, nvr: float, rate_hz: float) -> float:
     """Frequency of which the smoother passes 1/sqrt(2) (-3 dB) far from the ends; the Nyquist one if it passes more."""
+    from scipy.optimize import brentq
 
     def excess(log_omega: float) -> float:
         return nvr * model.spectrum(math.exp(log_omega)) - HALF_POWER

@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.interpolate import CubicSpline
 
 from ..arrays import Times
 from ..exceptions import ChannelNotFound, InvalidSignals
@@ -114,6 +113,8 @@ def _resample_channel(
     known = inside & ((time[before + 1] - time[before] <= reach) | on_sample)
     if how == "linear":
         return np.interp(new, time, values), known
+    from scipy.interpolate import CubicSpline  # slow to import, and a uniform recording needs none
+
     return np.where(
         known, CubicSpline(time, values)(np.clip(new, time[0], time[-1])), np.interp(new, time, values)
     ), known

@@ -9,8 +9,8 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 
 from poinsot.estimators.joint import Record
-from poinsot.reproduction.discrete import furuta, furuta_fits, furuta_models, furuta_page, furuta_sweeps
-from poinsot.reproduction.discrete.furuta_models import (
+from poinsot_reproductions.discrete import furuta, furuta_fits, furuta_models, furuta_page, furuta_sweeps
+from poinsot_reproductions.discrete.furuta_models import (
     ARM_CENTER,
     ARM_MASS,
     DISTANCE,
@@ -19,9 +19,9 @@ from poinsot.reproduction.discrete.furuta_models import (
     MASS,
     SLENDER,
 )
-from poinsot.reproduction.discrete.furuta_page import ALL, Study
-from poinsot.reproduction.discrete.furuta_voltage import Commands, commands, delay_of, set_off
-from poinsot.reproduction.discrete.recordings import DRIVEN, Angles
+from poinsot_reproductions.discrete.furuta_page import ALL, Study
+from poinsot_reproductions.discrete.furuta_voltage import Commands, commands, delay_of, set_off
+from poinsot_reproductions.discrete.recordings import DRIVEN, Angles
 
 STEP = "step 4 V"
 TRUTH = {

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from poinsot.estimators.joint import Record
-from poinsot.reproduction.discrete import (
+from poinsot_reproductions.discrete import (
     emps_axis,
     pendulum_comparison,
     pendulum_drive,
@@ -17,9 +17,9 @@ from poinsot.reproduction.discrete import (
     pendulum_swings,
     step_noise,
 )
-from poinsot.reproduction.discrete.furuta_models import GRAVITY, WEIGHT
-from poinsot.reproduction.discrete.pendulum_swings import DRY, VISCOUS, ZERO
-from poinsot.reproduction.discrete.recordings import Angles
+from poinsot_reproductions.discrete.furuta_models import GRAVITY, WEIGHT
+from poinsot_reproductions.discrete.pendulum_swings import DRY, VISCOUS, ZERO
+from poinsot_reproductions.discrete.recordings import Angles
 
 J, DRAG, LEVEL = 1.06e-4, 3e-5, 3e-4
 SINE, READ_ZERO = -0.02, -0.01

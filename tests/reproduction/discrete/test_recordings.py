@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from poinsot.reproduction.discrete import recordings
-from poinsot.reproduction.discrete.recordings import ARM, DRIVEN, FREE, PENDULUM, STAMP, VOLTAGE
+from poinsot_reproductions.discrete import recordings
+from poinsot_reproductions.discrete.recordings import ARM, DRIVEN, FREE, PENDULUM, STAMP, VOLTAGE
 
 HEADER = ",".join(["__time", VOLTAGE, STAMP, ARM, PENDULUM])
 ROWS = [

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from poinsot.reproduction import PARTED
-from poinsot.reproduction.discrete import swing_up_13
-from poinsot.reproduction.discrete.paper_furuta import INITIAL, NAMES, NOISE, TRUTH, values
+from poinsot_reproductions.discrete import DISCRETE, swing_up_13
+from poinsot_reproductions.discrete.paper_furuta import INITIAL, NAMES, NOISE, TRUTH, values
 
 SHORT = {"release": 1.0, "swing-up": 4.0}
 
@@ -70,4 +69,4 @@ def test_a_process_started_anew_is_refused_with_its_last_words(monkeypatch):
 
 
 def test_both_simulated_parts_are_registered():
-    assert set(PARTED["discrete-multibody"].parts) == {"synthetic", "pendulum", "furuta", "swing_up_13"}
+    assert set(DISCRETE.parts) == {"synthetic", "pendulum", "furuta", "swing_up_13"}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from poinsot.models.maximal import double_precision
-from poinsot.reproduction.discrete import paper_furuta, synthetic
-from poinsot.reproduction.discrete.paper_furuta import (
+from poinsot_reproductions.discrete import paper_furuta, synthetic
+from poinsot_reproductions.discrete.paper_furuta import (
     ARM_CENTER,
     ARM_LENGTH,
     GRAVITY,

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from poinsot.reproduction.impacts import drops, squares
-from poinsot.reproduction.impacts.pooled_drops import SIDE, uniform_square
+from poinsot_reproductions.impacts import drops, squares
+from poinsot_reproductions.impacts.pooled_drops import SIDE, uniform_square
 
 
 def test_a_uniform_square_with_round_corners():

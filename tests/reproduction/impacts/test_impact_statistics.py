@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from poinsot.reproduction.impacts import statistics
+from poinsot_reproductions.impacts import statistics
 
 pytest.importorskip("casadi")
 FREE, FORCED = statistics.TRIALS

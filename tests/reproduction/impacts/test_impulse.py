@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from poinsot.models.planar.stepping import GRAVITY
-from poinsot.reproduction import PARTED
-from poinsot.reproduction.impacts import impulse
+from poinsot_reproductions.impacts import IMPACTS, impulse
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +83,7 @@ def test_the_picture_around_an_impact_has_it():
 
 
 def test_the_case_is_registered():
-    assert {"impulse", "sliding", "restitution"} <= set(PARTED["impacts"].parts)
+    assert {"impulse", "sliding", "restitution"} <= set(IMPACTS.parts)
     said = []
-    assert PARTED["impacts"]("sliding", 3, None, said.append).rows
+    assert IMPACTS("sliding", 3, None, said.append).rows
     assert said[0].startswith("sliding: ")

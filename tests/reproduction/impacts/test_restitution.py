@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poinsot.models.planar.stepping import GRAVITY
-from poinsot.reproduction.impacts import restitution
+from poinsot_reproductions.impacts import restitution
 
 
 @pytest.fixture(scope="module")

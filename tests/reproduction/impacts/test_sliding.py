@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from poinsot.models.planar.stepping import GRAVITY
-from poinsot.reproduction.impacts import sliding
-from poinsot.reproduction.impacts.paper_ellipse import SLIDE, ellipse, moves
+from poinsot_reproductions.impacts import sliding
+from poinsot_reproductions.impacts.paper_ellipse import SLIDE, ellipse, moves
 
 
 @pytest.fixture(scope="module")

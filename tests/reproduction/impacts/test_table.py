@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from poinsot.reproduction.impacts import table
+from poinsot_reproductions.impacts import table
 
 pytest.importorskip("casadi")
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import signal
 
 from ...arrays import Vector
 from ...exceptions import InvalidSignals
 from ...models.maximal import Encoder, Hinge, Model, RateSensor
+from ...signals.low_pass import LowPass
 
 CUTOFF = 10.0
 """Of the filter of the first guess [Hz]."""
@@ -124,6 +124,6 @@ def smoothed(times: Vector, values: Vector, turns: bool = False) -> Vector:
     line = np.interp(even, times[read], kept)
     if 2 * CUTOFF * h >= 1:
         return np.interp(times, even, line)
-    b, a = signal.butter(2, CUTOFF, fs=1 / h)
+    low_pass = LowPass.butterworth(2, 2 * CUTOFF * h)
     pad = min(int(3 / (CUTOFF * h)), len(line) - 1)
-    return np.interp(times, even, signal.filtfilt(b, a, line, padlen=pad))
+    return np.interp(times, even, low_pass.forwards_and_backwards(line, pad))

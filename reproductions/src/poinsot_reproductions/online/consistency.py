@@ -1,0 +1,131 @@
+"""Consistency, Fig. 3: the torso estimated while walking forward, on ten numbers and on charts of bodies that can be.
+
+Every filter hears the same samples, those of a robot that adapts with the log-Cholesky chart. Their noise is one: the
+first covariance and the drift of the ten parameters are the chart's, mapped by its Jacobian.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from poinsot.estimators.online.extended import ExtendedKalmanFilter
+from poinsot.estimators.online.filter import Filter
+from poinsot.estimators.online.kalman import KalmanFilter
+from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.parameters import is_consistent
+from poinsot.inertia.transposed_log_cholesky import TransposedLogCholesky
+from poinsot.models.link_torques import LinkTorques
+from poinsot.simulation.closed_loop import Adapted, Scenario, simulate
+from poinsot.simulation.gait import Stride
+from poinsot.simulation.humanoid import talos
+from poinsot.simulation.loads import ScaledBody
+from poinsot.stopwatch import Stopwatch
+
+from ..case import Curves, Reproduction, Say
+from .adaptation import (
+    DURATION,
+    FIRST_GUESS,
+    LOOP_NOTE,
+    NOISE_MARGIN,
+    TORSO,
+    TORSO_NOTE,
+    calibrate,
+    described_body,
+    quiet,
+    seconds_of,
+)
+
+STRIDE = Stride(length=0.1, shift=1.4, swing=0.8)
+DRIFT = 0.3
+BASELINE, CHART = "ten parameters", "log-Cholesky"
+INERTIAS = {"Ixx": 4, "Iyy": 6, "Izz": 9}
+
+
+def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction:
+    """How much of the time each filter's torso is one that cannot be, and how well it knows the mass."""
+    watch = Stopwatch()
+    humanoid = talos()
+    rng = np.random.default_rng(seed)
+    own = described_body(humanoid, TORSO)
+    mass = float(own[0])
+    scenario = Scenario(humanoid, {TORSO: ScaledBody(own, lambda time: mass)}, duration, stride=STRIDE)
+    noise = NOISE_MARGIN * calibrate(humanoid, TORSO, rng).std
+    torques = LinkTorques(humanoid.robot, (TORSO,))
+    filters: dict[str, Filter] = {
+        BASELINE: KalmanFilter(torques, noise, drift=DRIFT, gate=None),
+        CHART: ExtendedKalmanFilter(torques, noise, drift=DRIFT, gate=None),
+        "transposed log-Cholesky (Eq. 17)": ExtendedKalmanFilter(
+            torques, noise, drift=DRIFT, gate=None, chart=TransposedLogCholesky()
+        ),
+        "exponential eigenvalue": ExtendedKalmanFilter(
+            torques, noise, drift=DRIFT, gate=None, chart=ExponentialEigenvalue()
+        ),
+    }
+    start = FIRST_GUESS * own[None]
+    watch.lap("calibration")
+    trace = simulate(
+        scenario,
+        Adapted(filters[CHART], start),
+        np.random.default_rng(seed),
+        seconds_of("walking", scenario, say),
+    )
+    watch.lap("simulation")
+    samples = [sample for sample in trace.samples if sample is not None]
+    time = np.array([sample.time for sample in samples])
+    bodies = {
+        name: np.array([f.inertial(belief.x)[0] for belief, _ in f.run(samples, f.init(start))])
+        for name, f in filters.items()
+    }
+    watch.lap("filters")
+    late = time > time[-1] / 2
+    impossible = {name: float(1 - is_consistent(pi).mean()) for name, pi in bodies.items()}
+    errors = {name: float(100 * abs(pi[late, 0].mean() / mass - 1)) for name, pi in bodies.items()}
+    charts = [name for name in filters if name != BASELINE]
+    figures = {
+        "baseline_non_physical_fraction": impossible[BASELINE],
+        "chart_non_physical_fraction": max(impossible[name] for name in charts),
+        "mass_error_percent": max(errors.values()),
+    }
+    rows = tuple(
+        {
+            "name": name,
+            "non_physical_fraction": impossible[name],
+            "mass_error_percent": errors[name],
+            "smallest_inertia": float(pi[:, list(INERTIAS.values())].min()),
+        }
+        for name, pi in bodies.items()
+    )
+    return Reproduction(
+        "online",
+        "004",
+        "Consistency: the torso while walking forward (Fig. 3)",
+        f"The filter of ten parameters is a body that cannot be for {100 * impossible[BASELINE]:.0f} % of the time, "
+        f"those of charts for {100 * figures['chart_non_physical_fraction']:g} %; every one finds the mass within "
+        f"{figures['mass_error_percent']:.2f} %.",
+        rows,
+        {"Filters": rows},
+        figures,
+        {"walked [m]": round(float(trace.q[-1, 0]), 2)},
+        curves={
+            "Mass of the torso": Curves(
+                time,
+                "kg",
+                {"true": np.full(len(time), mass)} | {name: bodies[name][:, 0] for name in (BASELINE, CHART)},
+            )
+        }
+        | {
+            f"{symbol} of the torso": Curves(
+                time,
+                "kg m^2",
+                {"true": np.full(len(time), own[at])}
+                | {name: bodies[name][:, at] for name in (BASELINE, CHART)},
+            )
+            for symbol, at in INERTIAS.items()
+        },
+        notes=(
+            TORSO_NOTE,
+            LOOP_NOTE,
+            *(("The robot fell; the numbers are of the time before.",) if trace.fallen else ()),
+        ),
+        seconds=watch.seconds,
+    )

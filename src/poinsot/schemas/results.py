@@ -1,0 +1,442 @@
+"""What every `--json` output holds, as typed dictionaries: the one description behind the JSON Schema files.
+
+`Number` is null where a value does not exist (NaN, infinity). Units are SI and radians. `docs/command_line.md` says
+what each key means. Within a version keys are added and keep their meaning, so validation ignores keys that are not
+listed here; the tests do not.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypeAlias
+
+from typing_extensions import TypedDict  # Pydantic asks for this one below Python 3.12
+
+Number: TypeAlias = float | None
+Vector: TypeAlias = list[Number]
+Matrix: TypeAlias = list[Vector]
+Interval: TypeAlias = tuple[Number, Number]
+ByName: TypeAlias = dict[str, Number]
+
+# ------------------------------------------------------------------------------------------------------------ identify
+
+
+class Status(TypedDict):
+    converged: bool
+    message: str
+    name: str
+
+
+class Parameter(TypedDict):
+    name: str
+    value: Number
+    std: Number
+    relative_std_percent: Number
+    unit: str
+    identifiable: bool
+    kind: str
+    owner: str
+    grouping: str
+    std_white: Number
+    std_coloured: Number
+
+
+class Undetermined(TypedDict):
+    combination: str
+    reason: str
+
+
+class Body(TypedDict):
+    name: str
+    mass: Number
+    center_of_mass: Vector | None
+    inertia_at_com: Matrix | None
+    physically_consistent: bool | None
+    min_pseudo_inertia_eigenvalue: Number
+    reasons: list[str]
+    inertial: Vector | None
+    prior: Vector | None
+    prior_share: Number
+    log_cholesky_covariance: Matrix | None
+
+
+class FullParameter(TypedDict):
+    name: str
+    value: Number
+    std: Number
+    unit: str
+    kind: str
+    owner: str
+    prior: Number
+    prior_share: Number
+
+
+class Certificate(TypedDict):
+    primal: Number
+    dual: Number
+    gap: Number
+    feasible: bool
+    holds: bool
+
+
+class Payload(TypedDict):
+    link: str
+    mass: Number
+    mass_std: Number
+    mass_interval: Interval
+    center_of_mass: Vector
+    center_of_mass_std: Vector
+    inertia_at_com: Matrix
+    inertia_at_com_std: Matrix
+    identifiable: list[str]
+    known: list[str]
+    physically_consistent: bool
+    min_pseudo_inertia_eigenvalue: Number
+    reasons: list[str]
+    inertial: Vector
+    covariance: Matrix
+
+
+class DriveGain(TypedDict):
+    joint: str
+    value: Number
+    std: Number
+    interval: Interval
+    unit: str
+    identified: bool
+    poorly_known: bool
+    by_gravity: bool | None
+    std_white: Number
+    covariance: Vector
+
+
+class FrictionCurve(TypedDict):
+    joint: str
+    unit: str
+    speed: Vector
+    effort: Vector
+    std: Vector
+
+
+class SensorFit(TypedDict):
+    name: str
+    channels: list[str]
+    components: list[str]
+    readings: int
+    rms: Number
+    rms_per_component: Vector
+
+
+class Disturbance(TypedDict):
+    name: str
+    rms: Number
+
+
+class Motion(TypedDict):
+    recording: str
+    samples: int
+    contacts: list[str]
+    sensors: list[SensorFit]
+    disturbances: list[Disturbance]
+
+
+class Impact(TypedDict):
+    recording: str
+    time_s: Number
+    contact: str
+    normal_impulse: Number
+    tangential_impulse: Number
+    unit: str
+    restitution: Number
+    mode: str
+    energy_lost: Number
+    share: Number
+
+
+class Scene(TypedDict):
+    outline: list[Vector]
+    walls: list[Vector]
+    friction: Number
+    least_friction: Number
+
+
+class Convergence(TypedDict):
+    cost: Vector
+    infeasibility: Vector
+    parameters: dict[str, Vector]
+
+
+class Whiteness(TypedDict):
+    lag1: Number
+    lags: int
+    p_value: Number
+    white: bool
+
+
+class Fit(TypedDict):
+    recording: str
+    relative_error_percent: Number
+    relative_error_percent_per_joint: Vector
+    moving_error_percent_per_joint: Vector
+    joints: list[str]
+    units: list[str]
+    rms_per_joint: Vector
+    rows: int
+    readings_per_joint: list[int]
+    white: bool
+    whiteness: list[Whiteness]
+
+
+class Validation(TypedDict):
+    relative_error_percent: Number
+    relative_error_percent_per_joint: Vector
+    recordings: list[Fit]
+
+
+class Estimate(TypedDict):
+    status: Status
+    method: str
+    robot: str
+    rows: int
+    condition_number: Number
+    scaled_condition_number: Number
+    std_kind: str
+    parameters: list[Parameter]
+    undetermined: list[Undetermined]
+    bodies: list[Body]
+    full_parameters: NotRequired[list[FullParameter]]
+    certificate: NotRequired[Certificate]
+    payload: NotRequired[Payload]
+    drive_gains: NotRequired[list[DriveGain]]
+    friction_curves: NotRequired[list[FrictionCurve]]
+    motions: NotRequired[list[Motion]]
+    impacts: NotRequired[list[Impact]]
+    scene: NotRequired[Scene]
+    convergence: NotRequired[Convergence]
+    fit: Fit
+    validation: Validation | None
+    seconds: ByName
+    iterations: int
+    steps: list[str]
+    warnings: list[str]
+    notes: list[str]
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    citations: list[str]
+
+
+class Identify(Estimate):
+    schema: Literal["poinsot.identify/1"]
+
+
+# --------------------------------------------------------------------------------------------------------------- track
+
+
+class MassChange(TypedDict):
+    body: str
+    mass: Number
+    mass_std: Number
+    center_of_mass: Vector | None
+
+
+class Rejection(TypedDict):
+    recording: str
+    start_s: Number
+    stop_s: Number
+    samples: int
+    verdict: str
+    reason: str
+
+
+class Shown(TypedDict):
+    link: str
+    mass_std: Number
+    center_of_mass_std: Vector
+    inertia_std: Vector
+    mass: bool
+    center_of_mass: list[bool]
+    inertia: list[bool]
+
+
+class KeptEstimate(TypedDict):
+    time: Number
+    recording: str
+    verdict: str
+    mass: Vector
+    mass_std: Vector
+    published_mass: Vector
+
+
+class Track(Estimate):
+    schema: Literal["poinsot.track/1"]
+    changes: list[MassChange]
+    samples: dict[str, int]
+    rejections: list[Rejection]
+    noise: Number | Vector
+    bias: Number | Vector
+    calibration_samples: int
+    shown: list[Shown]
+    estimates: list[KeptEstimate]
+
+
+# ------------------------------------------------------------------------------------------------------------- inspect
+
+
+class Filters(TypedDict):
+    joints: list[str]
+    rate_hz: Number
+    bandwidth_hz: Number
+    noise_hz: Number
+    cutoff_hz: Number
+    decimate_hz: Number
+    bandwidth_hz_per_joint: Vector
+    noise_hz_per_joint: Vector
+    cutoff_hz_per_joint: Vector
+    reasons: list[str]
+
+
+class Channel(TypedDict):
+    name: str
+    unit: str
+    minimum: Number
+    maximum: Number
+    mean: Number
+    std: Number
+    invalid: int
+    constant: bool
+    levels: int
+    step: Number
+    digits: int | None
+    repeated_percent: Number
+    stale_percent: Number
+    lowest_percent: Number
+    highest_percent: Number
+    clipped: bool
+    peak_speed: Number
+    speed_limit: Number
+
+
+class Finding(TypedDict):
+    severity: Literal["error", "warning", "note"]
+    channel: str | None
+    sentence: str
+
+
+class InspectedRecording(TypedDict):
+    name: str
+    samples: int
+    start_s: Number
+    duration_s: Number
+    rate_hz: Number
+    interval_s: Number
+    rms_jitter_s: Number
+    largest_jitter_s: Number
+    uniform: bool
+    gaps_s: list[Interval]
+    still_s: list[Interval]
+    window_s: Interval | None
+    filters: Filters | None
+    channels: list[Channel]
+    findings: list[Finding]
+    steps: list[str]
+
+
+class Inspect(TypedDict):
+    schema: Literal["poinsot.inspect/1"]
+    recordings: list[InspectedRecording]
+
+
+# ----------------------------------------------------------------------------------------- excite, repair, export, ...
+
+
+class Excite(TypedDict):
+    schema: Literal["poinsot.excite/1"]
+    robot: str
+    criterion: Literal["condition", "d-optimal"]
+    basis: str
+    seed: int
+    duration_s: Number
+    rate_hz: Number
+    samples: int
+    condition_number: Number
+    log_determinant: Number
+    limits_respected: bool
+    least_distance_m: Number
+    predicted_relative_std_percent: ByName
+    predicted_std: ByName
+    units: dict[str, str]
+    groupings: dict[str, str]
+    torque_noise: ByName
+    start: ByName
+    use_of_limits_percent: dict[str, ByName]
+    iterations: int
+    seconds: Number
+    warnings: list[str]
+
+
+class RepairedInertia(TypedDict):
+    mass: Number
+    center_of_mass: Vector | None
+    inertia_at_com: Matrix | None
+
+
+class RepairedBody(TypedDict):
+    name: str
+    was_consistent: bool
+    reason: str | None
+    distance: Number
+    old: RepairedInertia | None
+    new: RepairedInertia | None
+
+
+class Repair(TypedDict):
+    schema: Literal["poinsot.repair/1"]
+    description: str
+    impossible: int
+    bodies: list[RepairedBody]
+
+
+class Change(TypedDict):
+    owner: str
+    quantity: str
+    unit: str
+    old: Number | Vector
+    new: Number | Vector
+    change_percent: Number
+
+
+class ExportedBody(TypedDict):
+    name: str
+    inertial: Vector
+    log_cholesky_covariance: Matrix | None
+    prior_share: Number
+
+
+class ExportedParameter(TypedDict):
+    name: str
+    value: Number
+    std: Number
+    unit: str
+    kind: str
+    owner: str
+    written: bool
+
+
+class Export(TypedDict):
+    schema: Literal["poinsot.export/1"]
+    source: str
+    description: str
+    torque_error: Number
+    changes: list[Change]
+    notes: list[str]
+    bodies: list[ExportedBody]
+    parameters: list[ExportedParameter]
+
+
+class Reproduce(TypedDict):
+    schema: Literal["poinsot.reproduce/1"]
+    name: str
+    seed: int | str
+    rows: list[dict[str, Any]]
+    figures: dict[str, Any]
+    notes: list[str]
+    seconds: ByName

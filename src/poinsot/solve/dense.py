@@ -1,0 +1,93 @@
+"""Small dense least squares in a box, as iterates of `GaussNewton`.
+
+    F(x) = 1/2 |r(x)|^2,  lower <= x <= upper
+    d    = argmin  d^T (J^T J + mu D) d / 2 + r^T J d,  lower <= x + d <= upper
+
+D is the larger of the diagonal of J^T J and `curvature_floor`, which keeps parameters that no residual observes where
+they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..arrays import Matrix, Vector
+from .box import step_in_box
+
+
+@dataclass(frozen=True, eq=False)
+class DenseProblem:
+    """Residuals with their Jacobian in a box.
+
+    Args:
+        residuals: x (p,) -> whitened residuals (N,).
+        jacobian: (x, residuals there) -> (N, p).
+        lower, upper: (p,).
+        curvature_floor: (x, cost) -> (p,) least diagonal of the Hessian in the damping.
+    """
+
+    residuals: Callable[[Vector], Vector]
+    jacobian: Callable[[Vector, Vector], Matrix]
+    lower: Vector
+    upper: Vector
+    curvature_floor: Callable[[Vector, float], Vector | float] = lambda _, __: 0.0
+
+    def at(self, x: Vector) -> DenseIterate:
+        """The iterate at x, moved into the box."""
+        x = np.clip(x, self.lower, self.upper)
+        return DenseIterate(self, x, self.residuals(x))
+
+
+@dataclass(frozen=True, eq=False)
+class DenseIterate:
+    """A point x (p,) with its residuals r (N,)."""
+
+    problem: DenseProblem
+    x: Vector
+    r: Vector
+
+    infeasibility = 0.0
+    largest_gap = 0.0
+
+    @cached_property
+    def cost(self) -> float:
+        """Half of the sum of squares; infinite where a residual is not finite."""
+        cost = 0.5 * float(self.r @ self.r)
+        return cost if np.isfinite(cost) else float("inf")
+
+    @cached_property
+    def normal(self) -> tuple[Matrix, Vector]:
+        """J^T J (p, p) and J^T r (p,)."""
+        J = self.problem.jacobian(self.x, self.r)
+        return J.T @ J, J.T @ self.r
+
+    def direction(self, damping: float) -> DenseDirection | None:
+        (H, g), problem = self.normal, self.problem
+        D = np.maximum(np.diag(H), problem.curvature_floor(self.x, self.cost))
+        try:
+            d = step_in_box(H + damping * np.diag(D), g, problem.lower - self.x, problem.upper - self.x)
+        except np.linalg.LinAlgError:
+            return None
+        return DenseDirection(self, d)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseDirection:
+    """The step d (p,) from an iterate."""
+
+    start: DenseIterate
+    d: Vector
+
+    def predicted(self, alpha: float) -> float:
+        H, g = self.start.normal
+        d = alpha * self.d
+        return -float(g @ d + 0.5 * d @ H @ d)
+
+    def trial(self, alpha: float) -> DenseIterate:
+        start, problem = self.start, self.start.problem
+        x = np.clip(start.x + alpha * self.d, problem.lower, problem.upper)  # rounding may leave the box
+        return replace(start, x=x, r=problem.residuals(x))

@@ -1,0 +1,334 @@
+"""Damped Gauss-Newton: the one iteration behind every nonlinear method of the package.
+
+    minimize  F(x)   subject to   c(x) = 0,        F half of a sum of squares, near x of the form
+                                                   F(x + alpha d) = F(x) - m(alpha),  m the predicted decrease
+
+    repeat    d(mu) from the linearization at x, damped by mu (Levenberg and Marquardt)
+              solved where m(1) <= absolute + relative F, with little damping and closed constraints
+              nu <- max(0.9 nu, -m(1) / ((1 - rho) e)),  e = |c|_1                                    penalty
+              alpha = 1, 1/2, ... >= shortest  until
+                  F + nu e  falls from the largest of the last `memory` by at least eta (m + alpha nu e)    Armijo
+              mu from how the step turned out
+
+The merit F + nu e and its penalty are those of Martinez, Mastalli et al., Eqs. 37 and 38; without constraints it is F.
+With `shortest = 1` there is no line search: a step that fails is tried again with more damping.
+
+Two rules for the damping, by what they look at: the gain ratio of the decrease over the predicted one (Nielsen 1999;
+Madsen, Nielsen and Tingleff 2004, Eq. 2.21), or the step length that a line search accepted.
+
+A method brings an `Iterate`: a point with its cost, and the direction from there. What the linear algebra is (dense,
+banded with a border, a Riccati recursion) stays there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from ..estimate.status import Status
+from .progress import Progress, ProgressCallback, Stop, stop_requested
+
+ARMIJO = 1e-4
+"""eta: part of the predicted decrease that a step must achieve in a line search."""
+FEASIBLE_SHARE = 0.3
+"""rho of the penalty: part of the merit's decrease that is left to the cost."""
+PENALTY_DECAY = 0.9
+ROUNDING = 1e-13
+"""Relative differences of the merit below this are rounding errors."""
+
+I = TypeVar("I", bound="Iterate")
+I_co = TypeVar("I_co", bound="Iterate", covariant=True)
+
+
+class Direction(Protocol[I_co]):
+    """A step from an iterate, computed with some damping."""
+
+    def predicted(self, alpha: float) -> float:
+        """Decrease of the cost that the linearization predicts for the step times alpha; negative: an increase."""
+
+    def trial(self, alpha: float) -> I_co:
+        """The iterate at the end of the step times alpha; its cost is infinite where the model has no finite value."""
+
+
+class Iterate(Protocol):
+    """A point of the search, with what was computed there.
+
+    `cost` is half of the sum of squared whitened residuals; `infeasibility` the sum of the absolute violations of
+    equality constraints (0 without any), `largest_gap` the largest of them. The linearization may be lazy: `direction`
+    is called for accepted iterates only, possibly several times with different damping.
+    """
+
+    @property
+    def cost(self) -> float: ...
+
+    @property
+    def infeasibility(self) -> float: ...
+
+    @property
+    def largest_gap(self) -> float: ...
+
+    def direction(self: I, damping: float) -> Direction[I] | None:
+        """The step for this damping; None where the damped Hessian is not positive definite."""
+
+
+@dataclass(frozen=True)
+class GainRatio:
+    """Damping from the gain ratio of a step, after Nielsen (1999).
+
+        success   mu <- mu max(1/3, 1 - (2 rho - 1)^3), nu <- 2          failure   mu <- nu mu, nu <- 2 nu
+
+    Args:
+        first: damping of the first step, relative to the diagonal of the Hessian. least, most: its limits.
+        little: damping up to which a short predicted decrease means a minimum and not a short step.
+    """
+
+    first: float = 1e-3
+    least: float = 1e-12
+    most: float = 1e8
+    little: float = 1e-2
+
+    def accepted(self, damping: float, gain: float, alpha: float) -> float:
+        return max(damping * max(1 / 3, 1 - (2 * gain - 1) ** 3), self.least)
+
+    def rejected(self, damping: float, failures: int) -> float:
+        return max(damping, self.least) * 2.0**failures
+
+
+@dataclass(frozen=True)
+class StepLength:
+    """Damping from the step length that a line search accepted: none where full steps succeed.
+
+    Args:
+        first: damping of the first step; 0: none. raised: the least damping once there is some. least, most: its
+            limits. factor: by which it is raised and lowered.
+        long, short: step lengths from which it is lowered, and up to which it is raised.
+        little: damping up to which a short predicted decrease means a minimum.
+    """
+
+    first: float = 0.0
+    raised: float = 1e-3
+    least: float = 1e-7
+    most: float = 1e8
+    factor: float = 10.0
+    long: float = 0.5
+    short: float = 2.0**-6
+    little: float = 0.0
+
+    def accepted(self, damping: float, gain: float, alpha: float) -> float:
+        if alpha >= self.long:
+            return damping / self.factor if damping > self.least * self.factor else 0.0
+        return self.rejected(damping, 1) if alpha <= self.short else damping
+
+    def rejected(self, damping: float, failures: int) -> float:
+        return max(self.raised, self.factor * damping)
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What one iteration did.
+
+    Args:
+        number: from 1.
+        cost, infeasibility: after it.
+        predicted: decrease of the cost that its full step predicted.
+        step_length: alpha; 0 where no step was accepted.
+        trials: step lengths and dampings that were tried.
+        damping: of its step, relative to the diagonal of the Hessian. penalty: nu.
+    """
+
+    number: int
+    cost: float
+    infeasibility: float
+    predicted: float
+    step_length: float
+    trials: int
+    damping: float
+    penalty: float
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum(Generic[I]):
+    """Where the iteration ended.
+
+    Args:
+        at: the last accepted iterate.
+        status: how it ended; `solved` only if the stopping test was passed.
+        history: of the iterations.
+    """
+
+    at: I
+    status: Status
+    history: tuple[Iteration, ...]
+
+    @property
+    def iterations(self) -> int:
+        """Number of accepted steps."""
+        return sum(each.step_length > 0 for each in self.history)
+
+
+@dataclass(frozen=True)
+class GaussNewton:
+    """The iteration.
+
+    Args:
+        max_iterations: accepted steps, and failed line searches, at most.
+        relative_tolerance, absolute_tolerance: a full step whose predicted decrease is at most
+            absolute + relative cost is the last.
+        gap_tolerance: the largest gap that counts as closed, in units of the constraints.
+        damping: how the damping adapts.
+        shortest: step lengths from 1 down to this one are tried; 1: no line search.
+        memory: iterations that acceptance looks back on; 1: the merit falls in every iteration.
+        kink_factor: a rejected step, with little damping, whose predicted decrease is below so many times the
+            tolerance ends the search at a kink of the cost, where the linearization holds on one side only; 1: never.
+        take_last: whether the step that passes the stopping test is still taken, where it does no harm.
+    """
+
+    max_iterations: int = 100
+    relative_tolerance: float = 1e-10
+    absolute_tolerance: float = 0.0
+    gap_tolerance: float = 1e-8
+    damping: GainRatio | StepLength = field(default_factory=GainRatio)
+    shortest: float = 1.0
+    memory: int = 1
+    kink_factor: float = 1.0
+    take_last: bool = False
+
+    def minimize(
+        self, start: I, *, progress: ProgressCallback | None = None, stop: Stop | None = None
+    ) -> Minimum[I]:
+        """Iterate from `start`.
+
+        Args:
+            progress: called after each iteration. stop: asked before each.
+        """
+        return _Search(self, start, progress, stop).run()
+
+
+class _Search(Generic[I]):
+    """The state of a running iteration."""
+
+    def __init__(self, method: GaussNewton, start: I, progress: ProgressCallback | None, stop: Stop | None):
+        self.method, self.now, self.progress, self.stop = method, start, progress, stop
+        self.damping, self.penalty = method.damping.first, 0.0
+        self.undamped = False  # whether the damping was taken away since the last accepted step
+        self.history: list[Iteration] = []
+        self.past: deque[tuple[float, float]] = deque(maxlen=method.memory)  # cost and infeasibility
+
+    def run(self) -> Minimum[I]:
+        if not self.now.cost < float("inf"):
+            return self.ended(Status.diverged)
+        self.past.append((self.now.cost, self.now.infeasibility))
+        while len(self.history) < self.method.max_iterations:
+            if stop_requested(self.stop):
+                return self.ended(Status.interrupted)
+            status = self.iterate()
+            if status is not None:
+                return self.ended(status)
+        return self.ended(Status.step_limit)
+
+    def ended(self, status: Status) -> Minimum[I]:
+        return Minimum(self.now, status, tuple(self.history))
+
+    def iterate(self) -> Status | None:
+        """One accepted step, or a failed line search; a status where the iteration ends."""
+        rule, trials, failures = self.method.damping, 0, 0
+        while True:
+            direction = self.now.direction(self.damping)
+            if direction is None:
+                if not self.raise_damping(failures := failures + 1):
+                    return Status.indefinite
+                continue
+            predicted = direction.predicted(1.0)
+            short = abs(predicted) <= self.tolerance() and self.now.largest_gap <= self.method.gap_tolerance
+            if short and self.damping <= rule.little:
+                self.take_last_step(direction)
+                return Status.solved
+            if short:  # damping makes any step short: look at the full one, once
+                if self.undamped:
+                    return Status.stalled
+                self.damping, self.undamped = rule.little, True
+                continue
+            accepted, alpha, tried = self.line_search(direction)
+            trials += tried
+            if accepted is not None:
+                self.accept(accepted, predicted, direction.predicted(alpha), alpha, trials)
+                return None
+            near = predicted <= self.method.kink_factor * self.tolerance()
+            if near and self.damping <= rule.little:
+                return Status.solved
+            used = self.damping
+            if not self.raise_damping(failures := failures + 1):
+                return Status.stalled
+            if self.method.shortest < 1:  # a failed line search counts as an iteration
+                self.record(predicted, 0.0, trials, used)
+                return None
+
+    def tolerance(self) -> float:
+        """Predicted decrease up to which a full step is the last."""
+        method, cost = self.method, self.now.cost
+        return max(
+            method.absolute_tolerance + method.relative_tolerance * cost, 1e-8 * ROUNDING * (1.0 + 2.0 * cost)
+        )
+
+    def raise_damping(self, failures: int) -> bool:
+        """Raise it; False where it was at its maximum."""
+        if self.damping >= self.method.damping.most:
+            return False
+        self.damping = min(self.method.damping.rejected(self.damping, failures), self.method.damping.most)
+        return True
+
+    def line_search(self, direction: Direction[I]) -> tuple[I | None, float, int]:
+        """The first step length whose merit falls enough, and how many were tried."""
+        e = self.now.infeasibility
+        if e > 0:
+            needed = -direction.predicted(1.0) / ((1.0 - FEASIBLE_SHARE) * e)
+            self.penalty = max(PENALTY_DECAY * self.penalty, needed)
+        nu = self.penalty
+        reference = max(cost + nu * infeasibility for cost, infeasibility in self.past)
+        searches = self.method.shortest < 1
+        slack = ROUNDING * (1.0 + abs(reference)) if searches else 0.0
+        share = ARMIJO if searches else 0.0
+        alpha, trials = 1.0, 0
+        while alpha >= self.method.shortest:
+            trials += 1
+            trial = direction.trial(alpha)
+            falls = direction.predicted(alpha) + alpha * nu * e
+            merit = trial.cost + nu * trial.infeasibility
+            if merit <= reference - share * falls + slack and (searches or merit < reference):
+                return trial, alpha, trials
+            alpha /= 2
+        return None, 0.0, trials
+
+    def accept(self, trial: I, predicted: float, predicted_there: float, alpha: float, trials: int) -> None:
+        used, before = self.damping, self.now.cost
+        gain = (before - trial.cost) / predicted_there if predicted_there > 0 else 1.0
+        self.now, self.undamped = trial, False
+        self.past.append((trial.cost, trial.infeasibility))
+        self.damping = self.method.damping.accepted(used, gain, alpha)
+        self.record(predicted, alpha, trials, used)
+
+    def record(self, predicted: float, alpha: float, trials: int, damping: float) -> None:
+        now = self.now
+        done = Iteration(
+            len(self.history) + 1,
+            now.cost,
+            now.infeasibility,
+            predicted,
+            alpha,
+            trials,
+            damping,
+            self.penalty,
+        )
+        self.history.append(done)
+        if self.progress is not None:
+            gaps = f"gaps {now.infeasibility:.2g}, " if now.infeasibility > 0 else ""
+            detail = f"{gaps}step length {alpha:.3g}, damping {damping:.0e}"
+            self.progress(Progress("iterating", done.number, now.cost, detail=detail))
+
+    def take_last_step(self, direction: Direction[I]) -> None:
+        if not self.method.take_last:
+            return
+        trial, slack = direction.trial(1.0), ROUNDING * (1.0 + abs(self.now.cost))
+        if trial.cost <= self.now.cost + slack and trial.largest_gap <= self.method.gap_tolerance:
+            self.now = trial
