@@ -12,13 +12,16 @@ PIP  := $(BIN)/python -m pip install --disable-pip-version-check --no-input --no
 export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
 
-.PHONY: demo test install check gate lint types layers docs schemas format bench clean
+.PHONY: demo test coverage install check gate lint types layers docs schemas format bench clean
 
 demo: $(VENV)/.installed-base      ## the main job on an embedded example; writes poinsot-demo/report.html
 	$(BIN)/python examples/demo.py
 
 test: install                      ## every test, doctest, document and example
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+coverage: install                  ## the tests, and which lines and branches they reach; fails below the floor
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) --cov --cov-report=term --cov-report=html:build/coverage
 
 install: $(VENV)/.installed-all    ## what `make test` sets up, and no more
 

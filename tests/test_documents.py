@@ -49,7 +49,9 @@ BLOCK = re.compile(
     r"^(?:<!-- needs: (?P<needs>\S+) -->\n+)?^```python[^\n]*\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 NEEDS = re.compile(r"^# needs: (\S+)", re.MULTILINE)
-MENTION = re.compile(r"\bpoinsot\.([A-Za-z_]\w*)\b(?!/)")  # not the schemas: poinsot.identify/1
+MENTION = re.compile(
+    r"\bpoinsot\.([A-Za-z_]\w*)\b(?!/|\"\])"
+)  # no schema, poinsot.identify/1, no entry points
 
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)

@@ -178,7 +178,7 @@ def test_nothing_moves_at_all(rng, kind):
     inspection = inspect(recording(rng, x=STANDSTILLS[kind](rng)))
     finding = inspection.findings[0]
     assert finding.severity == "error"
-    assert "Nothing moves" in finding.sentence
+    assert "No joint moves" in finding.sentence
     assert inspection.motion.resting == ("a",)
     assert not inspection.motion.moving.any()
 

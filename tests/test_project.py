@@ -317,7 +317,7 @@ def test_resampling_and_delays(job):
     assert estimate["m1"] == pytest.approx(TRUTH["m1"], rel=5e-3)
     steps = " ".join(estimate.steps)
     assert "resampled" in steps
-    assert "brought forward torque by 10 ms" in steps
+    assert "corrected delays: torque by 10 ms" in steps
 
 
 def test_held_parameters_and_priors(job):

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from poinsot import inertia
 from poinsot.inertia.divergence import AffineInvariant, Entropic, Euclidean
-from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
-from poinsot.inertia.log_cholesky import LogCholesky
-from poinsot.inertia.transposed_log_cholesky import TransposedLogCholesky
 
 EPS = float(np.finfo(float).eps)
 
-CHARTS = (LogCholesky(), TransposedLogCholesky(), ExponentialEigenvalue())
+CHARTS = tuple(inertia.find_chart(name) for name in inertia.CHARTS)
 each_chart = pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: type(chart).__name__)
 
 DIVERGENCES = (Euclidean(), Entropic(), AffineInvariant())

@@ -1,4 +1,4 @@
-"""Estimates to make pages of: the arm of seed 002 with its published parameters, one axis, and a humanoid.
+"""Estimates to make pages of: the arm of Brunot et al. (2017) with its published parameters, one axis, and a humanoid.
 
 The arm also has bodies with priors and every parameter, as `semidefinite` finds them, and a load and drive gains, as
 `payload` does; the axis has none of that.
@@ -33,7 +33,7 @@ mx2r 2.22 2.35; fc2 7.90 1.75; fv2 5.62 1.10; xx3r 0.14 9.15; zz3r 0.11 9.01; my
 ia3 0.09 9.26; fc3 6.26 2.22; fv3 1.98 2.11; mx4 -0.03 28.2; ia4 0.03 16.4; fc4 2.38 6.18; fv4 1.12 3.66;
 my5r -0.03 17.8; ia5 0.04 14.3; fc5 2.94 4.67; fv5 1.84 2.89; ia6 0.01 30.9; fc6 0.29 59.9;
 fv6 0.66 3.94; fcm6 1.83 6.57; fvm6 0.61 3.35"""
-"""Name, value and relative standard deviation in percent: Table 1 of seed 002, first column."""
+"""Name, value and relative standard deviation in percent: Table 1 of Brunot et al. (2017), first column."""
 
 GROUPINGS = {
     "zz1r": "zz1 + ia1 + yy2 + 0.0506 m3 + 0.1013 m4 + yy3 + 0.45 mz3",

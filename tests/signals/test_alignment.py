@@ -44,7 +44,7 @@ def test_a_channel_wins_over_its_quantity():
     np.testing.assert_array_equal(again["torque.b"], recording()["torque.b"][:-5])
     np.testing.assert_array_equal(again["torque.a"], recording()["torque.a"][5:])
     assert again.metadata["steps"] == [
-        "brought forward torque.b by 0 ms, torque by 50 ms; 5 samples cut at the ends"
+        "corrected delays: torque.b by 0 ms, torque by 50 ms; 5 samples cut at the ends"
     ]
 
 
@@ -66,7 +66,7 @@ def test_nothing_to_do():
 def test_delays_that_make_no_sense():
     with pytest.raises(ChannelNotFound, match="no channel 'torqe'"):
         align(recording(), {"torqe": 0.1})
-    with pytest.raises(InvalidSignals, match=r"leaves nothing of 3\.99 s"):
+    with pytest.raises(InvalidSignals, match=r"is longer than the recording of 3\.99 s"):
         align(recording(), {"torque": 4.0})
     with pytest.raises(InvalidSignals, match="must be a number"):
         align(recording(), {"torque": float("nan")})
@@ -74,7 +74,7 @@ def test_delays_that_make_no_sense():
 
 def test_a_channel_without_trusted_samples_cannot_be_moved():
     mask = np.arange(400) == 7
-    with pytest.raises(InvalidSignals, match=r"'torque\.a' has 1 trusted samples; two are needed"):
+    with pytest.raises(InvalidSignals, match=r"'torque\.a' has 1 valid samples; two are needed"):
         align(recording(valid={"torque.a": mask}), {"torque": 0.015})
 
 
@@ -141,7 +141,7 @@ def test_delays_that_cannot_be_found(rng):
     measured = pair(rng, 3.0)
     with pytest.raises(ChannelNotFound):
         estimate_delay(measured, "later", "motion")
-    with pytest.raises(InvalidSignals, match=r"cannot be looked for in 3\.999 s"):
+    with pytest.raises(InvalidSignals, match=r"cannot be estimated from 3\.999 s"):
         estimate_delay(measured, "late", "motion", largest_s=2.0)
     with pytest.raises(InvalidSignals, match=r"raise largest_s, or flip a sign"):
         estimate_delay(pair(rng, 30.0), "late", "motion", largest_s=0.005)
@@ -155,7 +155,7 @@ def test_delays_that_cannot_be_found(rng):
         estimate_delay(others, "a", "c")
     with pytest.raises(InvalidSignals, match="'m' has invalid samples"):
         estimate_delay(others, "a", "m")
-    with pytest.raises(InvalidSignals, match=r"stands above its noise|correlate most inside"):
+    with pytest.raises(InvalidSignals, match=r"does not exceed its noise|correlate most inside"):
         estimate_delay(others, "a", "b")
     jumping = np.arange(T) / RATE_HZ
     jumping[1:] += 0.01

@@ -133,7 +133,7 @@ def test_a_joint_at_rest_has_no_say(rng):
 def test_decimation_leaves_rows_enough(rng):
     short = propose_filters(recording_of(sines(rng, 1.0, seconds=10.0), 500.0))
     assert short.decimate_hz == 8.0  # 0.8 / 2 * 200 rows / 10 s
-    assert "200 are left so" in short.reasons[-1]
+    assert "with this value 200 remain" in short.reasons[-1]
     long = propose_filters(recording_of(sines(rng, 1.0, seconds=100.0), 500.0))
     assert long.decimate_hz == pytest.approx(2 * long.bandwidth_hz)
     slow = propose_filters(recording_of(sines(rng, 3.0, rate_hz=25.0), 25.0))

@@ -178,7 +178,7 @@ def test_memory_does_not_grow_with_the_length(rng):
 
 
 def test_the_order_that_matlab_falls_back_to():
-    assert matlab_order(200) == 4  # seed 002; see ../shared/data/README.md
+    assert matlab_order(200) == 4  # Brunot et al. (2017); see ../shared/data/README.md
     assert matlab_order(10) == 8
     assert matlab_order(2) == 8
     assert matlab_order(200, 3) == 3
@@ -205,7 +205,7 @@ def test_settings_that_make_no_sense_are_refused():
 
 
 def test_the_factor_for_a_passband():
-    assert Decimation.to_passband(10, 5000) == Decimation(200)  # seed 002, good knowledge
+    assert Decimation.to_passband(10, 5000) == Decimation(200)  # Brunot et al. (2017), good knowledge
     assert Decimation.to_passband(100, 5000, order=4) == Decimation(20, 4)  # and poor
     assert Decimation.to_passband(400, 1000) is None
     for rate_hz in (100.0, 1000.0, 5000.0, 1 / 0.003):

@@ -231,7 +231,7 @@ def test_tx40_is_warned_of_as_the_paper_warns(shared_data):
     signals = RandomWalkSmoother(2, "maximum-likelihood").apply(recording)
     about = [warning for warning in signals.warnings if "maximum likelihood" in warning]
     assert [warning.split()[4] for warning in about] == list(signals.joints)
-    assert all("follows noise" in warning or "takes noise for motion" in warning for warning in about)
+    assert all("follows noise" in warning or "noise is treated as motion" in warning for warning in about)
     assert RandomWalkSmoother(2).apply(recording).warnings == ()
     proposed = propose_filters(recording)
     for order in (2, 3):

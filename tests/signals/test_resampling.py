@@ -97,7 +97,7 @@ def test_rates_that_make_no_sense(rng, rate_hz):
 def test_a_channel_without_samples(rng):
     recording = jittered(rng)
     blind = Recording(recording.time, recording.channels, recording.units, {"x": np.zeros(400, dtype=bool)})
-    with pytest.raises(InvalidSignals, match="'x' has 0 trusted samples"):
+    with pytest.raises(InvalidSignals, match="'x' has 0 valid samples"):
         resample(blind)
     with pytest.raises(ChannelNotFound):
         resample(recording, hold=["y"])

@@ -1,25 +1,25 @@
-"""How far one body is from another: divergences between pseudo-inertias, with gradients.
+"""Divergences between bodies, by their pseudo-inertias, with gradients.
 
     Euclidean          |J - J0|_F^2                                     convex in pi (quadratic)
     Entropic           tr(J0^-1 J) - log det(J0^-1 J) - 4               convex in pi, not in pi0
     AffineInvariant    |log(J0^-1/2 J J0^-1/2)|_F^2 = sum log^2 lambda   not convex in pi
 
-The last two see only lambda, the eigenvalues of J0^-1 J: no frame, no unit, and no affine stretching of space changes
-them, and they grow without bound where a body ceases to be possible. The entropic one is the Bregman divergence of
+The last two depend only on lambda, the eigenvalues of J0^-1 J: they are invariant to frames, units and affine
+transformations of space, and grow without bound towards the boundary of the possible set. The entropic one is the Bregman divergence of
 -log det, twice the Kullback-Leibler divergence of zero-mean Gaussians with covariances J and J0 (Lee, Wensing and Park
 2020); in a convex program it is written tr(J0^-1 J) - log det J. The affine-invariant one is the squared length of the
 geodesic between J0 and J (Lee and Park 2018): convex along geodesics, but not along straight lines, since log^2 lambda
-bends down where lambda > e; so it has no place in a convex program. Near pi0 the two agree but for a factor,
+is concave where lambda > e; so it cannot stand in a convex program. Near pi0 the two agree but for a factor,
 
     AffineInvariant = 2 Entropic = dpi^T G dpi   to second order,   G_kl = tr(J0^-1 E_k J0^-1 E_l),  E_k = dJ/dpi_k,
 
-and the quadratic form with `metric(pi0)` = G, which is convex, stands for it there.
+and the convex quadratic form with `metric(pi0)` = G replaces it there.
 
 With J0 = L L^T, mu = lambda - 1 are the eigenvalues of L^-1 (J - J0) L^-T = V diag(mu) V^T. Both are sums of f(mu), so
 
     df/dJ = W diag(f'(mu)) W^T,  W = L^-T V
 
-and nothing cancels where the bodies are close. J0 is scaled to a unit diagonal first, which changes neither.
+and no digits cancel where the bodies are close. J0 is scaled to a unit diagonal first, which changes neither.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Divergence(ABC):
     def between(
         self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
     ) -> Float[np.ndarray, "..."]:
-        """(...,) how far pi is from the reference."""
+        """(...,) divergence of pi from the reference."""
 
     @abstractmethod
     def gradient(

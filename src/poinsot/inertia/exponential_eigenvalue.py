@@ -1,4 +1,4 @@
-"""Exponential-eigenvalue chart of rigid-body inertia (seed 001, Eqs. 11 to 15).
+"""Exponential-eigenvalue chart of rigid-body inertia (Martinez et al. 2024, Eqs. 11 to 15).
 
     theta = (sigma_m, h, omega, sigma_x, sigma_y, sigma_z)
     m = e^sigma_m,  R = Exp(omega),  L = e^sigma  (second moments of mass about the centre)    (13), (14)

@@ -1,8 +1,8 @@
-"""A body with extent in all directions, from one that has none: points, needles and plates of robot descriptions.
+"""Give bodies extent in all directions: points, needles and plates of robot descriptions.
 
-Descriptions often give a link a mass and no size. Such a body is possible, but it is on the border of what is: no chart
-holds it and no divergence compares with it. Along each principal axis without extent it gets that of a solid ball of
-its mass,
+Descriptions often give a link a mass and no size. Such a body is on the boundary of the possible set: no chart contains
+it and divergences from it are infinite. Along each principal axis without extent it gets that of a solid ball of its
+mass,
 
     L_min = m r^2 / 5,    m = 4/3 pi r^3 rho
 
@@ -18,10 +18,10 @@ from ..arrays import Inertial
 from .parameters import center_of_mass, from_physical, principal_moments
 
 ALUMINIUM = 2700.0
-"""[kg/m^3]"""
+"""Density [kg/m^3]."""
 
 THIN = 1e-4
-"""Of the ball's second moment: an axis with less has no extent (a sheet a hundredth as thick as the ball)."""
+"""Fraction of the ball's second moment below which an axis has no extent (a sheet a hundredth as thick as the ball)."""
 
 
 def with_extent(pi: Inertial, density: float = ALUMINIUM) -> tuple[Inertial, Int[np.ndarray, "*batch"]]:
@@ -29,7 +29,7 @@ def with_extent(pi: Inertial, density: float = ALUMINIUM) -> tuple[Inertial, Int
 
     Args:
         pi: possible bodies with a mass.
-        density: of the ball that lends its extent [kg/m^3].
+        density: of the ball [kg/m^3].
     """
     m = pi[..., 0]
     r = np.cbrt(3 * m / (4 * np.pi * density))

@@ -1,4 +1,4 @@
-"""Log-Cholesky chart of rigid-body inertia (seed 001, Eqs. 9 and 10; Rucker and Wensing 2022).
+"""Log-Cholesky chart of rigid-body inertia (Martinez et al. 2024, Eqs. 9 and 10; Rucker and Wensing 2022).
 
     J = e^(2 alpha) U U^T,   U = [ e^d1  s12   s13   t1 ]
                                  [       e^d2  s23   t2 ]

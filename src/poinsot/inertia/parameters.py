@@ -1,4 +1,4 @@
-"""The ten inertial parameters of a body, and what they mean (seed 001, Eqs. 4 to 8).
+"""The ten inertial parameters of a body, and what they mean (Martinez et al. 2024, Eqs. 4 to 8).
 
     pi = (m, h, I),  h = m c,  I about the body frame's origin
     I_c = I - m (|c|^2 1 - c c^T) = R diag(D) R^T      (Steiner; D the principal moments)

@@ -1,9 +1,9 @@
-"""A chart of inertia: numbers theta without bounds for the bodies that can be.
+"""A chart of inertia: coordinates theta without bounds for the physically possible bodies.
 
 A parametrization maps theta in R^10 onto the ten parameters pi of a real body that has extent in all directions
-(J > 0), so an estimator can move theta freely and every iterate is physical. Its Jacobian dpi/dtheta turns what is
-linear in pi (torques) into derivatives by theta. Where a chart bends back on itself some directions of theta do not
-move pi: the null directions, which an estimator must leave out.
+(J > 0), so an estimator can change theta freely and every iterate is physical. Its Jacobian dpi/dtheta turns
+derivatives by pi (torques are linear in pi) into derivatives by theta. At the singularities of a chart some directions
+of theta do not change pi: the null directions, which an estimator must leave out.
 
 Every chart also comes as kernels `to_inertial_kernel(theta, pi)` and `jacobian_kernel(theta, D)` of its module, for one
 body, to be called from other compiled code.
@@ -30,7 +30,7 @@ class Kernels:
 
     Args:
         to_inertial: theta to pi (N, 10). jacobian: theta to dpi/dtheta (N, 10, 10).
-        from_inertial: pi to theta; returns how many rows it did before one that is no body of the chart.
+        from_inertial: pi to theta; returns the number of rows before the first that is no body of the chart.
     """
 
     to_inertial: Callable[[np.ndarray, np.ndarray], None]
@@ -64,19 +64,19 @@ class Parametrization(ABC):
 
     @abstractmethod
     def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
-        """(..., 10) by how much coordinates of bodies may well change at once: logarithms and angles by 1, lengths by
-        the body's size. A step that shears or shifts a body by more may end where the chart does.
+        """(..., 10) scale of a step in each coordinate: logarithms and angles by 1, lengths by the body's size. A larger
+        shear or shift may reach the boundary of the chart.
         """
 
     @abstractmethod
     def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
-        """(10, k) orthonormal directions that do not move pi at theta (10,): the null space of the Jacobian."""
+        """(10, k) orthonormal basis of the null space of the Jacobian at theta (10,)."""
 
 
 def _mapped(
     kernel: Callable[[np.ndarray, np.ndarray], None], theta: np.ndarray, shape: tuple[int, ...]
 ) -> np.ndarray:
-    """A kernel over all of (..., 10); each result has this shape."""
+    """Apply a kernel to all rows of (..., 10); each result has this shape."""
     theta = _ten(theta, "theta")
     out = np.empty((*theta.shape[:-1], *shape))
     kernel(theta.reshape(-1, 10), out.reshape(-1, *shape))
@@ -84,10 +84,10 @@ def _mapped(
 
 
 def _inverted(kernel: Callable[[np.ndarray, np.ndarray], int], pi: np.ndarray) -> np.ndarray:
-    """The coordinates of all bodies (..., 10) by a kernel that returns how many it did before one that it cannot.
+    """Coordinates of all bodies (..., 10) by a `from_inertial` kernel.
 
     Raises:
-        ImpossibleBody: saying why it cannot.
+        ImpossibleBody: with the reasons of the first body that is not in the chart.
     """
     pi = _ten(pi, "pi")
     theta = np.empty(pi.shape)
@@ -100,7 +100,7 @@ def _inverted(kernel: Callable[[np.ndarray, np.ndarray], int], pi: np.ndarray) -
 
 
 def _ten(x: np.ndarray, name: str) -> np.ndarray:
-    """Contiguous floats, ten to a body: kernels do not look."""
+    """Contiguous floats, ten per body: kernels do not check."""
     x = np.ascontiguousarray(x, dtype=float)
     if x.ndim == 0 or x.shape[-1] != 10:
         raise InvalidMethod(f"{name} has ten numbers a body, shape (..., 10), not {x.shape}")
@@ -108,7 +108,7 @@ def _ten(x: np.ndarray, name: str) -> np.ndarray:
 
 
 def _border(pi: np.ndarray) -> str:
-    """Why a possible body is in no chart."""
+    """The reason why a possible body is in no chart."""
     if pi[0] == 0:
         return "its mass is 0, and a chart holds bodies with mass"
     D, _ = principal_moments(pi)

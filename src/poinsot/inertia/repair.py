@@ -1,22 +1,22 @@
-"""The body that can be and is nearest to ten numbers that are none.
+"""Nearest physically possible body to ten impossible inertial parameters.
 
-How near depends on the frame and on the length l [m] that makes moments comparable with mass,
+The distance depends on the frame and on the length l [m] that makes moments comparable with mass,
 
     J~ = S J S,   S = diag(1/l, 1/l, 1/l, 1),   J~' = argmin |J~' - J~|_F  subject to  J~' >= floor,
 
 and the nearest positive semidefinite matrix is J~ = V diag(lambda) V^T with lambda' = max(lambda, floor).
 
     m > 0     At the centre of mass J = diag(Sigma_c, m): mass and centre of mass stay, and Sigma_c = V diag(L) V^T
-              becomes V diag(max(L, floor)) V^T, whatever l is, and whatever the body's frame was.
+              becomes V diag(max(L, floor)) V^T, independent of l and of the body's frame.
     m <= 0    There is no centre of mass: the body frame's J~ is projected, with l = sqrt(sum |L| / |m|), L of Sigma,
-              and all ten numbers move. So it is, too, where a length is given.
+              and all ten numbers change. The same holds where a length is given.
 
-The floor is `FLOOR` of the sum of |L| (or |lambda|): far enough from the border for every chart, for numbers written as
-text, and for simulators that ask for triangle inequalities to the last digit. At the centre of mass it is a little more
-for a body so far from its frame's origin that rounding of I there would eat it.
+The floor is `FLOOR` times the sum of |L| (or |lambda|): far enough from the boundary for every chart, for numbers
+written as text, and for simulators that check triangle inequalities to the last digit. At the centre of mass it is
+larger for a body so far from its frame's origin that rounding of I there would exceed it.
 
-The Euclidean norm is the only one that can do this: entropic and affine-invariant divergences are infinite between a
-possible body and an impossible one, so none is nearest in them.
+Only the Euclidean norm defines a nearest body: entropic and affine-invariant divergences are infinite between a possible
+body and an impossible one.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ FLOOR = 1e-6
 
 
 class Nearest(NamedTuple):
-    """The nearest possible body.
+    """The nearest possible body and its distance.
 
     Args:
-        inertial: (10,) pi; the very numbers that were given where those are possible.
-        distance: |J~' - J~|_F / |J~|_F, 0 where they are.
+        inertial: (10,) pi; unchanged where the given numbers are possible.
+        distance: |J~' - J~|_F / |J~|_F, 0 where unchanged.
     """
 
     inertial: Vector
@@ -56,15 +56,15 @@ class Nearest(NamedTuple):
 
 
 def nearest_possible(pi: Vector, length: float | None = None) -> Nearest:
-    """The possible body nearest to pi (10,).
+    """Find the possible body nearest to pi (10,).
 
     Args:
         pi: ten finite numbers.
-        length: l [m], to measure the distance in the body's frame, where mass and centre of mass may move too; None:
+        length: l [m], to measure the distance in the body's frame, where mass and centre of mass may change too; None:
             at the centre of mass, which keeps both. Where the mass is not positive it is measured in the body's frame.
 
     Raises:
-        ImpossibleBody: if some number is not finite, so that none is near.
+        ImpossibleBody: if a number is not finite.
         InvalidMethod: if the length is not positive.
     """
     if length is not None and not 0 < length < np.inf:
@@ -104,7 +104,7 @@ def _in_body_frame(pi: Vector, length: float) -> Nearest:
 
 
 def _own_length(pi: Vector) -> float:
-    """A length [m] that the ten numbers themselves suggest: a radius of gyration, else the arm of the first moment."""
+    """A length scale [m] of the ten numbers: a radius of gyration, or the arm of the first moment."""
     m, h = abs(float(pi[0])), float(np.linalg.norm(pi[1:4]))
     size = float(np.abs(np.linalg.eigvalsh(second_moments(pi))).sum())
     found = 1.0

@@ -1,10 +1,10 @@
-"""What a recording is like before anything is estimated from it, in sentences that say what to do.
+"""Inspect recordings before an estimation: facts, and findings with what to do.
 
     clock       rate, jitter, gaps
     channels    range, resolution, repeated and saturated samples, missing values
     motion      peak speeds against the model's limits, standstills
 
-A sentence names the key of the project file that mends it.
+A finding names the key of the project file that solves it.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _ORDER = {"error": 0, "warning": 1, "note": 2}
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What was seen in one recording, and what to do about it; the worst first.
+    """Facts and findings of one recording, the worst finding first.
 
     Args:
-        filters: what its motion asks for, if that was looked at and could be told.
+        filters: proposed by the spectrum of its motion; None: not computed.
     """
 
     name: str
@@ -84,11 +84,11 @@ class Inspection:
 
     @property
     def harmless(self) -> bool:
-        """Whether there is nothing to mend before an estimation: no error, no warning."""
+        """Whether there is no error and no warning."""
         return all(finding.severity == "note" for finding in self.findings)
 
     def with_note(self, sentence: str) -> Inspection:
-        """The same with another note."""
+        """Return the inspection with another note."""
         return replace(self, findings=(*self.findings, Finding("note", None, sentence)))
 
     @property
@@ -123,7 +123,7 @@ def inspect(
     passive: Sequence[str] = (),
     name: str = "recording",
 ) -> Inspection:
-    """Look at a recording before estimating from it.
+    """Inspect a recording before estimating from it.
 
     Args:
         recording: with channels named `quantity.joint`.

@@ -1,4 +1,4 @@
-"""One channel by itself: range, resolution, repeated samples, saturation, missing values.
+"""Facts and findings of one channel: range, resolution, repeated samples, saturation, missing values.
 
 A sample that repeats its predecessor is *stale* only where the channel should have moved on: where its mean increment
 nearby is larger than two steps of its resolution. A slow motion repeats samples too, by rounding alone. The resolution
@@ -17,10 +17,10 @@ from ..recording import Recording
 from .findings import Finding
 
 NEIGHBOURHOOD = 10
-"""Samples on either side over which an increment is averaged."""
+"""Number of samples on either side over which an increment is averaged."""
 
 STALE_PERCENT = 5.0
-"""So many stale samples are worth a sentence. [%]"""
+"""Threshold of stale samples for a finding. [%]"""
 
 STEPS_MOVED = 2.0
 """Mean increment, in steps of the resolution, from which a repeated sample cannot be rounding."""
@@ -30,24 +30,24 @@ NOISE_REPEATS = 0.32
 density of N(0, 1) at zero."""
 
 FEWEST_LEVELS = 20
-"""A channel with no more different values is a command, a switch, or a joint that does not move."""
+"""A channel with at most this many different values is a command, a switch, or a joint at rest."""
 
 HARDLY_MOVES_PERCENT = 98.0
-"""A position that repeats so many samples does not move, it dithers. [%]"""
+"""A position that repeats at least this share of its samples only dithers. [%]"""
 
 REPEATED_PERCENT = 5.0
-"""So many repeated samples are worth a note, also if rounding explains them. [%]"""
+"""Threshold of repeated samples for a note, also where rounding explains them. [%]"""
 
 EXTREME_PERCENT, EXTREME_RUN = 0.2, 5
-"""A channel that spends so much of the motion at its extreme, so many samples in a row, is cut off there."""
+"""A channel is saturated at its extreme for at least this share of the motion [%], and so many samples in a row."""
 
 DIGITS = range(3, 9)
-"""Significant decimal digits that betray a text file written short. Single precision has no decimal grid."""
+"""Significant decimal digits of values rounded in a text file. Single precision has no decimal grid."""
 
 
 @dataclass(frozen=True)
 class ChannelFacts:
-    """What one channel looks like, in its SI unit.
+    """Facts of one channel, in its SI unit.
 
     Args:
         invalid: samples that are masked.
@@ -55,9 +55,9 @@ class ChannelFacts:
         step: of the grid on which the values lie; None: no grid.
         digits: significant decimal digits, if the values were rounded to a few; None: they were not.
         repeated_percent: samples equal to the one before.
-        stale_percent: the same among samples where the channel should have moved on; None: cannot be told.
+        stale_percent: the same among samples where the channel should have changed; None: unknown.
         lowest_percent, highest_percent: samples of the motion at the very minimum and maximum.
-        clipped: whether they are so many in a row that the channel seems cut off.
+        clipped: whether they are so many in a row that the channel seems saturated.
         peak_speed, speed_limit: of a joint's position, at the joint's side; None: not known.
     """
 
@@ -82,12 +82,12 @@ class ChannelFacts:
 
     @property
     def moves(self) -> bool:
-        """Whether it takes more than a few values, and not the same nearly always."""
+        """Whether it has more than a few values, and does not repeat nearly all."""
         return self.levels > FEWEST_LEVELS and self.repeated_percent < HARDLY_MOVES_PERCENT
 
 
 def channel_facts(recording: Recording, name: str, moving: np.ndarray) -> ChannelFacts:
-    """Facts of one channel; `moving` (T,) says where the mechanism moves."""
+    """Facts of one channel; `moving` (T,) is True where the mechanism moves."""
     trusted = recording.mask(name)
     values, moving = recording[name][trusted], moving[trusted]
     if not len(values):
@@ -129,7 +129,7 @@ def channel_facts(recording: Recording, name: str, moving: np.ndarray) -> Channe
 
 
 def significant_digits(values: np.ndarray) -> int | None:
-    """How many decimal digits the values were rounded to, if they were rounded to few and to no fixed grid.
+    """Number of significant decimal digits of rounded values; None if not rounded, or to a fixed grid.
 
     >>> significant_digits(np.array([50.265, -70.685, 3.1958e-05, 138.05]))
     5
@@ -146,14 +146,14 @@ def significant_digits(values: np.ndarray) -> int | None:
 
 
 def _has_finer_digits(magnitudes: np.ndarray, exponents: np.ndarray, digits: int) -> bool:
-    """Whether small values use digits that large ones do not: a fixed grid of decimals would not."""
+    """Whether small values have finer digits than large ones, as a fixed grid of decimals would not."""
     coarsest = 10.0 ** (exponents.max() - digits + 1)
     on_grid = magnitudes / coarsest
     return bool(np.any(np.abs(on_grid - np.round(on_grid)) > 1e-6))
 
 
 def grid_step(values: np.ndarray) -> float | None:
-    """The step of the grid on which all values lie, or None.
+    """Step of the grid on which all values lie; None if there is none.
 
     >>> grid_step(0.25 * np.array([0, 1, 5, 3, 2, 2, 8, 9, 3, 4, 1, 0]))
     0.25
@@ -173,13 +173,13 @@ def grid_step(values: np.ndarray) -> float | None:
 
 
 def resolution(values: np.ndarray, digits: int | None, step: float | None) -> np.ndarray:
-    """(T,) the smallest change that a channel can show."""
+    """(T,) smallest change that a channel resolves."""
     if digits is not None:
         with np.errstate(divide="ignore"):
             exponents = np.floor(np.log10(np.abs(values)))
         return np.where(values == 0, 0.0, 10.0 ** (exponents - digits + 1))
     if step is None:
-        # No clean grid, perhaps for rounding on the way: the small ones among the changes that occur.
+        # no exact grid, perhaps because of later rounding: take a low percentile of the changes that occur
         changes = np.abs(np.diff(values))
         step = float(np.percentile(changes[changes > 0], 5)) if changes.any() else 0.0
     return np.full(len(values), step)
@@ -188,10 +188,10 @@ def resolution(values: np.ndarray, digits: int | None, step: float | None) -> np
 def stale_percent(
     values: np.ndarray, repeated: np.ndarray, moving: np.ndarray, steps: np.ndarray, *, steadily: bool
 ) -> float | None:
-    """Share of repeated samples where the channel should have moved on. [%]
+    """Share of repeated samples where the channel should have changed. [%]
 
     A position moves steadily: its mean increment is its displacement. Another channel may be noisy: its mean increment
-    is the size of its changes, and what noise repeats by rounding is taken off.
+    is the size of its changes, and the share that noise repeats by rounding is subtracted.
     """
     w = NEIGHBOURHOOD
     if len(values) <= 2 * w:
@@ -219,7 +219,7 @@ def longest_run(flags: np.ndarray) -> int:
 def channel_findings(
     channel: ChannelFacts, samples: int, rate_hz: float, *, rests: bool = False, passive: bool = False
 ) -> list[Finding]:
-    """What a user should know about one channel.
+    """Findings of one channel.
 
     Args:
         rests: whether it is the position of a joint that does not move. passive: whether its joint has no motor.
@@ -271,7 +271,7 @@ def channel_findings(
         read_hz = rate_hz * (1 - channel.stale_percent / 100)
         say(
             severity,
-            f"{channel.name} repeats {channel.stale_percent:.0f} % of its samples while it should move on: "
+            f"{channel.name} repeats {channel.stale_percent:.0f} % of its samples while it should change: "
             f"it is read at about {read_hz:.4g} Hz and logged at {rate_hz:.4g} Hz; "
             f"keep the filter's cutoff well below {read_hz / 2:.3g} Hz.",
         )
@@ -281,7 +281,7 @@ def channel_findings(
 
 
 def rounding_findings(channels: Sequence[ChannelFacts]) -> list[Finding]:
-    """Positions that repeat samples by rounding, in one sentence: harmless if one knows."""
+    """A note on positions that repeat samples by rounding."""
     repeating = [
         channel
         for channel in channels
@@ -302,7 +302,7 @@ def rounding_findings(channels: Sequence[ChannelFacts]) -> list[Finding]:
     sentence = (
         f"{listing(channel.name for channel in repeating)} repeat{'s' if len(repeating) == 1 else ''} {share} % of "
         f"the samples, at a standstill or moving by less than {grain} in an interval, and not while moving faster: "
-        "smooth before differentiating, and cut what stands still."
+        "smooth before differentiating, and cut standstills."
     )
     return [Finding("note", repeating[0].name if len(repeating) == 1 else None, sentence)]
 

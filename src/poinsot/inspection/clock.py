@@ -16,15 +16,15 @@ GAP_INTERVALS = 2.5
 """An interval longer than this many median ones is a gap: at least one sample is missing."""
 
 LATE_START_S = 1e8
-"""A clock that starts later than this, three years, counts from some date. [s]"""
+"""A clock that starts later than this (three years) counts from a date. [s]"""
 
 SMALL_JITTER = 0.01
-"""Below this part of an interval, rms, jitter is only worth a note."""
+"""Jitter with an rms below this fraction of an interval is a note, above it a warning."""
 
 
 @dataclass(frozen=True)
 class ClockFacts:
-    """How even a clock is.
+    """Facts of the clock.
 
     Args:
         start_s: the time of the first sample.
@@ -84,7 +84,7 @@ def clock_findings(clock: ClockFacts) -> list[Finding]:
 
 
 def _gaps(clock: ClockFacts, propose: str) -> str:
-    """How many, where the longest is, and what to do: a spline bridges short ones, long ones part the recording."""
+    """Describe the gaps and propose what to do: bridge short ones by resampling, split the recording at long ones."""
     gaps, interval = clock.gaps_s, clock.interval_s
     one = len(gaps) == 1
     start, stop = max(gaps, key=lambda gap: gap[1] - gap[0])

@@ -1,4 +1,4 @@
-"""What an inspection may say: a sentence, how bad it is, and which channel it is about."""
+"""A finding of an inspection: a sentence, its severity and its channel."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence that says what was seen and what to do about it.
+    """One sentence: what was found and what to do.
 
     Args:
         severity: `"error"`: an estimation would fail or mislead; `"warning"`: look at it first; `"note"`: good to know.
-        channel: the channel or joint that it is about; None: the whole recording.
+        channel: the channel; None: the whole recording.
     """
 
     severity: Severity

@@ -1,4 +1,4 @@
-"""The motion as a whole: how fast each joint goes, and when all of them stand still."""
+"""Facts and findings of the motion: peak speeds and standstills of the joints."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from ..recording import Recording, window_indices
 from .findings import Finding
 
 SPEED_OVER_S = 0.02
-"""Speeds are position differences over about this long: less is noise, more is late. [s]"""
+"""Duration of the position differences that give speeds; shorter ones amplify noise, longer ones lag. [s]"""
 
 STILL = 0.01
-"""A joint stands still below this part of its own peak speed."""
+"""A joint stands still below this fraction of its own peak speed."""
 
 RESTS, STEPS = 2.0, 3.0
-"""A joint rests if its positions spread less than so many times their noise, or span no more than so many steps."""
+"""A joint rests if the standard deviation of its positions is below RESTS times their noise, or their range is at most
+STEPS steps of the encoder."""
 
 FEWEST = 16
-"""Samples below which noise cannot be told from motion."""
+"""Minimum number of samples to distinguish noise from motion."""
 
 SHORTEST_STILL_S = 0.1
 """A shorter standstill is a turning point. [s]"""
 
 WORTH_CUTTING = 0.01
-"""A standstill at the ends that is a smaller part of the recording is left alone."""
+"""Minimum share of the recording that standstills at its ends must have to propose a window."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +37,11 @@ class MotionFacts:
     """Speeds and standstills.
 
     Args:
-        joints: those with a position. resting: those of them that show noise at most.
+        joints: those with a position channel. resting: those of them whose positions are noise only.
         peak_speeds: (n,) at the joints' side [rad/s] or [m/s].
         moving: (T,) True where some joint moves.
         still_s: (start, stop) of each standstill of all joints, 0.1 s or longer.
-        window_s: what to keep so that a standstill at the beginning or end falls away; None: nothing to cut.
+        window_s: proposed window without standstills at the beginning and end; None: nothing to cut.
     """
 
     joints: tuple[str, ...]
@@ -69,7 +70,7 @@ def motion_facts(recording: Recording, velocity_map: np.ndarray | None = None) -
 
 
 def resting_joints(recording: Recording, window_s: tuple[float, float] | None = None) -> tuple[str, ...]:
-    """The joints whose positions show noise at most, in a part of the recording or in all of it."""
+    """Joints whose positions are noise only, in a window of the recording or in all of it."""
     first, last = (0, len(recording)) if window_s is None else window_indices(recording.time, *window_s)
     return tuple(
         joint
@@ -79,7 +80,7 @@ def resting_joints(recording: Recording, window_s: tuple[float, float] | None = 
 
 
 def _rests(x: Samples, trusted: Mask) -> bool:
-    """Second differences of white noise of variance s^2 have the variance 6 s^2; what moves has much smaller ones."""
+    """Second differences of white noise of variance s^2 have the variance 6 s^2; those of motion are much smaller."""
     if not trusted.all():
         x = x[trusted]
     if len(x) < 2 or np.ptp(x) == 0:
@@ -92,7 +93,7 @@ def _rests(x: Samples, trusted: Mask) -> bool:
 
 
 def _velocity(recording: Recording, name: str) -> np.ndarray:
-    """(T,) central differences over `SPEED_OVER_S`, across what is masked."""
+    """(T,) central differences over `SPEED_OVER_S`, interpolated across masked samples."""
     time, trusted = recording.time, recording.mask(name)
     if trusted.sum() < 2:
         return np.zeros(len(time))
@@ -122,7 +123,7 @@ def _at_an_end(time: Times, start: float, stop: float) -> bool:
 
 
 def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """First to last motion, rounded inwards to hundredths."""
+    """Interval from first to last motion, rounded inwards to hundredths of a second."""
     ends = [(start, stop) for start, stop in still if start == time[0] or stop == time[-1]]
     if not ends or not moving.any():
         return None
@@ -135,15 +136,15 @@ def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> 
 def motion_findings(motion: MotionFacts, recording: Recording) -> list[Finding]:
     findings = []
     if motion.joints and len(motion.resting) == len(motion.joints):
-        return [Finding("error", None, "Nothing moves in this recording: there is nothing to identify.")]
+        return [Finding("error", None, "No joint moves in this recording, so nothing can be identified.")]
     if motion.window_s is not None:
         start, stop = motion.window_s
         share = 100 * (1 - (stop - start) / recording.duration_s)
         findings.append(
             Finding(
                 "warning", None,
-                f"Nothing moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where dry "
-                f"friction may have any value: set window_s = [{start:.2f}, {stop:.2f}].",
+                f"No joint moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where dry "
+                f"friction is indeterminate: set window_s = [{start:.2f}, {stop:.2f}].",
             )
         )  # fmt: skip
     ends = (recording.time[0], recording.time[-1])
@@ -157,7 +158,7 @@ def motion_findings(motion: MotionFacts, recording: Recording) -> list[Finding]:
                 "note", None,
                 f"All joints stand still {times} on the way, {total:.2g} s in all, "
                 f"first from {start:.2f} s to {stop:.2f} s: "
-                "the friction's sign means nothing there; a friction.deadband leaves it out.",
+                "the sign of friction is unknown there; set friction.deadband to leave it out.",
             )
         )  # fmt: skip
     return findings

@@ -1,12 +1,12 @@
 """read_recording: files, columns and units in; one checked Recording out.
 
-Each file is read as a table of numbers (`tabular`, `matlab`), its cells are held, its rows cut, its units converted,
+Each file is read as a table of numbers (`readers`), its cells are held, its rows cut, its units converted,
 and the files are laid side by side on one clock. What is wrong is said here, where file, column and row are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,9 +14,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import carried_on
-from ..exceptions import InvalidRecording, UnreadableFile
+from ..exceptions import InvalidRecording
 from ..recording import Recording
 from .npz import read_npz
+from .readers import RECORDING_ENDING, find_reader, is_read_as_text
 from .sources import Column, Columns, Source, existing_file
 from .units import check_quantity, convert, find_unit
 
@@ -58,7 +59,7 @@ def read_recording(
     """
     if isinstance(source, (str, Path)):
         path = Path(source)
-        if path.suffix.lower() == ".npz":
+        if path.suffix.lower() == RECORDING_ENDING:
             if channels is not None or time is not None or rate_hz is not None:
                 raise InvalidRecording(
                     f"{path} brings its own channels and clock; leave channels, time and rate_hz out"
@@ -103,7 +104,7 @@ class _Rows:
     def where(self, k: int) -> str:
         """The k-th kept row as it is numbered in the file."""
         row = int(self.indices[k])
-        if Path(self.source.path).suffix.lower() not in _CSV:
+        if not is_read_as_text(Path(self.source.path)):
             return f"row {row} (counted from 0)"
         line = row + 1 + self.source.skip_lines + self.source.header
         return f"row {row} (counted from 0; line {line} of the file)"
@@ -122,30 +123,6 @@ class _Part:
 
     def __len__(self) -> int:
         return len(next(iter(self.channels.values())))
-
-
-_CSV = (".csv", ".tsv", ".txt", ".dat")
-
-
-def _reader(path: Path) -> Callable[[Source], Columns]:
-    # Polars and SciPy are imported by those who need them.
-    suffix = path.suffix.lower()
-    if suffix in _CSV:
-        from .tabular import read_csv
-
-        return read_csv
-    if suffix in (".parquet", ".pq"):
-        from .tabular import read_parquet
-
-        return read_parquet
-    if suffix == ".mat":
-        from .matlab import read_mat
-
-        return read_mat
-    raise UnreadableFile(
-        f"{path}: files ending in {suffix or 'nothing'!r} are unknown; "
-        f"known are {', '.join(_CSV)}, .parquet, .mat, .npz"
-    )
 
 
 def _check_units(sources: Sequence[Source]) -> None:
@@ -170,7 +147,7 @@ def _check_units(sources: Sequence[Source]) -> None:
 
 def _read_part(source: Source, invalid: str) -> _Part:
     path = existing_file(Path(source.path))
-    table = _reader(path)(source)
+    table = find_reader(path)(source)
     if len({len(values) for values in table.values()}) > 1:
         each = ", ".join(f"{name} {len(values)}" for name, values in table.items())
         raise InvalidRecording(f"{path}: columns of different lengths cannot share a clock: {each}")

@@ -55,7 +55,8 @@ class Source:
     """One file of a recording.
 
     Args:
-        path: CSV (`.csv`, `.tsv`, `.txt`, `.dat`), Parquet (`.parquet`), MATLAB v5 (`.mat`).
+        path: CSV (`.csv`, `.tsv`, `.txt`, `.dat`), Parquet (`.parquet`, `.pq`), MATLAB v5 (`.mat`), or a format that
+            another distribution reads (entry points `poinsot.readers`).
         channels: channel name -> `Column`, or `(name, unit)` for short.
         time: the clock's column, if the file has one.
         rows: the first row to read and the one after the last, counted from 0 below the header; None: to the end.

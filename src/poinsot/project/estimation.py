@@ -129,14 +129,13 @@ def build_problem(project: Project, robot: Articulated, runs: Sequence[Run]) -> 
 
 
 def _open(settings: Any, robot: Articulated, method: OptimalEstimationSettings) -> OpenParameters:
-    from ..inertia.exponential_eigenvalue import ExponentialEigenvalue
-    from ..inertia.log_cholesky import LogCholesky
+    from ..inertia import find_chart
     from ..models.open_parameters import OpenParameters
 
     return OpenParameters(
         robot,
         tuple(method.bodies),
-        LogCholesky() if method.chart == "log-cholesky" else ExponentialEigenvalue(),
+        find_chart(method.chart),
         tuple(method.joints),
         actuation=_actuation(robot, settings.rotors),
         nominal=settings.held,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..exceptions import InvalidProject, listing, nearest
 from ..io import Column, Source, read_recording
+from ..io.readers import RECORDING_ENDING
 from ..recording import CONTACT, FRAME_QUANTITIES, QUANTITIES, THRUST, Recording
 from .settings.fields import by_joint
 from .settings.recordings import (
@@ -52,7 +53,7 @@ def build_run(
         not settings.files
         and not settings.channels
         and settings.path is not None
-        and settings.path.endswith(".npz")
+        and settings.path.endswith(RECORDING_ENDING)
     ):
         recording = read_recording(folder / settings.path)
     else:

@@ -263,9 +263,7 @@ def build_filter(method: FilterSettings, torques: LinkTorques, calibration: Bias
     from ..estimators.online.extended import ExtendedKalmanFilter
     from ..estimators.online.gating import Gate
     from ..estimators.online.kalman import KalmanFilter
-    from ..inertia.exponential_eigenvalue import ExponentialEigenvalue
-    from ..inertia.log_cholesky import LogCholesky
-    from ..inertia.transposed_log_cholesky import TransposedLogCholesky
+    from ..inertia import find_chart
 
     robot = torques.robot
     if method.noise is not None:
@@ -289,9 +287,4 @@ def build_filter(method: FilterSettings, torques: LinkTorques, calibration: Bias
     }
     if method.chart == "none":
         return KalmanFilter(torques, noise, **common)
-    charts = {
-        "log-cholesky": LogCholesky,
-        "transposed-log-cholesky": TransposedLogCholesky,
-        "exponential-eigenvalue": ExponentialEigenvalue,
-    }
-    return ExtendedKalmanFilter(torques, noise, **common, chart=charts[method.chart]())
+    return ExtendedKalmanFilter(torques, noise, **common, chart=find_chart(method.chart))

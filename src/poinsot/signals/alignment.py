@@ -1,17 +1,18 @@
-"""Alignment: channels that lag behind the others are brought forward, y(t) <- y(t + delay).
+"""Align channels that lag behind the others, y(t) <- y(t + delay), and estimate such delays.
 
-A delay of whole samples moves values; a part of a sample is taken from a cubic spline. What the shift leaves without
-a value at either end is cut from all channels.
+A delay of whole samples shifts values; a fraction of a sample is interpolated by a cubic spline. Samples at either end
+that have no value after the shift are cut from all channels.
 
-How late one channel is against another that shows the same, y(t) = g x(t - d) + noise, is where they correlate most:
+The delay d of a channel relative to another that measures the same, y(t) = g x(t - d) + noise, maximizes their
+correlation:
 
     c(k) = correlation of y(t) with x(t - k dt)                        whole samples k first, over the range
     d = argmax c,  c(d) = sum over f of U*(f) Y(f) e^(2 pi i f d)      then exactly between samples (band-limited)
 
-u is x without lag low-passed where either signal sinks into its noise, so that noise does not correlate with noise. The
-peak is where sum of u'(t - d) y(t) = 0, what solves y = g (x - d x') with the instruments u and u'. Solved over all of
-the recording but one stretch after the other, d scatters as it does between recordings (jackknife), if a stretch holds
-the correlation of the noise.
+u is x, low-passed without lag at the frequency above which noise dominates either signal, so that noise does not
+correlate with noise. At the peak sum of u'(t - d) y(t) = 0: d solves y = g (x - d x') with the instruments u and u'.
+The standard deviation of d is that of a jackknife over stretches of the recording, each longer than the correlation
+time of the noise.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from ..recording import Recording
 from .bandwidth import FEWEST, noise_hz
 
 ROUNDING = 1e-6
-"""Times that differ by less than this part of an interval are the same."""
+"""Times that differ by less than this fraction of an interval are equal."""
 
 STRETCHES = 20
-"""Stretches of a recording whose scores are taken for independent."""
+"""Number of stretches of a recording whose scores are treated as independent (jackknife)."""
 
 
 @dataclass(frozen=True)
 class Delay:
-    """By how much something lags.
+    """An estimated delay.
 
     Args:
-        seconds: positive: it is late; what `align` takes.
+        seconds: the delay, positive where the channel is late; the value that `align` takes.
         std_s: standard deviation [s], correlated residuals accounted for.
-        rate_hz: of the recording.
-        unexplained: rms of what is left unexplained of the late signal, over its rms. unexplained_before: the same
-            without correcting the delay.
+        rate_hz: sampling rate of the recording.
+        unexplained: rms of the residual over the rms of the late signal. unexplained_before: the same without
+            correcting the delay.
     """
 
     seconds: float
@@ -63,15 +64,15 @@ class Delay:
 
 
 def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
-    """The recording with delayed channels brought forward.
+    """Shift delayed channels of a recording forward in time.
 
     Args:
-        recording: any.
-        delays: channel (`torque.elbow`) or quantity (`torque`) -> by how much it lags [s]; negative: it leads.
+        recording: any recording.
+        delays: channel (`torque.elbow`) or quantity (`torque`) -> its delay [s]; negative where it leads.
 
     Raises:
         ChannelNotFound: if there is no such channel or quantity.
-        InvalidSignals: if the delay is no number, or leaves nothing of the recording.
+        InvalidSignals: if a delay is not finite, or as long as the recording.
     """
     seconds = _by_channel(recording, delays)
     if not seconds or not any(seconds.values()):
@@ -83,7 +84,9 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
     late, early = max(0.0, *seconds.values()), min(0.0, *seconds.values())
     kept = (time + late <= time[-1] + near) & (time + early >= time[0] - near)
     if kept.sum() < 2:
-        raise InvalidSignals(f"a delay of {late - early:g} s leaves nothing of {recording.duration_s:g} s")
+        raise InvalidSignals(
+            f"a delay of {late - early:g} s is longer than the recording of {recording.duration_s:g} s"
+        )
     channels = {name: values[kept] for name, values in recording.channels.items()}
     valid = {name: mask[kept] for name, mask in recording.valid.items()}
     for name, delay in seconds.items():
@@ -93,7 +96,7 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
         trusted = recording.mask(name)
         if trusted.sum() < 2:
             raise InvalidSignals(
-                f"channel {name!r} has {trusted.sum()} trusted samples; two are needed to move it"
+                f"channel {name!r} has {trusted.sum()} valid samples; two are needed to move it"
             )
         spline = CubicSpline(time[trusted], recording[name][trusted])
         channels[name] = np.where(before == after, recording[name][before], spline(at))
@@ -101,12 +104,12 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
             valid[name] = trusted[before] & trusted[after]
     cut = len(recording) - int(kept.sum())
     said = ", ".join(f"{name} by {1e3 * delay:g} ms" for name, delay in delays.items())
-    steps = [*recording.metadata.get("steps", ()), f"brought forward {said}; {cut} samples cut at the ends"]
+    steps = [*recording.metadata.get("steps", ()), f"corrected delays: {said}; {cut} samples cut at the ends"]
     return Recording(time[kept], channels, recording.units, valid, {**recording.metadata, "steps": steps})
 
 
 def _by_channel(recording: Recording, delays: Mapping[str, float]) -> dict[str, float]:
-    """Delay of each delayed channel; a channel's own wins over its quantity's."""
+    """Delay of each delayed channel; a channel's own entry overrides that of its quantity."""
     seconds: dict[str, float] = {}
     for name, delay in sorted(delays.items(), key=lambda item: item[0] in recording.channels):
         if not np.isfinite(delay):
@@ -121,15 +124,15 @@ def _by_channel(recording: Recording, delays: Mapping[str, float]) -> dict[str, 
 
 
 def estimate_delay(recording: Recording, late: str, reference: str, largest_s: float = 0.1) -> Delay:
-    """By how much one channel lags behind another that shows the same quantity, up to a positive factor and an offset.
+    """Estimate the delay between two channels of one quantity, equal up to a positive factor and an offset.
 
-    Two sensors of one motion, a command and what follows it at once. Efforts do not show what positions show: for
-    those see `poinsot.regression.delay`.
+    For two sensors of one motion, or a command and its immediate response. For the delay between efforts and positions
+    see `poinsot.regression.delay`.
 
     Args:
         recording: with a uniform clock.
         late, reference: channels; the delay is negative if `late` leads.
-        largest_s: delays between -largest_s and largest_s are tried [s].
+        largest_s: bound of the search, -largest_s to largest_s [s].
 
     Raises:
         ChannelNotFound: if a channel does not exist.
@@ -148,7 +151,7 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
             f"{late!r} and {reference!r} do not correlate most inside +-{largest_s:g} s: "
             "raise largest_s, or flip a sign"
         )
-    # what is left of the delay is less than a sample, so that the ends of the recording weigh nothing in it
+    # the remaining delay is less than a sample, so the ends of the recording hardly affect it
     first, last = max(coarse, 0), len(x) + min(coarse, 0)
     x, y = x[first - coarse : last - coarse], y[first:last]
     cutoff = min(_noise_hz(name, z, dt) for name, z in ((reference, x), (late, y))) * dt
@@ -176,21 +179,21 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
 
 
 def jackknife_std(score: Samples, information: Samples) -> float:
-    """Standard deviation of d = sum of score / sum of information, from leaving out one stretch after the other.
+    """Jackknife standard deviation of d = sum of score / sum of information over stretches.
 
-    Honest for scores that are correlated within a stretch, and where few stretches hold most of the information.
+    Valid for scores that are correlated within a stretch, and where few stretches hold most of the information.
     """
     S, I = (np.array([part.sum() for part in np.array_split(z, STRETCHES)]) for z in (score, information))
     return _scatter((S.sum() - S) / (I.sum() - I))
 
 
 def _scatter(without: np.ndarray) -> float:
-    """Standard deviation of a value from those that are found without one stretch each."""
+    """Jackknife standard deviation from the estimates that leave out one stretch each."""
     return float(np.sqrt((STRETCHES - 1) * np.var(without)))
 
 
 def _delay_std(instruments: np.ndarray, columns: np.ndarray) -> float:
-    """Of d in y = g (x - d x'), the columns (3, T) being x, -x', y, solved by what (2, T) instruments see of them."""
+    """Jackknife standard deviation of d in y = g (x - d x'), from instruments (2, T) and columns (3, T) x, -x', y."""
     seen = np.array(
         [
             u @ z.T
@@ -216,12 +219,12 @@ def _comparable(
         if not recording.mask(name).all():
             raise InvalidSignals(f"channel {name!r} has invalid samples; choose a window without them")
         if np.ptp(recording[name]) == 0:
-            raise InvalidSignals(f"channel {name!r} is constant: it shows no delay")
+            raise InvalidSignals(f"channel {name!r} is constant, so no delay can be estimated")
     if not recording.is_uniform:
-        raise InvalidSignals("the clock is not uniform: resample the recording before looking for a delay")
+        raise InvalidSignals("the clock is not uniform: resample the recording before estimating a delay")
     if not 0 < largest_s < recording.duration_s / 4 or len(recording) < FEWEST:
         raise InvalidSignals(
-            f"delays up to {largest_s:g} s cannot be looked for in {recording.duration_s:g} s "
+            f"delays up to {largest_s:g} s cannot be estimated from {recording.duration_s:g} s "
             f"({len(recording)} samples)"
         )
     return x, y, dt
@@ -243,5 +246,5 @@ def _correlations(x: Samples, y: Samples, most: int) -> np.ndarray:
 def _noise_hz(name: str, x: Samples, dt: float) -> float:
     found = noise_hz(x, 1 / dt)
     if found is None:
-        raise InvalidSignals(f"nothing in channel {name!r} stands above its noise")
+        raise InvalidSignals(f"channel {name!r} does not exceed its noise at any frequency")
     return found

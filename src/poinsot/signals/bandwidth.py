@@ -1,21 +1,22 @@
-"""Bandwidth: the filters that a recording asks for, from the spectrum of its motion, and why (seed 002, Sect. 2.3).
+"""Propose filter cutoffs for a recording from the spectrum of its motion (Brunot et al. 2017, Sect. 2.3).
 
-The rule of thumb starts from w_dyn, the highest frequency that matters, and leaves intervals:
+The rule of thumb starts from w_dyn, the highest frequency of the motion that matters, and gives intervals:
 
     2 w_dyn <= w_q <= 10 w_dyn   cutoff of the positions        w_f >= 2 w_dyn   pass-band of the decimation
 
-The excitation gives w_dyn, the measurement noise says where in the intervals:
+w_dyn comes from the motion. The measurement noise selects the values within the intervals:
 
-    S(f)   spectrum of the velocity (Welch), (2 pi f)^2 times that of the position: motion falls in it, noise does not
-    N(f)   noise: the quietest S at f or above, and no less than rounding to the encoder's steps d leaves,
-           (2 pi f)^2 d^2 / 6 rate: right for noise that is flat in S (clock, interpolation) or rises (position)
-    w_dyn  99.9 % of the power that stands above N lies below
-    w_e    from here on S is within 6 dB of N: a smoother gains nothing from what lies above
-    w_q    2 w_e, within 2 to 10 w_dyn: forwards and backwards, order 4 takes 0.4 % at half its cutoff
-    w_f    2 w_dyn, more if fewer than 200 rows a joint were left
+    S(f)   spectrum of the velocity (Welch), (2 pi f)^2 times that of the position; motion decreases in it with f,
+           noise does not
+    N(f)   noise: the smallest S at f or above, and at least the noise of rounding to the encoder's steps d,
+           (2 pi f)^2 d^2 / 6 rate. Valid for noise that is flat in S (clock, interpolation) or increases (position)
+    w_dyn  99.9 % of the power above N lies below this frequency
+    w_e    above this frequency S is within 6 dB of N: a wider smoother passes only noise
+    w_q    2 w_e, within 2 to 10 w_dyn: forwards and backwards, order 4 attenuates half its cutoff by 0.4 %
+    w_f    2 w_dyn, or more if fewer than 200 rows per joint would remain
 
-One decimation filters all joints, so their spectra are pooled, each at a power of one: what is said of each joint
-separately is for a smoother that treats them so.
+One decimation filters all joints, so their spectra are pooled with equal power. The values for each joint are for a
+smoother with one cutoff per joint.
 """
 
 from __future__ import annotations
@@ -33,41 +34,42 @@ from .decimation import PASSBAND
 from .random_walk import HALF_POWER, GeneralizedRandomWalk, cutoff_hz, nvr_for_cutoff
 
 SHARE = 0.999
-"""Of the velocity's power that lies below w_dyn; a thousandth is what TX40's 5 Hz leaves."""
+"""Share of the velocity's power below w_dyn; on the TX40 recording it gives the 5 Hz that Brunot et al. use."""
 
 ABOVE = 4.0
-"""A band with this many times the noise (6 dB) holds motion."""
+"""Ratio of power to noise (6 dB) above which a band contains motion."""
 
 MOVING = 100.0
-"""A joint moves if its motion stands this many times (20 dB) above the noise somewhere."""
+"""A joint moves if its power exceeds the noise by this ratio (20 dB) in at least one band."""
 
 LOWEST, HIGHEST = 2.0, 10.0
 """2 w_dyn <= w_q <= 10 w_dyn, and w_f >= 2 w_dyn."""
 
 ROWS = 200
-"""Rows a joint that the decimation should leave: a robot of six joints has some sixty parameters."""
+"""Rows per joint to remain after decimation: a robot with six joints has about sixty parameters."""
 
 FEWEST = 64
-"""Samples below which there is no spectrum to speak of."""
+"""Minimum number of samples for a spectrum."""
 
 BUTTERWORTH_3_DB = (math.sqrt(2) - 1) ** (1 / 8)
-"""Forwards and backwards, a Butterworth filter of order 4 passes 1/sqrt(2) at this part of its cutoff, 1/2 there."""
+"""Forwards and backwards, a Butterworth filter of order 4 has a gain of 1/2 at its cutoff
+and of 1/sqrt(2) at this fraction of it."""
 
 TWICE = 1 / (2**0.25 - 1) / HALF_POWER
-"""Ratio by which a walk that smooths twice must be wider, to pass 1/sqrt(2) where one that smooths once does."""
+"""Factor on the ratio of a walk that is applied twice, to have the -3 dB frequency of one applied once."""
 
 
 @dataclass(frozen=True, eq=False)
 class FilterProposal:
-    """Cutoffs for a recording, and why.
+    """Proposed cutoffs for a recording, with reasons.
 
     Args:
-        joints: of which positions were looked at, n.
-        rate_hz: of the recording.
-        bandwidth_hz: w_dyn, all joints together. noise_hz: w_e, where their motion sinks into the noise.
+        joints: the n joints with position channels.
+        rate_hz: sampling rate of the recording.
+        bandwidth_hz: w_dyn of all joints together. noise_hz: w_e, above which the noise dominates.
         cutoff_hz: for `ButterworthDecimation` or `RandomWalkSmoother`. decimate_hz: None: do not decimate.
-        bandwidth_hz_per_joint, noise_hz_per_joint, cutoff_hz_per_joint: (n,) the same; NaN for a joint that rests.
-        reasons: sentences.
+        bandwidth_hz_per_joint, noise_hz_per_joint, cutoff_hz_per_joint: (n,) of each joint; NaN at rest.
+        reasons: one sentence per value.
     """
 
     joints: tuple[str, ...]
@@ -86,12 +88,12 @@ class FilterProposal:
         return ratio_for_cutoff(self.cutoff_hz, self.rate_hz, order)
 
     def ratio_per_joint(self, order: int = 2) -> np.ndarray:
-        """(n,) the same for each joint's own cutoff; a joint that rests has that of all."""
+        """(n,) the same for each joint's own cutoff; a joint at rest has that of all joints."""
         cutoffs = np.where(np.isnan(self.cutoff_hz_per_joint), self.cutoff_hz, self.cutoff_hz_per_joint)
         return np.array([ratio_for_cutoff(cutoff, self.rate_hz, order) for cutoff in cutoffs.tolist()])
 
     def noted(self, recording: Recording) -> Recording:
-        """The recording with the reasons among its steps, where signals, estimate and report will show them."""
+        """Return the recording with the reasons appended to its steps, which signals, estimate and report show."""
         steps = [*recording.metadata.get("steps", ()), *self.reasons]
         return replace(recording, metadata={**recording.metadata, "steps": steps})
 
@@ -100,13 +102,13 @@ class FilterProposal:
 
 
 def propose_filters(recording: Recording) -> FilterProposal:
-    """Cutoff and decimation for a recording, from what its positions show.
+    """Propose cutoff and decimation for a recording from the spectrum of its positions.
 
-    A rule of thumb made explicit: look at the reasons, and at the spectrum where they surprise.
+    This is a rule of thumb: read the reasons, and look at the spectrum where they are unexpected.
 
     Args:
-        recording: with channels `position.<joint>` on a uniform clock; cut out the motion first (`between`) if it
-            stands still for most of its length.
+        recording: with channels `position.<joint>` on a uniform clock; if the robot stands still for most of the
+            recording, cut it to the motion first (`between`).
 
     Raises:
         InvalidSignals: if there are no positions, the clock is not uniform, samples are invalid or too few, or no
@@ -119,12 +121,12 @@ def propose_filters(recording: Recording) -> FilterProposal:
     single = [_excitation(f, S[:, j], steps[j], rate) for j in range(len(joints))]
     moving = np.array([excitation is not None for excitation in single])
     if not moving.any():
-        raise InvalidSignals("no joint moves: nothing in the positions stands above their noise")
+        raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
     powers = np.array([excitation.power for excitation in single if excitation is not None])
     weights = 1 / (powers * len(powers))
     pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate)
     if pooled is None:
-        raise InvalidSignals("no joint moves: nothing in the positions stands above their noise")
+        raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
     w_dyn = _rounded(pooled.bandwidth_hz)
     w_q = _rounded(_cutoff(pooled.noise_hz, w_dyn, rate))
     w_f, why_f = _decimation(w_dyn, recording.duration_s, rate)
@@ -153,7 +155,7 @@ def propose_filters(recording: Recording) -> FilterProposal:
 def too_narrow(
     joints: tuple[str, ...], p: JointSamples, rate_hz: float, cutoff_hz: np.ndarray
 ) -> tuple[str, ...]:
-    """A sentence if a smoother's cutoffs (n,) are below 2 w_dyn for some joints: it smooths their motion away."""
+    """Warn if a smoother's cutoffs (n,) are below 2 w_dyn for some joints, so that it attenuates their motion."""
     if len(p) < FEWEST:
         return ()
     f, S = _velocity_spectrum(p, rate_hz)
@@ -166,13 +168,13 @@ def too_narrow(
     if not lost:
         return ()
     return (
-        f"the smoother's cutoff of {_range(cutoff_hz)} Hz is below twice the bandwidth of the motion and smooths some "
-        f"of it away ({', '.join(lost)}); propose_filters says which cutoff the motion asks for",
+        f"the smoother's cutoff of {_range(cutoff_hz)} Hz is below twice the bandwidth of the motion and attenuates "
+        f"it ({', '.join(lost)}); propose_filters computes a cutoff that does not",
     )
 
 
 def noise_hz(x: Samples, rate_hz: float) -> float | None:
-    """Where one channel sinks into its noise [Hz]; None if nothing in it stands above the noise."""
+    """Frequency above which the noise of one channel dominates [Hz]; None if it never exceeds its noise."""
     f, S = _velocity_spectrum(x[:, None], rate_hz)
     excitation = _excitation(f, S[:, 0], _step(x), rate_hz)
     return None if excitation is None else excitation.noise_hz
@@ -206,7 +208,7 @@ def cutoff_for_ratio(ratio: float, rate_hz: float, order: int) -> float:
 
 @dataclass(frozen=True)
 class _Excitation:
-    """What one spectrum says: w_dyn, w_e [Hz], the power of the motion, and whether N at w_e is that of rounding."""
+    """Of one spectrum: w_dyn, w_e [Hz], the power of the motion, and whether N at w_e is that of rounding."""
 
     bandwidth_hz: float
     noise_hz: float
@@ -265,14 +267,14 @@ def welch(x: Samples, rate_hz: float, length: int) -> np.ndarray:
 
 
 def _step(position: np.ndarray) -> float:
-    """Smallest distance of two values that occur: the encoder's step, or next to nothing for a continuous one."""
+    """Smallest difference between two values that occur: the encoder's step; close to zero for continuous values."""
     steps = np.diff(np.unique(position))
-    steps = steps[steps > 1e-9 * np.ptp(position)]  # less is rounding of a change of unit
+    steps = steps[steps > 1e-9 * np.ptp(position)]  # smaller ones come from rounding in a change of unit
     return float(steps.min()) if len(steps) else 0.0
 
 
 def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Excitation | None:
-    """w_dyn and w_e of one spectrum; None if it shows no motion. Bands are thirds of an octave."""
+    """w_dyn and w_e of one spectrum; None if it contains no motion. Bands are thirds of an octave."""
     band = np.floor(3 * np.log2(f / f[0]) + 1e-9).astype(np.int64)
     first = np.flatnonzero(np.diff(band, prepend=-1))
     last = np.append(first[1:], len(f))
@@ -306,23 +308,27 @@ def _cutoff(noise_hz: float, w_dyn: float, rate: float) -> float:
 
 
 def _decimation(w_dyn: float, duration_s: float, rate: float) -> tuple[float | None, str]:
-    """w_f and the sentence about it."""
+    """w_f and its reason."""
     wanted = LOWEST * w_dyn
     for_rows = PASSBAND * ROWS / (2 * duration_s)
     w_f = _rounded(max(wanted, for_rows))
     if PASSBAND * rate / 2 < 2 * w_f:
-        return None, f"No decimation: {rate:.4g} Hz are not twice what a pass-band of {w_f:.3g} Hz needs."
+        return (
+            None,
+            f"No decimation: {rate:.4g} Hz are less than twice the rate that a pass-band of {w_f:.3g} Hz needs.",
+        )
     why = f"decimate_hz = {w_f:.3g}: twice {w_dyn:.3g} Hz"
     if w_f > wanted * 1.05:
         why = (
             f"decimate_hz = {w_f:.3g}: more than twice {w_dyn:.3g} Hz, since {duration_s:.3g} s would leave only "
-            f"{2 * wanted / PASSBAND * duration_s:.0f} rows a joint; {2 * w_f / PASSBAND * duration_s:.0f} are left so"
+            f"{2 * wanted / PASSBAND * duration_s:.0f} rows a joint; with this value "
+            f"{2 * w_f / PASSBAND * duration_s:.0f} remain"
         )
-    return w_f, f"{why} (Sect. 2.3: at least that)."
+    return w_f, f"{why} (Brunot et al. 2017, Sect. 2.3: at least twice the bandwidth)."
 
 
 def _rounded(value: float) -> float:
-    """Two digits: a rule of thumb knows no more."""
+    """Round to two digits: a rule of thumb has no more."""
     return float(f"{value:.2g}")
 
 
@@ -345,22 +351,22 @@ def _why_bandwidth(
 def _why_noise(pooled: _Excitation, steps: np.ndarray) -> str:
     if pooled.rounding:
         return (
-            f"The motion sinks into the rounding of the positions, to steps of {_range(steps)}, at "
+            f"The rounding of the positions, to steps of {_range(steps)}, dominates the motion above "
             f"{_rounded(pooled.noise_hz):g} Hz."
         )
-    return f"The motion sinks into the measurement noise at {_rounded(pooled.noise_hz):g} Hz."
+    return f"The measurement noise dominates the motion above {_rounded(pooled.noise_hz):g} Hz."
 
 
 def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float) -> str:
-    limits = f"{LOWEST:g} to {HIGHEST:g} times {w_dyn:.3g} Hz (Sect. 2.3)"
+    limits = f"{LOWEST:g} to {HIGHEST:g} times {w_dyn:.3g} Hz (Brunot et al. 2017, Sect. 2.3)"
     if w_q >= 0.99 * HIGHEST * w_dyn:
-        return f"cutoff_hz = {w_q:.3g}: the upper end of {limits}, since the noise leaves room for it."
+        return f"cutoff_hz = {w_q:.3g}: the upper end of {limits}, since the noise is low enough."
     if w_q >= 0.44 * rate:
-        return f"cutoff_hz = {w_q:.3g}: as far as the rate of {rate:.4g} Hz allows, of {limits}."
+        return f"cutoff_hz = {w_q:.3g}: the largest value of {limits} that the rate of {rate:.4g} Hz allows."
     if 2 * noise_hz < 0.99 * w_q:
-        sunk = f"although noise takes over at {_rounded(noise_hz):g} Hz"
-        return f"cutoff_hz = {w_q:.3g}: the lower end of {limits}, {sunk}."
-    return f"cutoff_hz = {w_q:.3g}: twice where the noise takes over, within {limits}."
+        reason = f"although the noise dominates above {_rounded(noise_hz):g} Hz"
+        return f"cutoff_hz = {w_q:.3g}: the lower end of {limits}, {reason}."
+    return f"cutoff_hz = {w_q:.3g}: twice the frequency where the noise dominates, within {limits}."
 
 
 def _range(values: np.ndarray) -> str:

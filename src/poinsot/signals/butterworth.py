@@ -1,12 +1,12 @@
-"""Butterworth smoothing, central differences, decimation: the field's usual way to q, v, a (seed 002, Sect. 2.3).
+"""Butterworth filter, central differences, parallel decimation: (Brunot et al. 2017, Sect. 2.3).
 
 Step 1  position through a Butterworth low-pass of order n_d + 2, forwards and backwards; then central differences
 Step 2  the regressor is built from q, v, a (elsewhere)
 Step 3  regressor columns and torques pass the same low-pass ...
-Step 4  ... and are down-sampled: `Decimation`, carried along in the signals
+Step 4  ... and are down-sampled: `Decimation`, a field of the signals
 
-Rule of thumb (Gautier): with w_dyn the highest mode that matters, 2 w_dyn <= cutoff <= 10 w_dyn, and decimate at
-about 2 w_dyn.
+Rule of thumb (Gautier): with w_dyn the frequency of the highest mode that matters, 2 w_dyn <= cutoff <= 10 w_dyn,
+and decimate at about 2 w_dyn.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class ButterworthDecimation:
         decimate_hz: end of the decimation filter's pass-band, 0.8 of the new Nyquist frequency; None: no decimation.
         order: of the Butterworth filter; n_d + 2 = 4 for accelerations.
         decimation_order: of the Chebyshev filter.
-        cut_edges: drop the samples (and rows) that the ends of the recording reach.
+        cut_edges: drop the samples (and rows) within the filters' transients at both ends.
         window_s: keep start <= time < stop of the smoothed signals, before decimation.
 
-    Source: seed 002, Sect. 2.3.
+    Source: Brunot et al. (2017), Sect. 2.3.
     """
 
     cutoff_hz: float
@@ -67,7 +67,7 @@ class ButterworthDecimation:
             )
         warnings = too_narrow(joints, p, rate_hz, np.full(len(joints), self.cutoff_hz))
         q = p
-        # column by column and in place: the filter needs several times the memory of what it filters
+        # column by column and in place: the filter needs several times the memory of its input
         for column in q.T:
             column[:] = low_pass.forwards_and_backwards(column, padding)
         v = central_difference(q, 1 / rate_hz)

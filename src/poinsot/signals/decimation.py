@@ -1,7 +1,7 @@
-"""Decimation: zero-phase Chebyshev filter and down-sampling as one block-linear map (seed 002, steps 3 and 4).
+"""Zero-phase Chebyshev filter and down-sampling as one block-linear map (Brunot et al. 2017, steps 3 and 4).
 
-Filtering forwards, then backwards, then keeping every M-th sample is linear, and only the kept samples matter. With
-the filter in modal form (z: forward state, w: backward state, both of the filter's order),
+Filtering forwards, then backwards, then keeping every M-th sample is linear, so only the kept samples need to be
+computed. With the filter in modal form (z: forward state, w: backward state, both of the filter's order),
 
     forwards    y_k = C z_k + D u_k     z_{k+1} = A z_k + B u_k
     backwards   x_k = C w_k + D y_k     w_{k-1} = A w_k + B y_k
@@ -10,14 +10,14 @@ a block of M inputs u, whose last sample e is the kept one, acts only through
 
     z at the next block   z+  = A^M z + G u                     G = [A^{M-1} B ... A B  B]
     y at the kept sample  y_e = C A^{M-1} z + r u               r = [C A^{M-2} B ... C B  D]
-    what it adds to w     g   = P z + Q u  (= sum_j A^j B y_j)  w at the previous kept sample = A^M w + g
+    its addition to w     g   = P z + Q u  (= sum_j A^j B y_j)  w at the previous kept sample = A^M w + g
 
-so [G; Q; r] u is one small matrix product, and the recursions run over blocks instead of samples. Poles close to 1
-ruin a direct form (order 8 at a factor of 200 has no correct digit: MATLAB's `decimate` lowers the order until its
-response is right); as separate modes they are exact at any factor.
+so [G; Q; r] u is one small matrix product, and the recursions run over blocks instead of samples. With poles
+close to 1 a direct form is inaccurate (order 8 at a factor of 200 has no correct digit: MATLAB's `decimate` lowers the
+order until its response is right); the modal form is accurate at any factor.
 
-The backward recursion may start from rest a few blocks later than needed: what it forgets has decayed below rounding.
-Hence rows can be handed out while the recording still streams in, and memory does not grow with its length.
+The backward recursion may start from rest a few blocks later than needed: the error has decayed below rounding.
+Hence rows are available while the recording is still being read, and memory does not grow with its length.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Decimation:
     Args:
         factor: M, samples a block; the first block may be shorter, as in MATLAB.
         order: of the Chebyshev filter (each way).
-        cut_edges: drop the rows that the ends of the recording reach (impulse response above 1 %).
+        cut_edges: drop the rows within the transients at both ends (impulse response above 1 %).
 
     Raises:
         InvalidMethod: if the factor is not at least 2 or the order not at least 1.
@@ -67,7 +67,7 @@ class Decimation:
 
     @classmethod
     def to_passband(cls, passband_hz: float, rate_hz: float, **settings: Any) -> Decimation | None:
-        """The decimation whose pass-band ends at `passband_hz`; None if that calls for no decimation.
+        """Return the decimation whose pass-band ends at `passband_hz`; None if its factor would be 1.
 
         Raises:
             InvalidMethod: if the pass-band is not below the Nyquist frequency.
@@ -80,22 +80,22 @@ class Decimation:
         return cls(factor, **settings) if factor >= 2 else None
 
     def rows(self, samples: int) -> int:
-        """How many rows `samples` samples give, edges cut."""
+        """Number of rows from `samples` samples, edges cut."""
         return max(-(-samples // self.factor) - 2 * self.edge_rows, 0)
 
     @cached_property
     def edge_rows(self) -> int:
-        """Rows cut at either end."""
+        """Number of rows cut at either end."""
         return self._blocks_until(SETTLED) if self.cut_edges else 0
 
     @cached_property
     def memory_rows(self) -> int:
-        """Blocks after which the backward filter has forgotten how it started, to rounding."""
+        """Number of blocks after which the effect of the backward filter's initial state is below rounding."""
         return self._blocks_until(FORGOTTEN)
 
     @property
     def padding(self) -> int:
-        """Samples of odd reflection at either end, as MATLAB's `filtfilt`."""
+        """Number of samples of odd reflection at either end, as in MATLAB's `filtfilt`."""
         return 3 * self.order
 
     def kept(self, samples: int) -> np.ndarray:
@@ -104,7 +104,7 @@ class Decimation:
         return indices[self.edge_rows : len(indices) - self.edge_rows]
 
     def spans(self, samples: int, chunk: int) -> Iterator[tuple[int, int]]:
-        """Cut a recording into pieces that end where blocks end, of about `chunk` samples each.
+        """Split a recording at block boundaries into pieces of about `chunk` samples.
 
         Raises:
             InvalidSignals: if the recording is too short for the filter.
@@ -122,14 +122,14 @@ class Decimation:
         return zip([0, *edges], [*edges, samples], strict=True)
 
     def apply(self, pieces: Iterable[np.ndarray], samples: int) -> Iterator[tuple[int, np.ndarray]]:
-        """Decimate columns that arrive piece by piece.
+        """Decimate columns given in pieces.
 
         Args:
-            pieces: (size, K) arrays, cut as `spans` says.
-            samples: of the whole recording.
+            pieces: (size, K) arrays, split by `spans`.
+            samples: number of samples of the whole recording.
 
         Yields:
-            (index of the first row, (rows, K)) until all `rows(samples)` have been handed out.
+            (index of the first row, (rows, K)), in total `rows(samples)` rows.
         """
         kept = _BackwardQueue(self, self.rows(samples))
         state: np.ndarray | None = None
@@ -194,7 +194,7 @@ class Decimation:
 
     @cached_property
     def _steady(self) -> np.ndarray:
-        """State of the filter at rest under a constant input of 1."""
+        """Steady state of the filter under a constant input of 1."""
         A, B, _, _ = self._modes
         return np.linalg.solve(np.eye(self.order) - A, B)
 
@@ -256,7 +256,7 @@ class Decimation:
 
 
 class _BackwardQueue:
-    """Blocks that wait for the backward filter, handed out in pieces as soon as enough of the future is known."""
+    """Blocks that wait for the backward filter, released as soon as enough later samples are known."""
 
     def __init__(self, decimation: Decimation, rows: int):
         self.decimation = decimation
@@ -271,13 +271,13 @@ class _BackwardQueue:
         self.y.append(y)
 
     def pop(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Rows whose future is known far enough; only once that is worth the overlap."""
+        """Yield rows with enough later samples, once there are enough of them to repay the overlap."""
         waiting = sum(map(len, self.g))
         if waiting >= 3 * self.decimation.memory_rows + 1:
             yield from self._run(np.zeros_like(self.g[0][0]), waiting - self.decimation.memory_rows)
 
     def finish(self, w: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """All rows that are left, from the true state at the end of the recording."""
+        """Yield all remaining rows, from the true state at the end of the recording."""
         yield from self._run(w, sum(map(len, self.g)))
 
     def _run(self, w: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray]]:

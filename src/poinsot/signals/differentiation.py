@@ -1,4 +1,4 @@
-"""Velocity and acceleration from positions by random-walk smoothing: IRWSM 1 and IRWSM 2 (seed 002, Sect. 4.1)."""
+"""Velocity and acceleration by random-walk smoothing, IRWSM 1 and IRWSM 2 (Brunot et al. 2017, Sect. 4.1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Derivatives:
 
     Args:
         q, v, a: (T, n) [unit of y], [unit/s], [unit/s^2].
-        covariance: (T, n, 3, 3) of (q, v, a); see `differentiate` for what it means.
+        covariance: (T, n, 3, 3) of (q, v, a), defined in `differentiate`.
         noise_variance: (n,) sigma_e^2 of the measurement.
     """
 
@@ -34,16 +34,17 @@ class Derivatives:
 
 
 def differentiate(y: JointSamples, rate_hz: float, *, order: int, nvr: float | np.ndarray) -> Derivatives:
-    """Velocity and acceleration of measured positions (seed 002, Sect. 4.1).
+    """Differentiate measured positions twice (Brunot et al. 2017, Sect. 4.1).
 
     order 2, IRWSM 1: the integrated random walk twice, from position to velocity and from velocity to acceleration. Its
-    covariance is what the measurement noise sends through both passes, the response to an impulse in the middle of the
-    record: the scatter between repetitions of one motion. It is larger near the ends, and leaves out what smoothing
-    does to the motion itself, for which the walk of order 2, whose acceleration is white, has no bound. sigma_e^2 is
-    what the first pass rejects, for Eq. 22 at a given NVR takes motion that the walk did not expect for noise.
+    covariance is that of the measurement noise after both passes, computed from the response to an impulse in the
+    middle of the record: the scatter between repetitions of one motion. It does not contain the larger values near the
+    ends, nor the smoothing error of the motion, for which the walk of order 2, whose acceleration is white, has no
+    bound. sigma_e^2 is the variance that the first pass rejects: Eq. 22 at a given NVR would count motion that is
+    unlikely under the walk as noise.
 
     order 3, IRWSM 2: the walk of order 3 once. Its covariance is that of the state given all samples (Eqs. 21, 22), at
-    every sample, ends and smoothing of the motion included.
+    every sample; it contains the ends and the smoothing error.
 
     The forward differences Delta x(k), Delta^2 x(k) of the model belong to t_k + dt/2 and t_k + dt. Here they are
     centred on the sample: v = (x_{k+1} - x_{k-1}) / (2 dt) and, for order 3, a = (x_{k+1} - 2 x_k + x_{k-1}) / dt^2.
@@ -59,7 +60,7 @@ def differentiate(y: JointSamples, rate_hz: float, *, order: int, nvr: float | n
         InvalidSignals: if samples are not finite, or too few.
     """
     if order not in (2, 3):
-        raise InvalidMethod(f"differentiation is by walks of order 2 (IRWSM 1) or 3 (IRWSM 2), not {order}")
+        raise InvalidMethod(f"differentiation needs a walk of order 2 (IRWSM 1) or 3 (IRWSM 2), not {order}")
     q_v_a, covariance, noise_variance = (_twice if order == 2 else _once)(y, nvr)
     scale = rate_hz ** np.arange(3)
     q, v, a = np.moveaxis(q_v_a * scale, -1, 0)
@@ -97,6 +98,6 @@ def _two_passes(y: np.ndarray, nvr: float | np.ndarray) -> np.ndarray:
 
 
 def _smooth_from_before(y: np.ndarray, order: int, nvr: float | np.ndarray) -> SmoothedStates:
-    """States from one sample before the first on, which is a missing one."""
+    """Smoothed states from one (missing) sample before the first on."""
     measured = np.arange(-1, len(y)) >= 0
     return smooth(np.concatenate([y[:1], y]), GeneralizedRandomWalk.integrated(order), nvr, measured)

@@ -1,4 +1,4 @@
-"""The noise variance ratio of a random walk by maximum likelihood, and whether to believe it (seed 002, Sect. 3.3)."""
+"""Maximum-likelihood noise variance ratio of a random walk, with a verdict (Brunot et al. 2017, Sect. 3.3)."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ from .random_walk import (
 )
 
 LEAST_NOISE = 0.9
-"""Rounding to steps of d leaves an error of d / sqrt(12); what leaves less than this share of it follows the steps."""
+"""Rounding to steps of d has a standard deviation of d / sqrt(12); a residual below this share follows the steps."""
 
 BOUND_DECADES = 0.01
-"""An optimum this close to the end of the search range is at the end."""
+"""An optimum within this distance [decades] of a bound of the search is at the bound."""
 
 
 class RatioVerdict(Enum):
-    """What to think of a noise variance ratio of maximum likelihood; the value is the sentence."""
+    """Verdict on a maximum-likelihood noise variance ratio; the value is a sentence with advice."""
 
     credible = "The noise variance ratio is determined by the data."
     undetermined = (
-        "The record is too short to tell the ratio to a decade; add a prior, or choose it by nvr_for_cutoff."
+        "The record is too short to determine the ratio to a decade; add a prior, or choose the ratio by "
+        "nvr_for_cutoff."
     )
     at_lower_bound = (
         "The likelihood still rises at the lowest cutoff: the data look like a polynomial; move more."
     )
     at_upper_bound = (
-        "The likelihood still rises at the highest cutoff: it takes noise for motion; choose the ratio by "
+        "The likelihood still rises at the highest cutoff: noise is treated as motion; choose the ratio by "
         "nvr_for_cutoff."
     )
     below_quantization = (
@@ -55,8 +56,8 @@ class RatioVerdict(Enum):
 class LogNormalPrior:
     """log10 NVR ~ N(log10 median, decades^2).
 
-    A prior says what short recordings cannot. It does not keep thousands of samples from chasing noise, which tell as
-    much as they would if the model were true; the verdict does.
+    A prior decides where a recording is short. With thousands of samples it has little effect, even where the model is
+    wrong and the walk follows noise; the verdict reports that.
     """
 
     median: float
@@ -97,7 +98,7 @@ def maximum_likelihood_nvr(
     search: tuple[float, float] = (3e-4, 0.5),
     max_cutoff: float = 0.04,
 ) -> NoiseVarianceRatio:
-    """The NVR of the highest likelihood (seed 002, Sect. 3.3), and whether to believe it.
+    """Estimate the NVR by maximum likelihood (Brunot et al. 2017, Sect. 3.3), with a verdict per column.
 
     Args:
         y: (T, n) measurements, uniformly sampled, any unit.
@@ -105,8 +106,8 @@ def maximum_likelihood_nvr(
         valid: (T,) or (T, n), True where y is measured.
         prior: added to the likelihood.
         search: lowest and highest cutoff of the smoother, as fractions of the Nyquist frequency.
-        max_cutoff: highest believable one. The field samples 100 times as fast as the fastest mode that matters and
-            filters at 2 to 10 times that mode (Sect. 2.3), which is 0.04 to 0.2; raise it where sampling is slower.
+        max_cutoff: highest credible cutoff. Robots are usually sampled at 100 times the highest mode that matters and
+            filtered at 2 to 10 times that mode (Sect. 2.3), which is 0.04 to 0.2; raise it where sampling is slower.
 
     Raises:
         InvalidSignals: if valid samples are not finite, or too few.
@@ -161,7 +162,7 @@ def _score(
 
 
 def _maximum(f: Callable[[float], np.ndarray], grid: np.ndarray, values: np.ndarray) -> tuple[float, float]:
-    """Where f (a vector of one) is largest, and 1/sqrt(-f'') there; `values` are f on the grid."""
+    """Maximizer of f (a vector of one), and 1/sqrt(-f'') there; `values` are f on the grid."""
     best = int(np.argmax(values))
     bracket = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     from scipy.optimize import minimize_scalar
@@ -173,7 +174,7 @@ def _maximum(f: Callable[[float], np.ndarray], grid: np.ndarray, values: np.ndar
 
 
 def _rounding(samples: np.ndarray) -> float:
-    """Standard deviation of rounding to the smallest distance between two values that occur: small if continuous."""
+    """Standard deviation of rounding to the smallest difference between two values; close to zero if continuous."""
     steps = np.diff(np.unique(samples))
-    steps = steps[steps > 1e-9 * np.abs(samples).max()]  # less is rounding of a change of unit
+    steps = steps[steps > 1e-9 * np.abs(samples).max()]  # smaller ones come from rounding in a change of unit
     return float(steps.min()) / math.sqrt(12) if len(steps) else 0.0

@@ -1,4 +1,4 @@
-"""What every smoother does before and after: take positions and efforts from a recording, cut, window, decimate."""
+"""Steps that all smoothers share: take positions and efforts from a recording; cut, window, decimate."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .signals import Signals
 
 
 def position_and_effort(recording: Recording) -> tuple[np.ndarray, tuple[str, ...], str, np.ndarray]:
-    """Positions (T, n), their joints, the quantity of the efforts, and the efforts (T, n), checked for a filter.
+    """Positions (T, n), their joints, the quantity of the efforts, and the efforts (T, n), checked for filtering.
 
-    A recording may lack the effort of a joint that no motor drives; its column is zero.
+    The effort of a joint without a motor may be missing; its column is zero.
 
     Raises:
         InvalidSignals: if the clock is not uniform, there are two kinds of effort or none, or samples are invalid.
@@ -48,7 +48,7 @@ def position_and_effort(recording: Recording) -> tuple[np.ndarray, tuple[str, ..
 
 
 def effort_of(recording: Recording) -> tuple[str, tuple[str, ...]]:
-    """The quantity of a recording's efforts, and the joints that have one.
+    """Quantity of a recording's efforts, and the joints that have one.
 
     Raises:
         InvalidSignals: if there are two kinds of effort or none, or one is of a joint without a position.
@@ -67,7 +67,7 @@ def effort_of(recording: Recording) -> tuple[str, tuple[str, ...]]:
 
 
 def recording_steps(recording: Recording) -> tuple[str, ...]:
-    """What was done to the recording before."""
+    """The processing steps of the recording so far."""
     return tuple(recording.metadata.get("steps", ()))
 
 
@@ -79,7 +79,7 @@ def finish(
     decimation_order: int,
     cut_edges: bool,
 ) -> Signals:
-    """What every smoother does last: cut the edges, keep the window, attach the decimation; each step is said."""
+    """Cut the edges, keep the window and attach the decimation; each is added to the steps."""
     if edge:
         seconds = edge / signals.rate_hz
         signals = signals.cut(

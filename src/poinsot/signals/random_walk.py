@@ -1,4 +1,4 @@
-"""Generalized random walk smoother: one banded least-squares problem (seed 002, Eqs. 9-23; Young 2012).
+"""Generalized random walk smoother: one banded least-squares problem (Brunot et al. 2017, Eqs. 9-23; Young 2012).
 
     x_{k+1} = A x_k + G eta_k     y_k = h x_k + e_k     h = [1 0 ...]     var e = sigma_e^2, var eta = sigma_e^2 I
 
@@ -6,8 +6,8 @@ with G = D Q_nvr^(1/2), all noise in units of sigma_e. With a flat prior on x_0 
 
     sum_k (y_k - h x_k)^2 + |eta_k|^2     over x_0, eta_0, eta_1, ...
 
-whose QR factor is banded. It is built from the last sample to the first: if |S x_{k+1} - s|^2 is what the samples after
-k say, rotations from the left give what those from k on say (S', s'), and how eta_k follows from x_k (U, V, u):
+whose QR factor is banded. It is built from the last sample to the first: if |S x_{k+1} - s|^2 is the cost of the
+samples after k, rotations from the left give the cost of those from k on (S', s'), and eta_k by x_k (U, V, u):
 
     [ S G   S A | s   ]     [ U  V  | u  ]      x_0 = S_0^-1 s_0     eta_k = U^-1 (u - V x_k)
     [ I     0   | 0   ]  -> [ 0  S' | s' ]      x_{k+1} = F x_k + B u          F = A - G U^-1 V,   B = G U^-1
@@ -18,9 +18,9 @@ Every r is a whitened prediction error, so with N samples and n_x states (Eq. 22
 
     sigma_e^2 = sum r^2 / (N - n_x)     log L = -(N - n_x)/2 (log(2 pi sigma_e^2) + 1) - sum_k log|U_k| - log|S_0|
 
-No normal equation is formed, so the smallest noise variance ratio costs no digits; a zero row of G (delta = 0) is a
-constraint that holds exactly; a missing sample is a zero row in place of [h | y_k]. Once S has settled, all stages are
-the same and are computed once.
+No normal equation is formed, so a small noise variance ratio loses no digits. A zero row of G (delta = 0) is a
+constraint that holds exactly; a missing sample is a zero row in place of [h | y_k]. Once S has converged, all stages
+are equal and are computed once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class GeneralizedRandomWalk:
         noise: G = D Q^(1/2), n_x rows, one column for each source of noise.
 
     Raises:
-        InvalidMethod: if y would not show every state.
+        InvalidMethod: if some state is unobservable from y.
     """
 
     transition: tuple[tuple[float, ...], ...]
@@ -61,8 +61,8 @@ class GeneralizedRandomWalk:
         diagonal, beside = np.diag(self.A), np.diag(self.A, 1)
         if np.any(diagonal <= 0) or np.any(beside == 0) or np.any(np.tril(self.A, -1)):
             raise InvalidMethod(
-                "a random walk needs alpha > 0, gamma > 0 and beta != 0 (Eq. 12), or a state leaves no trace in the "
-                "measurement; the walk of a single state is GeneralizedRandomWalk.integrated(1)"
+                "a random walk needs alpha > 0, gamma > 0 and beta != 0 (Eq. 12), or a state is unobservable; the "
+                "walk of a single state is GeneralizedRandomWalk.integrated(1)"
             )
         if not np.any(self.G):
             raise InvalidMethod(
@@ -83,7 +83,7 @@ class GeneralizedRandomWalk:
     ) -> GeneralizedRandomWalk:
         """A = [[alpha, beta], [0, gamma]], D = diag(delta, kappa), Q_nvr = NVR diag(Q11, Q22)."""
         G = np.diag([delta * math.sqrt(Q11), kappa * math.sqrt(Q22)])
-        G = G[:, G.any(axis=0)]  # a source without noise is no unknown
+        G = G[:, G.any(axis=0)]  # a source of noise with zero variance is no unknown
         return cls(((alpha, beta), (0.0, gamma)), tuple(map(tuple, G.tolist())))
 
     @classmethod
@@ -99,12 +99,12 @@ class GeneralizedRandomWalk:
 
     @classmethod
     def damped_trend(cls, gamma: float, level_ratio: float) -> GeneralizedRandomWalk:
-        """A level and a slope that both walk, the slope forgetting; `level_ratio` = Q11 / Q22."""
+        """Level and slope are random walks, the slope damped by gamma; `level_ratio` = Q11 / Q22."""
         return cls.from_equation_12(alpha=1, beta=1, gamma=gamma, delta=1, kappa=1, Q11=level_ratio)
 
     @classmethod
     def local_linear_trend(cls, level_ratio: float) -> GeneralizedRandomWalk:
-        """A level and a slope that both walk; `level_ratio` = Q11 / Q22."""
+        """Level and slope are random walks; `level_ratio` = Q11 / Q22."""
         return cls.damped_trend(1.0, level_ratio)
 
     @property
@@ -121,7 +121,7 @@ class GeneralizedRandomWalk:
         return len(self.transition)
 
     def spectrum(self, omega: float) -> float:
-        """p(omega) = |h (e^{i omega} - A)^-1 G|^2, falling on 0 < omega <= pi [rad/sample], at a ratio of 1."""
+        """p(omega) = |h (e^{i omega} - A)^-1 G|^2 at a ratio of 1; decreasing on 0 < omega <= pi [rad/sample]."""
         response = np.linalg.solve(np.exp(1j * omega) * np.eye(self.states) - self.A, self.G)[0]
         return float(np.sum(np.abs(response) ** 2))
 
@@ -140,7 +140,7 @@ def nvr_for_cutoff(model: GeneralizedRandomWalk, cutoff_hz: float, rate_hz: floa
 
 
 def cutoff_hz(model: GeneralizedRandomWalk, nvr: float, rate_hz: float) -> float:
-    """Frequency of which the smoother passes 1/sqrt(2) (-3 dB) far from the ends; the Nyquist one if it passes more."""
+    """Frequency at which the smoother's gain is 1/sqrt(2) (-3 dB) far from the ends, at most the Nyquist frequency."""
     from scipy.optimize import brentq
 
     def excess(log_omega: float) -> float:
@@ -158,14 +158,14 @@ def cutoff_hz(model: GeneralizedRandomWalk, nvr: float, rate_hz: float) -> float
 
 @dataclass(frozen=True, eq=False)
 class SmoothedStates:
-    """States given all samples, and how well they are known if the model is true.
+    """States given all samples, with their covariance under the model.
 
     Args:
         states: (T, n, n_x), per sample: x, Delta x, Delta^2 x, ... in the unit of y.
         noise_variance: (n,) sigma_e^2 of each column (Eq. 22).
         log_likelihood: (n,) concentrated and diffuse: of the data given NVR, at the best sigma_e^2, for a flat x_0.
         unit_covariance: (groups, T, n_x, n_x) at sigma_e^2 = 1: columns with the same NVR and gaps share one.
-        group: (n,) which of them is a column's.
+        group: (n,) index of each column's covariance.
     """
 
     states: np.ndarray
@@ -195,7 +195,7 @@ def smooth(
     nvr: float | np.ndarray,
     valid: np.ndarray | None = None,
 ) -> SmoothedStates:
-    """Fixed-interval smoother of Eqs. 13-22, x_0 wholly unknown.
+    """Fixed-interval smoother of Eqs. 13-22 with a flat prior on x_0.
 
     Args:
         y: (T, n) measurements, uniformly sampled, any unit.
@@ -230,7 +230,7 @@ def log_likelihood(
     nvr: float | np.ndarray,
     valid: np.ndarray | None = None,
 ) -> np.ndarray:
-    """(n,) as in `SmoothedStates`, without the states: arguments as `smooth`."""
+    """(n,) log-likelihood as in `SmoothedStates`, without computing the states; arguments as in `smooth`."""
     y, valid = checked_samples(y, model, valid)
     result = np.empty(y.shape[1])
     for ratio, mask, columns in _groups(nvr, valid):
@@ -300,7 +300,7 @@ class _Factor:
         """Right-hand sides u (T, m, n) and s_0 (n_x, n), sigma_e^2 (n,) and log L (n,)."""
         u, s, r2 = _rotate(self.rotations, self.stage, np.ascontiguousarray(y))
         variance = r2 / self.residuals
-        # residuals of an exact fit are rounding: they say nothing about the noise
+        # the residuals of an exact fit are rounding errors, not noise
         rounding = (100 * np.finfo(float).eps * np.abs(y).max(axis=0)) ** 2 + np.finfo(float).tiny
         scatter = np.log(2 * np.pi * np.maximum(variance, rounding)) + 1
         log_L = -self.residuals / 2 * scatter - self.log_determinant
@@ -324,7 +324,7 @@ class _Factor:
 
 @njit(cache=True)
 def _triangularize(A, G, valid):
-    """Stages [U V | Q_s Q_y; 0 S' | ...; 0 0 | ...], Q^T = [... Q_s ... Q_y] what the rotations do to s and y."""
+    """Stages [U V | Q_s Q_y; 0 S' | ...; 0 0 | ...]; Q^T = [... Q_s ... Q_y] are the rotations applied to s and y."""
     T = len(valid)
     n_x, m = G.shape
     rows, pivots, columns = n_x + m + 1, m + n_x, m + 2 * n_x + 1

@@ -1,4 +1,4 @@
-"""Smoothing without knowing the bandwidth: the integrated random walk on recordings (seed 002, Sect. 3)."""
+"""Smoother of recordings by an integrated random walk (Brunot et al. 2017, Sect. 3)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .random_walk import GeneralizedRandomWalk
 from .signals import Signals
 
 PAPER_RATIO = 1e-5
-"""The noise variance ratio that seed 002 settles on (Sect. 4.3), for a robot sampled at 5 kHz."""
+"""The noise variance ratio of Brunot et al. (2017, Sect. 4.3), for a robot sampled at 5 kHz."""
 
 LOWEST_CUTOFF = 3e-4
-"""Where the search of the maximum likelihood begins, over the Nyquist frequency."""
+"""Lower bound of the maximum-likelihood search, as a fraction of the Nyquist frequency."""
 
 SETTLED = {2: 6.64, 3: 4.61}
 """Time constants until a transient has decayed to 1 %: (1 + x) e^-x = 0.01 if it is smoothed twice, e^-x if once."""
@@ -34,8 +34,8 @@ class RandomWalkSmoother:
 
     The ratio is a bandwidth *in samples*: 1e-5 smooths like a cutoff of 33 Hz at 5 kHz, but of 0.7 Hz at 100 Hz. Take
     `cutoff_hz` from `propose_filters` where the rate is not the paper's, or where the result must not depend on it.
-    Maximum likelihood needs neither, but it takes noise that is not white (encoders read late, steps) for motion: look
-    at the warnings. What is smoothed too much is warned of, too.
+    Maximum likelihood needs neither, but it treats coloured noise (encoders read late, steps) as motion: read the
+    warnings. A cutoff below twice the bandwidth of the motion gives a warning, too.
 
     Args:
         order: 2: the walk of order 2 applied twice (IRWSM 1); 3: the walk of order 3 once (IRWSM 2).
@@ -45,10 +45,10 @@ class RandomWalkSmoother:
         decimate_hz, decimation_order, cut_edges, window_s: as in `ButterworthDecimation`.
         cutoff_hz: instead of a ratio: smooth like a `ButterworthDecimation` of this cutoff, one for all or one a joint.
 
-    The standard deviations are those of `differentiate`: for order 2 what measurement noise leaves, for order 3 what
-    the walk does not know.
+    The standard deviations are those of `differentiate`: for order 2 the propagated measurement noise, for order 3
+    the posterior of the walk.
 
-    Source: seed 002, Sect. 3 and 4.1.
+    Source: Brunot et al. (2017), Sect. 3 and 4.1.
     """
 
     order: int = 2
@@ -73,7 +73,7 @@ class RandomWalkSmoother:
                 f"highest_cutoff must lie between {LOWEST_CUTOFF:g} and 1, not {self.highest_cutoff:g}"
             )
         if self.cutoff_hz is not None and not (isinstance(self.ratio, float) and self.ratio == PAPER_RATIO):
-            raise InvalidMethod("give ratio or cutoff_hz, not both: each says how much is smoothed")
+            raise InvalidMethod("give ratio or cutoff_hz, not both: each sets the bandwidth")
 
     def apply(self, recording: Recording) -> Signals:
         """Smooth the positions and attach the efforts.
@@ -108,7 +108,7 @@ class RandomWalkSmoother:
     def _ratio(
         self, p: JointSamples, joints: tuple[str, ...], rate_hz: float
     ) -> tuple[np.ndarray, str, tuple[str, ...]]:
-        """(n,) ratios, how they came about, and what to think of them."""
+        """(n,) ratios, their origin in words, and warnings."""
         if self.cutoff_hz is not None:
             cutoffs = _one_a_joint("cutoff_hz", self.cutoff_hz, joints)
             if cutoffs.max() >= (1 - 1e-9) * rate_hz / 2:  # the rate is known to rounding only
@@ -134,7 +134,7 @@ class RandomWalkSmoother:
 
 
 def settling_samples(ratio: float, order: int) -> int:
-    """Samples until the smoother's slowest transient has decayed to 1 %: what an end of the recording reaches.
+    """Number of samples until the smoother's slowest transient has decayed to 1 %.
 
     Far from the ends the normal equations are (1 + D^T D / ratio) x = y with the differences D of this order, whose
     solutions without y are z^k, (2 - z - 1/z)^order = -ratio.

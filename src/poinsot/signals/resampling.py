@@ -1,9 +1,9 @@
-"""Recording -> Recording on a uniform clock, with the amount of what was moved.
+"""Resample a recording to a uniform clock, and report by how much samples moved.
 
 Filters and central differences need equal steps; logs have jitter. Between two recorded samples the value comes from
-a cubic spline (or a line) through the trusted samples; a channel that is held, like a command, keeps its last value.
-Where trusted samples are further apart than a few intervals nothing is known: those samples are filled with a straight
-line, so that they are finite, and masked.
+a cubic spline (or a line) through the valid samples; a channel that is held, like a command, keeps its last value.
+Where valid samples are more than a few intervals apart, the new samples are interpolated by a straight line, so that
+they are finite, and masked.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ NewTimes: TypeAlias = Float[np.ndarray, "K"]
 """The K samples of the new clock. [s]"""
 
 BRIDGED_INTERVALS = 3.5
-"""Gaps of up to so many median intervals are bridged, if nothing else is asked for."""
+"""Default of `gap_intervals`: gaps of up to so many median intervals are bridged."""
 
 LARGEST_GROWTH = 100
-"""A rate that makes a recording this many times longer is a mistake, not a wish."""
+"""Maximum ratio of new to old number of samples; more is refused as a mistake."""
 
 
 def resample(
@@ -36,20 +36,20 @@ def resample(
     hold: Sequence[str] = (),
     gap_intervals: float = BRIDGED_INTERVALS,
 ) -> Recording:
-    """The recording on a uniform clock that starts with the recording.
+    """Resample a recording to a uniform clock that starts at its first sample.
 
     Args:
         recording: with any clock.
         rate_hz: of the new clock [Hz]; None: the recording's own, from its median interval.
-        method: what connects two samples; a line is safer where values jump.
+        method: interpolation between two samples; linear is safer where values jump.
         hold: channels that keep their value until the next sample.
-        gap_intervals: trusted samples further apart than this many median intervals enclose a gap.
+        gap_intervals: valid samples more than this many median intervals apart enclose a gap.
 
     Returns:
         The recording; `metadata["resampled"]` holds the figures, `metadata["steps"]` a sentence.
 
     Raises:
-        InvalidSignals: if the rate makes no sense, or a channel has fewer than two trusted samples.
+        InvalidSignals: if the rate is not positive or too high, or a channel has fewer than two valid samples.
     """
     old = recording.time
     interval = float(np.median(np.diff(old)))
@@ -99,10 +99,8 @@ def _resample_channel(
     trusted = recording.mask(name)
     time, values = old[trusted], recording[name][trusted]
     if len(time) < 2:
-        raise InvalidSignals(
-            f"channel {name!r} has {len(time)} trusted samples; two are needed to resample it"
-        )
-    # The new clock's rounding must not put a recorded sample into the gap beside it.
+        raise InvalidSignals(f"channel {name!r} has {len(time)} valid samples; two are needed to resample it")
+    # rounding of the new clock must not put a recorded sample into the adjacent gap
     near = UNIFORM_TOLERANCE * (new[1] - new[0])
     if how == "hold":
         last = np.searchsorted(time, new + near, side="right") - 1
@@ -121,7 +119,7 @@ def _resample_channel(
 
 
 def _figures(old: Times, new: NewTimes, rate_hz: float) -> dict[str, Any]:
-    """How far new samples are from recorded ones, and how uneven the old clock was. [s]"""
+    """Distance of new samples from recorded ones, and jitter of the old clock. [s]"""
     intervals = np.diff(old)
     jitter = intervals - np.median(intervals)
     after = np.clip(np.searchsorted(old, new), 1, len(old) - 1)

@@ -1,4 +1,4 @@
-"""Signals: what a recording says about the motion: q, v, a and tau on one uniform clock, and how well each is known."""
+"""Signals: q, v, a and tau on one uniform clock, with standard deviations."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Signals:
 
     Args:
         time: (T,) uniform [s].
-        joints: names of the columns of q, v, a, tau, as the recording has them.
+        joints: names of the columns of q, v, a, tau, as in the recording.
         q: (T, nq) positions [rad] or [m]; for a floating base Pinocchio's configuration.
         v: (T, n) velocities.
         a: (T, n) accelerations.
-        tau: (T, n) efforts as recorded [N m], [N], [A] or [V]; not smoothed, `decimation` treats them.
+        tau: (T, n) efforts as recorded [N m], [N], [A] or [V]; not smoothed, since `decimation` filters them.
         effort: the quantity in `tau`: `torque`, `current` or `voltage`.
-        q_std, v_std, a_std: (n,) or (T, n) standard deviation of each, where the method knows it.
-        decimation: the filter that regressor columns and efforts still have to pass, alike; None: none.
-        steps: what was done to the data, one sentence each.
-        warnings: what a user should look at before trusting them.
+        q_std, v_std, a_std: (n,) or (T, n) standard deviations, where the method gives them.
+        decimation: the filter to apply to regressor columns and efforts alike; None: none.
+        steps: processing steps, one sentence each.
+        warnings: sentences to read before using them.
     """
 
     time: Times
@@ -70,7 +70,7 @@ class Signals:
         )
 
     def cut(self, first: int, last: int, why: str) -> Signals:
-        """The samples first <= k < last; `why` goes into the steps."""
+        """The samples first <= k < last; `why` is added to the steps."""
         kept = slice(first, last)
         arrays = {name: getattr(self, name)[kept] for name in ("time", "q", "v", "a", "tau")}
         for name in ("q_std", "v_std", "a_std"):

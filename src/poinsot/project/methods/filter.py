@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from ...exceptions import InvalidProject
 from ...solve import report
-from ..settings.fields import PerJoint, Positive, is_text, refuse
+from ..settings.fields import ChartOrNone, PerJoint, Positive, is_text, refuse
 from ..settings.preprocessing import AS_THEY_COME
 from .base import MethodSettings
 
@@ -39,9 +39,7 @@ class FilterSettings(MethodSettings):
     name: Literal["filter"]
     links: list[str] = Field(min_length=1)
     robot_from: str | None = None
-    chart: Literal["log-cholesky", "transposed-log-cholesky", "exponential-eigenvalue", "none"] = (
-        "log-cholesky"
-    )
+    chart: ChartOrNone = "log-cholesky"
     noise: PerJoint | None = None
     calibrate_s: float = Field(2.0, ge=0)
     calibrate_bias: bool = False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ..settings.fields import PerJoint, Positive, Window, refuse
+from ..settings.fields import ChartName, PerJoint, Positive, Window, refuse
 from ..settings.preprocessing import AS_READ
 from .base import MethodSettings
 
@@ -41,7 +41,7 @@ class OptimalEstimationSettings(MethodSettings):
     name: Literal["optimal-estimation"]
     bodies: list[str] = []
     joints: list[str] = []
-    chart: Literal["log-cholesky", "exponential-eigenvalue"] = "log-cholesky"
+    chart: ChartName = "log-cholesky"
     noise: dict[str, NoiseLevel]
     speed_noise: PerJoint | None = None
     prior_std: Positive | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +18,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ...exceptions import InvalidProject, UnknownUnit, listing, nearest
+from ...inertia import CHARTS
 from ...io.units import check_quantity, find_unit
 
 
@@ -112,6 +113,12 @@ RATIOS = (1e-30, 1e6)
 def is_text(value: Any) -> str:
     return "text" if isinstance(value, str) else "number"
 
+
+if TYPE_CHECKING:
+    ChartName: TypeAlias = str
+    ChartOrNone: TypeAlias = str
+else:
+    ChartName, ChartOrNone = Literal[(*CHARTS,)], Literal[(*CHARTS, "none")]
 
 Unit = Annotated[str, AfterValidator(check_unit)]
 PerJoint = Annotated[Any, AfterValidator(check_per_joint)]

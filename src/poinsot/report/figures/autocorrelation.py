@@ -1,4 +1,4 @@
-"""Autocorrelation of the residuals, with the band that white noise would stay in (Figs. 2 and 3 of seed 002).
+"""Autocorrelation of the residuals, with the band that white noise would stay in (Brunot et al. 2017, Figs. 2 and 3).
 
 Of N white residuals each sample autocorrelation is nearly normal with variance 1/N, so 95 of 100 lie within
 1.96 / sqrt(N) of zero.

@@ -1,4 +1,4 @@
-"""Several methods side by side: a row for each joint, a column for each method (Figs. 2 to 4 of seed 002)."""
+"""Several methods side by side: a row for each joint, a column for each method (Brunot et al. 2017, Figs. 2 to 4)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADING = 34  # pixels above the panels for the names of the methods
 
 
 def effort_comparison(fits: Mapping[str, Fit], title: str = "") -> Figure:
-    """Measured, predicted and residual effort in one panel for each joint and method (Fig. 4 of seed 002).
+    """Measured, predicted and residual effort in one panel for each joint and method (Brunot et al. 2017, Fig. 4).
 
     Args:
         fits: method -> its fit; all of the same joints.
@@ -56,7 +56,7 @@ def effort_comparison(fits: Mapping[str, Fit], title: str = "") -> Figure:
 
 
 def autocorrelation_comparison(fits: Mapping[str, Fit], title: str = "") -> Figure:
-    """Autocorrelation of the residuals for each joint and method (Figs. 2 and 3 of seed 002).
+    """Autocorrelation of the residuals for each joint and method (Brunot et al. 2017, Figs. 2 and 3).
 
     Args:
         fits: method -> its fit; all of the same joints.

@@ -1,4 +1,4 @@
-"""Measured against predicted effort of each joint, and what is left beneath it (Fig. 4 of seed 002)."""
+"""Measured against predicted effort of each joint, and what is left beneath it (Brunot et al. 2017, Fig. 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a wall did to a thrown body: impulses over time, the friction cone, and energy (Figs. 6 to 14 of seed 003)."""
+"""Impulses over time, the friction cone, and energy of a thrown body (Gabiccini and Fusco 2019, Figs. 6 to 14)."""
 
 from __future__ import annotations
 

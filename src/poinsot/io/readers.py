@@ -1,0 +1,81 @@
+"""The readers of files, by the ending of their names.
+
+A reader is a function `read(source: Source) -> Columns`: the columns `source.wanted` as numbers. Units, rows, clocks
+and missing values are handled by `reading`, the same for all formats. To add a format, write its reader in a file of
+its own and list it here; another distribution lists its reader as an entry point instead,
+
+    [project.entry-points."poinsot.readers"]
+    ticks = "my_package:read_ticks"           # for names that end in .ticks
+
+The modules are imported when a file of theirs is read, as Polars and SciPy take their time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import MappingProxyType
+
+from ..exceptions import UnreadableFile
+from .sources import Columns, Source
+
+GROUP = "poinsot.readers"
+"""The group of entry points."""
+
+READERS = MappingProxyType(
+    {
+        "csv": "poinsot.io.tabular:read_csv",
+        "tsv": "poinsot.io.tabular:read_csv",
+        "txt": "poinsot.io.tabular:read_csv",
+        "dat": "poinsot.io.tabular:read_csv",
+        "parquet": "poinsot.io.tabular:read_parquet",
+        "pq": "poinsot.io.tabular:read_parquet",
+        "mat": "poinsot.io.matlab:read_mat",
+    }
+)
+"""Ending, without its dot -> module and function."""
+
+RECORDING_ENDING = ".npz"
+"""Of poinsot's own files, which bring channels, units and clock (`npz`)."""
+
+
+def find_reader(path: Path) -> Callable[[Source], Columns]:
+    """The reader for a file's ending; poinsot's own come before those of other distributions.
+
+    Raises:
+        UnreadableFile: if there is none, with the endings that are known.
+    """
+    ending = path.suffix.lower().removeprefix(".")
+    if ending in READERS:
+        return _load(EntryPoint(ending, READERS[ending], GROUP))
+    others = {found.name: found for found in entry_points(group=GROUP)}
+    if ending in others:
+        return _load(others[ending])
+    known = (*READERS, *sorted({*others} - {*READERS}))
+    raise UnreadableFile(
+        f"{path}: files ending in {path.suffix.lower() or 'nothing'!r} are unknown; "
+        f"known are {', '.join(f'.{each}' for each in known)}, {RECORDING_ENDING}"
+    )
+
+
+def _load(listed: EntryPoint) -> Callable[[Source], Columns]:
+    """The function itself.
+
+    Raises:
+        UnreadableFile: if another distribution's reader cannot be imported.
+    """
+    try:
+        reader: Callable[[Source], Columns] = listed.load()
+    except (ImportError, AttributeError) as error:
+        if listed.value in READERS.values():
+            raise
+        raise UnreadableFile(
+            f"the reader of .{listed.name} files, {listed.value}, cannot be imported: {error}"
+        ) from error
+    return reader
+
+
+def is_read_as_text(path: Path) -> bool:
+    """Whether a row is a line of the file, by which a message can name it."""
+    return READERS.get(path.suffix.lower().removeprefix(".")) == READERS["csv"]
