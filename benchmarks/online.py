@@ -186,7 +186,7 @@ def _statistics(rng: np.random.Generator, first_std: float = 0.3) -> tuple[float
         belief = _arm_run(filter_, start, filter_.inertial(truth), rng)
         error = truth - belief.x
         squares.append(error @ np.linalg.solve(belief.covariance, error))
-        gradient = filter_.slope(belief.x)[0][0]
+        gradient = filter_.jacobian(belief.x)[0][0]
         std = np.sqrt(gradient @ belief.covariance @ gradient)
         off = filter_.inertial(belief.x)[0, 0] - filter_.inertial(truth)[0, 0]
         covered += abs(off) < stats.norm.ppf(0.975) * std

@@ -350,7 +350,7 @@ def test_project_files_in_documents_run(document, text, tmp_path):
     if content.get("method", {}).get("name") == "filter":
         tracking = poinsot.track(project, folder)
         assert tracking.estimate.status.converged
-        assert tracking.tracker.verdicts[poinsot.Verdict.accepted] > 0.9 * tracking.tracker.samples
+        assert tracking.tracker.verdicts[poinsot.SampleVerdict.accepted] > 0.9 * tracking.tracker.samples
         return
     estimate = poinsot.identify(project, folder)
     assert estimate.status.converged

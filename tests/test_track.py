@@ -14,9 +14,9 @@ import pytest
 
 from poinsot import cli
 from poinsot.estimate import Status
+from poinsot.estimators.online.ticks import line_layout, stream_ticks
 from poinsot.exceptions import InvalidProject, InvalidSignals, NotIdentifiable, PoinsotError
 from poinsot.project import Project, track
-from poinsot.project.ticks import layout_of, ticks_of_lines
 from references.robots import random_robot
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -170,7 +170,7 @@ def test_interrupted_while_a_file_grows_it_leaves_what_it_heard(folder, tmp_path
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "what was heard until then is written" in said
+    assert "the samples processed until then are written" in said
     content = json.loads((out / "result.json").read_text())
     assert content["status"] == {
         "converged": False,
@@ -214,7 +214,7 @@ def test_other_charts(folder, chart):
         ([("rotor_inertia = true", "rotor_inertia = false")], "must be alike in both"),
         ([('"moving-polynomial"\nwindow_s = 0.12\nsample_hz = 25', '"butterworth-decimation"\ncutoff_hz = 5')],
          "looks ahead: give method = \"moving-polynomial\""),
-        ([("window_s = 0.12", "window_s = 0.01")], "there was no sample to hear"),
+        ([("window_s = 0.12", "window_s = 0.01")], "there was no sample to process"),
         ([('name = "filter"\nlinks = ["forearm"]', 'name = "least-squares"')], "unknown key"),
     ],
 )  # fmt: skip
@@ -236,7 +236,7 @@ def test_jobs_of_other_verbs_are_sent_there(folder, capsys):
 
 def test_a_stream_without_samples_is_said(folder, tmp_path):
     (tmp_path / "empty.jsonl").write_text("")
-    with pytest.raises(NotIdentifiable, match="there was no sample to hear"):
+    with pytest.raises(NotIdentifiable, match="there was no sample to process"):
         track(Project.load(folder / "track.toml"), stream=str(tmp_path / "empty.jsonl"))
 
 
@@ -256,11 +256,11 @@ def test_lines_of_a_floating_base_are_its_configuration(rng):
         "base_velocity": [1, 2, 3, 4, 5, 6],
     }
     line = {"time": 0.5, "position": [0.1, 0.2], "velocity": [3, 4], "torque": [5, 6], **base}
-    layout = layout_of(robot)
-    (tick,) = ticks_of_lines(robot, [layout.parse(json.dumps(line))])
+    layout = line_layout(robot)
+    (tick,) = stream_ticks(robot, [layout.parse(json.dumps(line))])
     np.testing.assert_array_equal(tick.q, [1, 2, 3, 0, 0, 0.6, 0.8, 0.1, 0.2])
     np.testing.assert_array_equal(tick.v, [1, 2, 3, 4, 5, 6, 3, 4])
     np.testing.assert_array_equal(tick.tau, [0, 0, 0, 0, 0, 0, 5, 6])
     del line["velocity"]
     with pytest.raises(InvalidSignals, match="needs the velocities of its joints too"):
-        list(ticks_of_lines(robot, [layout.parse(json.dumps(line))]))
+        list(stream_ticks(robot, [layout.parse(json.dumps(line))]))

@@ -1,4 +1,4 @@
-"""The peer of `online.py`: the extended filter of seed 004 written with filterpy, Pinocchio and NumPy.
+"""The peer of `online.py`: the extended filter of Foster et al. (2024) written with filterpy, Pinocchio and NumPy.
 
 What one would write with these: Pinocchio's regressor of which the open body's columns are taken, its inverse dynamics
 with that body's inertia zeroed and the feet's wrenches put in, the log-Cholesky chart on 4 x 4 matrices, and filterpy's

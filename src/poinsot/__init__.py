@@ -85,9 +85,10 @@ _HOMES = {
     "DDP": "estimators.shooting.ddp",
     # filters in a loop
     "LinkTorques": "models.link_torques",
+    "TrackingProblem": "estimators.online.problem",
     "Sample": "estimators.online.belief",
     "Belief": "estimators.online.belief",
-    "Verdict": "estimators.online.belief",
+    "SampleVerdict": "estimators.online.belief",
     "KalmanFilter": "estimators.online.kalman",
     "ExtendedKalmanFilter": "estimators.online.extended",
     "Gate": "estimators.online.gating",

@@ -115,20 +115,24 @@ def test_rows_count_only_what_was_solved():
 
 def test_interrupted_solves_go_on_where_they_were(tmp_path):
     asked: list[int] = []
-    checkpoint = Checkpoint(tmp_path, "squares", {"seed": 1})
+    checkpoint = Checkpoint("squares", {"seed": 1}, tmp_path)
     jobs = {str(k): k for k in (1, 2, 3, 4)}
     for name in ("1", "2"):
-        checkpoint.keep(name, jobs[name] ** 2)
-    assert checkpoint.path is not None
+        checkpoint.add(name, jobs[name] ** 2)
     with checkpoint.path.open("a") as file:
         file.write('["3", 9')  # cut off
     said = []
     with ThreadPoolExecutor(1) as executor:
-        done = solve_all(lambda job: asked.append(job) or job**2, jobs, executor, checkpoint, said.append)
+        done = solve_all(
+            lambda job: asked.append(job) or job**2,
+            jobs,
+            said.append,
+            executor=executor,
+            checkpoint=checkpoint,
+        )
     assert done == {"1": 1, "2": 4, "3": 9, "4": 16} and asked == [3, 4]
     assert said[-1] == "4 of 4 solved, 2 from before" and not checkpoint.path.exists()
-    assert Checkpoint(tmp_path, "squares", {"seed": 2}).path != checkpoint.path
-    assert Checkpoint(None, "squares", {}).read() == {}
+    assert Checkpoint("squares", {"seed": 2}, tmp_path).path != checkpoint.path
 
 
 def test_both_charts_find_the_same_trajectory():

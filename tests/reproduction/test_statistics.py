@@ -51,7 +51,7 @@ def test_recordings_are_of_the_model_with_the_noise_that_it_is_told(name):
     flown = fly(statistics.another(described, rng), rng, equivalent=False)
     parameters = flown.system.parameters(described.open_bodies)
     motion = flown.motion(parameters)
-    off, theta = flown.told - flown.u, parameters.nominal_theta
+    off, theta = flown.commanded - flown.u, parameters.nominal_theta
     w = np.zeros(motion.noise_std.shape)
     w[:, : len(motion.doubted)] = off[: len(w), motion.doubted]
     f, r = motion.evaluate(0, flown.x[:-1], w, theta)

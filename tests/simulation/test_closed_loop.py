@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,19 +13,19 @@ import pytest
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
 pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install 'poinsot[sim]')")
 
-from poinsot.estimators.online.belief import Verdict
+from poinsot.estimators.online.belief import SampleVerdict
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.models.link_torques import LinkTorques
 from poinsot.simulation import whole_body
-from poinsot.simulation.closed_loop import Adapted, Oracle, Scenario, ToldOnce, simulate
-from poinsot.simulation.gait import Stepping, Stride, foothold
-from poinsot.simulation.humanoid import talos
-from poinsot.simulation.loads import ScaledBody, Square
+from poinsot.simulation.closed_loop import AdaptedModel, FixedModel, Scenario, TrueModel, simulate
 from poinsot.simulation.measurements import StateSensors
 from poinsot.simulation.plant import Slab
 from poinsot.simulation.tasks import Kinematics
 from poinsot.simulation.whole_body import sole_frame
+from poinsot_reproductions.online.loads import ScaledBody, Square
+from poinsot_reproductions.online.stepping import Stepping, Stride, foothold
+from poinsot_reproductions.online.talos import talos
 from references.robots import described
 
 TORSO = "torso_2_link"
@@ -58,44 +59,44 @@ def test_knowing_the_mass_holds_the_pelvis(humanoid, own):
     start = 0.7 * load(0.0)
     filter_ = ExtendedKalmanFilter(LinkTorques(humanoid.robot, (TORSO,)), NOISE, drift=1.0, gate=None)
     knowing = {
-        "once": ToldOnce({TORSO: start}),
-        "adapted": Adapted(filter_, start[None]),
-        "oracle": Oracle({TORSO: load}),
+        "once": FixedModel({TORSO: start}),
+        "adapted": AdaptedModel(filter_, start[None]),
+        "oracle": TrueModel({TORSO: load}),
     }
     traces = {name: simulate(scenario, k, np.random.default_rng(1)) for name, k in knowing.items()}
     errors = {name: rms(trace.height_error()) for name, trace in traces.items()}
     assert errors["once"] > 0.005
     assert errors["adapted"] < errors["once"] / 5
     assert errors["oracle"] < errors["adapted"]
-    told = traces["adapted"]
-    late = (told.time % 0.5) > 0.3
-    np.testing.assert_allclose(told.told[late, 0, 0], told.actual[late, 0, 0], rtol=0.15)
+    adapted = traces["adapted"]
+    late = (adapted.time % 0.5) > 0.3
+    np.testing.assert_allclose(adapted.assumed[late, 0, 0], adapted.actual[late, 0, 0], rtol=0.15)
     assert all(trace.unsolved == 0 and not trace.fallen for trace in traces.values())
-    assert told.verdicts[-1] is Verdict.accepted and traces["once"].verdicts[-1] is None
+    assert adapted.verdicts[-1] is SampleVerdict.accepted and traces["once"].verdicts[-1] is None
 
 
 def standing(humanoid, own, mass=30.0, duration=0.4):
     return Scenario(humanoid, {TORSO: ScaledBody(own, lambda time: mass)}, duration)
 
 
-def test_a_run_begins_at_rest_with_what_the_controller_was_told_first(humanoid, own):
+def test_a_run_begins_at_rest_with_the_first_bodies_of_the_controller(humanoid, own):
     scenario = standing(humanoid, own)
     filter_ = ExtendedKalmanFilter(LinkTorques(humanoid.robot, (TORSO,)), NOISE, gate=None)
     trace = simulate(
-        scenario, Adapted(filter_, 0.7 * 30 / own[None, 0, None] * own), np.random.default_rng(0)
+        scenario, AdaptedModel(filter_, 0.7 * 30 / own[None, 0, None] * own), np.random.default_rng(0)
     )
     assert trace.time[0] == 0
-    assert trace.told[0, 0, 0] == pytest.approx(21.0)
+    assert trace.assumed[0, 0, 0] == pytest.approx(21.0)
     assert trace.samples[0] is None and trace.samples[1] is not None
     assert np.abs(trace.q[1] - trace.q[0]).max() < 1e-4
     weight = 9.81 * (humanoid.robot.inertials[:, 0].sum() - own[0] + 30)
     assert trace.ground_force[0].sum() == pytest.approx(weight, rel=0.01)
 
 
-def test_progress_is_told_each_second(humanoid, own):
+def test_progress_is_reported_each_second(humanoid, own):
     said = []
     simulate(
-        standing(humanoid, own, duration=1.1), ToldOnce({TORSO: own}), np.random.default_rng(0), said.append
+        standing(humanoid, own, duration=1.1), FixedModel({TORSO: own}), np.random.default_rng(0), said.append
     )
     assert said == [0.0, 1.0]
 
@@ -119,7 +120,7 @@ _PROGRAM = whole_body.proxqp.dense.QP
 
 
 def test_the_solvers_last_digits_do_not_show(humanoid, own, monkeypatch):
-    scenario, knowledge = standing(humanoid, own), ToldOnce({TORSO: own})
+    scenario, knowledge = standing(humanoid, own), FixedModel({TORSO: own})
     plain = simulate(scenario, knowledge, np.random.default_rng(0))
     shaken = SimpleNamespace(dense=SimpleNamespace(QP=_Shaken), InitialGuess=whole_body.proxqp.InitialGuess)
     monkeypatch.setattr(whole_body, "proxqp", shaken)
@@ -131,16 +132,20 @@ def test_the_solvers_last_digits_do_not_show(humanoid, own, monkeypatch):
 
 STEPPING = """
 import hashlib, numpy as np
-from poinsot.simulation.closed_loop import Scenario, ToldOnce, simulate
-from poinsot.simulation.gait import Stride
-from poinsot.simulation.humanoid import talos
-from poinsot.simulation.loads import ScaledBody
+from functools import partial
+from poinsot.simulation.closed_loop import Scenario, FixedModel, simulate
+from poinsot_reproductions.online.stepping import Stepping, Stride
+from poinsot_reproductions.online.talos import talos
+from poinsot_reproductions.online.loads import ScaledBody
 humanoid = talos()
 own = humanoid.robot.inertials[humanoid.robot.bodies.index("torso_2_link")]
 scenario = Scenario(
-    humanoid, {"torso_2_link": ScaledBody(own, lambda time: 30.0)}, 1.4, stride=Stride(start=0.0, shift=0.8, swing=0.4)
+    humanoid,
+    {"torso_2_link": ScaledBody(own, lambda time: 30.0)},
+    1.4,
+    gait=partial(Stepping, stride=Stride(start=0.0, shift=0.8, swing=0.4)),
 )
-trace = simulate(scenario, ToldOnce({"torso_2_link": own}), np.random.default_rng(0))
+trace = simulate(scenario, FixedModel({"torso_2_link": own}), np.random.default_rng(0))
 print(hashlib.sha256(trace.q.tobytes()).hexdigest())
 """
 
@@ -169,8 +174,10 @@ def test_samples_of_perfect_sensors_obey_the_equation_of_motion(humanoid, own, l
     sensors = replace(PERFECT, force_lag=lag)
     stride = Stride(start=0.1, shift=0.7, swing=0.4)
     load = ScaledBody(own, lambda time: 20.0)
-    scenario = Scenario(humanoid, {TORSO: load}, duration=1.6, stride=stride, sensors=sensors)
-    trace = simulate(scenario, Oracle({TORSO: load}), np.random.default_rng(0))
+    scenario = Scenario(
+        humanoid, {TORSO: load}, duration=1.6, gait=partial(Stepping, stride=stride), sensors=sensors
+    )
+    trace = simulate(scenario, TrueModel({TORSO: load}), np.random.default_rng(0))
     torques = LinkTorques(humanoid.robot, (TORSO,))
     samples = [sample for sample in trace.samples if sample is not None]
     left = []
@@ -188,8 +195,10 @@ def test_walking_over_slabs(humanoid, own):
     stride = Stride(length=0.15, height=0.05, start=0.2, shift=0.9, swing=0.8)
     slab = Slab(0.3 - 0.009, 0.11, 0.15, 0.1, 0.015)
     load = ScaledBody(own, lambda time: own[0])
-    scenario = Scenario(humanoid, {TORSO: load}, duration=3.9, stride=stride, ground=[slab])
-    trace = simulate(scenario, ToldOnce({TORSO: own}), np.random.default_rng(0))
+    scenario = Scenario(
+        humanoid, {TORSO: load}, duration=3.9, gait=partial(Stepping, stride=stride), ground=[slab]
+    )
+    trace = simulate(scenario, FixedModel({TORSO: own}), np.random.default_rng(0))
     assert not trace.fallen
     kinematics = kinematics_of(humanoid)
     kinematics.update(trace.q[-1], np.zeros(38))
@@ -204,9 +213,9 @@ def test_walking_over_slabs(humanoid, own):
 def test_a_rate_limit_is_kept(humanoid, own):
     load = ScaledBody(own, lambda time: 30.0)
     filter_ = ExtendedKalmanFilter(LinkTorques(humanoid.robot, (TORSO,)), NOISE, drift=1.0, gate=None)
-    adapted = Adapted(filter_, own[None], RateLimit(mass=3.0), from_time=0.1)
+    adapted = AdaptedModel(filter_, own[None], RateLimit(mass=3.0), from_time=0.1)
     trace = simulate(Scenario(humanoid, {TORSO: load}, duration=0.5), adapted, np.random.default_rng(1))
-    mass = trace.told[:, 0, 0]
+    mass = trace.assumed[:, 0, 0]
     rate = np.diff(mass) / np.diff(trace.time)
     assert rate.max() == pytest.approx(3.0, rel=1e-6)
     assert (mass[trace.time < 0.1] == own[0]).all()
@@ -218,7 +227,7 @@ def test_a_fall_ends_the_run(humanoid, own):
     )
     load = ScaledBody(own, lambda time: own[0])
     trace = simulate(
-        Scenario(feeble, {TORSO: load}, duration=3.0), ToldOnce({TORSO: own}), np.random.default_rng(0)
+        Scenario(feeble, {TORSO: load}, duration=3.0), FixedModel({TORSO: own}), np.random.default_rng(0)
     )
     assert trace.fallen and trace.time[-1] < 2.9
 

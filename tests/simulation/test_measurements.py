@@ -1,4 +1,4 @@
-"""What a state estimator says is the truth of some ticks ago with noise as told; samples have one age throughout."""
+"""A state estimate is the delayed truth with the specified noise; all signals of a sample have the same age."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def plant():
     return Plant(load_robot(ARM))
 
 
-def test_it_is_as_late_as_told(plant, rng):
+def test_it_is_as_late_as_specified(plant, rng):
     estimator = StateEstimator(plant, StateSensors(**PERFECT | {"delay_ticks": 2}), rng)
     n = plant.robot.model.nv
     ones = np.ones(n)
@@ -33,7 +33,7 @@ def test_it_is_as_late_as_told(plant, rng):
     np.testing.assert_array_equal(read[-1].tau, np.full(n, 6))
 
 
-def test_noise_is_as_large_as_told():
+def test_noise_is_as_large_as_specified():
     robot = described("talos_data/robots/talos_reduced.urdf", floating_base=True)
     plant = Plant(robot)
     sensors = StateSensors(
@@ -110,7 +110,7 @@ def test_efforts_and_accelerations_lag_like_the_feets_sensors(plant, rng):
     assert np.max([w[1] for w in wrong]) > 10
 
 
-def test_a_wander_is_stationary_slow_and_as_large_as_told():
+def test_a_wander_is_stationary_slow_and_as_large_as_specified():
     wander = Wander(0.02, 20_000, 1e-3, 0.5, np.random.default_rng(0))
     x = np.array([wander().copy() for _ in range(50)])
     five = 5 / np.sqrt(2 * 20_000)  # standard deviations of a standard deviation

@@ -10,11 +10,11 @@ pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')"
 
 from poinsot.exceptions import InvalidModel
 from poinsot.models.articulated import load_robot
-from poinsot.simulation.humanoid import talos
-from poinsot.simulation.loads import point_mass
 from poinsot.simulation.plant import Plant, Slab, Sole
 from poinsot.simulation.tasks import CentreOfMass, FramePose, Posture
 from poinsot.simulation.whole_body import WholeBodyController, sole_frame
+from poinsot_reproductions.online.loads import point_mass
+from poinsot_reproductions.online.talos import talos
 from references.robots import described
 
 ARM = Path(__file__).parents[2] / "examples" / "arm" / "arm.urdf"

@@ -38,7 +38,7 @@ def test_torques_are_inverse_dynamics_plus_rotors_and_friction(arm, rng):
     assert np.array_equal(recording.stack("position"), q)
 
 
-def test_sensors_round_and_scatter_as_told(arm, rng):
+def test_sensors_round_and_scatter_as_specified(arm, rng):
     motion = fourier_motion(3, 10.0, 1000.0, rng)
     theta = model_parameters(arm)
     read = simulate_recording(arm, theta, motion, Sensors(torque_std=0.5, position_step=0.01), rng)

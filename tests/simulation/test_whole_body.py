@@ -10,9 +10,9 @@ pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')"
 pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install 'poinsot[sim]')")
 
 from poinsot.models.articulated import load_robot
-from poinsot.simulation.humanoid import talos
 from poinsot.simulation.tasks import CentreOfMass, FramePose, Kinematics, Posture
 from poinsot.simulation.whole_body import ContactLimits, WholeBodyController, sole_frame
+from poinsot_reproductions.online.talos import talos
 from references.robots import described
 
 ARM = Path(__file__).parents[2] / "examples" / "arm" / "arm.urdf"
@@ -39,18 +39,18 @@ def tasks_of(humanoid):
 
 
 def test_an_arm_gets_its_computed_torque(rng):
-    """Without a base and within its limits: tau = rnea(q, v, kp e + kd de), with the bodies that it was told."""
+    """Without a base and within its limits: tau = rnea(q, v, kp e + kd de), with the bodies that it was given."""
     robot = load_robot(ARM)
     n = robot.model.nv
     q, v = rng.uniform(-1, 1, n), rng.standard_normal(n)
-    told = 2.5 * robot.inertials[1]
+    given = 2.5 * robot.inertials[1]
     model = pin.Model(robot.model)
-    model.inertias[2] = pin.Inertia.FromDynamicParameters(told)
+    model.inertias[2] = pin.Inertia.FromDynamicParameters(given)
     wanted, speed = rng.uniform(-1, 1, n), rng.standard_normal(n)
     a = 30 * (wanted - q) + 8 * (speed - v)
     controller = WholeBodyController(robot, effort_limits=np.full(n, 1e4))
     posture = Posture(wanted, speed, np.arange(n), 30.0, 8.0, 1.0, shift=0)
-    command = controller(q, v, [posture], inertials={robot.bodies[1]: told})
+    command = controller(q, v, [posture], inertials={robot.bodies[1]: given})
     expected = pin.rnea(model, model.createData(), q, v, a)
     # the program's regularization pulls accelerations to 0 by one part in 1e5
     np.testing.assert_allclose(command.acceleration, a, rtol=3e-5, atol=1e-4)
@@ -134,12 +134,12 @@ def test_tasks_see_accelerations_as_they_are(humanoid, state, which):
     np.testing.assert_allclose(A @ a - b, numeric, atol=1e-5)
 
 
-def test_what_is_believed_weighs(humanoid):
+def test_assumed_bodies_weigh(humanoid):
     kinematics = Kinematics(humanoid.robot)
     kinematics.update(humanoid.home, np.zeros(38))
     before = kinematics.bias[2]
     place = humanoid.robot.bodies.index("torso_2_link")
-    kinematics.believe({"torso_2_link": 2 * humanoid.robot.inertials[place]})
+    kinematics.set_bodies({"torso_2_link": 2 * humanoid.robot.inertials[place]})
     kinematics.update(humanoid.home, np.zeros(38))
     more = 9.81 * humanoid.robot.inertials[place][0]
     assert kinematics.bias[2] - before == pytest.approx(more, rel=1e-9)

@@ -1,4 +1,4 @@
-"""`poinsot track`: a filter that hears one sample after the other."""
+"""`poinsot track`: a filter that processes one sample at a time."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ def track(
         ),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Wait for what is still being appended to --stream; Ctrl-C ends.")
+        bool,
+        typer.Option(
+            "--follow", help="Wait for lines that are still being appended to --stream; Ctrl-C ends."
+        ),
     ] = False,
     publish: Annotated[
         str | None,
-        typer.Option(
-            help="Where to write an estimate a sample as it comes, as JSON lines; - is standard output."
-        ),
+        typer.Option(help="Where to write an estimate per sample, as JSON lines; - is standard output."),
     ] = None,
     out: Out = None,
     json: Json = None,
@@ -59,20 +60,20 @@ def track(
         if out is not None:
             writers.append(closing.enter_context(_lines(str(output_folder(out) / PUBLISHED))))
 
-        def hear(tracked: Tracked, tracker: Tracker) -> None:
+        def publish_sample(tracked: Tracked, tracker: Tracker) -> None:
             if writers:
                 line = published_line(tracked, tracker)
                 for write in writers:
                     write(line)
 
-        tracking = run(project, data, stream=stream, follow=follow, hear=hear, progress=say)
+        tracking = run(project, data, stream=stream, follow=follow, on_sample=publish_sample, progress=say)
         interrupted = tracking.estimate.status is Status.interrupted
         output = project.settings.output
 
         def page(path: Path) -> None:
             from ..report.track_page import write_tracking_page
 
-            write_tracking_page(tracking.estimate, tracking.tracker, path)
+            write_tracking_page(tracking.estimate, path)
 
         deliver(
             track_json(tracking),
@@ -83,7 +84,7 @@ def track(
             lambda: None if publish == "-" else _print(tracking),
         )
     if interrupted:
-        raise typer.Exit(stop("interrupted; what was heard until then is written", INTERRUPTED))
+        raise typer.Exit(stop("interrupted; the samples processed until then are written", INTERRUPTED))
 
 
 @contextmanager
@@ -113,7 +114,7 @@ def _lines(name: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
 
 
 def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
-    """What a consumer needs of one sample: bodies that can be, how sure they are, and what the motion shows of them."""
+    """One line for a consumer: published and estimated bodies, their uncertainty, and what the motion shows of them."""
     shown = tracker.excitation()
     return {
         "time": tracked.time,
@@ -140,66 +141,29 @@ def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
 
 
 def track_json(tracking: Tracking) -> dict[str, Any]:
-    """Schema `poinsot.track/1`: the estimate at the end as in `poinsot.identify/1`, and what led there."""
-    from ..estimators.online.tracking import changes
+    """Schema `poinsot.track/1`: the estimate at the end as in `poinsot.identify/1`, and the run that led to it."""
     from ..io import identify_json
-    from ..io.results import plain
 
-    tracker, calibration = tracking.tracker, tracking.calibration
-    return {
-        **identify_json(tracking.estimate),
-        "schema": "poinsot.track/1",
-        **plain(
-            {
-                "changes": changes(tracking.estimate),
-                "samples": {
-                    "heard": tracker.samples,
-                    **{verdict.name: count for verdict, count in tracker.verdicts.items()},
-                },
-                "rejections": [
-                    {
-                        "recording": each.recording,
-                        "start_s": each.start_s,
-                        "stop_s": each.stop_s,
-                        "samples": each.samples,
-                        "verdict": each.verdict.name,
-                        "reason": each.verdict.value,
-                    }
-                    for each in tracker.rejections
-                ],
-                "noise": tracker.filter.noise,
-                "bias": tracker.filter.bias,
-                "calibration_samples": 0 if calibration is None else calibration.samples,
-                "shown": tracker.excitation(),
-                "estimates": [
-                    {
-                        "time": each.time,
-                        "recording": each.recording,
-                        "verdict": each.innovation.verdict.name,
-                        "mass": each.bodies[:, 0],
-                        "mass_std": each.mass_std,
-                        "published_mass": each.published[:, 0],
-                    }
-                    for each in tracker.kept
-                ],
-            }
-        ),
-    }
+    content = identify_json(tracking.estimate)
+    run = content.pop("tracking")
+    return {**content, **run, "schema": "poinsot.track/1"}
 
 
 def _print(tracking: Tracking) -> None:
-    from ..estimators.online.tracking import changes
+    from ..estimators.online.tracking import TrackingRun
 
     estimate, tracker = tracking.estimate, tracking.tracker
+    run = estimate.extra(TrackingRun)
+    assert run is not None
     typer.echo(f"{estimate.robot}: {estimate.method}, {tracker.samples} samples. {estimate.status.value}")
-    for body, change in zip(estimate.bodies, changes(estimate), strict=True):
+    for body, change in zip(estimate.bodies, run.changes, strict=True):
         where = change.center_of_mass
         place = "" if where is None else f", its centre of mass at {', '.join(f'{x:.3f}' for x in where)} m"
         typer.echo(
             f"{body.name}: {body.mass:.4g} kg, {change.mass:+.4g} +- {change.mass_std:.2g} kg from what it was "
             f"known as{place}"
         )
-    for each in tracker.excitation():
+    for each in run.excitation:
         typer.echo(f"the last seconds showed of {each}")
     for verdict, count in tracker.verdicts.most_common():
         if verdict.name != "accepted":

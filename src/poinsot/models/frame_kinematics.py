@@ -25,7 +25,7 @@ from numba import njit
 
 from ..arrays import Configurations, JointSamples
 from .frame_motion import FrameMotion, FrameSlopes
-from .link_torques import _cross, _outward
+from .link_torques import cross, outward_pass
 from .tree import DEGREES, Tree
 
 
@@ -67,16 +67,16 @@ def frame_motions(
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _twist_cross(x, y, out):
     """out = x x y, twists."""
-    a0, a1, a2 = _cross(x[3], x[4], x[5], y[0], y[1], y[2])
-    b0, b1, b2 = _cross(x[0], x[1], x[2], y[3], y[4], y[5])
-    c0, c1, c2 = _cross(x[3], x[4], x[5], y[3], y[4], y[5])
+    a0, a1, a2 = cross(x[3], x[4], x[5], y[0], y[1], y[2])
+    b0, b1, b2 = cross(x[0], x[1], x[2], y[3], y[4], y[5])
+    c0, c1, c2 = cross(x[3], x[4], x[5], y[3], y[4], y[5])
     out[0], out[1], out[2], out[3], out[4], out[5] = a0 + b0, a1 + b1, a2 + b2, c0, c1, c2
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _seen(R, p, x, out):
     """out = R^T (l + u x p), R^T u: a twist seen from a frame at (R, p)."""
-    d0, d1, d2 = _cross(x[3], x[4], x[5], p[0], p[1], p[2])
+    d0, d1, d2 = cross(x[3], x[4], x[5], p[0], p[1], p[2])
     l0, l1, l2 = x[0] + d0, x[1] + d1, x[2] + d2
     for r in range(3):
         out[r] = R[0, r] * l0 + R[1, r] * l1 + R[2, r] * l2
@@ -162,7 +162,7 @@ def _frame_motions(
         np.empty((1, 6)), np.empty((1, 6)), np.empty((3, 3)), np.empty(3), np.empty((3, 3)), np.empty(3),
     )  # fmt: skip
     for t in range(len(v)):
-        _outward(
+        outward_pass(
             parent, kind, rotation, translation, axis, pitch, q_index, v_index, no_gravity, subspace,
             q[t], v[t], a[t], R, p, V, A,
         )  # fmt: skip

@@ -36,7 +36,7 @@ from jaxtyping import Float
 from numba import njit
 
 from ..arrays import Configurations, JointSamples, Vector
-from .link_torques import _cross, _placement
+from .link_torques import cross, joint_placement
 from .tree import DEGREES, Tree
 
 NO_WRENCHES = np.empty(0, dtype=np.int64), np.empty((0, 0, 6))
@@ -106,18 +106,18 @@ _INLINED: dict[str, Any] = {**_STEP, "inline": "always"}
 @njit(**_STEP)
 def _twist(x, y, out):
     """out = x x y, twists."""
-    a0, a1, a2 = _cross(x[3], x[4], x[5], y[0], y[1], y[2])
-    b0, b1, b2 = _cross(x[0], x[1], x[2], y[3], y[4], y[5])
-    c0, c1, c2 = _cross(x[3], x[4], x[5], y[3], y[4], y[5])
+    a0, a1, a2 = cross(x[3], x[4], x[5], y[0], y[1], y[2])
+    b0, b1, b2 = cross(x[0], x[1], x[2], y[3], y[4], y[5])
+    c0, c1, c2 = cross(x[3], x[4], x[5], y[3], y[4], y[5])
     out[0], out[1], out[2], out[3], out[4], out[5] = a0 + b0, a1 + b1, a2 + b2, c0, c1, c2
 
 
 @njit(**_STEP)
 def _add_wrench_cross(x, f, out):
     """out += x x* f, a twist and a wrench: (u x f, u x n + l x f)."""
-    a0, a1, a2 = _cross(x[3], x[4], x[5], f[0], f[1], f[2])
-    b0, b1, b2 = _cross(x[3], x[4], x[5], f[3], f[4], f[5])
-    c0, c1, c2 = _cross(x[0], x[1], x[2], f[0], f[1], f[2])
+    a0, a1, a2 = cross(x[3], x[4], x[5], f[0], f[1], f[2])
+    b0, b1, b2 = cross(x[3], x[4], x[5], f[3], f[4], f[5])
+    c0, c1, c2 = cross(x[0], x[1], x[2], f[0], f[1], f[2])
     out[0] += a0
     out[1] += a1
     out[2] += a2
@@ -175,7 +175,7 @@ def _add_shifted(Y, r, out):
 @njit(**_STEP)
 def _shift(f, r):
     """A wrench about a point that is r behind, in place."""
-    c0, c1, c2 = _cross(r[0], r[1], r[2], f[0], f[1], f[2])
+    c0, c1, c2 = cross(r[0], r[1], r[2], f[0], f[1], f[2])
     f[3] += c0
     f[4] += c1
     f[5] += c2
@@ -207,7 +207,7 @@ def _response(Y, V, P, D):
 def _add_response(D, x, out):
     """out += D x."""
     u0, u1, u2 = x[3], x[4], x[5]
-    c0, c1, c2 = _cross(u0, u1, u2, D[0], D[1], D[2])
+    c0, c1, c2 = cross(u0, u1, u2, D[0], D[1], D[2])
     out[0] += 2 * c0
     out[1] += 2 * c1
     out[2] += 2 * c2
@@ -219,7 +219,7 @@ def _add_response(D, x, out):
 @njit(**_STEP)
 def _felt_back(D, x, out):
     """out = the angular part of D^T x, which has no other."""
-    c0, c1, c2 = _cross(D[0], D[1], D[2], x[0], x[1], x[2])
+    c0, c1, c2 = cross(D[0], D[1], D[2], x[0], x[1], x[2])
     out[0] = 2 * c0 + D[3] * x[3] + D[6] * x[4] + D[9] * x[5]
     out[1] = 2 * c1 + D[4] * x[3] + D[7] * x[4] + D[10] * x[5]
     out[2] = 2 * c2 + D[5] * x[3] + D[8] * x[4] + D[11] * x[5]
@@ -259,7 +259,7 @@ def _other_side(o, p, gravity, V, A, Vo, Ao):
     for r in range(6):
         Vo[r], Ao[r] = V[o, r], A[o, r]
     for x in (Vo, Ao):
-        c0, c1, c2 = _cross(x[3], x[4], x[5], p[0], p[1], p[2])
+        c0, c1, c2 = cross(x[3], x[4], x[5], p[0], p[1], p[2])
         x[0] += c0
         x[1] += c1
         x[2] += c2
@@ -366,7 +366,7 @@ def _kernel(
     memory, back = (np.empty(6), np.empty(6)), np.empty(3)
     for t in range(len(v)):
         for i in range(joints):
-            _placement(kind[i], axis[i], pitch[i], q[t], q_index[i], R_q, p_q)
+            joint_placement(kind[i], axis[i], pitch[i], q[t], q_index[i], R_q, p_q)
             _place(i, parent[i], rotation[i], translation[i], R_q, p_q, away, R, p)
             _other_side(parent[i], p[i], gravity, V, A, Vo, Ao)
             first, freedoms = v_index[i], DEGREES[kind[i]]

@@ -1,17 +1,17 @@
-"""Inverse dynamics of a sample with some bodies left open: tau = Y_est pi_est + tau_nom (seed 004, Eqs. 6, 7, 13, 14).
+"""Inverse dynamics of a sample with some open bodies: tau = Y_est pi_est + tau_nom.
 
-Bodies whose parameters are not known enter as columns, all others as numbers, in one recursion over the tree. Outward
-go twists V = (l, w) and accelerations (c, alpha) as in `torque_regressor`; inward the wrench of everything beyond,
+These are Eqs. 6, 7, 13 and 14 of Foster et al. (2024). Bodies with unknown parameters enter as columns, all others as
+numbers, in one recursion over the tree. Outward go twists V = (l, w) and accelerations (c, alpha) as in
+`torque_regressor`; inward the wrench of all bodies beyond a joint,
 
     known bodies      F = (f, n) = (m c + B h,  h x c + I alpha + w x I w) - wrench from outside
-    open bodies       F = W pi,  W (6, 10) the same with pi taken out
+    open bodies       F = W pi,  W (6, 10) the matrix of the same function of pi
 
-each felt by the degree of freedom with twist (l, u) as l . f + u . n. An open body costs its own path to the world and
-nothing else, so this is faster than a whole regressor by as much as the robot has bodies.
+whose effort on the degree of freedom with twist (l, u) is l . f + u . n. An open body costs its own path to the world
+only, so this is faster than a whole regressor by a factor of the number of bodies.
 
-What is known of the robot may come from base parameters, which give the right torques but no bodies. An open body then
-starts from the description's, and what the two differ by stays a number. What joints add (rotors, couplings, friction)
-is a number too.
+The known parameters may come from base parameters, which give the right torques but no bodies. An open body then starts
+from the description, and the torque of the difference stays known. Rotors, couplings and friction are known as well.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, PRISMATIC, TRANSLATION
 
 @dataclass(frozen=True, eq=False)
 class LinkTorques:
-    """Torques of a robot of which some bodies are left open.
+    """Torques of a robot with some open bodies, linear in their parameters.
 
     Args:
-        robot: its own inertia is that of the other bodies, unless `nominal` says otherwise.
+        robot: with the inertia of the other bodies, unless `nominal` is given.
         links: names of the open bodies.
-        nominal: (l, 10) pi of all bodies, which need not be possible; None: the description's.
-        added: what `robot.parameters` has behind the bodies: rotors, couplings, friction; None: joints add nothing.
+        nominal: (l, 10) pi of all bodies, which need not be physically possible; None: the description's.
+        added: values of `robot.parameters` after those of the bodies: rotors, couplings, friction; None: zero.
 
     Raises:
         InvalidModel: if there is no such body, none is open, or numbers do not fit the robot.
@@ -73,13 +73,13 @@ class LinkTorques:
 
     @cached_property
     def described(self) -> np.ndarray:
-        """(k, 10) what open bodies are at first: the nominal ones where those can be, else the description's."""
+        """(k, 10) initial guess of the open bodies: nominal where physically possible, else the description's."""
         nominal, described = self._nominal[self.open_bodies], self.robot.inertials[self.open_bodies]
         return np.where(is_consistent(nominal)[:, None], nominal, described)
 
     @cached_property
     def known(self) -> np.ndarray:
-        """(l, 10) pi that is not open: of open bodies what the nominal ones have beside `described`, 0 as a rule."""
+        """(l, 10) known pi of all bodies; of open bodies the nominal ones less `described`, usually 0."""
         pi = self._nominal.copy()
         pi[self.open_bodies] -= self.described
         return pi
@@ -96,7 +96,7 @@ class LinkTorques:
         Args:
             q, v, a: (nq,), (n,), (n,) configuration, velocity, acceleration.
             wrenches: body -> (6,) force and moment about its frame's origin that act on it from outside, in that
-                frame [N], [N m]; tau_nom is without what they carry.
+                frame [N], [N m]; tau_nom is without the torques that balance them.
         """
         n = self.robot.model.nv
         Y, tau = np.zeros((n, 10 * len(self.links))), np.zeros(n)
@@ -158,7 +158,7 @@ class LinkTorques:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _placement(kind, e, pitch, q, at, R, p):
+def joint_placement(kind: int, e: Vector, pitch: float, q: Vector, at: int, R: Matrix, p: Vector) -> None:
     """R, p of a joint's moving side on its fixed side."""
     if kind == TRANSLATION or kind == FREE:
         p[0], p[1], p[2] = q[at], q[at + 1], q[at + 2]
@@ -199,7 +199,8 @@ def _placement(kind, e, pitch, q, at, R, p):
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _cross(x0, x1, x2, y0, y1, y2):
+def cross(x0: float, x1: float, x2: float, y0: float, y1: float, y2: float) -> tuple[float, float, float]:
+    """x x y by components: scalars stay in registers where small arrays would be allocated."""
     return x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0
 
 
@@ -229,7 +230,7 @@ def _wrench_columns(c0, c1, c2, a0, a1, a2, w0, w1, w2, W):
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _carried(R, p, l0, l1, l2, u0, u1, u2, out):
     """Write the parent's twist as the child sees it: R^T (l + u x p), R^T u."""
-    d0, d1, d2 = _cross(u0, u1, u2, p[0], p[1], p[2])
+    d0, d1, d2 = cross(u0, u1, u2, p[0], p[1], p[2])
     l0, l1, l2 = l0 + d0, l1 + d1, l2 + d2
     for r in range(3):
         out[r] = R[0, r] * l0 + R[1, r] * l1 + R[2, r] * l2
@@ -240,9 +241,9 @@ def _carried(R, p, l0, l1, l2, u0, u1, u2, out):
 def _own_motion(x, V, A):
     """Add a joint's own motion x = (S v, S a) to its parent's V and A: A += S a + V x S v, V += S v."""
     l0, l1, l2, w0, w1, w2 = V
-    e0, e1, e2 = _cross(w0, w1, w2, x[0], x[1], x[2])
-    f0, f1, f2 = _cross(l0, l1, l2, x[3], x[4], x[5])
-    g0, g1, g2 = _cross(w0, w1, w2, x[3], x[4], x[5])
+    e0, e1, e2 = cross(w0, w1, w2, x[0], x[1], x[2])
+    f0, f1, f2 = cross(l0, l1, l2, x[3], x[4], x[5])
+    g0, g1, g2 = cross(w0, w1, w2, x[3], x[4], x[5])
     A[0] += x[6] + e0 + f0
     A[1] += x[7] + e1 + f1
     A[2] += x[8] + e2 + f2
@@ -257,28 +258,30 @@ def _own_motion(x, V, A):
 def _known_wrench(pi, c0, c1, c2, a0, a1, a2, w0, w1, w2, F):
     """Add force and moment of a body of ten known parameters to F."""
     m, h0, h1, h2, xx, xy, yy, xz, yz, zz = pi
-    s0, s1, s2 = _cross(w0, w1, w2, h0, h1, h2)
-    t0, t1, t2 = _cross(w0, w1, w2, s0, s1, s2)
-    b0, b1, b2 = _cross(a0, a1, a2, h0, h1, h2)
+    s0, s1, s2 = cross(w0, w1, w2, h0, h1, h2)
+    t0, t1, t2 = cross(w0, w1, w2, s0, s1, s2)
+    b0, b1, b2 = cross(a0, a1, a2, h0, h1, h2)
     F[0] += m * c0 + b0 + t0
     F[1] += m * c1 + b1 + t1
     F[2] += m * c2 + b2 + t2
     n0, n1, n2 = xx * w0 + xy * w1 + xz * w2, xy * w0 + yy * w1 + yz * w2, xz * w0 + yz * w1 + zz * w2
-    t0, t1, t2 = _cross(w0, w1, w2, n0, n1, n2)
-    b0, b1, b2 = _cross(h0, h1, h2, c0, c1, c2)
+    t0, t1, t2 = cross(w0, w1, w2, n0, n1, n2)
+    b0, b1, b2 = cross(h0, h1, h2, c0, c1, c2)
     F[3] += xx * a0 + xy * a1 + xz * a2 + t0 + b0
     F[4] += xy * a0 + yy * a1 + yz * a2 + t1 + b1
     F[5] += xz * a0 + yz * a1 + zz * a2 + t2 + b2
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _outward(
-    parent, kind, rotation, translation, axis, pitch, q_index, v_index, gravity, subspace, q, v, a, R, p, V, A
-):  # fmt: skip
-    """Placement, twist and acceleration of every joint's frame."""
+def outward_pass(
+    parent: np.ndarray, kind: np.ndarray, rotation: np.ndarray, translation: Matrix, axis: Matrix, pitch: Vector,
+    q_index: np.ndarray, v_index: np.ndarray, gravity: Vector, subspace: np.ndarray, q: Vector, v: Vector, a: Vector,
+    R: np.ndarray, p: Matrix, V: Matrix, A: Matrix,
+) -> None:  # fmt: skip
+    """Write placement R, p, twist V and acceleration A of every joint's frame."""
     R_q, p_q, x = np.empty((3, 3)), np.empty(3), np.empty(12)
     for i in range(len(parent)):
-        _placement(kind[i], axis[i], pitch[i], q, q_index[i], R_q, p_q)
+        joint_placement(kind[i], axis[i], pitch[i], q, q_index[i], R_q, p_q)
         for r in range(3):
             p[i, r] = translation[i, r]
             for c in range(3):
@@ -318,11 +321,11 @@ def _inward(parent, kind, v_index, subspace, R, p, F, tau):
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _inwards(R, p, f0, f1, f2, n0, n1, n2):
-    """A wrench as the parent feels it: R f, R n + p x R f."""
+    """A wrench in the parent's frame: R f, R n + p x R f."""
     g0 = R[0, 0] * f0 + R[0, 1] * f1 + R[0, 2] * f2
     g1 = R[1, 0] * f0 + R[1, 1] * f1 + R[1, 2] * f2
     g2 = R[2, 0] * f0 + R[2, 1] * f1 + R[2, 2] * f2
-    d0, d1, d2 = _cross(p[0], p[1], p[2], g0, g1, g2)
+    d0, d1, d2 = cross(p[0], p[1], p[2], g0, g1, g2)
     m0 = R[0, 0] * n0 + R[0, 1] * n1 + R[0, 2] * n2 + d0
     m1 = R[1, 0] * n0 + R[1, 1] * n1 + R[1, 2] * n2 + d1
     m2 = R[2, 0] * n0 + R[2, 1] * n1 + R[2, 2] * n2 + d2
@@ -335,10 +338,10 @@ def _columns_inward(i, parent, kind, v_index, subspace, R, p, W, Y):
     while i >= 0:
         for k in range(DEGREES[kind[i]]):
             for c in range(10):
-                felt = 0.0
+                effort = 0.0
                 for r in range(6):
-                    felt += subspace[i, k, r] * W[r, c]
-                Y[v_index[i] + k, c] = felt
+                    effort += subspace[i, k, r] * W[r, c]
+                Y[v_index[i] + k, c] = effort
         for c in range(10):
             W[0, c], W[1, c], W[2, c], W[3, c], W[4, c], W[5, c] = _inwards(
                 R[i], p[i], W[0, c], W[1, c], W[2, c], W[3, c], W[4, c], W[5, c]
@@ -351,7 +354,7 @@ def _link_torques(
     parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, gravity, subspace,
     known, opened, q, v, a, outside, Y, tau, R, p, V, A, F, W,
 ):  # fmt: skip
-    _outward(
+    outward_pass(
         parent, kind, rotation, translation, axis, pitch, q_index, v_index, gravity, subspace, q, v, a, R, p, V, A
     )  # fmt: skip
     for i in range(len(parent)):
@@ -361,7 +364,7 @@ def _link_torques(
         for r in range(6):
             F[i, r] = -outside[body[i], r]
         l0, l1, l2, w0, w1, w2 = V[i]
-        d0, d1, d2 = _cross(w0, w1, w2, l0, l1, l2)
+        d0, d1, d2 = cross(w0, w1, w2, l0, l1, l2)
         c0, c1, c2 = A[i, 0] + d0, A[i, 1] + d1, A[i, 2] + d2
         a0, a1, a2 = A[i, 3], A[i, 4], A[i, 5]
         _known_wrench(known[body[i]], c0, c1, c2, a0, a1, a2, w0, w1, w2, F[i])

@@ -26,15 +26,15 @@ from numba import njit
 
 from ..arrays import Configurations, JointSamples
 from .torque_regressor import (
-    _MATHS,
-    _STEP,
+    INLINE_KERNEL,
+    KERNEL,
     L,
-    _carry,
-    _gather,
-    _one_freedom,
-    _own_motion,
-    _place,
-    _several_freedoms,
+    carry_twists,
+    gather_samples,
+    one_freedom_placement,
+    own_motion,
+    place,
+    several_freedoms_placement,
 )
 from .tree import DEGREES, Tree
 
@@ -66,7 +66,7 @@ def regressor_adjoint(
     return out[:, :n], out[:, n : 2 * n], out[:, 2 * n :]
 
 
-@njit(**_STEP)
+@njit(**INLINE_KERNEL)
 def _advance(J, x):
     """x[0] = V and x[1] = A of the parent, carried, become the child's: V += S v, A += S a + V x S v."""
     assert J.shape[1] == L and x.shape[1] == 6 and x.shape[2] == L
@@ -83,7 +83,7 @@ def _advance(J, x):
             x[0, r, s] += J[r, s]
 
 
-@njit(**_STEP)
+@njit(**INLINE_KERNEL)
 def _weights(G, column, t, count, g):
     """g[k]: the ten weights of pair k after `column`, samples innermost; 0 beyond the end."""
     assert g.shape[1] == 10 and g.shape[2] == L
@@ -98,7 +98,7 @@ def _weights(G, column, t, count, g):
                     g[k, r, s] = 0.0
 
 
-@njit(**_STEP)
+@njit(**INLINE_KERNEL)
 def _rows_back(x, g, count, b):
     """Add to b the derivatives of sum over k of g[k] . row of x[2 + k], by all twists x of one body."""
     assert x.shape[1] == 6 and x.shape[2] == L and g.shape[1] == 10 and g.shape[2] == L
@@ -156,7 +156,7 @@ def _rows_back(x, g, count, b):
             )  # fmt: skip
 
 
-@njit(**_STEP)
+@njit(**INLINE_KERNEL)
 def _turn(x, b, sign, h):
     """h += sign x x* b, with (l, w) x* (f, n) = (w x f, w x n + l x f)."""
     assert x.shape[1] == L and b.shape[1] == L and h.shape[1] == L
@@ -171,7 +171,7 @@ def _turn(x, b, sign, h):
         h[5, s] += sign * (w0 * n1 - w1 * n0 + l0 * f1 - l1 * f0)
 
 
-@njit(**_STEP)
+@njit(**INLINE_KERNEL)
 def _advance_back(J, x, b, D):
     """The reverse of `_advance`: b[0], b[1] become the derivatives by the parent's carried V and A, and D by S v.
 
@@ -196,9 +196,9 @@ def _advance_back(J, x, b, D):
     _turn(J, b[1], 1.0, b[0])
 
 
-@njit(**_STEP)
+@njit(**INLINE_KERNEL)
 def _carry_back(X, b, count, b_parent):
-    """The reverse of `_carry`: b_parent += X^-T b, a force seen from the parent: R f, R n + p x R f."""
+    """The reverse of `carry_twists`: b_parent += X^-T b, a force seen from the parent: R f, R n + p x R f."""
     assert X.shape[1] == L and b.shape[1] == 6 and b.shape[2] == L
     assert b_parent.shape[1] == 6 and b_parent.shape[2] == L
     for k in range(count):
@@ -216,7 +216,7 @@ def _carry_back(X, b, count, b_parent):
             b_parent[k, 5, s] += X[6, s] * n0 + X[7, s] * n1 + X[8, s] * n2 + p0 * r1 - p1 * r0
 
 
-@njit(**_STEP)
+@njit(**INLINE_KERNEL)
 def _along(S, D, sign, column, t, out):
     """out[:, column + k] = sign S_k . D for the samples from t on, as far as there are."""
     assert D.shape[1] == L
@@ -228,7 +228,7 @@ def _along(S, D, sign, column, t, out):
             out[t + s, column + k] = sign * total
 
 
-@njit(cache=True, nogil=True, **_MATHS)
+@njit(cache=True, nogil=True, **KERNEL)
 def _adjoint(
     parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, gravity, subspace, start,
     motion, G, out,
@@ -260,17 +260,19 @@ def _adjoint(
     Q, X, J = np.empty((12, L)), np.empty((joints, 12, L)), np.empty((joints, 12, L))
     D = np.empty((6, L))
     for t in range(0, len(motion), L):
-        _gather(motion, t, x)
+        gather_samples(motion, t, x)
         for i in range(joints):
             own, moving = DEGREES[kind[i]], start[i + 1] - start[i]
             if own == 1:
-                _one_freedom(kind[i], axis[i], pitch[i], x, q_index[i], Q)
+                one_freedom_placement(kind[i], axis[i], pitch[i], x, q_index[i], Q)
             else:
-                _several_freedoms(kind[i], x, q_index[i], Q)
-            _place(rotation[i], translation[i], Q, X[i])
-            _carry(X[i], twists[parent[i]], 2 + moving - own, twists[i])  # parent -1 is the last, the world
+                several_freedoms_placement(kind[i], x, q_index[i], Q)
+            place(rotation[i], translation[i], Q, X[i])
+            carry_twists(
+                X[i], twists[parent[i]], 2 + moving - own, twists[i]
+            )  # parent -1 is the last, the world
             v_row = nq + v_index[i]
-            _own_motion(subspace[i, :own], x, v_row, v_row + n, J[i])
+            own_motion(subspace[i, :own], x, v_row, v_row + n, J[i])
             _advance(J[i], twists[i])
         forces[:] = 0.0
         for i in range(joints - 1, -1, -1):

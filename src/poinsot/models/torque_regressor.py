@@ -28,15 +28,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ..arrays import Configurations, JointSamples
+from ..arrays import Configurations, JointSamples, Matrix, Vector
 from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, PRISMATIC, TRANSLATION, Tree
 
 L = 16
 """Samples at a time: enough to fill vector registers, few enough for all quantities to stay in the cache."""
 
-_MATHS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
-# of a step, which only the kernel calls
-_STEP: dict[str, Any] = {**_MATHS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+KERNEL: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+"""Numba's options of a kernel."""
+INLINE_KERNEL: dict[str, Any] = {**KERNEL, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""The same of a function that only kernels call."""
 
 
 def regressor_entries(
@@ -91,7 +92,7 @@ COSINE = np.array([(-1) ** k / math.factorial(2 * k) for k in range(12)])
 SINE = np.array([(-1) ** k / math.factorial(2 * k + 1) for k in range(11)])
 
 
-@njit(**_STEP)
+@njit(**INLINE_KERNEL)
 def _cos_sin(x, at, Q):
     """cos q, sin q of the angle q = x[at] in the first rows of Q."""
     assert x.shape[1] == L and Q.shape[1] == L
@@ -105,8 +106,8 @@ def _cos_sin(x, at, Q):
         Q[0, s], Q[1, s] = sign * cos, sign * r * sin
 
 
-@njit(**_STEP)
-def _one_freedom(kind, e, pitch, x, at, Q):
+@njit(**INLINE_KERNEL)
+def one_freedom_placement(kind: int, e: Vector, pitch: float, x: Matrix, at: int, Q: Matrix) -> None:
     """Q = (R, p) of a joint with an axis e: R = cos q 1 + sin q [e]x + (1 - cos q) e e^T, p along e."""
     assert x.shape[1] == L and Q.shape[1] == L
     if kind == CONTINUOUS:
@@ -129,8 +130,8 @@ def _one_freedom(kind, e, pitch, x, at, Q):
         Q[9, s], Q[10, s], Q[11, s] = along * e0, along * e1, along * e2
 
 
-@njit(**_STEP)
-def _several_freedoms(kind, x, at, Q):
+@njit(**INLINE_KERNEL)
+def several_freedoms_placement(kind: int, x: Matrix, at: int, Q: Matrix) -> None:
     """Q = (R, p) of a joint that turns about a point, shifts, or both."""
     assert x.shape[1] == L and Q.shape[1] == L
     for s in range(L):
@@ -156,8 +157,8 @@ def _several_freedoms(kind, x, at, Q):
             Q[6, s], Q[7, s], Q[8, s] = 2 * (i * k - w * j), 2 * (j * k + w * i), 1 - 2 * (i * i + j * j)
 
 
-@njit(**_STEP)
-def _place(R_0, p_0, Q, X):
+@njit(**INLINE_KERNEL)
+def place(R_0: Matrix, p_0: Vector, Q: Matrix, X: Matrix) -> None:
     """X = (R_0, p_0) Q: the joint's moving side in its parent's frame."""
     assert Q.shape[1] == L and X.shape[1] == L
     for s in range(L):
@@ -167,8 +168,8 @@ def _place(R_0, p_0, Q, X):
                 X[3 * r + c, s] = R_0[r, 0] * Q[c, s] + R_0[r, 1] * Q[3 + c, s] + R_0[r, 2] * Q[6 + c, s]
 
 
-@njit(**_STEP)
-def _carry(X, x, count, y):
+@njit(**INLINE_KERNEL)
+def carry_twists(X: Matrix, x: np.ndarray, count: int, y: np.ndarray) -> None:
     """y = X^-1 x: the first `count` twists of the parent, seen in the child's frame: R^T (l + u x p), R^T u."""
     assert X.shape[1] == L and x.shape[1] == 6 and x.shape[2] == L and y.shape[1] == 6 and y.shape[2] == L
     for k in range(count):
@@ -185,8 +186,8 @@ def _carry(X, x, count, y):
             y[k, 5, s] = X[2, s] * u0 + X[5, s] * u1 + X[8, s] * u2
 
 
-@njit(**_STEP)
-def _own_motion(S, x, v, a, J):
+@njit(**INLINE_KERNEL)
+def own_motion(S: Matrix, x: Matrix, v: int, a: int, J: Matrix) -> None:
     """J = S v, S a for a joint whose speeds are rows v, v + 1, ... of x, and its accelerations rows a, ..."""
     assert J.shape[1] == L and x.shape[1] == L
     for s in range(L):
@@ -199,7 +200,7 @@ def _own_motion(S, x, v, a, J):
                 J[6 + r, s] += S[k, r] * x[a + k, s]
 
 
-@njit(**_STEP)
+@njit(**INLINE_KERNEL)
 def _advance(J, V, A, M):
     """Add the joint's own motion (x, y) = S v to the parent's: V += S v, A += S a + V x S v with
 
@@ -229,7 +230,7 @@ def _advance(J, V, A, M):
         M[18, s], M[19, s], M[20, s] = w1 * w1 - w2 * w2, w2 * w2 - w0 * w0, w0 * w0 - w1 * w1
 
 
-@njit(**_STEP)
+@njit(**INLINE_KERNEL)
 def _rows(M, x, first, count, y):
     """y[k]: the ten numbers of the row of the twist x[first + k]."""
     assert M.shape[1] == L and x.shape[1] == 6 and x.shape[2] == L and y.shape[1] == 10 and y.shape[2] == L
@@ -253,8 +254,8 @@ def _rows(M, x, first, count, y):
             y[k, 9, s] = M[15, s] * u0 - M[16, s] * u1 + a2 * u2
 
 
-@njit(**_STEP)
-def _gather(motion, t, x):
+@njit(**INLINE_KERNEL)
+def gather_samples(motion: Matrix, t: int, x: Matrix) -> None:
     """x: samples t to t + L - 1 of (T, columns), samples innermost; the last sample again beyond the end."""
     assert x.shape[1] == L
     last = len(motion) - 1
@@ -264,7 +265,7 @@ def _gather(motion, t, x):
             x[r, s] = motion[sample, r]
 
 
-@njit(**_STEP)
+@njit(**INLINE_KERNEL)
 def _scatter(y, columns, t, out):
     """Samples t to t + L - 1 of out, as far as there are, from these columns on; eight samples at a time."""
     assert y.shape[1] == 10 and y.shape[2] == L
@@ -281,7 +282,7 @@ def _scatter(y, columns, t, out):
                 out[t + s, columns[k] + r] = y[k, r, s]
 
 
-@njit(cache=True, **_MATHS)
+@njit(cache=True, **KERNEL)
 def _regressor(
     parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, gravity, subspace, start,
     motion, columns, out,
@@ -306,18 +307,20 @@ def _regressor(
     x, y = np.empty((motion.shape[1], L)), np.empty((depth, 10, L))
     Q, X, J, M = np.empty((12, L)), np.empty((12, L)), np.empty((12, L)), np.empty((21, L))
     for t in range(0, len(motion), L):
-        _gather(motion, t, x)
+        gather_samples(motion, t, x)
         pair = 0
         for i in range(joints):
             own, moving = DEGREES[kind[i]], start[i + 1] - start[i]
             if own == 1:
-                _one_freedom(kind[i], axis[i], pitch[i], x, q_index[i], Q)
+                one_freedom_placement(kind[i], axis[i], pitch[i], x, q_index[i], Q)
             else:
-                _several_freedoms(kind[i], x, q_index[i], Q)
-            _place(rotation[i], translation[i], Q, X)
-            _carry(X, twists[parent[i]], 2 + moving - own, twists[i])  # parent -1 is the last, the world
+                several_freedoms_placement(kind[i], x, q_index[i], Q)
+            place(rotation[i], translation[i], Q, X)
+            carry_twists(
+                X, twists[parent[i]], 2 + moving - own, twists[i]
+            )  # parent -1 is the last, the world
             v_row = nq + v_index[i]
-            _own_motion(subspace[i, :own], x, v_row, v_row + n, J)
+            own_motion(subspace[i, :own], x, v_row, v_row + n, J)
             _advance(J, twists[i, 0], twists[i, 1], M)
             if body[i] >= 0:
                 _rows(M, twists[i], 2, moving, y)

@@ -1,59 +1,47 @@
-"""`track`: a filter over recordings, over a file that grows, or over standard input, sample by sample.
-
-rows or lines -> ticks -> samples, half a window late -> calibration -> filter -> what is published
-"""
+"""`track`: the filter of a project file over recordings, over a file that grows, or over standard input."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import Vector
 from ..exceptions import InvalidProject, NotIdentifiable
 from ..stopwatch import Stopwatch
 from .interrupts import uninterrupted
-from .other_jobs import KnownRobot, robot_from
+from .other_jobs import robot_from
 from .settings.preprocessing import MovingPolynomialSettings
-from .ticks import layout_of, ticks_of_lines, ticks_of_run
 from .translation import by_joint
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
-    from ..estimators.online.belief import Sample
     from ..estimators.online.calibration import Bias
-    from ..estimators.online.differences import Tick
     from ..estimators.online.filter import Filter
-    from ..estimators.online.moving_polynomial import MovingPolynomial
+    from ..estimators.online.problem import TrackingProblem
+    from ..estimators.online.sequence import RecordedSample
     from ..estimators.online.tracking import Tracked, Tracker
     from ..io.json_lines import SampleStream
-    from ..models.articulated import Articulated
     from ..models.link_torques import LinkTorques
+    from ..solve import Stop
     from .job import Project
     from .methods.filter import FilterSettings
 
-BETWEEN_RECORDINGS_S = 1.0
-"""How much later a filter takes the next recording to begin: their clocks do not say."""
-LEAST_CALIBRATION = 10
-"""Samples by which noise is known well enough."""
-SAID_EVERY = 50
-"""Samples between two words about progress."""
 MANY_REJECTED = 0.3
+"""Fraction of samples that were not used, above which a warning says so."""
 
-Hear = Callable[["Tracked", "Tracker"], None]
+OnSample = Callable[["Tracked", "Tracker"], None]
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """What a filter made of a job.
+    """The run of a project's filter.
 
     Args:
-        estimate: what it believes at the end.
-        tracker: what it said on the way, and what it rejected.
+        estimate: after the last sample. tracker: the state of the run, and its history.
         calibration: of the first seconds; None: there was none.
     """
 
@@ -68,78 +56,127 @@ def track(
     *,
     stream: str | None = None,
     follow: bool = False,
-    hear: Hear | None = None,
+    on_sample: OnSample | None = None,
     progress: Progress | None = None,
+    stop: Stop | None = None,
 ) -> Tracking:
-    """Run the filter of a job; interrupted, it ends with what was heard until then.
+    """Run the filter of a project; Ctrl-C, or `stop`, ends it with the samples processed until then.
 
     Args:
         project: with `[method] name = "filter"`.
         data_dir: folder of the recordings; None: the project file's.
         stream: file of JSON lines in place of the recordings, `-` for standard input.
-        follow: whether to wait for what is still being appended to `stream`.
-        hear: called with what the filter says after each sample.
-        progress: called with what is being done.
+        follow: whether to wait for lines that are still being appended to `stream`.
+        on_sample: called after each sample.
+        progress: called with one line about the state of the run.
+        stop: asked before each sample whether to end.
 
     Raises:
         PoinsotError: one sentence about what to mend.
     """
     from ..estimate import Status
+    from ..estimators.online.publishing import RateLimit
+    from ..estimators.online.tracking import Tracker
+    from ..models.link_torques import LinkTorques
 
     method: Any = project.settings.method
     say = progress or (lambda _: None)
     watch = Stopwatch()
     known = robot_from(project, data_dir, say)
     watch.lap("robot")
-    listener = _Listener(method, known, hear or (lambda *_: None), say)
-    window = _window(project)
-    lines = None if stream is None else _lines(stream, known.robot, follow)
+    torques = LinkTorques(known.robot, tuple(method.links), known.nominal, known.added)
+    lines, problem = None, None
+    tracker: Tracker | None = None
     status = Status.solved
     try:
-        for name, ticks in _sources(project, known.robot, data_dir, lines):
-            listener.listen(name, window.samples(ticks, _configuration(known.robot)))
+        if stream is not None:
+            lines = _lines(stream, torques, follow)
+            calibration, samples = _stream_samples(project, method, torques, lines)
+        else:
+            problem = build_problem(project, method, torques, data_dir)
+            calibration = problem.calibration if problem.calibrate_s > 0 else None
+            samples = problem.samples()
+        tracker = Tracker(
+            build_filter(method, torques, calibration), RateLimit(method.mass_rate), calibration=calibration
+        )
+
+        def process(each: RecordedSample, tracker: Tracker = tracker) -> None:
+            with uninterrupted():  # a sample that was processed is published
+                tracked = tracker.update(each.sample, each.recording, each.time)
+                if on_sample is not None:
+                    on_sample(tracked, tracker)
+
+        if not tracker.run(samples, progress=lambda it: say(str(it)), stop=stop, process=process):
+            status = Status.interrupted
     except KeyboardInterrupt:
         status = Status.interrupted
+    if tracker is None:
+        raise NotIdentifiable("it was interrupted before the calibration had ended, and nothing is known yet")
     watch.lap("filter")
-    warnings = listener.warnings()
+    warnings = _warnings(tracker)
     if lines is not None and lines.bad:
         warnings = (*warnings, f"{lines.bad} lines were no samples and were left out; {lines.first_bad}.")
-    tracker = listener.finish()
     estimate = tracker.estimate(
         status=status,
+        problem=problem,
         settings={"project": project.settings.model_dump(mode="json", exclude_unset=True)},
-        steps=(*known.steps, *listener.steps),
+        steps=(*known.steps, *_steps(method, calibration)),
         warnings=warnings,
         seconds=watch.seconds,
     )
-    return Tracking(estimate, tracker, listener.calibration)
+    return Tracking(estimate, tracker, calibration)
 
 
-# -- where samples come from -------------------------------------------------------------------------------------------
+# -- samples -----------------------------------------------------------------------------------------------------------
 
 
-def _sources(
-    project: Project, robot: Articulated, data_dir: str | Path | None, lines: SampleStream | None
-) -> Iterator[tuple[str, Iterable[Tick]]]:
-    """Name and ticks of each recording, or of the stream."""
-    if lines is not None:
-        yield lines.name, ticks_of_lines(robot, lines)
-        return
+def build_problem(
+    project: Project, method: FilterSettings, torques: LinkTorques, data_dir: str | Path | None = None
+) -> TrackingProblem:
+    """[[recordings]], [preprocessing] and the calibration of [method] -> the problem.
+
+    Raises:
+        InvalidProject: if there are no recordings.
+    """
+    from ..estimators.online.problem import TrackingProblem
+
     if not project.settings.recordings:
         raise InvalidProject(
             f"{project.path} has no [[recordings]]: give one, or samples as they come with --stream"
         )
-    for run in project.runs(robot, data_dir):
-        yield run.name, ticks_of_run(robot, run)
+    runs = project.runs(torques.robot, data_dir)
+    return TrackingProblem(
+        torques,
+        [run.recording for run in runs],
+        _moving_polynomial(project),
+        _calibrate_s(method),
+        [run.name for run in runs],
+    )
 
 
-def _lines(stream: str, robot: Articulated, follow: bool) -> SampleStream:
+def _stream_samples(
+    project: Project, method: FilterSettings, torques: LinkTorques, lines: SampleStream
+) -> tuple[Bias | None, Iterator[RecordedSample]]:
+    """Calibration, and the samples after it, of a stream, which is read only once."""
+    from ..estimators.online.calibration import calibrate_at_start
+    from ..estimators.online.sequence import in_sequence
+    from ..estimators.online.ticks import configuration_of, stream_ticks
+
+    robot = torques.robot
+    ticks = stream_ticks(robot, lines)
+    samples = in_sequence([(lines.name, _moving_polynomial(project).samples(ticks, configuration_of(robot)))])
+    seconds = _calibrate_s(method)
+    return calibrate_at_start(torques, samples, seconds) if seconds > 0 else (None, samples)
+
+
+def _lines(stream: str, torques: LinkTorques, follow: bool) -> SampleStream:
+    from ..estimators.online.ticks import line_layout
     from ..io.json_lines import SampleStream
 
-    return SampleStream(stream, layout_of(robot), follow=follow)
+    return SampleStream(stream, line_layout(torques.robot), follow=follow)
 
 
-def _window(project: Project) -> MovingPolynomial:
+def _moving_polynomial(project: Project) -> Any:
     from ..estimators.online.moving_polynomial import MovingPolynomial
 
     settings = project.settings.preprocessing
@@ -147,118 +184,46 @@ def _window(project: Project) -> MovingPolynomial:
     return MovingPolynomial(settings.window_s, settings.degree, settings.sample_hz)
 
 
-def _configuration(robot: Articulated) -> Callable[[Vector], Vector]:
-    if robot.floating_base:
-        return lambda q: q
-    return lambda positions: robot.configurations(positions[None])[0]
+def _calibrate_s(method: FilterSettings) -> float:
+    """Length of the calibration [s]; 0 where noise is given and no bias is wanted."""
+    return method.calibrate_s if method.noise is None or method.calibrate_bias else 0.0
 
 
-# -- calibration, filter -----------------------------------------------------------------------------------------------
+# -- what is said of the run -------------------------------------------------------------------------------------------
 
 
-class _Listener:
-    """Samples in, first into a calibration, then into a filter."""
+def _steps(method: FilterSettings, calibration: Bias | None) -> tuple[str, ...]:
+    if calibration is None:
+        return ()
+    return (
+        f"noise {'and bias ' if method.calibrate_bias else ''}from the first {method.calibrate_s:g} s, "
+        f"{calibration.samples} samples",
+    )
 
-    def __init__(self, method: FilterSettings, known: KnownRobot, hear: Hear, say: Progress):
-        from ..models.link_torques import LinkTorques
 
-        self._method, self._hear, self._say = method, hear, say
-        self._torques = LinkTorques(known.robot, tuple(method.links), known.nominal, known.added)
-        self._waiting: list[Sample] = []
-        self._tracker: Tracker | None = None
-        self._later = 0.0
-        self._now = -np.inf
-        self.calibration: Bias | None = None
-        self.steps: tuple[str, ...] = ()
-        if method.noise is not None and not method.calibrate_bias:
-            self._begin()
+def _warnings(tracker: Tracker) -> tuple[str, ...]:
+    from ..estimators.online.belief import SampleVerdict
 
-    def listen(self, name: str, samples: Iterable[Sample]) -> None:
-        """All of one recording."""
-        self._later = np.nan
-        for sample in samples:
-            if np.isnan(self._later):
-                first = not np.isfinite(self._now)
-                self._later = 0.0 if first else self._now + BETWEEN_RECORDINGS_S - sample.time
-            self._now = sample.time + self._later
-            if self._tracker is not None:
-                self._track(name, sample)
-            elif self._waiting and sample.time - self._waiting[0].time >= self._method.calibrate_s:
-                self._calibrate()
-                self._track(name, sample)
-            else:
-                self._waiting.append(sample)
+    if not tracker.samples:
+        return ()
+    rejected = 1 - tracker.verdicts[SampleVerdict.accepted] / tracker.samples
+    if rejected < MANY_REJECTED:
+        return ()
+    return (
+        f"{100 * rejected:.0f} % of the samples were not used, most of them "
+        f"{tracker.verdicts.most_common(2)[-1][0].value}: "
+        "the noise may be larger than was calibrated (noise_margin), or the robot not as it is known.",
+    )
 
-    def finish(self) -> Tracker:
-        """
-        Raises:
-            NotIdentifiable: if nothing was left to hear.
-        """
-        if self._tracker is None and self._waiting:
-            raise NotIdentifiable(
-                f"the calibration wants {self._method.calibrate_s:g} s, and there were only "
-                f"{self._waiting[-1].time - self._waiting[0].time:.3g} s: give a smaller calibrate_s, or noise"
-            )
-        if self._tracker is None:
-            from ..estimators.online.tracking import NOTHING_HEARD
 
-            raise NotIdentifiable(NOTHING_HEARD)
-        return self._tracker
-
-    def warnings(self) -> tuple[str, ...]:
-        from ..estimators.online.belief import Verdict
-
-        if self._tracker is None or not self._tracker.samples:
-            return ()
-        verdicts = self._tracker.verdicts
-        part = 1 - verdicts[Verdict.accepted] / self._tracker.samples
-        if part < MANY_REJECTED:
-            return ()
-        return (
-            f"{100 * part:.0f} % of the samples were not used, most of them {verdicts.most_common(2)[-1][0].value}: "
-            "the noise may be larger than was calibrated (noise_margin), or the robot not as it is known.",
-        )
-
-    def _track(self, name: str, sample: Sample) -> None:
-        assert self._tracker is not None
-        with uninterrupted():  # what was heard is published
-            tracked = self._tracker.hear(replace(sample, time=sample.time + self._later), name, sample.time)
-            self._hear(tracked, self._tracker)
-        if self._tracker.samples % SAID_EVERY == 0:
-            masses = ", ".join(
-                f"{link} {pi[0]:.3g} kg" for link, pi in zip(self._torques.links, tracked.bodies, strict=True)
-            )
-            self._say(f"{name}: {sample.time:.1f} s, {masses}")
-
-    def _calibrate(self) -> None:
-        from ..estimators.online.calibration import calibrate_bias
-
-        if len(self._waiting) < LEAST_CALIBRATION:
-            raise NotIdentifiable(
-                f"the calibration has {len(self._waiting)} samples in {self._method.calibrate_s:g} s and needs "
-                f"{LEAST_CALIBRATION}: give a larger calibrate_s or sample_hz, or noise"
-            )
-        self.calibration = calibrate_bias(self._torques, self._waiting)
-        self.steps = (
-            f"noise {'and bias ' if self._method.calibrate_bias else ''}from the first "
-            f"{self._method.calibrate_s:g} s, {len(self._waiting)} samples",
-        )
-        self._waiting = []
-        self._begin()
-
-    def _begin(self) -> None:
-        from ..estimators.online.publishing import RateLimit
-        from ..estimators.online.tracking import Tracker
-
-        filter_ = build_filter(self._method, self._torques, self.calibration)
-        self._tracker = Tracker(filter_, RateLimit(self._method.mass_rate))
+# -- the filter --------------------------------------------------------------------------------------------------------
 
 
 def build_filter(method: FilterSettings, torques: LinkTorques, calibration: Bias | None) -> Filter:
     """[method] -> the filter.
 
     Args:
-        calibration: what the first seconds said of noise and bias.
+        calibration: noise and bias of the first seconds; None: there was none, and the settings have the noise.
     """
     from ..estimators.online.extended import ExtendedKalmanFilter
     from ..estimators.online.gating import Gate
@@ -273,7 +238,7 @@ def build_filter(method: FilterSettings, torques: LinkTorques, calibration: Bias
     else:
         assert calibration is not None
         noise = method.noise_margin * calibration.std
-        # what nobody measures has no noise, and says nothing either
+        # an effort that was never read has no residuals, and its noise is used nowhere: any value above 0 does
         noise = np.where(noise > 0, noise, noise[noise > 0].min(initial=1.0))
     common: dict[str, Any] = {
         "initial_std": method.initial_std,

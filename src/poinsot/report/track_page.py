@@ -1,4 +1,4 @@
-"""The page of `poinsot track`: masses in time, what was not used, and the bodies at the end."""
+"""The page of `poinsot track`: masses in time, samples that were not used, and the bodies at the end."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from ..estimate import NORMAL_95, Estimate
-from ..estimators.online.belief import Verdict
-from ..estimators.online.tracking import Tracked, Tracker, changes
+from ..estimators.online.belief import SampleVerdict
+from ..estimators.online.tracking import Tracked, TrackingRun
+from ..exceptions import InvalidMethod
 from .blocks import FigureGrid, Findings, Page, PageBlock, Section
 from .figures import curve_figure
 from .numbers import count_text, plus_minus, seconds_text
@@ -24,22 +25,29 @@ from .words import number_of
 SHOWN_REJECTIONS = 40
 
 
-def write_tracking_page(estimate: Estimate, tracker: Tracker, path: str | os.PathLike[str]) -> Path:
-    """Writes a filter's run as one HTML file that opens offline.
+def write_tracking_page(estimate: Estimate, path: str | os.PathLike[str]) -> Path:
+    """Write the estimate of a filter as one HTML file that opens offline.
 
     Raises:
         UnwritableOutput: if it cannot be written there.
     """
-    return write_page(tracking_page(estimate, tracker), path)
+    return write_page(tracking_page(estimate), path)
 
 
-def tracking_page(estimate: Estimate, tracker: Tracker) -> Page:
-    """The page before it is rendered."""
+def tracking_page(estimate: Estimate) -> Page:
+    """The page before it is rendered.
+
+    Raises:
+        InvalidMethod: if the estimate is not a filter's.
+    """
+    run = estimate.extra(TrackingRun)
+    if run is None:
+        raise InvalidMethod(f"{estimate.method} is no filter: its page is written by write_report")
     sections = (
-        _verdict(estimate, tracker),
-        _masses(estimate, tracker),
-        _shown(tracker),
-        _not_used(tracker),
+        _verdict(estimate, run),
+        _masses(estimate, run),
+        _shown(run),
+        _not_used(run),
         bodies_section(estimate),
         effort_section(estimate),
         provenance_section(estimate),
@@ -47,17 +55,17 @@ def tracking_page(estimate: Estimate, tracker: Tracker) -> Page:
     return Page(
         title=estimate.robot or "Tracked links",
         kicker="poinsot · tracked links",
-        subtitle=f"{estimate.method}, {count_text(tracker.samples)} samples",
+        subtitle=f"{estimate.method}, {count_text(run.samples)} samples",
         sections=tuple(section for section in sections if section is not None),
     )
 
 
-def _verdict(estimate: Estimate, tracker: Tracker) -> Section:
-    used = tracker.verdicts[Verdict.accepted]
+def _verdict(estimate: Estimate, run: TrackingRun) -> Section:
+    used = run.verdicts.get(SampleVerdict.accepted, 0)
     masses = [
         f"{change.body} {plus_minus(float(body.inertial[0]), change.mass_std)} kg, {change.mass:+.3g} kg from what it "
         "was known as"
-        for body, change in zip(estimate.bodies, changes(estimate), strict=True)
+        for body, change in zip(estimate.bodies, run.changes, strict=True)
         if body.inertial is not None
     ]
     findings = [
@@ -69,16 +77,16 @@ def _verdict(estimate: Estimate, tracker: Tracker) -> Section:
     blocks: tuple[PageBlock, ...] = (Findings(findings=tuple(findings)),) if findings else ()
     return Section(
         "Verdict",
-        f"At the end: {'; '.join(masses)}. {used} of {number_of(tracker.samples, 'sample')} were used.",
+        f"At the end: {'; '.join(masses)}. {used} of {number_of(run.samples, 'sample')} were used.",
         blocks,
     )
 
 
-def _masses(estimate: Estimate, tracker: Tracker) -> Section:
-    """Estimate, interval and what was published, recording by recording."""
+def _masses(estimate: Estimate, run: TrackingRun) -> Section:
+    """Estimated mass with its interval, and published mass, recording by recording."""
     panels = []
-    for k, link in enumerate(tracker.filter.torques.links):
-        for recording, kept in _by_recording(tracker.kept):
+    for k, link in enumerate(run.filter.torques.links):
+        for recording, kept in _by_recording(run.history):
             mass, std = np.array([t.bodies[k, 0] for t in kept]), np.array([t.mass_std[k] for t in kept])
             half = NORMAL_95 * std
             panels.append(
@@ -96,7 +104,7 @@ def _masses(estimate: Estimate, tracker: Tracker) -> Section:
             )
     return Section(
         "Masses in time",
-        "What the filter believed after each sample, and what a controller was told.",
+        "Estimated after each sample, and published for a controller at a limited rate.",
         (FigureGrid(panels=tuple(panels)),),
     )
 
@@ -111,7 +119,7 @@ def _by_recording(kept: Sequence[Tracked]) -> list[tuple[str, list[Tracked]]]:
     return groups
 
 
-def _shown(tracker: Tracker) -> Section:
+def _shown(run: TrackingRun) -> Section:
     rows = [
         {
             "body": each.link,
@@ -119,9 +127,9 @@ def _shown(tracker: Tracker) -> Section:
             "centre of mass": _axes("x y z", each.center_of_mass),
             "inertia": _axes("xx yy zz", each.inertia),
         }
-        for each in tracker.excitation()
+        for each in run.excitation
     ]
-    memory = seconds_text(tracker.filter.memory_s)
+    memory = seconds_text(run.filter.memory_s)
     return Section(
         "What the motion shows",
         f"The last {memory} by themselves: a consumer can tell a mass that is known from an inertia that is not.",
@@ -133,9 +141,9 @@ def _axes(names: str, shown: np.ndarray) -> str:
     return " ".join(name for name, yes in zip(names.split(), shown, strict=True) if yes) or "not shown"
 
 
-def _not_used(tracker: Tracker) -> Section | None:
+def _not_used(run: TrackingRun) -> Section | None:
     """Stretches of samples that were rejected, and why."""
-    if not tracker.rejections:
+    if not run.rejections:
         return None
     rows = [
         {
@@ -145,12 +153,12 @@ def _not_used(tracker: Tracker) -> Section | None:
             "samples": each.samples,
             "why": each.verdict.value,
         }
-        for each in sorted(tracker.rejections, key=lambda each: -each.samples)[:SHOWN_REJECTIONS]
+        for each in sorted(run.rejections, key=lambda each: -each.samples)[:SHOWN_REJECTIONS]
     ]
-    count = tracker.samples - tracker.verdicts[Verdict.accepted]
-    caption = "The longest ones." if len(tracker.rejections) > SHOWN_REJECTIONS else ""
+    count = run.samples - run.verdicts.get(SampleVerdict.accepted, 0)
+    caption = "The longest ones." if len(run.rejections) > SHOWN_REJECTIONS else ""
     return Section(
         "What was not used",
-        f"{number_of(count, 'sample')} in {number_of(len(tracker.rejections), 'stretch', 'stretches')}.",
+        f"{number_of(count, 'sample')} in {number_of(len(run.rejections), 'stretch', 'stretches')}.",
         (table_of_rows(rows, caption=caption),),
     )

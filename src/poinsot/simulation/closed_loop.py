@@ -4,7 +4,7 @@ The blocks are those of seed 004, Fig. 2:
 
     plant -> measurement -> sample -> filter -> bodies -> controller -> efforts -> plant
 
-What the controller takes bodies for comes from a `Knowledge`: it may be told once, know the truth, or listen to a
+What the controller takes bodies for comes from a `ControllerModel`: it may be fixed, the truth, or the estimate of a
 filter. Everything else is the same in all three, so what differs is what knowing is worth.
 """
 
@@ -18,15 +18,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ..arrays import Vector
-from ..estimators.online.belief import Belief, Sample, Verdict
+from ..estimators.online.belief import Belief, Sample, SampleVerdict
 from ..estimators.online.differences import Tick
 from ..estimators.online.filter import Filter
 from ..estimators.online.publishing import RateLimit
-from .gait import Footing, Gait, Standing, Stepping, Stride
+from .gait import Footing, Gait, Standing
 from .humanoid import Humanoid
-from .loads import BodyInTime
 from .measurements import Differentiator, StateEstimator, StateSensors
-from .plant import Plant, Slab
+from .plant import Plant, Slab, Sole
 from .tasks import CentreOfMass, FramePose, Kinematics, Posture, Task
 from .whole_body import ContactLimits, WholeBodyController, sole_frame
 
@@ -38,50 +37,50 @@ FALLEN = 0.6
 """Part of its height below which a pelvis has fallen."""
 
 
-# -- what the controller is told ---------------------------------------------------------------------------------------
+# -- what the controller takes bodies for ------------------------------------------------------------------------------
 
 
-class Knowledge(ABC):
+class ControllerModel(ABC):
     """What a controller takes changing bodies for."""
 
     @abstractmethod
-    def told(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
+    def update(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
         """Body -> (10,) pi, at a time [s], after the newest sample if there is one."""
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> SampleVerdict | None:
         """What became of the newest sample, where there is a filter."""
         return None
 
 
 @dataclass(frozen=True, eq=False)
-class ToldOnce(Knowledge):
-    """No adaptation: what it was told at the start, for ever."""
+class FixedModel(ControllerModel):
+    """No adaptation: the same bodies throughout."""
 
     bodies: Mapping[str, Vector]
 
-    def told(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
+    def update(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
         return self.bodies
 
 
 @dataclass(frozen=True, eq=False)
-class Oracle(Knowledge):
-    """It knows the truth."""
+class TrueModel(ControllerModel):
+    """The bodies as they are."""
 
     loads: Mapping[str, BodyInTime]
 
-    def told(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
+    def update(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
         return {body: load(time) for body, load in self.loads.items()}
 
 
-class Adapted(Knowledge):
-    """It is told what a filter estimates.
+class AdaptedModel(ControllerModel):
+    """The estimate of a filter.
 
     Args:
         filter_: of the changing bodies.
         start: (k, 10) what they are taken for first.
-        limit: on how fast what is told changes; None: none.
-        from_time: it listens to samples from then on [s].
+        limit: on how fast the published bodies change; None: none.
+        from_time: the filter processes samples from then on [s].
     """
 
     def __init__(
@@ -90,9 +89,9 @@ class Adapted(Knowledge):
         self.filter, self.limit, self.from_time = filter_, limit, from_time
         self.belief: Belief = filter_.init(start)
         self._published, self._time = start.copy(), 0.0
-        self._verdict: Verdict | None = None
+        self._verdict: SampleVerdict | None = None
 
-    def told(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
+    def update(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
         if sample is not None and time >= self.from_time:
             self.belief, innovation = self.filter.step(self.belief, sample)
             self._verdict = innovation.verdict
@@ -105,7 +104,7 @@ class Adapted(Knowledge):
         return dict(zip(self.filter.torques.links, self._published, strict=True))
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> SampleVerdict | None:
         return self._verdict
 
 
@@ -135,6 +134,9 @@ class Gains:
         return 2 * self.damping_ratio * float(np.sqrt(stiffness))
 
 
+BodyInTime = Callable[[float], np.ndarray]
+"""(10,) pi of a body at a time [s]."""
+
 JointMotion = Callable[[float], Mapping[str, tuple[float, float]]]
 """Joint -> (position [rad], velocity [rad/s]) at a time [s]."""
 
@@ -149,10 +151,10 @@ class Scenario:
         duration: [s].
         actual: body -> (10,) what other bodies really are; the description's where not said.
         ground: slabs on the floor.
-        stride: how it steps; None: it stands.
+        gait: makes its gait from where it stands and its soles (left, right).
         joints: where joints go; those it does not name stay at home.
         sensors, gains, limits: see there.
-        matched: whether other signals are delayed to match the feet's sensors before a filter hears them.
+        matched: whether other signals are delayed to match the feet's sensors before a filter processes them.
     """
 
     humanoid: Humanoid
@@ -160,7 +162,7 @@ class Scenario:
     duration: float = 30.0
     actual: Mapping[str, Vector] = field(default_factory=dict)
     ground: Sequence[Slab] = ()
-    stride: Stride | None = None
+    gait: Callable[[Kinematics, tuple[Sole, Sole]], Gait] = Standing
     joints: JointMotion = lambda time: {}
     sensors: StateSensors = field(default_factory=StateSensors)
     gains: Gains = field(default_factory=Gains)
@@ -175,10 +177,10 @@ class Trace:
     Args:
         time: (T,) [s].
         q, reference: (T, nq) configuration, and what the joints' was meant to be (the base's: its pose at the start).
-        told, actual: (T, k, 10) what the controller took the changing bodies for, and what they were.
+        assumed, actual: (T, k, 10) what the controller took the changing bodies for, and what they were.
         ground_force: (T, 2) normal force on each foot [N].
-        samples: what a filter hears at each tick; None at the first, which shows what the controller began with.
-        verdicts: of the filter that was listened to.
+        samples: input of a filter at each tick; None at the first, which shows what the controller began with.
+        verdicts: of the adapting filter.
         fallen: whether the robot fell, and the trace ends there.
         unsolved: at how many ticks the controller had no solution.
     """
@@ -186,11 +188,11 @@ class Trace:
     time: Vector
     q: np.ndarray
     reference: np.ndarray
-    told: np.ndarray
+    assumed: np.ndarray
     actual: np.ndarray
     ground_force: np.ndarray
     samples: tuple[Sample | None, ...]
-    verdicts: tuple[Verdict | None, ...]
+    verdicts: tuple[SampleVerdict | None, ...]
     fallen: bool
     unsolved: int
 
@@ -205,25 +207,25 @@ class Trace:
 
 def simulate(
     scenario: Scenario,
-    knowledge: Knowledge,
+    model: ControllerModel,
     rng: np.random.Generator,
     progress: Callable[[float], None] | None = None,
 ) -> Trace:
     """Run the loop; the same arguments give the same trace to the last bit.
 
     Args:
-        rng: of the sensors' noise; the same generator state gives the same noise whatever the knowledge.
-        progress: told the simulated time at each full second [s].
+        rng: of the sensors' noise; the same generator state gives the same noise whatever the model.
+        progress: takes the simulated time at each full second [s].
     """
     with threadpool_limits(limits=1, user_api="blas"):  # how many threads there are must not show in sums
-        return _Loop(scenario, knowledge, rng).run(progress)
+        return _Loop(scenario, model, rng).run(progress)
 
 
 class _Loop:
-    def __init__(self, scenario: Scenario, knowledge: Knowledge, rng: np.random.Generator):
+    def __init__(self, scenario: Scenario, model: ControllerModel, rng: np.random.Generator):
         humanoid = scenario.humanoid
         robot, soles = humanoid.robot, humanoid.soles
-        self.scenario, self.knowledge = scenario, knowledge
+        self.scenario, self.model = scenario, model
         self.plant = Plant(robot, soles=soles, ground=scenario.ground, effort_limits=humanoid.effort_limits)
         for body, pi in scenario.actual.items():
             self.plant.set_inertial(body, pi)
@@ -233,13 +235,11 @@ class _Loop:
         )
         still = np.zeros(robot.model.nv)
         kinematics = self.controller.kinematics
-        kinematics.believe({body: load(0.0) for body, load in scenario.loads.items()})
+        kinematics.set_bodies({body: load(0.0) for body, load in scenario.loads.items()})
         kinematics.update(humanoid.home, still)
         self.tasks = _Tasks(scenario, kinematics)
         standing = Standing(kinematics, soles)
-        self.gait: Gait = (
-            standing if scenario.stride is None else Stepping(kinematics, soles, scenario.stride)
-        )
+        self.gait = scenario.gait(kinematics, soles)
         self.estimator = StateEstimator(self.plant, scenario.sensors, rng)
         lag = scenario.sensors.force_lag if scenario.matched else 0.0
         self.window = Differentiator(robot.model, CONTROL_TICKS, lag)
@@ -289,7 +289,7 @@ class _Loop:
             time=np.array([record.time for record in records]),
             q=np.array([record.q for record in records]),
             reference=np.array([record.reference for record in records]),
-            told=np.array([record.told for record in records]),
+            assumed=np.array([record.assumed for record in records]),
             actual=np.array([record.actual for record in records]),
             ground_force=np.array([record.ground_force for record in records]),
             samples=tuple(record.sample for record in records),
@@ -302,8 +302,8 @@ class _Loop:
         """One tick of filter and controller."""
         time, kinematics = self.plant.time, self.controller.kinematics
         sample = self.window.sample() if time > 0 else None
-        told = self.knowledge.told(time, sample)
-        kinematics.believe(told)
+        assumed = self.model.update(time, sample)
+        kinematics.set_bodies(assumed)
         kinematics.update(self.newest.q, self.newest.v)
         footing = self.gait(time, kinematics, self.newest.wrenches)
         self.tasks.follow(time)
@@ -314,11 +314,11 @@ class _Loop:
             time,
             self.plant.q,
             self.tasks.reference(),
-            [told[body] for body in bodies],
+            [assumed[body] for body in bodies],
             list(bodies.values()),
             [wrench[2] for wrench in self.wrenches.values()],
             sample,
-            self.knowledge.verdict,
+            self.model.verdict,
         )
 
     def _move(self) -> None:
@@ -335,11 +335,11 @@ class _Record:
     time: float
     q: Vector
     reference: Vector
-    told: Sequence[Vector]
+    assumed: Sequence[Vector]
     actual: Sequence[Vector]
     ground_force: Sequence[float]
     sample: Sample | None
-    verdict: Verdict | None
+    verdict: SampleVerdict | None
 
 
 class _Tasks:

@@ -1,13 +1,14 @@
-"""What a robot's state estimator tells its control loop: the plant's state, later, rounded and with noise (1 kHz).
+"""Measurements of a robot's state estimator: the plant's state, delayed, rounded and with noise (1 kHz).
 
-A filter wants accelerations, which nobody measures. Over a window of m ticks of length h they are
+A filter needs accelerations, which are not measured. Over a window of m ticks of length h they are
 
     a = (v_k - v_{k-m}) / (m h),   efforts and wrenches averaged over the same ticks,   q, v of the window's middle,
 
-so everything has the same age, m h / 2 (seed 004, Sect. III-D). With m odd the middle is the mean of two ticks.
+so everything has the same age, m h / 2 (Foster et al. 2024, Sect. III-D). With m odd the middle is the mean of two
+ticks.
 
 A force sensor that lags behind by a time constant L makes M a + c = tau + J^T f wrong by that lag, most of all in an
-impact, and in a loop that answers at once to what it believes. Efforts and velocities go through the same low pass,
+impact, and in a loop that answers at once to its estimate. Efforts and velocities go through the same low pass,
 
     x_k <- x_{k-1} + (1 - exp(-h / L)) (x_k - x_{k-1}),
 
@@ -94,7 +95,7 @@ class Wander:
 
 
 class StateEstimator:
-    """Reads a plant each tick; what it says is `delay_ticks` old.
+    """Read a plant each tick; readings are `delay_ticks` old.
 
     A tick has the state at its time and the efforts and wrenches of the step that led away from it.
     """

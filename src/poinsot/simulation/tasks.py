@@ -21,7 +21,7 @@ from ..models.articulated import Articulated
 
 
 class Kinematics:
-    """A robot's model as its controller believes it, at one state.
+    """The robot model of a controller, at one state.
 
     Args:
         robot: whose model is copied.
@@ -41,7 +41,7 @@ class Kinematics:
         self._frames: dict[str, int] = {}
         self.q, self.v = pin.neutral(self.model), self._still
 
-    def believe(self, inertials: Mapping[str, Vector]) -> None:
+    def set_bodies(self, inertials: Mapping[str, Vector]) -> None:
         """Take these bodies to have these ten parameters."""
         for body, pi in inertials.items():
             place = self.robot.bodies.index(body) + 1

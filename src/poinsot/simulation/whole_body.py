@@ -1,4 +1,4 @@
-"""A whole-body controller: one quadratic program a tick, with the masses that it is told (Koolen et al. 2016).
+"""A whole-body controller: one quadratic program a tick, with given masses (Koolen et al. 2016).
 
     min over a, f    sum over tasks |A a - b|_w^2 + |f|_r^2
     subject to       M a + c - sum J_i^T f_i = (0, tau),  |tau| <= tau_max        base rows without effort
@@ -28,7 +28,7 @@ FORCE_SCALE = 100.0
 WRENCH_WEIGHTS = np.repeat([1e-4, 4e-2], 3)
 """Of forces and moments; 5 N m weigh like 100 N, so that two feet share the load as they lie, and not by twisting."""
 EFFORT_STEP = 1e-3
-"""Motors are told efforts in steps of this [N m] or [N]."""
+"""Commands are rounded to steps of this [N m] or [N]."""
 DECIMALS = 9
 """Of a solution, which the next program begins with, and with nothing else of the one before.
 
@@ -78,7 +78,7 @@ class WholeBodyController:
     """Efforts that make tasks come true as far as feet and motors allow.
 
     Args:
-        robot: its description is what bodies are taken for until told otherwise.
+        robot: its description gives the bodies unless `inertials` do.
         soles: feet that may touch.
         effort_limits: (n,); None: the description's.
         limits: of every sole.
@@ -130,7 +130,7 @@ class WholeBodyController:
             inertials: body -> (10,) what it is taken for from now on.
         """
         if inertials:
-            self.kinematics.believe(inertials)
+            self.kinematics.set_bodies(inertials)
         self.kinematics.update(q, v)
         return self.solve(tasks, loads)
 

@@ -55,7 +55,7 @@ def followed(adaptation, rng, noise, seconds=2.0, model_error=True):
         if model_error:
             belief, _ = adaptation.step(belief, sample, reference)
         elif k:
-            belief = adaptation.feel(belief, sample, reference, dt)
+            belief = adaptation.task_update(belief, sample, reference, dt)
         sliding.append(v - reference.velocity)
         masses.append(adaptation.filter.inertial(belief.x)[0, 0])
         if k % 5 == 0:
@@ -105,7 +105,7 @@ def test_the_term_is_minus_gamma_p_times_the_power_that_the_error_takes(rng):
         (v - v_r) @ Y @ (filter_.inertial(belief.x + e) - filter_.inertial(belief.x - e))[0] / (2 * h)
         for e in h * np.eye(10)
     ]
-    moved = CompositeAdaptation(filter_, 0.02).feel(belief, sample, reference, 0.01)
+    moved = CompositeAdaptation(filter_, 0.02).task_update(belief, sample, reference, 0.01)
     np.testing.assert_allclose(moved.x - belief.x, -0.02 * 0.01 * belief.covariance @ slope, atol=1e-9)
     np.testing.assert_array_equal(moved.root, belief.root)
 
@@ -138,10 +138,10 @@ def test_what_is_not_finite_changes_nothing_and_wrong_lengths_are_named():
     belief = adaptation.init()
     sample = Sample(0.0, np.zeros(3), np.ones(3), np.zeros(3), np.zeros(3))
     for bad in (np.nan, np.inf, 1e300):
-        moved = adaptation.feel(belief, sample, TaskReference(np.full(3, bad), np.zeros(3)), 0.003)
+        moved = adaptation.task_update(belief, sample, TaskReference(np.full(3, bad), np.zeros(3)), 0.003)
         assert np.isfinite(adaptation.filter.inertial(moved.x)).all()
     with pytest.raises(InvalidSignals, match="3 velocities"):
-        adaptation.feel(belief, sample, TaskReference(np.zeros(2), np.zeros(3)), 0.003)
+        adaptation.task_update(belief, sample, TaskReference(np.zeros(2), np.zeros(3)), 0.003)
     with pytest.raises(InvalidMethod, match="at least 0"):
         CompositeAdaptation(adaptation.filter, -1.0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from poinsot.estimators.online.belief import Sample, Verdict
+from poinsot.estimators.online.belief import Sample, SampleVerdict
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.gating import Gate
 from poinsot.estimators.online.kalman import KalmanFilter
@@ -86,14 +86,14 @@ def test_slopes_are_those_of_the_bodies(rng, make):
     D = np.stack(
         [(filter_.inertial(x + e) - filter_.inertial(x - e))[0] / (2 * h) for e in h * np.eye(10)], axis=1
     )
-    np.testing.assert_allclose(filter_.slope(x)[0], D, atol=1e-8)
+    np.testing.assert_allclose(filter_.jacobian(x)[0], D, atol=1e-8)
 
 
 def test_initial_std_is_that_of_the_mass(rng):
     """To a factor: a body as a whole has this relative standard deviation, its mass alone twice as much."""
     filter_ = ExtendedKalmanFilter(LinkTorques(ARM, LINK), NOISE, initial_std=0.05)
     belief = filter_.init()
-    gradient = filter_.slope(belief.x)[0][0]
+    gradient = filter_.jacobian(belief.x)[0][0]
     std = np.sqrt(gradient @ belief.covariance @ gradient) / filter_.inertial(belief.x)[0, 0]
     np.testing.assert_allclose(std, 0.1, rtol=1e-6)
 
@@ -115,7 +115,7 @@ def test_errors_are_as_large_as_said(make):
         belief = last(filter_.run(samples_of(torques, truth, rng, 40)))
         e = filter_.coordinates(truth) - belief.x
         squares.append(e @ np.linalg.solve(belief.covariance, e))
-        gradient = filter_.slope(belief.x)[0][0]
+        gradient = filter_.jacobian(belief.x)[0][0]
         std = np.sqrt(gradient @ belief.covariance @ gradient)
         covered += abs(filter_.inertial(belief.x)[0, 0] - truth[0, 0]) < 1.96 * std
     low, high = stats.chi2.ppf([0.005, 0.995], 10 * trials) / trials
@@ -144,7 +144,7 @@ def test_the_gate_keeps_impacts_out(rng):
         run = list(filter_.run(samples))
         masses[gate] = np.ptp([filter_.inertial(b.x)[0, 0] for b, _ in run[300:]])
         if gate:
-            gated = [k for k, (_, i) in enumerate(run) if i.verdict is Verdict.gated]
+            gated = [k for k, (_, i) in enumerate(run) if i.verdict is SampleVerdict.gated]
             assert set(range(300, 600, 40)) <= set(gated)
             assert len(gated) < 20
     assert masses[Gate(0.999)] < masses[None] / 3
@@ -158,10 +158,10 @@ def test_a_gate_that_rejects_everything_opens_again(rng):
     later = (replace(s, time=s.time + 10) for s in samples_of(torques, heavy, rng, 900))
     run = list(filter_.run(later, replace(light, time=10.0)))
     belief, verdicts = run[-1][0], [innovation.verdict for _, innovation in run]
-    assert verdicts[:50] == [Verdict.gated] * 50
-    assert Verdict.reopened in verdicts
+    assert verdicts[:50] == [SampleVerdict.gated] * 50
+    assert SampleVerdict.reopened in verdicts
     np.testing.assert_allclose(filter_.inertial(belief.x)[0, 0], heavy[0, 0], rtol=0.05)
-    assert verdicts[-1] is Verdict.accepted
+    assert verdicts[-1] is SampleVerdict.accepted
 
 
 @each_chart

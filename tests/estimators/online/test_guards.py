@@ -75,7 +75,7 @@ def test_a_bias_in_the_state_cannot_be_told_from_what_looks_like_one(rng):
 
 @pytest.mark.parametrize("links", [(9,), (0,), (2, 9), (0, 1, 2)], ids=str)
 def test_with_a_bias_in_the_state_the_observability_matrix_lacks_ranks(rng, links):
-    """Of any set of links as many as they have parameters, at every sample and at rest (seed 004, Sect. IV-B).
+    """Of any links as many as they have parameters, at every sample and at rest (Foster et al. 2024, Sect. IV-B).
 
     x = (pi, bias) does not change, so the observability matrix is the stack of the samples' [Y 1]. One sample has rank
     n. Motion gives ranks back, all of them for links behind three joints; on the first joint gravity never shows.

@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from poinsot import __version__
-from poinsot.cache import cache_folder
 from poinsot.estimate import NORMAL_95
 from poinsot.estimators.complementarity.drop import DropFit, DropIdentification
 from poinsot.estimators.complementarity.flights import Drop
@@ -35,7 +33,6 @@ from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
 from ..normalized_errors import BAND, covered_band
-from ..processes import processes
 from ..workers import Checkpoint, solve_all
 from .table import MASS as WEIGHED
 from .table import NOISE, SECONDS, SHAPE
@@ -162,10 +159,9 @@ def run(
     watch = Stopwatch()
     trials = trials or (FEW if quick else TRIALS)
     jobs = {f"{kind} {k}": Job(kind, k, seed) for kind, count in trials.items() for k in range(count)}
-    settings = {"version": __version__, "seed": seed, "noise": NOISE, "method": str(DropIdentification())}
-    checkpoint = Checkpoint(None if quick else folder or cache_folder(), "impacts-statistics", settings)
-    with processes(len(jobs), executor) as pool:
-        found = solve_all(attempt, jobs, pool, checkpoint, say)
+    settings = {"seed": seed, "noise": NOISE, "method": str(DropIdentification())}
+    checkpoint = None if quick else Checkpoint("impacts-statistics", settings, folder)
+    found = solve_all(attempt, jobs, say, executor=executor, checkpoint=checkpoint)
     watch.lap("solves")
     results = {kind: [found[f"{kind} {k}"] for k in range(count)] for kind, count in trials.items()}
     rows = tuple(judged(kind, each) for kind, each in results.items())

@@ -23,8 +23,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from poinsot import __version__
-from poinsot.cache import cache_folder
 from poinsot.estimators.complementarity.drop import DropIdentification
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.exceptions import PoinsotError
@@ -32,7 +30,6 @@ from poinsot.models.planar import Body, Ellipse, floor, simulate
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
-from ..processes import processes
 from ..workers import Checkpoint, solve_all
 
 SHAPE, MASS, INERTIA, RESTITUTION = Ellipse(0.05, 0.025), 0.064, 4.84e-5, 0.2
@@ -132,10 +129,9 @@ def run(
         for rate in rates
         for draw in range(draws)
     }
-    settings = {"version": __version__, "seed": seed, "noise": NOISE, "method": str(DropIdentification())}
-    checkpoint = Checkpoint(folder or cache_folder() if keep else None, "impacts-table", settings)
-    with processes(len(jobs), executor) as pool:
-        found = solve_all(attempt, jobs, pool, checkpoint, say)
+    settings = {"seed": seed, "noise": NOISE, "method": str(DropIdentification())}
+    checkpoint = Checkpoint("impacts-table", settings, folder) if keep else None
+    found = solve_all(attempt, jobs, say, executor=executor, checkpoint=checkpoint)
     watch.lap("solves")
     rows = tuple(
         _row(friction, rate, [found[f"{friction} {rate} {draw}"] for draw in range(draws)])

@@ -1,6 +1,7 @@
-"""Seed 004: mass properties that change while a humanoid moves, estimated inside its control loop.
+"""Foster et al. (2024): mass properties that change while a humanoid moves, estimated inside its control loop.
 
-One file a case. Nothing of the simulation is imported before a case runs: it is an extra.
+One file a case; `loads`, `stepping` and `talos` are what they simulate. Nothing of the simulation is imported before a
+case runs, as it needs extras.
 """
 
 from __future__ import annotations

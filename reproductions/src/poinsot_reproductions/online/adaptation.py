@@ -1,33 +1,61 @@
-"""What the cases share: a filter with the noise that a calibration found, three controllers that know differently.
+"""What the cases share: one rule that tunes every filter from the sensors' noise, and three kinds of controller.
 
-The filter's noise is that of the residuals while the robot stands, times a margin for what only motion shows: impacts
-inside a window, a base whose estimated velocity wanders.
+A filter has two numbers to tune: the standard deviation R^(1/2) of an effort, and the drift of the body. Before each
+run the robot moves as in the run, with the same sensors, but its link is as described and constant. The mean of the
+residuals in these seconds is the filter's bias, their standard deviation its noise.
+
+With that noise one sample alone tells the scale of a body pi, whose effort is Y pi, with the relative standard
+deviation
+
+    r = 1 / |R^(-1/2) Y pi|.
+
+Take the scale as a random walk with a drift q (relative, per square root of a second), measured f times a second. The
+steady state of its Kalman filter has the variance P = q r / f^(1/2) and the time constant T = r / (q f^(1/2)). So the
+drift with which the sensors' noise makes the scale uncertain by s is
+
+    q = s^2 f^(1/2) / r,        T = r^2 / (s^2 f):
+
+the better the sensors see the body's weight, the faster the filter follows it at the same precision. (Where r < s, as
+for Talos' torso, each sample alone is precise enough, and T is less than a sample.) A mass counts as found within 5 %
+(`CLOSE`), which two standard deviations may use up: s is half of that, in all cases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from poinsot.arrays import Vector
-from poinsot.estimators.online.calibration import Bias, calibrate_bias
+from poinsot.estimators.online.calibration import calibrate_bias
 from poinsot.estimators.online.filter import Filter
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import Adapted, Knowledge, Oracle, Scenario, ToldOnce, Trace, simulate
+from poinsot.simulation.closed_loop import (
+    AdaptedModel,
+    ControllerModel,
+    FixedModel,
+    Scenario,
+    Trace,
+    TrueModel,
+    simulate,
+)
 from poinsot.simulation.humanoid import Humanoid
-from poinsot.simulation.loads import ScaledBody
 
 from ..case import Curves, Say
+from .loads import ScaledBody
 
 DURATION = 30.0
 """[s]"""
 FIRST_GUESS = 0.7
-"""Part of its true mass that a link is taken for at the start."""
-NOISE_MARGIN = 4.0
-CALIBRATION = 1.0
-"""For how long the robot stands before, unloaded [s]."""
+"""Initial guess of a link's mass, relative to the true one."""
+CLOSE = 0.05
+"""Relative error within which a mass counts as found."""
+PRECISION = CLOSE / 2
+"""s: relative standard deviation of a body's scale, to which filters average the sensors' noise."""
+CALIBRATION = 5.0
+"""Duration of the run before, unloaded [s]: a step with each foot, or a curl and more."""
 BEFORE_SWITCH = 0.1
 """Window before a switch of the mass in which the estimate should have arrived [s]."""
 
@@ -43,7 +71,7 @@ ARM_NOTE = (
 )
 TORSO_NOTE = "Talos stands in for Nadia, whose model is not public; its torso is torso_2_link."
 LOOP_NOTE = (
-    "Physics are MuJoCo's. Controller and filter hear a state estimator at 1 kHz that is late and noisy, and whose "
+    "Physics are MuJoCo's. Controller and filter get a state estimate at 1 kHz that is delayed and noisy, and whose "
     "velocity of the base wanders by 2 mm/s; the filter runs at 333 Hz on sensed efforts and wrenches of the feet. "
     "Every run begins at rest."
 )
@@ -54,36 +82,59 @@ def described_body(humanoid: Humanoid, link: str) -> Vector:
     return humanoid.robot.inertials[humanoid.robot.bodies.index(link)]
 
 
-def calibrate(
-    humanoid: Humanoid, link: str, rng: np.random.Generator, actual: Mapping[str, Vector] | None = None
-) -> Bias:
-    """Bias and noise of the residuals while the robot stands unloaded."""
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """What a filter is tuned with, see the top of this file.
+
+    Args:
+        bias, noise: (n,) mean and standard deviation of the residuals [N m] or [N].
+        drift: of the body [1/s^(1/2)].
+    """
+
+    bias: Vector
+    noise: Vector
+    drift: float
+
+
+def calibrate(scenario: Scenario, rng: np.random.Generator) -> Tuning:
+    """Tune a filter of the link that changes, in a run in which it does not change.
+
+    Args:
+        scenario: what the robot will do.
+        rng: of the sensors' noise.
+    """
+    humanoid, (link,) = scenario.humanoid, scenario.loads
     own = described_body(humanoid, link)
-    scenario = Scenario(
-        humanoid, {link: ScaledBody(own, lambda time: float(own[0]))}, CALIBRATION, actual or {}
-    )
-    trace = simulate(scenario, ToldOnce({link: own}), rng)
+    constant = ScaledBody(own, lambda time: float(own[0]))
+    unloaded = replace(scenario, loads={link: constant}, duration=CALIBRATION)
+    trace = simulate(unloaded, FixedModel({link: own}), rng)
     samples = [sample for sample in trace.samples if sample is not None]
-    return calibrate_bias(LinkTorques(humanoid.robot, (link,)), samples)
+    torques = LinkTorques(humanoid.robot, (link,))
+    bias = calibrate_bias(torques, samples)
+    at = samples[-1]
+    Y, _ = torques(at.q, at.v, at.a, at.wrenches)
+    r = 1 / float(np.linalg.norm((Y @ own) / bias.std))
+    f = (len(samples) - 1) / (samples[-1].time - samples[0].time)
+    return Tuning(bias.value, bias.std, PRECISION**2 * float(np.sqrt(f)) / r)
 
 
 def quiet(what: str) -> None:
-    """Nobody watches."""
+    """Drop the progress."""
 
 
 def seconds_of(what: str, scenario: Scenario, say: Say) -> Callable[[float], None]:
-    """Progress of a simulation: how much of it has been."""
+    """Make the progress callback of a simulation, which takes the simulated time [s]."""
     return lambda time: say(f"{what}, {time:.0f} of {scenario.duration:g} s")
 
 
 def three_ways(scenario: Scenario, filter_: Filter, seed: int, say: Say) -> dict[str, Trace]:
-    """The same run told once, adapting, and knowing the truth, with the same first guess and the same noise."""
+    """Simulate the same run without adaptation, with it, and with true masses; noise and initial guess are the same."""
     (link, load), *_ = scenario.loads.items()
     start = FIRST_GUESS * load(0.0)
-    ways: dict[str, Knowledge] = {
-        WITHOUT: ToldOnce({link: start}),
-        WITH: Adapted(filter_, start[None]),
-        ORACLE: Oracle(scenario.loads),
+    ways: dict[str, ControllerModel] = {
+        WITHOUT: FixedModel({link: start}),
+        WITH: AdaptedModel(filter_, start[None]),
+        ORACLE: TrueModel(scenario.loads),
     }
     return {
         name: simulate(scenario, way, np.random.default_rng(seed), seconds_of(name, scenario, say))
@@ -96,14 +147,14 @@ def rmse(errors: Vector) -> float:
 
 
 def mass_errors_before_switches(trace: Trace, after: float = 0.0) -> Vector:
-    """Mean absolute error of the told mass just before each switch [%]; of switches after a time [s]."""
-    told, actual, time = trace.told[:, 0, 0], trace.actual[:, 0, 0], trace.time
+    """Mean absolute error of the estimated mass just before each switch [%]; of switches after a time [s]."""
+    estimated, actual, time = trace.assumed[:, 0, 0], trace.actual[:, 0, 0], trace.time
     step = np.diff(actual)
     switches = np.flatnonzero((np.abs(step) > 0.2 * np.ptp(actual)) & (time[1:] > after))
     errors = []
     for k in switches:
         window = (time > time[k] - BEFORE_SWITCH) & (time <= time[k])
-        errors.append(100 * np.mean(np.abs(told[window] - actual[window])) / actual[k])
+        errors.append(100 * np.mean(np.abs(estimated[window] - actual[window])) / actual[k])
     return np.array(errors)
 
 
@@ -142,27 +193,27 @@ def rows_of_table_2(
 
 
 def mass_curves(trace: Trace) -> Curves:
-    """The mass that the controller was told, and the true one."""
-    return Curves(trace.time, "kg", {"true": trace.actual[:, 0, 0], "estimate": trace.told[:, 0, 0]})
+    """The mass that the controller assumed, and the true one."""
+    return Curves(trace.time, "kg", {"true": trace.actual[:, 0, 0], "estimate": trace.assumed[:, 0, 0]})
 
 
 def rounded(percent: float | None) -> float | None:
-    """For people, where there is one."""
+    """Round to two decimals, where there is a number."""
     return None if percent is None else round(percent, 2)
 
 
 def padded(values: Vector, time: Vector) -> Vector:
-    """A run that ended early goes on as NaN."""
+    """Fill a run that ended early with NaN."""
     return np.concatenate([values, np.full(max(len(time) - len(values), 0), np.nan)])
 
 
 def longest(traces: Mapping[str, Trace]) -> Vector:
-    """The time axis that all of these runs fit on."""
+    """The longest time axis of these runs."""
     return max((trace.time for trace in traces.values()), key=len)
 
 
 def fallen_note(traces: Mapping[str, Trace]) -> tuple[str, ...]:
-    """Says who fell, if anybody did."""
+    """Sentences on the runs in which the robot fell."""
     return tuple(
         f"The robot {name} fell after {trace.time[-1]:.1f} s; its error is of the time before."
         for name, trace in traces.items()

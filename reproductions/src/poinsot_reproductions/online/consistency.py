@@ -1,10 +1,12 @@
-"""Consistency, Fig. 3: the torso estimated while walking forward, on ten numbers and on charts of bodies that can be.
+"""Consistency, Fig. 3: the torso estimated while walking forward, with and without a physically consistent chart.
 
-Every filter hears the same samples, those of a robot that adapts with the log-Cholesky chart. Their noise is one: the
-first covariance and the drift of the ten parameters are the chart's, mapped by its Jacobian.
+Every filter processes the same samples, those of a robot that adapts with the log-Cholesky chart. The initial
+covariance and the process noise of the ten parameters are the chart's, mapped by its Jacobian.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -15,10 +17,7 @@ from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.parameters import is_consistent
 from poinsot.inertia.transposed_log_cholesky import TransposedLogCholesky
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import Adapted, Scenario, simulate
-from poinsot.simulation.gait import Stride
-from poinsot.simulation.humanoid import talos
-from poinsot.simulation.loads import ScaledBody
+from poinsot.simulation.closed_loop import AdaptedModel, Scenario, simulate
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -26,7 +25,6 @@ from .adaptation import (
     DURATION,
     FIRST_GUESS,
     LOOP_NOTE,
-    NOISE_MARGIN,
     TORSO,
     TORSO_NOTE,
     calibrate,
@@ -34,38 +32,43 @@ from .adaptation import (
     quiet,
     seconds_of,
 )
+from .loads import ScaledBody
+from .stepping import Stepping, Stride
+from .talos import talos
 
 STRIDE = Stride(length=0.1, shift=1.4, swing=0.8)
-DRIFT = 0.3
 BASELINE, CHART = "ten parameters", "log-Cholesky"
 INERTIAS = {"Ixx": 4, "Iyy": 6, "Izz": 9}
 
 
 def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction:
-    """How much of the time each filter's torso is one that cannot be, and how well it knows the mass."""
+    """Compute for how long each filter's torso is physically impossible, and the error of its mass."""
     watch = Stopwatch()
     humanoid = talos()
     rng = np.random.default_rng(seed)
     own = described_body(humanoid, TORSO)
     mass = float(own[0])
-    scenario = Scenario(humanoid, {TORSO: ScaledBody(own, lambda time: mass)}, duration, stride=STRIDE)
-    noise = NOISE_MARGIN * calibrate(humanoid, TORSO, rng).std
+    scenario = Scenario(
+        humanoid, {TORSO: ScaledBody(own, lambda time: mass)}, duration, gait=partial(Stepping, stride=STRIDE)
+    )
+    tuning = calibrate(scenario, rng)
+    noise, drift = tuning.noise, tuning.drift
     torques = LinkTorques(humanoid.robot, (TORSO,))
     filters: dict[str, Filter] = {
-        BASELINE: KalmanFilter(torques, noise, drift=DRIFT, gate=None),
-        CHART: ExtendedKalmanFilter(torques, noise, drift=DRIFT, gate=None),
+        BASELINE: KalmanFilter(torques, noise, drift=drift, gate=None),
+        CHART: ExtendedKalmanFilter(torques, noise, drift=drift, gate=None),
         "transposed log-Cholesky (Eq. 17)": ExtendedKalmanFilter(
-            torques, noise, drift=DRIFT, gate=None, chart=TransposedLogCholesky()
+            torques, noise, drift=drift, gate=None, chart=TransposedLogCholesky()
         ),
         "exponential eigenvalue": ExtendedKalmanFilter(
-            torques, noise, drift=DRIFT, gate=None, chart=ExponentialEigenvalue()
+            torques, noise, drift=drift, gate=None, chart=ExponentialEigenvalue()
         ),
     }
     start = FIRST_GUESS * own[None]
     watch.lap("calibration")
     trace = simulate(
         scenario,
-        Adapted(filters[CHART], start),
+        AdaptedModel(filters[CHART], start),
         np.random.default_rng(seed),
         seconds_of("walking", scenario, say),
     )
@@ -99,8 +102,8 @@ def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction
         "online",
         "004",
         "Consistency: the torso while walking forward (Fig. 3)",
-        f"The filter of ten parameters is a body that cannot be for {100 * impossible[BASELINE]:.0f} % of the time, "
-        f"those of charts for {100 * figures['chart_non_physical_fraction']:g} %; every one finds the mass within "
+        f"The estimate of ten parameters is physically impossible for {100 * impossible[BASELINE]:.0f} % of the time, "
+        f"those on charts for {100 * figures['chart_non_physical_fraction']:g} %; every filter finds the mass within "
         f"{figures['mass_error_percent']:.2f} %.",
         rows,
         {"Filters": rows},

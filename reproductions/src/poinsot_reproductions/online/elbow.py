@@ -11,8 +11,6 @@ import numpy as np
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.models.link_torques import LinkTorques
 from poinsot.simulation.closed_loop import JointMotion, Scenario
-from poinsot.simulation.humanoid import talos
-from poinsot.simulation.loads import ScaledBody, Sine, Square, Then
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -23,7 +21,6 @@ from .adaptation import (
     ELBOW,
     FOREARM,
     LOOP_NOTE,
-    NOISE_MARGIN,
     WITH,
     WITHOUT,
     adaptation_figures,
@@ -40,13 +37,14 @@ from .adaptation import (
     rows_of_table_2,
     three_ways,
 )
+from .loads import ScaledBody, Sine, Square, Then
+from .talos import talos
 
 SWITCH = 8.0
 """From sine to square [s]."""
 WAVEFORM = Then(Sine(4.5, 3.0, 1.0), SWITCH, Square(4.5, 3.0, 1.0))
 CURL, CURL_HZ = 0.5, 1 / 3
 """Amplitude [rad] and frequency."""
-DRIFT = 1.0
 PAPER = {WITHOUT: 1.0956, WITH: 0.1499}
 
 
@@ -64,8 +62,10 @@ def run(seed: int, duration: float = DURATION, switch: float = SWITCH, say: Say 
     waveform = Then(WAVEFORM.first, switch, WAVEFORM.second)
     load = ScaledBody(described_body(humanoid, FOREARM), waveform)
     scenario = Scenario(humanoid, {FOREARM: load}, duration, joints=curls(BENT[ELBOW], CURL, CURL_HZ))
-    noise = NOISE_MARGIN * calibrate(humanoid, FOREARM, rng).std
-    filter_ = ExtendedKalmanFilter(LinkTorques(humanoid.robot, (FOREARM,)), noise, drift=DRIFT, gate=None)
+    tuning = calibrate(scenario, rng)
+    filter_ = ExtendedKalmanFilter(
+        LinkTorques(humanoid.robot, (FOREARM,)), tuning.noise, drift=tuning.drift, gate=None
+    )
     watch.lap("calibration")
     traces = three_ways(scenario, filter_, seed, say)
     watch.lap("simulation")

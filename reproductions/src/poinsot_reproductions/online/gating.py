@@ -1,27 +1,26 @@
-"""Gating, Fig. 8: stepping in place, with impacts, and what the gate makes of them.
+"""Gating, Fig. 8: the estimated mass while stepping in place, with and without a gate on the innovations.
 
-The robot adapts with the gate closed to what is improbable, from a first guess of the torso that is 30 % off. The same
-samples then go through the same filter without a gate.
+The robot adapts with a gate that rejects improbable samples, from an initial guess of the torso that is 30 % off. The
+same samples are then filtered without a gate.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.online.belief import Verdict
+from poinsot.estimators.online.belief import SampleVerdict
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.gating import Gate
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import Adapted, Scenario, simulate
-from poinsot.simulation.gait import Stride
-from poinsot.simulation.humanoid import talos
-from poinsot.simulation.loads import ScaledBody
+from poinsot.simulation.closed_loop import AdaptedModel, Scenario, simulate
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
 from .adaptation import (
+    CLOSE,
     DURATION,
     FIRST_GUESS,
     LOOP_NOTE,
@@ -32,16 +31,16 @@ from .adaptation import (
     quiet,
     seconds_of,
 )
+from .loads import ScaledBody
+from .stepping import Stepping, Stride
+from .talos import talos
 
 STRIDE = Stride(height=0.04, shift=1.4, swing=0.45, depth=0.03)
 GATE = Gate(confidence=0.999)
-MARGIN = 5.0
-"""On the noise: impacts shake the robot for a while, and not all of that is to be rejected."""
-DRIFT = 0.3
 SETTLED = 5.0
 """Peaks count from then on [s]."""
-CLOSE, STAYS = 0.05, 0.5
-"""Relative mass error that counts as converged, once it stays so for this long [s]."""
+STAYS = 0.5
+"""An estimate has converged once it stays close for this long [s]."""
 
 
 def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Say = quiet) -> Reproduction:
@@ -52,17 +51,21 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Sa
     own = described_body(humanoid, TORSO)
     mass = float(own[0])
     scenario = Scenario(
-        humanoid, {TORSO: ScaledBody(own, lambda time: mass)}, duration, stride=STRIDE, matched=False
+        humanoid,
+        {TORSO: ScaledBody(own, lambda time: mass)},
+        duration,
+        gait=partial(Stepping, stride=STRIDE),
+        matched=False,
     )
-    noise = MARGIN * calibrate(humanoid, TORSO, rng).std
+    tuning = calibrate(scenario, rng)
     torques = LinkTorques(humanoid.robot, (TORSO,))
-    gated = ExtendedKalmanFilter(torques, noise, drift=DRIFT, gate=GATE)
-    trusting = ExtendedKalmanFilter(torques, noise, drift=DRIFT, gate=None)
+    gated = ExtendedKalmanFilter(torques, tuning.noise, drift=tuning.drift, gate=GATE)
+    trusting = ExtendedKalmanFilter(torques, tuning.noise, drift=tuning.drift, gate=None)
     start = FIRST_GUESS * own[None]
     watch.lap("calibration")
     trace = simulate(
         scenario,
-        Adapted(gated, start),
+        AdaptedModel(gated, start),
         np.random.default_rng(seed),
         seconds_of("with the gate", scenario, say),
     )
@@ -75,7 +78,7 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Sa
     beliefs = list(gated.run(samples, gated.init(start)))
     within = np.array([gated.inertial(belief.x)[0, 0] for belief, _ in beliefs])
     watch.lap("filters")
-    rejected = np.array([innovation.verdict is not Verdict.accepted for _, innovation in beliefs])
+    rejected = np.array([innovation.verdict is not SampleVerdict.accepted for _, innovation in beliefs])
     late = time > settled
     figures: dict[str, Any] = {
         "peak_to_peak_without": float(np.ptp(without[late])),

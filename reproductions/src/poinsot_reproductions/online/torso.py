@@ -1,18 +1,18 @@
 """Torso, Table I, Table II and Fig. 4: a square wave of mass while the robot walks over uneven ground.
 
-Every foothold but the first of each foot has a slab of random height under it, of which the robot knows nothing.
+Every foothold but the first of each foot has a slab of random height under it, which the robot does not know.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.models.link_torques import LinkTorques
 from poinsot.simulation.closed_loop import Scenario
-from poinsot.simulation.gait import Stride
-from poinsot.simulation.humanoid import Humanoid, talos
-from poinsot.simulation.loads import ScaledBody, Square
+from poinsot.simulation.humanoid import Humanoid
 from poinsot.simulation.plant import Slab
 from poinsot.stopwatch import Stopwatch
 
@@ -20,7 +20,6 @@ from ..case import Curves, Reproduction, Say
 from .adaptation import (
     DURATION,
     LOOP_NOTE,
-    NOISE_MARGIN,
     TORSO,
     TORSO_NOTE,
     WITH,
@@ -39,12 +38,14 @@ from .adaptation import (
     rows_of_table_2,
     three_ways,
 )
+from .loads import ScaledBody, Square
+from .stepping import Stepping, Stride
+from .talos import talos
 
 WAVEFORM = Square(offset=30.0, amplitude=5.0, frequency=0.2)
 STRIDE = Stride(length=0.15, height=0.06, shift=1.4, swing=0.8)
 HIGHEST = 0.03
 """Of a slab [m]."""
-DRIFT = 1.0
 PAPER = {WITHOUT: 0.0352, WITH: 0.0157}
 
 
@@ -75,10 +76,12 @@ def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction
         {TORSO: load},
         duration,
         ground=uneven_ground(humanoid, STRIDE, steps, rng),
-        stride=STRIDE,
+        gait=partial(Stepping, stride=STRIDE),
     )
-    noise = NOISE_MARGIN * calibrate(humanoid, TORSO, rng).std
-    filter_ = ExtendedKalmanFilter(LinkTorques(humanoid.robot, (TORSO,)), noise, drift=DRIFT, gate=None)
+    tuning = calibrate(scenario, rng)
+    filter_ = ExtendedKalmanFilter(
+        LinkTorques(humanoid.robot, (TORSO,)), tuning.noise, drift=tuning.drift, gate=None
+    )
     watch.lap("calibration")
     traces = three_ways(scenario, filter_, seed, say)
     watch.lap("simulation")

@@ -30,8 +30,7 @@ from poinsot.inertia.parametrization import Parametrization
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
-from ..processes import processes
-from ..workers import Checkpoint, solve_all
+from ..workers import solve_all
 from .guesses import measured_guess, theta_of
 from .systems import SYSTEMS, fly
 
@@ -109,8 +108,7 @@ def run(
     watch = Stopwatch()
     robots = robots or (("Quadrotor",) if quick else tuple(SYSTEMS))
     jobs = {f"{system} {chart}": Job(system, chart, seed) for system in reversed(robots) for chart in CHARTS}
-    with processes(len(jobs), executor) as pool:
-        found = solve_all(solve, jobs, pool, Checkpoint(None, "", {}), say)
+    found = solve_all(solve, jobs, say, executor=executor)
     watch.lap("solves")
     rows = [row for system in robots for row in _rows(system, found)]
     apart = {system: _apart(system, found) for system in robots}

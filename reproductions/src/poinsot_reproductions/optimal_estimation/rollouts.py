@@ -16,15 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from poinsot import __version__
-from poinsot.cache import cache_folder
 from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, Rollout, SingleShooting
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
-from ..processes import processes
-from ..workers import Checkpoint, slowest_first, solve_all
+from ..workers import Checkpoint, solve_all
 from .guesses import HEAVIEST, LIGHTEST, SPREAD, random_guess
 from .systems import (
     NOISE,
@@ -131,10 +128,10 @@ def run(
         for rollout in ROLLOUTS
         for guess in range(guesses)
     }
-    checkpoint = Checkpoint(None if quick else folder or cache_folder(), "rollouts", _settings(seed))
-    ordered = {name: jobs[name] for name in slowest_first(list(jobs), lambda name: " single " in name)}
-    with processes(len(jobs), executor) as pool:
-        found = solve_all(attempt, ordered, pool, checkpoint, say)
+    checkpoint = None if quick else Checkpoint("rollouts", _settings(seed), folder)
+    # single shooting takes longest: it starts first, so that no process is left alone with it at the end
+    slowest_first = dict(sorted(jobs.items(), key=lambda item: item[1].rollout != "single"))
+    found = solve_all(attempt, slowest_first, say, executor=executor, checkpoint=checkpoint)
     watch.lap("solves")
     rows = tuple(
         _row(system, rollout, [found[f"{system} {rollout} {guess}"] for guess in range(guesses)])
@@ -164,7 +161,6 @@ def run(
 def _settings(seed: int) -> dict[str, Any]:
     """All that a result depends on."""
     return {
-        "version": __version__,
         "seed": seed,
         "steps": MAX_STEPS,
         "method": {name: str(asdict(DDP(rollout))) for name, rollout in ROLLOUTS.items()},

@@ -26,9 +26,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from poinsot import __version__
 from poinsot.arrays import Vector
-from poinsot.cache import cache_folder
 from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.posterior import posterior
 from poinsot.inertia.parameters import from_pseudo_inertia, pseudo_inertia
@@ -46,7 +44,6 @@ from ..normalized_errors import (
     mean_in_band,
     squared_error,
 )
-from ..processes import processes
 from ..workers import Checkpoint, solve_all
 from .guesses import measured_guess
 from .systems import (
@@ -172,9 +169,8 @@ def run(
     watch = Stopwatch()
     recordings = recordings or (FEW if quick else RECORDINGS)
     jobs = {f"{system} {k}": Job(system, k, seed) for system in robots for k in range(recordings)}
-    checkpoint = Checkpoint(None if quick else folder or cache_folder(), "statistics", _settings(seed))
-    with processes(len(jobs), executor) as pool:
-        found = solve_all(attempt, jobs, pool, checkpoint, say)
+    checkpoint = None if quick else Checkpoint("statistics", _settings(seed), folder)
+    found = solve_all(attempt, jobs, say, executor=executor, checkpoint=checkpoint)
     watch.lap("solves")
     results = {system: [found[f"{system} {k}"] for k in range(recordings)] for system in robots}
     rows = tuple(judged(system, each) for system, each in results.items())
@@ -199,7 +195,6 @@ def run(
 def _settings(seed: int) -> dict[str, Any]:
     """All that a result depends on."""
     return {
-        "version": __version__,
         "seed": seed,
         "method": str(asdict(DDP(max_steps=MAX_STEPS))),
         "noise": NOISE,

@@ -131,7 +131,7 @@ class Flown:
         x: (N + 1, nx) states at the nodes.
         schedule: of its contacts.
         u: (S, inputs) commands as they are recorded.
-        told: (S, inputs) what they were.
+        commanded: (S, inputs) without noise.
         readings: of the sensors.
         noise: (2 n,) standard deviation of w.
         command_noise: (inputs,) of commands; None: it is part of the others.
@@ -143,7 +143,7 @@ class Flown:
     x: Float[np.ndarray, "nodes nx"]
     schedule: ContactSchedule
     u: Float[np.ndarray, "S inputs"]
-    told: Float[np.ndarray, "S inputs"]
+    commanded: Float[np.ndarray, "S inputs"]
     readings: tuple[Readings, ...]
     noise: Vector
     command_noise: Vector | None
@@ -243,7 +243,7 @@ class _Flight:
                 x = states.reset(self.dynamics(touching).impact(*self.split(x), self.theta)).x
                 nodes.append(x[0])
             closed[k], dynamics = touching, self.dynamics(touching)
-            u[k] = self.told(k, x, dynamics, by_commands)
+            u[k] = self.commands(k, x, dynamics, by_commands)
             motion = dynamics(*self.split(x), u[k : k + 1], self.theta)
             for values, sensor in zip(clean, system.sensors, strict=True):
                 values[k] = sensor.expected(motion)[0]
@@ -313,7 +313,7 @@ class _Flight:
                 now[place] = low[place]
         return now
 
-    def told(
+    def commands(
         self, k: int, x: np.ndarray, dynamics: ContactDynamics, by_commands: list[list[np.ndarray]]
     ) -> Vector:
         """(inputs,) what brings the robot closest to its reference; slopes of a step and of readings are kept."""

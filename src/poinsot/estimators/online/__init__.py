@@ -1,15 +1,17 @@
-"""Estimators that run inside a control loop: the mass properties of a few links, sample by sample (seed 004).
+"""Estimators that run inside a control loop: mass properties of a few links, sample by sample (Foster et al. 2024).
 
-belief                    what a filter believes, a sample, and what became of it
-differences, moving_polynomial      from measurements to samples with accelerations
-calibration               noise, and a constant bias, before a filter runs
-filter                    the interface: init, predict, update, run
-kalman, extended          on the ten parameters, and on a chart of bodies that can be
-gating                    which samples to believe
-correction, square_root   one sample against a belief, on a root of the covariance
-composite                 a filter that the error of a controller's task moves as well
-attribution               a bank of filters: which link changed
-observability             what the last seconds showed
-publishing                what a controller is told
-tracking                  a whole run as an estimate
+problem                          `TrackingProblem`: recordings of a robot with open links
+ticks, sequence                  recordings or streams as ticks of the robot; several recordings on one clock
+differences, moving_polynomial   ticks to samples with accelerations
+calibration                      noise, and a constant bias, before a filter runs
+belief                           sample, belief and innovation: the values of a filter
+filter                           the interface: init, predict, update, run, and solve over a problem
+kalman, extended                 filters on the ten parameters, and on a chart of possible bodies
+gating                           rejection of improbable samples
+correction, square_root          the compiled update, on a root of the covariance
+composite                        a filter that a controller's tracking error updates as well
+attribution                      a bank of filters: which link changed
+observability                    what the last seconds showed
+publishing                       rate limit of published bodies
+tracking                         a run as an estimate
 """

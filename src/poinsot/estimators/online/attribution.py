@@ -1,11 +1,11 @@
-"""Which link changed: a bank of filters, one a candidate, and the probability of each (past seed 004, its first wish).
+"""Which link changed: a bank of filters, one per candidate link, and the probability of each.
 
-Every hypothesis opens one link and takes all others as described; one more opens none. All hear the same samples, and
+Every hypothesis opens one link and takes all others as described; one more opens none. All process the same samples,
 
-    log p_i(k) = f log p_i(k - 1) + log N(y_i; 0, S_i)        the innovations' likelihood, older ones forgotten (f <= 1)
+    log p_i(k) = f log p_i(k - 1) + log N(y_i; 0, S_i)       likelihood of innovations, older ones forgotten (f <= 1)
 
-normalized to probabilities. Forgetting lets the verdict change when the load moves on. A hypothesis with ten free
-numbers explains more than one without, and pays for it: what it could have explained as well makes S_i larger.
+normalized to probabilities. Forgetting lets the verdict change when the load moves to another link. A hypothesis with
+ten free parameters explains more than one without, and pays for it: its innovation covariance S_i is larger.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...models.articulated import Articulated
 from ...models.link_torques import LinkTorques
-from .belief import Belief, Innovation, Sample, Verdict
+from .belief import Belief, Innovation, Sample, SampleVerdict
 from .extended import ExtendedKalmanFilter
 from .filter import Filter
 
 
 @dataclass(frozen=True, eq=False)
-class Suspicion:
-    """What the bank believes.
+class BankBelief:
+    """Beliefs of all candidates, and how probable each is.
 
     Args:
         beliefs: of each candidate's filter.
-        log_weights: (k + 1,) of each candidate and, last, of nothing having changed; the largest is 0.
+        log_weights: (k + 1,) log probability, up to a constant, of each candidate and, last, of no change.
     """
 
     beliefs: tuple[Belief, ...]
@@ -46,14 +46,14 @@ class Suspicion:
 
 @dataclass(frozen=True, eq=False)
 class LinkBank:
-    """Filters of candidate links.
+    """Filters of candidate links, and which of them changed.
 
     Args:
         robot: as described.
-        links: candidates.
+        links: names of the candidates.
         noise: as in `Filter`.
-        make: how to make a candidate's filter from torques and noise; None: extended, without a gate.
-        forgetting_s: after how long old samples count for a third [s].
+        make: makes a candidate's filter from torques and noise; None: extended, without a gate.
+        forgetting_s: time constant of the likelihood, after which old samples count for a third [s].
     """
 
     robot: Articulated
@@ -70,7 +70,7 @@ class LinkBank:
 
     @cached_property
     def filters(self) -> tuple[Filter, ...]:
-        """One a candidate."""
+        """One per candidate."""
         make = self.make or (
             lambda torques, noise: ExtendedKalmanFilter(
                 torques, noise, initial_std=0.5, drift=0.05, gate=None
@@ -78,27 +78,27 @@ class LinkBank:
         )
         return tuple(make(LinkTorques(self.robot, (link,)), self.noise) for link in self.links)
 
-    def init(self) -> Suspicion:
-        """Nothing suspected more than anything else."""
-        return Suspicion(tuple(each.init() for each in self.filters), np.zeros(len(self.links) + 1))
+    def init(self) -> BankBelief:
+        """All hypotheses equally probable."""
+        return BankBelief(tuple(each.init() for each in self.filters), np.zeros(len(self.links) + 1))
 
-    def step(self, suspicion: Suspicion, sample: Sample) -> tuple[Suspicion, tuple[Innovation, ...]]:
-        """After one more sample."""
+    def step(self, belief: BankBelief, sample: Sample) -> tuple[BankBelief, tuple[Innovation, ...]]:
+        """The belief after one more sample, and the innovation of each filter."""
         beliefs, innovations = zip(
-            *(each.step(b, sample) for each, b in zip(self.filters, suspicion.beliefs, strict=True)),
+            *(each.step(b, sample) for each, b in zip(self.filters, belief.beliefs, strict=True)),
             strict=True,
         )
-        if any(i.verdict in (Verdict.late, Verdict.unusable) for i in innovations):
-            return suspicion, innovations
-        dt = beliefs[0].time - suspicion.beliefs[0].time
+        if any(i.verdict in (SampleVerdict.late, SampleVerdict.unusable) for i in innovations):
+            return belief, innovations
+        dt = beliefs[0].time - belief.beliefs[0].time
         kept = 1.0 if np.isnan(dt) else np.exp(-dt / self.forgetting_s)
-        news = np.array([*(i.log_likelihood for i in innovations), self._as_described(sample)])
-        weights = kept * suspicion.log_weights + news
-        return replace(suspicion, beliefs=beliefs, log_weights=weights - weights.max()), innovations
+        likelihoods = np.array([*(i.log_likelihood for i in innovations), self._as_described(sample)])
+        weights = kept * belief.log_weights + likelihoods
+        return replace(belief, beliefs=beliefs, log_weights=weights - weights.max()), innovations
 
-    def most_probable(self, suspicion: Suspicion) -> tuple[str | None, float]:
-        """The link that changed (None: none did), and how probable that is."""
-        p = suspicion.probabilities
+    def most_probable(self, belief: BankBelief) -> tuple[str | None, float]:
+        """The most probable link (None: no change), and its probability."""
+        p = belief.probabilities
         best = int(np.argmax(p))
         return (self.links[best] if best < len(self.links) else None), float(p[best])
 
@@ -108,5 +108,5 @@ class LinkBank:
         Y, tau = first.torques(sample.q, sample.v, sample.a, sample.wrenches)
         y = sample.tau - first.bias - tau - Y @ first.torques.described.ravel()
         good = np.isfinite(y) if sample.trusted is None else np.isfinite(y) & sample.trusted
-        w = first._information[good]
+        w = first.inverse_variance[good]
         return float(-0.5 * np.sum(w * y[good] ** 2 - np.log(w) + np.log(2 * np.pi)))

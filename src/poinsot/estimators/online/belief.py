@@ -1,4 +1,4 @@
-"""What a filter believes between two samples, and what a sample did to it."""
+"""Values of a filter: a sample, the belief between two samples, and the innovation of a sample."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Sample:
     Args:
         time: [s].
         q, v, a: (nq,), (n,), (n,) configuration, velocity, acceleration.
-        tau: (n,) measured efforts, 0 where there is no motor; rows that are not finite are not trusted.
-        wrenches: body -> (6,) measured force and moment from outside, in the body's frame.
-        trusted: (n,) rows to use; None: all.
+        tau: (n,) measured efforts, NaN where there is no reading, 0 where there is no motor [N m] or [N].
+        wrenches: body -> (6,) measured force and moment from outside, in the body's frame [N], [N m].
+        trusted: (n,) rows to use; None: all that are finite.
     """
 
     time: float
@@ -33,13 +33,13 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
-    """What a filter began with.
+class InitialBelief:
+    """The coordinates that a filter began with, to which it returns at a restart.
 
     Args:
         x: (d,) coordinates.
-        whitening: (k, 4, 4) W with W^T J W = 1 of each body, by which others are compared with it; (0, 4, 4) where
-            coordinates are no chart.
+        whitening: (k, 4, 4) W with W^T J W = 1 for the pseudo-inertia J of each body, by which others are compared with
+            it; (0, 4, 4) where the coordinates are no chart.
     """
 
     x: Vector
@@ -54,32 +54,32 @@ class Belief:
         time: [s]; NaN before the first sample.
         x: (d,) coordinates of the open bodies.
         root: (d, d) B.
-        unit: (d, d) root of the covariance of bodies that are known to a factor of 1 +- 1, which drift is a part of.
-        start: what it began with, where it goes back to when it is lost.
-        seen: (d, d) information of the last seconds' samples, H^T R^-1 H with older ones forgotten.
+        unit: (d, d) root of the covariance of bodies that are known to a factor of 1 +- 1; drift is measured by it.
+        information: (d, d) sum of H^T R^-1 H of the last seconds' samples, older ones forgotten exponentially.
+        start: the coordinates that the filter began with.
         surprise: y^T S^-1 y per row, averaged over the last seconds; 1 if all is as assumed.
-        rejected: how many samples in a row did not pass the gate.
-        doubts: how many samples still pass whatever they say, after the gate had to open again.
+        rejected: samples that did not pass the gate, less those that did since then; at least 0.
+        unchecked: number of next samples that pass the gate whatever their innovation, after it had to open again.
     """
 
     time: float
     x: Vector
     root: Matrix
     unit: Matrix
-    seen: Matrix
-    start: Start
+    information: Matrix
+    start: InitialBelief
     surprise: float = 1.0
     rejected: int = 0
-    doubts: int = 0
+    unchecked: int = 0
 
     @property
     def covariance(self) -> Matrix:
-        """(d, d)"""
+        """(d, d) P = B B^T."""
         return self.root @ self.root.T
 
 
-class Verdict(Enum):
-    """What became of a sample."""
+class SampleVerdict(Enum):
+    """Whether and how a filter used a sample; the value is a phrase for people."""
 
     accepted = "accepted"
     gated = "improbable: its innovation did not pass the gate"
@@ -94,16 +94,17 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Innovation:
-    """What a sample said that was not expected.
+    """Difference of a sample from its prediction.
 
     Args:
-        square: y^T S^-1 y; chi-square with `rows` degrees of freedom if all is as assumed (seed 004, Eq. 22).
-        rows: how many were trusted.
-        threshold: what the square may be; infinite without a gate.
-        log_likelihood: of the sample's efforts before they were used.
+        verdict: whether the sample was used.
+        square: y^T S^-1 y; chi-square with `rows` degrees of freedom if all is as assumed (Foster et al. 2024, Eq. 22).
+        rows: number of effort rows that were read and trusted.
+        threshold: largest square that the gate accepts; infinite without a gate.
+        log_likelihood: of the sample's efforts, from the belief before it.
     """
 
-    verdict: Verdict
+    verdict: SampleVerdict
     square: float
     rows: int
     threshold: float = np.inf

@@ -1,18 +1,19 @@
-"""Efforts that the model does not explain, before a filter runs: a constant bias (seed 004, Sect. IV-B).
+"""Efforts that the model does not explain, before a filter runs: a constant bias (Foster et al. 2024, Sect. IV-B).
 
-Other links are never quite as described (cables, covers), and what they lack enters the filter as if it were the open
-links'. Over a window in which the open links are as described, it is estimated as constant,
+Other links are never quite as described (cables, covers), and what they lack enters the filter as if it belonged to the
+open links. Over a window in which the open links are as described, it is estimated as constant,
 
     bias = mean of tau - tau_nom - Y pi
 
-and from then on taken off. Within the state it cannot be told from the parameters: what moves Y pi by the same effort
-at every sample looks like a bias. `confounded` names those combinations for a motion.
+and subtracted from then on. Within the state it cannot be distinguished from the parameters: a change of them that
+moves Y pi by the same effort at every sample looks like a bias. `confounded` names those combinations for a motion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from scipy import linalg
@@ -24,21 +25,29 @@ from ...models.link_torques import LinkTorques
 from ...parameters import columns_of
 from ...regression.base_parameters import combination
 from .belief import Sample
+from .sequence import RecordedSample
 
-ALIKE = 1e-8
-"""Singular values below this part of the largest are combinations that the motion does not tell apart."""
-
-
-ROUNDING = 1e-12
+MIN_SINGULAR_VALUE = 1e-8
+"""Singular values below this part of the largest are of combinations that the motion does not distinguish; rounding
+makes 1e-13 of regressors."""
+MIN_COLUMN = 1e-12
 """A column smaller than this part of the largest is rounding of one that is zero."""
+MIN_CALIBRATION_SAMPLES = 10
+"""With ten samples the standard deviation of the noise is known to about a quarter, 1 / sqrt(2 (10 - 1))."""
+NO_SAMPLES = (
+    "there was no sample to process: the recording is shorter than a window, or than the calibration, or has gaps "
+    "throughout; look at window_s, calibrate_s and the clock"
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Bias:
-    """A constant effort.
+    """Constant efforts that the model does not explain.
 
     Args:
-        value: (n,). std: (n,) of a sample about it, by which to choose a filter's noise. samples: how many there were.
+        value: (n,) mean of the residuals; 0 for an effort that was never read.
+        std: (n,) standard deviation of a sample about it, by which to choose a filter's noise; 0 for the same.
+        samples: number of samples in the window with a reading.
     """
 
     value: Vector
@@ -47,34 +56,66 @@ class Bias:
 
 
 def calibrate_bias(torques: LinkTorques, samples: Iterable[Sample], pi: np.ndarray | None = None) -> Bias:
-    """The constant effort that is left over a window.
+    """Mean and standard deviation of the residuals over a window, each of the readings that there are.
 
     Args:
         torques: the robot with its open bodies.
-        samples: of the window; those that are not finite are left out.
-        pi: (k, 10) what the open bodies are during it; None: the description's.
+        samples: of the window; a reading that is not finite is left out.
+        pi: (k, 10) parameters of the open bodies during it; None: the description's.
 
     Raises:
-        NotIdentifiable: if fewer than two samples are finite.
+        NotIdentifiable: if no effort was read at least twice.
     """
     pi = torques.described if pi is None else pi
-    left = []
+    residuals = []
     for each in samples:
         Y, tau = torques(each.q, each.v, each.a, each.wrenches)
-        left.append(each.tau - tau - Y @ np.ravel(pi))
-    rows = np.array(left)
-    rows = rows[np.isfinite(rows).all(axis=1)] if len(rows) else rows
-    if len(rows) < 2:
-        raise NotIdentifiable(f"a bias needs two finite samples at least; the window has {len(rows)}")
-    return Bias(rows.mean(axis=0), rows.std(axis=0, ddof=1), len(rows))
+        residuals.append(each.tau - tau - Y @ np.ravel(pi))
+    rows = np.array(residuals).reshape(len(residuals), -1)
+    read = np.isfinite(rows)
+    count = read.sum(axis=0)
+    if not len(rows) or count.max() < 2:
+        raise NotIdentifiable(
+            f"a bias needs two finite samples at least; the window has {count.max() if len(rows) else 0}"
+        )
+    rows = np.where(read, rows, 0.0)
+    value = rows.sum(axis=0) / np.maximum(count, 1)
+    squares = np.where(read, (rows - value) ** 2, 0.0).sum(axis=0)
+    return Bias(value, np.sqrt(squares / np.maximum(count - 1, 1)), int(read.any(axis=1).sum()))
+
+
+def calibrate_at_start(
+    torques: LinkTorques, samples: Iterator[RecordedSample], seconds: float
+) -> tuple[Bias, Iterator[RecordedSample]]:
+    """The bias of the first seconds, in which open bodies are as described, and the samples after them.
+
+    Raises:
+        NotIdentifiable: if there are fewer seconds than that, or too few samples in them.
+    """
+    window: list[Sample] = []
+    for each in samples:
+        if window and each.sample.time - window[0].time >= seconds:
+            if len(window) < MIN_CALIBRATION_SAMPLES:
+                raise NotIdentifiable(
+                    f"the calibration has {len(window)} samples in {seconds:g} s and needs "
+                    f"{MIN_CALIBRATION_SAMPLES}: give a larger calibrate_s or sample_hz, or noise"
+                )
+            return calibrate_bias(torques, window), chain([each], samples)
+        window.append(each.sample)
+    if not window:
+        raise NotIdentifiable(NO_SAMPLES)
+    raise NotIdentifiable(
+        f"the calibration wants {seconds:g} s, and there were only {window[-1].time - window[0].time:.3g} s: "
+        "give a smaller calibrate_s, or noise"
+    )
 
 
 def confounded(torques: LinkTorques, samples: Iterable[Sample]) -> tuple[Direction, ...]:
-    """Combinations of the open links' parameters and a constant bias that a motion does not tell apart.
+    """Combinations of the open links' parameters and a constant bias that a motion does not distinguish.
 
-    They are the null space of the stacked [Y_k 1]: with the bias in the state, the observability matrix of these
-    samples lacks that many of its ranks (seed 004, Sect. IV-B): of one sample, or at rest, as many as there are
-    parameters, and fewer in motion.
+    They are the null space of the stacked [Y_k 1]. With the bias in the state, the observability matrix of these
+    samples lacks as many ranks (Foster et al. 2024, Sect. IV-B): from one sample, or at rest, the number of parameters,
+    and fewer in motion.
     """
     stacked = []
     for each in samples:
@@ -82,9 +123,11 @@ def confounded(torques: LinkTorques, samples: Iterable[Sample]) -> tuple[Directi
         stacked.append(np.hstack([Y, np.eye(len(Y))]))
     rows = np.concatenate(stacked)
     norms = np.linalg.norm(rows, axis=0)
-    felt = norms > ROUNDING * norms.max()
-    scale = np.where(felt, norms, 1.0)
-    null = linalg.null_space(np.linalg.qr(felt * rows / scale)[1], rcond=ALIKE) / scale[:, None]
+    nonzero = norms > MIN_COLUMN * norms.max()
+    scale = np.where(nonzero, norms, 1.0)
+    null = (
+        linalg.null_space(np.linalg.qr(nonzero * rows / scale)[1], rcond=MIN_SINGULAR_VALUE) / scale[:, None]
+    )
     names = (
         *columns_of(torques.links),
         *(f"bias.{k}" for k in range(rows.shape[1] - 10 * len(torques.links))),

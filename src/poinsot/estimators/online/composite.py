@@ -1,12 +1,12 @@
-"""Composite adaptation: a filter that the error of the task moves as well (seed 004's outlook; Slotine and Li 1989).
+"""Composite adaptation: a filter that the tracking error of a controller updates as well (Slotine and Li 1989).
 
-A controller that follows q_r with a sliding error s = v - v_r, tau = Y_r(q, v, v_r, a_r) pi_hat - K s, feels what is
-wrong with the bodies: with Y_r pi = M a_r + C(q, v) v_r + g and e = x_hat - x,
+A controller that follows q_r with a sliding error s = v - v_r, tau = Y_r(q, v, v_r, a_r) pi_hat - K s, has an error
+that depends on the errors of the bodies: with Y_r pi = M a_r + C(q, v) v_r + g and e = x_hat - x,
 
     M s' + C s + K s = Y_r (pi_hat - pi) = H_r e,   H_r = Y_r D,  D = dpi/dx
 
 The filter, in continuous time, has x_hat' = -P H^T R^-1 H e and (P^-1)' = H^T R^-1 H - P^-1 Q P^-1. With a term of
-the task,
+the task's error,
 
     x_hat' = -P H^T R^-1 H e - gamma P H_r^T s
 
@@ -17,7 +17,7 @@ V = s^T M s / 2 + e^T P^-1 e / (2 gamma) falls where x does not change: M' - 2 C
 so s -> 0 whatever the motion, and H e -> 0: the first needs no excitation, the second no controller. (That P stays
 below P_max makes Q smaller, but not less than 0.) On a chart H_r e is linear for small e; with P proportional to the
 inverse of the metric, the task's term is the natural law of Lee, Kwon and Park (2018), in coordinates, which needs no
-small e. Every belief is a body that can be.
+small e. Every belief is a physically possible body.
 
 C comes from the filter's own inverse dynamics. Its velocity terms are b(v) = C(q, v) v, quadratic, so by polarization
 
@@ -39,15 +39,12 @@ from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod, InvalidSignals
 from .belief import Belief, Innovation, Sample
 from .correction import plausible
-from .filter import FURTHEST, LONGEST_STEP, Filter
-
-LONGEST_HOLD = 0.1
-"""For how long a task's error stands for what came after it [s]."""
+from .filter import Filter
 
 
 @dataclass(frozen=True, eq=False)
 class TaskReference:
-    """What a controller followed when a sample was taken.
+    """Reference of a controller when a sample was taken.
 
     Args:
         velocity: (n,) v_r, as a rule that of the trajectory less a gain times the position's error.
@@ -60,11 +57,13 @@ class TaskReference:
 
 @dataclass(frozen=True, eq=False)
 class CompositeAdaptation:
-    """A filter, and beside its model-error term one of the task's error.
+    """A filter, and an update by the task's error beside its own.
 
     Args:
         filter: of the open bodies.
         gain: gamma, of the task's term; 0: the filter alone [1/J].
+        longest_hold_s: for how long an error of the task is taken as constant after its sample; a gap in the samples
+            is longer, and nothing is known of the error in it [s].
 
     Raises:
         InvalidMethod: if the gain is negative or not finite.
@@ -72,6 +71,7 @@ class CompositeAdaptation:
 
     filter: Filter
     gain: float
+    longest_hold_s: float = 0.1
 
     def __post_init__(self) -> None:
         if not 0 <= self.gain < math.inf:
@@ -93,7 +93,7 @@ class CompositeAdaptation:
         dt = after.time - belief.time
         if reference is None or not dt > 0:
             return after, innovation
-        return self.feel(after, sample, reference, min(dt, LONGEST_HOLD)), innovation
+        return self.task_update(after, sample, reference, min(dt, self.longest_hold_s)), innovation
 
     def run(
         self, samples: Iterable[tuple[Sample, TaskReference | None]], belief: Belief | None = None
@@ -104,36 +104,37 @@ class CompositeAdaptation:
             belief, innovation = self.step(belief, sample, reference)
             yield belief, innovation
 
-    def feel(self, belief: Belief, sample: Sample, reference: TaskReference, dt: float) -> Belief:
+    def task_update(self, belief: Belief, sample: Sample, reference: TaskReference, dt: float) -> Belief:
         """The task's term alone: x <- x - gamma P H_r^T s dt; a reference that is not finite changes nothing.
 
         Args:
-            dt: for how long this error was felt [s].
+            dt: for how long the error is taken as constant [s].
 
         Raises:
             InvalidSignals: if the reference is not of this robot.
         """
+        safe = self.filter.safeguards
         n = self.filter.torques.robot.model.nv
         if not (np.shape(reference.velocity) == np.shape(reference.acceleration) == (n,)):
             raise InvalidSignals(f"a task's reference has {n} velocities and {n} accelerations")
         s = np.asarray(sample.v, dtype=float) - reference.velocity
-        H = self._through(belief.x, reference_regressor(self.filter, sample, reference))
+        H = self._in_coordinates(belief.x, reference_regressor(self.filter, sample, reference))
         step = -self.gain * dt * belief.root @ (belief.root.T @ (H.T @ s))
-        furthest = np.abs(step).max()
-        if not np.isfinite(furthest):
+        longest = np.abs(step).max()
+        if not np.isfinite(longest):
             return belief
         x = belief.x + step * (
-            LONGEST_STEP / furthest if self.filter.curved and furthest > LONGEST_STEP else 1.0
+            safe.longest_step / longest if self.filter.curved and longest > safe.longest_step else 1.0
         )
         if self.filter.curved and not plausible(
-            belief.start.whitening, self.filter.inertial(x), 1 / FURTHEST, FURTHEST
+            belief.start.whitening, self.filter.inertial(x), 1 / safe.body_factor, safe.body_factor
         ):
             return belief
         return replace(belief, x=x)
 
-    def _through(self, x: Vector, Y: Matrix) -> Matrix:
+    def _in_coordinates(self, x: Vector, Y: Matrix) -> Matrix:
         """(n, d) Y D."""
-        D = self.filter.slope(x)
+        D = self.filter.jacobian(x)
         return np.einsum("nkr,krc->nkc", Y.reshape(len(Y), len(D), 10), D).reshape(Y.shape)
 
 

@@ -1,12 +1,12 @@
-"""One sample against what a filter believes, in one compiled call: innovation, update, step.
+"""The update of a filter by one sample in one compiled call: innovation, linearization, square-root update.
 
-    y = tau - bias - tau_nom - Y pi(x_i) - H (x - x_i),   H = Y D,  D = dpi/dx at x_i    seed 004, Eqs. 14, 15, 19, 21
+    y = tau - bias - tau_nom - Y pi(x_i) - H (x - x_i),   H = Y D,  D = dpi/dx at x_i    Eqs. 14, 15, 19, 21
     x_i+1 = x + K y, B_i+1                                                               square_root, Eq. 11
-    seen+ = seen + H^T R^-1 H
+    info+ = info + H^T R^-1 H
 
-With x_0 = x this is the extended filter; repeated until x_i stays, it is the iterated one (Bell and Cathey 1993), whose
-x and B are the mode of what prior and sample say together and the curvature there. On a chart that is what makes the
-first samples, which move the belief far, no surer than they may be.
+with the equations of Foster et al. (2024). With x_0 = x this is the extended filter; repeated until x_i settles, it is
+the iterated one (Bell and Cathey 1993), whose x and B are the mode of the posterior and the curvature there. The plain
+filter is overconfident after the first samples on a chart, which move the coordinates far.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ def correct(
     longest: float,
     x: Vector,
     B: Matrix,
-    seen: Matrix,
+    info: Matrix,
     x_next: Vector,
     B_next: Matrix,
-    seen_next: Matrix,
+    info_next: Matrix,
 ) -> tuple[float, float, int, float]:
-    """Write x+, B+ and seen+ of one sample.
+    """Write x+, B+ and info+ of one sample.
 
     Args:
-        q, v, a, tau: (nq,), (n,), (n,), (n,). trusted: (n,) rows to use.
+        q, v, a, tau: (nq,), (n,), (n,), (n,). trusted: (n,) rows to use; those that are not finite are not.
         bias, information: (n,), (n,) 1 / R. Y, tau_nom: (n, 10 k), (n,).
-        pi, D, at: (k, 10), (k, 10, 10), (d,) bodies and their slope at x_i, and x_i.
-        longest: change of a coordinate from there.
-        x, B, seen, x_next, B_next, seen_next: (d,), (d, d), (d, d), before and after.
+        pi, D, at: (k, 10), (k, 10, 10), (d,) bodies and their Jacobian at x_i, and x_i.
+        longest: largest change of a coordinate from x_i.
+        x, B, info, x_next, B_next, info_next: (d,), (d, d), (d, d), before and after.
 
     Returns:
-        y^T S^-1 y, log det S, the number of trusted rows (0 if motion is not finite or nothing is left), and how much a
-        chart bends on the way: the largest of step^2 / 2, as if e^step were linear, in new standard deviations.
+        y^T S^-1 y, log det S, the number of rows used (0 if the motion is not finite), and the bend of the chart along
+        the step: the largest of step^2 / 2, the second order of e^step, in posterior standard deviations.
     """
     if not (_finite(q) and _finite(v) and _finite(a)):
         return np.nan, np.nan, 0, 0.0
@@ -71,7 +71,7 @@ def correct(
         for j in range(d):
             y[i] -= H[i, j] * (x[j] - at[j])
     step = np.empty(d)
-    square, log_det, rows = update(B, H, y, w, step, B_next, seen_next)
+    square, log_det, rows = update(B, H, y, w, step, B_next, info_next)
     furthest = 0.0
     for j in range(d):
         step[j] += x[j] - at[j]
@@ -82,7 +82,7 @@ def correct(
         x_next[j] = at[j] + part * step[j]
         variance = 0.0
         for k in range(d):
-            seen_next[j, k] += seen[j, k]
+            info_next[j, k] += info[j, k]
             variance += B_next[j, k] * B_next[j, k]
         bend = max(bend, 0.5 * (part * step[j]) ** 2 / np.sqrt(variance))
     return square, log_det, int(rows), bend

@@ -1,9 +1,9 @@
-"""Accelerations for a filter in a loop: central differences of velocities, all else as late (seed 004, Sect. III-D).
+"""Accelerations online: central differences of velocities, one tick late (Foster et al. 2024, Sect. III-D).
 
     a(t_k) = (v(t_k+1) - v(t_k-1)) / (t_k+1 - t_k-1)
 
-is known at t_k+1. The sample that goes to the filter then is that of t_k, all of it: mixing a late acceleration with
-the newest torque costs more than the tick of delay.
+is known at t_k+1. The filter then gets the whole sample of t_k: a late acceleration beside the newest torque costs more
+than the tick of delay.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .belief import Sample
 
 @dataclass(frozen=True, eq=False)
 class Tick:
-    """What a state estimator gives: a sample without acceleration.
+    """Output of a robot's state estimator: a sample without acceleration.
 
     Args:
         time: [s]. q, v, tau: (nq,), (n,), (n,); v is NaN where velocities are not measured.

@@ -1,4 +1,4 @@
-"""Kalman's extended filter on a chart of inertia: every belief is a body that can be (seed 004, Sect. III-C)."""
+"""Kalman's extended filter on a chart of inertia: every belief is a possible body (Foster et al. 2024, III-C)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .filter import Filter
 
 @dataclass(frozen=True, eq=False)
 class ExtendedKalmanFilter(Filter):
-    """x = theta of a chart, h(theta) = Y pi(theta) (seed 004, Eqs. 16 to 21).
+    """x = theta of a chart, h(theta) = Y pi(theta) (Foster et al. 2024, Eqs. 16 to 21).
 
     Args:
         chart: `LogCholesky`, `TransposedLogCholesky` (the paper's Eq. 17) or `ExponentialEigenvalue`.
@@ -34,7 +34,7 @@ class ExtendedKalmanFilter(Filter):
         self.chart.kernels.to_inertial(theta, pi)
         return pi
 
-    def slope(self, x: Vector) -> np.ndarray:
+    def jacobian(self, x: Vector) -> np.ndarray:
         theta = x.reshape(-1, 10)
         D = np.empty((len(theta), 10, 10))
         self.chart.kernels.jacobian(theta, D)

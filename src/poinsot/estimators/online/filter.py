@@ -1,16 +1,16 @@
-"""Filters of the mass properties of a few links, one sample at a time (seed 004, Sect. III).
+"""Filters of the mass properties of a few links, one sample at a time (Foster et al. 2024, Sect. III).
 
     predict   x stays, P <- e^(-2 c dt) P + (1 - e^(-2 c dt)) P_max     Eqs. 10, 12, 18
     update    y = dtau - Y pi(x),  H = Y dpi/dx                         Eqs. 11, 15, 19 to 21
               dtau = tau - bias - tau_nom + sum of J^T wrench           Eq. 14
 
-With U a root of the covariance of a body that is known to a factor of 1 +- 1, the random walk of the paper has
-Q = drift^2 U U^T a second. It winds up: after ten minutes of standstill a chart filter would believe anything, and the
-next motion throw it far. Here P grows as fast as that where it is small, and no further than
-P_max = largest_std^2 U U^T: 2 c P_max = Q, so c = (drift / largest_std)^2 / 2. For P <= P_max this is the walk with Q
-made smaller where P is large; what motion shows is far below, and notices nothing.
+With U a root of the covariance of a body that is known to a factor of 1 +- 1, the random walk of the paper has process
+noise Q = drift^2 U U^T per second. It winds up: after ten minutes of standstill the covariance is so large that the
+next motion throws the estimate far. Here P grows as fast as that where it is small, and never beyond
+P_max = largest_std^2 U U^T: 2 c P_max = Q, so c = (drift / largest_std)^2 / 2. For P <= P_max this is the random walk
+with Q made smaller where P is large; directions that the motion excites are far below and do not notice.
 
-A filter is a value, and so is its belief: nothing is hidden, and a belief can be kept, compared and gone back to.
+Filters and beliefs are immutable values: a belief can be kept, compared and returned to.
 """
 
 from __future__ import annotations
@@ -25,40 +25,50 @@ from typing import ClassVar
 import numpy as np
 
 from ...arrays import Matrix, Vector
+from ...estimate import Estimate, Status
 from ...exceptions import InvalidMethod, InvalidSignals
 from ...inertia.divergence import metric
 from ...inertia.parameters import is_consistent, pseudo_inertia
 from ...models.link_torques import LinkTorques
-from .belief import Belief, Innovation, Sample, Start, Verdict
+from ...solve import ProgressCallback, Stop
+from .belief import Belief, InitialBelief, Innovation, Sample, SampleVerdict
 from .correction import correct, plausible
 from .gating import Gate
+from .problem import TrackingProblem
 from .square_root import enlarge, update
-
-MOST_SURPRISE = 100.0
-"""y^T S^-1 y per row beyond this is an accident."""
-
-NEW_SHARE = 0.02
-"""Of a sample in the average surprise."""
-
-LONGEST_STEP = 1.0
-"""No coordinate moves by more than this in one update: e is far. What was not believed makes a filter no surer."""
-
-STRAIGHT = 0.1
-"""An update on a chart is repeated from where it led to until the chart bends by less, in standard deviations."""
-
-FURTHEST = 1e6
-"""Factor by which a body may differ from what it was at the start: mass, or a second moment of mass."""
-
-LIGHTEST = 1e-3
-"""Of the same: a body lighter than that moves so little that no doubts let a sample pass (`gating.MOST_DOUBT`)."""
-
-ROUNDEST = 0.05
-"""Least squared length that a change of coordinates by 1 has; without turns, of a body of less than 3 m, it is 0.2."""
-
-CLOCK_SET_ANEW = 10.0
-"""A sample that is late by more than this is not late: the clock was set back, or had jumped ahead [s]."""
+from .tracking import Tracker
 
 LOG_2_PI = float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True)
+class Safeguards:
+    """Limits that keep a filter sane whatever its samples say; good samples do not reach them.
+
+    Args:
+        longest_step: change of a coordinate of a chart in one update [1]; e changes a mass by more than seven times,
+            where no linearization holds. An update that was cut short leaves the covariance as it was.
+        bend: in posterior standard deviations. An update on a chart is repeated from its result until the chart's
+            second order, step^2 / 2, is below: a tenth adds 0.5 % to a standard deviation.
+        body_factor: ratio to the initial body, of mass or a second moment of mass, at which the filter restarts; no
+            load is a million times a link.
+        lightest: the same ratio below which a filter that rejects its samples restarts: a lighter body moves efforts so
+            little that no growth of the covariance (`gating.MAX_RELATIVE_STD`) lets a sample pass.
+        roundest: least squared length, in the metric of inertia, of a change of coordinates by 1. Turns of a round body
+            have none; without this its covariance would be infinite. Bodies of less than 3 m have 0.2 in the others.
+        clock_jump_s: a sample that is late by more is not late: the clock was set back, or had jumped ahead [s].
+        surprise_share: weight of a sample in the average surprise: fifty samples, as chi-square needs for 20 %.
+        largest_surprise: y^T S^-1 y per row beyond this counts as this: an accident, not noise.
+    """
+
+    longest_step: float = 1.0
+    bend: float = 0.1
+    body_factor: float = 1e6
+    lightest: float = 1e-3
+    roundest: float = 0.05
+    clock_jump_s: float = 10.0
+    surprise_share: float = 0.02
+    largest_surprise: float = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +79,15 @@ class Filter(ABC):
         torques: the robot with its open bodies.
         noise: (n,) or one value: standard deviation of an effort row, model errors included [N m] or [N].
         initial_std: relative standard deviation of a body as a whole at the start.
-        drift: by how much a body as a whole may change, relative, in a second (random walk, per square root of s).
-        largest_std: relative standard deviation up to which drift makes a body unknown again.
-        gate: which samples to reject; None: none.
-        bias: (n,) constant efforts that the model does not explain, see `calibrate_bias`.
-        memory_s: after how long samples are forgotten in what `Belief.seen` and `surprise` say [s].
-        adaptive: whether drift grows with the surprise: a link that changes faster than was said is then followed.
-        iterations: how often an update on a chart is repeated at most; 0: the paper's, too sure where it leads far.
+        drift: relative standard deviation of the change of a body as a whole in a second (random walk) [1/sqrt(s)].
+        largest_std: relative standard deviation that drift approaches.
+        gate: rejects improbable samples; None: all are used.
+        bias: (n,) constant efforts that the model does not explain, see `calibrate_bias` [N m] or [N].
+        memory_s: time constant of `Belief.information` and `Belief.surprise` [s].
+        adaptive: whether drift grows with the surprise, to follow a link that changes faster than `drift`.
+        iterations: most repetitions of an update on a chart; 0: the plain extended filter, overconfident after long
+            steps.
+        safeguards: limits that good samples do not reach.
     """
 
     name: ClassVar[str]
@@ -91,6 +103,7 @@ class Filter(ABC):
     memory_s: float = 2.0
     adaptive: bool = False
     iterations: int = 10
+    safeguards: Safeguards = field(default_factory=Safeguards)
 
     def __post_init__(self) -> None:
         n = self.torques.robot.model.nv
@@ -120,21 +133,21 @@ class Filter(ABC):
 
     @abstractmethod
     def coordinates(self, pi: np.ndarray) -> Vector:
-        """(d,) x of bodies (k, 10)."""
+        """(d,) coordinates x of bodies (k, 10)."""
 
     @abstractmethod
     def inertial(self, x: Vector) -> np.ndarray:
-        """(k, 10) bodies of coordinates (d,)."""
+        """(k, 10) bodies of coordinates x (d,)."""
 
     @abstractmethod
-    def slope(self, x: Vector) -> np.ndarray:
-        """(k, 10, 10) dpi/dx of each body by its own coordinates."""
+    def jacobian(self, x: Vector) -> np.ndarray:
+        """(k, 10, 10) dpi/dx of each body by its own ten coordinates."""
 
     def init(self, pi: np.ndarray | None = None) -> Belief:
         """The belief before the first sample.
 
         Args:
-            pi: (k, 10) what the open bodies are taken for; None: the description's.
+            pi: (k, 10) initial guess of the open bodies; None: the description's.
 
         Raises:
             ImpossibleBody: if one is flat, a point, or impossible.
@@ -142,51 +155,54 @@ class Filter(ABC):
         pi = self.torques.described if pi is None else pi
         x = self.coordinates(np.ascontiguousarray(pi, dtype=float))
         unit = self._unit_root(x)
-        seen = np.zeros((self.size, self.size))
-        return Belief(math.nan, x, self.initial_std * unit, unit, seen, self._start(x))
+        information = np.zeros((self.size, self.size))
+        return Belief(math.nan, x, self.initial_std * unit, unit, information, self._start(x))
 
-    def _start(self, x: Vector) -> Start:
+    def _start(self, x: Vector) -> InitialBelief:
         if not self.curved:
-            return Start(x, np.zeros((0, 4, 4)))
+            return InitialBelief(x, np.zeros((0, 4, 4)))
         L = np.linalg.cholesky(pseudo_inertia(self.inertial(x)))
-        return Start(x, np.ascontiguousarray(np.swapaxes(np.linalg.inv(L), -1, -2)))
+        return InitialBelief(x, np.ascontiguousarray(np.swapaxes(np.linalg.inv(L), -1, -2)))
 
     def _unit_root(self, x: Vector) -> Matrix:
-        """(d, d) root of the covariance of bodies that are known to a factor of 1 +- 1, as the metric counts.
+        """(d, d) root of the covariance of bodies that are known to a factor of 1 +- 1, in the metric of inertia.
 
-        Coordinates that hardly move the body (turns of one that is nearly round) are known to +- 4.5, not +- infinity.
+        Coordinates that hardly move the body (turns of one that is nearly round) are known to +- 4.5, not +- infinity:
+        1 / sqrt(roundest).
         """
         root = np.zeros((self.size, self.size))
-        for k, (pi, D) in enumerate(zip(self.inertial(x), self.slope(x), strict=True)):
+        for k, (pi, D) in enumerate(zip(self.inertial(x), self.jacobian(x), strict=True)):
             ten = slice(10 * k, 10 * k + 10)
             G = D.T @ metric(pi) @ D / 4
             if self.curved:
                 size, axes = np.linalg.eigh(G)
-                G += (axes * np.maximum(ROUNDEST - size, 0.0)) @ axes.T
+                G += (axes * np.maximum(self.safeguards.roundest - size, 0.0)) @ axes.T
             root[ten, ten] = np.linalg.inv(np.linalg.cholesky(G)).T
         return root
 
     def predict(self, belief: Belief, time: float) -> Belief:
-        """The belief at a later time: as it was, and less sure."""
+        """The belief at a later time: the same coordinates, and process noise added to the covariance."""
         dt = 0.0 if np.isnan(belief.time) else time - belief.time
         if dt <= 0:
             return replace(belief, time=time)
         remembered = math.exp(-dt / self.memory_s)
         root = belief.root
         if self.drift > 0:
-            surprise = min(max(belief.surprise, 1.0), MOST_SURPRISE) if self.adaptive else 1.0
+            surprise = (
+                min(max(belief.surprise, 1.0), self.safeguards.largest_surprise) if self.adaptive else 1.0
+            )
             c_dt = 0.5 * dt * surprise * (self.drift / self.largest_std) ** 2
             root = np.empty_like(belief.root)
             added = self.largest_std * math.sqrt(-math.expm1(-2 * c_dt))
             enlarge(belief.root, math.exp(-c_dt), belief.unit, added, root)
         surprise = 1 + remembered * (belief.surprise - 1)
         return Belief(
-            time, belief.x, root, belief.unit, remembered * belief.seen, belief.start, surprise,
-            belief.rejected, belief.doubts,
+            time, belief.x, root, belief.unit, remembered * belief.information, belief.start, surprise,
+            belief.rejected, belief.unchecked,
         )  # fmt: skip
 
     def update(self, belief: Belief, sample: Sample) -> tuple[Belief, Innovation]:
-        """The belief after a sample of the same time, and what became of the sample.
+        """The belief after a sample of the same time, and the sample's innovation and verdict.
 
         Raises:
             InvalidSignals: if the sample is not of this robot.
@@ -203,64 +219,72 @@ class Filter(ABC):
             )
         Y, tau_nom = np.zeros((n, d)), np.zeros(n)
         self.torques.write(q, v, a, self.torques.outside(sample.wrenches), Y, tau_nom)
-        x, root, seen = np.empty(d), np.empty((d, d)), np.empty((d, d))
+        x, root, information = np.empty(d), np.empty((d, d)), np.empty((d, d))
+
+        longest = self.safeguards.longest_step if self.curved else math.inf
 
         def correct_at(at: Vector) -> tuple[float, float, int, float]:
             return correct(
-                q, v, a, tau, trusted, self._bias, self._information, Y, tau_nom, self.inertial(at), self.slope(at),
-                at, LONGEST_STEP if self.curved else np.inf, belief.x, belief.root, belief.seen, x, root, seen,
+                q, v, a, tau, trusted, self._bias, self.inverse_variance, Y, tau_nom, self.inertial(at),
+                self.jacobian(at), at, longest, belief.x, belief.root, belief.information, x, root, information,
             )  # fmt: skip
 
         square, log_det, rows, bend = correct_at(belief.x)
         if rows == 0 or not math.isfinite(square):
-            return belief, Innovation(Verdict.unusable, math.nan, rows)
+            return belief, Innovation(SampleVerdict.unusable, math.nan, rows)
         surprise = self._surprise(belief, square / rows)
         threshold = math.inf if self.gate is None else self.gate.threshold(rows)
         likelihood = -0.5 * (square + log_det + rows * LOG_2_PI)
-        if self.gate is not None and square > threshold and not belief.doubts:
-            gated = Innovation(Verdict.gated, square, rows, threshold, likelihood)
+        if self.gate is not None and square > threshold and not belief.unchecked:
+            gated = Innovation(SampleVerdict.gated, square, rows, threshold, likelihood)
             belief, gated = self.gate.rejected(replace(belief, surprise=surprise), gated)
-            if gated.verdict is Verdict.reopened and not self._plausible(belief, belief.x, LIGHTEST):
-                return self._again(belief), replace(gated, verdict=Verdict.restarted)
+            if gated.verdict is SampleVerdict.reopened and not self._plausible(
+                belief, belief.x, self.safeguards.lightest
+            ):
+                return self._restarted(belief), replace(gated, verdict=SampleVerdict.restarted)
             return belief, gated
-        if self.curved and (bend > STRAIGHT or not self.iterations):
-            root = self._settled(belief, x, root, correct_at)
-        if not self._plausible(belief, x, 1 / FURTHEST):
-            restarted = Innovation(Verdict.restarted, square, rows, threshold, likelihood)
-            return self._again(replace(belief, surprise=surprise)), restarted
-        doubts = max(belief.doubts - 1, 0)
+        if self.curved and (bend > self.safeguards.bend or not self.iterations):
+            root = self._relinearized(belief, x, root, correct_at)
+        if not self._plausible(belief, x, 1 / self.safeguards.body_factor):
+            restarted = Innovation(SampleVerdict.restarted, square, rows, threshold, likelihood)
+            return self._restarted(replace(belief, surprise=surprise)), restarted
+        rejected, unchecked = max(belief.rejected - 1, 0), max(belief.unchecked - 1, 0)
         if self.gate is not None and belief.rejected > self.gate.patience:
-            root, doubts = self._reassured(belief, root), self.gate.patience
-        accepted = Innovation(Verdict.accepted, square, rows, threshold, likelihood)
-        return Belief(belief.time, x, root, belief.unit, seen, belief.start, surprise, 0, doubts), accepted
+            root, rejected, unchecked = self._bounded(belief, root), 0, self.gate.patience
+        accepted = Innovation(SampleVerdict.accepted, square, rows, threshold, likelihood)
+        return Belief(
+            belief.time, x, root, belief.unit, information, belief.start, surprise, rejected, unchecked
+        ), accepted
 
-    def _settled(
+    def _relinearized(
         self, belief: Belief, x: Vector, root: Matrix, correct_at: Callable[[Vector], tuple[float, ...]]
     ) -> Matrix:
-        """Repeat a correction from where it led to, x, and cut its way short; the root of the covariance there."""
+        """Relinearize at the result x until it settles, limit the step; the root of the covariance at x."""
         for _ in range(self.iterations):
-            if correct_at(x.copy())[-1] <= STRAIGHT:
+            if correct_at(x.copy())[-1] <= self.safeguards.bend:
                 break
         else:
             root = belief.root if self.iterations else root
-        way = x - belief.x
-        furthest = np.abs(way).max()
-        if not furthest < LONGEST_STEP:
-            x[:] = belief.x + way * (LONGEST_STEP / furthest)
+        step = x - belief.x
+        longest = np.abs(step).max()
+        if not longest < self.safeguards.longest_step:
+            x[:] = belief.x + step * (self.safeguards.longest_step / longest)
             return belief.root
         return root
 
     def _plausible(self, belief: Belief, x: Vector, least: float) -> bool:
-        return not self.curved or plausible(belief.start.whitening, self.inertial(x), least, FURTHEST)
+        return not self.curved or plausible(
+            belief.start.whitening, self.inertial(x), least, self.safeguards.body_factor
+        )
 
-    def _again(self, belief: Belief) -> Belief:
-        """From the start, and open to whatever the next samples say."""
-        doubts = 0 if self.gate is None else self.gate.patience
+    def _restarted(self, belief: Belief) -> Belief:
+        """The initial coordinates with the largest covariance; the next `patience` samples pass the gate unchecked."""
+        unchecked = 0 if self.gate is None else self.gate.patience
         root = self.largest_std * belief.unit
-        return replace(belief, x=belief.start.x, root=root, rejected=0, doubts=doubts)
+        return replace(belief, x=belief.start.x, root=root, rejected=0, unchecked=unchecked)
 
-    def _reassured(self, belief: Belief, root: Matrix) -> Matrix:
-        """Root of the covariance after the gate opened: what the samples did not show is no less known than P_max."""
+    def _bounded(self, belief: Belief, root: Matrix) -> Matrix:
+        """Root of the covariance after the gate opened: no direction is less known than P_max."""
         d = self.size
         least = np.linalg.inv(belief.unit) / self.largest_std
         step, bounded, information = np.empty(d), np.empty((d, d)), np.empty((d, d))
@@ -268,31 +292,60 @@ class Filter(ABC):
         return bounded
 
     def _surprise(self, belief: Belief, square: float) -> float:
-        """The average with one more sample, of which none counts for more than `MOST_SURPRISE`."""
-        return belief.surprise + NEW_SHARE * (min(square, MOST_SURPRISE) - belief.surprise)
+        """The average surprise with one more sample, of which none counts for more than `largest_surprise`."""
+        return belief.surprise + self.safeguards.surprise_share * (
+            min(square, self.safeguards.largest_surprise) - belief.surprise
+        )
 
     def step(self, belief: Belief, sample: Sample) -> tuple[Belief, Innovation]:
-        """Predict to a sample and update with it; one that is not later than the last is not used."""
-        if not math.isfinite(sample.time) or 0 <= belief.time - sample.time < CLOCK_SET_ANEW:
-            return belief, Innovation(Verdict.late, np.nan, 0)
+        """Predict to a sample's time and update with it; one that is not later than the last is not used."""
+        if not math.isfinite(sample.time) or 0 <= belief.time - sample.time < self.safeguards.clock_jump_s:
+            return belief, Innovation(SampleVerdict.late, np.nan, 0)
         return self.update(self.predict(belief, sample.time), sample)
 
     def run(
         self, samples: Iterable[Sample], belief: Belief | None = None
     ) -> Iterator[tuple[Belief, Innovation]]:
-        """Belief and innovation after each sample, as they come."""
+        """Belief and innovation after each sample, one at a time."""
         belief = self.init() if belief is None else belief
         for sample in samples:
             belief, innovation = self.step(belief, sample)
             yield belief, innovation
 
+    def solve(
+        self,
+        problem: TrackingProblem,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Estimate:
+        """The estimate after all samples of a problem's recordings.
+
+        Args:
+            progress: called every fifty samples. stop: asked before each sample.
+
+        Raises:
+            InvalidMethod: if the problem is of another model than the filter.
+            NotIdentifiable: if no sample could be used.
+        """
+        if problem.torques is not self.torques:
+            raise InvalidMethod(
+                "the filter and the problem have different models: make the filter from problem.torques"
+            )
+        calibration = problem.calibration if problem.calibrate_s > 0 else None
+        tracker = Tracker(self, calibration=calibration)
+        finished = tracker.run(problem.samples(), progress=progress, stop=stop)
+        status = Status.solved if finished else Status.interrupted
+        return tracker.estimate(status=status, problem=problem)
+
     @property
     def curved(self) -> bool:
-        """Whether the coordinates are a chart, in which steps must be short."""
+        """Whether the coordinates are a chart of possible bodies, on which updates are nonlinear."""
         return True
 
     @cached_property
-    def _information(self) -> Vector:
+    def inverse_variance(self) -> Vector:
+        """(n,) inverse variance of each effort row."""
         n = self.torques.robot.model.nv
         return np.broadcast_to(1 / np.asarray(self.noise, dtype=float) ** 2, (n,)).copy()
 
@@ -303,12 +356,12 @@ class Filter(ABC):
 
     @cached_property
     def _bias(self) -> Vector:
-        return np.broadcast_to(np.asarray(self.bias, dtype=float), self._information.shape).copy()
+        return np.broadcast_to(np.asarray(self.bias, dtype=float), self.inverse_variance.shape).copy()
 
     @cached_property
     def _all_rows(self) -> np.ndarray:
-        return np.ones(len(self._information), dtype=bool)
+        return np.ones(len(self.inverse_variance), dtype=bool)
 
     def physical(self, belief: Belief) -> bool:
-        """Whether every open body is one that can be."""
+        """Whether every open body is physically possible."""
         return bool(is_consistent(self.inertial(belief.x)).all())

@@ -1,11 +1,14 @@
-"""Which samples to believe: the chi-square gate of innovations (seed 004, Eq. 22), and how it opens again.
+"""Rejection of improbable samples by the chi-square gate of innovations (Foster et al. 2024, Eq. 22).
 
 If all is as assumed, y^T S^-1 y is chi-square with as many degrees of freedom as rows, so a confidence level says how
-many good samples are lost: of 0.999, one in a thousand. What is improbable again and again is not an impact but a
-change, or noise that is larger than was said: after `patience` rejections in a row the covariance grows by a factor at
-each further one until a sample passes. It does not grow without end: what no body explains is not a body's. One sample
-does not show all of what changed, and those that agree with what is wrong are no fair choice: the next `patience` pass
-whatever they say.
+many good samples are lost: with 0.999, one in a thousand.
+
+What is rejected again and again is not an impact but a change, or noise that is larger than assumed. A counter goes up
+by one at a rejection and down by one at an acceptance; above `patience` the covariance grows by a factor at each
+further rejection, until a sample passes. It does not grow without end: what no body explains does not come from a body.
+A counter of rejections in a row would not do: a wrong belief accepts the few samples that happen to agree with it,
+never doubts itself, and stays wrong. For the same reason the first sample that passes is not enough, and the next
+`patience` samples pass whatever their innovation.
 """
 
 from __future__ import annotations
@@ -17,10 +20,10 @@ import numpy as np
 from scipy import special
 
 from ...exceptions import InvalidMethod
-from .belief import Belief, Innovation, Verdict
+from .belief import Belief, Innovation, SampleVerdict
 
-MOST_DOUBT = 1000.0
-"""Relative standard deviation of a body as a whole to which doubts may grow."""
+MAX_RELATIVE_STD = 1000.0
+"""Relative standard deviation of a body as a whole up to which rejections enlarge the covariance."""
 
 
 @cache
@@ -30,12 +33,12 @@ def _chi_square_quantile(confidence: float, rows: int) -> float:
 
 @dataclass(frozen=True)
 class Gate:
-    """Reject samples whose innovation is less probable than this.
+    """Rejects samples whose innovation is improbable.
 
     Args:
-        confidence: part of good samples that pass.
-        patience: rejections in a row before the filter doubts itself, and samples that it then believes.
-        growth: by how much its standard deviations then grow with each further one.
+        confidence: fraction of good samples that pass.
+        patience: rejections, less acceptances, above which the covariance grows; and samples that then pass unchecked.
+        growth: factor of the standard deviations at each further rejection.
     """
 
     confidence: float = 0.999
@@ -51,14 +54,14 @@ class Gate:
             raise InvalidMethod("a gate needs a patience of at least 1 sample and a growth above 1")
 
     def threshold(self, rows: int) -> float:
-        """What y^T S^-1 y of so many rows may be."""
+        """Largest accepted y^T S^-1 y of so many rows: the chi-square threshold."""
         return _chi_square_quantile(self.confidence, rows)
 
     def rejected(self, belief: Belief, innovation: Innovation) -> tuple[Belief, Innovation]:
-        """After a rejection: one more in a row, and doubts where they are too many."""
+        """Count a rejection; enlarge the covariance where there are more than `patience`."""
         belief = replace(belief, rejected=belief.rejected + 1)
         if belief.rejected <= self.patience:
             return belief, innovation
         relative = np.linalg.norm(np.linalg.solve(belief.unit, belief.root)) / np.sqrt(len(belief.root))
-        growth = self.growth if relative < MOST_DOUBT else 1.0
-        return replace(belief, root=belief.root * growth), replace(innovation, verdict=Verdict.reopened)
+        growth = self.growth if relative < MAX_RELATIVE_STD else 1.0
+        return replace(belief, root=belief.root * growth), replace(innovation, verdict=SampleVerdict.reopened)

@@ -1,7 +1,7 @@
-"""Kalman's filter on the ten parameters: linear, and not bound to what a body may be (seed 004, Sect. III-B).
+"""Kalman's filter on the ten parameters: linear, without constraints on them (Foster et al. 2024, Sect. III-B).
 
-The baseline of the paper. Under weak excitation its estimates leave what is physical; take the extended filter for a
-controller.
+The baseline of the paper. Under weak excitation its estimates become physically impossible; take the extended filter
+for a controller.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .filter import Filter
 
 @dataclass(frozen=True, eq=False)
 class KalmanFilter(Filter):
-    """x = pi (seed 004, Eqs. 10 to 15)."""
+    """x = pi (Foster et al. 2024, Eqs. 10 to 15)."""
 
     name = "kalman-filter"
     citations = ("kalman1960",)
@@ -27,7 +27,7 @@ class KalmanFilter(Filter):
     def inertial(self, x: Vector) -> np.ndarray:
         return x.reshape(-1, 10)
 
-    def slope(self, x: Vector) -> np.ndarray:
+    def jacobian(self, x: Vector) -> np.ndarray:
         return np.broadcast_to(np.eye(10), (len(x) // 10, 10, 10))
 
     @property

@@ -1,12 +1,16 @@
-"""Motion as it comes: the middle of a moving window, by a polynomial through what is in it (Savitzky and Golay 1964).
+"""Accelerations online: the middle of a moving window, by a polynomial through its ticks (Savitzky and Golay 1964).
 
 With s_i = (t_i - t) / r the times of a window of half width r about t, V = [1 s s^2 ...] and y the positions,
 
     min over c of |y - V c|^2       q(t) = c_0,   v(t) = c_1 / r,   a(t) = 2 c_2 / r^2
 
-Clocks may jitter. Efforts and wrenches pass the same filter, c_0 of theirs, so that they lag as the positions do; a
-sample is as old as half a window, all of it (seed 004, Sect. III-D, asks for that with differences). Where velocities
-are measured, they give v = c_0 and a = c_1 / r, and a floating base keeps the configuration that was nearest to t.
+Clocks may jitter. Efforts and wrenches pass the same filter, c_0 of theirs, so that they lag as the positions do: all
+of a sample is half a window old (Foster et al. 2024, Sect. III-D, ask for that with differences). Where velocities are
+measured, they give v = c_0 and a = c_1 / r, and a floating base keeps the configuration nearest to t.
+
+Missing readings: a tick without positions is left out, and so is one without velocities where others in the window have
+them. An effort comes from those ticks of the window in which it was read, if they suffice by the same rules as the
+positions; else it is NaN.
 """
 
 from __future__ import annotations
@@ -17,24 +21,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
+from ...arrays import JointSamples, Matrix, Vector
 from ...exceptions import InvalidMethod
 from .belief import Sample
 from .differences import Tick
 
-LARGEST_GAP = 0.3
-"""Of a window without a tick: beyond, what is between is not known."""
+MAX_GAP = 0.3
+"""Part of a window without a reading above which it gives no sample: the polynomial is not determined between them."""
 
 
 @dataclass(frozen=True)
 class MovingPolynomial:
-    """From ticks to samples.
+    """Makes samples from ticks.
 
     Args:
         window_s: the window's whole width [s].
         degree: of the polynomial; 2 or more where velocities are not measured.
-        sample_hz: how often a sample is made [Hz]; None: at every tick. Neighbouring windows share their noise, which a
-            filter takes for independent: two a window are about as many as there is news.
+        sample_hz: rate of the samples [Hz]; None: one at every tick. Neighbouring windows share their noise, which a
+            filter takes for independent: two per window are about as many as are independent.
 
     Raises:
         InvalidMethod: if a number is out of range.
@@ -58,8 +62,8 @@ class MovingPolynomial:
         """Samples half a window late, none where a window has too few ticks or a gap.
 
         Args:
-            ticks: in the order of time; one that is not finite or not later than the last is left out. Those without
-                velocities have positions (n,) for `q`.
+            ticks: in the order of time; one whose time or position is not finite, or that is not later than the last,
+                is left out. Those without velocities have joint positions (n,) for `q`.
             configuration: joint positions (n,) -> (nq,).
         """
         window: deque[Tick] = deque()
@@ -87,20 +91,21 @@ class MovingPolynomial:
     def _at(
         self, middle: float, window: deque[Tick], configuration: Callable[[Vector], Vector]
     ) -> Sample | None:
-        """The sample of one time; None if its window is not good enough."""
+        """The sample of one time; None if its window has too few ticks, or a gap."""
         inside = [tick for tick in window if tick.time <= middle + self.window_s / 2 * (1 + 1e-9)]
-        times = np.array([tick.time for tick in inside])
-        edges = np.concatenate([[middle - self.window_s / 2], times, [middle + self.window_s / 2]])
-        if len(inside) < self.degree + 2 or np.diff(edges).max() > LARGEST_GAP * self.window_s:
+        with_velocity = [tick for tick in inside if np.isfinite(tick.v).all()]
+        inside = with_velocity or inside
+        offsets = np.array([tick.time for tick in inside]) - middle
+        if not self._suffices(offsets):
             return None
-        value, slope, curvature = self._weights(times - middle)
+        value, slope, curvature = self._weights(offsets)
         q = np.array([tick.q for tick in inside])
-        if np.isnan(inside[0].v).any():
+        if not with_velocity:
             position, v, a = configuration(value @ q), slope @ q, curvature @ q
         else:
             measured = np.array([tick.v for tick in inside])
             v, a = value @ measured, slope @ measured
-            nearest = inside[int(np.argmin(np.abs(times - middle)))].q
+            nearest = inside[int(np.argmin(np.abs(offsets)))].q
             position = configuration(value @ q) if q.shape[1] == len(v) else nearest
         trusted = [tick.trusted for tick in inside if tick.trusted is not None]
         return Sample(
@@ -108,13 +113,29 @@ class MovingPolynomial:
             position,
             v,
             a,
-            value @ np.array([tick.tau for tick in inside]),
+            self._values(offsets, value, np.array([tick.tau for tick in inside])),
             {body: value @ np.array([tick.wrenches[body] for tick in inside]) for body in inside[0].wrenches},
             np.logical_and.reduce(trusted) if trusted else None,
         )
 
+    def _suffices(self, offsets: Vector) -> bool:
+        """Whether readings at these times from the middle determine the polynomial."""
+        edges = np.concatenate([[-self.window_s / 2], offsets, [self.window_s / 2]])
+        return len(offsets) >= self.degree + 2 and bool(np.diff(edges).max() <= MAX_GAP * self.window_s)
+
+    def _values(self, offsets: Vector, value: Vector, readings: JointSamples) -> Vector:
+        """(n,) values in the middle of readings (m, n), column by column from those that are finite."""
+        read = np.isfinite(readings)
+        values = value @ np.where(read, readings, 0.0)
+        for k in np.flatnonzero(~read.all(axis=0)):
+            rows = read[:, k]
+            values[k] = np.nan
+            if self._suffices(offsets[rows]):
+                values[k] = self._weights(offsets[rows])[0] @ readings[rows, k]
+        return values
+
     def _weights(self, offsets: Vector) -> Matrix:
-        """(3, m) which of the m values make value, slope and curvature in the middle."""
+        """(3, m) weights of m readings in value, slope and curvature in the middle."""
         r = self.window_s / 2
         c = np.linalg.pinv(np.vander(offsets / r, self.degree + 1, increasing=True))
         weights = np.zeros((3, len(offsets)))
@@ -128,5 +149,5 @@ class MovingPolynomial:
 
 
 def _usable(tick: Tick) -> bool:
-    """Whether time and positions are finite; a filter sees to the rest."""
+    """Whether time and positions are finite; a filter checks the rest."""
     return bool(np.isfinite(tick.time) and np.isfinite(tick.q).all())

@@ -1,30 +1,32 @@
-"""What the last seconds showed of a body: "mass known, inertia not".
+"""Observability over the last seconds: which mass properties of a body the motion has shown, such as the mass alone.
 
 With A the information of the samples that are not forgotten yet and U the root of a covariance that knows a body to a
-factor of 1 +- 1 (`Belief.unit`), the standard deviations that these samples alone give on top of nothing better are
+factor of 1 +- 1 (`Belief.unit`), the covariance that these samples alone give to such a body is
 
     cov = U (U^T A U + 1)^-1 U^T
 
-and the ratio of variances, that over U U^T, is the part that is still open: near 0 what the motion shows, near 1 what
-it does not.
+The ratio of its variances to those of U U^T is near 0 where the motion excites a quantity, near 1 where it does not.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...arrays import Vector
 from .belief import Belief
-from .filter import Filter
 
-SHOWN = 0.01
-"""A quantity is known when its standard deviation has come down to a tenth."""
+if TYPE_CHECKING:
+    from .filter import Filter
+
+SHOWN_VARIANCE = 0.01
+"""A quantity is known when its standard deviation has come down to a tenth, its variance to a hundredth."""
 
 
 @dataclass(frozen=True, eq=False)
-class Excitation:
+class LinkExcitation:
     """What the last seconds showed of one open body.
 
     Args:
@@ -53,14 +55,14 @@ class Excitation:
         )
 
 
-def excitation(filter_: Filter, belief: Belief) -> tuple[Excitation, ...]:
-    """Of each open body."""
+def excitation(filter_: Filter, belief: Belief) -> tuple[LinkExcitation, ...]:
+    """What the last `memory_s` seconds showed of each open body."""
     U = belief.unit
-    after = U @ np.linalg.inv(U.T @ belief.seen @ U + np.eye(len(U))) @ U.T
+    after = U @ np.linalg.inv(U.T @ belief.information @ U + np.eye(len(U))) @ U.T
     before = U @ U.T
     found = []
     for k, (link, pi, D) in enumerate(
-        zip(filter_.torques.links, filter_.inertial(belief.x), filter_.slope(belief.x), strict=True)
+        zip(filter_.torques.links, filter_.inertial(belief.x), filter_.jacobian(belief.x), strict=True)
     ):
         ten = slice(10 * k, 10 * k + 10)
         # rows: m, c = h / m, Ixx, Iyy, Izz
@@ -69,9 +71,9 @@ def excitation(filter_: Filter, belief: Belief) -> tuple[Excitation, ...]:
         G[1:4, 1:4], G[1:4, 0] = np.eye(3) / pi[0], -pi[1:4] / pi[0] ** 2
         G[4, 4] = G[5, 6] = G[6, 9] = 1
         G = G @ D
-        left, all_ = (np.einsum("ij,jk,ik->i", G, C[ten, ten], G) for C in (after, before))
-        std, known = np.sqrt(np.maximum(left, 0.0)), left < SHOWN * all_
+        variance, before_variance = (np.einsum("ij,jk,ik->i", G, C[ten, ten], G) for C in (after, before))
+        std, known = np.sqrt(np.maximum(variance, 0.0)), variance < SHOWN_VARIANCE * before_variance
         found.append(
-            Excitation(link, float(std[0]), std[1:4], std[4:], bool(known[0]), known[1:4], known[4:])
+            LinkExcitation(link, float(std[0]), std[1:4], std[4:], bool(known[0]), known[1:4], known[4:])
         )
     return tuple(found)

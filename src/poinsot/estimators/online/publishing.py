@@ -1,7 +1,7 @@
-"""What a controller is told: bodies that change no faster than it can bear (seed 004, Sect. IV-B).
+"""Rate limit of published bodies, for a controller (Foster et al. 2024, Sect. IV-B).
 
-A published body is moved towards the estimate by a part s of the way, pi + s (pi_hat - pi), with the largest s <= 1
-that keeps every rate. Between two possible bodies all are possible, so what is published always is.
+A published body moves towards the estimate by pi + s (pi_hat - pi), with the largest s <= 1 that keeps every rate.
+Possible bodies are a convex set, so published bodies are always possible.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...exceptions import InvalidMethod
 
 @dataclass(frozen=True)
 class RateLimit:
-    """How fast what is published may change; None: as it likes.
+    """Largest rates of change of published bodies; None: no limit.
 
     Args:
         mass: [kg/s]. first_moment: of each component [kg m/s]. inertia: of each component [kg m^2/s].
@@ -35,7 +35,7 @@ class RateLimit:
                 raise InvalidMethod(f"the rate of {name} must be above 0, or None for no limit, not {rate:g}")
 
     def next(self, published: np.ndarray, estimate: np.ndarray, dt: float) -> np.ndarray:
-        """(k, 10) what to publish dt seconds after `published`, with bodies now estimated so."""
+        """(k, 10) bodies to publish `dt` seconds after `published`, from those now estimated."""
         rates = [np.inf if rate is None else rate for rate in (self.mass, self.first_moment, self.inertia)]
         limits = dt * np.repeat(rates, [1, 3, 6])
         change = estimate - published

@@ -1,15 +1,25 @@
-"""Kalman's update on a square root of the covariance, P = B B^T, so that P is symmetric and positive whatever happens.
+"""Kalman's update on a square root of the covariance, P = B B^T, by orthogonal transformations.
 
-With measurement z = H x + nu, nu ~ N(0, diag(1 / w)), innovation y = z - H x, and w_i = 0 for rows not to be trusted:
+A measurement row z = h^T x + nu, nu ~ N(0, 1 / w), with innovation e = z - h^T x and f = sqrt(w) B^T h, is one array
 
-    A = H^T diag(w) H,  g = H^T diag(w) y,   M = 1 + B^T A B = C C^T,   u = C^-1 B^T g
-    x+ = x + B C^-T u                        seed 004, Eq. 11, by the matrix inversion lemma
-    B+ = B C^-T                              P+ = B M^-1 B^T
-    y^T S^-1 y = y^T diag(w) y - u^T u       the normalized innovation squared (Eq. 22)
-    log det S = log det M - sum of log w_i
+    [ 1  f^T ]           [ r     0  ]     Theta: d Givens rotations of column 0 with each of the others
+    [ 0  B   ] Theta  =  [ k     B+ ]
 
-Everything is as small as the state: a robot with forty rows costs no more than one with four, but for A. Process noise
-makes B the triangular factor of [a B, b U]^T, P = a^2 B B^T + b^2 U U^T.
+    r^2 = 1 + f^T f            w times the variance of e
+    x+ = x + k sqrt(w) e / r   Kalman's update, Eq. 11 of the paper
+    B+ B+^T = P+
+
+(Bierman 1977, Ch. V; Kaminski, Bryson and Schmidt 1971.) Rows with independent noise are processed one after the other,
+so that
+
+    y^T S^-1 y = sum of w e^2 / r^2       the normalized innovation squared (Eq. 22)
+    log det S  = sum of log(r^2 / w)
+
+are sums of terms that are not negative. Nothing is squared: 1 + f^T f, or 1 + B^T H^T W H B of all rows at once, loses
+the 1 where a measurement is 1e8 times more exact than the prior; r and the rotations keep it up to 1e16. A row costs
+6 d^2 operations, one whose h is zero next to nothing.
+
+Process noise makes B the triangular factor of [a B, b U]^T, P = a^2 B B^T + b^2 U U^T.
 """
 
 from __future__ import annotations
@@ -27,63 +37,63 @@ def update(
     """Write x+ - x to `step`, B+ to `B_next`, and H^T diag(w) H to `A`.
 
     Args:
-        B: (d, d). H: (n, d). y, w: (n,).
+        B: (d, d) root of the covariance.
+        H: (n, d) measurement rows.
+        y, w: (n,) innovations at x, and inverse variances of the measurements; 0 for rows that are not used.
         step: (d,). B_next, A: (d, d).
 
     Returns:
-        y^T S^-1 y, log det S, and the number of trusted rows.
+        y^T S^-1 y, log det S, and the number of rows used.
     """
     d, n = len(B), len(y)
-    g = np.zeros(d)
-    A[:] = 0.0
+    T = np.empty((d, d))  # B^T: a rotation then runs along rows, which lie together in memory
+    for i in range(d):
+        step[i] = 0.0
+        for j in range(d):
+            T[j, i] = B[i, j]
+            A[i, j] = 0.0
+    k = np.empty(d)
     square, log_det, rows = 0.0, 0.0, 0.0
-    for i in range(n):
-        if w[i] == 0.0:
+    for m in range(n):
+        if w[m] == 0.0:
             continue
         rows += 1.0
-        log_det -= np.log(w[i])
-        square += w[i] * y[i] * y[i]
+        log_det -= np.log(w[m])
+        h, innovation, empty = H[m], y[m], True
+        for i in range(d):
+            innovation -= h[i] * step[i]
+            if h[i] != 0.0:
+                empty = False
+                weighted = w[m] * h[i]
+                for j in range(i + 1):
+                    A[i, j] += weighted * h[j]
+        if empty:
+            square += w[m] * innovation * innovation
+            continue
+        root, r = np.sqrt(w[m]), 1.0
+        k[:] = 0.0
         for j in range(d):
-            h = w[i] * H[i, j]
-            if h == 0.0:
-                continue
-            g[j] += h * y[i]
-            for k in range(j + 1):
-                A[j, k] += h * H[i, k]
-    for j in range(d):
-        for k in range(j):
-            A[k, j] = A[j, k]
-    # C lower triangular of 1 + B^T A B
-    AB = A @ B
-    C = B.T @ AB
-    for j in range(d):
-        C[j, j] += 1.0
-    for j in range(d):
-        for k in range(j + 1):
-            total = C[j, k]
-            for r in range(k):
-                total -= C[j, r] * C[k, r]
-            C[j, k] = np.sqrt(total) if j == k else total / C[k, k]
-        log_det += 2 * np.log(C[j, j])
-    u = np.empty(d)
-    for j in range(d):
-        total = 0.0
-        for r in range(d):
-            total += B[r, j] * g[r]
-        for k in range(j):
-            total -= C[j, k] * u[k]
-        u[j] = total / C[j, j]
-        square -= u[j] * u[j]
-    # rows of B C^-T: solve C b = (row of B)
-    for r in range(d):
-        step[r] = 0.0
+            f = 0.0
+            for i in range(d):
+                f += T[j, i] * h[i]
+            f *= root
+            longer = np.sqrt(r * r + f * f)
+            cos, sin = r / longer, f / longer
+            for i in range(d):
+                t = T[j, i]
+                T[j, i] = cos * t - sin * k[i]
+                k[i] = cos * k[i] + sin * t
+            r = longer
+        z = root * innovation / r
+        square += z * z
+        log_det += 2 * np.log(r)
+        for i in range(d):
+            step[i] += z * k[i]
+    for i in range(d):
         for j in range(d):
-            total = B[r, j]
-            for k in range(j):
-                total -= C[j, k] * B_next[r, k]
-            B_next[r, j] = total / C[j, j]
-            step[r] += B_next[r, j] * u[j]
-    return max(square, 0.0), log_det, rows
+            B_next[i, j] = T[j, i]
+            A[min(i, j), max(i, j)] = A[max(i, j), min(i, j)]
+    return square, log_det, rows
 
 
 @njit(cache=True, error_model="numpy")

@@ -1,45 +1,62 @@
-"""A filter's whole run as an estimate: what it believes at the end, what it predicted on the way, what it rejected.
+"""A filter's run over recordings as an estimate: its last belief, what it predicted on the way, what it rejected.
 
-What a run keeps does not grow with its length: every s-th sample, and when those are too many every 2 s-th.
+The memory of a run does not grow with its length: every s-th sample is kept, and when those are too many every 2 s-th.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg
 
 from ...arrays import Vector
-from ...estimate import NARROWED, Direction, Estimate, EstimatedParameters, Fit, Provenance, Status
-from ...estimate.fit import fit_of
+from ...estimate import (
+    NARROWED,
+    CertifiableProblem,
+    Direction,
+    Estimate,
+    EstimatedParameters,
+    Fit,
+    Provenance,
+    Status,
+    fit_of,
+)
+from ...estimate.extras import Extra, extras_of
 from ...exceptions import NotIdentifiable
 from ...models.bodies import body_of
 from ...parameters import INERTIAL_UNITS, columns_of
-from .belief import Belief, Innovation, Sample, Verdict
-from .filter import Filter
-from .observability import Excitation, excitation
+from ...solve import ProgressCallback, Stop, report, stop_requested
+from .belief import Belief, Innovation, Sample, SampleVerdict
+from .calibration import NO_SAMPLES, Bias
+from .observability import LinkExcitation, excitation
 from .publishing import RateLimit
+from .sequence import RecordedSample
 
-KEPT = 4096
+if TYPE_CHECKING:
+    from .filter import Filter
+
+MAX_KEPT = 4096
 """Samples that a run keeps at most; at least half as many of a long one."""
-SPANS = 1000
-"""Stretches of rejected samples that it keeps."""
+MAX_REJECTIONS = 1000
+"""Stretches of rejected samples that a run keeps at most."""
+SAMPLES_PER_REPORT = 50
+"""Samples between two calls of `progress`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tracked:
-    """What a filter says after a sample.
+    """The state of a run after a sample.
 
     Args:
-        time: of the sample [s]. recording: that it is from.
-        innovation: what became of it.
-        bodies: (k, 10) pi as estimated. published: (k, 10) as a controller is told.
+        time: of the sample [s]. recording: name of its recording.
+        innovation: the sample's innovation and verdict.
+        bodies: (k, 10) pi as estimated. published: (k, 10) with the rate limit.
         mass_std: (k,) [kg].
-        sample: what was heard. expected: (k, 10) the bodies with which its efforts were predicted.
+        sample: the sample itself. predicted_from: (k, 10) the bodies before it, which predict its efforts.
     """
 
     time: float
@@ -49,50 +66,150 @@ class Tracked:
     published: np.ndarray
     mass_std: Vector
     sample: Sample
-    expected: np.ndarray
+    predicted_from: np.ndarray
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """Samples in a row that were not used, for one reason.
+    """Consecutive samples that were not used, for one reason.
 
     Args:
-        recording: that they are from. start_s, stop_s: times of the first and the last one [s].
+        recording: name of their recording. start_s, stop_s: times of the first and the last one [s].
     """
 
-    verdict: Verdict
+    verdict: SampleVerdict
     recording: str
     start_s: float
     stop_s: float
     samples: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "recording": self.recording,
+            "start_s": self.start_s,
+            "stop_s": self.stop_s,
+            "samples": self.samples,
+            "verdict": self.verdict.name,
+            "reason": self.verdict.value,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class LinkChange:
+    """Difference of a body from what it was known as.
+
+    Args:
+        mass, mass_std: [kg].
+        center_of_mass: (3,) of what was added [m]; None where its mass is below two standard deviations.
+    """
+
+    body: str
+    mass: float
+    mass_std: float
+    center_of_mass: Vector | None
+
+
+@dataclass(frozen=True, eq=False)
+class TrackingRun(Extra):
+    """The run of a filter that led to an estimate.
+
+    Args:
+        filter: that processed the samples. start, belief: its first and its last belief.
+        samples: number of samples processed. verdicts: number of samples by verdict.
+        rejections: stretches of samples that were not used.
+        history: states on the way, evenly spaced.
+        calibration: of the time before; None: there was none.
+        changes: of the open bodies, from what they were known as.
+    """
+
+    key = "tracking"
+
+    filter: Filter
+    start: Belief
+    belief: Belief
+    samples: int
+    verdicts: Mapping[SampleVerdict, int]
+    rejections: tuple[Rejection, ...]
+    history: tuple[Tracked, ...]
+    calibration: Bias | None
+    changes: tuple[LinkChange, ...]
+
+    @property
+    def excitation(self) -> tuple[LinkExcitation, ...]:
+        """What the last seconds showed of each open body."""
+        return excitation(self.filter, self.belief)
+
+    def as_json(self) -> dict[str, Any]:
+        """What `poinsot.track/1` has beside `poinsot.identify/1`."""
+        counts = {verdict.name: count for verdict, count in self.verdicts.items()}
+        return {
+            "changes": self.changes,
+            "samples": {"heard": self.samples, **counts},
+            "rejections": [each.as_json() for each in self.rejections],
+            "noise": self.filter.noise,
+            "bias": self.filter.bias,
+            "calibration_samples": 0 if self.calibration is None else self.calibration.samples,
+            "shown": self.excitation,
+            "estimates": [
+                {
+                    "time": each.time,
+                    "recording": each.recording,
+                    "verdict": each.innovation.verdict.name,
+                    "mass": each.bodies[:, 0],
+                    "mass_std": each.mass_std,
+                    "published_mass": each.published[:, 0],
+                }
+                for each in self.history
+            ],
+        }
+
+    def as_text(self) -> str:
+        """One line per open body, and the number of samples used."""
+        used = self.verdicts.get(SampleVerdict.accepted, 0)
+        lines = [f"{used} of {self.samples} samples used"]
+        lines += [
+            f"{each.body}: {each.mass:+.4g} +- {each.mass_std:.2g} kg from what it was known as"
+            for each in self.changes
+        ]
+        return "\n".join(lines)
 
 
 class Tracker:
     """Runs a filter over samples and keeps what its estimate needs.
 
     Args:
-        filter_: that hears them.
-        limit: on what is published.
-        belief: to begin with; None: what the filter begins with.
+        filter_: processes the samples.
+        limit: of the rate of change of published bodies; None: none.
+        belief: the first one; None: the filter's.
+        calibration: of the time before, for the record.
     """
 
-    def __init__(self, filter_: Filter, limit: RateLimit | None = None, belief: Belief | None = None):
+    def __init__(
+        self,
+        filter_: Filter,
+        limit: RateLimit | None = None,
+        belief: Belief | None = None,
+        calibration: Bias | None = None,
+    ):
         self.filter = filter_
         self.limit = limit or RateLimit(None)
         self.belief = filter_.init() if belief is None else belief
         self.start = self.belief
+        self.calibration = calibration
         self.published = filter_.inertial(self.belief.x)
-        self.verdicts: Counter[Verdict] = Counter()
+        self.verdicts: Counter[SampleVerdict] = Counter()
         self.rejections: list[Rejection] = []
         self.kept: list[Tracked] = []
         self.samples = 0
+        self.rows = 0
         self._stride, self._rejected_at = 1, -2
 
-    def hear(self, sample: Sample, recording: str = "", time: float | None = None) -> Tracked:
-        """One more sample.
+    def update(self, sample: Sample, recording: str = "", time: float | None = None) -> Tracked:
+        """Process one sample.
 
         Args:
-            recording: that it is from. time: what to call its time; None: its own.
+            recording: name of its recording. time: on the recording's clock [s]; None: the sample's.
         """
         filter_, before = self.filter, self.belief
         self.belief, innovation = filter_.step(before, sample)
@@ -113,27 +230,57 @@ class Tracker:
         self._keep(tracked)
         return tracked
 
-    def excitation(self) -> tuple[Excitation, ...]:
+    def run(
+        self,
+        samples: Iterable[RecordedSample],
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+        process: Callable[[RecordedSample], object] | None = None,
+    ) -> bool:
+        """Process samples until there are no more, or `stop` says so; whether all were processed.
+
+        Args:
+            process: called for each sample in place of `update`, which it calls; to publish what that returns.
+        """
+        process = process or (lambda each: self.update(each.sample, each.recording, each.time))
+        for each in samples:
+            if stop_requested(stop):
+                return False
+            process(each)
+            if self.samples % SAMPLES_PER_REPORT == 0:
+                masses = ", ".join(
+                    f"{link} {pi[0]:.3g} kg"
+                    for link, pi in zip(
+                        self.filter.torques.links, self.filter.inertial(self.belief.x), strict=True
+                    )
+                )
+                report(progress, each.recording or "filtering", detail=f"{each.time:.1f} s, {masses}")
+        return True
+
+    def excitation(self) -> tuple[LinkExcitation, ...]:
         """What the last seconds showed of each open body."""
         return excitation(self.filter, self.belief)
 
     def _mass_std(self) -> Vector:
-        d = self.filter.slope(self.belief.x)[:, 0]
+        d = self.filter.jacobian(self.belief.x)[:, 0]
         roots = [d[k] @ self.belief.root[10 * k : 10 * k + 10] for k in range(len(d))]
         return np.linalg.norm(roots, axis=1)
 
     def _keep(self, tracked: Tracked) -> None:
         verdict = tracked.innovation.verdict
         self.verdicts[verdict] += 1
-        if verdict is not Verdict.accepted:
+        if verdict is SampleVerdict.accepted:
+            self.rows += tracked.innovation.rows
+        else:
             self._keep_rejection(verdict, tracked)
         if self.samples % self._stride == 0:
             self.kept.append(tracked)
-            if len(self.kept) == KEPT:
+            if len(self.kept) == MAX_KEPT:
                 self.kept, self._stride = self.kept[::2], 2 * self._stride
         self.samples += 1
 
-    def _keep_rejection(self, verdict: Verdict, tracked: Tracked) -> None:
+    def _keep_rejection(self, verdict: SampleVerdict, tracked: Tracked) -> None:
         last = self.rejections[-1] if self.rejections else None
         if (
             last is not None
@@ -142,38 +289,54 @@ class Tracker:
             and self._rejected_at == self.samples - 1
         ):
             self.rejections[-1] = replace(last, stop_s=tracked.time, samples=last.samples + 1)
-        elif len(self.rejections) < SPANS:
+        elif len(self.rejections) < MAX_REJECTIONS:
             self.rejections.append(Rejection(verdict, tracked.recording, tracked.time, tracked.time, 1))
         self._rejected_at = self.samples
 
     # -- the estimate --------------------------------------------------------------------------------------------------
 
-    def estimate(self, *, status: Status = Status.solved, **provenance: Any) -> Estimate:
-        """What the filter believes now.
+    def estimate(
+        self,
+        *,
+        status: Status = Status.solved,
+        problem: CertifiableProblem | None = None,
+        **provenance: Any,
+    ) -> Estimate:
+        """The belief at this point, as an estimate.
+
+        Its condition number is that of the whitened Jacobian by the coordinates in which the bodies are known to a
+        factor of 1 +- 1 at first: of B^-1 U, with the prior and process noise among its rows.
 
         Args:
-            status: how the run ended. provenance: entries of `Provenance`, by name.
+            status: how the run ended. problem: whose samples were processed; None: there is none to go back to.
+            provenance: fields of the estimate's `Provenance`.
 
         Raises:
             NotIdentifiable: if no sample was used.
         """
-        if not self.verdicts[Verdict.accepted]:
+        if not self.verdicts[SampleVerdict.accepted]:
             raise NotIdentifiable(_nothing_used(self.verdicts))
         filter_, belief = self.filter, self.belief
         links, torques = filter_.torques.links, filter_.torques
-        bodies, slope = filter_.inertial(belief.x), linalg.block_diag(*filter_.slope(belief.x))
-        covariance = slope @ belief.covariance @ slope.T
+        bodies, jacobian = filter_.inertial(belief.x), linalg.block_diag(*filter_.jacobian(belief.x))
+        root = jacobian @ belief.root
+        covariance = root @ root.T
         std = np.sqrt(np.diag(covariance))
-        at_first = np.linalg.norm(slope @ self.start.root, axis=1)
-        known = std < NARROWED * at_first
-        information = belief.unit.T @ np.linalg.inv(belief.covariance) @ belief.unit
-        scale = 1 / np.sqrt(np.diag(information))
+        known = std < NARROWED * np.linalg.norm(jacobian @ self.start.root, axis=1)
+        whitened = np.linalg.solve(belief.root, belief.unit)
         names = columns_of(links)
         undetermined = tuple(
-            Direction(name, "unexcited") for name, seen in zip(names, known, strict=True) if not seen
+            Direction(name, "unexcited") for name, is_known in zip(names, known, strict=True) if not is_known
         )
-        fit = self._fit()
-        prior = torques.described
+        body_parameters = tuple(
+            body_of(torques.robot, at, pi, covariance[rows, rows], torques.described[k])
+            for k, (pi, at) in enumerate(zip(bodies, torques.open_bodies.tolist(), strict=True))
+            for rows in [slice(10 * k, 10 * k + 10)]
+        )
+        run = TrackingRun(
+            filter_, self.start, belief, self.samples, dict(self.verdicts), tuple(self.rejections),
+            tuple(self.kept), self.calibration, tuple(map(_change, links, bodies, torques.described, std[::10])),
+        )  # fmt: skip
         return Estimate(
             method=filter_.name,
             robot=torques.robot.name,
@@ -188,83 +351,59 @@ class Tracker:
                 std_kind="white",
                 identifiable=known,
                 white_std=std,
-                coloured_std=std,
             ),
             status=Status.partly if status is Status.solved and undetermined else status,
-            condition_number=float(np.linalg.cond(information)),
-            scaled_condition_number=float(np.linalg.cond(information * np.outer(scale, scale))),
-            rows=self.verdicts[Verdict.accepted] * torques.robot.model.nv,
-            fit=fit,
-            bodies=tuple(
-                body_of(torques.robot, at, pi, covariance[rows, rows], prior[k])
-                for k, (pi, at) in enumerate(zip(bodies, torques.open_bodies.tolist(), strict=True))
-                for rows in [slice(10 * k, 10 * k + 10)]
-            ),
+            condition_number=float(np.linalg.cond(whitened)),
+            scaled_condition_number=float(np.linalg.cond(whitened / np.linalg.norm(whitened, axis=0))),
+            rows=self.rows,
+            fit=self._fit(),
+            bodies=body_parameters,
             undetermined=undetermined,
-            iterations=self.verdicts[Verdict.accepted],
+            extras=extras_of(run),
+            problem=problem,
             provenance=Provenance(citations=filter_.citations, **provenance),
         )
 
     def _fit(self) -> Fit:
-        """One step ahead; efforts that were not measured are as predicted."""
+        """Efforts one step ahead, of kept samples; those that were not read, or not trusted, count nowhere."""
         robot = self.filter.torques.robot
-        of_kept = np.array([self._predicted(t) for t in self.kept])
-        finite = np.isfinite(of_kept).all(axis=1)
-        rows, predicted = [t for t, yes in zip(self.kept, finite, strict=True) if yes], of_kept[finite]
-        measured = np.array([t.sample.tau for t in rows])
+        predicted = np.array([self._predicted(t) for t in self.kept])
+        finite = np.isfinite(predicted).all(axis=1)
+        rows = [t for t, yes in zip(self.kept, finite, strict=True) if yes]
         return fit_of(
             np.array([t.time for t in rows]),
             robot.effort_names,
             robot.effort_units,
-            np.where(np.isfinite(measured), measured, predicted),
-            predicted,
+            np.array([_readings(t.sample) for t in rows]),
+            predicted[finite],
             speeds=np.array([t.sample.v for t in rows]),
-            counts=[len(rows)],
+            counts=list(Counter(t.recording for t in rows).values()),
             recording="one step ahead",
         )
 
     def _predicted(self, tracked: Tracked) -> Vector:
-        """(n,) efforts that were expected before the sample was used."""
+        """(n,) efforts that were predicted before the sample was used."""
         sample = tracked.sample
         Y, known = self.filter.torques(sample.q, sample.v, sample.a, sample.wrenches)
-        return known + self.filter.bias + Y @ tracked.expected.ravel()
+        return known + self.filter.bias + Y @ tracked.predicted_from.ravel()
 
 
-@dataclass(frozen=True, eq=False)
-class Change:
-    """How a body differs from what it was known as.
-
-    Args:
-        mass, mass_std: [kg].
-        center_of_mass: (3,) of what was added [m]; None where that is not known.
-    """
-
-    body: str
-    mass: float
-    mass_std: float
-    center_of_mass: Vector | None
+def _readings(sample: Sample) -> Vector:
+    """(n,) efforts of a sample, NaN where there is no reading to be trusted."""
+    read = np.isfinite(sample.tau) if sample.trusted is None else np.isfinite(sample.tau) & sample.trusted
+    return np.where(read, sample.tau, np.nan)
 
 
-def changes(estimate: Estimate) -> tuple[Change, ...]:
-    """Of every body of a tracker's estimate."""
-    found = []
-    for body_, std in zip(estimate.bodies, estimate.std[::10].tolist(), strict=True):
-        assert body_.inertial is not None
-        assert body_.prior is not None
-        added = body_.inertial - body_.prior
-        seen = abs(added[0]) > 2 * std
-        found.append(Change(body_.name, float(added[0]), std, added[1:4] / added[0] if seen else None))
-    return tuple(found)
+def _change(link: str, pi: Vector, prior: Vector, mass_std: float) -> LinkChange:
+    added = pi - prior
+    is_significant = abs(added[0]) > 2 * mass_std
+    return LinkChange(
+        link, float(added[0]), float(mass_std), added[1:4] / added[0] if is_significant else None
+    )
 
 
-NOTHING_HEARD = (
-    "there was no sample to hear: the recording is shorter than a window, or than the calibration, or has gaps "
-    "throughout; look at window_s, calibrate_s and the clock"
-)
-
-
-def _nothing_used(verdicts: Mapping[Verdict, int]) -> str:
+def _nothing_used(verdicts: Mapping[SampleVerdict, int]) -> str:
     if not verdicts:
-        return NOTHING_HEARD
+        return NO_SAMPLES
     reasons = "; ".join(f"{count} {verdict.value}" for verdict, count in verdicts.items())
     return f"no sample could be used ({reasons}): look at units and columns, and at noise and gate"

@@ -1,4 +1,4 @@
-"""Masses that change while a robot moves: waveforms in time, and what they make of a body (seed 004, Table I)."""
+"""Masses that change while a robot moves: waveforms in time, and what they make of a body (Table I of the paper)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Vector
+from poinsot.arrays import Vector
 
 Waveform = Callable[[float], float]
 """Mass [kg] at a time [s]."""
-
-BodyInTime = Callable[[float], np.ndarray]
-"""(10,) pi at a time [s]."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,168 @@
+"""A gait: stepping in place, or walking slowly.
+
+Quasi-static: the centre of mass goes over one foot (shift), the other foot rises, moves and comes down (swing) until
+it feels the ground, early on a slab or late in a hole. Every touchdown is an impact. Shifts and swings follow
+
+    s(x) = 10 x^3 - 15 x^4 + 6 x^5,   at rest at both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pinocchio as pin
+
+from poinsot.arrays import Vector
+from poinsot.simulation.gait import Footing, Gait
+from poinsot.simulation.plant import Sole
+from poinsot.simulation.tasks import Kinematics
+from poinsot.simulation.whole_body import sole_frame
+
+
+@dataclass(frozen=True)
+class Stride:
+    """How to step.
+
+    Args:
+        length: of a step forward [m]; 0 in place.
+        height: of the sole above the higher of where it leaves and where it lands [m].
+        shift, swing: how long they take [s]. A centre of mass at height z calls for a centre of pressure z c''/g away
+            from it: 0.16 m in 0.9 s takes that 9 cm past the foot, where there is no sole; in 1.4 s, 4 cm.
+        start: stand still before the first [s].
+        depth: the sole aims this far below where the ground is taken to be, so it lands at speed [m].
+        search, settle: speeds at which a foot goes on down that has not found the ground, or lost it again [m/s].
+        touch, lost: normal force above which a foot that comes down is on the ground, and below which one that
+            stands has lost it [N].
+    """
+
+    length: float = 0.0
+    height: float = 0.03
+    shift: float = 0.8
+    swing: float = 0.6
+    start: float = 0.5
+    depth: float = 0.01
+    search: float = 0.15
+    settle: float = 0.05
+    touch: float = 40.0
+    lost: float = 5.0
+
+
+@dataclass(eq=False)
+class _Phase:
+    name: str
+    start: float
+    supporting: int
+    centre_from: Vector
+    centre_to: Vector
+    foot_from: pin.SE3 = field(default_factory=pin.SE3.Identity)
+    foot_to: Vector = field(default_factory=lambda: np.zeros(3))
+
+
+class Stepping(Gait):
+    """One foot after the other, for ever.
+
+    Args:
+        kinematics: standing on both feet.
+        soles: left, right.
+    """
+
+    def __init__(self, kinematics: Kinematics, soles: tuple[Sole, Sole], stride: Stride):
+        self._soles, self._stride = soles, stride
+        self._frames = [kinematics.frame(sole_frame(sole)) for sole in soles]
+        centre = kinematics.centre_of_mass[:2].copy()
+        self._phase = _Phase("stand", 0.0, 0, centre, centre)
+        self._start = [kinematics.placement(frame).translation.copy() for frame in self._frames]
+        self._steps = 0
+
+    def __call__(self, time: float, kinematics: Kinematics, wrenches: Mapping[str, Vector]) -> Footing:
+        self._advance(time, kinematics, wrenches)
+        phase = self._phase
+        since = time - phase.start
+        both = {sole.body: 1.0 for sole in self._soles}
+        if phase.name == "stand":
+            return self._footing(phase.centre_to, np.zeros(2), np.zeros(2), both, wrenches)
+        if phase.name == "shift":
+            s, ds, dds = _smooth(since, self._stride.shift)
+            way = phase.centre_to - phase.centre_from
+            return self._footing(phase.centre_from + s * way, ds * way, dds * way, both, wrenches)
+        swinging = self._soles[1 - phase.supporting].body
+        loads = both | {swinging: 0.0}
+        placement, velocity, acceleration = self._swing(since)
+        return Footing(
+            phase.centre_to, np.zeros(2), np.zeros(2), swinging, placement, velocity, acceleration, loads
+        )
+
+    def _footing(
+        self, x: Vector, v: Vector, a: Vector, loads: Mapping[str, float], wrenches: Mapping[str, Vector]
+    ) -> Footing:
+        sinking = {
+            foot: self._stride.settle for foot, wrench in wrenches.items() if wrench[2] < self._stride.lost
+        }
+        return Footing(x, v, a, "", pin.SE3.Identity(), np.zeros(6), np.zeros(6), loads, sinking)
+
+    def _advance(self, time: float, kinematics: Kinematics, wrenches: Mapping[str, Vector]) -> None:
+        phase, stride = self._phase, self._stride
+        since = time - phase.start
+        if phase.name == "stand" and since >= stride.start:
+            self._shift(time, 0, phase.centre_to, kinematics)
+        elif phase.name == "shift" and since >= stride.shift:
+            swinging = 1 - phase.supporting
+            sole = kinematics.placement(self._frames[swinging])
+            self._steps += 1
+            landing = foothold(self._start[swinging], self._steps, stride)
+            landing[2] = sole.translation[2]
+            level = pin.SE3(sole.rotation.copy(), sole.translation.copy())
+            self._phase = _Phase(
+                "swing", time, phase.supporting, phase.centre_to, phase.centre_to, level, landing
+            )
+        elif phase.name == "swing" and since >= 0.5 * stride.swing:
+            foot = self._soles[1 - phase.supporting].body
+            if wrenches[foot][2] > stride.touch:
+                self._shift(time, 1 - phase.supporting, phase.centre_to, kinematics)
+
+    def _shift(self, time: float, onto: int, centre: Vector, kinematics: Kinematics) -> None:
+        above = kinematics.placement(self._frames[onto]).translation[:2].copy()
+        self._phase = _Phase("shift", time, onto, centre, above)
+
+    def _swing(self, since: float) -> tuple[pin.SE3, Vector, Vector]:
+        """Up with the first half, down with the second, across with both; then down until there is ground."""
+        phase, stride = self._phase, self._stride
+        T = stride.swing
+        start, end = phase.foot_from.translation, phase.foot_to
+        s, ds, dds = _smooth(since, T)
+        way = end - start
+        p, v, a = start + s * way, ds * way, dds * way
+        if since < T / 2:
+            u, du, ddu = _smooth(since, T / 2)
+        else:
+            u, du, ddu = _smooth(since - T / 2, T / 2)
+            deep = 1 + stride.depth / stride.height
+            u, du, ddu = 1 - deep * u, -deep * du, -deep * ddu
+        p[2] += stride.height * u
+        v[2] += stride.height * du
+        a[2] += stride.height * ddu
+        if since > T:
+            p[2] -= stride.search * (since - T)
+            v[2] -= stride.search
+        # level at once, and back to straight ahead: a foot that slipped while it carried little is turned
+        yaw = pin.rpy.matrixToRpy(phase.foot_from.rotation)[2]
+        R = pin.exp3(np.array([0.0, 0.0, (1 - s) * yaw]))
+        turning, faster = np.array([0.0, 0.0, -ds * yaw]), np.array([0.0, 0.0, -dds * yaw])
+        return pin.SE3(R, p), np.concatenate([v, turning]), np.concatenate([a, faster])
+
+
+def foothold(start: Vector, step: int, stride: Stride) -> Vector:
+    """(3,) where a foot that began at `start` lands with the step of that number, counted from 1 over both feet."""
+    return start + np.array([step * stride.length, 0.0, 0.0])
+
+
+def _smooth(since: float, duration: float) -> tuple[float, float, float]:
+    """s, its speed and acceleration, from 0 to 1 in a duration."""
+    x = min(max(since / duration, 0.0), 1.0)
+    return (
+        10 * x**3 - 15 * x**4 + 6 * x**5,
+        30 * x**2 * (1 - x) ** 2 / duration,
+        60 * x * (1 - x) * (1 - 2 * x) / duration**2,
+    )

@@ -1,0 +1,118 @@
+"""Tracking problem: recordings of a robot with some open links, in the order in which a filter processes them.
+
+recordings -> ticks -> samples with accelerations, half a window late -> calibration | filter
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ...estimate import Certificate, Estimate
+from ...exceptions import InvalidMethod, NotIdentifiable
+from ...inertia.parameters import is_consistent
+from ...models.link_torques import LinkTorques
+from ...recording import Recording
+from .calibration import Bias, calibrate_at_start
+from .moving_polynomial import MovingPolynomial
+from .sequence import RecordedSample, in_sequence
+from .ticks import configuration_of, recording_ticks
+from .tracking import Tracker, TrackingRun
+
+REPLAY_TOLERANCE = 1e-8
+"""In standard deviations: a replay repeats the same operations, so what differs is at most the rounding of a file."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrackingProblem:
+    """Follow the mass properties of a few links through recordings.
+
+    `ExtendedKalmanFilter(problem.torques, 2 * problem.calibration.std).solve(problem)` gives the estimate.
+
+    Args:
+        torques: the robot with its open links.
+        recordings: with positions and efforts of its joints; processed one after the other.
+        signals: how positions become velocities and accelerations.
+        calibrate_s: for how long at the start the open links are as described [s]; these samples give `calibration`
+            and are not processed by a filter.
+        names: of the recordings; by default `recording 1` and so on.
+        pause_s: time that passes for a filter between two recordings, whose clocks do not tell [s].
+
+    Raises:
+        InvalidMethod: if there is no recording, numbers are out of range, or there are not as many names.
+    """
+
+    torques: LinkTorques
+    recordings: Sequence[Recording]
+    signals: MovingPolynomial = field(default_factory=MovingPolynomial)
+    calibrate_s: float = 0.0
+    names: Sequence[str] = ()
+    pause_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.recordings:
+            raise InvalidMethod("a tracking problem needs at least one recording")
+        if not 0 <= self.calibrate_s < np.inf or not 0 < self.pause_s < np.inf:
+            raise InvalidMethod(
+                f"calibrate_s must be at least 0 and pause_s above 0, not {self.calibrate_s:g} and {self.pause_s:g}"
+            )
+        if self.names and len(self.names) != len(self.recordings):
+            raise InvalidMethod(f"there are {len(self.recordings)} recordings and {len(self.names)} names")
+
+    @cached_property
+    def calibration(self) -> Bias:
+        """Constant efforts and their noise in the first `calibrate_s` seconds.
+
+        Raises:
+            NotIdentifiable: if `calibrate_s` is 0, or there are too few samples in that time.
+        """
+        if self.calibrate_s == 0:
+            raise NotIdentifiable(
+                "nothing was calibrated: give the problem calibrate_s, or the filter a noise"
+            )
+        return calibrate_at_start(self.torques, self._all_samples(), self.calibrate_s)[0]
+
+    def samples(self) -> Iterator[RecordedSample]:
+        """Samples for a filter, after those of the calibration; each call starts anew."""
+        sequence = self._all_samples()
+        if self.calibrate_s == 0:
+            return sequence
+        return calibrate_at_start(self.torques, sequence, self.calibrate_s)[1]
+
+    def _all_samples(self) -> Iterator[RecordedSample]:
+        robot = self.torques.robot
+        names = self.names or [f"recording {k + 1}" for k in range(len(self.recordings))]
+        configuration = configuration_of(robot)
+        return in_sequence(
+            (
+                (name, self.signals.samples(recording_ticks(robot, recording, name), configuration))
+                for name, recording in zip(names, self.recordings, strict=True)
+            ),
+            self.pause_s,
+        )
+
+    def certify(self, estimate: Estimate) -> Certificate:
+        """Replay the recordings through the estimate's filter and compare with the estimate's values.
+
+        `stationarity` is the largest difference in posterior standard deviations. Feasible are bodies that can exist,
+        where the filter's coordinates are those of such bodies; finite values where they are not.
+
+        Raises:
+            InvalidMethod: if the estimate does not hold the run of a filter.
+        """
+        run = estimate.extra(TrackingRun)
+        if run is None:
+            raise InvalidMethod(
+                "only the estimate of a filter can be certified by a replay of its recordings"
+            )
+        replay = Tracker(run.filter, belief=run.start)
+        replay.run(self.samples(), stop=lambda: replay.samples >= run.samples)
+        replayed = replay.estimate()
+        difference = np.abs(estimate.values - replayed.values) / replayed.std
+        bodies = estimate.values.reshape(-1, 10)
+        possible = is_consistent(bodies).all() if run.filter.curved else np.isfinite(bodies).all()
+        largest = float(difference.max()) if np.isfinite(difference).all() else np.inf
+        return Certificate(largest, bool(possible), REPLAY_TOLERANCE)
