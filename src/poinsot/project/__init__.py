@@ -10,6 +10,7 @@
     other_jobs    gains, and whole robots, that another job has found
     methods       one file each: settings, what it needs of the rest, recordings -> estimate
     interrupts    Ctrl-C at a good moment
+    tracking      what a filter made of them
     job           `Project`, `identify` and `track`
 
 The keys of a section are the arguments of what it becomes.
@@ -18,6 +19,6 @@ The keys of a section are the arguments of what it becomes.
 from .job import Project, identify, track
 from .recordings import Run
 from .settings import Settings
-from .track import Tracking
+from .tracking import Tracking
 
 __all__ = ["Project", "Run", "Settings", "Tracking", "identify", "track"]

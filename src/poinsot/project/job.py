@@ -16,9 +16,7 @@ from .interrupts import stoppable
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
 from .toml import read_toml
-from .track import (
-    Tracking,  # before the package binds `track` to the function, for the module has the same name
-)
+from .tracking import OnSample, Tracking
 from .translation import build_robot
 
 if TYPE_CHECKING:
@@ -180,17 +178,36 @@ def identify(
     return project.identify(data_dir, progress=progress, stop=stop)
 
 
-def track(project: Project, data_dir: str | Path | None = None, **options: Any) -> Tracking:
-    """Process the recordings of a project, or a stream, sample by sample, by the filter that it names.
+def track(
+    project: Project,
+    data_dir: str | Path | None = None,
+    *,
+    stream: str | None = None,
+    follow: bool = False,
+    on_sample: OnSample | None = None,
+    progress: ProgressCallback | None = None,
+    stop: Stop | None = None,
+) -> Tracking:
+    """Run the filter of a project; Ctrl-C, or `stop`, ends it with the samples processed until then.
 
     Args:
         project: whose method is a filter.
         data_dir: folder of the recordings; None: the project file's.
-        options: see `poinsot.project.track.track`: `stream`, `follow`, `hear`, `progress`.
+        stream: file of JSON lines in place of the recordings, `-` for standard input.
+        follow: whether to wait for lines that are still being appended to `stream`.
+        on_sample: called after each sample.
+        progress: called with the state of the run.
+        stop: asked before each sample whether to end.
 
     Raises:
         PoinsotError: one sentence about what to mend.
     """
-    folder = None if data_dir is None else Path(data_dir)
-    tracking: Tracking = project.settings.method.track(project, folder, **options)
-    return tracking
+    return project.settings.method.track(
+        project,
+        None if data_dir is None else Path(data_dir),
+        stream=stream,
+        follow=follow,
+        on_sample=on_sample,
+        progress=progress,
+        stop=stop,
+    )

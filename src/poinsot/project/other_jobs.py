@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,8 +71,19 @@ class KnownRobot:
     steps: tuple[str, ...] = ()
 
 
-def robot_from(project: Project, data_dir: str | Path | None, say: Callable[[str], None]) -> KnownRobot:
-    """The robot of a job, as the other job that it names has identified it, or as it is described.
+def robot_from(
+    project: Project,
+    name: str | None,
+    data_dir: Path | None,
+    progress: ProgressCallback | None = None,
+    stop: Stop | None = None,
+) -> KnownRobot:
+    """The robot of a project, as another job has identified it, or as it is described.
+
+    Args:
+        project: that asks.
+        name: of the other job's project file, or of its result; None: as it is described.
+        data_dir, progress, stop: as of `identify`.
 
     Raises:
         UnreadableFile, InvalidProject: as in `gains_from`, or if the two jobs' robots differ.
@@ -81,12 +92,11 @@ def robot_from(project: Project, data_dir: str | Path | None, say: Callable[[str
     from ..regression.regressor import Regressor
 
     robot = project.robot(data_dir)
-    name = project.settings.method.other_jobs.get("robot_from")
     if name is None:
         return KnownRobot(robot, steps=("mass properties of other bodies as described, no friction",))
     path = _path(project, "robot_from", name)
-    say(f"identifying the robot: {path.name}")
-    result = _result(project, path, "robot_from", data_dir)
+    report(progress, f"identifying the robot: {path.name}")
+    result = _result(project, path, "robot_from", data_dir, stop)
     gains = _gains(path, "robot_from", result)
     if gains is not None:
         robot = _with_gains(robot, gains, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ...exceptions import InvalidProject
 from ..settings.fields import SettingsTable
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ...solve import ProgressCallback, Stop
     from ..job import Project
     from ..settings import Settings
+    from ..tracking import OnSample, Tracking
 
 
 class MethodSettings(SettingsTable):
@@ -66,8 +67,18 @@ class MethodSettings(SettingsTable):
             PoinsotError: one sentence about what to mend.
         """
 
-    def track(self, project: Project, data_dir: Path | None, **options: Any) -> Any:
-        """Process recordings, or a stream, sample by sample; most methods cannot.
+    def track(
+        self,
+        project: Project,
+        data_dir: Path | None,
+        *,
+        stream: str | None = None,
+        follow: bool = False,
+        on_sample: OnSample | None = None,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Tracking:
+        """Run over recordings, or a stream, sample by sample; most methods cannot.
 
         Raises:
             PoinsotError: one sentence about what to mend.
