@@ -32,11 +32,11 @@ import support  # noqa: F401  BLAS on one thread, before NumPy
 from support.report import Ratio, Row, deliver, options
 from support.timing import ONE_THREAD, Program, Seconds, side_by_side
 
-from poinsot.estimators.shooting.direction import Surroundings, room_for
+from poinsot.estimators.shooting.direction import LinearizedProblem, allocate_policies
 from poinsot.estimators.shooting.local import linearized, linearized_end, stretches
-from poinsot.estimators.shooting.problem import Known, ShootingProblem, Trajectories
+from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.riccati import backward
-from poinsot.estimators.shooting.robot import RobotMotion
+from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.estimators.shooting.rollout import MultipleShooting
 from poinsot.models.articulated import Articulated, load_robot
 from poinsot.models.contact_dynamics import ContactDynamics
@@ -177,7 +177,7 @@ class Case:
         still = dynamics(q, v, u[None], theta)
         readings = []
         for sensor in sensors:
-            values = np.repeat(sensor.expected(still), S, axis=0)
+            values = np.repeat(sensor.predicted(still), S, axis=0)
             off = np.sqrt(np.diag(sensor.covariance)) * rng.standard_normal((S, sensor.size))
             if sensor.width == sensor.size:  # an orientation is a quaternion, and exact
                 values = values + off
@@ -185,12 +185,14 @@ class Case:
         closed = np.ones((S, len(described.contacts)), dtype=bool)
         schedule = ContactSchedule(described.contacts, closed)
         stages = Stages(parameters, schedule, STEP * np.arange(S), np.tile(u, (S, 1)), tuple(readings))
-        motion = RobotMotion(stages, np.repeat([0.0, 1e-2], n))
+        motion = RobotTrajectoryModel(stages, np.repeat([0.0, 1e-2], n))
         states = RobotStates(robot)
         rest = np.tile(np.concatenate([q[0], v[0]]), (S, 1))
         x = states.integrate(rest, 1e-3 * rng.standard_normal((S, 2 * n)))
-        start = Known.normal(rest[0], np.full(2 * n, 1e-2))
-        problem = ShootingProblem((motion,), (start,), Known.normal(theta, np.full(len(theta), 0.1)))
+        start = GaussianPrior.from_covariance(rest[0], np.full(2 * n, 1e-2))
+        problem = ShootingProblem(
+            (motion,), (start,), GaussianPrior.from_covariance(theta, np.full(len(theta), 0.1))
+        )
         return cls(problem, Trajectories((x,), (np.zeros((nodes, n)),), theta))
 
     def iteration(self) -> float:
@@ -198,19 +200,19 @@ class Case:
         step = self.around().direction().step
         return MultipleShooting().roll(self.problem, self._now, step, 1.0).cost
 
-    def around(self) -> Surroundings:
+    def around(self) -> LinearizedProblem:
         if not hasattr(self, "_room"):
-            object.__setattr__(self, "_room", room_for(self.problem))
+            object.__setattr__(self, "_room", allocate_policies(self.problem))
             object.__setattr__(self, "_now", MultipleShooting().begin(self.problem, self.guess))
-        return Surroundings(self.problem, self._now, room=self._room)
+        return LinearizedProblem(self.problem, self._now, policies=self._room)
 
     def parts(self) -> dict[str, tuple[Callable[[], object], int]]:
         """What an iteration consists of, indented what that consists of, and how many nodes each does."""
-        motion, x, w, theta = self.problem.motions[0], self.guess.x[0], self.guess.w[0], self.guess.theta
+        motion, x, w, theta = self.problem.models[0], self.guess.x[0], self.guess.w[0], self.guess.theta
         T = stretches(motion)[0][1]
         step, now = self.around().direction().step, self._now
         stages, end = linearized(motion, x[: T + 1], w[:T], theta, 0), linearized_end(motion, x[-1], theta)
-        assert isinstance(motion, RobotMotion)
+        assert isinstance(motion, RobotTrajectoryModel)
         robot = motion.stages_of_robot
         dynamics, states, manifold = robot.modes[0], robot.states, motion.manifold
         q, v = (np.ascontiguousarray(part) for part in states.split(x[:T]))

@@ -22,7 +22,7 @@ from support.report import Ratio, Row, deliver, options
 from support.timing import Seconds, process
 
 from poinsot.estimators.shooting.ddp import DDP
-from poinsot.estimators.shooting.robot import RobotMotion
+from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 
 NAME = "ANYmal, four points"
 KILOBYTES = 30
@@ -62,15 +62,15 @@ def main() -> None:
 def measure(nodes: int) -> dict[str, float]:
     """Processor time and time that passes of an iteration [s], memory, and a node's recording [kB]."""
     warm = Case.standing(ROBOTS[NAME], 70)
-    DDP(max_steps=1).solve(warm.problem, warm.guess)
+    DDP(max_iterations=1).solve(warm.problem, warm.guess)
     case = Case.standing(ROBOTS[NAME], nodes)
-    motion = case.problem.motions[0]
-    assert isinstance(motion, RobotMotion)
+    motion = case.problem.models[0]
+    assert isinstance(motion, RobotTrajectoryModel)
     stages, guess = motion.stages_of_robot, case.guess
     kept = (stages.times, stages.u, stages.schedule.closed, *(some.values for some in stages.readings))
     recording = sum(part.nbytes for part in (*kept, *guess.x, *guess.w)) / 1e3
     processor, passed = time.process_time(), time.perf_counter()
-    found = DDP(max_steps=2, step_tolerance=1e-300).solve(case.problem, case.guess)
+    found = DDP(max_iterations=2, step_tolerance=1e-300).solve(case.problem, case.guess)
     each = found.iterations
     return {
         "processor": (time.process_time() - processor) / each,

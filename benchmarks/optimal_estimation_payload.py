@@ -35,8 +35,8 @@ import mujoco  # noqa: E402
 from peers.payload_sysid import identify  # noqa: E402
 
 from poinsot.estimators.shooting.ddp import DDP  # noqa: E402
-from poinsot.estimators.shooting.problem import Known, ShootingProblem, Trajectories  # noqa: E402
-from poinsot.estimators.shooting.robot import RobotMotion  # noqa: E402
+from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories  # noqa: E402
+from poinsot.estimators.shooting.robot import RobotTrajectoryModel  # noqa: E402
 from poinsot.models.articulated import Articulated, load_robot  # noqa: E402
 from poinsot.models.contacts import ContactSchedule  # noqa: E402
 from poinsot.models.open_parameters import OpenParameters  # noqa: E402
@@ -257,13 +257,13 @@ def estimate(
     stages = Stages(
         parameters, ContactSchedule((), np.zeros((len(times), 0), dtype=bool)), times, torques, (reading,)
     )
-    motion = RobotMotion(stages, np.repeat([0.0, NOISE], 7))
+    motion = RobotTrajectoryModel(stages, np.repeat([0.0, NOISE], 7))
     x = smoothed(encoders)
     motion.noise_std[np.abs(x[:-1, 7:]) < SLOW] = TURNING
     theta = parameters.nominal_theta
-    problem = ShootingProblem((motion,), (Known.nothing(x[0]),), Known.nothing(theta))
+    problem = ShootingProblem((motion,), (GaussianPrior.flat(x[0]),), GaussianPrior.flat(theta))
     guess = Trajectories((x,), (np.zeros((len(times) - 1, 7)),), theta)
-    found = DDP(max_steps=ITERATIONS, longest=1.0).solve(problem, guess)
+    found = DDP(max_iterations=ITERATIONS, longest=1.0).solve(problem, guess)
     mass = float(parameters.values(found.theta).bodies[0, 0] - robot.inertials[-1, 0])
     friction = np.abs(found.theta[10:] - np.concatenate([DAMPING, FRICTION]))
     return {

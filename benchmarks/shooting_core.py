@@ -17,14 +17,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from poinsot.estimators.shooting.ddp import DDP
-from poinsot.estimators.shooting.direction import Surroundings
+from poinsot.estimators.shooting.direction import LinearizedProblem
 from poinsot.estimators.shooting.local import linearized, linearized_end, stretches
 from poinsot.estimators.shooting.manifold import Euclidean
 from poinsot.estimators.shooting.problem import (
-    Known,
-    LastLinearization,
-    Linearization,
-    Motion,
+    GaussianPrior,
+    LastNodeLinearization,
+    StageLinearization,
+    TrajectoryModel,
     ShootingProblem,
     Trajectories,
 )
@@ -35,7 +35,7 @@ STATES, PARAMETERS, ROWS = 36, 10, 33
 
 
 @dataclass
-class Linear(Motion):
+class Linear(TrajectoryModel):
     """One stage again and again: x' = A x + B w + C theta, r = H x + D theta - z."""
 
     A: np.ndarray
@@ -65,10 +65,10 @@ class Linear(Motion):
             np.broadcast_to(each, (len(x), *each.shape)) for each in (self.A, self.B, self.C, self.H, self.D)
         )
         f_x, f_w, f_theta, r_x, r_theta = (np.ascontiguousarray(each) for each in same)
-        return Linearization(f, f_x, f_w, f_theta, r, r_x, None, r_theta)
+        return StageLinearization(f, f_x, f_w, f_theta, r, r_x, None, r_theta)
 
     def linearize_last(self, x, theta):
-        return LastLinearization(self.evaluate_last(x, theta), self.H, self.D)
+        return LastNodeLinearization(self.evaluate_last(x, theta), self.H, self.D)
 
 
 def problem(nodes: int, noise: int) -> tuple[ShootingProblem, Trajectories]:
@@ -83,7 +83,7 @@ def problem(nodes: int, noise: int) -> tuple[ShootingProblem, Trajectories]:
         rng.standard_normal((nodes, ROWS)),
     )
     guess = Trajectories((np.zeros((nodes, STATES)),), (np.zeros((nodes - 1, noise)),), np.zeros(PARAMETERS))
-    nothing = Known.nothing(np.zeros(STATES)), Known.nothing(np.zeros(PARAMETERS))
+    nothing = GaussianPrior.flat(np.zeros(STATES)), GaussianPrior.flat(np.zeros(PARAMETERS))
     return ShootingProblem((motion,), nothing[:1], nothing[1]), guess
 
 
@@ -112,7 +112,7 @@ def main() -> None:
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             case, guess = problem(nodes, arguments.noise)
             started = time.process_time()
-            found = DDP(max_steps=2, step_tolerance=1e-300).solve(case, guess)
+            found = DDP(max_iterations=2, step_tolerance=1e-300).solve(case, guess)
             passes = found.iterations + 1  # the last finds that it is there
             seconds = (time.process_time() - started) / passes
             kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -123,13 +123,13 @@ def main() -> None:
 
 
 def parts(case: ShootingProblem, guess: Trajectories) -> None:
-    motion, x, w = case.motions[0], guess.x[0], guess.w[0]
+    motion, x, w = case.models[0], guess.x[0], guess.w[0]
     first, last = stretches(motion)[0]
     T = last - first
     stages = linearized(motion, x[: last + 1], w[:last], guess.theta, first)
     end = linearized_end(motion, x[-1], guess.theta)
     now = evaluate(case, guess)
-    direction = Surroundings(case, now).direction()
+    direction = LinearizedProblem(case, now).direction()
     short = replace(stages)
     timings = {
         "model": (lambda: motion.linearize(0, x[:last], w[:last], guess.theta), T),
@@ -138,7 +138,7 @@ def parts(case: ShootingProblem, guess: Trajectories) -> None:
             T,
         ),
         "Riccati recursion": (lambda: backward(short, end), T),
-        "direction, all in all": (lambda: Surroundings(case, now).direction(), motion.stages),
+        "direction, all in all": (lambda: LinearizedProblem(case, now).direction(), motion.stages),
         "multiple shooting": (lambda: MultipleShooting().roll(case, now, direction.step, 1.0), motion.stages),
         "feasibility-driven": (
             lambda: FeasibilityDriven().roll(case, now, direction.step, 1.0),

@@ -205,6 +205,7 @@ BY_VALIDATOR = {
     fields.check_columns: "columns",
     fields.check_units: "unit, or a list",
     fields.check_unit: "unit",
+    robot.check_law: '`"viscous-coulomb"`, `"viscous"` or `"none"`',
     robot._offset: "numbers, or a table with `values` and `unit`",
     preprocessing._ratio: 'numbers, or `"maximum-likelihood"`',
     preprocessing._cutoff: 'numbers, or `"auto"`',

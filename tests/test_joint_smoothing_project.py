@@ -194,7 +194,7 @@ BAD = {
     "noise of nothing": ("position = 1e-3", "positoin = 1e-3", "'positoin'; did you mean 'position'"),
     "no noise": ("{ position = 1e-3 }", "{}", "says nothing of 'position.pivot'"),
     "nothing moves": ("position = 1e-3", "position = 10.0", "nothing moves in one"),
-    "no torque": ('torque = { columns = ["torque"], unit = "N m" }', "", "was told"),
+    "no torque": ('torque = { columns = ["torque"], unit = "N m" }', "", "has no command"),
     "a step that is no multiple": ("weight = 1e9", "weight = 1e9\nstep_s = 0.015", "give a multiple"),
     "a robot too": ("[mechanism]", '[robot]\npath = "x.urdf"\n[mechanism]', "in place of [robot]"),
     "another method": ('"joint-smoothing"', '"optimal-estimation"', "line"),

@@ -1,6 +1,7 @@
 """A robot on legs that jumps and lands, from a project file: contacts by channels, forces and gaits."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def test_what_a_reader_should_know_of_a_flight(estimate):
     said = " ".join(estimate.notes)
     assert "no contact is closed: the robot flies" in said
     # Its place on the ground and its heading: the former is in no reading, the latter in the orientation's.
-    assert "in 2 directions of its first state" in said or "in 3 directions of its first state" in said
+    assert re.search(r"first state of jump is unobservable in [23] directions", said)
 
 
 def test_forces_at_contacts(estimate, flown):
@@ -85,7 +86,7 @@ def test_forces_at_contacts(estimate, flown):
 
 def test_height_and_speeds_of_the_base(estimate, flown):
     """Where nothing else says where it is, the feet do: relative to the start."""
-    path, nodes = estimate.motions[0].path, estimate.problem.problem.logs[0].stages.after_impacts
+    path, nodes = estimate.motions[0].path, estimate.problem.logs[0].stages.after_impacts
     risen = path["frame_position.torso.z"] - path["frame_position.torso.z"][0]
     truth = flown.x[nodes, 2] - flown.x[nodes[0], 2]
     assert np.ptp(truth) > 0.05
@@ -102,9 +103,7 @@ def test_contacts_by_forces_and_by_a_gait(project, estimate, flown):
     np.testing.assert_allclose(by_gait.values, estimate.values, rtol=1e-6, atol=1e-8)
     forced = project((CONTACT, FORCES), ("[contacts]", "[contacts]\ncloses_above = 4.0\nopens_below = 2.0"))
     by_force = identify(Project.load(forced))
-    np.testing.assert_array_equal(
-        by_force.problem.problem.logs[0].stages.schedule.closed, flown.schedule.closed
-    )
+    np.testing.assert_array_equal(by_force.problem.logs[0].stages.schedule.closed, flown.schedule.closed)
     np.testing.assert_allclose(by_force.values, estimate.values, rtol=1e-6, atol=1e-8)
     unsaid = project((CONTACT, FORCES))
     with pytest.raises(PoinsotError, match="closes_above must say from which force on one is closed"):
@@ -115,7 +114,7 @@ def test_feet_that_stand_do_not_move(project, estimate):
     found = identify(Project.load(project(("noise = { ", "noise = { foot_velocity = 0.05, "))))
     names = [fit.name for fit in found.motions[0].sensors]
     assert names[-3:] == [f"velocity of the foot {foot!r}" for foot in FEET]
-    assert found.rows - estimate.rows == 3 * found.problem.problem.logs[0].stages.schedule.closed.sum()
+    assert found.rows - estimate.rows == 3 * found.problem.logs[0].stages.schedule.closed.sum()
     # Contacts hold their feet already, but for what disturbs them: the result is nearly the same.
     assert np.all(np.abs(found.values - estimate.values) < estimate.std)
 

@@ -297,13 +297,16 @@ BAD = {
     ),
     "no commands": (
         [(TORQUE, "")],
-        "has no torque.turn, torque.swing: dynamics need what each motor was told",
+        "has no torque.turn, torque.swing: the dynamics need the command or the measured effort",
     ),
     "noise of 0": ([("gyro = 5e-3", "gyro = 0")], "gyro"),
     "negative noise": ([("gyro = 5e-3", "gyro = -1.0")], "gyro"),
     "noise that is no number": ([("gyro = 5e-3", "gyro = nan")], "gyro"),
     "noise of too many axes": ([("gyro = 5e-3", "gyro = [1e-3, 1e-3]")], "one standard deviation, 3 of them"),
-    "noise is missing": ([("gyro = 5e-3, ", "")], "has gyro, and method.noise does not say how noisy it is"),
+    "noise is missing": (
+        [("gyro = 5e-3, ", "")],
+        "has gyro, and noise has no standard deviation for it: give gyro = ",
+    ),
     "noise of nothing": ([("gyro = 5e-3", "gyro = 5e-3, giro = 1.0")], "names 'giro'; did you mean 'gyro'"),
     "noise of another frame": ([("gyro = 5e-3", 'gyro = 5e-3, "gyro.fore" = 1.0')], "names 'gyro.fore'"),
     "no speed noise": ([(SPEED, "")], "nothing says how exact the model is: give speed_noise"),

@@ -2,8 +2,8 @@
 
     robot     = poinsot.load_robot("robot.urdf", drive=..., friction=poinsot.ViscousCoulomb())
     recording = poinsot.read_recording("log.parquet", channels={...})
-    signals   = poinsot.ButterworthDecimation(cutoff_hz=50, decimate_hz=10).apply(recording)
-    problem   = poinsot.inverse_dynamics(robot, signals)
+    smoothing = poinsot.ButterworthDecimation(cutoff_hz=50, decimate_hz=10)
+    problem   = poinsot.InverseDynamics(robot, [recording], signals=smoothing)
     estimate  = poinsot.LeastSquares().solve(problem)
     poinsot.write_report(estimate, "report.html")
 
@@ -44,6 +44,7 @@ _HOMES = {
     "NoFriction": "models.friction",
     "PointContact": "models.contacts",
     "SurfaceContact": "models.contacts",
+    "ContactDetection": "models.contacts",
     "ContactSchedule": "models.contacts",
     "JointPosition": "models.sensors",
     "JointVelocity": "models.sensors",
@@ -56,6 +57,7 @@ _HOMES = {
     # problems
     "Normal": "parameters",
     "Parameters": "parameters",
+    "InverseDynamics": "regression.inverse_dynamics",
     "inverse_dynamics": "regression.inverse_dynamics",
     "estimate_effort_delay": "regression.delay",
     "excitation_problem": "regression.excitation.problem",
@@ -79,7 +81,8 @@ _HOMES = {
     "QuinticSplines": "regression.excitation.trajectory",
     # motion and parameters together
     "KnownParameters": "estimators.shooting.known_parameters",
-    "RobotLog": "estimators.shooting.estimation",
+    "MotionNoise": "estimators.shooting.robot_log",
+    "RobotLog": "estimators.shooting.robot_log",
     "OptimalEstimationProblem": "estimators.shooting.estimation",
     "OptimalEstimation": "estimators.shooting.estimation",
     "DDP": "estimators.shooting.ddp",
@@ -147,6 +150,7 @@ if TYPE_CHECKING:
     from .parameters import Normal as Normal
     from .parameters import Parameters as Parameters
     from .recording import Recording as Recording
+    from .regression.inverse_dynamics import InverseDynamics as InverseDynamics
     from .regression.inverse_dynamics import inverse_dynamics as inverse_dynamics
     from .signals.butterworth import ButterworthDecimation as ButterworthDecimation
     from .signals.random_walk_smoother import RandomWalkSmoother as RandomWalkSmoother

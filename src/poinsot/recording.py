@@ -17,25 +17,19 @@ import numpy as np
 
 from .arrays import JointSamples, Mask, Samples, Times
 from .exceptions import ChannelNotFound, InvalidRecording
+from .quantities import FRAME_QUANTITIES
 
 QUANTITIES = ("position", "velocity", "acceleration", "torque", "current", "voltage")
 """The quantities that a joint or its motor can have."""
 
-FRAME_QUANTITIES = {
-    "gyro": ("x", "y", "z"),
-    "accelerometer": ("x", "y", "z"),
-    "orientation": ("x", "y", "z", "w"),
-    "frame_position": ("x", "y", "z"),
-    "frame_velocity": ("x", "y", "z"),
-    "force": ("x", "y", "z", "mx", "my", "mz"),
-}
-"""The quantities that are read at a frame of a robot, with the ends of their channels: `gyro.imu_link.x`."""
+EFFORTS = ("torque", "current", "voltage")
+"""The quantities that say how hard a motor works."""
 
 CONTACT = "contact"
-"""Of a frame: 1 while it touches the world, or how hard it does [N]."""
+"""Quantity of a frame: 1 while it touches the world, or the normal force [N]."""
 
 THRUST = "thrust"
-"""Of a rotor [N]."""
+"""Quantity of a rotor [N]."""
 
 UNIFORM_TOLERANCE = 1e-3
 """A clock is uniform if no interval differs from the median by more than this part of it."""
@@ -117,7 +111,7 @@ class Recording:
 
     def frames(self, quantity: str) -> tuple[str, ...]:
         """The frames that have channels of this quantity, in the order of the channels."""
-        prefix, ends = quantity + ".", FRAME_QUANTITIES[quantity]
+        prefix, ends = quantity + ".", FRAME_QUANTITIES[quantity].ends
         found = (
             name.removeprefix(prefix).rpartition(".") for name in self.channels if name.startswith(prefix)
         )

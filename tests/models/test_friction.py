@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poinsot.exceptions import InvalidMethod
-from poinsot.models.friction import NoFriction, ViscousCoulomb, dry_sign
+from poinsot.models.friction import NoFriction, ViscousCoulomb, dry_sign, term_of
 
 LAWS = [
     NoFriction(),
@@ -50,7 +50,25 @@ def test_friction_takes_energy_and_changes_sign_with_the_velocity(law, rng):
             np.testing.assert_array_equal(back, -forth)
 
 
-def test_the_law_of_seed_002(rng):
+@each_law
+@pytest.mark.parametrize("width", [0.0, 0.3])
+def test_slopes_are_derivatives_of_efforts(law, width, rng):
+    v, h = rng.uniform(0.2, 2, 50) * rng.choice([-1, 1], 50), 1e-6
+    for term in law.terms:
+        expected = (term.effort(v + h, width) - term.effort(v - h, width)) / (2 * h)
+        # rounding: 1e-16 of efforts of order 1 over 2 h, and the third derivative times h^2 / 6
+        np.testing.assert_allclose(term.slope(v, width), expected, atol=1e-8)
+
+
+@each_law
+def test_every_term_is_found_by_its_kind(law):
+    for term in law.terms:
+        assert term_of(term.kind) is type(term) and term_of(f"{term.kind}_coupling") is type(term)
+        assert type(term) in law.term_types
+    assert term_of("inertia") is None and term_of("rotor_coupling") is None
+
+
+def test_the_law_of_janot(rng):
     v = rng.standard_normal((30, 2))
     fv, fc, offset = 1.5, 0.7, -0.2
     np.testing.assert_allclose(

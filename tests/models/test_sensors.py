@@ -24,7 +24,7 @@ from poinsot.models.sensors import (
     frames_of,
     residuals,
 )
-from poinsot.recording import FRAME_QUANTITIES
+from poinsot.quantities import FRAME_QUANTITIES
 from references.robots import chain, described, random_robot
 from references.state_differences import assert_slope, by_state, by_vector
 
@@ -82,7 +82,7 @@ def test_slopes_of_residuals(talos, rng, name):
     q, v, _ = talos.random_states(2, rng)
     u, theta = 50 * rng.standard_normal((2, len(talos.joints))), dynamics.parameters.nominal_theta
     motion = dynamics(q, v, u, theta, True)
-    values = near(sensor, sensor.expected(motion), rng)
+    values = near(sensor, sensor.predicted(motion), rng)
     assert values.shape == (2, sensor.width) and len(sensor.units) == sensor.size
 
     def residual(q, v, u=u, theta=theta):
@@ -108,20 +108,20 @@ def test_what_is_expected_leaves_no_residual(talos, rng, name):
     dynamics = evaluated(talos, [sensor])
     q, v, _ = talos.random_states(3, rng)
     motion = dynamics(q, v, np.zeros((3, len(talos.joints))), dynamics.parameters.nominal_theta)
-    np.testing.assert_allclose(sensor.difference(sensor.expected(motion), motion), 0.0, atol=1e-9)
-    found = residuals([Readings(sensor, sensor.expected(motion))], motion)
+    np.testing.assert_allclose(sensor.difference(sensor.predicted(motion), motion), 0.0, atol=1e-9)
+    found = residuals([Readings(sensor, sensor.predicted(motion))], motion)
     assert found.by_x is None and found.by_tau is None and found.by_theta is None
 
 
 @pytest.mark.parametrize("name", SENSORS)
-def test_only_what_feels_accelerations_feels_efforts_at_once(talos, rng, name):
+def test_only_what_feels_accelerations_depends_on_efforts_at_once(talos, rng, name):
     sensor = SENSORS[name](talos)
     dynamics = evaluated(talos, [sensor])
     q, v, _ = talos.random_states(2, rng)
     u, theta = 50 * rng.standard_normal((2, len(talos.joints))), dynamics.parameters.nominal_theta
-    readings = sensor.expected(dynamics(q, v, u, theta))
+    readings = sensor.predicted(dynamics(q, v, u, theta))
     changed = sensor.difference(readings, dynamics(q, v, u + 1.0, theta))
-    assert (np.abs(changed).max() > 1e-9) == sensor.feels_efforts
+    assert (np.abs(changed).max() > 1e-9) == sensor.depends_on_efforts
 
 
 @pytest.mark.parametrize("name", SENSORS)
@@ -144,7 +144,7 @@ def test_channels_are_called_as_recordings_call_them(talos):
         Accelerometer(talos, 0.1, frame="imu_link"),
         ContactForce(talos, 0.1, frame="left_sole_link", moments=True),
     ):
-        ends = FRAME_QUANTITIES[sensor.quantity]
+        ends = FRAME_QUANTITIES[sensor.quantity].ends
         assert sensor.channels == tuple(f"{sensor.quantity}.{sensor.frame}.{end}" for end in ends)
     assert JointVelocity(talos, 0.1, joints=talos.joints[2:3]).channels == (f"velocity.{talos.joints[2]}",)
     attitude = Orientation(talos, 0.1, frame="imu_link")
@@ -172,12 +172,12 @@ def test_an_inertial_unit_at_rest_and_in_free_fall(talos, rng):
     q, _, _ = talos.random_states(1, rng)
     still, theta = np.zeros((1, talos.model.nv)), dynamics.parameters.nominal_theta
     fall = dynamics(q, still, np.zeros((1, len(talos.joints))), theta)
-    np.testing.assert_allclose(sensors[0].expected(fall), 0.0, atol=1e-8)
+    np.testing.assert_allclose(sensors[0].predicted(fall), 0.0, atol=1e-8)
     hold = fall.frames["imu_link"]
     from_below = -(hold.rotation[0].T @ talos.model.gravity.linear)
     at_rest = type(fall)(q, still, still, np.zeros((1, 0)), (), fall.effort_slope, {"imu_link": _still(hold)})
-    np.testing.assert_allclose(sensors[0].expected(at_rest)[0], from_below, atol=1e-12)
-    np.testing.assert_allclose(sensors[1].expected(at_rest), 0.0, atol=1e-12)
+    np.testing.assert_allclose(sensors[0].predicted(at_rest)[0], from_below, atol=1e-12)
+    np.testing.assert_allclose(sensors[1].predicted(at_rest), 0.0, atol=1e-12)
 
 
 def _still(frame):
@@ -202,9 +202,9 @@ def test_sensors_agree_with_pinocchio(talos, rng):
         felt = point - placement.rotation.T @ model.gravity.linear
         for sensor, expected in zip(sensors, (twist.angular, twist.linear, felt), strict=False):
             np.testing.assert_allclose(
-                sensor.expected(motion)[t], expected, atol=1e-9 * (1 + abs(felt).max())
+                sensor.predicted(motion)[t], expected, atol=1e-9 * (1 + abs(felt).max())
             )
-        pose = sensors[3].expected(motion)[t]
+        pose = sensors[3].predicted(motion)[t]
         xyzw = pin.SE3ToXYZQUAT(placement)
         np.testing.assert_allclose(pose[:3], xyzw[:3], atol=1e-12)
         assert abs(pose[3:] @ xyzw[3:]) == pytest.approx(1.0)
@@ -215,7 +215,7 @@ def test_an_open_contact_reads_nothing(talos, rng):
     dynamics = evaluated(talos, [sensor], CONTACTS[:1])
     q, v, _ = talos.random_states(2, rng)
     motion = dynamics(q, v, np.zeros((2, len(talos.joints))), dynamics.parameters.nominal_theta, True)
-    np.testing.assert_array_equal(sensor.expected(motion), 0.0)
+    np.testing.assert_array_equal(sensor.predicted(motion), 0.0)
     found = residuals([Readings(sensor, np.ones((2, 6)))], motion)
     np.testing.assert_array_equal(found.r, 1.0)
     assert not found.by_x.any() and not found.by_theta.any()
@@ -232,7 +232,7 @@ def test_residuals_are_in_standard_deviations(rng, noise):
     sensor, T = Gyro(robot, noise, frame="unit"), 4000
     q, v, _ = robot.random_states(T, rng)
     motion = ContactDynamics(OpenParameters(robot), frames=("unit",))(q, v, np.zeros((T, 1)), np.zeros(0))
-    readings = sensor.expected(motion) + rng.multivariate_normal(np.zeros(3), sensor.covariance, size=T)
+    readings = sensor.predicted(motion) + rng.multivariate_normal(np.zeros(3), sensor.covariance, size=T)
     r = residuals([Readings(sensor, readings)], motion).r
     np.testing.assert_allclose(np.cov(r.T), np.eye(3), atol=5 / np.sqrt(T))
 
@@ -247,7 +247,7 @@ def test_what_is_missing_counts_for_nothing(talos, rng):
     motion = dynamics(q, v, np.zeros((3, len(talos.joints))), dynamics.parameters.nominal_theta, True)
     readings = []
     for sensor in sensors:
-        values = near(sensor, sensor.expected(motion), rng)
+        values = near(sensor, sensor.predicted(motion), rng)
         values[1, 0] = np.nan
         readings.append(Readings(sensor, values))
     found = residuals(readings, motion)
@@ -276,7 +276,7 @@ def test_a_joint_without_limits_is_read_in_any_turn(rng):
     angles = np.array([[0.2, -3.0, 3.1]])
     q = robot.configurations(angles)
     motion = dynamics(q, np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(0))
-    np.testing.assert_allclose(sensor.expected(motion), angles, atol=1e-12)
+    np.testing.assert_allclose(sensor.predicted(motion), angles, atol=1e-12)
     away = sensor.difference(angles + np.array([[4 * np.pi + 0.1, -2 * np.pi, 0.1]]), motion)
     np.testing.assert_allclose(away, [[0.1, 0.0, 0.1]], atol=1e-12)
     limited = JointPosition(chain("y", [0.0]), 0.01)

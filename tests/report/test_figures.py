@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poinsot.report.figures import (
-    autocorrelation_comparison,
     autocorrelation_grid,
     channel_figure,
-    effort_comparison,
     effort_figure,
     effort_grid,
     interval_grid,
@@ -112,21 +110,6 @@ def test_intervals_are_grouped_by_kind_and_leave_the_unknown_out(tx40):
     assert interval_grid(nothing) is None
 
 
-def test_comparisons_have_a_panel_for_each_joint_and_method(build_fit):
-    joints = ("a", "b", "c")
-    fits = {method: build_fit(joints, 300) for method in ("Classical", "IRWSM 1")}
-    efforts, correlations = effort_comparison(fits), autocorrelation_comparison(fits)
-    assert len(efforts.data) == 3 * 2 * 3 and len(correlations.data) == 3 * 2
-    for figure in (efforts, correlations):
-        axes = [key for key in figure.layout if key.startswith("xaxis")]
-        assert len(axes) == 6 and {trace["xaxis"].replace("x", "xaxis") for trace in figure.data} == set(axes)
-        texts = [note["text"] for note in figure.layout["annotations"]]
-        assert texts[:2] == ["Classical", "IRWSM 1"]
-        domains = [figure.layout[key]["domain"] for key in figure.layout if key[1:5] == "axis"]
-        assert all(0 <= low < high <= 1 for low, high in domains)
-    assert len(correlations.layout["shapes"]) == 6
-
-
 def test_a_channel_with_gaps_or_nothing_at_all():
     time = np.arange(5) * 0.1
     assert channel_figure("q", "rad", time, np.array([0.0, 1.0, nan, 3.0, 2.0])).note == "from 0 to 3 rad"
@@ -136,7 +119,7 @@ def test_a_channel_with_gaps_or_nothing_at_all():
 def test_figures_are_json_and_names_are_not_markup(build_fit):
     name = '<b>"elbow"</b>'
     fits = {"<i>a</i>": build_fit((name,), 80), "b": build_fit((name,), 80)}
-    for figure in (effort_comparison(fits), autocorrelation_comparison(fits), effort_figure(fits["b"], 0)):
+    for figure in (effort_figure(fits["<i>a</i>"], 0), effort_figure(fits["b"], 0)):
         text = json.dumps(figure.plotly, allow_nan=False)
         assert "<b>" not in text and "<i>" not in text
 

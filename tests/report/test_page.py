@@ -14,12 +14,8 @@ from poinsot.estimate import Direction
 from poinsot.exceptions import PoinsotError, UnwritableOutput
 from poinsot.report import (
     ChannelSeries,
-    autocorrelation_comparison,
-    effort_comparison,
-    table_of_rows,
     write_inspection_page,
     write_report,
-    write_reproduction_page,
 )
 from poinsot.report.blocks import Page, Section
 from poinsot.report.page import render
@@ -296,23 +292,3 @@ def test_the_inspection_page(tmp_path):
     assert "Nothing stands in the way" in read(write_inspection_page("x", tmp_path / "empty.html")).text
     harmless = write_inspection_page("x", tmp_path / "notes.html", findings=[("note", "a"), ("note", "b")])
     assert "Nothing stands in the way of an estimation; 2 notes." in read(harmless).text
-
-
-def test_the_reproduction_page(build_fit, tmp_path):
-    fits = {method: build_fit(("a", "b"), 100) for method in ("Classical", "IRWSM 1", "IRWSM 2")}
-    rows = [{"name": "zz1r", "paper": 1.24, "ours": 1.2391}, {"name": "fc1", "paper": 6.9, "ours": None}]
-    path = write_reproduction_page(
-        "TX40",
-        [
-            table_of_rows(
-                rows, title="Table 1", columns={"name": "Parameter", "ours": "Ours", "paper": "Paper"}
-            )
-        ],
-        [autocorrelation_comparison(fits, "Fig. 3"), effort_comparison(fits, "Fig. 4")],
-        tmp_path / "tx40.html",
-        lead="As published.",
-        facts=[("relative error", 5.0612)],
-    )
-    reader = read(path)
-    assert "Parameter Ours Paper zz1r 1.2391 1.24 fc1 6.9" in reader.text
-    assert "Fig. 3" in reader.text and len(reader.figures) == 2

@@ -79,13 +79,10 @@ class Reproduction:
         Raises:
             UnwritableOutput: if it cannot be written there.
         """
-        from poinsot.report import (
-            autocorrelation_comparison,
-            curve_figure,
-            effort_comparison,
-            table_of_rows,
-            write_reproduction_page,
-        )
+        from poinsot.report import curve_figure, table_of_rows
+
+        from .comparison import autocorrelation_comparison, effort_comparison
+        from .page import write_reproduction_page
 
         draw = {"effort": effort_comparison, "autocorrelation": autocorrelation_comparison}
         write_reproduction_page(

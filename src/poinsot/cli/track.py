@@ -71,9 +71,9 @@ def track(
         output = project.settings.output
 
         def page(path: Path) -> None:
-            from ..report.track_page import write_tracking_page
+            from ..report import write_report
 
-            write_tracking_page(tracking.estimate, path)
+            write_report(tracking.estimate, path, sections=project.settings.method.sections)
 
         deliver(
             track_json(tracking),
@@ -152,22 +152,12 @@ def track_json(tracking: Tracking) -> dict[str, Any]:
 def _print(tracking: Tracking) -> None:
     from ..estimators.online.tracking import TrackingRun
 
-    estimate, tracker = tracking.estimate, tracking.tracker
-    run = estimate.extra(TrackingRun)
+    estimate, run = tracking.estimate, tracking.estimate.extra(TrackingRun)
     assert run is not None
-    typer.echo(f"{estimate.robot}: {estimate.method}, {tracker.samples} samples. {estimate.status.value}")
-    for body, change in zip(estimate.bodies, run.changes, strict=True):
-        where = change.center_of_mass
-        place = "" if where is None else f", its centre of mass at {', '.join(f'{x:.3f}' for x in where)} m"
-        typer.echo(
-            f"{body.name}: {body.mass:.4g} kg, {change.mass:+.4g} +- {change.mass_std:.2g} kg from what it was "
-            f"known as{place}"
-        )
-    for each in run.excitation:
-        typer.echo(f"the last seconds showed of {each}")
-    for verdict, count in tracker.verdicts.most_common():
-        if verdict.name != "accepted":
-            typer.echo(f"{count} samples not used: {verdict.value}")
-    for severity, said in (("warning", estimate.warnings), ("note", estimate.notes)):
-        for sentence in said:
+    typer.echo(f"{estimate.robot}: {estimate.method}, {run.samples} samples. {estimate.status.value}")
+    for body in estimate.bodies:
+        typer.echo(f"{body.name}: {body.mass:.4g} kg")
+    typer.echo(run.as_text())
+    for severity, sentences_ in (("warning", estimate.warnings), ("note", estimate.notes)):
+        for sentence in sentences_:
             typer.echo(f"{severity}: {sentence}")

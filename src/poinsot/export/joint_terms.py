@@ -15,10 +15,9 @@ import numpy as np
 from ..estimate import Estimate, FullParameters
 from ..exceptions import InvalidModel, listing
 from ..models.articulated import Articulated
+from ..models.friction import term_of
+from ..models.friction.listed import COUPLING
 from .description import Description, Freedom, JointTerms
-
-PLACES = {"viscous": "damping", "coulomb": "friction", "rotor_inertia": "armature"}
-"""Kind of a parameter -> which of the `JointTerms` it is."""
 
 
 class TorqueParameter(NamedTuple):
@@ -75,6 +74,14 @@ def torque_parameters(estimate: Estimate) -> Iterator[TorqueParameter]:
         )
 
 
+def place_of(kind: str) -> str | None:
+    """Which of the `JointTerms` a parameter of this kind is."""
+    if kind == "rotor_inertia":
+        return "armature"
+    friction = None if kind.endswith(COUPLING) else term_of(kind)
+    return None if friction is None else friction.described_as
+
+
 def place(
     parameters: Sequence[TorqueParameter], robot: Articulated, source: Description, *, negative: bool
 ) -> Placed:
@@ -93,7 +100,7 @@ def place(
     terms: dict[Freedom, JointTerms] = {}
     homeless = []
     for parameter in parameters:
-        term, freedom = PLACES.get(parameter.kind), freedom_of.get(parameter.owner)
+        term, freedom = place_of(parameter.kind), freedom_of.get(parameter.owner)
         if freedom is None or freedom not in source.freedoms or term is None or term not in source.holds:
             homeless.append(parameter)
             continue

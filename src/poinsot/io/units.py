@@ -17,6 +17,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ..exceptions import UnknownUnit
+from ..quantities import FRAME_QUANTITIES
 
 STANDARD_GRAVITY = 9.80665
 """What accelerometers call 1 g. [m/s^2]"""
@@ -111,12 +112,7 @@ QUANTITY_UNITS = MappingProxyType(
         "torque": ("N m", "N"),
         "current": ("A",),
         "voltage": ("V",),
-        "gyro": ("rad/s",),
-        "accelerometer": ("m/s^2",),
-        "orientation": ("1",),
-        "frame_position": ("m",),
-        "frame_velocity": ("m/s",),
-        "force": ("N", "N m"),
+        **{name: quantity.units for name, quantity in FRAME_QUANTITIES.items()},
         "contact": ("1", "N"),
         "thrust": ("N",),
     }

@@ -25,6 +25,7 @@ from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from . import tree as kinds
 from .drive import Drive, DriveTrain
 from .friction import FrictionLaw, ViscousCoulomb
+from .friction.listed import COUPLING
 from .gravity import STANDARD_GRAVITY
 from .primitive_joints import tree_of
 from .torque_regressor import dense_regressor
@@ -220,26 +221,26 @@ class Articulated:
             Block("rotor_inertia", self.joints[k], (f"ia{numbers[k]}",), (inertia_unit(k),))
             for k in self.train.rotor_inertia_maps()
         ]
-        coupling_names = {"iam": "rotor_coupling", "fvm": "viscous_coupling", "fcm": "coulomb_coupling"}
-        probe = np.zeros((1, len(self.joints)))
-        coupling_columns = self.train.coupling_columns(probe, probe)
+        train = self.train
         couplings = [
-            Block(coupling_names[symbol], self.joints[k], (f"{symbol}{numbers[k]}",), (unit,))
-            for symbol in coupling_columns
-            for k in self.train.coupled
-            for unit in [
-                {"iam": inertia_unit(k), "fvm": f"{units[k][0]} s/{units[k][1]}", "fcm": units[k][0]}[symbol]
-            ]
+            Block("rotor_coupling", self.joints[k], (f"iam{numbers[k]}",), (inertia_unit(k),))
+            for k in train.coupled
+            if train.drive.rotor_inertia and train.drive.coupled_rotor == "free"
+        ]
+        couplings += [
+            Block(
+                f"{term.kind}{COUPLING}",
+                self.joints[k],
+                (f"{term.symbol}m{numbers[k]}",),
+                (term.unit(units[k][0], f"{units[k][1]}/s"),),
+            )
+            for term in train.coupled_friction(self.friction.coupled_terms)
+            for k in train.coupled
         ]
         friction = [
-            Block(kind, joint, (f"{symbol}{number}",), (unit,))
+            Block(term.kind, joint, (f"{term.symbol}{number}",), (term.unit(effort, f"{position}/s"),))
             for joint, number, (effort, position) in zip(self.joints, numbers, units, strict=True)
-            for kind, symbol, unit in zip(
-                self.friction.kinds,
-                self.friction.symbols,
-                self.friction.units(effort, f"{position}/s"),
-                strict=True,
-            )
+            for term in self.friction.terms
         ]
         return Parameters((*inertia, *rotors, *couplings, *friction))
 

@@ -1,7 +1,7 @@
 """Contacts: where a robot touches the world, what holds there, and when.
 
 A contact is at a frame of a robot. While it is closed the frame keeps still: a point its place (three rows), a surface
-its place and its orientation (six rows). On the level of accelerations, in the axes of the frame (seed 001, Eq. 2),
+its place and its orientation (six rows). On the level of accelerations, in the axes of the frame (Martinez et al. 2024, Eq. 2),
 
     J a + gamma = 0,    gamma = dJ/dt v + damping * velocity + stiffness * error
 
@@ -31,6 +31,7 @@ from jaxtyping import Bool, Float
 
 from ..arrays import Matrix, Times, carried_on
 from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, listing, nearest
+from ..recording import CONTACT, Recording
 from .frame_motion import FrameMotion
 from .rotations import log, right_slope, skew
 
@@ -309,6 +310,63 @@ def schedule_from_forces(
         said = np.where(force > closes_above, 1.0, np.where(force < opens_below, 0.0, np.nan))
         columns[name] = carried_on(said, 0.0) == 1
     return _schedule(contacts, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class ContactDetection:
+    """Which frames may touch the world, and how a recording says when they do.
+
+    A recording says so by channels `contact.FRAME`, of 0 and 1 or of normal forces in N; a gait replaces them.
+
+    Args:
+        contacts: all that there may be.
+        closes_above: normal force above which an open contact closes [N]; only for channels of forces.
+        opens_below: normal force below which a closed contact opens [N]; None: half of `closes_above`.
+        shortest_s: shorter runs of a contact are joined to the one before [s].
+        gait: which contacts are closed when; None: the recording's channels say so.
+    """
+
+    contacts: tuple[Contact, ...]
+    closes_above: float | None = None
+    opens_below: float | None = None
+    shortest_s: float = 0.0
+    gait: Gait | None = None
+
+    def schedule(self, recording: Recording, where: str = "the recording") -> ContactSchedule:
+        """The contacts that are closed at each sample.
+
+        Args:
+            recording: with channels of contacts, unless there is a gait.
+            where: name of the recording in messages.
+
+        Raises:
+            InvalidModel: if the channels or the gait name an unknown contact.
+            InvalidSignals: if nothing says when contacts are closed, or channels are not what they should be.
+        """
+        frames = recording.joints(CONTACT)
+        if self.gait is not None:
+            schedule = self.gait.schedule(self.contacts, recording.time)
+        elif not frames:
+            raise InvalidSignals(
+                f"{where} does not say when {listing(each.frame for each in self.contacts)} touch the ground: give a "
+                "contact channel for each, or a gait"
+            )
+        else:
+            channels = {frame: f"{CONTACT}.{frame}" for frame in frames}
+            values = {
+                frame: np.where(recording.mask(name), recording[name], np.nan)
+                for frame, name in channels.items()
+            }
+            if {recording.units[name] for name in channels.values()} != {"N"}:
+                schedule = schedule_from_channels(self.contacts, values)
+            elif self.closes_above is None:
+                raise InvalidSignals(
+                    f"{where}: contacts are measured in N: contacts.closes_above must say from which force on one is closed"
+                )
+            else:
+                schedule = schedule_from_forces(self.contacts, values, self.closes_above, self.opens_below)
+        shortest = round(self.shortest_s * recording.rate_hz)
+        return schedule.without_flicker(shortest) if shortest > 1 else schedule
 
 
 # -------------------------------------------------------------------------------------------------------- gait files

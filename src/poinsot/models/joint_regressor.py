@@ -36,7 +36,7 @@ class JointRegressor:
         joints, rotors, torque_map = self._rotors
         yield dofs[joints], rotors, a @ torque_map
         column = len(train.rotor_inertia_maps())
-        for columns in train.coupling_columns(v, a, getattr(robot.friction, "deadband", 0.0)).values():
+        for columns in train.coupling_columns(v, a, robot.friction.coupled_terms).values():
             for k, motor in enumerate(train.coupled):
                 rows = np.flatnonzero(train.scaled[motor])
                 yield dofs[rows], np.full(len(rows), column), columns[:, rows, k]

@@ -1,12 +1,12 @@
 """What joints add to the dynamics besides bodies: rotors, friction, couplings, drag of the base, and their slopes.
 
-Of every parameter phi_k in `Articulated.parameters` that is no body's, the effort is linear in it (see `drive`),
+The effort is linear in every parameter phi_k of `Articulated.parameters` that is no body's (see `drive`),
 
-    tau = sum_k phi_k (L_k a + V_k v + c_k s(c_k . v) + o_k)
+    tau = sum_k phi_k (L_k a + V_k v + c_k f_k(c_k . v))
 
-with L_k of a rotor, V_k viscous, c_k the direction of dry friction and o_k an offset. The air's drag on a floating base
-is viscous too: a force -drag_x v_x, ... at the base's origin along its axes, in still air. Forward in time s = sign is
-too hard: with a `dry_speed` it is tanh(c . v / dry_speed), which has a slope everywhere.
+with L_k of a rotor, V_k of friction that is linear in v, and f_k any other term of friction along the direction c_k.
+The air's drag on a floating base is viscous too: a force -drag_x v_x, ... at the base's origin along its axes, in still
+air. Terms that jump with the sign of the speed are smoothed over `dry_speed`, so that they have a slope everywhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from ..arrays import JointSamples, Matrix, Vector
 from ..exceptions import InvalidModel
 from ..parameters import Block
 from .articulated import Articulated
-from .friction import dry_sign
+from .friction import FrictionTerm
+from .friction.listed import COUPLING
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class JointTerms:
         drag: whether the base's drag is three parameters, `drag_x`, `drag_y`, `drag_z`, after those of the joints.
 
     Raises:
-        InvalidModel: if the robot's friction has a term that is not known here, or there is no base for drag.
+        InvalidModel: if there is no base for drag.
     """
 
     robot: Articulated
@@ -75,39 +76,46 @@ class JointTerms:
         return own + drag if self.drag else own
 
     @cached_property
-    def _maps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """L, V (K, n, n), c, o (K, n); rows of a floating base are 0."""
+    def _terms(self) -> tuple[FrictionTerm | None, ...]:
+        """(K,) the friction term of each parameter, None of rotors and drag."""
+        law = self.robot.friction
+        own = {term.kind: term for term in law.terms}
+        coupled = {f"{term.kind}{COUPLING}": term for term in law.coupled_terms}
+        known = own | coupled
+        return tuple(known.get(block.kind) for block in self._blocks)
+
+    @cached_property
+    def _maps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """L, V (K, n, n), c (K, n); rows of a floating base are 0."""
         robot, train = self.robot, self.robot.train
         dofs, joints, n = robot.actuated, robot.joints, robot.model.nv
         K = len(self.names)
-        L, V, c, o = np.zeros((K, n, n)), np.zeros((K, n, n)), np.zeros((K, n)), np.zeros((K, n))
+        L, V, c = np.zeros((K, n, n)), np.zeros((K, n, n)), np.zeros((K, n))
         inside = np.ix_(dofs, dofs)
-        for k, block in enumerate(self._blocks):
+        for k, (block, term) in enumerate(zip(self._blocks, self._terms, strict=True)):
             if block.kind == "drag":
                 axis = "xyz".index(block.names[0][-1])
                 V[k, axis, axis] = 1.0
                 continue
             joint = joints.index(block.owner)
             own = np.eye(len(joints))[joint]
-            if block.kind == "rotor_inertia":
-                L[k][inside] = train.rotor_inertia_maps()[joint]
-            elif block.kind == "rotor_coupling":
-                L[k][inside] = train.cross[joint]
-            elif block.kind == "viscous_coupling":
-                V[k][inside] = train.cross[joint]
-            elif block.kind == "coulomb_coupling":
-                c[k, dofs] = train.scaled[joint]
-            elif block.kind == "viscous":
-                V[k][inside] = np.diag(own)
-            elif block.kind == "coulomb":
-                c[k, dofs] = own
-            elif block.kind == "offset":
-                o[k, dofs] = own
+            of_coupling = block.kind.endswith(COUPLING)
+            if term is None:
+                L[k][inside] = train.cross[joint] if of_coupling else train.rotor_inertia_maps()[joint]
+            elif term.linear:
+                V[k][inside] = train.cross[joint] if of_coupling else np.diag(own)
             else:
-                raise InvalidModel(
-                    f"friction of the kind {block.kind!r} cannot be simulated; viscous, coulomb and offset can"
-                )
-        return L, V, c, o
+                c[k, dofs] = train.scaled[joint] if of_coupling else own
+        return L, V, c
+
+    @cached_property
+    def _nonlinear(self) -> tuple[tuple[FrictionTerm, np.ndarray], ...]:
+        """Each friction term that is not linear in v, and which parameters are of it."""
+        found: dict[FrictionTerm, list[int]] = {}
+        for k, term in enumerate(self._terms):
+            if term is not None and not term.linear:
+                found.setdefault(term, []).append(k)
+        return tuple((term, np.array(places)) for term, places in found.items())
 
     @cached_property
     def described_rotors(self) -> Matrix:
@@ -125,38 +133,37 @@ class JointTerms:
 
     def friction(self, phi: Vector, v: JointSamples) -> JointSamples:
         """(T, n) efforts that do not depend on accelerations."""
-        _, V, c, o = self._maps
+        _, V, c = self._maps
         used = np.flatnonzero(phi)
-        if not len(used):
-            return np.zeros_like(v)
-        phi, c = phi[used], c[used]
-        dry = self._sign(v @ c.T)
-        return v @ np.tensordot(phi, V[used], 1).T + (dry * phi) @ c + phi @ o[used]
+        out: JointSamples = v @ np.tensordot(phi[used], V[used], 1).T
+        for term, places in self._nonlinear:
+            if phi[places].any():
+                C = c[places]
+                out = out + (term.effort(v @ C.T, self.dry_speed) * phi[places]) @ C
+        return out
 
     def friction_slope(self, phi: Vector, v: JointSamples) -> Float[np.ndarray, "T n n"]:
         """(T, n, n) of `friction` by v."""
-        _, V, c, _ = self._maps
+        _, V, c = self._maps
         used = np.flatnonzero(phi)
-        phi, c = phi[used], c[used]
-        slope = np.broadcast_to(np.tensordot(phi, V[used], 1), (len(v), *V.shape[1:]))
-        if self.dry_speed == 0 or not c.any():
-            return slope
-        steep = phi * (1 - self._sign(v @ c.T) ** 2) / self.dry_speed
-        return slope + np.einsum("tk, ki, kj -> tij", steep, c, c)
+        slope = np.broadcast_to(np.tensordot(phi[used], V[used], 1), (len(v), *V.shape[1:]))
+        for term, places in self._nonlinear:
+            C = c[places]
+            by_speed = term.slope(v @ C.T, self.dry_speed) * phi[places]
+            if by_speed.any():
+                slope = slope + np.einsum("tk, ki, kj -> tij", by_speed, C, C)
+        return slope
 
     def columns(self, chosen: np.ndarray, v: JointSamples, a: JointSamples) -> Float[np.ndarray, "T n _"]:
         """(T, n, chosen) efforts for each of the chosen parameters at 1."""
-        L, V, c, o = (part[chosen] for part in self._maps)
-        dry = self._sign(v @ c.T)
-        return (
-            np.einsum("knj, tj -> tnk", L, a) + np.einsum("knj, tj -> tnk", V, v) + dry[:, None] * c.T + o.T
-        )
+        _, V, c = self._maps
+        out = self.rotor_columns(chosen, a) + np.einsum("knj, tj -> tnk", V[chosen], v)
+        for term, places in self._nonlinear:
+            here = np.flatnonzero(np.isin(chosen, places))
+            C = c[chosen[here]]
+            out[:, :, here] += term.effort(v @ C.T, self.dry_speed)[:, None] * C.T
+        return out
 
     def rotor_columns(self, chosen: np.ndarray, a: JointSamples) -> Float[np.ndarray, "T n _"]:
         """(T, n, chosen) of those the part that goes with accelerations."""
         return np.einsum("knj, tj -> tnk", self._maps[0][chosen], a)
-
-    def _sign(self, speed: np.ndarray) -> np.ndarray:
-        if self.dry_speed > 0:
-            return np.tanh(speed / self.dry_speed)
-        return dry_sign(speed, getattr(self.robot.friction, "deadband", 0.0))

@@ -215,6 +215,17 @@ class OpenParameters:
         """(p,) pi of the open bodies, then joints' parameters and gains as they are in theta."""
         return np.concatenate([self.values(theta).bodies.ravel(), theta[10 * len(self.bodies) :]])
 
+    def theta_of(self, physical: Vector) -> Vector:
+        """(p,) theta of physical values, the inverse of `physical`.
+
+        Raises:
+            ImpossibleBody: if there is a chart, and the values of a body are not those of a possible one.
+        """
+        ten = np.ascontiguousarray(physical[: 10 * len(self.bodies)], dtype=float).reshape(-1, 10)
+        if self.chart is not None and len(ten):
+            ten = self.chart.from_inertial(ten)
+        return np.concatenate([ten.ravel(), physical[10 * len(self.bodies) :]])
+
     def physical_slope(self, theta: Vector) -> Matrix:
         """(p, p) of `physical` by theta."""
         slope, of_bodies = np.eye(self.size), self.values(theta).slope

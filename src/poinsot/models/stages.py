@@ -44,13 +44,13 @@ keep_freed_memory()
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    """A robot, what it was told and what was read of it.
+    """A robot with its commands, contacts and readings, sample by sample.
 
     Args:
         parameters: the robot, its actuation, and what theta is.
         schedule: which contacts were closed at each sample.
         times: (S,) of the samples [s].
-        u: (S, inputs) commands or measured efforts; the last is only for sensors that feel it.
+        u: (S, inputs) commands or measured efforts; the last affects accelerations and forces of the last sample alone.
         readings: of the sensors at each sample.
         softness: of contacts, see `ContactDynamics`.
 
@@ -144,9 +144,9 @@ class Stages:
         theta: Vector,
         slopes: bool = False,
         efforts: bool = False,
-        told: Float[np.ndarray, "T inputs"] | None = None,
+        command_noise: Float[np.ndarray, "T inputs"] | None = None,
     ) -> tuple[Step, Residuals]:
-        """Where stages first, first + 1, ... lead from states x, and what sensors leave unexplained there.
+        """Next states of stages first, first + 1, ... from states x, and the residuals of the sensors there.
 
         Args:
             first: number of the first stage.
@@ -154,23 +154,23 @@ class Stages:
             theta: (p,).
             slopes: whether slopes are wanted.
             efforts: and those by tau too; at a reset, by an impulse on the joints.
-            told: (T, inputs) what commands were besides those recorded; None: nothing.
+            command_noise: (T, inputs) applied less recorded commands; None: zero.
         """
         groups = tuple(self._groups(first, len(x)))
         u = self.u[self.samples[first : first + len(x)]]
-        u = u if told is None else u + told
+        u = u if command_noise is None else u + command_noise
         if len(groups) == 1 and not self._nodes[1][first]:
             return self._alike(groups[0][1], x, u, theta, slopes, efforts)
-        step, left = self._empty(len(x), slopes, slopes and efforts)
+        step, residual = self._empty(len(x), slopes, slopes and efforts)
         for chosen, nodes in groups:
             if self._nodes[1][nodes[0]]:
                 motion = self._motion(nodes, x[chosen], u[chosen], theta, slopes)
                 _put(step, chosen, self.states.reset(motion, efforts))
                 continue
-            of_group, left_of_group = self._alike(nodes, x[chosen], u[chosen], theta, slopes, efforts)
+            of_group, residuals_of_group = self._alike(nodes, x[chosen], u[chosen], theta, slopes, efforts)
             _put(step, chosen, of_group)
-            _put(left, chosen, left_of_group)
-        return step, left
+            _put(residual, chosen, residuals_of_group)
+        return step, residual
 
     def _alike(
         self,
@@ -189,7 +189,7 @@ class Stages:
         return step, residuals([some.some(samples) for some in self.readings], motion, efforts)
 
     def last(self, x: Vector, theta: Vector, slopes: bool = False, efforts: bool = False) -> Residuals:
-        """What sensors leave unexplained at the last node, whose state is x (nx,); T = 1."""
+        """Residuals of the sensors at the last node, whose state is x (nx,); T = 1."""
         motion = self._motion(np.array([self.count]), x[None], self.u[-1:], theta, slopes)
         return residuals([some.some(self.samples[-1:]) for some in self.readings], motion, efforts)
 
@@ -197,18 +197,18 @@ class Stages:
         self,
         x: Float[np.ndarray, "nodes nx"],
         theta: Vector,
-        told: Float[np.ndarray, "N inputs"] | None = None,
+        command_noise: Float[np.ndarray, "N inputs"] | None = None,
     ) -> Iterator[tuple[np.ndarray, RobotMotion]]:
         """Samples, and how the robot moves there after impacts, some at a time, mode by mode.
 
         Args:
             x: (N + 1, nx) states at all nodes.
             theta: (p,).
-            told: (N, inputs) what commands of the stages were besides those recorded; None: nothing.
+            command_noise: (N, inputs) applied less recorded commands of the stages; None: zero.
         """
         u = self.u[self.samples]
-        if told is not None:
-            u[:-1] += told
+        if command_noise is not None:
+            u[:-1] += command_noise
         nodes = self.after_impacts
         mode = self.schedule.mode_of[self.samples[nodes]]
         for each in range(len(self.modes)):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..exceptions import InvalidProject, listing, nearest
 from ..io import Column, Source, read_recording
 from ..io.readers import RECORDING_ENDING
-from ..recording import CONTACT, FRAME_QUANTITIES, QUANTITIES, THRUST, Recording
+from ..quantities import FRAME_QUANTITIES
+from ..recording import CONTACT, EFFORTS, QUANTITIES, THRUST, Recording
 from .settings.fields import by_joint
 from .settings.recordings import (
     ColumnSettings,
@@ -22,8 +23,6 @@ from .settings.recordings import (
 
 if TYPE_CHECKING:
     from ..models.articulated import Articulated
-
-EFFORTS = ("torque", "current", "voltage")
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +160,13 @@ def _columns(
 def _at_frames(file: FileSettings, where: str) -> list[tuple[str, Column]]:
     """(channel, column) of what is read at frames, of contacts and of rotors."""
     columns = []
-    for quantity, ends in FRAME_QUANTITIES.items():
-        for sensor in getattr(file, quantity):
+    for quantity, listed in FRAME_QUANTITIES.items():
+        for sensor in getattr(file, quantity, ()):  # absent if listed after the settings were imported
             if isinstance(sensor, OrientationSettings):
                 ends, units, scale = tuple(sensor.order), ["1"] * 4, 1.0
             else:
-                units, scale = _each(f"{where}: {quantity}.unit", sensor.unit, sensor.columns), sensor.scale
+                ends, scale = listed.ends, sensor.scale
+                units = _each(f"{where}: {quantity}.unit", sensor.unit, sensor.columns)
             columns += [
                 (f"{quantity}.{sensor.frame}.{end}", Column(name, unit, scale))
                 for end, name, unit in zip(ends, sensor.columns, units, strict=False)

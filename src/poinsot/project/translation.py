@@ -30,14 +30,9 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
         InvalidProject: if a table by joint names one that the robot does not have.
     """
     from ..models.articulated import load_robot
-    from ..models.friction import NoFriction, ViscousCoulomb
+    from ..models.friction import LAWS
 
-    friction = settings.friction
-    law = (
-        NoFriction()
-        if friction.law == "none"
-        else ViscousCoulomb(friction.offset, friction.law == "viscous-coulomb", friction.deadband)
-    )
+    law = LAWS[settings.friction.law].build(settings.friction.model_dump())
     robot = load_robot(
         path,
         friction=law,

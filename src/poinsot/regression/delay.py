@@ -119,12 +119,11 @@ def _mover(problem: InverseDynamics, largest_s: float) -> Callable[[float], Inve
         )
 
     def moved(delay_s: float) -> InverseDynamics:
-        parts = []
-        for part, middle, (spline, columns) in zip(problem.parts, middles, splines, strict=True):
+        signals: list[Signals] = []
+        for middle, (spline, columns) in zip(middles, splines, strict=True):
             q, v, a = np.split(spline(middle.time - delay_s), columns, axis=1)
-            signals: Signals = replace(middle, q=q, v=v, a=a)
-            parts.append(replace(part, signals=signals))
-        return replace(problem, parts=tuple(parts))
+            signals.append(replace(middle, q=q, v=v, a=a))
+        return problem.with_signals(signals)
 
     return moved
 

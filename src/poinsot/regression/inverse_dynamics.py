@@ -8,8 +8,9 @@ of the recording. Rows that are few enough are kept, since several passes want t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..estimate import Certificate, Estimate
 from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ..models.articulated import Articulated
 from ..parameters import Normal, Parameters
+from ..recording import Recording
 from ..signals.decimation import Decimation
 from ..signals.signals import Signals
 from .attachment import Attachment, attach, with_load
@@ -90,30 +92,112 @@ class Part:
         )
 
 
+class SignalsMethod(Protocol):
+    """How a recording becomes signals: `ButterworthDecimation`, `RandomWalkSmoother`, ..."""
+
+    def apply(self, recording: Recording, /) -> Signals: ...
+
+
 @dataclass(frozen=True, eq=False)
 class InverseDynamics:
-    """min over theta of sum |tau - W theta|^2, rows streamed.
+    """min over theta of sum |tau - W theta|^2, rows streamed (Janot et al. 2014, Eq. 4).
 
     Args:
-        robot: its parameters are theta.
-        parts: recordings, joint side.
-        base: what any motion of this robot could show; its columns are those of `Rows.W`.
-        parameters: all of them, with what is held.
-        priors: base parameter name -> prior knowledge.
-        steps, warnings: what was done to the data, what to look at.
-        attachment: where a load is, whose ten parameters are the last ones; None: there is none.
-        loaded: of each part, whether the robot carries the load.
+        robot: as `load_robot` gives it; its parameters are theta.
+        recordings: of the robot, sharing the parameters: one or several, `Recording`s or the `Signals` made of them.
+            Kept as signals.
+        signals: makes signals of recordings; None where `recordings` are signals already.
+        held: parameter name -> value that is not to be estimated.
+        priors: base parameter name (e.g. `zz1r`) -> `Normal(mean, std)`.
+        loaded: of each recording, whether the robot carries a load, whose parameters `mL`, `mxL`, ... are estimated
+            too; empty: there is no load.
+        link: that carries the load, and in whose frame it is; None: the last body.
+
+    Raises:
+        InvalidSignals: if joints and channels do not match, or an effort carries no information.
+        InvalidMethod: if a held or prior parameter does not exist.
+        InvalidModel: if the robot has no such link.
     """
 
     robot: Articulated
-    parts: tuple[Part, ...]
-    base: BaseParameters
-    parameters: Parameters
+    recordings: Signals | Recording | Sequence[Signals | Recording]
+    signals: InitVar[SignalsMethod | None] = None
+    held: Mapping[str, float] = field(default_factory=dict)
     priors: Mapping[str, Normal] = field(default_factory=dict)
-    steps: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    attachment: Attachment | None = None
-    loaded: tuple[bool, ...] = ()
+    loaded: Sequence[bool] = ()
+    link: str | None = None
+
+    def __post_init__(self, signals: SignalsMethod | None) -> None:
+        given = [self.recordings] if isinstance(self.recordings, Signals | Recording) else self.recordings
+        kept = tuple(each if isinstance(each, Signals) else _apply(signals, each) for each in given)
+        object.__setattr__(self, "recordings", kept)
+        object.__setattr__(self, "held", dict(self.held or {}))
+        object.__setattr__(self, "priors", dict(self.priors or {}))
+        object.__setattr__(self, "loaded", tuple(bool(each) for each in self.loaded))
+        if not kept:
+            raise InvalidSignals("there is no recording to identify from")
+        _check_one_robot(kept)
+        if self.loaded and len(self.loaded) != len(kept):
+            raise InvalidMethod(
+                f"`loaded` has {len(self.loaded)} values for {len(kept)} recordings; give one for each"
+            )
+        _ = self.parameters
+        for name in self.priors:
+            _check_prior(name, self.base, self.parameters)
+        _ = self.base, self.parts
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The recordings, joint side."""
+        return tuple(_joint_side(self.robot, each) for each in cast("tuple[Signals, ...]", self.recordings))
+
+    @cached_property
+    def attachment(self) -> Attachment | None:
+        """Where the load is, whose ten parameters are the last ones; None: there is none."""
+        return attach(self.robot, self.link) if self.loaded else None
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """All of them, with what is held."""
+        parameters = self.robot.parameters
+        if self.attachment is not None:
+            parameters = Parameters((*parameters.blocks, self.attachment.block))
+        return parameters.hold(**self.held)
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """What any motion of this robot could show; its columns are those of `Rows.W`."""
+        base = structural_base(self._regressor)
+        return base if self.attachment is None else with_load(base, self.attachment, self._regressor)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What was done to the data."""
+        return tuple(step for part in self.parts for step in part.signals.steps)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to look at in the data."""
+        return tuple(warning for part in self.parts for warning in part.signals.warnings)
+
+    def with_signals(self, signals: Sequence[Signals]) -> InverseDynamics:
+        """The same problem with other signals of the same robot."""
+        return self._with_the_same_base(recordings=tuple(signals))
+
+    def with_gains(self, gains: Vector) -> InverseDynamics:
+        """The same problem with other drive gains (n,), one a joint."""
+        drive = replace(self.robot.drive, gain=tuple(gains.tolist()))
+        return self._with_the_same_base(robot=replace(self.robot, drive=drive))
+
+    def _with_the_same_base(self, **changes: Any) -> InverseDynamics:
+        """A copy with changes on which the parameters and their base do not depend: these are not computed again."""
+        other = object.__new__(InverseDynamics)
+        names = ("robot", "recordings", "held", "priors", "loaded", "link")
+        fields = {name: getattr(self, name) for name in names}
+        derived = {name: getattr(self, name) for name in ("parameters", "attachment", "base")}
+        other.__dict__.update({**fields, **derived, **changes})
+        _ = other.parts
+        return other
 
     def rows(self) -> Iterator[Rows]:
         """All rows, in the order of time, recording by recording."""
@@ -287,52 +371,17 @@ def inverse_dynamics(
     loaded: Sequence[bool] = (),
     link: str | None = None,
 ) -> InverseDynamics:
-    """The regression problem of a robot and its signals (seed 002, Eq. 4).
+    """`InverseDynamics` of signals that exist already; arguments and errors as there."""
+    return InverseDynamics(robot, signals, held=held or {}, priors=priors or {}, loaded=loaded, link=link)
 
-    Args:
-        robot: as `load_robot` gives it.
-        signals: of one recording or of several that share the parameters.
-        held: parameter name -> value that is not to be estimated.
-        priors: base parameter name (e.g. `zz1r`) -> `Normal(mean, std)`.
-        loaded: of each recording, whether the robot carries a load, whose parameters `mL`, `mxL`, ... are estimated
-            too; empty: there is no load.
-        link: that carries the load, and in whose frame it is; None: the last body.
 
-    Raises:
-        InvalidSignals: if joints and channels do not match, or an effort carries no information.
-        InvalidMethod: if a held or prior parameter does not exist.
-        InvalidModel: if the robot has no such link.
-    """
-    signals = [signals] if isinstance(signals, Signals) else list(signals)
-    if not signals:
-        raise InvalidSignals("there is no recording to identify from")
-    _check_one_robot(signals)
-    attachment = attach(robot, link) if loaded else None
-    if loaded and len(loaded) != len(signals):
-        raise InvalidMethod(
-            f"`loaded` has {len(loaded)} values for {len(signals)} recordings; give one for each"
+def _apply(method: SignalsMethod | None, recording: Recording) -> Signals:
+    if method is None:
+        raise InvalidSignals(
+            "a recording has positions, and a regression needs speeds and accelerations: give a method, "
+            "signals=ButterworthDecimation(cutoff_hz=..., decimate_hz=...), or its signals"
         )
-    parameters = robot.parameters
-    if attachment is not None:
-        parameters = Parameters((*parameters.blocks, attachment.block))
-    parameters = parameters.hold(**dict(held or {}))
-    regressor = Regressor(robot, parameters)
-    base = structural_base(regressor)
-    if attachment is not None:
-        base = with_load(base, attachment, regressor)
-    for name in priors or {}:
-        _check_prior(name, base, parameters)
-    return InverseDynamics(
-        robot,
-        tuple(_joint_side(robot, part) for part in signals),
-        base,
-        parameters,
-        dict(priors or {}),
-        tuple(step for part in signals for step in part.steps),
-        tuple(warning for part in signals for warning in part.warnings),
-        attachment,
-        tuple(bool(each) for each in loaded),
-    )
+    return method.apply(recording)
 
 
 def _check_one_robot(signals: Sequence[Signals]) -> None:

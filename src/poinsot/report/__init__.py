@@ -10,14 +10,13 @@ template:
     tables, body_tables, figures/     estimate -> blocks, pure functions; figures are plain dicts for Plotly
     sections/                    the identify page, one file a section, in the order of its registry
     page                         templates, Plotly's code inlined once, and the atomic write
-    identify_page, inspect_page, reproduce_page     one per verb
+    identify_page, inspect_page     one per verb
 """
 
 from .blocks import Figure, FigureGrid, PageBlock, Section, Table, TableColumn
-from .figures import autocorrelation_comparison, curve_figure, effort_comparison
+from .figures import curve_figure
 from .identify_page import write_report
 from .inspect_page import ChannelSeries, channel_series, write_inspection_page
-from .reproduce_page import write_reproduction_page
 from .tables import table_of_rows
 
 __all__ = [
@@ -28,12 +27,9 @@ __all__ = [
     "FigureGrid",
     "Section",
     "Table",
-    "autocorrelation_comparison",
     "channel_series",
     "curve_figure",
-    "effort_comparison",
     "table_of_rows",
     "write_inspection_page",
     "write_report",
-    "write_reproduction_page",
 ]

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 
+from ..models.friction.listed import COUPLING, words_of
 from ..parameters import INERTIAL_SYMBOLS
 
 KINDS = {
     "inertia": "inertial parameter",
     "rotor_inertia": "rotor inertia",
-    "viscous": "viscous friction",
-    "coulomb": "Coulomb friction",
-    "offset": "constant offset",
     "rotor_coupling": "cross term of the coupled rotor inertia",
-    "viscous_coupling": "viscous friction of the coupled motor",
-    "coulomb_coupling": "Coulomb friction of the coupled motor",
     "stribeck": "Stribeck friction",
     "payload": "payload",
     "gain": "drive gain",
@@ -22,12 +18,6 @@ KINDS = {
     "eccentricity": "eccentricity of the sensor",
     "tilt": "tilt of the floor",
     "stick": "drag of a joint that sticks",
-}
-
-_SAME_FAMILY = {
-    "rotor_coupling": "rotor_inertia",
-    "viscous_coupling": "viscous",
-    "coulomb_coupling": "coulomb",
 }
 
 INERTIAL = {
@@ -62,7 +52,7 @@ def meaning(name: str, kind: str) -> str:
         return INERTIAL[symbol[1]]
     if kind == "payload" and symbol:
         return f"{INERTIAL[symbol[1]]}, of the load"
-    return KINDS.get(kind, kind.replace("_", " "))
+    return KINDS.get(kind) or words_of(kind)
 
 
 def family(name: str, kind: str) -> str:
@@ -82,7 +72,9 @@ def family(name: str, kind: str) -> str:
         if first == "m":
             return "Masses"
         return "First moments of mass" if first.startswith("m") else "Moments and products of inertia"
-    return capitalized(meaning(name, _SAME_FAMILY.get(kind, kind)))
+    return capitalized(
+        meaning(name, "rotor_inertia" if kind == "rotor_coupling" else kind.removesuffix(COUPLING))
+    )
 
 
 FAMILIES = ("Masses", "First moments of mass", "Moments and products of inertia", "Rotor inertia")

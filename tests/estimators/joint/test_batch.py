@@ -10,13 +10,13 @@ import pytest
 
 from estimators.joint import swings
 from estimators.joint.test_bordered import dense, random_linearization
-from poinsot.estimators.joint import FORMS, JointSmoothing, Record, fit_batch
+from poinsot.estimate import Status
+from poinsot.estimators.joint import FORMS, JointSmoothing, Record, SmoothingProblem, fit_batch
 from poinsot.estimators.joint import batch as batches
-from poinsot.estimators.joint.bordered import step_in_box
-from poinsot.estimators.joint.forms import Reduced
-from poinsot.estimators.joint.results import Ending
+from poinsot.estimators.joint.forms import ReducedForm
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.parameters import Normal
+from poinsot.solve.box import step_in_box
 
 # Of all tests, so that one compilation is enough: samples, open parameters, problems at once.
 TIMES = np.cumsum(np.full(50, 0.02) + 0.01 * (np.arange(50) % 2))
@@ -26,7 +26,7 @@ AT_ONCE = 4
 METHOD = JointSmoothing(weight=1e8, noise=swings.NOISE, form="released", tolerance=1e-10)
 
 
-class Released(Reduced):
+class Released(ReducedForm):
     """Joint coordinates, and errors of the first state as bodies have them, which take far longer to compile."""
 
     def start_errors(self, x, theta, h):
@@ -64,24 +64,39 @@ def controls(z):
 def alone(methods, z, theta=None, names=PIVOT, **given):
     """One fit after the other."""
     return [
-        method.fit(
-            swings.model(),
-            [Record("alone", TIMES, COMMANDS[:, None], each)],
-            None if theta is None else theta[b],
-            names,
-            **given,
+        method.solve(
+            SmoothingProblem(
+                swings.model(),
+                [Record("alone", TIMES, COMMANDS[:, None], each)],
+                None if theta is None else theta[b],
+                names,
+                **given,
+            )
         )
         for b, (method, each) in enumerate(zip(methods, z, strict=True))
     ]
 
 
-def together(z, method=METHOD, theta=None, names=PIVOT, **given):
-    return fit_batch(method, swings.model(), TIMES, controls(z), z, theta, names, at_once=AT_ONCE, **given)
+def batch_of(times, u, z, theta=None, names=PIVOT, **given):
+    """A problem for each row of readings; controls and initial guesses may be of all."""
+    return [
+        SmoothingProblem(
+            swings.model(),
+            [Record(f"record {b + 1}", times, u if u.ndim == 2 else u[b], each)],
+            theta if theta is None or theta.ndim == 1 else theta[b],
+            names,
+            **given,
+        )
+        for b, each in enumerate(z)
+    ]
+
+
+def together(z, method=METHOD, theta=None, names=PIVOT, weights=None, **given):
+    return fit_batch(method, batch_of(TIMES, controls(z), z, theta, names, **given), weights, at_once=AT_ONCE)
 
 
 def same(batch, fits, rtol=1e-6):
     """The iteration is the same, so that only rounding differs."""
-    assert [each.name for each in batch.endings] == [fit.ending.name for fit in fits]
     np.testing.assert_array_equal(batch.iterations, [fit.iterations for fit in fits])
     np.testing.assert_array_equal(batch.converged, [fit.converged for fit in fits])
     np.testing.assert_allclose(batch.theta, [fit.theta for fit in fits], rtol=rtol, atol=1e-15)
@@ -137,9 +152,8 @@ def test_one_that_ends_at_once_beside_one_that_goes_far(rng):
     assert found.iterations[1] > 2 * found.iterations[0]
     limit = replace(METHOD, max_iterations=int(found.iterations[0]))
     cut = together(z, limit, theta)
-    assert cut.endings[1] is Ending.step_limit
+    assert cut.statuses[1] is Status.step_limit
     assert not cut.converged[1]
-    assert "did not end in" in cut.statuses[1]
     np.testing.assert_array_equal(cut.theta[0], found.theta[0])
     same(cut, alone(len(z) * [limit], z, theta))
 
@@ -157,12 +171,14 @@ def test_kinks_end_it_where_they_end_one_alone():
 def test_nothing_open_is_the_states_alone(rng):
     """One after the other, as it is on a processor, and with the same controls for all."""
     z, method = readings(rng, 2), replace(METHOD, form="reduced")
-    held = fit_batch(method, swings.model(), TIMES, COMMANDS[:, None], z, swings.theta(drag=0.03), ())
+    held = fit_batch(method, batch_of(TIMES, COMMANDS[:, None], z, swings.theta(drag=0.03), ()))
     np.testing.assert_array_equal(held.theta, np.tile(swings.theta(drag=0.03), (2, 1)))
     assert held.converged.all()
     assert not held.std.any()
     fits = alone([method, method], z, 2 * [swings.theta(drag=0.03)], ())
     same(held, fits)
+    in_step = fit_batch(method, batch_of(TIMES, COMMANDS[:, None], z, swings.theta(drag=0.03), ()), at_once=2)
+    same(in_step, fits)
 
 
 def test_what_is_not_seen_has_no_standard_deviation(rng):
@@ -172,7 +188,7 @@ def test_what_is_not_seen_has_no_standard_deviation(rng):
     motion = swings.exact(swings.theta(), TIMES, 1.5, 0.0)
     z = np.stack([swings.read("draw", TIMES, motion, rng).z for _ in range(AT_ONCE)])
     u = np.zeros((AT_ONCE, len(TIMES), 1))
-    blind = fit_batch(METHOD, swings.model(), TIMES, u, z, None, names, at_once=AT_ONCE)
+    blind = fit_batch(METHOD, batch_of(TIMES, u, z, None, names), at_once=AT_ONCE)
     assert np.isnan(blind.std[:, gain]).all()
     assert (blind.std[:, drag] > 0).all()
     np.testing.assert_array_equal(blind.theta[:, gain], 0.5)
@@ -195,15 +211,15 @@ def test_eliminated_states_are_those_of_the_dense_equations(N, m, d, q, start, r
 
     @jax.jit
     def all_of_it(slopes, damping, right):
-        parts = batches._normal(slopes)
-        U = batches._factored(parts, damping)
-        return slopes.cost, parts, parts.diagonal, U, batches._back(U, right)
+        parts = batches._block_equations(slopes)
+        U = batches._factorized(parts, damping)
+        return slopes.cost, parts, slopes.diagonals, U, batches._back(U, right), batches._inverse_blocks(U, d)
 
     with jax.enable_x64(True):
-        slopes = batches._Slopes(of.e, of.by_x, of.by_next, of.by_theta, first)
-        cost, parts, diagonal, U, found = jax.tree.map(np.asarray, all_of_it(slopes, damping, right))
+        slopes = batches._Blocks(of.e, of.by_x, of.by_next, of.by_theta, first)
+        cost, parts, diagonals, U, found, blocks = jax.tree.map(np.asarray, all_of_it(slopes, damping, right))
     assert cost == pytest.approx(e @ e)
-    np.testing.assert_allclose(np.ravel(diagonal), np.diag(H)[:n], rtol=1e-12)
+    np.testing.assert_allclose(np.concatenate([np.ravel(part) for part in diagonals]), np.diag(H), rtol=1e-12)
     np.testing.assert_allclose(parts.right.reshape(n, -1), np.column_stack([H[:n, n:], g[:n]]), atol=1e-12)
     np.testing.assert_allclose(parts.corner, np.column_stack([H[n:, n:], g[n:]]), atol=1e-12)
     T = H[:n, :n] + np.diag(damping.ravel())
@@ -212,6 +228,11 @@ def test_eliminated_states_are_those_of_the_dense_equations(N, m, d, q, start, r
         U[:, :, 2 * d :].reshape(n, -1), np.linalg.solve(L, parts.right.reshape(n, -1)), atol=1e-10
     )
     np.testing.assert_allclose(found.reshape(n, 2), np.linalg.solve(L.T, right.reshape(n, 2)), atol=1e-10)
+    inverse = np.linalg.inv(T)
+    for k in range(N):
+        np.testing.assert_allclose(blocks[0][k], inverse[k * d :, k * d :][:d, :d], atol=1e-10)
+        if k + 1 < N:
+            np.testing.assert_allclose(blocks[1][k], inverse[k * d :, (k + 1) * d :][:d, :d], atol=1e-10)
 
 
 def test_steps_of_all_are_the_dense_ones(rng):
@@ -224,13 +245,13 @@ def test_steps_of_all_are_the_dense_ones(rng):
     g = J.T @ e + np.concatenate([np.zeros(N * d), weight * pull])
     wanted = -np.linalg.solve(H + np.diag(damping), g)
     free, theta = np.full(q, np.inf), np.zeros(q)
-    common = batches._Common(None, None, None, -free, free, -pull, weight, None, None)
-    slopes = batches._Slopes(of.e, of.by_x, of.by_next, of.by_theta, of.start)
+    common = batches._Common(None, None, None, -free, free, -pull, weight, None)
+    slopes = batches._Blocks(of.e, of.by_x, of.by_next, of.by_theta, of.start)
     both = damping[: N * d].reshape(N, d), damping[N * d :]
 
     @jax.jit
     def step(slopes, both, theta, common):
-        return batches._step(batches._normal(slopes), both, theta, common)
+        return batches._damped_step(batches._block_equations(slopes), both, theta, common)
 
     with jax.enable_x64(True):
         state, theta, promised = step(slopes, both, theta, common)
@@ -288,18 +309,24 @@ def test_boxes_without_room_and_what_is_not_positive_definite():
 def test_it_runs_where_no_library_of_the_processor_is(rng):
     """Lowered for a GPU there is nothing but JAX's own operations: no library's factorization, no call back."""
     solver, f, B, N, q = batches._solver(swings.model(), "reduced"), np.zeros, 3, 12, 2
-    problems = batches._Problem(f((B, N, 2)), f((B, 11)), f((B, N, 2)), f((N, 1)), f(B), f((B, q)))
-    common = batches._Common(f(N), f(2), f(q, dtype=int), f(q), f(q), f(q), f(q), f(()), f((), dtype=int))
+    given = batches._Given(f((B, N, 2)), f((N, 1)), f(B), f((B, q)))
+    common = batches._Common(f(N), f(2), f(q, dtype=int), f(q), f(q), f(q), f(q), f(()))
     with jax.enable_x64(True):
-        lowered = jax.export.export(solver._call, platforms=["cuda"])(problems, common, together=4)
-    assert "stablehlo.while" in lowered.mlir_module()
-    assert "custom_call" not in lowered.mlir_module()
+        start = f((B, N, 2)), f((B, 11))
+        point = jax.eval_shape(lambda *each: solver._evaluate(*each, together=4), given, common, *start)
+        for function, arguments in (
+            (lambda *each: solver._evaluate(*each, together=4), (given, common, *start)),
+            (solver._step, (given, common, point, f(B))),
+            (solver._influence, (given, common, point.at)),
+        ):
+            lowered = jax.export.export(jax.jit(function), platforms=["cuda"])(*arguments)
+            assert "stablehlo" in lowered.mlir_module()
+            assert "custom_call" not in lowered.mlir_module()
 
 
 def test_as_many_at_once_as_there_is_room_for(monkeypatch):
-    """On a device with memory of its own, half of it; one on a processor."""
+    """On a device with memory of its own, half of it."""
     solver = batches._solver(swings.model(), "reduced")
-    assert solver._room(4001, 13) == 1
 
     class Device:
         platform = "gpu"
@@ -308,11 +335,17 @@ def test_as_many_at_once_as_there_is_room_for(monkeypatch):
             return {"bytes_limit": 60e9}
 
     monkeypatch.setattr(batches, "_device", Device)
-    rooms = [solver._room(N, 2) for N in (1000, 2000)]
+
+    def room(N):
+        record = Record("long", np.arange(float(N)), np.zeros((N, 1)), np.zeros((N, 2)))
+        return solver.room(SmoothingProblem(swings.model(), [record], open=PIVOT))
+
+    rooms = [room(N) for N in (1000, 2000)]
     assert rooms[0] == pytest.approx(2 * rooms[1], abs=2)
     slopes = 1000 * (2 + 2) * (1 + 2 + 2 + 2) * 8  # bytes of e, A, B, P of a problem
     assert 2 < 30e9 / rooms[0] / slopes < 20
-    assert solver._room(10**9, 2) == 1
+    monkeypatch.setattr(Device, "memory_stats", lambda _: {"bytes_limit": 1e3})
+    assert room(1000) == 1
 
 
 # ---------------------------------------------------------------------------------------------------------- the door
@@ -322,11 +355,9 @@ BAD = {
     "at once": ({"at_once": 0}, InvalidMethod, "at least one problem at once, not 0"),
     "weights": ({"weights": np.ones(3)}, InvalidMethod, "3 weights and 2 records; give one of each"),
     "weight": ({"weights": np.array([1.0, -1.0])}, InvalidMethod, "must be above 0, not -1"),
-    "rows": ({"theta": np.zeros((3, 11))}, InvalidMethod, "3 rows of theta and 2 records"),
     "theta": ({"theta": np.zeros((2, 3))}, InvalidMethod, "theta needs 11 finite numbers"),
     "outside": ({"theta": np.full((2, 11), -1.0)}, InvalidMethod, "begins outside its bounds; begin within"),
     "parameter": ({"open": ["pivot.drg"]}, InvalidMethod, r"did you mean 'pivot\.drag'"),
-    "controls": ({"u": np.zeros((3, 50, 1))}, InvalidSignals, "controls of 3 records and readings of 2"),
     "motors": ({"u": np.zeros((50, 2))}, InvalidSignals, "record 1 has 2 controls and 2 readings; pendulum has 1"),
     "times": ({"times": TIMES[::-1].copy()}, InvalidSignals, "the times of record 1 do not rise"),
     "infinite": ({"z": np.full((2, 50, 2), np.inf)}, InvalidSignals, "readings of record 1 are infinite"),
@@ -336,6 +367,22 @@ BAD = {
 @pytest.mark.parametrize("which", BAD)
 def test_batches_that_cannot_be(which):
     given, error, reason = BAD[which]
-    whole = {"times": TIMES, "u": COMMANDS[:, None], "z": np.zeros((2, 50, 2))} | given
+    door = {"weights": None, "at_once": None} | {
+        k: v for k, v in given.items() if k in ("weights", "at_once")
+    }
+    names = given.get("open", PIVOT)
+    whole = {"times": TIMES, "u": COMMANDS[:, None], "z": np.zeros((2, 50, 2)), "names": names} | {
+        k: v for k, v in given.items() if k not in (*door, "open")
+    }
     with pytest.raises(error, match=reason):
-        fit_batch(METHOD, swings.model(), **whole)
+        fit_batch(METHOD, batch_of(**whole), door["weights"], at_once=door["at_once"])
+
+
+def test_problems_that_do_not_belong_together():
+    z = np.zeros((1, 50, 2))
+    (one,), (other,) = batch_of(TIMES, COMMANDS[:, None], z), batch_of(2 * TIMES, COMMANDS[:, None], z)
+    with pytest.raises(InvalidSignals, match="need the same times"):
+        fit_batch(METHOD, [one, other])
+    (other,) = batch_of(TIMES, COMMANDS[:, None], z, names=("pivot.drag",))
+    with pytest.raises(InvalidMethod, match="same model and parameters"):
+        fit_batch(METHOD, [one, other])

@@ -3,8 +3,9 @@ import pytest
 from scipy import linalg
 from scipy.optimize import nnls
 
-from poinsot.estimators.joint.bordered import factored, normal, step_in_box
-from poinsot.estimators.joint.linearization import Linearization
+from poinsot.estimators.joint.bordered import factorize, normal_equations
+from poinsot.estimators.joint.linearization import RecordLinearization
+from poinsot.solve.box import step_in_box
 
 
 def random_linearization(rng, N, m, d, p, start=True):
@@ -12,7 +13,7 @@ def random_linearization(rng, N, m, d, p, start=True):
     by_next = rng.standard_normal((N, m, d))
     by_next[-1] = 0
     first = (rng.standard_normal(5), rng.standard_normal((5, d)), rng.standard_normal((5, p)))
-    return Linearization(
+    return RecordLinearization(
         rng.standard_normal((N, m)), rng.standard_normal((N, m, d)), by_next, rng.standard_normal((N, m, p)),
         first if start else None,
     )  # fmt: skip
@@ -43,7 +44,7 @@ def test_normal_equations_are_the_dense_ones(N, m, d, p, start, rng):
     of = random_linearization(rng, N, m, d, p, start)
     J, e = dense(of)
     H, g = J.T @ J, J.T @ e
-    n, found = N * d, normal(of)
+    n, found = N * d, normal_equations(of)
     np.testing.assert_allclose(found.diagonal, np.diag(H)[:n], rtol=1e-12)
     np.testing.assert_allclose(found.g_x, g[:n], atol=1e-12)
     np.testing.assert_allclose(found.g_theta, g[n:], atol=1e-12)
@@ -52,11 +53,16 @@ def test_normal_equations_are_the_dense_ones(N, m, d, p, start, rng):
 
     damping = rng.uniform(0.1, 1, n)
     with_damping = H + np.diag(np.concatenate([damping, np.zeros(p)]))
-    solved = factored(found, damping)
+    solved = factorize(found, damping)
     T, C = with_damping[:n, :n], H[:n, n:]
     np.testing.assert_allclose(solved.corner, H[n:, n:] - C.T @ np.linalg.solve(T, C), atol=1e-9)
     np.testing.assert_allclose(solved.gradient, g[n:] - C.T @ np.linalg.solve(T, g[:n]), atol=1e-9)
-    np.testing.assert_allclose(solved.variances(), np.diag(np.linalg.inv(T)), rtol=1e-9)
+    inverse = np.linalg.inv(T)
+    own, above = solved.inverse_blocks(d)
+    for k in range(N):
+        np.testing.assert_allclose(own[k], inverse[k * d :, k * d :][:d, :d], rtol=1e-9, atol=1e-12)
+        next_one = inverse[k * d :, (k + 1) * d :][:d, :d] if k + 1 < N else 0
+        np.testing.assert_allclose(above[k], next_one, rtol=1e-9, atol=1e-12)
     if p:
         step = -np.linalg.solve(with_damping, g)
         d_theta = -np.linalg.solve(solved.corner, solved.gradient)
@@ -67,8 +73,8 @@ def test_a_state_that_nothing_shows_is_an_error_of_the_factor_or_stays(rng):
     """With damping it does not move; without any, at least the numbers stay finite."""
     of = random_linearization(rng, 5, 6, 3, 2, False)
     of.by_x[:, :, 1], of.by_next[:, :, 1] = 0, 0
-    part = normal(of)
-    step = factored(part, 1e-6 * part.diagonal).states(np.ones(2)).reshape(5, 3)
+    part = normal_equations(of)
+    step = factorize(part, 1e-6 * part.diagonal).states(np.ones(2)).reshape(5, 3)
     assert np.isfinite(step).all()
     np.testing.assert_array_equal(step[:, 1], 0)
 

@@ -8,8 +8,8 @@ from scipy import stats
 
 from estimators.joint import swings
 from estimators.joint.test_bordered import dense, random_linearization
-from poinsot.estimators.joint import JointSmoothing, Record
-from poinsot.estimators.joint.linearization import Linearization
+from poinsot.estimators.joint import JointSmoothing, Record, SmoothingProblem
+from poinsot.estimators.joint.linearization import RecordLinearization
 from poinsot.estimators.joint.sensitivity import andrews_lag, newey_west, sensitivity, state_variances
 
 SEEDS = 40
@@ -37,7 +37,7 @@ def test_covariances_are_the_papers(rng):
     inverse = np.linalg.inv(T.T @ T)
     np.testing.assert_allclose(found.information, T.T @ T, rtol=1e-9)
     np.testing.assert_allclose(found.covariance, inverse @ T.T @ W @ T @ inverse, rtol=1e-7)
-    assert not len(found.unseen)
+    assert not len(found.unobservable)
 
 
 def test_variances_of_states_are_of_the_dense_inverse(rng):
@@ -82,16 +82,16 @@ def test_what_is_not_seen_is_not_sure(rng):
     of = random_linearization(rng, 30, 7, 2, 4, False)
     P = of.by_theta.copy()
     P[:, :, 1], P[:, :, 3] = 1e6 * P[:, :, 0], 0
-    found = sensitivity([Linearization(of.e, of.by_x, of.by_next, P)], 4, np.zeros(4))
-    assert found.unseen.shape == (2, 4)
-    np.testing.assert_allclose(found.unseen @ found.unseen.T, np.eye(2), atol=1e-12)
-    np.testing.assert_allclose(found.unseen @ [1, 1, 0, 0], 0, atol=1e-6)
+    found = sensitivity([RecordLinearization(of.e, of.by_x, of.by_next, P)], 4, np.zeros(4))
+    assert found.unobservable.shape == (2, 4)
+    np.testing.assert_allclose(found.unobservable @ found.unobservable.T, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(found.unobservable @ [1, 1, 0, 0], 0, atol=1e-6)
     for covariance in (found.covariance, found.robust):
         assert np.isfinite(covariance[2, 2])
         hidden = np.ones((4, 4), dtype=bool)
         hidden[2, 2] = False
         assert np.isnan(covariance[hidden]).all()
-    one = sensitivity([Linearization(of.e, of.by_x, of.by_next, P[:, :, [0, 2]])], 4, np.zeros(2))
+    one = sensitivity([RecordLinearization(of.e, of.by_x, of.by_next, P[:, :, [0, 2]])], 4, np.zeros(2))
     assert found.covariance[2, 2] == pytest.approx(one.covariance[1, 1], rel=0.1)
 
 
@@ -107,7 +107,9 @@ def estimated(method, truth, names, times, motion, every=1):
         record = swings.read("swing", times, motion(rng), rng)
         z = record.z.copy()
         z[np.arange(len(z)) % every != 0] = np.nan
-        fit = method.fit(swings.model(), [Record("swing", times, record.u, z)], truth, names)
+        fit = method.solve(
+            SmoothingProblem(swings.model(), [Record("swing", times, record.u, z)], truth, names)
+        )
         assert fit.converged
         error = (fit.theta - truth)[places]
         both = [part[np.ix_(places, places)] for part in (fit.covariance, fit.robust_covariance)]

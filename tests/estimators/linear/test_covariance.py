@@ -39,9 +39,7 @@ def setting():
 def with_noise(problem, noise):
     """The same problem with other efforts; what was worked out about the robot is kept."""
     (part,) = problem.parts
-    return replace(
-        problem, parts=(replace(part, signals=replace(part.signals, tau=part.signals.tau + noise)),)
-    )
+    return replace(problem, recordings=replace(part.signals, tau=part.signals.tau + noise))
 
 
 def white(generator, spread=(1.0, 1.0)):
@@ -206,7 +204,7 @@ def test_robust_intervals_cover(noise, setting):
 def test_the_posterior_covers_truths_drawn_from_the_prior(noise, weighting, setting):
     """Bayesian calibration: the truth is another one in each run, as likely as the prior says."""
     problem, values = setting
-    names = ("fv1", "fc2", "off2", "yy2")
+    names = ("fv1", "fc2", "off2", "yy2r")
     place = [problem.base.index(name) for name in names]
     free = LeastSquares(weighting).solve(with_noise(problem, noise(np.random.default_rng(0))))
     spread = free.std[place]  # as sure as the data: both count

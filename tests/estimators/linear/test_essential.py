@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poinsot.estimators.linear.essential import FRICTION, EssentialParameters
+from poinsot.estimators.linear.essential import EssentialParameters
 from poinsot.estimators.linear.least_squares import LeastSquares
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.models.drive import Drive
+from poinsot.models.friction.listed import dissipating_kinds
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from references.dense_regression import least_squares, signals_of, smooth_motion, stacked
 from references.robots import chain, own_parameters
@@ -40,9 +41,9 @@ def test_what_is_nothing_goes_and_what_is_well_seen_stays(weighting):
         n for n, value, std in zip(full.names, full.values, full.std, strict=True) if abs(value) > 10 * std
     }
     assert not gone & standing
-    assert {name for name, kind in zip(full.names, full.kinds, strict=True) if kind in FRICTION} <= set(
-        estimate.names
-    )
+    assert {
+        name for name, kind in zip(full.names, full.kinds, strict=True) if kind in dissipating_kinds()
+    } <= set(estimate.names)
     assert estimate.certificate().holds
     removed = {d.combination.split(",")[0] for d in estimate.undetermined if d.reason == "removed"}
     assert removed == gone
@@ -58,7 +59,9 @@ def test_what_is_left_is_least_squares_on_it():
     std = np.sqrt(np.diag(covariance))
     np.testing.assert_allclose((estimate.values - theta) / std, 0, atol=1e-8)
     np.testing.assert_allclose(estimate.white_std, std, rtol=1e-8)
-    poorly_seen = (estimate.white_std > 0.3 * np.abs(estimate.values)) & ~np.isin(estimate.kinds, FRICTION)
+    poorly_seen = (estimate.white_std > 0.3 * np.abs(estimate.values)) & ~np.isin(
+        estimate.kinds, dissipating_kinds()
+    )
     refused = {note.split(" ")[0] for note in estimate.notes[1:]}
     assert {name for name, poor in zip(estimate.names, poorly_seen, strict=True) if poor} <= refused
 
@@ -71,9 +74,7 @@ def test_leaving_out_what_matters_a_little_is_refused():
     W = np.concatenate([rows.W for rows in problem.rows()])
     (part,) = problem.parts
     shift = W[:, :, k] * (3.0 * full.std[k] - full.values[k])
-    problem = replace(
-        problem, parts=(replace(part, signals=replace(part.signals, tau=part.signals.tau + shift)),)
-    )
+    problem = replace(problem, recordings=replace(part.signals, tau=part.signals.tau + shift))
     found = LeastSquares().solve(problem)
     np.testing.assert_allclose(found["off1"], 3 * full.std[k], rtol=1e-6)
     estimate = EssentialParameters(significance=0.01).solve(problem)
@@ -106,7 +107,7 @@ def test_an_empty_set_is_an_error():
     problem, _ = problem_of()
     (part,) = problem.parts
     noise = np.random.default_rng(2).standard_normal(part.signals.tau.shape)
-    problem = replace(problem, parts=(replace(part, signals=replace(part.signals, tau=noise)),))
+    problem = replace(problem, recordings=replace(part.signals, tau=noise))
     with pytest.raises(NotIdentifiable, match="no parameter has a relative standard deviation below 3 %"):
         EssentialParameters(3.0, keep=(), significance=1e-12).solve(problem)
 

@@ -374,7 +374,7 @@ def test_full_parameters_where_the_motion_determines_every_one(rng):
 
 def test_running_out_of_steps_is_a_status_that_says_what_to_do(rng):
     problem, _ = problem_of(rng, outliers=0.1)
-    estimate = LeastSquares("robust", max_steps=2).solve(problem)
+    estimate = LeastSquares("robust", max_iterations=2).solve(problem)
     assert estimate.status is Status.step_limit
     assert not estimate.status.converged
     assert "raise max_iterations" in str(estimate)
@@ -391,7 +391,7 @@ def test_running_out_of_steps_is_a_status_that_says_what_to_do(rng):
         ({"parameters": "all"}, "parameters must be 'base' or 'full', not 'all'"),
         ({"rtol": 0.0}, "0 < rtol < 1"),
         ({"rtol": np.nan}, "0 < rtol < 1"),
-        ({"max_steps": 0}, "max_steps of at least 1"),
+        ({"max_iterations": 0}, "max_iterations of at least 1"),
         ({"step_tolerance": 0.0}, "step_tolerance > 0"),
     ],
 )

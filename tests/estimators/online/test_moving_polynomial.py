@@ -56,6 +56,36 @@ def test_measured_velocities_give_velocity_and_acceleration(rng):
         np.testing.assert_allclose(sample.a, [np.cos(sample.time), 2 * sample.time], atol=1e-3)
 
 
+def test_a_missing_effort_leaves_the_others_and_what_remains_determines_it(rng):
+    """Efforts are cubics: exact wherever enough of the window was read, NaN where it was not, never a guess."""
+    time = np.arange(200) / 200
+    tau = np.vander(time, 4) @ rng.standard_normal((4, 2))
+    sparse = tau.copy()
+    sparse[rng.random(200) < 1 / 16, 0] = np.nan
+    sparse[100:120, 0] = np.nan  # 0.1 s of windows of 0.2 s
+    samples = list(MovingPolynomial(0.2, 3).samples(ticks(time, np.zeros((200, 2)), tau=sparse)))
+    exact = list(MovingPolynomial(0.2, 3).samples(ticks(time, np.zeros((200, 2)), tau=tau)))
+    assert len(samples) == len(exact) > 150
+    for found, expected in zip(samples, exact, strict=True):
+        np.testing.assert_allclose(found.tau[1], expected.tau[1], atol=1e-12)
+        gap = min(0.6, found.time + 0.1) - max(0.495, found.time - 0.1)  # of the window, without a reading
+        if np.isfinite(found.tau[0]):
+            np.testing.assert_allclose(found.tau[0], expected.tau[0], atol=1e-9)
+        else:
+            assert gap > 0.3 * 0.2 - 0.02
+    unread = sum(np.isnan(sample.tau[0]) for sample in samples)
+    assert 20 < unread < 60
+
+
+def test_ticks_without_velocity_are_left_out_where_others_have_one(rng):
+    time = np.arange(100) / 200
+    v = np.stack([np.sin(time), time**2], axis=1)
+    v[rng.random(100) < 1 / 16] = np.nan
+    assert np.isnan(v).any()
+    for sample in MovingPolynomial(0.1, 2).samples(ticks(time, rng.standard_normal((100, 2)), v)):
+        np.testing.assert_allclose(sample.v, [np.sin(sample.time), sample.time**2], atol=2.1e-5)
+
+
 def test_a_floating_base_keeps_the_nearest_configuration(rng):
     time = np.arange(50) / 100
     q = rng.standard_normal((50, 3))

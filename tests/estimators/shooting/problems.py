@@ -1,10 +1,159 @@
-"""Random linear-quadratic problems, and the dense equations that they are."""
+"""Random linear-quadratic problems of several chains, their solution by the recursion, and by dense equations."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from poinsot.estimators.shooting.lq import Chain, LinearQuadratic, Quadratic, Rows, Stages
+from poinsot.arrays import Matrix, Vector
+from poinsot.estimators.shooting.arrival import ArrivalSystem, factorize_arrival
+from poinsot.estimators.shooting.direction import with_arrival
+from poinsot.estimators.shooting.lq import LinearQuadraticStages, Quadratic, require_shapes
+from poinsot.estimators.shooting.posterior import TrajectoryPosterior
+from poinsot.estimators.shooting.riccati import Backward, Policy, backward, forward, marginals
+from poinsot.exceptions import InvalidMethod, NotIdentifiable
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """One recording.
+
+    Args:
+        stages: all of it but the last node.
+        end: the last node's cost.
+        arrival_xx, arrival_x: (n, n), (n,) Lambda and lambda: what was known of x_0; zeros for nothing.
+
+    Raises:
+        InvalidMethod: if shapes do not match, or a number is not finite.
+    """
+
+    stages: LinearQuadraticStages
+    end: Quadratic
+    arrival_xx: Matrix
+    arrival_x: Vector
+
+    def __post_init__(self) -> None:
+        n, _, p = self.stages.sizes
+        if self.end.V_xt.shape != (n, p):
+            raise InvalidMethod(
+                f"a chain of {n} states and {p} parameters cannot end in {self.end.V_xt.shape[0]} and "
+                f"{self.end.V_xt.shape[1]}"
+            )
+        require_shapes(self, arrival_xx=(n, n), arrival_x=(n,))
+        for part in (self, self.stages, self.end):
+            _require_finite(part)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearQuadratic:
+    """Chains that share theta, and what was known of it.
+
+    Args:
+        chains: one a recording.
+        prior_tt, prior_t: (p, p), (p,) Pi and pi; zeros for nothing.
+    """
+
+    chains: tuple[Chain, ...]
+    prior_tt: Matrix
+    prior_t: Vector
+
+    def __post_init__(self) -> None:
+        p = len(self.prior_t)
+        if not self.chains:
+            raise InvalidMethod("a problem needs a recording: give at least one chain")
+        if any(chain.stages.sizes[2] != p for chain in self.chains):
+            raise InvalidMethod(f"chains that share theta must each have its {p} parameters")
+        require_shapes(self, prior_tt=(p, p))
+
+
+def join(stretches: Sequence[LinearQuadraticStages]) -> LinearQuadraticStages:
+    """Stretches of one chain in a row, as one."""
+    stacked = {
+        field.name: np.concatenate([getattr(each, field.name) for each in stretches])
+        for field in fields(LinearQuadraticStages)
+        if field.name not in ("L_tt", "l_t")
+    }
+    L_tt, l_t = sum(each.L_tt for each in stretches), sum(each.l_t for each in stretches)
+    return LinearQuadraticStages(**stacked, L_tt=np.asarray(L_tt), l_t=np.asarray(l_t))
+
+
+def _require_finite(value: object) -> None:
+    for field in fields(value):  # type: ignore[arg-type]
+        array = getattr(value, field.name)
+        if isinstance(array, np.ndarray) and not np.isfinite(array).all():
+            raise InvalidMethod(
+                f"{field.name} of the linear-quadratic problem holds a number that is not finite"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Of a linear-quadratic problem.
+
+    Args:
+        x: (N + 1, n) of each chain. w: (N, m) of each. theta: (p,).
+        constant: the cost there.
+        unobservable: (p, z) orthonormal combinations of theta that nothing sees.
+    """
+
+    x: tuple[np.ndarray, ...]
+    w: tuple[np.ndarray, ...]
+    theta: Vector
+    constant: float
+    unobservable: Matrix
+
+
+def solve(problem: LinearQuadratic, damping: float = 0.0, null_space: bool = True) -> Solution:
+    """The minimum, damped if asked to.
+
+    Raises:
+        NotIdentifiable: if the problem has no minimum, or more than one and `null_space` is off.
+    """
+    passes = [backward(chain.stages, chain.end, damping) for chain in problem.chains]
+    arrival = _start(problem, passes, damping, null_space).solve()
+    rolled = [forward(each.policy, x_0, arrival.theta) for each, x_0 in zip(passes, arrival.x, strict=True)]
+    x, w = zip(*rolled, strict=True)
+    return Solution(x, w, arrival.theta, arrival.constant, arrival.unobservable)
+
+
+def posterior(problem: LinearQuadratic) -> TrajectoryPosterior:
+    """Covariance of theta and of every state: the inverse of the whole Hessian on the constraints, by blocks.
+
+    Raises:
+        NotIdentifiable: if the problem has no minimum.
+    """
+    passes = []
+    for chain in problem.chains:
+        room = Policy.empty(len(chain.stages), chain.stages.sizes, spread=True)
+        passes.append(backward(chain.stages, chain.end, out=room))
+    start = _start(problem, passes, 0.0, True)
+    P_tt, first_xx, first_xt = start.covariances()
+    along = [
+        marginals(each.policy, xx, xt, P_tt) for each, xx, xt in zip(passes, first_xx, first_xt, strict=True)
+    ]
+    states, crosses = zip(*along, strict=True)
+    unobservable = tuple(state.null for state in start.states)
+    return TrajectoryPosterior(P_tt, states, crosses, start.schur.null, unobservable)
+
+
+def _start(
+    problem: LinearQuadratic, passes: Sequence[Backward], damping: float, null_space: bool
+) -> ArrivalSystem:
+    values = [
+        with_arrival(each.value, chain.arrival_xx, chain.arrival_x)
+        for each, chain in zip(passes, problem.chains, strict=True)
+    ]
+    start = None
+    if all(each.broke_at is None for each in passes):
+        size_t = np.abs(np.diag(problem.prior_tt))
+        for each, chain in zip(passes, problem.chains, strict=True):
+            size_t = size_t + each.size_t + np.abs(np.diag(chain.end.V_tt))
+        start = factorize_arrival(values, problem.prior_tt, problem.prior_t, damping, null_space, size_t)
+    if start is None:
+        raise NotIdentifiable(
+            "the linear-quadratic problem has no single minimum: damp it, give priors, or keep the null space out"
+        )
+    return start
 
 
 def positive(rng, T, d, rank=None):
@@ -12,14 +161,14 @@ def positive(rng, T, d, rank=None):
     return np.einsum("tri,trj->tij", J, J)
 
 
-def random_chain(rng, T=12, n=4, m=3, p=3, resets=(), see=None, arrival=True, constraints=0):
+def random_chain(rng, T=12, n=4, m=3, p=3, resets=(), see=None, arrival=True):
     """`see` (p, r): theta acts through see^T theta alone."""
     see = np.eye(p) if see is None else see
     r = see.shape[1]
     L = positive(rng, T + 1, n + m + r)
     noisy = np.ones(T, dtype=bool)
     noisy[list(resets)] = False
-    stages = Stages(
+    stages = LinearQuadraticStages(
         A=np.eye(n) + 0.3 * rng.standard_normal((T, n, n)),
         B=rng.standard_normal((T, n, m)),
         C=rng.standard_normal((T, n, r)) @ see.T,
@@ -34,7 +183,6 @@ def random_chain(rng, T=12, n=4, m=3, p=3, resets=(), see=None, arrival=True, co
         l_w=rng.standard_normal((T, m)),
         l_t=see @ rng.standard_normal(r),
         noisy=noisy,
-        rows=random_rows(rng, T, constraints, n, m, see) if constraints else None,
     )
     end = Quadratic(
         L[T, :n, :n], L[T, :n, n + m :] @ see.T, see @ L[T, n + m :, n + m :] @ see.T,
@@ -42,15 +190,6 @@ def random_chain(rng, T=12, n=4, m=3, p=3, resets=(), see=None, arrival=True, co
     )  # fmt: skip
     known = positive(rng, 1, n)[0] if arrival else np.zeros((n, n))
     return Chain(stages, end, known, rng.standard_normal(n) if arrival else np.zeros(n))
-
-
-def random_rows(rng, T, c, n, m, see):
-    return Rows(
-        rng.standard_normal((T, c, n)),
-        rng.standard_normal((T, c, m)),
-        rng.standard_normal((T, c, see.shape[1])) @ see.T,
-        rng.standard_normal((T, c)),
-    )
 
 
 def random_problem(rng, chains=2, prior=True, p=3, **chain):
@@ -133,11 +272,6 @@ def dense(problem):
             row[:, ni] -= np.eye(n)
             rows.append(row)
             right.append(-s.gap[t])
-            if s.rows is not None:
-                row = np.zeros((s.rows.e.shape[1], size))
-                row[:, xi], row[:, wi], row[:, theta] = s.rows.E[t], noise * s.rows.F[t], s.rows.G[t]
-                rows.append(row)
-                right.append(s.rows.e[t])
         e = chain.end
         add(np.concatenate([x[i][-1], theta]), np.block([[e.V_xx, e.V_xt], [e.V_xt.T, e.V_tt]]),
             np.concatenate([e.V_x, e.V_t]))  # fmt: skip

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from estimators.shooting.toys import tumbling_problem
-from poinsot.estimators.shooting.arrival import Seen, meet
-from poinsot.estimators.shooting.direction import Surroundings
+from poinsot.estimators.shooting.arrival import SemidefiniteFactor, factorize_arrival
+from poinsot.estimators.shooting.direction import LinearizedProblem
 from poinsot.estimators.shooting.lq import Quadratic
-from poinsot.estimators.shooting.problem import Known
+from poinsot.estimators.shooting.problem import GaussianPrior
 from poinsot.estimators.shooting.rollout import evaluate
 
 
@@ -23,7 +23,7 @@ def blind(rng):
 
 def test_solutions_are_orthogonal_to_the_null_space(blind):
     M, b = blind
-    seen = Seen.of(M, np.diag(M))
+    seen = SemidefiniteFactor.of(M, np.diag(M))
     d = np.sqrt(np.diag(M))
     assert seen.null.shape == (6, 2)
     np.testing.assert_allclose(seen.null.T @ seen.null, np.eye(2), atol=1e-12)
@@ -40,7 +40,7 @@ def test_a_bound_that_binds(rng):
     """Stationary on the sphere: M z + b + lambda z / scale^2 = 0 but for the null space, lambda > 0."""
     J = rng.standard_normal((9, 4)) @ rng.standard_normal((4, 6))
     M, b, scale = J.T @ J, J.T @ rng.standard_normal(9), rng.uniform(0.5, 2.0, 6)
-    seen = Seen.of(M, np.diag(M))
+    seen = SemidefiniteFactor.of(M, np.diag(M))
     radius = 0.3 * np.linalg.norm(seen.solve(b) / scale)
     z = seen.bounded(b, scale, radius)
     assert np.linalg.norm(z / scale) == pytest.approx(radius, rel=1e-5)
@@ -53,21 +53,21 @@ def test_a_bound_that_binds(rng):
 
 
 def test_the_trust_region_bounds_theta_alone(rng):
-    """Arrival states and noise are optimal for the theta that is left: those of a prior that holds theta there."""
+    """ArrivalSolution states and noise are optimal for the theta that is left: those of a prior that holds theta there."""
     problem, guess, _ = tumbling_problem(rng, N=12, known=True)
     now = evaluate(problem, guess)
-    free = Surroundings(problem, now).direction()
+    free = LinearizedProblem(problem, now).direction()
     radius = 0.3 * np.linalg.norm(free.step.theta)
-    bound = Surroundings(problem, now, radius=radius).direction()
+    bound = LinearizedProblem(problem, now, radius=radius).direction()
     assert np.linalg.norm(bound.step.theta) == pytest.approx(radius, rel=1e-5)
-    assert bound.promise(1.0) > free.promise(1.0)
-    there = Known(now.at.theta + bound.step.theta, 1e9 * np.eye(3))
-    held = Surroundings(replace(problem, prior=there), now).direction()
+    assert bound.predicted_change(1.0) > free.predicted_change(1.0)
+    there = GaussianPrior(now.at.theta + bound.step.theta, 1e9 * np.eye(3))
+    held = LinearizedProblem(replace(problem, prior=there), now).direction()
     np.testing.assert_allclose(held.step.theta, bound.step.theta, atol=1e-5)
     np.testing.assert_allclose(bound.step.x[0], held.step.x[0], atol=1e-4)
     np.testing.assert_allclose(bound.step.w[0], held.step.w[0], atol=1e-4)
     scaled = replace(problem, scale=np.full(3, 1e3))
-    same = Surroundings(scaled, now, radius=radius).direction()
+    same = LinearizedProblem(scaled, now, radius=radius).direction()
     np.testing.assert_allclose(same.step.theta, free.step.theta, rtol=1e-9)
 
 
@@ -78,13 +78,13 @@ def test_parameters_that_hardly_count_are_unseen():
         np.eye(1), np.zeros((1, 4)), np.diag(information), np.ones(1), np.array([1.0, 0.0, 0.0, 1e-20])
     )
     none = np.zeros((4, 4)), np.zeros(4)
-    met = meet([V], *none, natural=np.ones(4)).solve()
-    assert met.unseen.shape == (4, 3)
+    met = factorize_arrival([V], *none, natural=np.ones(4)).solve()
+    assert met.unobservable.shape == (4, 3)
     np.testing.assert_allclose(met.theta, [-0.25, 0, 0, 0])
-    assert meet([V], *none).solve().unseen.shape == (
+    assert factorize_arrival([V], *none).solve().unobservable.shape == (
         4,
         2,
     )  # without natural changes, a small unit may explain it
     # what is left of 1 after subtracting 1 - 1e-17 is rounding
-    rounded = meet([V], *none, size_t=np.array([4.0, 1.0, 1.0, 1.0])).solve()
-    assert rounded.unseen.shape == (4, 3)
+    rounded = factorize_arrival([V], *none, size_t=np.array([4.0, 1.0, 1.0, 1.0])).solve()
+    assert rounded.unobservable.shape == (4, 3)

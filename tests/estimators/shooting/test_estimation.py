@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from poinsot.estimate import Status
+from poinsot.estimate import EstimatedMotions, Status
 from poinsot.estimators.shooting.ddp import DDP
-from poinsot.estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem, RobotLog
+from poinsot.estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
 from poinsot.estimators.shooting.known_parameters import KnownParameters
-from poinsot.estimators.shooting.problem import Known
+from poinsot.estimators.shooting.posterior import posterior
+from poinsot.estimators.shooting.problem import GaussianPrior, Trajectories
+from poinsot.estimators.shooting.robot_log import RobotLog
+from poinsot.estimators.shooting.summary import WIDENING_THRESHOLD
 from poinsot.exceptions import InvalidMethod
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.models.articulated import load_robot
@@ -86,11 +89,13 @@ def test_errors_are_as_large_as_is_said(parameters):
         problem = problem_of(parameters, seed, samples=61)
         found = OptimalEstimation().solve(problem)
         away = (found.values - true_inertial())[SEEN]
-        inflation = (found.std[1] / found.white_std[1]) ** 2
+        freedom = found.rows - len(SEEN) - 4
+        chi_square = 2 * found.convergence.cost[-1] / freedom
+        inflation = chi_square if chi_square > WIDENING_THRESHOLD else 1.0
         white = found.covariance[np.ix_(SEEN, SEEN)] / inflation
         errors += away @ np.linalg.solve(white, away)
         costs += 2 * found.convergence.cost[-1]
-        degrees += found.rows - len(SEEN) - 4
+        degrees += freedom
         states.append(_state_errors(found.motions[0].path, recorded_by(seed, 61)))
     for total, count in ((errors, 12 * len(SEEN)), (costs, degrees)):
         low, high = chi2.ppf(BAND, count)
@@ -201,12 +206,25 @@ def test_noise_that_was_said_wrongly_is_doubted(parameters, estimate, said, doub
     )
     found = OptimalEstimation().solve(problem)
     assert any(doubt in warning for warning in found.warnings) and not estimate.warnings
-    widened = found.std[SEEN] / found.white_std[SEEN]
+    posterior_std = np.sqrt(np.diag(_physical_posterior(found)))[SEEN]
+    widened = found.std[SEEN] / posterior_std
+    assert found.std_kind == "white" and found.coloured_std is None
+    np.testing.assert_array_equal(found.std, found.white_std)
     if said < 1:
-        assert found.std_kind == "coloured" and np.all(widened > 1.3)
+        assert np.all(widened > 1.3)
         assert np.all(np.abs(found.values - true_inertial())[SEEN] < 5 * found.std[SEEN])
     else:
-        assert found.std_kind == "white" and np.allclose(widened, 1.0)
+        np.testing.assert_allclose(widened, 1.0, rtol=1e-6)
+
+
+def _physical_posterior(found):
+    """(10, 10) covariance of the parameters for the stated noise, which no chi-square widens."""
+    problem = found.problem
+    theta = problem.parameters.theta_of(found.values)
+    (motion,) = found.motions
+    at = Trajectories((motion.nodes,), (motion.process_noise,), theta)
+    slope = problem.parameters.physical_slope(theta)
+    return slope @ posterior(problem.shooting, at).theta @ slope.T
 
 
 def test_a_held_out_recording_is_left_alone(parameters, estimate):
@@ -223,8 +241,8 @@ def test_a_held_out_recording_is_left_alone(parameters, estimate):
 
 def test_the_iteration_is_told(problem, estimate):
     seen = []
-    found = OptimalEstimation().solve(problem, callback=seen.append)
-    assert [iteration.number for iteration in seen] == list(range(1, found.iterations + 1))
+    found = OptimalEstimation().solve(problem, progress=seen.append)
+    assert [iteration.iteration for iteration in seen] == list(range(1, found.iterations + 1))
     convergence = found.convergence
     assert convergence.values.shape == (found.iterations + 1, 10)
     np.testing.assert_allclose(convergence.values[-1], found.values, rtol=1e-6)
@@ -237,7 +255,7 @@ def test_the_iteration_is_told(problem, estimate):
 @pytest.mark.parametrize("after", [1, 2])
 def test_it_can_be_stopped(problem, after):
     seen = []
-    found = OptimalEstimation().solve(problem, seen.append, stop=lambda: len(seen) >= after)
+    found = OptimalEstimation().solve(problem, progress=seen.append, stop=lambda: len(seen) >= after)
     assert found.status is Status.interrupted and found.iterations == after
     assert np.isfinite(found.values).all() and not found.validation
 
@@ -249,7 +267,7 @@ def test_it_can_be_stopped_before_it_begins(problem):
 
 
 def test_too_few_steps_are_said(problem):
-    found = OptimalEstimation(DDP(max_steps=1)).solve(problem)
+    found = OptimalEstimation(DDP(max_iterations=1)).solve(problem)
     assert found.status is Status.step_limit and not found.status.converged
 
 
@@ -277,7 +295,7 @@ def test_what_does_not_fit_is_refused(arm, parameters, problem):
             OptimalEstimationProblem(logs, of)
     with pytest.raises(InvalidMethod, match="other open parameters"):
         OptimalEstimationProblem(
-            (log,), known, held_out=(log.of(parameters.fixed(parameters.nominal_theta)),)
+            (log,), known, held_out=(log.with_parameters(parameters.fixed(parameters.nominal_theta)),)
         )
 
 
@@ -285,7 +303,7 @@ def test_what_does_not_fit_is_refused(arm, parameters, problem):
 def test_a_guess_that_is_no_number_is_refused(problem, where):
     (log,) = problem.logs
     if where == "states":
-        guess = log.begin.copy()
+        guess = log.initial_states.copy()
         guess[5, 1] = np.nan
         bad = replace(problem, logs=(replace(log, guess=guess),))
     else:
@@ -304,7 +322,7 @@ def test_bad_noise_is_refused(problem, noise):
 def test_what_is_known_of_the_first_state_counts(parameters):
     recorded = record(np.random.default_rng(2), 121)
     first = np.concatenate([recorded.q[0], recorded.v[0]])
-    arrival = Known.normal(first, np.full(4, 1e-12))
+    arrival = GaussianPrior.from_covariance(first, np.full(4, 1e-12))
     log = log_of(parameters, recorded, arrival=arrival)
     path = (
         OptimalEstimation()
@@ -314,3 +332,118 @@ def test_what_is_known_of_the_first_state_counts(parameters):
     )
     np.testing.assert_allclose(path["position.swing"][0], recorded.q[0, 1], atol=1e-5)
     assert path["std.position.swing"][0] == pytest.approx(1e-6, rel=1e-2)
+
+
+# ------------------------------------------------------------------------------------------------------- what was read
+
+
+@pytest.mark.parametrize("held_out", [False, True], ids=["fitted", "held out"])
+def test_missing_readings_count_nowhere(parameters, held_out):
+    """With every eighth reading, errors and whiteness are those of the readings, not of samples taken as perfect."""
+    recorded = recorded_by(1)
+    sparse = log_of(parameters, recorded)
+    keep = np.arange(len(recorded.time)) % 8 == 0
+    readings = tuple(
+        Readings(some.sensor, np.where(keep[:, None], some.values, np.nan))
+        if some.sensor.quantity == "gyro"
+        else some
+        for some in sparse.stages.readings
+    )
+    sparse = replace(sparse, stages=replace(sparse.stages, readings=readings), guess=None)
+    known = KnownParameters(parameters)
+    logs, others = ((sparse,), ()) if not held_out else ((log_of(parameters, recorded),), (sparse,))
+    found = OptimalEstimation().solve(OptimalEstimationProblem(logs, known, others))
+    fit = found.validation[0] if held_out else found.fit
+    gyro = [k for k, name in enumerate(fit.joints) if name.startswith("gyro")]
+    np.testing.assert_array_equal(fit.mask[:, gyro], np.tile(keep[:, None], 3))
+    assert np.all(fit.readings_per_joint[gyro] == keep.sum())
+    # residuals of a gyro are its noise, so their rms is that: the old one was smaller by sqrt(8)
+    np.testing.assert_allclose(fit.rms_per_joint[gyro], NOISE["gyro"], rtol=0.6)
+    for column in gyro:
+        e, z = fit.residuals[keep, column], fit.measured[keep, column]
+        relative = 100 * np.linalg.norm(e) / np.linalg.norm(z)
+        assert fit.relative_error_percent_per_joint[column] == pytest.approx(relative)
+        centred = e - e.mean()
+        assert fit.whiteness[column].lag1 == pytest.approx(centred[1:] @ centred[:-1] / (centred @ centred))
+    e, z = fit.residuals / _deviations(fit), fit.measured / _deviations(fit)
+    relative = 100 * np.sqrt(np.nansum(e**2) / np.nansum(z**2))
+    assert fit.relative_error_percent == pytest.approx(relative)
+
+
+def _deviations(fit):
+    return np.array([NOISE[name.split(".")[0]] for name in fit.joints])
+
+
+# ------------------------------------------------------------------------------------------------------ certificates
+
+
+def test_a_certificate_is_of_the_values_that_it_is_asked_of(estimate):
+    assert estimate.certificate().holds
+    for k in SEEN:
+        values = estimate.values.copy()
+        values[k] += estimate.std[k]
+        assert not estimate.updated(values=values).certificate().holds
+    impossible = estimate.values.copy()
+    impossible[0] = -1.0
+    assert not estimate.updated(values=impossible).certificate().feasible
+
+
+def test_a_certificate_is_of_the_motions_that_it_is_asked_of(estimate):
+    (motion,) = estimate.motions
+    path = motion.path
+    channel = "position.swing"
+    moved = path[channel].copy()
+    moved[40] += 10 * path[f"std.{channel}"][40]
+    elsewhere = replace(motion, path=replace(path, channels={**path.channels, channel: moved}))
+    certificate = estimate.updated(EstimatedMotions((elsewhere,))).certificate()
+    assert not certificate.feasible and not certificate.holds
+    nodes = motion.states_at_nodes(estimate.problem.parameters.robot, np.arange(len(path)))
+    np.testing.assert_allclose(nodes, motion.nodes, atol=1e-14)
+    other = replace(motion, name="another")
+    with pytest.raises(InvalidMethod, match="does not have the motions"):
+        estimate.updated(EstimatedMotions((other,))).certificate()
+
+
+def test_an_unfinished_estimate_has_no_certificate(problem):
+    found = OptimalEstimation(DDP(max_iterations=1)).solve(problem)
+    assert not found.certificate().holds
+
+
+def test_the_condition_number_is_that_of_the_whitened_jacobian(parameters):
+    """Against the singular values of the dense Jacobian with states and noise eliminated, at the solution."""
+    known = KnownParameters(parameters, chart_std=0.3)
+    problem = problem_of(parameters, 1, known=known, samples=31)
+    found = OptimalEstimation().solve(problem)
+    (motion,), shooting = found.motions, problem.shooting
+    theta = problem.parameters.theta_of(found.values)
+    J = dense_jacobian(shooting, motion.nodes, motion.process_noise, theta)
+    R = np.linalg.qr(np.concatenate([J[:, 10:], J[:, :10]], axis=1), mode="r")[-10:, -10:]
+    assert found.condition_number == pytest.approx(np.linalg.cond(R), rel=1e-3)
+    unit = R / np.linalg.norm(R, axis=0)
+    assert found.scaled_condition_number == pytest.approx(np.linalg.cond(unit), rel=1e-3)
+
+
+def dense_jacobian(shooting, x, w, theta):
+    """Of all whitened residuals by (theta, x_0, w), states after the first eliminated by the dynamics."""
+    (model,) = shooting.models
+    N, m, n, p = *w.shape, model.manifold.degrees, len(theta)
+    by = np.zeros((n, p + n + N * m))
+    by[:, p : p + n] = np.eye(n)
+    rows = [np.linalg.cholesky(shooting.prior.information).T @ np.eye(p, by.shape[1])]
+    for k in range(N):
+        at = model.linearize(k, x[k : k + 1], w[k : k + 1], theta)
+        row = at.r_x[0] @ by
+        row[:, :p] += at.r_theta[0]
+        noise = slice(p + n + k * m, p + n + (k + 1) * m)
+        if at.r_w is not None:
+            row[:, noise] += at.r_w[0]
+        own = np.zeros((m, by.shape[1]))
+        own[:, noise] = np.diag(1 / model.noise_std[k])
+        rows += [row, own]
+        by = at.f_x[0] @ by
+        by[:, :p] += at.f_theta[0]
+        by[:, noise] += at.f_w[0]
+    last = model.linearize_last(x[-1], theta)
+    row = last.r_x @ by
+    row[:, :p] += 0.0 if last.r_theta is None else last.r_theta
+    return np.concatenate([*rows, row])

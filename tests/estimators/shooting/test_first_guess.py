@@ -65,7 +65,7 @@ def read(robot, x, sensors):
     values = [np.empty((S, sensor.width)) for sensor in sensors]
     for samples, moved in stages.along(x, np.zeros(0)):
         for sensor, out in zip(sensors, values, strict=True):
-            out[samples] = sensor.expected(moved)
+            out[samples] = sensor.predicted(moved)
     return [Readings(sensor, out) for sensor, out in zip(sensors, values, strict=True)]
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.posterior import posterior
-from poinsot.estimators.shooting.problem import Known, ShootingProblem, Trajectories
-from poinsot.estimators.shooting.robot import RobotMotion
+from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
+from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.models.contacts import ContactSchedule, PointContact
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.models.sensors import Gyro, JointPosition, JointVelocity, Pose, Readings
@@ -67,17 +67,17 @@ def test_a_robot_that_stands_flies_and_lands(solo, rng):
     for some in stages.readings:
         values = np.zeros((S, some.sensor.width))
         for samples, moved in told.along(x, theta):
-            values[samples] = some.sensor.expected(moved)
+            values[samples] = some.sensor.predicted(moved)
         if some.sensor.width == some.sensor.size:
             values += np.asarray(some.sensor.noise) * rng.standard_normal(values.shape)
         readings.append(Readings(some.sensor, values))
     heard = Stages(stages.parameters, stages.schedule, stages.times, u, tuple(readings))
-    motion = RobotMotion(heard, SPEEDS_ONLY)
+    motion = RobotTrajectoryModel(heard, SPEEDS_ONLY)
     first = stages.parameters.chart.from_inertial(0.5 * solo.inertials[0])
-    problem = ShootingProblem((motion,), (Known.nothing(x[0], 36),), Known.nothing(first))
+    problem = ShootingProblem((motion,), (GaussianPrior.flat(x[0], 36),), GaussianPrior.flat(first))
     rough = states.integrate(x, 0.01 * rng.standard_normal((len(x), 36)))
     guess = Trajectories((rough,), (np.zeros((motion.stages, 18)),), first)
-    solution = DDP(max_steps=40).solve(problem, guess)
+    solution = DDP(max_iterations=40).solve(problem, guess)
     assert solution.ending.converged
     assert solution.certificate().holds
     error = solution.theta - theta

@@ -5,9 +5,9 @@ import pytest
 
 from estimators.shooting.toys import pendulum_problem, tumbling_problem
 from poinsot.estimators.shooting.local import STRETCH, costates, linearized, linearized_arrival, stretches
-from poinsot.estimators.shooting.lq import Stages
+from poinsot.estimators.shooting.lq import LinearQuadraticStages
 from poinsot.estimators.shooting.manifold import Euclidean
-from poinsot.estimators.shooting.problem import Known
+from poinsot.estimators.shooting.problem import GaussianPrior
 
 EPS = 1e-6
 
@@ -21,7 +21,7 @@ PROBLEMS = {
 def somewhere(request, rng):
     """A motion, and states, noise and theta off any solution: gaps are wide open."""
     problem, guess, _ = request.param(rng)
-    motion = problem.motions[0]
+    motion = problem.models[0]
     n, T = motion.manifold.degrees, motion.stages
     x = motion.manifold.integrate(guess.x[0], 0.3 * rng.standard_normal((T + 1, n)))
     w = 0.1 * rng.standard_normal(guess.w[0].shape)
@@ -117,7 +117,7 @@ def test_arrival_cost(somewhere, rng):
     motion, x, *_ = somewhere
     manifold, n = motion.manifold, motion.manifold.degrees
     J = rng.standard_normal((n, n))
-    known = Known(x[1], J.T @ J)
+    known = GaussianPrior(x[1], J.T @ J)
 
     def offset(d):
         return J @ manifold.difference(x[1:2], manifold.integrate(x[:1], d[None]))[0]
@@ -130,7 +130,7 @@ def test_arrival_cost(somewhere, rng):
 
 def test_second_order_term(rng):
     problem, guess, _ = pendulum_problem(rng, N=9, resets=(4,))
-    motion, x, w, theta = problem.motions[0], guess.x[0], guess.w[0], guess.theta
+    motion, x, w, theta = problem.models[0], guess.x[0], guess.w[0], guess.theta
     xi, r = rng.standard_normal((9, 2)), motion.evaluate(0, x[:-1], w, theta)[1]
 
     def slope(d):
@@ -153,7 +153,7 @@ def test_costates(rng):
     T, n = 6, 3
     z = np.zeros
     A, l_x, last = rng.standard_normal((T, n, n)), rng.standard_normal((T, n)), rng.standard_normal(n)
-    stages = Stages(
+    stages = LinearQuadraticStages(
         A, z((T, n, 1)), z((T, n, 1)), z((T, n)), z((T, n, n)), z((T, n, 1)), z((T, n, 1)), z((T, 1, 1)), z((T, 1, 1)),
         z((1, 1)), l_x, z((T, 1)), z(1), np.ones(T, dtype=bool),
     )  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poinsot.estimators.shooting.problem import InvalidMethod
-from poinsot.estimators.shooting.robot import RobotManifold, RobotMotion
+from poinsot.estimators.shooting.robot import RobotManifold, RobotTrajectoryModel
 from poinsot.models.contacts import ContactSchedule, PointContact
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, JointPosition, Orientation, Readings
@@ -47,7 +47,7 @@ def some_noise(stages, rng):
 @pytest.fixture(params=["commands exact", "commands noisy"])
 def somewhere(stages, rng, request):
     commands = np.where(np.arange(12) % 3 == 1, 0.5, 0.0) if request.param == "commands noisy" else None
-    motion = RobotMotion(stages, some_noise(stages, rng), commands)
+    motion = RobotTrajectoryModel(stages, some_noise(stages, rng), commands)
     q, v, _ = stages.parameters.robot.random_states(stages.count, rng)
     w = 0.1 * rng.standard_normal(motion.noise_std.shape)
     w[~motion.noisy] = 0.0
@@ -104,7 +104,7 @@ def test_slopes_at_the_last_node(somewhere):
 
 def test_noise_moves_only_its_freedoms(stages, rng):
     noise = some_noise(stages, rng)
-    motion = RobotMotion(stages, noise)
+    motion = RobotTrajectoryModel(stages, noise)
     assert motion.noise_std.shape == (stages.count, np.count_nonzero(noise))
     np.testing.assert_array_equal(motion.noise_std, np.tile(noise[noise > 0], (stages.count, 1)))
     q, v, _ = stages.parameters.robot.random_states(1, rng)
@@ -136,4 +136,4 @@ def test_manifold_carries_changes_as_its_jacobians_say(stages, rng):
 )
 def test_bad_noise_is_refused(stages, rng, change):
     with pytest.raises(InvalidMethod, match="standard deviation of at least 0 for each of 36"):
-        RobotMotion(stages, change(some_noise(stages, rng)))
+        RobotTrajectoryModel(stages, change(some_noise(stages, rng)))

@@ -10,19 +10,19 @@ from poinsot.estimators.shooting.local import evaluated, stage_cost
 from poinsot.estimators.shooting.manifold import Euclidean, Manifold
 from poinsot.estimators.shooting.problem import (
     Curvature,
-    Known,
-    LastLinearization,
-    Linearization,
-    Motion,
+    GaussianPrior,
+    LastNodeLinearization,
     ShootingProblem,
+    StageLinearization,
     Trajectories,
+    TrajectoryModel,
 )
 
 H = 0.05
 
 
 @dataclass
-class Pendulum(Motion):
+class Pendulum(TrajectoryModel):
     """x = (q, v), theta = (log(g / l), friction, gain): a motor drives it, an encoder and an accelerometer watch.
 
     v' = v + h a + w,  q' = q + h v',  a = -e^theta_0 sin q - theta_1 v + theta_2 u
@@ -82,10 +82,10 @@ class Pendulum(Motion):
         )
         r_w = np.stack([zero, seen / H], axis=1)[:, :, None]
         r_t = np.stack([np.zeros((T, 3)), a_t * seen[:, None]], axis=1)
-        return Linearization(f, f_x, f_w, f_t, r, r_x, r_w, r_t)
+        return StageLinearization(f, f_x, f_w, f_t, r, r_x, r_w, r_t)
 
     def linearize_last(self, x, theta):
-        return LastLinearization(self.evaluate_last(x, theta), np.array([[1.0, 0.0]]) / self.sigma[0])
+        return LastNodeLinearization(self.evaluate_last(x, theta), np.array([[1.0, 0.0]]) / self.sigma[0])
 
     def curvature(self, first, x, w, theta, costate):
         q, T = x[:, 0], len(x)
@@ -131,8 +131,12 @@ def pendulum_problem(rng, recordings=1, prior_std=None, **keywords):
     made = [pendulum(rng, **keywords) for _ in range(recordings)]
     motions = tuple(motion for motion, *_ in made)
     mean = np.array([2.0, 0.0, 2.0])
-    prior = Known.nothing(mean) if prior_std is None else Known.normal(TRUE, np.full(3, prior_std**2))
-    arrivals = tuple(Known(x.x[0][0], np.diag([0.0, 1 / 0.3**2])) for _, x, _ in made)
+    prior = (
+        GaussianPrior.flat(mean)
+        if prior_std is None
+        else GaussianPrior.from_covariance(TRUE, np.full(3, prior_std**2))
+    )
+    arrivals = tuple(GaussianPrior(x.x[0][0], np.diag([0.0, 1 / 0.3**2])) for _, x, _ in made)
     x = tuple(np.stack([encoder, np.gradient(encoder, H)], axis=1) for *_, encoder in made)
     w = tuple(np.zeros((motion.stages, 1)) for motion in motions)
     truth = Trajectories(
@@ -180,7 +184,7 @@ def right_jacobian(d):
 
 
 @dataclass
-class Tumbling(Motion):
+class Tumbling(TrajectoryModel):
     """A free body with a gyro and, rarely, a compass; theta = logs of its principal inertias: only ratios can be seen.
 
     omega' = omega + h J^-1 (-omega x J omega) + w,  R' = R Exp(h omega')
@@ -248,20 +252,20 @@ class Tumbling(Motion):
         f_x[:, :3, :3] = Rotation.from_rotvec(-moved).as_matrix()
         f_x[:, :3, 3:], f_x[:, 3:, 3:] = Jr @ o_o, o_o
         f_w = np.concatenate([Jr, np.tile(np.eye(3), (T, 1, 1))], axis=1)
-        return Linearization(
+        return StageLinearization(
             f, f_x, f_w, np.concatenate([Jr @ o_t, o_t], axis=1), r, self._residuals(first, x)[1]
         )
 
     def linearize_last(self, x, theta):
         r, r_x = self._residuals(len(self.noisy), x[None])
-        return LastLinearization(r[0], r_x[0])
+        return LastNodeLinearization(r[0], r_x[0])
 
 
 INERTIA = np.log([1.0, 1.6, 2.2])
 
 
 def tumbling_problem(rng, N=60, known=False, off=0.4):
-    """`known`: the mean of the logs is known, so that nothing is unseen."""
+    """`known`: the mean of the logs is known, so that nothing is unobservable."""
     blank = Tumbling(np.zeros((N + 1, 3)), np.full((N + 1, 4), np.nan))
     x, w = np.empty((N + 1, 7)), blank.sigma[2] * rng.standard_normal((N, 3))
     x[0] = *Rotation.from_rotvec([0.3, -0.2, 0.5]).as_quat(), 1.0, 3.0, 0.4
@@ -279,19 +283,19 @@ def tumbling_problem(rng, N=60, known=False, off=0.4):
     guess = x.copy()
     held = np.maximum.accumulate(np.where(np.isfinite(compass[:, 0]), np.arange(N + 1), 0))
     guess[:, :4], guess[:, 4:] = compass[held], gyro
-    arrival = Known(x[0], np.diag([0, 0, 0, 1.0, 1.0, 1.0]))
-    problem = ShootingProblem((motion,), (arrival,), Known(mean, information))
+    arrival = GaussianPrior(x[0], np.diag([0, 0, 0, 1.0, 1.0, 1.0]))
+    problem = ShootingProblem((motion,), (arrival,), GaussianPrior(mean, information))
     return problem, Trajectories((guess,), (np.zeros((N, 3)),), mean), Trajectories((x,), (w,), INERTIA)
 
 
 def dense_optimum(problem, start):
     """theta, cost and states by SciPy, on (theta, arrival states, w) with every recording simulated."""
     p = len(start.theta)
-    sizes = [(m.manifold.degrees, m.noise_std[m.noisy].size) for m in problem.motions]
+    sizes = [(m.manifold.degrees, m.noise_std[m.noisy].size) for m in problem.models]
 
     def unpack(z):
         theta, place, x, w = z[:p], p, [], []
-        for motion, x_0, (n, m) in zip(problem.motions, start.x, sizes, strict=True):
+        for motion, x_0, (n, m) in zip(problem.models, start.x, sizes, strict=True):
             first = motion.manifold.integrate(x_0[:1], z[None, place : place + n])
             noise = np.zeros_like(motion.noise_std)
             noise[motion.noisy] = (
@@ -308,7 +312,7 @@ def dense_optimum(problem, start):
     def residuals(z):
         at = unpack(z)
         parts = [root(problem.prior.information) @ (at.theta - problem.prior.mean)]
-        for motion, arrival, x, w in zip(problem.motions, problem.arrivals, at.x, at.w, strict=True):
+        for motion, arrival, x, w in zip(problem.models, problem.arrivals, at.x, at.w, strict=True):
             d = motion.manifold.difference(arrival.mean[None], x[:1])[0]
             parts += [root(arrival.information) @ d, (w / motion.noise_std)[motion.noisy].ravel()]
             parts.append(motion.evaluate(0, x[:-1], w, at.theta)[1].ravel())
@@ -316,7 +320,7 @@ def dense_optimum(problem, start):
         return np.concatenate(parts)
 
     z = [start.theta]
-    for motion, w, (n, _) in zip(problem.motions, start.w, sizes, strict=True):
+    for motion, w, (n, _) in zip(problem.models, start.w, sizes, strict=True):
         z += [np.zeros(n), (w / motion.noise_std)[motion.noisy].ravel()]
     found = optimize.least_squares(
         residuals, np.concatenate(z), xtol=1e-12, ftol=1e-14, gtol=1e-12, x_scale="jac", method="lm"
@@ -333,6 +337,6 @@ def root(M):
 def total_cost(problem, at):
     """Along consistent states."""
     along = 0.0
-    for motion, x, w in zip(problem.motions, at.x, at.w, strict=True):
+    for motion, x, w in zip(problem.models, at.x, at.w, strict=True):
         along += stage_cost(motion, 0, w, motion.evaluate(0, x[:-1], w, at.theta)[1])
     return evaluated(problem, at, (), along).cost

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from poinsot_reproductions.impacts import statistics
 
@@ -50,7 +51,14 @@ def test_shares_are_counted():
     assert statistics.held(off, 1.0) == 0.5
 
 
-def test_an_error_is_measured_in_its_own_standard_deviations():
-    """Noise that is given again and again: z of J/m has a spread of about one."""
-    z = [statistics.attempt(statistics.Job(FORCED, k, 2))["off"]["J"] for k in range(4)]
-    assert 0.05 < np.mean(np.square(z)) < 5
+def test_errors_are_as_large_as_their_standard_deviations():
+    """The sum of z^2 of eight throws is chi-square with eight degrees of freedom: by chance outside once in 1000."""
+    z = [statistics.attempt(statistics.Job(FORCED, k, 2))["off"]["J"] for k in range(8)]
+    low, high = stats.chi2.ppf([0.0005, 0.9995], len(z))
+    assert low < np.sum(np.square(z)) < high
+
+
+def test_strikes_are_counted():
+    """Steps are 0.8 us: five in a row are one impact, half a second later is another."""
+    assert statistics.strikes(np.array([5, 6, 7, 8, 9, 600_000])) == 2
+    assert statistics.strikes(np.array([], dtype=int)) == 0

@@ -26,7 +26,7 @@ from pathlib import Path as Folder
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.estimators.joint import JointFit, JointSmoothing, Path, Record
+from poinsot.estimators.joint import JointFit, JointSmoothing, Record, RecordFit, SmoothingProblem
 from poinsot.estimators.joint.simulation import simulated
 from poinsot.models.maximal import Model
 
@@ -91,7 +91,9 @@ class Stand:
         records = [self.records[name] for name in names]
         method = JointSmoothing(weight=weight(kappa, records[0]), form=form, max_iterations=iterations)
         theta = self.start if theta is None else theta
-        return method.fit(self.model, records, theta, opened(names) if names_open is None else names_open)
+        return method.solve(
+            SmoothingProblem(self.model, records, theta, opened(names) if names_open is None else names_open)
+        )
 
     def held_out(self, theta: Float[np.ndarray, "p"], name: str, kappa: float) -> JointFit:
         """Its states and its encoder's zero, the machine as it is."""
@@ -117,7 +119,9 @@ class Stand:
         states = np.zeros((len(fine.times), 2))
         states[0] = arm, angle
         nothing = np.full_like(fine.z, np.nan)
-        rest = Path(name, fine.times, states, 0 * states, None, nothing, nothing, nothing[1:], None, np.nan)
+        rest = RecordFit(
+            name, fine.times, states, 0 * states, None, nothing, nothing, nothing[1:], None, np.nan
+        )
         seen = simulated(self.model, stiff, fine, rest)[:, columns]
         seen[:, 0] += 2 * np.pi * np.round((arm - seen[0, 0]) / (2 * np.pi))
         return np.stack([np.interp(given.times, fine.times, column) for column in seen.T], axis=1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.joint import JointFit, Path
+from poinsot.estimators.joint import JointFit, RecordFit
 
 from ..case import Curves
 from .furuta_fits import HeldOut, Stand
@@ -148,7 +148,7 @@ def figures(study: Study) -> dict[str, Any]:
             what: 100 * (driven / free - 1) for what, (driven, free) in study.variants.items()
         },
         "motor_delay_s": float(study.on.delay),
-        "unseen": {of: fit.unseen for of, fit in study.fits.items()},
+        "unseen": {of: fit.unobservable for of, fit in study.fits.items()},
         "sweeps": list(_sweep_rows(study.sweeps)),
     }
 
@@ -286,7 +286,7 @@ def _kappa_table(study: Study) -> list[dict[str, Any]]:
                 "cost [rad^2]": f"{fit.cost:.3g}",
                 "open loop, rms of all [mrad]": round(1e3 * float(np.sqrt(np.mean(np.square(rms)))), 1),
                 "iterations": fit.iterations,
-                "ending": fit.status,
+                "ending": fit.status.value,
             }
         )
     return lines
@@ -341,7 +341,7 @@ def _compliance_table(sweeps: Sweeps) -> list[dict[str, Any]]:
                     "readings' mean square [rad^2]": f"{fit.observation_mse:.3g}",
                     "steps' mean square": f"{fit.impulse_mse:.3g}",
                     "iterations": fit.iterations,
-                    "ending": fit.status,
+                    "ending": fit.status.value,
                 }
             )
     return lines
@@ -455,7 +455,7 @@ def notes(study: Study) -> tuple[str, ...]:
         f"paper's). With steps of 10 ms it is at best {_explicit_off(study.sweeps):.0f} % off the reduced form's "
         f"inertia about the hinge, and {_unfinished(study.sweeps)}. The reduced form has no constraints.",
         *(
-            f"The estimate of {of} did not converge: {fit.status}."
+            f"The estimate of {of} did not converge: {fit.status.value}"
             for of, fit in study.fits.items()
             if not fit.converged
         ),
@@ -474,7 +474,7 @@ def _cogging(study: Study) -> Iterator[str]:
             )
 
 
-def repeated(path: Path, least: float = 4.0, most: int = 2) -> list[float]:
+def repeated(path: RecordFit, least: float = 4.0, most: int = 2) -> list[float]:
     """The strongest orders of the arm's step errors, by turns of the arm; above `least`, below which speeds vary."""
     torque, angle = path.step_errors[:, 0] / np.diff(path.times), path.coordinates[:-1, 0]
     ahead = np.concatenate([[True], np.diff(np.maximum.accumulate(angle)) > 0])

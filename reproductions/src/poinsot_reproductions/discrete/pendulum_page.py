@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.joint import JointSmoothing, Record
+from poinsot.estimators.joint import JointSmoothing, Record, SmoothingProblem
 
 from ..case import Curves, Reproduction
 from .emps_axis import REFERENCE, Axis
@@ -384,7 +384,7 @@ def _simulated(swings: Swings) -> Curves:
     last, method = swings.windows[-1], JointSmoothing(weight=SIMULATED, tolerance=TOLERANCE)
     lines = {"measured": last.z[:, 0]}
     for law in (VISCOUS, DRY):
-        fit = method.fit(model(), [last], swings.laws[law].together.theta, ())
+        fit = method.solve(SmoothingProblem(model(), [last], swings.laws[law].together.theta, ()))
         lines[law] = last.z[:, 0] + fit.paths[0].observation_errors[:, 0]
     return Curves(last.times, "rad", lines)
 

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.joint import JointFit, JointSmoothing, Record, at_held_out
+from poinsot.estimators.joint import JointFit, JointSmoothing, Record, SmoothingProblem, at_held_out
 from poinsot.exceptions import PoinsotError
 from poinsot.models.maximal import Model
 from poinsot.parameters import Normal
@@ -103,7 +103,9 @@ def scenarios(seed: int, seconds: Mapping[str, float] = SECONDS) -> dict[str, Mo
 
 def solve(record: Record, form: str = "reduced", max_steps: int = 50) -> JointFit:
     """From Table 1's values."""
-    return method(form, max_steps).fit(estimator(), [record], values(ALL, INITIAL), priors=PRIORS)
+    return method(form, max_steps).solve(
+        SmoothingProblem(estimator(), [record], values(ALL, INITIAL), priors=PRIORS)
+    )
 
 
 def seen(fit: JointFit) -> list[str]:
@@ -163,9 +165,10 @@ def timed(
 
 ANEW = """
 import pickle, sys
+from poinsot.estimators.joint import SmoothingProblem
 with open(sys.argv[1], "rb") as file:
     method, mechanism, free, record, theta, priors = pickle.load(file)
-fit = method.fit(mechanism.model(free), [record], theta, priors=priors)
+fit = method.solve(SmoothingProblem(mechanism.model(free), [record], theta, priors=priors))
 print(*map(repr, fit.theta.tolist()))
 """
 """What a process that is started anew does: read the problem, solve it, say theta."""
@@ -459,7 +462,7 @@ def _notes(fits: Mapping[str, JointFit]) -> tuple[str, ...]:
         "generator itself brakes a few percent.",
         "Seconds are of the least loaded of several runs; they are of this machine.",
         *(
-            f"The estimate of the {name} did not end: {fit.status}."
+            f"The estimate of the {name} did not end: {fit.status.value}"
             for name, fit in fits.items()
             if not fit.converged
         ),

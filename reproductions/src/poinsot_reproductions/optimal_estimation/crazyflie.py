@@ -144,7 +144,7 @@ def _mass_rows(flights: Mapping[str, Weighing]) -> list[dict[str, Any]]:
             "without drag [g]": round(1e3 * flight.still.mass, 3),
             "drag x, y [N s/m]": ", ".join(f"{drag:.4f}" for drag in flight.free.drag),
             "iterations": flight.free.solution.iterations,
-            "ending": flight.free.solution.ending.name,
+            "ending": flight.free.solution.status.name,
         }
         for name, flight in flights.items()
     ]
@@ -231,7 +231,7 @@ def _notes(stand: ThrustCoefficient, flights: Mapping[str, Weighing]) -> tuple[s
         f"{1e3 * flight.free.flight.capture_delay:.1f} ms late"
         for name, flight in flights.items()
     )
-    unfinished = [name for name, flight in flights.items() if not flight.free.solution.ending.converged]
+    unfinished = [name for name, flight in flights.items() if not flight.free.solution.status.converged]
     return (
         f"The stand reads {stand.tare / GRAM_FORCE:.2f} gf at rest and lags by {stand.lag:.0f} rows, so that its "
         "ramps differ. The model takes both out; other treatments give "

@@ -25,10 +25,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from poinsot.arrays import Vector
-from poinsot.estimators.shooting.ddp import DDP, Solution
+from poinsot.estimators.shooting.ddp import DDP, ShootingSolution
 from poinsot.estimators.shooting.posterior import posterior
-from poinsot.estimators.shooting.problem import Known, ShootingProblem, Trajectories
-from poinsot.estimators.shooting.robot import RobotMotion
+from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
+from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.inertia.parameters import inertia_at_com
 from poinsot.models.actuation import Actuation
 from poinsot.models.articulated import Articulated, load_robot
@@ -91,7 +91,7 @@ class FlightEstimate:
     """
 
     flight: Flight
-    solution: Solution
+    solution: ShootingSolution
     mass: float
     mass_std: float
     inertia: Vector
@@ -159,11 +159,14 @@ def estimate(
     stages = _stages(flight, parameters)
     step = float(flight.times[1] - flight.times[0])
     noise = np.concatenate([np.zeros(6), np.full(3, PUSH * step), np.full(3, TURN * step)])
-    motion = RobotMotion(stages, noise)
+    motion = RobotTrajectoryModel(stages, noise)
     std = _prior_std(parameters, mass)
     start = parameters.nominal_theta
     problem = ShootingProblem(
-        (motion,), (Known.nothing(flight.guess[0], 12),), Known.normal(start, std**2), np.minimum(std, 0.3)
+        (motion,),
+        (GaussianPrior.flat(flight.guess[0], 12),),
+        GaussianPrior.from_covariance(start, std**2),
+        np.minimum(std, 0.3),
     )
     guess = Trajectories((flight.guess,), (np.zeros(motion.noise_std.shape),), start)
     solution = METHOD.solve(problem, guess)
@@ -216,7 +219,7 @@ def _summary(
     flight: Flight,
     stages: Stages,
     parameters: OpenParameters,
-    solution: Solution,
+    solution: ShootingSolution,
     spread: Spread,
 ) -> FlightEstimate:
     theta, covariance = solution.theta, spread.covariance
@@ -254,7 +257,7 @@ def _summary(
 
 
 def _read(
-    flight: Flight, stages: Stages, solution: Solution
+    flight: Flight, stages: Stages, solution: ShootingSolution
 ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
     """Residuals of the sensors, and what they should have read."""
     x, theta = solution.at.x[0], solution.theta

@@ -78,14 +78,14 @@ def solve(job: Job) -> dict[str, Any]:
     scale: Vector = np.tile(np.array(SCALES[job.chart]), len(parameters.bodies))
     problem = replace(flown.problem(parameters, guess.theta), scale=scale)
     with np.errstate(over="ignore", invalid="ignore"):  # a rollout may run away
-        solution = DDP(FeasibilityDriven(), max_steps=job.max_steps).solve(problem, guess)
+        solution = DDP(FeasibilityDriven(), max_iterations=job.max_steps).solve(problem, guess)
     x = solution.at.x[0]
     return {
-        "ending": solution.ending.name,
+        "ending": solution.status.name,
         "costs": [float(cost) for cost in solution.costs],
         "x": x.tolist(),
         "error": float(np.abs(system.states.difference(flown.x, x)).sum()),
-        "unseen": int(solution.unseen.shape[1]),
+        "unseen": int(solution.unobservable.shape[1]),
         "parameters": parameters.size,
     }
 

@@ -1,6 +1,6 @@
 """Table I: single shooting, feasibility-driven and multiple shooting from the same random guesses.
 
-One motion of each system, one body unknown. `solved` counts what the solver says it solved (`Ending.converged`) within
+One motion of each system, one body unknown. `solved` counts what the solver says it solved (`Status.converged`) within
 its iterations, whichever minimum that is; iterations, cost and error are over these. The error is the largest component
 of the estimated states' difference from the true ones, which has speeds in it, in SI units.
 """
@@ -75,11 +75,11 @@ def attempt(job: Job) -> dict[str, Any]:
     guess = random_guess(flown, parameters, _stream(job.seed, job.system, 1 + job.guess))
     problem = flown.problem(parameters, guess.theta)
     with np.errstate(over="ignore", invalid="ignore"):  # a rollout may run away
-        solution = DDP(ROLLOUTS[job.rollout], max_steps=MAX_STEPS).solve(problem, guess)
+        solution = DDP(ROLLOUTS[job.rollout], max_iterations=MAX_STEPS).solve(problem, guess)
     away = flown.system.states.difference(flown.x, solution.at.x[0])
     return {
-        "ending": solution.ending.name,
-        "converged": solution.ending.converged,
+        "ending": solution.status.name,
+        "converged": solution.status.converged,
         "iterations": solution.iterations,
         "cost": _number(solution.cost),
         "error": _number(np.abs(away).max()),

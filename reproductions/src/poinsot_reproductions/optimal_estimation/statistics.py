@@ -102,27 +102,27 @@ def attempt(job: Job) -> dict[str, Any]:
     parameters = flown.system.parameters(described.open_bodies)
     theta = described.parameters(described.open_bodies).nominal_theta
     problem = replace(flown.problem(parameters, theta), scale=parameters.natural_scale(theta))
-    solution = DDP(max_steps=MAX_STEPS).solve(problem, measured_guess(flown, parameters, theta))
+    solution = DDP(max_iterations=MAX_STEPS).solve(problem, measured_guess(flown, parameters, theta))
     result = {
-        "ending": solution.ending.name,
-        "converged": solution.ending.converged,
+        "ending": solution.status.name,
+        "converged": solution.status.converged,
         "iterations": solution.iterations,
     }
-    if not solution.ending.converged:
+    if not solution.status.converged:
         return result
     sure = posterior(problem, solution.at)
     x, states = solution.at.x[0], flown.system.states
     away = states.difference(x, flown.x)
     e_pi, D = inertial_error(parameters, solution.theta)
     squares = {
-        "theta": squared_error(solution.theta - parameters.nominal_theta, sure.theta, sure.unseen),
-        "pi": squared_error(e_pi, D @ sure.theta @ D.T, D @ sure.unseen),
+        "theta": squared_error(solution.theta - parameters.nominal_theta, sure.theta, sure.unobservable),
+        "pi": squared_error(e_pi, D @ sure.theta @ D.T, D @ sure.unobservable),
     }
     for name, node in (("middle state", len(x) // 2), ("last state", len(x) - 1)):
         squares[name] = squared_error(away[node], sure.states[0][node])
     return result | {
         "squares": squares,
-        "off": errors_in_std(parameters, solution.theta, sure.theta, sure.unseen),
+        "off": errors_in_std(parameters, solution.theta, sure.theta, sure.unobservable),
     }
 
 
@@ -196,7 +196,7 @@ def _settings(seed: int) -> dict[str, Any]:
     """All that a result depends on."""
     return {
         "seed": seed,
-        "method": str(asdict(DDP(max_steps=MAX_STEPS))),
+        "method": str(asdict(DDP(max_iterations=MAX_STEPS))),
         "noise": NOISE,
         "bodies": OTHERNESS,
         "arm": ARM,

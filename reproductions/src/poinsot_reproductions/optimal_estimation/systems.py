@@ -27,8 +27,8 @@ from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
 from poinsot.arrays import Matrix, Vector
-from poinsot.estimators.shooting.problem import Known, ShootingProblem
-from poinsot.estimators.shooting.robot import RobotMotion
+from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
+from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.exceptions import UnreadableFile
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parametrization import Parametrization
@@ -147,7 +147,7 @@ class Flown:
     readings: tuple[Readings, ...]
     noise: Vector
     command_noise: Vector | None
-    start: Known
+    start: GaussianPrior
     forces: Float[np.ndarray, "S m"]
 
     @property
@@ -158,13 +158,13 @@ class Flown:
         """As a chain."""
         return Stages(parameters, self.schedule, self.times, self.u, self.readings)
 
-    def motion(self, parameters: OpenParameters) -> RobotMotion:
+    def motion(self, parameters: OpenParameters) -> RobotTrajectoryModel:
         """As the solver sees it."""
-        return RobotMotion(self.stages(parameters), self.noise, self.command_noise)
+        return RobotTrajectoryModel(self.stages(parameters), self.noise, self.command_noise)
 
     def problem(self, parameters: OpenParameters, theta: Vector) -> ShootingProblem:
         """Trajectory and theta from what was read, with nothing known of theta; the iteration starts at `theta`."""
-        return ShootingProblem((self.motion(parameters),), (self.start,), Known.nothing(theta))
+        return ShootingProblem((self.motion(parameters),), (self.start,), GaussianPrior.flat(theta))
 
     def measured(self, stages: Stages) -> Float[np.ndarray, "nodes nx"]:
         """(N + 1, nx) states as sensors read them; what none reads is as at the start."""
@@ -246,7 +246,7 @@ class _Flight:
             u[k] = self.commands(k, x, dynamics, by_commands)
             motion = dynamics(*self.split(x), u[k : k + 1], self.theta)
             for values, sensor in zip(clean, system.sensors, strict=True):
-                values[k] = sensor.expected(motion)[0]
+                values[k] = sensor.predicted(motion)[0]
             for place in np.flatnonzero(touching):
                 frame, rows = system.contacts[place].frame, motion.rows(system.contacts[place].frame)
                 assert rows is not None
@@ -332,11 +332,11 @@ class _Flight:
         W = system.weights
         return np.asarray(np.linalg.lstsq(W[:, None] * by_u, W * (wanted - free.a[0]), rcond=1e-4)[0])
 
-    def _start(self, x: Vector) -> Known:
+    def _start(self, x: Vector) -> GaussianPrior:
         n = self.system.robot.model.nv
         sigma = np.repeat(START, n)
         off = sigma * self.rng.standard_normal((1, 2 * n))
-        return Known.normal(self.system.states.integrate(x[None], off)[0], sigma**2)
+        return GaussianPrior.from_covariance(self.system.states.integrate(x[None], off)[0], sigma**2)
 
 
 def _felt(sensor: Sensor, motion: Moved) -> Matrix:

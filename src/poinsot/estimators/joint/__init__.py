@@ -1,39 +1,46 @@
-"""States and parameters of discrete mechanisms together, most states unmeasured (seed 000).
+"""States and parameters of discrete mechanisms together, most states unmeasured (Lacoursiere 2007).
 
-estimation      a problem of recordings, and what comes of it as an estimate
-smoothing       the method: weights, Levenberg and Marquardt's steps in a box
-batch           the same for many records at once, each for itself, wholly in JAX
-results         what comes of it
-forms           what is left of the equations of motion in a step: explicit, implicit, reduced, forward
-records         what was read, and the first guess of how it moved
-linearization   errors of all steps with their derivatives, in blocks
+estimation      the problem, made from recordings, and the estimate of it
+summary         a fit as an estimate
+problem         records of a model with the parameters to estimate: what the smoother solves
+smoothing       the method: residuals, weights and steps in a box, on the iteration of `poinsot.solve`
+batch           many such problems, in lockstep on an accelerator
+lockstep        the iteration of many problems
+results         parameters, motions and uncertainty of a fit
+forms           residuals of the equations of motion in a step: explicit, implicit, reduced, forward
+records         recordings on the model's steps, and initial guesses of the states
+linearization   residuals of all steps with their derivatives, in blocks
 chunks          compiled functions over records of any length
 bordered        normal equations with a band for the states and a border for theta
-sensitivity     how sure theta is, and what the records do not show
+sensitivity     covariance of theta, effective degrees of freedom, unobservable directions
 simulation      a recording simulated from its first state
-weight          the weight of the model against the readings, chosen by what it foretells
+weight          the weight of the model against the readings, chosen by cross-validation
 """
 
 from .estimation import JointEstimation, JointSmoothingProblem  # isort: skip  # says what to install without JAX
 from .batch import BatchFit, fit_batch
 from .forms import FORMS
-from .records import Record
-from .results import Iteration, JointFit, Path
+from .problem import SmoothingProblem
+from .records import Record, with_sensors
+from .results import AcceptedStep, BodyMotions, JointFit, RecordFit
 from .smoothing import JointSmoothing, at_held_out
-from .weight import ChosenWeight, choose_weight
+from .weight import ChosenWeight, WeightChoice
 
 __all__ = [
     "JointEstimation",
     "JointSmoothingProblem",
     "FORMS",
     "Record",
+    "with_sensors",
+    "SmoothingProblem",
     "JointSmoothing",
     "JointFit",
-    "Iteration",
-    "Path",
+    "AcceptedStep",
+    "RecordFit",
+    "BodyMotions",
     "at_held_out",
     "BatchFit",
     "fit_batch",
+    "WeightChoice",
     "ChosenWeight",
-    "choose_weight",
 ]

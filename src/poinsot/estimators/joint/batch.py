@@ -1,28 +1,26 @@
-"""Many such problems at once: other readings, controls, weights or beginnings of one mechanism (bootstrap, sweeps).
+"""Many smoothing problems at once: other readings, controls, weights or initial guesses of one mechanism.
 
-The iteration is `smoothing`'s, step for step, with its damping, bounds and endings, written in JAX for one problem and
-mapped over all of them, so that it runs on whatever JAX computes on. A pass of the loop
+For bootstraps and sweeps. On a processor they are solved one after the other by `JointSmoothing`. On an accelerator,
+or where problems at once are asked for, the same iteration runs in lockstep (`lockstep`), with the linear algebra of
+this file: blocks of all problems in JAX, without calls to a library, so that it runs on whatever JAX computes on.
 
-    looks at where the last step led: e, A, B, P there, and whether the cost is lower;
-    then finds the next step, from there or with more damping from where it stood
-
-and a problem that has ended idles until all have. States leave one after the other: of the rows of state k, elimination
-of its d columns makes rows of the transposed factor, and takes something from the rows of the next,
+States are eliminated one after the other: of the rows of state k, elimination of its d columns makes rows of the
+transposed factor, and subtracts from the rows of the next,
 
     [T_k, H_{k,k+1}, C_k, g_k] -> U_k = [L_k^T, E_k^T, Y_k, y_k]
     [T_{k+1}, C_{k+1}, g_{k+1}] -= E_k [E_k^T, Y_k, y_k]
 
-by sums alone, since a library's factorization of a 4 x 4 matrix is mostly its call. Then [S_bar, g_bar] is [S, g_theta]
-less sum_k Y_k^T [Y_k, y_k], and back from the last state L_k^T d_k = -(y_k + Y_k d_theta) - E_k^T d_{k+1}.
+by sums alone, since most of a library's factorization of a 4 x 4 matrix is the call. Then [S_bar, g_bar] is
+[S, g_theta] less sum_k Y_k^T [Y_k, y_k], and back from the last state L_k^T d_k = -(y_k + Y_k d_theta) - E_k^T d_{k+1}.
 
-theta's step in its box is found by an active set: towards the free parameters' minimum as far as the box is, the bound
-that stops it holds from there on, and at a minimum the bound that pulls the most lets go. It ends at the only optimum,
-and wherever it is stopped it has stayed in the box and lowered the cost.
+theta's step in its box is found by an active set: towards the free parameters' minimum as far as the box allows, the
+bound that stops it is active from there on, and at a minimum the bound with the steepest gradient away from it is
+released. It ends at the only optimum, and wherever it is stopped it is in the box and has lowered the cost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -33,54 +31,40 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...arrays import Vector
+from ...estimate import Status
 from ...exceptions import InvalidMethod, InvalidSignals
 from ...models.maximal import Model, double_precision
-from ...parameters import Normal
-from .bordered import LEAST
+from ...solve import ProgressCallback, Stop
+from .bordered import LEAST_DAMPING
 from .linearization import TOGETHER, Linearizer
-from .records import Record, first_guess
-from .results import Ending
-from .sensitivity import RIDGE, Inverse
-from .smoothing import (
-    FIRST_DAMPING,
-    LITTLE_DAMPING,
-    MOST_DAMPING,
-    SLIGHT,
-    UNFELT,
-    JointSmoothing,
-    Unknowns,
-    _linearizer,
-)
+from .lockstep import minimize_all
+from .problem import SmoothingProblem
+from .records import first_guess
+from .sensitivity import RIDGE, Inverse, degrees_of_freedom, residual_covariance
+from .smoothing import JointSmoothing, compiled_linearizer
 
 SAMPLES_AT_ONCE = 2**17
-"""Linearized at once on what is no processor, of all problems together."""
+"""Samples of all problems together that an accelerator linearizes in one batch."""
 MEMORY, PART_OF_MEMORY = 16e9, 0.5
-"""Bytes that problems at once may take where the device does not say what it has; and of what it says."""
-SLOPES_KEPT, ROWS_KEPT = 5, 4
-"""Copies of all slopes and of all rows of H that the loop holds at a time."""
-ENDINGS = tuple(Ending)
-"""By number; a problem that has not ended has -1."""
-RUNNING = -1
-OPTIMAL, BUT_FOR_KINKS, KINK, STEP_LIMIT = (
-    ENDINGS.index(each)
-    for each in (Ending.optimal, Ending.optimal_but_for_kinks, Ending.kink, Ending.step_limit)
-)
+"""Bytes that problems at once may take where the device does not report its memory, and part of what it reports."""
+LINEARIZATIONS_KEPT, ROWS_KEPT = 5, 4
+"""Copies of the linearizations and of the normal equations that are in memory at a time."""
 ROUNDING = 1e-13
-"""Of the terms of a slope, below which it is 0."""
+"""Gradients below this part of their terms are rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class BatchFit:
-    """What comes of B problems.
+    """Parameters of B problems.
 
     Args:
-        names: of all p parameters. open: (q,) which of them were estimated.
+        names: of all p parameters. open: (q,) places of those that were estimated.
         theta: (B, p).
-        std: (B, p) linearized standard deviations (3.30 to 3.32), for errors that do not follow each other; 0 of what
-            was held, NaN of what is not seen. The robust ones are `JointSmoothing.fit`'s.
-        cost: (B,) weighted squares of all errors, by the number of samples.
+        std: (B, p) standard deviations for white residuals (Lacoursiere, Eqs. 3.30 to 3.32); 0 of held, NaN of
+            unobservable parameters. `JointSmoothing.solve` has those for autocorrelated residuals too.
+        cost: (B,) weighted squares of all residuals, by the number of samples.
         iterations: (B,) accepted steps.
-        endings: B.
+        statuses: B.
     """
 
     names: tuple[str, ...]
@@ -89,136 +73,107 @@ class BatchFit:
     std: Float[np.ndarray, "B p"]
     cost: Float[np.ndarray, "B"]
     iterations: Int[np.ndarray, "B"]
-    endings: tuple[Ending, ...]
+    statuses: tuple[Status, ...]
 
     @property
     def converged(self) -> np.ndarray:
-        """(B,) whether the cost could not be lowered any more."""
-        return np.array([each.converged for each in self.endings])
-
-    @property
-    def statuses(self) -> tuple[str, ...]:
-        """How each ended, in a sentence."""
-        pairs = zip(self.endings, self.iterations.tolist(), strict=True)
-        return tuple(ending.value.format(steps=steps) for ending, steps in pairs)
+        """(B,) whether each passed its stopping test."""
+        return np.array([each.converged for each in self.statuses])
 
 
 def fit_batch(
     method: JointSmoothing,
-    model: Model,
-    times: Vector,
-    u: Float[np.ndarray, "*own N inputs"],
-    z: Float[np.ndarray, "B N s"],
-    theta: Float[np.ndarray, "*each p"] | None = None,
-    open: Sequence[str] | None = None,  # noqa: A002
-    lower: Mapping[str, float] | None = None,
-    upper: Mapping[str, float] | None = None,
-    priors: Mapping[str, Normal] | None = None,
+    problems: Sequence[SmoothingProblem],
     weights: Vector | None = None,
+    *,
     at_once: int | None = None,
+    progress: ProgressCallback | None = None,
+    stop: Stop | None = None,
 ) -> BatchFit:
-    """States and parameters of B records of a mechanism, each for itself.
+    """Solve B problems of one model, each for itself.
 
-    It compiles anew for another number of samples, of problems at once, and of open parameters.
+    On an accelerator it compiles anew for another number of samples, of problems at once, and of open parameters.
 
     Args:
         method: of all; its weight counts where there are no `weights`.
-        model: of the mechanism, with its free parameters.
-        times: (N,) [s], of all.
-        u: (B, N, inputs) controls, or (N, inputs) of all; each held until the next sample.
-        z: (B, N, s) readings; NaN where there are none.
-        theta: (B, p) where to begin, or (p,) for all; None: as the mechanism has it.
-        open, lower, upper, priors: see `JointSmoothing.fit`; of all.
+        problems: B, of one record each, at the same times; model, open parameters, bounds and priors are the same.
         weights: (B,) kappa of each.
-        at_once: problems that go through the loop together; None: as many as the device's memory has room for, and on
-            a processor one after the other, where together would only mean to wait for each other.
+        at_once: problems in lockstep; None: as many as the accelerator's memory has room for, or one after the other
+            on a processor, where lockstep only means to wait.
 
     Raises:
-        InvalidMethod: if a name, a bound, a weight or a number of values is wrong, or the form is not for the
-            mechanism.
-        InvalidSignals: if a record does not fit the mechanism, or there is none.
+        InvalidMethod: if a weight or a number of values is wrong, or problems do not belong together.
+        InvalidSignals: if there is no problem, or a record does not fit the mechanism.
     """
-    B = len(z)
-    begin = np.asarray(model.theta if theta is None else theta, dtype=float)
-    _check(method, B, u, begin, weights, at_once)
-    of_all = open, lower or {}, upper or {}, priors or {}
-    unknowns = [Unknowns.of(model, each, *of_all) for each in (begin if begin.ndim == 2 else [begin])]
-    of, unknowns = unknowns[0], unknowns * (B // len(unknowns))
-    solver, noise = _solver(model, method.form), method.noise_of(model)
-    x = []
-    for b, each in enumerate(unknowns):
-        record = Record(f"record {b + 1}", times, u if u.ndim == 2 else u[b], z[b])
-        x.append(solver.form.pack(*first_guess(model, record, each.theta), each.theta))
-    problems = _Problem(
-        np.stack(x),
-        np.stack([each.theta for each in unknowns]),
-        z,
-        u,
-        np.full(B, method.weight) if weights is None else weights,
-        np.stack([each.size for each in unknowns]),
+    methods = _checked(method, problems, weights, at_once)
+    if at_once is None and _device().platform == "cpu":
+        fits = [
+            each.solve(problem, progress=progress, stop=stop)
+            for each, problem in zip(methods, problems, strict=True)
+        ]
+        return BatchFit(
+            problems[0].model.free,
+            problems[0].parameters.open,
+            np.stack([fit.theta for fit in fits]),
+            np.stack([fit.std for fit in fits]),
+            np.array([fit.cost for fit in fits]),
+            np.array([fit.iterations for fit in fits]),
+            tuple(fit.status for fit in fits),
+        )
+    solver = _solver(problems[0].model, method.form)
+    at_once = min(len(problems), at_once or solver.room(problems[0]))
+    parts = []
+    for first in range(0, len(problems), at_once):
+        # the last ones are filled up with the last problem, so that nothing is compiled for fewer
+        cut = np.minimum(np.arange(first, first + at_once), len(problems) - 1).tolist()
+        equations = _BatchEquations(solver, [methods[b] for b in cut], [problems[b] for b in cut])
+        found = equations.result(minimize_all(equations, method.iteration, progress=progress, stop=stop))
+        parts.append([part[: len(problems) - first] for part in found])
+    theta, std, cost, iterations, statuses = zip(*parts, strict=True)
+    return BatchFit(
+        problems[0].model.free,
+        problems[0].parameters.open,
+        np.concatenate(theta),
+        np.concatenate(std),
+        np.concatenate(cost),
+        np.concatenate(iterations),
+        tuple(each for part in statuses for each in part),
     )
-    common = _Common(
-        np.append(np.diff(times), times[-1] - times[-2]),
-        noise,
-        of.open,
-        of.lower[of.open],
-        of.upper[of.open],
-        of.known.mean,
-        of.known.weight,
-        np.float64(method.tolerance),
-        np.int64(method.max_iterations),
-    )
-    return _result(model, of.open, solver(problems, common, at_once), len(times))
 
 
-def _check(
+def _checked(
     method: JointSmoothing,
-    B: int,
-    u: np.ndarray,
-    theta: np.ndarray,
+    problems: Sequence[SmoothingProblem],
     weights: Vector | None,
     at_once: int | None,
-) -> None:
-    """That there is one of each."""
-    if not B:
+) -> list[JointSmoothing]:
+    """The method of each problem."""
+    if not problems:
         raise InvalidSignals("there is nothing to fit; give at least one record")
     if at_once is not None and at_once < 1:
         raise InvalidMethod(f"it takes at least one problem at once, not {at_once}")
-    if u.ndim == 3 and len(u) != B:
-        raise InvalidSignals(f"there are controls of {len(u)} records and readings of {B}; give as many")
-    if theta.ndim == 2 and len(theta) != B:
-        raise InvalidMethod(f"there are {len(theta)} rows of theta and {B} records; give one of each")
-    if weights is not None:
-        if len(weights) != B:
-            raise InvalidMethod(f"there are {len(weights)} weights and {B} records; give one of each")
-        for weight in weights.tolist():
-            replace(method, weight=weight)  # looks whether it has a meaning
-
-
-def _result(model: Model, open: np.ndarray, found: _Found, samples: int) -> BatchFit:  # noqa: A002
-    std = np.zeros(found.theta.shape)
-    for b in range(len(std)):
-        inverse = Inverse.of(found.information[b], found.effect[b])
-        std[b, open] = np.sqrt(np.diag(inverse.around(found.meat[b])))
-    return BatchFit(
-        model.free,
-        open,
-        found.theta,
-        std,
-        found.cost / samples,
-        found.iterations,
-        tuple(ENDINGS[number] for number in found.ending.tolist()),
-    )
+    first = problems[0]
+    for problem in problems:
+        same = problem.model is first.model and np.array_equal(problem.parameters.open, first.parameters.open)
+        if len(problem.records) != 1 or not same:
+            raise InvalidMethod(
+                "the problems of a batch need one record each, and the same model and parameters"
+            )
+        if not np.array_equal(problem.records[0].times, first.records[0].times):
+            raise InvalidSignals("the records of a batch need the same times; fit others one by one")
+    if weights is None:
+        return [method] * len(problems)
+    if len(weights) != len(problems):
+        raise InvalidMethod(f"there are {len(weights)} weights and {len(problems)} records; give one of each")
+    return [replace(method, weight=weight) for weight in weights.tolist()]
 
 
 # ----------------------------------------------------------------------------------------------------------- in JAX
 
 
-class _Problem(NamedTuple):
-    """What is of a problem alone: (N, size) first states, (p,) first theta, readings, controls, kappa, (q,) sizes."""
+class _Given(NamedTuple):
+    """Of each problem: (N, s) readings, (N, inputs) controls, kappa, and (q,) sizes of the parameters."""
 
-    x: Any
-    theta: Any
     z: Any
     u: Any
     weight: Any
@@ -226,33 +181,20 @@ class _Problem(NamedTuple):
 
 
 class _Common(NamedTuple):
-    """What is of all: (N,) steps [s], the last twice; (s,) noise; the rest of (q,) open parameters, and when to end."""
+    """Of all problems: (N,) steps [s], the last twice; (s,) noise; the rest of the q open parameters."""
 
     h: Any
     noise: Any
     open: Any
     lower: Any
     upper: Any
-    known_mean: Any
-    known_weight: Any
-    tolerance: Any
-    max_iterations: Any
+    prior_mean: Any
+    prior_weight: Any
+    least_effect: Any
 
 
-class _Found(NamedTuple):
-    """Of a problem; S_bar, its diagonal before the states moved, and what is around it in the covariance."""
-
-    theta: Any
-    cost: Any
-    iterations: Any
-    ending: Any
-    information: Any
-    effect: Any
-    meat: Any
-
-
-class _Slopes(NamedTuple):
-    """A `Linearization`, weighted, of open parameters: e, A, B, P and those of the first state."""
+class _Blocks(NamedTuple):
+    """A weighted `RecordLinearization` of open parameters: e, A, B, P and those of the first state."""
 
     e: Array
     by_x: Array
@@ -264,8 +206,17 @@ class _Slopes(NamedTuple):
     def cost(self) -> Array:
         return jnp.sum(self.e**2) + jnp.sum(self.start[0] ** 2)
 
+    @property
+    def diagonals(self) -> tuple[Array, Array]:
+        """(N, d) and (q,) of J^T J."""
+        of_next = jnp.sum(self.by_next[:-1] ** 2, axis=1)
+        states = (
+            jnp.sum(self.by_x**2, axis=1).at[1:].add(of_next).at[0].add(jnp.sum(self.start[1] ** 2, axis=0))
+        )
+        return states, jnp.sum(self.by_theta**2, axis=(0, 1)) + jnp.sum(self.start[2] ** 2, axis=0)
 
-class _Normal(NamedTuple):
+
+class _BlockEquations(NamedTuple):
     """H and g: (N, d, d) blocks of T and those above its diagonal, (N, d, q + 1) [C, g_x], (q, q + 1) [S, g_theta]."""
 
     T: Array
@@ -273,199 +224,201 @@ class _Normal(NamedTuple):
     right: Array
     corner: Array
 
-    @property
-    def diagonal(self) -> Array:
-        """(N, d) of T."""
-        return jnp.diagonal(self.T, axis1=1, axis2=2)
 
-
-class _State(NamedTuple):
-    """Of the loop: where a problem stands, and the step that it tries next."""
+class _Point(NamedTuple):
+    """A problem where it stands, with the largest diagonals of J^T J so far; the cost is a sum of squares."""
 
     x: Array
     theta: Array
-    at: _Slopes
+    at: _Blocks
     cost: Array
     largest: Array
     largest_corner: Array
-    alpha: Array
-    nu: Array
-    iterations: Array
-    ending: Array
-    next_x: Array
-    next_theta: Array
-    predicted: Array
 
 
 class _Solver:
-    """Compiled once for a form of a model, a number of samples and of problems at once."""
+    """Functions that are compiled once for a form of a model, a number of samples and of problems at once."""
 
     def __init__(self, linearizer: Linearizer):
         self.linearizer, self.form = linearizer, linearizer.form
-        self._call: Callable[..., Any] = jax.jit(self._all, static_argnames="together")
+        self.evaluate: Any = jax.jit(self._evaluate, static_argnames="together")
+        self.step: Any = jax.jit(self._step)
+        self.advance: Any = jax.jit(jax.vmap(_advanced))
+        self.influence: Any = jax.jit(self._influence)
+        self.meat: Any = jax.jit(jax.vmap(_meat))
 
-    @double_precision
-    def __call__(self, problems: _Problem, common: _Common, at_once: int | None) -> _Found:
-        """As many at once as there is room for; the last ones are filled up with the last problem."""
-        B, N = problems.z.shape[:2]
-        at_once = min(B, at_once or self._room(N, len(common.open)))
-        samples = TOGETHER if _device().platform == "cpu" else SAMPLES_AT_ONCE
-        together = min(N, max(1, samples // at_once))
-        parts = []
-        for first in range(0, B, at_once):
-            cut = np.minimum(np.arange(first, first + at_once), B - 1)
-            own = [
-                part if axis is None else part[cut]
-                for part, axis in zip(problems, _axes(problems), strict=True)
-            ]
-            found = self._call(_Problem(*own), common, together=together)
-            parts.append([np.asarray(part)[: B - first] for part in found])
-        return _Found(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-
-    def _room(self, N: int, q: int) -> int:
-        """For how many problems."""
-        device = _device()
-        if device.platform == "cpu":
-            return 1
+    def room(self, problem: SmoothingProblem) -> int:
+        """For how many problems like this one the device has memory."""
+        N, q = len(problem.records[0].times), len(problem.parameters.open)
         d, m = self.form.degrees, self.form.rows + self.linearizer.sensors
-        slopes, rows = m * (1 + 2 * d + q), d * (2 * d + q + 1)
-        numbers = N * (SLOPES_KEPT * slopes + ROWS_KEPT * rows)
-        room = (device.memory_stats() or {}).get("bytes_limit")
+        blocks, rows = m * (1 + 2 * d + q), d * (2 * d + q + 1)
+        numbers = N * (LINEARIZATIONS_KEPT * blocks + ROWS_KEPT * rows)
+        room = (_device().memory_stats() or {}).get("bytes_limit")
         return max(1, int((PART_OF_MEMORY * room if room else MEMORY) / (8 * numbers)))
 
-    def _all(self, problems: _Problem, common: _Common, together: int) -> _Found:
-        one = partial(self._one, together=together)
-        found: _Found = jax.vmap(one, in_axes=(_axes(problems), None))(problems, common)
+    def _evaluate(self, given: _Given, common: _Common, x: Array, theta: Array, together: int) -> _Point:
+        one = partial(self._linearized, common=common, together=together)
+        found: _Point = jax.vmap(one, in_axes=(_axes(given), 0, 0))(given, x, theta)
         return found
 
-    def _one(self, problem: _Problem, common: _Common, together: int) -> _Found:
-        """Until it ends."""
-        linearized = partial(self._linearized, problem, common, together=together)
-        begin = self._unstarted(problem, common)
-        end = jax.lax.while_loop(
-            lambda state: state.ending == RUNNING,
-            lambda state: self._pass(problem, common, linearized, state),
-            begin,
-        )
-        there = self._there(problem)
-        spread = _spread(end.at, there, self.form.rows, common.known_weight)
-        return _Found(end.theta, end.at.cost, end.iterations, end.ending, *spread)
-
-    def _unstarted(self, problem: _Problem, common: _Common) -> _State:
-        """At a cost without end, about to try where it begins."""
-        N, d, q = len(problem.z), self.form.degrees, len(common.open)
-        m = self.form.rows + self.linearizer.sensors
-        start = jax.eval_shape(self.linearizer.of_start, problem.x[0], problem.theta, common.h[0])
-        m_0 = len(start[0])
-        e, by_x, by_theta = (jnp.zeros((N, m, *more)) for more in ((), (d,), (q,)))
-        r, r_by_x, r_by_theta = (jnp.zeros((m_0, *more)) for more in ((), (d,), (q,)))
-        at = _Slopes(e, by_x, by_x, by_theta, (r, r_by_x, r_by_theta))
-        without_end, damping, nu = (jnp.asarray(value) for value in (jnp.inf, FIRST_DAMPING, 2.0))
-        unstarted, running = jnp.asarray(-1), jnp.asarray(RUNNING)
-        most = jnp.zeros((N, d)), jnp.zeros(q)
-        tried = problem.x, problem.theta, without_end
-        return _State(*tried[:2], at, without_end, *most, damping, nu, unstarted, running, *tried)
-
-    def _pass(
-        self, problem: _Problem, common: _Common, linearized: Callable[..., _Slopes], state: _State
-    ) -> _State:
-        """Look at the step that is tried, then find the next one."""
-        here, accepted, slight = self._judged(common, state, linearized(state.next_x, state.next_theta))
-        parts, q = _normal(here.at), len(common.open)
-        largest = jnp.maximum(state.largest, parts.diagonal)
-        corner = jnp.diagonal(parts.corner[:, :q]) + common.known_weight
-        largest_corner = jnp.maximum(state.largest_corner, corner)
-        unfelt = UNFELT * jnp.maximum(here.cost, 1e-300) / problem.size**2
-        damping = here.alpha * largest, here.alpha * jnp.maximum(largest_corner, unfelt)
-        theta = here.theta[common.open]
-        d_x, d_theta, predicted = _step(parts, damping, theta, common)
-        nothing = predicted <= common.tolerance * here.cost
-        ends = {
-            BUT_FOR_KINKS: slight,
-            STEP_LIMIT: accepted & (here.iterations >= common.max_iterations),
-            OPTIMAL: nothing & (here.alpha <= LITTLE_DAMPING),
-            KINK: nothing | (here.alpha > MOST_DAMPING),
-        }
-        moved = jnp.clip(theta + d_theta, common.lower, common.upper)
-        return here._replace(
-            largest=largest,
-            largest_corner=largest_corner,
-            ending=jnp.select(list(ends.values()), list(ends), RUNNING),
-            next_x=jax.vmap(self.form.plus)(here.x, d_x),
-            next_theta=here.theta.at[common.open].set(moved),
-            predicted=predicted,
-        )
-
-    @staticmethod
-    def _judged(common: _Common, state: _State, there: _Slopes) -> tuple[_State, Array, Array]:
-        """Where it stands then, whether the step led there, and whether it was one over a kink at an optimum."""
-        first, alpha = state.iterations < 0, state.alpha
-        away = state.next_theta[common.open] - common.known_mean
-        cost = there.cost + common.known_weight @ away**2
-        gain = jnp.where(first, 0.5, (state.cost - cost) / state.predicted)
-        accepted = gain > 0
-        little = state.predicted <= SLIGHT * common.tolerance * state.cost
-        shorter = jnp.where(first, alpha, alpha * jnp.maximum(1 / 3, 1 - (2 * gain - 1) ** 3))
-        new = state._replace(
-            x=state.next_x,
-            theta=state.next_theta,
-            at=there,
-            cost=cost,
-            alpha=shorter,
-            nu=jnp.full_like(state.nu, 2.0),
-            iterations=state.iterations + 1,
-        )
-        old = state._replace(alpha=state.nu * alpha, nu=2 * state.nu)
-        here: _State = jax.tree.map(partial(jnp.where, accepted), new, old)
-        return here, accepted, ~accepted & (alpha <= LITTLE_DAMPING) & little
-
-    def _there(self, problem: _Problem) -> Array:
-        """(N, m) whether there is such an error."""
-        steps = np.ones((len(problem.z), self.form.rows), dtype=bool)
-        steps[-1] = False
-        return jnp.concatenate([steps, ~jnp.isnan(problem.z)], axis=1)
-
-    def _linearized(
-        self, problem: _Problem, common: _Common, x: Array, theta: Array, together: int
-    ) -> _Slopes:
+    def _linearized(self, given: _Given, x: Array, theta: Array, common: _Common, together: int) -> _Point:
         N = len(x)
         cut = np.minimum(np.arange(-(-N // together) * together), N - 1)
-        samples = x, jnp.concatenate([x[1:], x[-1:]]), problem.u, jnp.nan_to_num(problem.z), common.h
+        samples = x, jnp.concatenate([x[1:], x[-1:]]), given.u, jnp.nan_to_num(given.z), common.h
         found = self.linearizer.of_samples(tuple(part[cut] for part in samples), theta, together)
         e, by_x, by_next, by_theta = (part[:N] for part in found)
-        root = jnp.sqrt(problem.weight)
+        root = jnp.sqrt(given.weight)
         roots = jnp.concatenate([jnp.full(self.form.rows, root), 1 / common.noise])
-        there = self._there(problem)
+        there = self._there(given)
 
         def weighted(part: Array) -> Array:
             more = (1,) * (part.ndim - 2)
             return jnp.where(there.reshape(*there.shape, *more), part * roots.reshape(-1, *more), 0.0)
 
         r, r_by_x, r_by_theta = self.linearizer.of_start(x[0], theta, common.h[0])
-        return _Slopes(
+        at = _Blocks(
             weighted(e),
             weighted(by_x),
             weighted(by_next),
             weighted(by_theta[:, :, common.open]),
             (root * r, root * r_by_x, root * r_by_theta[:, common.open]),
         )
+        prior = common.prior_weight @ (theta[common.open] - common.prior_mean) ** 2
+        largest, corner = at.diagonals
+        return _Point(x, theta, at, at.cost + prior, largest, corner + common.prior_weight)
+
+    def _there(self, given: _Given) -> Array:
+        """(N, m) whether there is such a residual."""
+        steps = np.ones((len(given.z), self.form.rows), dtype=bool)
+        steps[-1] = False
+        return jnp.concatenate([steps, ~jnp.isnan(given.z)], axis=1)
+
+    def _step(
+        self, given: _Given, common: _Common, point: _Point, alpha: Array
+    ) -> tuple[Array, Array, Array]:
+        """(x, theta) of the trial, and half of the predicted decrease of the sum of squares."""
+
+        def one(given: _Given, point: _Point, alpha: Array) -> tuple[Array, Array, Array]:
+            least = common.least_effect * jnp.maximum(point.cost, 1e-300) / given.size**2
+            damping = alpha * point.largest, alpha * jnp.maximum(point.largest_corner, least)
+            theta = point.theta[common.open]
+            d_x, d_theta, decrease = _damped_step(_block_equations(point.at), damping, theta, common)
+            moved = jnp.clip(theta + d_theta, common.lower, common.upper)
+            x = jax.vmap(self.form.plus)(point.x, d_x)
+            return x, point.theta.at[common.open].set(moved), 0.5 * decrease
+
+        found: tuple[Array, Array, Array] = jax.vmap(one, in_axes=(_axes(given), 0, 0))(given, point, alpha)
+        return found
+
+    def _influence(self, given: _Given, common: _Common, at: _Blocks) -> Any:
+        def one(given: _Given, at: _Blocks) -> Any:
+            return _influence(at, self._there(given), common.prior_weight)
+
+        return jax.vmap(one, in_axes=(_axes(given), 0))(given, at)
+
+
+class _BatchEquations:
+    """Problems as `lockstep.Equations`, on JAX's default device."""
+
+    @double_precision
+    def __init__(
+        self, solver: _Solver, methods: Sequence[JointSmoothing], problems: Sequence[SmoothingProblem]
+    ):
+        self.solver, self.count, first = solver, len(problems), problems[0]
+        records, parameters = [problem.records[0] for problem in problems], first.parameters
+        begun = [first_guess(p.model, p.records[0], p.parameters.theta) for p in problems]
+        x = [
+            solver.form.pack(*guess, problem.parameters.theta)
+            for guess, problem in zip(begun, problems, strict=True)
+        ]
+        self._start = jnp.asarray(np.stack(x)), jnp.asarray(np.stack([p.parameters.theta for p in problems]))
+        shared = all(record.u is records[0].u for record in records)
+        self.given = _Given(
+            jnp.asarray(np.stack([record.z for record in records])),
+            jnp.asarray(records[0].u if shared else np.stack([record.u for record in records])),
+            jnp.asarray([method.weight for method in methods]),
+            jnp.asarray(np.stack([problem.parameters.size for problem in problems])),
+        )
+        self.parameters, self.steps = parameters, solver.form.rows
+        h, places = records[0].steps, parameters.open
+        self.common = _Common(
+            np.append(h, h[-1]),
+            methods[0].noise_of(first.model),
+            places,
+            parameters.lower[places],
+            parameters.upper[places],
+            parameters.prior_mean,
+            parameters.prior_weight,
+            np.float64(methods[0].least_effect),
+        )
+        samples = TOGETHER if _device().platform == "cpu" else SAMPLES_AT_ONCE
+        self.together = min(len(h) + 1, max(1, samples // self.count))
+
+    def start(self) -> tuple[Array, Array]:
+        return self._start
+
+    @double_precision
+    def evaluate(self, trial: tuple[Array, Array]) -> tuple[_Point, np.ndarray]:
+        point = self.solver.evaluate(self.given, self.common, *trial, together=self.together)
+        return point, 0.5 * np.asarray(point.cost)
+
+    @double_precision
+    def advance(self, accepted: np.ndarray, new: _Point, old: _Point | None) -> _Point:
+        moved: _Point = new if old is None else self.solver.advance(accepted, new, old)
+        return moved
+
+    @double_precision
+    def step(self, point: _Point, damping: np.ndarray) -> tuple[tuple[Array, Array], np.ndarray]:
+        x, theta, predicted = self.solver.step(self.given, self.common, point, damping)
+        return (x, theta), np.array(predicted)
+
+    @double_precision
+    def result(self, found: Any) -> tuple[Any, ...]:
+        """theta, std, costs by the number of samples, iterations, statuses."""
+        point, places = found.point, self.parameters.open
+        V, *sums = self.solver.influence(self.given, self.common, point.at)
+        information, effect, squares, count, by_states, V_V = (np.asarray(part) for part in sums)
+        inverses, C = [], []
+        for b in range(self.count):
+            inverses.append(Inverse.of(information[b], effect[b]))
+            freedom = degrees_of_freedom(count[b], by_states[b], V_V[b], inverses[b])
+            C.append(residual_covariance(squares[b].copy(), freedom, self.steps))
+        meat = np.asarray(self.solver.meat(V, np.stack(C))) + np.diag(self.common.prior_weight)
+        std = np.zeros(point.theta.shape)
+        for b, inverse in enumerate(inverses):
+            std[b, places] = np.sqrt(np.diag(inverse.around(meat[b])))
+        cost = np.asarray(jax.vmap(lambda at: at.cost)(point.at)) / len(self.common.h)  # without the priors
+        return np.asarray(point.theta), std, cost, found.iterations, found.statuses
 
 
 @lru_cache(maxsize=16)
 def _solver(model: Model, form: str) -> _Solver:
-    """What is compiled is kept."""
-    return _Solver(_linearizer(model, form))
+    """Compiled functions are kept."""
+    return _Solver(compiled_linearizer(model, form))
 
 
 def _device() -> jax.Device:
-    """On which JAX computes unless it is told otherwise."""
+    """JAX's default device."""
     (device,) = jnp.zeros(()).devices()
     return device
 
 
-def _axes(problems: _Problem) -> _Problem:
-    """Which parts are of a problem alone: controls may be of all."""
-    return _Problem(0, 0, 0, 0 if problems.u.ndim == 3 else None, 0, 0)
+def _axes(given: _Given) -> _Given:
+    """Axes of the problems: controls may be shared."""
+    return _Given(0, 0 if given.u.ndim == 3 else None, 0, 0)
+
+
+def _advanced(accepted: Array, new: _Point, old: _Point) -> _Point:
+    """The new point if it is accepted, with the larger diagonals of both; otherwise the old one."""
+    grown = new._replace(
+        largest=jnp.maximum(old.largest, new.largest),
+        largest_corner=jnp.maximum(old.largest_corner, new.largest_corner),
+    )
+    point: _Point = jax.tree.map(partial(jnp.where, accepted), grown, old)
+    return point
+
+
+# --------------------------------------------------------------------------------------------------- linear algebra
 
 
 def _products(A: Array, B: Array) -> Array:
@@ -473,7 +426,7 @@ def _products(A: Array, B: Array) -> Array:
     return jnp.sum(A[..., :, :, None] * B[..., :, None, :], axis=-3)
 
 
-def _normal(at: _Slopes) -> _Normal:
+def _block_equations(at: _Blocks) -> _BlockEquations:
     """J^T J and J^T e."""
     A, B = at.by_x, at.by_next[:-1]
     right = jnp.concatenate([at.by_theta, at.e[:, :, None]], axis=2)
@@ -483,7 +436,7 @@ def _normal(at: _Slopes) -> _Normal:
     C = _products(A, right).at[1:].add(_products(B, right[:-1])).at[0].add(by_x.T @ first)
     above = jnp.zeros_like(T).at[:-1].set(_products(A[:-1], B))
     corner = jnp.einsum("kmp,kmq->pq", at.by_theta, right) + by_theta.T @ first
-    return _Normal(T, above, C, corner)
+    return _BlockEquations(T, above, C, corner)
 
 
 def _eliminated(rows: Array, d: int) -> Array:
@@ -496,11 +449,11 @@ def _eliminated(rows: Array, d: int) -> Array:
     return jnp.stack(done)
 
 
-def _factored(of: _Normal, damping: Array) -> Array:
+def _factorized(equations: _BlockEquations, damping: Array) -> Array:
     """(N, d, 2 d + q + 1) U: [L^T, E^T, Y] of each state, with (N, d) damping on T's diagonal."""
-    d = of.T.shape[1]
-    damped = of.T + jnp.maximum(damping, LEAST)[:, :, None] * jnp.eye(d)
-    rows = jnp.concatenate([damped, of.above, of.right], axis=2)
+    d = equations.T.shape[1]
+    damped = equations.T + jnp.maximum(damping, LEAST_DAMPING)[:, :, None] * jnp.eye(d)
+    rows = jnp.concatenate([damped, equations.above, equations.right], axis=2)
 
     def eliminate(left: Array, rows: Array) -> tuple[Array, Array]:
         U = _eliminated(rows - left, d)
@@ -534,27 +487,27 @@ def _back(U: Array, right: Array) -> Array:
     return jax.lax.scan(before, jnp.zeros((d, c)), parts, reverse=True)[1]
 
 
-def _step(
-    of: _Normal, damping: tuple[Array, Array], theta: Array, common: _Common
+def _damped_step(
+    equations: _BlockEquations, damping: tuple[Array, Array], theta: Array, common: _Common
 ) -> tuple[Array, Array, Array]:
-    """Steps of states and theta, and the decrease that they promise; NaN if H is not positive definite."""
-    d, q = of.T.shape[1], len(theta)
-    U = _factored(of, damping[0])
-    Y, known = U[:, :, 2 * d :], common.known_weight
-    pull = known * (theta - common.known_mean)
-    left = of.corner - jnp.einsum("kmp,kmq->pq", Y[:, :, :q], Y)
-    S, g = left[:, :q] + jnp.diag(damping[1] + known), left[:, q] + pull
+    """Steps of states and theta, and the predicted decrease; NaN if the damped H is not positive definite."""
+    d, q = equations.T.shape[1], len(theta)
+    U = _factorized(equations, damping[0])
+    Y, prior = U[:, :, 2 * d :], common.prior_weight
+    pull = prior * (theta - common.prior_mean)
+    reduced = equations.corner - jnp.einsum("kmp,kmq->pq", Y[:, :, :q], Y)
+    S, g = reduced[:, :q] + jnp.diag(damping[1] + prior), reduced[:, q] + pull
     d_theta = step_in_box(S, g, common.lower - theta, common.upper - theta)
     d_x = _back(U, -(Y[:, :, q] + Y[:, :, :q] @ d_theta)[:, :, None])[:, :, 0]
-    g_x, g_theta, C = of.right[:, :, q], of.corner[:, q], of.right[:, :, :q]
-    left = of.corner[:, :q] @ d_theta + jnp.einsum("kmq,km->q", C, d_x) + g_theta
+    g_x, g_theta, C = equations.right[:, :, q], equations.corner[:, q], equations.right[:, :, :q]
+    left = equations.corner[:, :q] @ d_theta + jnp.einsum("kmq,km->q", C, d_x) + g_theta
     predicted = -jnp.sum(g_x * d_x) + jnp.sum(damping[0] * d_x**2) - g_theta @ d_theta - d_theta @ left
-    predicted = predicted - known @ d_theta**2 - 2 * pull @ d_theta
+    predicted = predicted - prior @ d_theta**2 - 2 * pull @ d_theta
     return d_x, d_theta, jnp.where(jnp.isfinite(predicted), predicted, jnp.nan)
 
 
 class _Active(NamedTuple):
-    """d, the bounds that hold it (-1, 0, 1), steps, and whether it is the optimum."""
+    """d, its active bounds (-1: lower, 0: none, 1: upper), steps, and whether it is the optimum."""
 
     d: Array
     held: Array
@@ -565,7 +518,7 @@ class _Active(NamedTuple):
 def step_in_box(S: Array, g: Array, lower: Array, upper: Array) -> Array:
     """(p,) argmin d^T S d / 2 + g^T d, lower <= d <= upper, 0 between them; NaN if S is not positive definite.
 
-    As `bordered.step_in_box`, in JAX.
+    As `poinsot.solve.box.step_in_box`, in JAX.
     """
     p = len(g)
     if not p:
@@ -588,7 +541,7 @@ def step_in_box(S: Array, g: Array, lower: Array, upper: Array) -> Array:
         d = state.d + jnp.minimum(part[stop], 1.0) * way
         at_stop = jnp.arange(p) == stop
         bound = jnp.where(way < 0, -1, 1)
-        # at a minimum, the slope that pulls away from its bound
+        # at a minimum, release the bound with the steepest gradient away from it
         terms = ROUNDING * (jnp.abs(S) @ jnp.abs(d) + jnp.abs(g))
         pull = jnp.where(free, -jnp.inf, state.held * (S @ d + g) - terms)
         goes = (jnp.arange(p) == jnp.argmax(pull)) & (pull > 0)
@@ -606,21 +559,44 @@ def step_in_box(S: Array, g: Array, lower: Array, upper: Array) -> Array:
     return jnp.where(end.held < 0, lower, jnp.where(end.held > 0, upper, inside))
 
 
-def _spread(at: _Slopes, there: Array, steps: int, known: Array) -> tuple[Array, Array, Array]:
-    """S_bar, its diagonal before the states moved, and sum V^T C V (see `sensitivity`)."""
+def _inverse_blocks(U: Array, d: int) -> tuple[Array, Array]:
+    """Blocks (k, k) and (k, k + 1) of T^-1, from the last state to the first."""
+    eye = jnp.broadcast_to(jnp.eye(d), U[:, :, :d].shape)
+    both = _solved(U[:, :, :d], jnp.concatenate([eye, U[:, :, d : 2 * d]], axis=2))
+
+    def before(following: Array, part: Array) -> tuple[Array, tuple[Array, Array]]:
+        K, G = part[:, :d], part[:, d:]  # L^-T and L^-T E^T
+        above = -_products(jnp.swapaxes(G, 0, 1), following)
+        own = _products(K.T, K.T) - _products(above.T, G.T)
+        return own, (own, above)
+
+    found: tuple[Array, Array] = jax.lax.scan(before, jnp.zeros((d, d)), both, reverse=True)[1]
+    return found
+
+
+def _influence(at: _Blocks, there: Array, prior_weight: Array) -> tuple[Array, ...]:
+    """V, S_bar, its diagonal before the states moved, sum e e^T, and of the rows of e: their numbers, the states' part
+    of the trace of the influence matrix, and sum V^T V (see `sensitivity`).
+    """
     d, q = at.by_x.shape[2], at.by_theta.shape[2]
-    part = _normal(at)
-    U = _factored(part, RIDGE * part.diagonal)
+    equations = _block_equations(at)
+    U = _factorized(equations, RIDGE * jnp.diagonal(equations.T, axis1=1, axis2=2))
     X = _back(U, -U[:, :, 2 * d : 2 * d + q])
     following = jnp.concatenate([X[1:], jnp.zeros((1, d, q))])
-    moved = [
-        _products(jnp.swapaxes(slopes, 1, 2), x) for slopes, x in ((at.by_x, X), (at.by_next, following))
-    ]
-    V = at.by_theta + moved[0] + moved[1]
-    count = jnp.maximum(there.sum(axis=0) - q, 1)
-    C = at.e.T @ at.e / jnp.sqrt(count[:, None] * count)
-    own = np.arange(at.e.shape[1]) < steps
-    C = jnp.where(own[:, None] == own, C, 0.0)
-    information = jnp.einsum("kmp,kmq->pq", V, V) + jnp.diag(known)
-    meat = jnp.einsum("kmp,kmq->pq", V, jnp.einsum("mn,knq->kmq", C, V)) + jnp.diag(known)
-    return information, known + jnp.einsum("kmp,kmp->p", at.by_theta, at.by_theta), meat
+    A_t, B_t = jnp.swapaxes(at.by_x, 1, 2), jnp.swapaxes(at.by_next, 1, 2)
+    V = at.by_theta + _products(A_t, X) + _products(B_t, following)
+    own, above = _inverse_blocks(U, d)
+    next_own = jnp.concatenate([own[1:], jnp.zeros((1, d, d))])
+    by_states = jnp.sum(
+        _products(A_t, own) * at.by_x + (2 * _products(A_t, above) + _products(B_t, next_own)) * at.by_next,
+        axis=(0, 2),
+    )
+    information = jnp.einsum("kmp,kmq->pq", V, V) + jnp.diag(prior_weight)
+    effect = prior_weight + jnp.einsum("kmp,kmp->p", at.by_theta, at.by_theta)
+    V_V = jnp.einsum("kmp,kmq->mpq", V, V)
+    return V, information, effect, at.e.T @ at.e, there.sum(axis=0).astype(float), by_states, V_V
+
+
+def _meat(V: Array, C: Array) -> Array:
+    """(q, q) sum V^T C V."""
+    return jnp.einsum("kmp,kmq->pq", V, jnp.einsum("mn,knq->kmq", C, V))

@@ -1,64 +1,39 @@
-"""Joint smoothing: recordings of a mechanism -> an estimate of what it is and how it moved.
+"""Joint smoothing: recordings of a mechanism -> an estimate of its parameters and of its motion.
 
-The problem is a value that can be looked at before it is solved, the method is `smoothing`'s:
-
-    problem  = JointSmoothingProblem(mechanism, (record,), ("pendulum.Jxx", "elbow.drag"))
+    problem  = JointSmoothingProblem.from_recordings(mechanism, [recording], ("pendulum.Jxx", "elbow.drag"))
     estimate = JointEstimation(JointSmoothing(noise=(1e-3, 1e-3))).solve(problem)
 
-Standard deviations are the robust ones: what a model lacks lasts, so errors of steps follow each other, and those for
-errors that do not are too small. A held-out recording is looked at twice. Its states are estimated with theta as it was
-found (Sect. 4.5), and it is simulated from its first state with nothing but its controls.
+Standard deviations are for autocorrelated residuals: effects that a model lacks persist, and standard deviations for
+white residuals are then too small. A held-out recording is used twice. Its states are estimated with theta held
+(Lacoursiere, Sect. 4.5), and it is simulated from its first state with nothing but its controls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
-from ...estimate import (
-    Body,
-    Certificate,
-    Estimate,
-    EstimatedParameters,
-    Fit,
-    FrictionCurve,
-    FrictionCurves,
-    Provenance,
-    Status,
-    extras_of,
-)
-from ...estimate.fit import fit_of
-from ...estimate.motions import STD, Convergence, EstimatedMotion, EstimatedMotions, SensorFit, rms_of
-from ...estimate.unobservable import unobservable_directions
+from ...arrays import Vector
+from ...estimate import Certificate, Estimate, Status, motions_of
 from ...exceptions import InvalidMethod, InvalidSignals
-from ...inertia.parameters import body, from_physical, inertia_matrix
-from ...models.maximal import Coulomb, Encoder, Hinge, Mechanism, Model, Slider
-from ...models.maximal.mechanism import family
+from ...models.maximal import Mechanism, Model
 from ...parameters import Normal
 from ...recording import Recording
+from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
-from .records import Record, full_turns_off
-from .results import Ending, JointFit, Path
-from .simulation import simulated
-from .smoothing import JointSmoothing, at_held_out
-from .weight import ChosenWeight, choose_weight
+from .problem import SmoothingProblem
+from .records import Record, with_sensors
+from .results import BodyMotions, RecordFit
+from .smoothing import JointSmoothing
+from .summary import Summary
+from .weight import ChosenWeight, WeightChoice
 
-DOUBTED = 3.0
-"""Standard deviations of a sensor's residuals from which on its noise is doubted aloud."""
 STILL = 5.0
-"""Standard deviations of a sensor within which nothing moves."""
-SPEEDS = 81
-"""Points of a friction curve."""
-_STATUS = {
-    Ending.optimal: Status.solved,
-    Ending.optimal_but_for_kinks: Status.solved,
-    Ending.kink: Status.stalled,
-    Ending.step_limit: Status.step_limit,
-}
+"""Multiples of a sensor's noise: readings that spread by less show no motion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,16 +41,15 @@ class JointSmoothingProblem:
     """Recordings of a mechanism, and what is known of it.
 
     Args:
-        mechanism: where the iteration begins; what is not open stays.
+        mechanism: its values are the initial guess; parameters that are not named stay as they are.
         records: to be estimated from.
-        parameters: names of what is open.
-        priors: of open parameters.
+        parameters: names of those that are estimated.
+        priors: of estimated parameters, by name.
         lower, upper: bounds, by name.
-        held_out: recordings that only say how well the result predicts.
+        held_out: records for validation alone.
 
     Raises:
-        InvalidMethod: if nothing is open, or a prior is of something that is not.
-        InvalidSignals: if nothing moves in a recording.
+        InvalidMethod: if no parameter is named, or a prior or bound is of one that is not estimated.
     """
 
     mechanism: Mechanism
@@ -97,13 +71,52 @@ class JointSmoothingProblem:
         if not self.records:
             raise InvalidMethod("give at least one recording to estimate from")
 
-    @property
+    @classmethod
+    def from_recordings(
+        cls,
+        mechanism: Mechanism,
+        recordings: Sequence[Recording] | Mapping[str, Recording],
+        parameters: Sequence[str],
+        *,
+        held_out: Sequence[Recording] | Mapping[str, Recording] = (),
+        step_s: float | None = None,
+        **known: Any,
+    ) -> JointSmoothingProblem:
+        """From recordings with channels `position.<joint>`, `velocity.<joint>`, and commands of motors.
+
+        Args:
+            mechanism: without sensors it gets an encoder or a rate sensor for each such channel.
+            recordings: to be estimated from, maybe by name. held_out: for validation alone.
+            parameters: names of those that are estimated.
+            step_s: time step of the model, a multiple of the recordings' interval [s]; None: one sample.
+            known: `priors`, `lower` and `upper`.
+
+        Raises:
+            InvalidMethod, InvalidSignals, InvalidModel: if a recording or a name does not fit the mechanism.
+        """
+        used, validation = _named(recordings, "recording"), _named(held_out, "held-out recording")
+        if not mechanism.sensors:
+            mechanism = with_sensors(mechanism, (*used.values(), *validation.values()))
+        records = (
+            tuple(Record.from_recording(mechanism, each, name, step_s) for name, each in some.items())
+            for some in (used, validation)
+        )
+        return cls(mechanism, next(records), tuple(parameters), held_out=next(records), **known)
+
+    @cached_property
     def model(self) -> Model:
-        """Its discrete dynamics."""
+        """Its discrete dynamics, the parameters free."""
         return self.mechanism.model(self.parameters)
 
+    @cached_property
+    def smoothing(self) -> SmoothingProblem:
+        """What the smoother solves."""
+        return SmoothingProblem(
+            self.model, self.records, lower=self.lower, upper=self.upper, priors=self.priors
+        )
+
     def check_motion(self, noise: Vector) -> None:
-        """That each recording shows motion beyond the noise.
+        """Check that each recording shows motion beyond the noise (s,).
 
         Raises:
             InvalidSignals: for the first that does not.
@@ -115,379 +128,112 @@ class JointSmoothingProblem:
             if (spread < STILL * noise).all():
                 raise InvalidSignals(
                     f"nothing moves in {record.name}: no sensor's readings spread by more than {STILL:g} times its "
-                    "noise; record a motion, or say a smaller noise if it is one"
+                    "noise; record a motion, or state a smaller noise if it is one"
                 )
 
 
+def _named(recordings: Sequence[Recording] | Mapping[str, Recording], word: str) -> Mapping[str, Recording]:
+    if isinstance(recordings, Mapping):
+        return recordings
+    return {f"{word} {k + 1}": each for k, each in enumerate(recordings)}
+
+
 @dataclass(frozen=True, eq=False)
-class Solved:
-    """A problem with its solution, for certificates."""
+class WeightedProblem:
+    """A problem with the method that weighs its residuals: what an estimate is certified against."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
-    model: Model
-    fit: JointFit
 
-    def certify(self, _: Estimate) -> Certificate:
-        """Stationarity within the box, recomputed from the records."""
-        problem = self.problem
-        slope = self.method.stationarity(
-            self.model, problem.records, self.fit, problem.lower, problem.upper, problem.priors
+    def certify(self, estimate: Estimate) -> Certificate:
+        """Stationarity and bounds at the estimate's values and motions.
+
+        Residuals and their Jacobian are evaluated there; nothing is iterated. The tolerance of the cosines is the root
+        of the iteration's: a predicted decrease of `tolerance` of the cost bounds their squares.
+        """
+        theta = np.asarray(estimate.values, dtype=float)
+        smoothing = self.problem.smoothing
+        bounds = smoothing.parameters
+        feasible = bounds.holds(theta)
+        inside = np.clip(theta, bounds.lower, bounds.upper)
+        if not np.isfinite(theta).all():
+            return Certificate(float("inf"), False, float(np.sqrt(self.method.tolerance)))
+        at_values = replace(smoothing, theta=inside, guess=self._motions(estimate))
+        return Certificate(
+            self.method.stationarity(at_values), feasible, float(np.sqrt(self.method.tolerance))
         )
-        return Certificate(slope, True, float(np.sqrt(self.method.tolerance)))
+
+    def _motions(self, estimate: Estimate) -> list[RecordFit]:
+        """The states of each record, from the estimate's motions."""
+        names = [name for name, _ in self.problem.mechanism.coordinates]
+        bodies = estimate.extra(BodyMotions)
+        found = []
+        for k, (motion, record) in enumerate(zip(motions_of(estimate), self.problem.records, strict=True)):
+            y, rate = (
+                np.column_stack([motion.path[f"{quantity}.{name}"] for name in names])
+                for quantity in ("position", "velocity")
+            )
+            states = None if bodies is None else bodies[k]
+            found.append(RecordFit.at(record, y, rate, states))
+        return found
 
 
 @dataclass(frozen=True)
 class JointEstimation:
-    """States and parameters together (seed 000).
+    """Estimate of states and parameters together (Lacoursiere 2007).
 
     Args:
         method: weights and form.
-        choose: whether the weight is chosen by what it foretells, from that of the method.
+        weight_choice: how the weight is chosen by cross-validation, around that of the method; None: it is not.
     """
 
     method: JointSmoothing
-    choose: bool = False
+    weight_choice: WeightChoice | None = None
 
     name = "joint-smoothing"
     citations = ("lacoursiere2007", "newey1987")
 
-    def solve(self, problem: JointSmoothingProblem, say: Callable[[str], None] = lambda _: None) -> Estimate:
+    def solve(
+        self,
+        problem: JointSmoothingProblem,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Estimate:
         """Estimate.
 
         Args:
             problem: what to solve.
-            say: is told of each step.
+            progress: called after each weight that was tried and after each iteration.
+            stop: asked between iterations and weights; stopped, the estimate is what was found until then.
 
         Raises:
             InvalidMethod, InvalidSignals: if a name, a bound or a record is wrong.
         """
         watch = Stopwatch()
-        model = problem.model
         method = replace(self.method, state_std=True)
-        problem.check_motion(method.noise_of(model))
-        given: dict[str, Any] = {"lower": problem.lower, "upper": problem.upper, "priors": problem.priors}
-        chosen = None
-        if self.choose:
-            chosen = choose_weight(method, model, problem.records, say=say, **given)
+        problem.check_motion(method.noise_of(problem.model))
+        chosen: ChosenWeight | None = None
+        if self.weight_choice is not None:
+            chosen = self.weight_choice.choose(
+                replace(method, state_std=False), problem.smoothing, progress=progress, stop=stop
+            )
             method = replace(method, weight=chosen.weight)
             watch.lap("weight")
-        fit = method.fit(model, problem.records, say=say, **given)
+        fit = method.solve(problem.smoothing, progress=progress, stop=stop)
         watch.lap("solve")
-        summary = _Summary(problem, method, model, fit, chosen)
+        summary = Summary(problem.model, (*problem.records, *problem.held_out), method, fit, chosen)
         estimate = summary.estimate()
         watch.lap("summary")
-        say("simulating")
-        validation = tuple(summary.validated())
+        validation: tuple[Any, ...] = ()
+        if fit.status is not Status.interrupted and not stop_requested(stop):
+            report(progress, "validating")
+            validation = tuple(summary.validated())
         watch.lap("validation")
         return estimate.updated(
-            method=self.name, citations=self.citations, validation=validation, seconds=watch.seconds
+            method=self.name,
+            citations=self.citations,
+            validation=validation,
+            problem=WeightedProblem(problem, method),
+            seconds=watch.seconds,
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _Summary:
-    """A fit as an estimate."""
-
-    problem: JointSmoothingProblem
-    method: JointSmoothing
-    model: Model
-    fit: JointFit
-    chosen: ChosenWeight | None
-
-    @property
-    def noise(self) -> Vector:
-        """(s,) of sensors."""
-        return self.method.noise_of(self.model)
-
-    def estimate(self) -> Estimate:
-        """Without what takes more solving."""
-        fit, model, names = self.fit, self.model, self.fit.names
-        entries = [model.mechanism.entries[name] for name in names]
-        seen = np.isfinite(fit.robust_std) & ~fit.scale_is_free
-        spread = fit.sensitivity
-        unseen = unobservable_directions(names, fit.theta, spread.unseen_changes.T, [])
-        motions = tuple(
-            self.motion(path, record) for path, record in zip(fit.paths, self.problem.records, strict=True)
-        )
-        size = 1 / np.sqrt(np.where(np.diag(spread.information) > 0, np.diag(spread.information), 1.0))
-        status = _STATUS[fit.ending]
-        if status is Status.solved and not seen.all():
-            status = Status.partly
-        return Estimate(
-            method="",
-            robot=model.mechanism.name,
-            parameters=EstimatedParameters(
-                names=names,
-                units=model.units,
-                owners=tuple(entry.owner for entry in entries),
-                kinds=tuple(family(entry) for entry in entries),
-                groupings=names,
-                values=fit.theta,
-                covariance=fit.robust_covariance,
-                std_kind="coloured",
-                identifiable=seen,
-                white_std=fit.std,
-                coloured_std=fit.robust_std,
-            ),
-            status=status,
-            condition_number=float(np.linalg.cond(spread.information)),
-            scaled_condition_number=float(np.linalg.cond(spread.information * size[:, None] * size)),
-            rows=sum(int(np.isfinite(path.observation_errors).sum()) for path in fit.paths),
-            fit=self.readings(fit.paths, self.problem.records),
-            bodies=self.bodies(),
-            undetermined=unseen,
-            problem=Solved(self.problem, self.method, model, fit),
-            iterations=fit.iterations,
-            extras=extras_of(
-                FrictionCurves(tuple(self.friction_curves())),
-                EstimatedMotions(motions),
-                Convergence(
-                    names,
-                    np.array([0.5 * each.cost * self.samples for each in fit.history]),
-                    np.zeros(len(fit.history)),
-                    np.array([each.theta for each in fit.history]),
-                ),
-            ),
-            provenance=Provenance(warnings=tuple(self.warnings(motions)), notes=tuple(self.notes())),
-        )
-
-    @property
-    def samples(self) -> int:
-        return sum(len(path.times) for path in self.fit.paths)
-
-    # -- motion --------------------------------------------------------------------------------------------------------
-
-    def motion(self, path: Path, record: Record) -> EstimatedMotion:
-        """How the mechanism moved, beside what was read of it."""
-        channels: dict[str, np.ndarray] = {}
-        units: dict[str, str] = {}
-        n = path.coordinates.shape[1]
-        for k, (name, unit) in enumerate(self.model.mechanism.coordinates):
-            for quantity, of, values, at in (
-                ("position", unit, path.coordinates, k),
-                ("velocity", f"{unit}/s", path.rates, n + k),
-            ):
-                channels[f"{quantity}.{name}"], units[f"{quantity}.{name}"] = values[:, k], of
-                if path.std is not None and path.std.shape[1] == 2 * n:
-                    channels[f"{STD}{quantity}.{name}"] = path.std[:, at]
-                    units[f"{STD}{quantity}.{name}"] = of
-        fits = []
-        for k, (label, channel, unit) in enumerate(self.sensors()):
-            away = -path.observation_errors[:, k : k + 1]
-            fits.append(
-                SensorFit(
-                    label,
-                    (channel,),
-                    (unit,),
-                    path.expected[:, k : k + 1] + away,
-                    path.expected[:, k : k + 1],
-                    (channel,),
-                    away / self.noise[k],
-                )
-            )
-        return EstimatedMotion(
-            record.name,
-            Recording(path.times, channels, units, {}, {"estimated": record.name}),
-            tuple(fits),
-            disturbance=self.disturbance(path),
-        )
-
-    def sensors(self) -> list[tuple[str, str, str]]:
-        """(label, channel, unit) of each."""
-        units = dict(self.model.mechanism.coordinates)
-        return [
-            (
-                sensor.label,
-                sensor.channel,
-                units[sensor.joint] + ("" if isinstance(sensor, Encoder) else "/s"),
-            )
-            for sensor in self.model.mechanism.sensors
-        ]
-
-    def disturbance(self, path: Path) -> dict[str, float]:
-        """What else acted, by coordinate, in standard deviations that the weight says; by body it is not told apart."""
-        n = path.coordinates.shape[1]
-        if path.step_errors.shape[1] != 2 * n:
-            return {}
-        size = np.sqrt(self.method.weight * np.mean(path.step_errors.reshape(-1, 2, n) ** 2, axis=(0, 1)))
-        return {
-            f"impulse.{name}": float(each)
-            for (name, _), each in zip(self.model.mechanism.coordinates, size, strict=True)
-        }
-
-    def readings(self, paths: Sequence[Path], records: Sequence[Record]) -> Fit:
-        """All that was read beside what should have been, a column a sensor; what is missing is as expected."""
-        expected = np.concatenate([path.expected for path in paths])
-        away = np.concatenate([np.nan_to_num(-path.observation_errors) for path in paths])
-        return _fit(
-            self.sensors(), np.concatenate([r.times for r in records]), expected, away, self.noise, records
-        )
-
-    def validated(self) -> list[Fit]:
-        """Of each held-out recording with states estimated, and of all recordings simulated."""
-        problem, found = self.problem, []
-        if problem.held_out:
-            again = at_held_out(self.method, self.model, problem.held_out, self.fit.theta)
-            for path, record in zip(again.paths, problem.held_out, strict=True):
-                found.append(replace(self.readings([path], [record]), recording=record.name))
-            paths = (*self.fit.paths, *again.paths)
-        else:
-            paths = self.fit.paths
-        for path, record in zip(paths, (*problem.records, *problem.held_out), strict=True):
-            read = simulated(self.model, self.fit.theta, record, path)
-            away = np.nan_to_num(path.expected - path.observation_errors - read)
-            away = full_turns_off(away, self.model.angular)
-            fit = _fit(self.sensors(), record.times, read, away, self.noise, [record])
-            found.append(replace(fit, recording=f"{record.name}, simulated from its first state"))
-        return found
-
-    # -- what it is ----------------------------------------------------------------------------------------------------
-
-    def bodies(self) -> tuple[Body, ...]:
-        """Those of which a mass property is open."""
-        values, found = self.model.mechanism.starting(self.fit.values).values, []
-        for i, of in enumerate(self.model.mechanism.bodies):
-            inertial = {"mass", "center", "inertia"}
-            if not any(
-                (entry := self.model.mechanism.entries[name]).owner == of.name and entry.kind in inertial
-                for name in self.fit.names
-            ):
-                continue
-            J = inertia_matrix(np.concatenate([np.zeros(4), np.asarray(values.inertia)[i]]))
-            found.append(body(of.name, from_physical(float(values.mass[i]), np.asarray(values.center)[i], J)))
-        return tuple(found)
-
-    def friction_curves(self) -> list[FrictionCurve]:
-        """Of joints of which a friction parameter is open and whose friction depends on speed alone."""
-        curves, mechanism = [], self.model.mechanism
-        for joint in mechanism.joints:
-            if not isinstance(joint, Hinge | Slider) or not isinstance(joint.friction, Coulomb | None):
-                continue
-            kinds = {"drag", "level", "excess", "decay"}
-            mine = [
-                k
-                for k, name in enumerate(self.fit.names)
-                if mechanism.entries[name].owner == joint.name and mechanism.entries[name].kind in kinds
-            ]
-            if not mine:
-                continue
-            place = [name for name, _ in mechanism.coordinates].index(joint.name)
-            fastest = max(float(np.abs(path.rates[:, place]).max()) for path in self.fit.paths)
-            speed = np.linspace(-fastest, fastest, SPEEDS)
-            law = joint.friction or Coulomb()
-            start = {"drag": joint.drag, "level": law.level, "excess": law.excess, "decay": law.decay}
-            kind_of = [mechanism.entries[self.fit.names[k]].kind for k in mine]
-            best = self.fit.theta[mine]
-            curve = _friction(speed, start | dict(zip(kind_of, best, strict=True)))
-            slopes = np.zeros((SPEEDS, len(mine)))
-            for i in range(len(mine)):
-                step = max(1e-6 * abs(best[i]), 1e-12)
-                other = best.copy()
-                other[i] += step
-                slopes[:, i] = (
-                    _friction(speed, start | dict(zip(kind_of, other, strict=True))) - curve
-                ) / step
-            P = self.fit.robust_covariance[np.ix_(mine, mine)]
-            std = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", slopes, P, slopes), 0.0))
-            unit = "N" if isinstance(joint, Slider) else "N m"
-            curves.append(FrictionCurve(joint.name, unit, speed, curve, std))
-        return curves
-
-    # -- words ---------------------------------------------------------------------------------------------------------
-
-    def warnings(self, motions: Sequence[EstimatedMotion]) -> list[str]:
-        said = []
-        if not self.fit.converged:
-            said.append(f"It did not converge: {self.fit.status}.")
-        for label, _, _ in self.sensors():
-            fits = [fit for motion in motions for fit in motion.sensors if fit.name == label]
-            if (rms := rms_of(fits)) > DOUBTED:
-                said.append(
-                    f"What {label} read is {rms:.2g} standard deviations off: its noise is larger than was said, or "
-                    "the weight leaves the model too little freedom."
-                )
-        said += [
-            f"No real body is like {found.name}: {'; '.join(found.reasons)}."
-            for found in self.bodies()
-            if not found.physically_consistent
-        ]
-        if self.fit.scale_is_free.any():
-            free = ", ".join(np.array(self.fit.names)[self.fit.scale_is_free].tolist())
-            said.append(
-                f"Only ratios of {free} act, so they shrink together as far as they can: hold one of them, or say what "
-                "is known of it in [priors]."
-            )
-        at_bound = [
-            name
-            for name, value, low in zip(self.fit.names, self.fit.theta, self.model.lower, strict=True)
-            if value <= low
-        ]
-        if at_bound:
-            said.append(f"{', '.join(at_bound)} ended at the bound below which it has no meaning.")
-        for record in (*self.problem.records, *self.problem.held_out):
-            said += self._step_warnings(record)
-        return said
-
-    def _step_warnings(self, record: Record) -> list[str]:
-        path = next((path for path in self.fit.paths if path.name == record.name), None)
-        if path is None:
-            return []
-        longest = float(record.steps.max())
-        turning = [unit == "rad" for _, unit in self.model.mechanism.coordinates]
-        fastest = float(np.abs(path.rates[:, turning]).max(initial=0.0))
-        if fastest * longest <= np.pi:
-            return []
-        return [
-            f"The time step of {record.name} is up to {longest:.3g} s, longer than half its fastest period of "
-            f"{2 * np.pi / fastest:.3g} s; take shorter steps."
-        ]
-
-    def notes(self) -> list[str]:
-        notes = [
-            f"Errors of steps have the weight {self.method.weight:.3g}: impulses of "
-            f"{1 / np.sqrt(self.method.weight):.2g} [N s, N m s] that the model lacks are as likely as one standard "
-            "deviation of a sensor."
-        ]
-        if self.chosen is not None:
-            scores = ", ".join(
-                f"{weight:.0e}: {np.sqrt(score):.3g}"
-                for weight, score in zip(self.chosen.tried, self.chosen.scores, strict=True)
-            )
-            notes.append(
-                "The weight was chosen by how well readings that were left out in blocks are foretold; off by, in "
-                f"standard deviations, {scores}."
-            )
-        return notes
-
-
-def _fit(
-    sensors: Sequence[tuple[str, str, str]],
-    time: Vector,
-    expected: Matrix,
-    away: Matrix,
-    noise: Vector,
-    records: Sequence[Record],
-) -> Fit:
-    """A column a sensor; the relative error of all is of standard deviations, since units differ."""
-    fit = fit_of(
-        time,
-        tuple(channel for _, channel, _ in sensors),
-        tuple(unit for _, _, unit in sensors),
-        expected + away,
-        expected,
-        speeds=None,
-        counts=[len(record.times) for record in records],
-        recording=records[0].name if len(records) == 1 else "",
-    )
-    size = float(np.linalg.norm((expected + away) / noise))
-    return replace(
-        fit,
-        relative_error_percent=100 * float(np.linalg.norm(away / noise)) / size if size > 0 else float("nan"),
-    )
-
-
-def _friction(speed: Vector, law: Mapping[str, float]) -> Vector:
-    """[N m] or [N], against the motion."""
-    level = law["level"] + law["excess"] * np.exp(-law["decay"] * speed**2)
-    return np.asarray(law["drag"] * speed + np.sign(speed) * level)

@@ -115,7 +115,7 @@ class Form(ABC):
         return jax.jit(lambda x, d: (jax.vmap(self.plus)(x, d),))
 
 
-class Reduced(Form):
+class ReducedForm(Form):
     """Joint coordinates and their rates, (y, y')."""
 
     def __init__(self, model: Model):
@@ -158,7 +158,7 @@ class Reduced(Form):
         return self.model.observe_coordinates(x[: self.n], x[self.n :], theta)
 
 
-class Explicit(Form):
+class ExplicitForm(Form):
     """Bodies: r, e, v of each in a row, and external impulses."""
 
     def __init__(self, model: Model):
@@ -234,7 +234,7 @@ class Explicit(Form):
         return self.model.projected_mass(state, theta, h)
 
 
-class Implicit(Explicit):
+class ImplicitForm(ExplicitForm):
     """Bodies, and M (v+ - v*)."""
 
     def step_errors(
@@ -252,7 +252,7 @@ class Implicit(Explicit):
         return self.model.mass_matrix(state, theta)
 
 
-class Forward(Explicit):
+class ForwardForm(ExplicitForm):
     """Bodies, and phi(x_k) [-] x_{k+1}."""
 
     def step_errors(
@@ -273,10 +273,10 @@ class Forward(Explicit):
 
 
 FORMS: dict[str, type[Form]] = {
-    "reduced": Reduced,
-    "explicit": Explicit,
-    "implicit": Implicit,
-    "forward": Forward,
+    "reduced": ReducedForm,
+    "explicit": ExplicitForm,
+    "implicit": ImplicitForm,
+    "forward": ForwardForm,
 }
 
 

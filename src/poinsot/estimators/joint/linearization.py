@@ -35,7 +35,7 @@ long, 1 twice."""
 
 
 @dataclass(frozen=True, eq=False)
-class Linearization:
+class RecordLinearization:
     """Of one record at given states and theta.
 
     Args:
@@ -58,11 +58,11 @@ class Linearization:
         """Sum of squares of all errors."""
         return float(np.sum(self.e**2) + (0.0 if self.start is None else np.sum(self.start[0] ** 2)))
 
-    def weighted(self, roots: Float[np.ndarray, "N m"], start: float) -> Linearization:
+    def weighted(self, roots: Float[np.ndarray, "N m"], start: float) -> RecordLinearization:
         """All rows times the root of their weight."""
         each = roots[:, :, None]
         first = None if self.start is None else tuple(start * part for part in self.start)
-        return Linearization(
+        return RecordLinearization(
             self.e * roots,
             self.by_x * each,
             self.by_next * each,
@@ -71,10 +71,12 @@ class Linearization:
             self.there,
         )
 
-    def opened(self, columns: np.ndarray) -> Linearization:
+    def opened(self, columns: np.ndarray) -> RecordLinearization:
         """With some of theta's columns alone."""
         first = None if self.start is None else (*self.start[:2], self.start[2][:, columns])
-        return Linearization(self.e, self.by_x, self.by_next, self.by_theta[:, :, columns], first, self.there)
+        return RecordLinearization(
+            self.e, self.by_x, self.by_next, self.by_theta[:, :, columns], first, self.there
+        )
 
 
 class Linearizer:
@@ -91,7 +93,7 @@ class Linearizer:
         self._start: Callable[..., Any] = jax.jit(self.of_start)
 
     @double_precision
-    def __call__(self, record: Record, x: Float[np.ndarray, "N size"], theta: Vector) -> Linearization:
+    def __call__(self, record: Record, x: Float[np.ndarray, "N size"], theta: Vector) -> RecordLinearization:
         """All of a record."""
         N = len(x)
         h = np.append(record.steps, record.steps[-1])
@@ -104,7 +106,7 @@ class Linearizer:
         for part in (e, by_x, by_next, by_theta):
             part[~there] = 0.0
         start = tuple(np.asarray(part) for part in self._start(x[0], theta, h[0]))
-        return Linearization(e, by_x, by_next, by_theta, start if len(start[0]) else None, there)  # type: ignore[arg-type]
+        return RecordLinearization(e, by_x, by_next, by_theta, start if len(start[0]) else None, there)  # type: ignore[arg-type]
 
     def _chunk(
         self, x: Array, following: Array, u: Array, z: Array, h: Array, theta: Array

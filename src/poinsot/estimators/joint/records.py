@@ -1,25 +1,34 @@
-"""What was recorded of a mechanism, on the steps of its discrete dynamics, and where its states may begin (4.3).
+"""Recordings of a mechanism on the steps of its discrete dynamics, and initial guesses of states (Lacoursiere, 4.3).
 
-A first guess of the coordinates is what the sensors read, through a Butterworth filter of second order and 10 Hz, there
-and back; rates are its differences, y'_{k+1} = (y_{k+1} - y_k) / h. Coordinates that nothing reads begin at zero.
+The initial guess of the coordinates is the readings after a Butterworth filter of second order and 10 Hz, forwards and
+backwards; rates are its differences, y'_{k+1} = (y_{k+1} - y_k) / h. Coordinates without a sensor begin at zero.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ...arrays import Vector
+from ...arrays import Vector, carried_on
 from ...exceptions import InvalidSignals
-from ...models.maximal import Encoder, Hinge, Model, RateSensor
+from ...models.maximal import Encoder, Hinge, Mechanism, Model, RateSensor
+from ...recording import Recording
 from ...signals.low_pass import LowPass
 
 CUTOFF = 10.0
-"""Of the filter of the first guess [Hz]."""
+"""Of the filter of the initial guess: above the frequencies of swinging mechanisms, below those of noise [Hz]."""
 FEWEST = 4
 """Samples of a record."""
+STEP_TOLERANCE = 0.05
+"""Largest deviation of a time step from a whole number of samples, in samples."""
+EFFORTS = ("torque", "current", "voltage")
+"""Quantities that command a motor, the first that a recording has."""
+SATURATED, VISITS, DISTINCT = 0.02, 3, 20
+"""A command looks cut off with more than this share of samples at each end of its range, at least so many visits there,
+and more different values than this between."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +36,10 @@ class Record:
     """One recording, a sample a step.
 
     Args:
-        name: of it.
+        name: of the recording.
         times: (N,) [s], rising; steps may differ.
         u: (N, inputs) controls, each held until the next sample; the last is not used.
-        z: (N, s) what the mechanism's sensors read, in their order; NaN where they did not.
+        z: (N, s) readings of the mechanism's sensors, in their order; NaN where nothing was measured.
 
     Raises:
         InvalidSignals: if there are fewer than four samples, shapes differ, times do not rise, or controls are missing.
@@ -58,6 +67,86 @@ class Record:
         if np.isinf(self.z).any():
             raise InvalidSignals(f"readings of {self.name} are infinite somewhere; leave them out as NaN")
 
+    @classmethod
+    def from_recording(
+        cls, mechanism: Mechanism, recording: Recording, name: str = "recording", step_s: float | None = None
+    ) -> Record:
+        """The readings of a mechanism's sensors and the commands of its motors.
+
+        Sensors read the channels `position.<joint>` and `velocity.<joint>`; samples that are not valid, and channels
+        that the recording lacks, are NaN. Commands are torques, currents or voltages; an invalid one keeps the value
+        before it.
+
+        Args:
+            mechanism: with sensors.
+            recording: of it.
+            name: of the record.
+            step_s: time step of the model, a multiple of the recording's interval [s]; None: one sample.
+
+        Raises:
+            InvalidSignals: if the command of a motor is missing, or step_s is no multiple.
+        """
+
+        def read(channel: str) -> Vector:
+            return np.where(recording.mask(channel), recording[channel], np.nan)
+
+        missing = np.full(len(recording), np.nan)
+        z = [read(s.channel) if s.channel in recording.channels else missing for s in mechanism.sensors]
+        u = []
+        for joint in mechanism.inputs:
+            channels = (f"{effort}.{joint}" for effort in EFFORTS)
+            channel = next((each for each in channels if each in recording.channels), None)
+            if channel is None:
+                raise InvalidSignals(
+                    f"recording {name!r} has no command of the motor of {joint!r}; give a column of its torque, "
+                    "current or voltage, or leave the motor out"
+                )
+            values = read(channel)
+            if not np.isfinite(values).any():
+                raise InvalidSignals(
+                    f"{channel} of recording {name!r} has no valid value; leave the motor out if it had no command"
+                )
+            u.append(carried_on(values, float(values[np.isfinite(values)][0])))
+        none = np.zeros((len(recording), 0))
+        record = cls(
+            name,
+            np.asarray(recording.time, dtype=float),
+            np.column_stack(u) if u else none,
+            np.column_stack(z) if z else none,
+        )
+        return record if step_s is None else record.every(record.samples_in(step_s))
+
+    def samples_in(self, step_s: float) -> int:
+        """Number of samples in a time step [s].
+
+        Raises:
+            InvalidSignals: if it is no multiple of the sampling interval.
+        """
+        sample = float(np.median(self.steps))
+        n = round(step_s / sample)
+        if n < 1 or abs(step_s / sample - n) > STEP_TOLERANCE:
+            raise InvalidSignals(
+                f"step_s is {step_s:g} s, and {self.name} has a sample each {sample:g} s; give a multiple of it"
+            )
+        return n
+
+    def saturated_commands(self, joints: Sequence[str]) -> list[str]:
+        """Warnings about commands of these joints, in the order of u, that look cut off at both ends."""
+        warnings = []
+        for joint, u in zip(joints, self.u.T, strict=True):
+            low, high = u.min(), u.max()
+            at_ends = [u == low, u == high]
+            between = len(np.unique(u[(u > low) & (u < high)]))
+            visits = min(int(np.sum(np.diff(np.r_[False, end].astype(int)) == 1)) for end in at_ends)
+            share = [float(np.mean(end)) for end in at_ends]
+            if min(share) > SATURATED and visits >= VISITS and between > DISTINCT:
+                warnings.append(
+                    f"The command of {joint} in {self.name} stays at its ends, {low:g} and {high:g}, for "
+                    f"{100 * sum(share):.0f} % of the time: if the drive saturates there, record what it gives, not "
+                    "what it was asked for."
+                )
+        return warnings
+
     @property
     def steps(self) -> Float[np.ndarray, "steps"]:
         """Their durations [s]."""
@@ -73,10 +162,25 @@ class Record:
         return Record(self.name, self.times[cut], self.u[cut], self.z[cut])
 
 
+def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mechanism:
+    """The mechanism with an encoder or a rate sensor for each joint's position or velocity that a recording has.
+
+    Raises:
+        InvalidSignals: if no recording has one.
+    """
+    recordings, sensors = tuple(recordings), []
+    for quantity, kind in (("position", Encoder), ("velocity", RateSensor)):
+        read = {joint for recording in recordings for joint in recording.joints(quantity)}
+        sensors += [kind(joint) for joint in mechanism.readable_joints if joint in read]
+    if not sensors:
+        raise InvalidSignals("no recording has a position or velocity of a joint; name the columns that do")
+    return replace(mechanism, sensors=sensors)
+
+
 def first_guess(
     model: Model, record: Record, theta: Vector
 ) -> tuple[Float[np.ndarray, "N n"], Float[np.ndarray, "N n"]]:
-    """Coordinates and rates as the sensors read them, smoothed.
+    """(N, n) coordinates and (N, n) rates from smoothed readings.
 
     Raises:
         InvalidSignals: if the readings do not fit the mechanism's sensors and inputs.
@@ -109,7 +213,7 @@ def first_guess(
 def full_turns_off(
     error: Float[np.ndarray, "N s"], angular: Bool[np.ndarray, "s"]
 ) -> Float[np.ndarray, "N s"]:
-    """Errors of readings; of angles the nearest to zero of those that differ by full turns."""
+    """Residuals of readings, those of angles without full turns: in [-pi, pi]."""
     return error - np.where(angular, 2 * np.pi * np.round(error / (2 * np.pi)), 0.0)
 
 

@@ -1,46 +1,34 @@
-"""What a fit gives: parameters, paths, how it got there and how sure it is."""
+"""Result of joint smoothing: parameters with their uncertainty, motions with their residuals, and the iteration."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
 import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
+from ...estimate import Extra, Status
 from ...models.maximal import State
+from .records import Record
 from .sensitivity import Sensitivity
 
 
-class Ending(Enum):
-    """How an iteration ended, in words; `{steps}` is how many there were."""
-
-    optimal = "no step lowers the cost any more"
-    optimal_but_for_kinks = "no step lowers the cost any more, but for kinks of friction"
-    kink = "no step lowers the cost, however short: the errors have a kink here"
-    step_limit = "it did not end in {steps} steps; begin nearer or allow more"
-
-    @property
-    def converged(self) -> bool:
-        return self in (Ending.optimal, Ending.optimal_but_for_kinks)
-
-
 @dataclass(frozen=True, eq=False)
-class Path:
-    """How a mechanism moved in one record.
+class RecordFit:
+    """The motion of a mechanism in one record, with its residuals.
 
     Args:
         name: of the record.
         times: (N,) [s].
         coordinates, rates: (N, n) of joints, angles unwrapped [rad], [m].
-        states: (N, ...) of bodies, where they are what is estimated; None in the reduced form.
-        expected: (N, s) what the sensors should have read.
-        observation_errors: (N, s) that less what they did; NaN where they did not.
-        step_errors: (N - 1, m) what else acted in each step: impulses [N s], [N m s], or errors of states.
-        std: (N, d) standard deviations of the states' tangents, weights taken for 1 / variances; None: not asked for.
-        cost: weighted squares of both, of this record.
+        states: (N, ...) of bodies in maximal coordinates; None in the reduced form.
+        expected: (N, s) predicted readings.
+        observation_errors: (N, s) predicted minus measured; NaN where nothing was measured.
+        step_errors: (N - 1, m) residuals of the steps: impulses that the model lacks [N s], [N m s], or state errors.
+        std: (N, d) standard deviations of the states' tangents, weights taken as 1 / variances; None: not asked for.
+        cost: sum of the weighted squares of both.
     """
 
     name: str
@@ -54,16 +42,38 @@ class Path:
     std: Float[np.ndarray, "N d"] | None
     cost: float
 
+    @property
+    def measured(self) -> Float[np.ndarray, "N s"]:
+        """Readings, angles in the turn of the predicted ones; NaN where nothing was measured."""
+        return self.expected - self.observation_errors
+
+    @classmethod
+    def at(cls, record: Record, coordinates: Matrix, rates: Matrix, states: State | None) -> RecordFit:
+        """States alone, to begin at; residuals are NaN."""
+        unknown = np.full(record.z.shape, np.nan)
+        steps = np.full((len(record.times) - 1, 0), np.nan)
+        return cls(
+            record.name,
+            record.times,
+            coordinates,
+            rates,
+            states,
+            unknown,
+            unknown,
+            steps,
+            None,
+            float("nan"),
+        )
+
 
 @dataclass(frozen=True)
-class Iteration:
-    """One line of the convergence.
+class AcceptedStep:
+    """A step that lowered the cost; the first one is the initial guess.
 
     Args:
-        cost: weighted squares of all errors, by the number of samples.
-        theta: (p,) there.
-        damping: alpha of the step that led there.
-        tried: steps that were tried for it.
+        cost: weighted squares of all residuals, by the number of samples.
+        theta: (p,) after it.
+        damping: of the step. tried: steps that were tried for it.
     """
 
     cost: float
@@ -74,35 +84,31 @@ class Iteration:
 
 @dataclass(frozen=True, eq=False)
 class JointFit:
-    """What a mechanism is and how it moved.
+    """Parameters and motions of a `SmoothingProblem`.
 
     Args:
-        names: of all parameters. theta: (p,). open: which of them were estimated.
-        ending: of the iteration.
-        history: one entry an accepted step, from the first guess on.
+        names: of all p parameters. theta: (p,). open: (q,) places of those that were estimated.
+        status: how the iteration ended.
+        history: one entry an accepted step, the initial guess first.
         paths: of each record.
-        sensitivity: how sure theta is; of the open parameters alone.
-        scale_is_free: (q,) open parameters of which only ratios act, so that they shrink as far as bounds let them.
+        sensitivity: uncertainty of the open parameters.
+        scale_is_free: (q,) open parameters of which only ratios have an effect, so that they shrink as far as bounds
+            let them.
     """
 
     names: tuple[str, ...]
     theta: Vector
     open: np.ndarray
-    ending: Ending
-    history: tuple[Iteration, ...]
-    paths: tuple[Path, ...]
+    status: Status
+    history: tuple[AcceptedStep, ...]
+    paths: tuple[RecordFit, ...]
     sensitivity: Sensitivity = field(repr=False)
     scale_is_free: np.ndarray
 
     @property
     def converged(self) -> bool:
-        """Whether the cost could not be lowered any more."""
-        return self.ending.converged
-
-    @property
-    def status(self) -> str:
-        """How it ended, in a sentence."""
-        return self.ending.value.format(steps=self.iterations)
+        """Whether the iteration passed its stopping test."""
+        return self.status.converged
 
     @property
     def iterations(self) -> int:
@@ -116,12 +122,12 @@ class JointFit:
 
     @property
     def covariance(self) -> Matrix:
-        """(p, p) linearized (3.30 to 3.32); 0 of what was held, NaN of what is not seen."""
+        """(p, p) for white residuals (Lacoursiere, Eqs. 3.30 to 3.32); 0 of held, NaN of unobservable parameters."""
         return self._all(self.sensitivity.covariance)
 
     @property
     def robust_covariance(self) -> Matrix:
-        """(p, p) for errors that follow each other."""
+        """(p, p) for autocorrelated residuals."""
         return self._all(self.sensitivity.robust)
 
     @property
@@ -135,12 +141,12 @@ class JointFit:
         return np.asarray(np.sqrt(np.diag(self.robust_covariance)))
 
     @property
-    def unseen(self) -> list[dict[str, float]]:
-        """Combinations of open parameters that the records do not show, by name."""
+    def unobservable(self) -> list[dict[str, float]]:
+        """Combinations of open parameters that change no residual: name -> part."""
         names = np.array(self.names)[self.open].tolist()
         return [
             {name: float(part) for name, part in zip(names, direction, strict=True) if abs(part) > 0.05}
-            for direction in self.sensitivity.unseen
+            for direction in self.sensitivity.unobservable
         ]
 
     @property
@@ -150,18 +156,28 @@ class JointFit:
 
     @property
     def observation_mse(self) -> float:
-        """Mean square of what sensors read less what is expected [rad^2], [m^2]."""
+        """Mean square of predicted minus measured readings [rad^2], [m^2]."""
         return _mean_square([path.observation_errors for path in self.paths])
 
     @property
     def impulse_mse(self) -> float:
-        """Mean square of the errors of steps."""
+        """Mean square of the residuals of steps."""
         return _mean_square([path.step_errors for path in self.paths])
 
     def _all(self, part: Matrix) -> Matrix:
         every = np.zeros((len(self.names), len(self.names)))
         every[np.ix_(self.open, self.open)] = part
         return every
+
+
+class BodyMotions(tuple[State, ...], Extra):
+    """States (N, ...) of all bodies in each recording, where they were estimated in maximal coordinates."""
+
+    key = "body_motions"
+
+    def as_json(self) -> list[dict[str, int]]:
+        """Sizes; the states are as long as the motions, and joint coordinates are there."""
+        return [{"samples": len(each.position), "bodies": each.position.shape[1]} for each in self]
 
 
 def _mean_square(parts: Sequence[np.ndarray]) -> float:

@@ -1,20 +1,30 @@
-"""How sure theta is, once states are free to follow it (3.26 to 3.32).
+"""Covariance of theta with the states free to follow it (Lacoursiere, Eqs. 3.26 to 3.32).
 
-A change of theta moves the states by X = -T^-1 C, so what it does to the errors is, variable projection's Jacobian,
+A change of theta moves the states by X = -T^-1 C, so that its effect on the residuals is the Jacobian
+of variable projection,
 
     V_k = P_k + A_k X_k + B_k X_{k+1},      S_bar = sum_k V_k^T V_k      (3.32)
 
-with rows weighted by W. Weights are chosen, not known, so the covariance is that of errors as they are:
+with rows weighted by W. Weights are chosen, not known, so the covariance uses the size that the residuals have:
 
-    linearized    S_bar^-1 (sum_k V_k^T C V_k) S_bar^-1,    C the covariance of the rows of e_k over k (3.26, 3.27)
-    robust        S_bar^-1 (sum_|l| < L (1 - |l|/L) sum_k s_k s_{k+l}^T) S_bar^-1,    s_k = V_k^T e_k
+    white       S_bar^-1 (sum_k V_k^T C V_k) S_bar^-1,    C the covariance of the rows of e_k over k (3.26, 3.27)
+    coloured    S_bar^-1 (sum_|l| < L (1 - |l|/L) sum_k s_k s_{k+l}^T) S_bar^-1,    s_k = V_k^T e_k
 
-The first holds if errors of one step say nothing of the next one's. Those of real mechanisms do: what a model lacks
-lasts. The second is for these (Newey and West 1987, the lag L by Andrews 1991); the paper found its own standard
-deviations ten times too small.
+The residuals are smaller than the noise, since N d states and q parameters were fitted to them. With H the influence
+matrix of the whitened problem, (I - H) r is what is left of the noise r, so row i of all steps has
 
-Directions in which S_bar is nothing beside its diagonal are what the records do not show; the covariance is that of the
-others, and NaN for parameters with a part in them.
+    n_i - trace(H_ii),    trace(H_ii) = sum_k [A B]_ki T^-1 [A B]_ki^T + V_ki S_bar^-1 V_ki^T
+
+effective degrees of freedom, by which its squares are divided. It takes only blocks of T^-1 within the band of T, which
+Takahashi's recursion gives exactly. The paper divides by N - q, which is right only for rigid steps.
+
+The first covariance holds if residuals of different steps are independent. Those of real mechanisms are not, because
+effects that the model lacks persist. The second is for these (Newey and West 1987, the lag L by Andrews 1991); the
+paper found its own standard deviations ten times too small. Its scores need no such correction: V is orthogonal to the
+columns of the states, so that the sum of V_k^T e_k is that of V_k^T r_k.
+
+Directions in which S_bar is negligible beside its diagonal are unobservable; the covariance is that of the others, and
+NaN for parameters with a part in them.
 """
 
 from __future__ import annotations
@@ -26,125 +36,195 @@ import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
-from .bordered import factored, normal
-from .linearization import Linearization
+from .bordered import Factorization, factorize, normal_equations
+from .linearization import RecordLinearization
 
-UNSEEN = 1e-10
-"""Eigenvalue of S_bar, its diagonal before the states moved made 1, below which a direction is not seen."""
+UNOBSERVABLE = 1e-10
+"""Eigenvalue of S_bar, scaled so that its diagonal before the states moved is 1, below which a direction counts as
+unobservable: rounding of sums over 1e5 rows is some 1e-12 of it."""
 PART = 1e-3
-"""Of a parameter in an unseen direction from which on it is not seen itself."""
+"""Part of a parameter in an unobservable direction above which it is unobservable itself."""
 RIDGE = 1e-13
-"""Of the diagonal of T, relative, that keeps states in place that nothing determines."""
+"""Relative addition to the diagonal of T, which keeps states in place that nothing determines."""
+LEAST_FREEDOM = 1e-6
+"""Least effective degrees of freedom of a row, by the number of its residuals: their computation as a difference has a
+rounding error of this order, and rows with fewer have no share in the information on theta."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """Of q open parameters.
+    """Uncertainty of q open parameters.
 
     Args:
         information: (q, q) S_bar.
-        covariance: (q, q) for errors that do not follow each other; NaN where parameters are not seen.
-        robust: (q, q) for errors that do.
-        unseen: (r, q) directions of theta that no error shows, of unit length in parameters of unit effect.
+        covariance: (q, q) for white residuals; NaN where parameters are unobservable.
+        robust: (q, q) for autocorrelated residuals.
+        unobservable: (r, q) directions that change no residual, of unit length in parameters of unit effect.
         scale: (q,) changes of parameters of unit effect.
         lag: L [steps].
+        freedom: (m,) effective degrees of freedom of each row of the residuals.
     """
 
     information: Matrix
     covariance: Matrix
     robust: Matrix
-    unseen: Float[np.ndarray, "r q"]
+    unobservable: Float[np.ndarray, "r q"]
     scale: Vector
     lag: int
+    freedom: Vector
 
     @property
-    def unseen_changes(self) -> Float[np.ndarray, "r q"]:
-        """`unseen`, in the units of theta."""
-        return self.unseen * self.scale
+    def unobservable_changes(self) -> Float[np.ndarray, "r q"]:
+        """`unobservable`, in the units of theta."""
+        return self.unobservable * self.scale
+
+    @property
+    def condition_number(self) -> float:
+        """Ratio of the singular values of V, the whitened Jacobian of theta; infinite with unobservable directions."""
+        return self._condition(self.information)
+
+    @property
+    def scaled_condition_number(self) -> float:
+        """The same with columns of V of unit norm."""
+        diagonal = np.diag(self.information)
+        size = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+        return self._condition(self.information * size[:, None] * size)
+
+    def _condition(self, information: Matrix) -> float:
+        if not len(information):
+            return float("nan")
+        squares = np.linalg.eigvalsh(information)
+        if len(self.unobservable) or squares[0] <= 0:
+            return float("inf")
+        return float(np.sqrt(squares[-1] / squares[0]))
 
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """S_bar^-1 in the directions that are seen.
+    """S_bar^-1 in the observable directions.
 
     Args:
-        matrix: (q, q). unseen: (r, q). scale: (q,). See `Sensitivity`.
+        matrix: (q, q). unobservable: (r, q). scale: (q,). See `Sensitivity`.
     """
 
     matrix: Matrix
-    unseen: Float[np.ndarray, "r q"]
+    unobservable: Float[np.ndarray, "r q"]
     scale: Vector
 
     @classmethod
     def of(cls, S: Matrix, effect: Vector) -> Inverse:
-        """`effect` (q,) is the diagonal before the states moved."""
+        """From S_bar and its diagonal before the states moved, (q,)."""
         scale = 1 / np.sqrt(np.where(effect > 0, effect, 1.0))
         values, vectors = np.linalg.eigh(S * scale[:, None] * scale)
-        seen = values > UNSEEN
-        root = scale[:, None] * vectors[:, seen]
-        return cls((root / values[seen]) @ root.T, vectors[:, ~seen].T, scale)
+        observable = values > UNOBSERVABLE
+        root = scale[:, None] * vectors[:, observable]
+        return cls((root / values[observable]) @ root.T, vectors[:, ~observable].T, scale)
 
     def around(self, part: Matrix) -> Matrix:
-        """(q, q) S_bar^-1 part S_bar^-1; NaN of parameters that are not seen."""
+        """(q, q) S_bar^-1 part S_bar^-1; NaN of unobservable parameters."""
         covariance = np.asarray(self.matrix @ part @ self.matrix)
-        hidden = np.abs(self.unseen).max(axis=0, initial=0.0) > PART
+        hidden = np.abs(self.unobservable).max(axis=0, initial=0.0) > PART
         covariance[hidden], covariance[:, hidden] = np.nan, np.nan
         return covariance
 
 
-def state_variances(of: Linearization, covariance: Matrix) -> Float[np.ndarray, "N d"]:
-    """(N, d) variances of the states' tangents, weights taken for 1 / variances: T^-1 and what theta adds, X P X^T."""
-    N, _, d = of.by_x.shape
-    part = normal(of)
-    solved = factored(part, RIDGE * part.diagonal)
-    X = solved.solved[:, :-1]
-    by_theta = np.einsum("np,pq,nq->n", X, np.nan_to_num(covariance), X, optimize=True)
-    return (solved.variances() + by_theta).reshape(N, d)
-
-
-def sensitivity(of: Sequence[Linearization], steps: int, known: Vector) -> Sensitivity:
-    """From weighted errors at the solution.
+def degrees_of_freedom(count: Vector, by_states: Vector, V_V: np.ndarray, inverse: Inverse) -> Vector:
+    """(m,) effective degrees of freedom of each row.
 
     Args:
-        of: each record.
-        steps: how many rows of a sample are of its step.
-        known: (q,) weights of what is known of theta, whose errors are as large as they say.
+        count: (m,) residuals of each row. by_states: (m,) the states' part of the trace of the influence matrix.
+        V_V: (m, q, q) sum over steps of V_i^T V_i, i the row.
+        inverse: of S_bar.
     """
-    projected = [_projected(each) for each in of]
-    q = of[0].by_theta.shape[2]
-    S = sum((np.einsum("kmp,kmq->pq", V, V, optimize=True) for V in projected), np.diag(known))
+    by_theta = np.einsum("pq,mqp->m", inverse.matrix, V_V)
+    return np.maximum(count - by_states - by_theta, np.maximum(LEAST_FREEDOM * count, LEAST_FREEDOM))
+
+
+def residual_covariance(squares: Matrix, freedom: Vector, steps: int) -> Matrix:
+    """(m, m) C from sum e_k e_k^T; residuals of steps, the first rows, are independent of those of readings."""
+    C = squares / np.sqrt(np.outer(freedom, freedom))
+    C[:steps, steps:], C[steps:, :steps] = 0.0, 0.0
+    return C
+
+
+def state_variances(linearized: RecordLinearization, covariance: Matrix) -> Float[np.ndarray, "N d"]:
+    """(N, d) variances of the states' tangents, weights taken as 1 / variances: T^-1 and theta's share, X P X^T."""
+    N, _, d = linearized.by_x.shape
+    factors = _factorize(linearized)
+    X = factors.solved[:, :-1]
+    by_theta = np.einsum("np,pq,nq->n", X, np.nan_to_num(covariance), X, optimize=True)
+    own = np.einsum("kii->ki", factors.inverse_blocks(d)[0])
+    return own + by_theta.reshape(N, d)
+
+
+def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_weight: Vector) -> Sensitivity:
+    """Uncertainty from weighted residuals at the solution.
+
+    Args:
+        linearized: each record.
+        steps: number of rows of a sample that belong to its step.
+        prior_weight: (q,) 1 / variance of the priors, which are taken at their word.
+    """
+    q = linearized[0].by_theta.shape[2]
     if not q:
-        return Sensitivity(S, S, S, np.zeros((0, 0)), np.zeros(0), 0)
-    effect = known + sum(np.einsum("kmp,kmp->p", each.by_theta, each.by_theta, optimize=True) for each in of)
+        none = np.zeros((0, 0))
+        return Sensitivity(none, none, none, none, np.zeros(0), 0, np.zeros(0))
+    factors = [_factorize(each) for each in linearized]
+    projected = [_projected(each, own) for each, own in zip(linearized, factors, strict=True)]
+    S = sum((np.einsum("kmp,kmq->pq", V, V, optimize=True) for V in projected), np.diag(prior_weight))
+    effect = prior_weight + sum(
+        np.einsum("kmp,kmp->p", each.by_theta, each.by_theta, optimize=True) for each in linearized
+    )
     inverse = Inverse.of(S, effect)
 
-    rows = np.concatenate([each.e for each in of])
-    count = np.maximum(sum(_count(each) for each in of) - q, 1)
-    C = rows.T @ rows / np.sqrt(np.outer(count, count))
-    C[:steps, steps:], C[steps:, :steps] = 0.0, 0.0
-    meat = sum((np.einsum("kmp,mn,knq->pq", V, C, V, optimize=True) for V in projected), np.diag(known))
+    rows = np.concatenate([each.e for each in linearized])
+    freedom = degrees_of_freedom(
+        sum(_count(each) for each in linearized),
+        sum(_influence_of_states(each, own) for each, own in zip(linearized, factors, strict=True)),
+        sum(np.einsum("kmp,kmq->mpq", V, V, optimize=True) for V in projected),
+        inverse,
+    )
+    C = residual_covariance(rows.T @ rows, freedom, steps)
+    meat = sum(
+        (np.einsum("kmp,mn,knq->pq", V, C, V, optimize=True) for V in projected), np.diag(prior_weight)
+    )
     scores = [
-        np.einsum("kmp,km->kp", V, each.e, optimize=True) for V, each in zip(projected, of, strict=True)
+        np.einsum("kmp,km->kp", V, each.e, optimize=True)
+        for V, each in zip(projected, linearized, strict=True)
     ]
     lag = andrews_lag(scores)
-    robust = sum((newey_west(each, lag) for each in scores), np.diag(known))
+    robust = sum((newey_west(each, lag) for each in scores), np.diag(prior_weight))
     both = inverse.around(meat), inverse.around(robust)
-    return Sensitivity(S, *both, inverse.unseen, inverse.scale, lag)
+    return Sensitivity(S, *both, inverse.unobservable, inverse.scale, lag, freedom)
 
 
-def _count(of: Linearization) -> np.ndarray:
-    """(m,) errors of each row that there are."""
-    return np.full(of.e.shape[1], len(of.e)) if of.there is None else of.there.sum(axis=0)
+def _factorize(linearized: RecordLinearization) -> Factorization:
+    equations = normal_equations(linearized)
+    return factorize(equations, RIDGE * equations.diagonal)
 
 
-def _projected(of: Linearization) -> Float[np.ndarray, "N m q"]:
+def _count(linearized: RecordLinearization) -> np.ndarray:
+    """(m,) number of residuals of each row."""
+    if linearized.there is None:
+        return np.full(linearized.e.shape[1], float(len(linearized.e)))
+    return np.asarray(linearized.there.sum(axis=0), dtype=float)
+
+
+def _influence_of_states(linearized: RecordLinearization, factors: Factorization) -> Vector:
+    """(m,) sum over steps of [A B]_ki T^-1 [A B]_ki^T."""
+    A, B = linearized.by_x, linearized.by_next[:-1]
+    own, above = factors.inverse_blocks(A.shape[2])
+    total = np.sum((A @ own) * A, axis=(0, 2))
+    total += 2 * np.sum((A[:-1] @ above[:-1]) * B, axis=(0, 2))
+    return np.asarray(total + np.sum((B @ own[1:]) * B, axis=(0, 2)))
+
+
+def _projected(linearized: RecordLinearization, factors: Factorization) -> Float[np.ndarray, "N m q"]:
     """V."""
-    N, _, d = of.by_x.shape
-    part = normal(of)
-    ridge = RIDGE * part.diagonal
-    X = -factored(part, ridge).solved[:, :-1].reshape(N, d, -1)
-    V = of.by_theta + of.by_x @ X
-    V[:-1] += of.by_next[:-1] @ X[1:]
+    N, _, d = linearized.by_x.shape
+    X = -factors.solved[:, :-1].reshape(N, d, -1)
+    V = linearized.by_theta + linearized.by_x @ X
+    V[:-1] += linearized.by_next[:-1] @ X[1:]
     return np.asarray(V)
 
 
@@ -158,7 +238,7 @@ def newey_west(scores: Float[np.ndarray, "N q"], lag: int) -> Matrix:
 
 
 def andrews_lag(scores: Sequence[Float[np.ndarray, "_ q"]]) -> int:
-    """Of Bartlett's weights, from how scores follow themselves (Andrews 1991, Eqs. 6.2 and 6.4, first order)."""
+    """Lag of Bartlett's weights from the autocorrelation of the scores (Andrews 1991, Eqs. 6.2, 6.4, first order)."""
     N = sum(len(each) for each in scores)
     above, below = 0.0, 0.0
     for column in range(scores[0].shape[1]):

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from ...arrays import Vector
 from ...models.maximal import Model
 from .records import Record
-from .results import Path
+from .results import RecordFit
 
 LONGEST = 2e-3
 """Step [s]."""
@@ -25,7 +25,7 @@ def _curved(model: Model) -> Model:
     return model.mechanism.model(model.free, curvature=True)
 
 
-def simulated(model: Model, theta: Vector, record: Record, path: Path) -> Float[np.ndarray, "N s"]:
+def simulated(model: Model, theta: Vector, record: Record, path: RecordFit) -> Float[np.ndarray, "N s"]:
     """(N, s) what sensors would read if the mechanism moved on by itself from the path's first state."""
     own = _curved(model)
     names = [name for name, _ in model.mechanism.coordinates]

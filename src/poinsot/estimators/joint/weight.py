@@ -1,37 +1,29 @@
-"""The weight of the model against the readings, chosen by what it foretells (the paper leaves kappa to its user).
+"""The weight of the model against the readings, chosen by cross-validation (the paper leaves kappa to its user).
 
-Too small, and the states follow noise; too large, and what the model lacks is forced upon theta. So readings are left
-out in blocks of time, states and theta are found from the others, and the blocks foretold,
+Too small, and the states follow noise; too large, and what the model lacks distorts theta. So readings are left out in
+blocks of time, states and theta are estimated from the others, and the blocks predicted,
 
     score(kappa) = mean of ((h(x_k; theta) - z_k) / sigma)^2   over readings that were left out,
 
-each reading once: every other block of a record, then the blocks between. A small kappa has no idea where a mechanism
-went while nobody looked, a large one a wrong one. The score is flat where it is lowest, and of weights within
-`NEARLY_BEST` of the lowest score the largest is taken: what may be explained by the model should be.
+each reading once: every other block of a record, then the blocks between. A small kappa does not predict the motion
+within a block, a large one predicts a wrong one. The score is flat near its minimum; of the weights whose score is
+nearly the lowest the largest is taken, since what the model can explain should be explained by it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays import Vector
-from ...models.maximal import Model
+from ...exceptions import InvalidMethod
+from ...solve import ProgressCallback, Stop, report, stop_requested
+from .problem import SmoothingProblem
 from .records import Record, full_turns_off
 from .results import JointFit
-from .smoothing import JointSmoothing, Say
-
-BLOCKS = 10
-"""Left out of a record, and as many between them."""
-NEARLY_BEST = 1.05
-DECADES = 2.0
-"""Between one weight and the next that is tried."""
-SPAN = 3
-"""Weights on each side of the first."""
+from .smoothing import JointSmoothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +32,7 @@ class ChosenWeight:
 
     Args:
         weight: kappa.
-        tried: (k,) others, rising. scores: (k,) of each, in variances of a reading.
+        tried: (k,) weights, rising. scores: (k,) of each, in variances of a reading.
     """
 
     weight: float
@@ -48,66 +40,96 @@ class ChosenWeight:
     scores: Float[np.ndarray, "k"]
 
 
-def choose_weight(
-    method: JointSmoothing,
-    model: Model,
-    records: Sequence[Record],
-    weights: Sequence[float] | None = None,
-    theta: Vector | None = None,
-    say: Say = lambda _: None,
-    **given: Any,
-) -> ChosenWeight:
-    """The weight that foretells best.
+@dataclass(frozen=True)
+class WeightChoice:
+    """Cross-validation of the weight.
 
     Args:
-        method: with all else; its weight is in the middle of what is tried.
-        model, records, theta: as for `JointSmoothing.fit`.
-        weights: to try, rising; None: powers of 100 around the method's own.
-        say: is told of each.
-        given: whatever else `JointSmoothing.fit` takes.
+        weights: to try, rising; None: `span` on each side of the method's own, `decades` apart.
+        decades: between one weight and the next: the score changes little within one decade.
+        span: number of weights on each side.
+        blocks: that are left out of a record at a time, with as many between them.
+        nearly_best: factor of the lowest score up to which a weight is as good as the best: with some hundred readings
+            a score has a standard deviation of 5 % or more.
 
     Raises:
-        InvalidMethod, InvalidSignals: as that.
+        InvalidMethod: if a number has no meaning.
     """
-    if weights is None:
-        weights = [method.weight * 10 ** (DECADES * k) for k in range(-SPAN, SPAN + 1)]
-    scores, begun = [], method.fit(model, records, theta, **given)
-    for weight in weights:
-        own = replace(method, weight=float(weight))
-        scores.append(score(own, model, records, begun, **given))
-        say(f"weight {weight:.3g}: left-out readings are {np.sqrt(scores[-1]):.3g} standard deviations off")
-    found = np.array(scores)
-    good = np.flatnonzero(found <= NEARLY_BEST * found.min())
-    return ChosenWeight(float(weights[good[-1]]), np.array(weights, dtype=float), found)
 
+    weights: Sequence[float] | None = None
+    decades: float = 2.0
+    span: int = 3
+    blocks: int = 10
+    nearly_best: float = 1.05
 
-def score(
-    method: JointSmoothing,
-    model: Model,
-    records: Sequence[Record],
-    begun: JointFit,
-    **given: Any,
-) -> float:
-    """Mean squared error of readings that were left out, in variances; `begun` is a fit of all, to begin at."""
-    whole = method.fit(model, records, begun.theta, guess=begun.paths, **given)
-    noise = method.noise_of(model)
-    squares, count = 0.0, 0
-    for odd in (0, 1):
-        left_out = [_blocks(record, odd) for record in records]
-        parts = [
-            replace(record, z=np.where(out[:, None], np.nan, record.z))
-            for record, out in zip(records, left_out, strict=True)
-        ]
-        found = method.fit(model, parts, whole.theta, guess=whole.paths, **given)
-        for path, record, out in zip(found.paths, records, left_out, strict=True):
-            away = full_turns_off(path.expected[out] - record.z[out], model.angular) / noise
-            away = away[np.isfinite(away)]
-            squares, count = squares + float(np.sum(away**2)), count + len(away)
-    return squares / max(count, 1)
+    def __post_init__(self) -> None:
+        if not (self.decades > 0 and self.span >= 0 and self.blocks >= 1 and self.nearly_best >= 1):
+            raise InvalidMethod("a choice of weights needs decades > 0, blocks >= 1 and nearly_best >= 1")
 
+    def choose(
+        self,
+        method: JointSmoothing,
+        problem: SmoothingProblem,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> ChosenWeight:
+        """The weight that predicts left-out readings best; stopped, the best until then, or the method's own.
 
-def _blocks(record: Record, odd: int) -> np.ndarray:
-    """(N,) whether a sample is left out; the first and the last block never are."""
-    along = (record.times - record.times[0]) / (record.times[-1] - record.times[0])
-    place = np.floor(along * (2 * BLOCKS + 2))
-    return np.asarray((place % 2 == odd) & (place > 0) & (place < 2 * BLOCKS + 1))
+        Raises:
+            InvalidMethod, InvalidSignals: as `JointSmoothing.solve`.
+        """
+        around = range(-self.span, self.span + 1)
+        weights = self.weights or [method.weight * 10 ** (self.decades * k) for k in around]
+        scores: list[float] = []
+        begun = method.solve(problem, stop=stop)
+        for k, weight in enumerate(weights):
+            own = replace(method, weight=float(weight))
+            found = self.score(own, problem, begun, stop=stop)
+            if stop_requested(stop):
+                break
+            scores.append(found)
+            report(
+                progress,
+                "choosing the weight",
+                fraction=(k + 1) / len(weights),
+                detail=f"weight {weight:.3g}: left-out readings have an rms error of {np.sqrt(found):.3g} sigma",
+            )
+        tried, values = np.array(weights[: len(scores)], dtype=float), np.array(scores)
+        if not scores:
+            return ChosenWeight(method.weight, tried, values)
+        good = np.flatnonzero(values <= self.nearly_best * values.min())
+        return ChosenWeight(float(tried[good[-1]]), tried, values)
+
+    def score(
+        self,
+        method: JointSmoothing,
+        problem: SmoothingProblem,
+        begun: JointFit,
+        *,
+        stop: Stop | None = None,
+    ) -> float:
+        """Mean squared error of left-out readings, in variances; `begun` is a fit of all records, to begin at."""
+        whole = method.solve(replace(problem, theta=begun.theta, guess=begun.paths), stop=stop)
+        noise, angular = method.noise_of(problem.model), problem.model.angular
+        squares, count = 0.0, 0
+        for odd in (0, 1):
+            left_out = [self.left_out(record, odd) for record in problem.records]
+            parts = [
+                replace(record, z=np.where(out[:, None], np.nan, record.z))
+                for record, out in zip(problem.records, left_out, strict=True)
+            ]
+            found = method.solve(
+                replace(problem, records=parts, theta=whole.theta, guess=whole.paths), stop=stop
+            )
+            for path, record, out in zip(found.paths, problem.records, left_out, strict=True):
+                error = full_turns_off(path.expected[out] - record.z[out], angular) / noise
+                error = error[np.isfinite(error)]
+                squares, count = squares + float(np.sum(error**2)), count + len(error)
+        return squares / max(count, 1)
+
+    def left_out(self, record: Record, odd: int) -> np.ndarray:
+        """(N,) whether a sample is left out; the first and the last block never are."""
+        along = (record.times - record.times[0]) / (record.times[-1] - record.times[0])
+        place = np.floor(along * (2 * self.blocks + 2))
+        return np.asarray((place % 2 == odd) & (place > 0) & (place < 2 * self.blocks + 1))

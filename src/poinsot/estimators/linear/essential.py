@@ -11,20 +11,20 @@ Parameters of friction stay unless they are told to go: a joint has friction, ho
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from scipy import special
 
-from ...estimate import Direction, Estimate
+from ...estimate import Direction, Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing, nearest
+from ...models.friction.listed import dissipating_kinds
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
+from ...solve import ProgressCallback, Stop, report, stop_requested
 from .least_squares import LeastSquares, finish
 from .system import Solution, System, reduce
-
-FRICTION = ("viscous", "coulomb", "viscous_coupling", "coulomb_coupling")
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,14 @@ class EssentialParameters:
     Args:
         max_relative_std_percent: parameters above it are candidates for removal, the worst first (Eq. 6 of seed 002).
         significance: a removal is refused where the removed ones together are non-zero at this level.
-        keep: kinds of parameters, or names, that are never removed.
+        keep: kinds of parameters, or names, that are never removed; by default all kinds of friction that take
+            energy.
         weighting, rtol: as in `LeastSquares`.
     """
 
     max_relative_std_percent: float = 30.0
     significance: float = 0.01
-    keep: Sequence[str] = FRICTION
+    keep: Sequence[str] = field(default_factory=dissipating_kinds)
     weighting: Literal["none", "per-joint", "robust"] = "none"
     rtol: float = EXCITATION_TOLERANCE
 
@@ -53,7 +54,13 @@ class EssentialParameters:
                 "essential parameters need max_relative_std_percent > 0 and 0 < significance < 1"
             )
 
-    def solve(self, problem: InverseDynamics) -> Estimate:
+    def solve(
+        self,
+        problem: InverseDynamics,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Estimate:
         """Eliminate, then estimate what is left.
 
         Raises:
@@ -63,13 +70,16 @@ class EssentialParameters:
         least_squares = LeastSquares(self.weighting, rtol=self.rtol)
         system = reduce(problem, self.rtol)
         kept = self._kept(problem)
-        full = least_squares.fit(problem, system)
+        full = least_squares.fit(problem, system, progress=progress, stop=stop)
         honest = finish(least_squares, problem, system, full)
         columns = [int(c) for c in system.columns]
         removed: list[int] = []
         refused: set[int] = set()
-        solution = full
-        while True:
+        solution, interrupted = full, full.status is Status.interrupted
+        while not interrupted:
+            report(progress, "removing parameters", iteration=len(removed))
+            if interrupted := stop_requested(stop):
+                break
             worst = self._worst(solution, columns, kept | refused)
             if worst is None:
                 break
@@ -86,7 +96,12 @@ class EssentialParameters:
                 )
             solution = _resolve(system, columns, full)
         reduced = system.without(np.array(columns, dtype=np.int64))
-        final = least_squares.fit(problem, reduced) if self.weighting != "none" else solution
+        if interrupted:
+            final = replace(solution, status=Status.interrupted)
+        elif self.weighting == "none":
+            final = solution
+        else:
+            final = least_squares.fit(problem, reduced, progress=progress, stop=stop)
         names = [problem.base.names[c] for c in removed]
         note = (
             f"{len(columns)} essential parameters of {len(system.columns)}; set to zero, in this order: "
@@ -99,7 +114,7 @@ class EssentialParameters:
 
     def _kept(self, problem: InverseDynamics) -> set[int]:
         base = problem.base
-        known = {*base.kinds, *base.names, *(base.parameters.kinds), *FRICTION}
+        known = {*base.kinds, *base.names, *(base.parameters.kinds), *dissipating_kinds()}
         for name in self.keep:
             if name not in known:
                 raise InvalidMethod(f"keep names {name!r}, no parameter or kind{nearest(name, known)}")

@@ -23,9 +23,12 @@ from ...arrays import JointSamples, Matrix, Vector
 from ...estimate import Body, Estimate, EstimatedParameters, Provenance, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing
 from ...inertia.parameters import body
+from ...models.friction import term_of
+from ...models.friction.listed import COUPLING
 from ...parameters import INERTIAL_SYMBOLS
 from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics, Rows
+from ...solve import ProgressCallback, Stop, report, stop_requested
 from . import residuals
 from .system import Solution, System, inverse, reduce
 
@@ -51,7 +54,7 @@ class LeastSquares:
             (the same, and outliers weighed down, Huber).
         parameters: `"base"`, or `"full"` where the motion determines every single one.
         rtol: a column (of unit norm) with less than this outside the span of the others counts as not excited.
-        max_steps: of reweighting.
+        max_iterations: of reweighting.
         step_tolerance: the weights have settled when a step is shorter than this part of a standard deviation, in
             whatever direction of the parameters.
     """
@@ -59,7 +62,7 @@ class LeastSquares:
     weighting: Literal["none", "per-joint", "robust"] = "none"
     parameters: Literal["base", "full"] = "base"
     rtol: float = EXCITATION_TOLERANCE
-    max_steps: int = 50
+    max_iterations: int = 50
     step_tolerance: float = 1e-4
 
     name = "least-squares"
@@ -70,24 +73,38 @@ class LeastSquares:
             raise InvalidMethod(f"weighting must be 'none', 'per-joint' or 'robust', not {self.weighting!r}")
         if self.parameters not in ("base", "full"):
             raise InvalidMethod(f"parameters must be 'base' or 'full', not {self.parameters!r}")
-        if not 0 < self.rtol < 1 or self.max_steps < 1 or not self.step_tolerance > 0:
+        if not 0 < self.rtol < 1 or self.max_iterations < 1 or not self.step_tolerance > 0:
             raise InvalidMethod(
-                "least squares needs 0 < rtol < 1, max_steps of at least 1 and step_tolerance > 0"
+                "least squares needs 0 < rtol < 1, max_iterations of at least 1 and step_tolerance > 0"
             )
 
-    def solve(self, problem: InverseDynamics) -> Estimate:
+    def solve(
+        self,
+        problem: InverseDynamics,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Estimate:
         """Estimate the base parameters.
 
         Raises:
             NotIdentifiable: if full parameters are asked for and the motion does not determine them, or there are
                 fewer rows than parameters.
         """
+        report(progress, "reading rows")
         system = reduce(problem, self.rtol)
         if self.parameters == "full":
             _require_full(problem, system)
-        return finish(self, problem, system, self.fit(problem, system))
+        return finish(self, problem, system, self.fit(problem, system, progress=progress, stop=stop))
 
-    def fit(self, problem: InverseDynamics, system: System) -> Solution:
+    def fit(
+        self,
+        problem: InverseDynamics,
+        system: System,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Solution:
         """The parameters of a reduced system, weighted as asked."""
         solution = system.solve(np.ones(len(system.factors)))
         if self.weighting == "none":
@@ -95,20 +112,26 @@ class LeastSquares:
         robust = self.weighting == "robust"
         tolerance = SETTLED if robust else self.step_tolerance
         sigma, settled = np.array([]), False
-        for steps in range(1, self.max_steps + 1):
+        for steps in range(1, self.max_iterations + 1):
+            if stop_requested(stop):
+                solution = replace(solution, steps=steps - 1, status=Status.interrupted)
+                break
             if not settled:
                 sigma = _spread(problem, system, solution, robust)
             factors = problem.factors(_Huber(solution.on_base(system), sigma)) if robust else None
             previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
             length = float(np.linalg.norm(solution.R @ (solution.theta - previous.theta)))
             rounding = 1e-12 * float(np.linalg.norm(solution.R @ solution.theta))
+            report(progress, "reweighting", iteration=steps, detail=f"step {length:.1e} standard deviations")
             settled = settled or length <= max(self.step_tolerance, rounding)
             if length <= max(tolerance, rounding):
                 solution = replace(solution, steps=steps)
                 break
         else:
-            solution = replace(solution, steps=self.max_steps, status=Status.step_limit)
-        return _with_clipped_covariance(problem, system, solution) if robust else solution
+            solution = replace(solution, steps=self.max_iterations, status=Status.step_limit)
+        if not robust or not len(sigma):  # stopped before the first weights: ordinary least squares
+            return solution
+        return _with_clipped_covariance(problem, system, solution)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,10 +263,13 @@ def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> t
     return tuple(bodies)
 
 
-POSITIVE = ("rotor_inertia", "viscous", "coulomb")
-"""Kinds of parameters that no real joint has below zero."""
-
 SIGNIFICANT = 3.0
+
+
+def is_nonnegative(kind: str) -> bool:
+    """Whether no real joint has a parameter of this kind below zero; the cross terms of couplings may be negative."""
+    term = None if kind.endswith(COUPLING) else term_of(kind)
+    return kind == "rotor_inertia" or (term is not None and term.dissipates)
 
 
 def _impossible_signs(named: BaseParameters, theta: Vector, std: Vector) -> tuple[str, ...]:
@@ -251,7 +277,7 @@ def _impossible_signs(named: BaseParameters, theta: Vector, std: Vector) -> tupl
     negative = [
         name
         for name, kind, value, deviation in zip(named.names, named.kinds, theta, std, strict=True)
-        if kind in POSITIVE and value < -SIGNIFICANT * deviation
+        if is_nonnegative(kind) and value < -SIGNIFICANT * deviation
     ]
     if not negative:
         return ()

@@ -48,20 +48,22 @@ import numpy as np
 from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
-from ...estimate import Body, Certificate, Estimate, FullParameters
+from ...estimate import Body, Certificate, Estimate, FullParameters, Status
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing, nearest
 from ...inertia.divergence import AffineInvariant, Euclidean
 from ...inertia.extent import with_extent
 from ...inertia.log_cholesky import LogCholesky
 from ...inertia.parameters import body, inconsistencies, is_consistent, pseudo_inertia
+from ...models.friction.listed import dissipating_kinds, words_of
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
+from ...solve import ProgressCallback, Stop, report, stop_requested
 from . import residuals
 from .conic import Cone, ConeProgram, Membership, Optimum, Verdict, vector_of
 from .constraints import Constraints
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
-from .least_squares import EXACT, POSITIVE, LeastSquares, finish
+from .least_squares import EXACT, LeastSquares, finish
 from .system import TINY, Solution, System, reduce
 from .whitening import Whitened
 
@@ -94,6 +96,8 @@ FIXED = 1e-12
 GAP, LOCAL_GAP, FEASIBLE = 1e-5, 1e-4, 1e-7
 """What a certificate allows: of primal less dual, relative, where the divergence is convex and where only its model
 near the solution is; and of the constraints, relative to the prior."""
+
+STOPPED_EARLY = "Stopped before possible bodies were looked for: these are the values of least squares."
 
 MODEL_STEPS = 50
 MODEL_TOLERANCE = 1e-13
@@ -144,7 +148,13 @@ class SemidefiniteLeastSquares:
                 f"{self.allowance:g}: the closest possible bodies are infinitely thin"
             )
 
-    def solve(self, problem: InverseDynamics) -> Estimate:
+    def solve(
+        self,
+        problem: InverseDynamics,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Estimate:
         """Estimate every parameter of the model.
 
         Raises:
@@ -154,10 +164,15 @@ class SemidefiniteLeastSquares:
             NotIdentifiable: as in `LeastSquares`.
         """
         started = time.perf_counter()
-        reduced = self._reduced(problem)
-        found = _answer(reduced)
-        theta = reduced.coordinates.T @ found.x
+        reduced = self._reduced(problem, progress=progress, stop=stop)
         system, target = reduced.system, reduced.target
+        if stop_requested(stop):
+            return finish(
+                self, problem, system, replace(target, status=Status.interrupted), notes=(STOPPED_EARLY,)
+            )
+        report(progress, "finding possible bodies")
+        found = _answer(reduced, progress, stop)
+        theta = reduced.coordinates.T @ found.x
         if found.radius == 0:  # the solver's tolerance, taken off
             known = _knowledge(reduced, theta, np.zeros_like(target.covariance))
             theta = theta + known.T @ known.S @ (target.theta - reduced.K @ theta)
@@ -171,26 +186,40 @@ class SemidefiniteLeastSquares:
             fit=residuals.fit(problem, replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=_bodies(reduced, known, full),
-            certifier=_Recheck(self, problem, found),
-            notes=(*free.notes, *reduced.notes, *_price(reduced, found)),
+            certifier=_Recheck(reduced, found, reduced.essential or free),
+            status=free.status if found.status is Status.solved else found.status,
+            notes=(
+                *free.notes,
+                *(reduced.essential.notes if reduced.essential else ()),
+                *_price(reduced, found),
+            ),
             warnings=(*problem.warnings, *reduced.warnings, *_implausible(reduced, found, free.covariance)),
             seconds={**free.seconds, "solve": time.perf_counter() - started - system.seconds},
         )
 
-    def _reduced(self, problem: InverseDynamics) -> _Reduced:
+    def _reduced(
+        self,
+        problem: InverseDynamics,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> _Reduced:
         """The problem without its rows: least squares and what is known beside it."""
         least_squares = LeastSquares(self.weighting, rtol=self.rtol)
+        report(progress, "reading rows")
         system = reduce(problem, self.rtol)
-        target = least_squares.fit(problem, system)
-        notes: tuple[str, ...] = ()
+        target = least_squares.fit(problem, system, progress=progress, stop=stop)
+        kept = None
         if self.essential:
-            kept = EssentialParameters(weighting=self.weighting, rtol=self.rtol).solve(problem)
+            kept = EssentialParameters(weighting=self.weighting, rtol=self.rtol).solve(
+                problem, progress=progress, stop=stop
+            )
             values = np.zeros(system.size)
             for name, value in zip(kept.names, kept.values, strict=True):
                 values[problem.base.index(name)] = value
-            target, notes = replace(target, theta=values[system.columns]), kept.notes
+            target = replace(target, theta=values[system.columns])
         prior, warnings = self._prior(problem)
-        return _Reduced(self, problem, system, target, prior, notes, warnings)
+        return _Reduced(self, problem, system, target, prior, kept, warnings)
 
     def _prior(self, problem: InverseDynamics) -> tuple[np.ndarray, tuple[str, ...]]:
         """(l, 10) prior bodies with extent in all directions, and what had to be added to them."""
@@ -230,6 +259,7 @@ class _Reduced:
     Args:
         target: of least squares; its `theta` are the base values beta to be met.
         prior: (l, 10) bodies.
+        essential: the estimate with essential parameters alone, whose values are the target's; None: not asked for.
     """
 
     method: SemidefiniteLeastSquares
@@ -237,7 +267,7 @@ class _Reduced:
     system: System
     target: Solution
     prior: np.ndarray
-    notes: tuple[str, ...]
+    essential: Estimate | None
     warnings: tuple[str, ...]
 
     @property
@@ -328,18 +358,17 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
     p = len(parameters)
     kinds = np.array(parameters.kinds)
     members = []
-    for kind in (*POSITIVE, "viscous_coupling", "coulomb_coupling"):
+    for kind in ("rotor_inertia", *dissipating_kinds()):
         columns = np.flatnonzero((kinds == kind) & parameters.free)
         if len(columns):
             F = np.eye(p)[columns]
-            words = (
-                kind.replace("_", " ")
-                .replace("viscous", "viscous friction")
-                .replace("coulomb", "dry friction")
-            )
+            words = words_of(kind)
             members.append(Membership(f"{words} of at least 0", Cone.nonnegative, F, np.zeros(len(columns))))
     numbers = problem.robot.joint_numbers
-    for own, cross, words in (("ia", "iam", "rotor inertia"), ("fv", "fvm", "viscous friction")):
+    pairs = [("ia", "rotor inertia")]
+    pairs += [(t.symbol, t.words) for t in problem.robot.friction.coupled_terms if t.linear and t.dissipates]
+    for own, words in pairs:
+        cross = f"{own}m"
         named = {name: k for k, name in enumerate(parameters.names)}
         if not train.coupled or f"{cross}{numbers[train.coupled[0]]}" not in named:
             continue
@@ -385,19 +414,20 @@ class _Answer:
     radius: float | None
     closest: Vector | None
     steps: int
+    status: Status = Status.solved
 
 
-def _answer(reduced: _Reduced) -> _Answer:
+def _answer(reduced: _Reduced, progress: ProgressCallback | None = None, stop: Stop | None = None) -> _Answer:
     """Data first, then prior; or both at once."""
     closest = _closest(reduced)
     x = closest.x[:-1]
     if reduced.method.trust == "both":
-        return _nearest_to_prior(reduced, None, x, closest.steps)
+        return _nearest_to_prior(reduced, None, x, closest.steps, progress, stop)
     distance = float(np.linalg.norm(reduced.A @ x - reduced.b))
     if distance < NEAR and _has_room(reduced):
-        return _nearest_to_prior(reduced, 0.0, None, closest.steps)
+        return _nearest_to_prior(reduced, 0.0, None, closest.steps, progress, stop)
     radius = (1 + reduced.method.allowance) * distance + SMALLEST_RADIUS
-    return _nearest_to_prior(reduced, radius, x, closest.steps)
+    return _nearest_to_prior(reduced, radius, x, closest.steps, progress, stop)
 
 
 def _has_room(reduced: _Reduced) -> bool:
@@ -459,7 +489,14 @@ def _clash(reduced: _Reduced) -> list[str]:
     return [each.name for each in needed]
 
 
-def _nearest_to_prior(reduced: _Reduced, radius: float | None, closest: Vector | None, steps: int) -> _Answer:
+def _nearest_to_prior(
+    reduced: _Reduced,
+    radius: float | None,
+    closest: Vector | None,
+    steps: int,
+    progress: ProgressCallback | None = None,
+    stop: Stop | None = None,
+) -> _Answer:
     """The bodies that differ least from the prior, of those that the data allow."""
     term = reduced.term()
     x = reduced.coordinates.center
@@ -471,14 +508,17 @@ def _nearest_to_prior(reduced: _Reduced, radius: float | None, closest: Vector |
     x = _nearest_to_prior(
         replace(reduced, method=replace(reduced.method, divergence="entropic")), radius, closest, 0
     ).x
-    for _ in range(MODEL_STEPS):
+    status = Status.step_limit
+    for number in range(1, MODEL_STEPS + 1):
         program = _last_program(reduced, term, x, radius)
         optimum = _converged(_solved(program, x))
         steps += optimum.steps
         step = optimum.x - x
         cost = program.cost(x)
         gain = cost - program.cost(optimum.x)
+        report(progress, "approaching the prior", iteration=number, cost=cost)
         if gain <= MODEL_TOLERANCE * (1 + abs(cost)):
+            status = Status.solved
             break
         length = 1.0
         while (
@@ -487,7 +527,10 @@ def _nearest_to_prior(reduced: _Reduced, radius: float | None, closest: Vector |
         ):
             length *= 0.5
         x = x + length * step
-    return _Answer(x, optimum.multipliers, radius, closest, steps)
+        if stop_requested(stop):
+            status = Status.interrupted
+            break
+    return _Answer(x, optimum.multipliers, radius, closest, steps, status)
 
 
 def _last_program(reduced: _Reduced, term: DivergenceTerm, x: Vector, radius: float | None) -> ConeProgram:
@@ -546,23 +589,29 @@ def _converged(optimum: Optimum) -> Optimum:
 
 @dataclass(frozen=True, eq=False)
 class _Recheck:
-    """The certificate of an estimate, from the problem's rows and the multipliers that were found."""
+    """The certificate of an estimate, from the problem's rows and the multipliers that were found.
 
-    method: SemidefiniteLeastSquares
-    problem: InverseDynamics
+    Args:
+        reduced, found: the problem without its rows, and the programs' solution.
+        least_squares: the estimate whose base values are the target; its own certificate reads the rows again.
+    """
+
+    reduced: _Reduced
     found: _Answer
+    least_squares: Estimate
 
     def __call__(self, estimate: Estimate) -> Certificate:
         """Primal and dual cost of the last program at the estimate's own values."""
         full = estimate.extra(FullParameters)
         assert full is not None
-        reduced = self.method._reduced(self.problem)
+        reduced = self.reduced
         x = np.linalg.solve(reduced.coordinates.T, full.values)
         term = reduced.term()
         program = _last_program(reduced, term, x, self.found.radius)
         bound = program.bound(term.augmented(x), self.found.multipliers)
         size = 1 + abs(bound.primal)
         feasible = bound.violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
+        feasible = feasible and self.least_squares.certificate().holds
         tolerance = GAP if term.convex else LOCAL_GAP
         return Certificate(abs(bound.gap) / size, feasible, tolerance, bound.primal, bound.dual)
 

@@ -53,7 +53,7 @@ class Safeguards:
         body_factor: ratio to the initial body, of mass or a second moment of mass, at which the filter restarts; no
             load is a million times a link.
         lightest: the same ratio below which a filter that rejects its samples restarts: a lighter body moves efforts so
-            little that no growth of the covariance (`gating.MAX_RELATIVE_STD`) lets a sample pass.
+            little that no growth of the covariance (`Gate.largest_std`) lets a sample pass.
         roundest: least squared length, in the metric of inertia, of a change of coordinates by 1. Turns of a round body
             have none; without this its covariance would be infinite. Bodies of less than 3 m have 0.2 in the others.
         clock_jump_s: a sample that is late by more is not late: the clock was set back, or had jumped ahead [s].

@@ -22,9 +22,6 @@ from scipy import special
 from ...exceptions import InvalidMethod
 from .belief import Belief, Innovation, SampleVerdict
 
-MAX_RELATIVE_STD = 1000.0
-"""Relative standard deviation of a body as a whole up to which rejections enlarge the covariance."""
-
 
 @cache
 def _chi_square_quantile(confidence: float, rows: int) -> float:
@@ -39,11 +36,14 @@ class Gate:
         confidence: fraction of good samples that pass.
         patience: rejections, less acceptances, above which the covariance grows; and samples that then pass unchecked.
         growth: factor of the standard deviations at each further rejection.
+        largest_std: relative standard deviation of a body as a whole up to which they grow; no load is more than a
+            thousand times its link.
     """
 
     confidence: float = 0.999
     patience: int = 100
     growth: float = 1.1
+    largest_std: float = 1000.0
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -63,5 +63,5 @@ class Gate:
         if belief.rejected <= self.patience:
             return belief, innovation
         relative = np.linalg.norm(np.linalg.solve(belief.unit, belief.root)) / np.sqrt(len(belief.root))
-        growth = self.growth if relative < MAX_RELATIVE_STD else 1.0
+        growth = self.growth if relative < self.largest_std else 1.0
         return replace(belief, root=belief.root * growth), replace(innovation, verdict=SampleVerdict.reopened)

@@ -26,9 +26,6 @@ from ...exceptions import InvalidMethod
 from .belief import Sample
 from .differences import Tick
 
-MAX_GAP = 0.3
-"""Part of a window without a reading above which it gives no sample: the polynomial is not determined between them."""
-
 
 @dataclass(frozen=True)
 class MovingPolynomial:
@@ -39,6 +36,8 @@ class MovingPolynomial:
         degree: of the polynomial; 2 or more where velocities are not measured.
         sample_hz: rate of the samples [Hz]; None: one at every tick. Neighbouring windows share their noise, which a
             filter takes for independent: two per window are about as many as are independent.
+        max_gap: longest part of a window without a reading; above, there is no sample. A cubic has up to three
+            monotone pieces in a window, and a gap as long as one of them leaves it undetermined.
 
     Raises:
         InvalidMethod: if a number is out of range.
@@ -47,6 +46,7 @@ class MovingPolynomial:
     window_s: float = 0.2
     degree: int = 3
     sample_hz: float | None = None
+    max_gap: float = 0.3
 
     def __post_init__(self) -> None:
         if not 0 < self.window_s < np.inf:
@@ -55,6 +55,8 @@ class MovingPolynomial:
             raise InvalidMethod(f"degree must be 1 to 7, not {self.degree}")
         if self.sample_hz is not None and not self.sample_hz > 0:
             raise InvalidMethod(f"sample_hz must be above 0, not {self.sample_hz:g}")
+        if not 0 < self.max_gap <= 1:
+            raise InvalidMethod(f"max_gap must be above 0 and at most 1, not {self.max_gap:g}")
 
     def samples(
         self, ticks: Iterable[Tick], configuration: Callable[[Vector], Vector] = lambda positions: positions
@@ -121,7 +123,7 @@ class MovingPolynomial:
     def _suffices(self, offsets: Vector) -> bool:
         """Whether readings at these times from the middle determine the polynomial."""
         edges = np.concatenate([[-self.window_s / 2], offsets, [self.window_s / 2]])
-        return len(offsets) >= self.degree + 2 and bool(np.diff(edges).max() <= MAX_GAP * self.window_s)
+        return len(offsets) >= self.degree + 2 and bool(np.diff(edges).max() <= self.max_gap * self.window_s)
 
     def _values(self, offsets: Vector, value: Vector, readings: JointSamples) -> Vector:
         """(n,) values in the middle of readings (m, n), column by column from those that are finite."""

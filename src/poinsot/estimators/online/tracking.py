@@ -109,6 +109,11 @@ class LinkChange:
     mass_std: float
     center_of_mass: Vector | None
 
+    def __str__(self) -> str:
+        place = self.center_of_mass
+        where = "" if place is None else f", its centre of mass at {', '.join(f'{x:.3f}' for x in place)} m"
+        return f"{self.body}: {self.mass:+.4g} +- {self.mass_std:.2g} kg from what it was known as{where}"
+
 
 @dataclass(frozen=True, eq=False)
 class TrackingRun(Extra):
@@ -140,6 +145,11 @@ class TrackingRun(Extra):
         """What the last seconds showed of each open body."""
         return excitation(self.filter, self.belief)
 
+    @property
+    def used(self) -> int:
+        """Number of accepted samples."""
+        return self.verdicts.get(SampleVerdict.accepted, 0)
+
     def as_json(self) -> dict[str, Any]:
         """What `poinsot.track/1` has beside `poinsot.identify/1`."""
         counts = {verdict.name: count for verdict, count in self.verdicts.items()}
@@ -165,12 +175,12 @@ class TrackingRun(Extra):
         }
 
     def as_text(self) -> str:
-        """One line per open body, and the number of samples used."""
-        used = self.verdicts.get(SampleVerdict.accepted, 0)
-        lines = [f"{used} of {self.samples} samples used"]
+        """Changes of the open bodies, what the last seconds showed, and how many samples were not used, and why."""
+        lines = [*map(str, self.changes), *(f"the last seconds showed of {each}" for each in self.excitation)]
         lines += [
-            f"{each.body}: {each.mass:+.4g} +- {each.mass_std:.2g} kg from what it was known as"
-            for each in self.changes
+            f"{count} of {self.samples} samples not used: {verdict.value}"
+            for verdict, count in Counter(self.verdicts).most_common()
+            if verdict is not SampleVerdict.accepted
         ]
         return "\n".join(lines)
 

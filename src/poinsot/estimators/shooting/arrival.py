@@ -1,26 +1,26 @@
-"""Where all chains begin: the arrival states and theta (seed 001, Eqs. 28 to 31).
+"""The arrival states and theta, at which all chains begin (Martinez et al. 2024, Eqs. 28 to 31).
 
-With the value functions V^i of the chains at their first nodes, arrival costs added, and what was known of theta,
+With the value functions V^i of the chains at their first nodes, arrival costs added, and the prior of theta,
 
     [ V_xx^1              V_xt^1 ] [x_1  ]     [V_x^1]
     [          ...        ...    ] [ ... ]  = -[ ... ]                                           (Eq. 28)
     [ V_tx^1   ...        V_tt   ] [theta]     [V_t  ],    V_tt = sum_i V_tt^i + Pi
 
-The arrival states are eliminated first, as each meets theta alone (the paper, with one chain, begins with theta; the
-solution is the same):
+The arrival states are eliminated first, as each couples to theta alone (the paper eliminates theta first; the solution
+is the same):
 
     S theta = -s,   S = V_tt - sum_i V_tx^i V_xx^i^-1 V_xt^i,   s = V_t - sum_i V_tx^i V_xx^i^-1 V_x^i     (Eqs. 29, 30)
     x_i = -V_xx^i^-1 (V_x^i + V_xt^i theta)
 
-Null space (Eq. 31). A combination of parameters that no residual sees is in the null space Z of S, and S y = -s has
+Null space (Eq. 31). A combination of parameters on which no residual depends is in the null space Z of S. S y = -s has
 solutions all the same, as s lies in its range. theta = Y y with Y orthogonal to Z is the one that stays zero there,
 
     Y^T S Y y = -Y^T s
 
-and is found with another basis B of what S sees, for which B^T S B is well-conditioned, by taking out what lies in Z.
+and is found with another basis B of the range of S, for which B^T S B is well-conditioned, by projecting Z out.
 
 The paper takes Z of V_tt. That misses a combination that the arrival state makes up for (an encoder's offset where the
-initial angle is free), which is in the null space of S. An arrival state can have directions that nothing sees, too
+initial angle is free), which is in the null space of S. An arrival state can have unobservable directions, too
 (the heading of a robot without compass): V_xx is then treated in the same way, as V_xt and V_x lie in its range.
 
 theta may be kept within a bound, |theta / scale| <= radius: the recursion does not depend on it, so a trust region
@@ -43,41 +43,40 @@ from ...arrays import Matrix, Vector
 from .lq import Quadratic
 
 RANK_TOLERANCE = 1e-10
-"""Less than this part of what is known, and it is rounding of the recursion."""
+"""Relative information below which a direction is unobservable: rounding of the recursion over 1e5 nodes."""
 
+CANCELLATION = 1e-16 / RANK_TOLERANCE
+"""A diagonal entry below this part of the terms whose difference it is, is rounding error."""
 
-ROUNDED = 1e-16 / RANK_TOLERANCE
-"""What is smaller than this part of what it is the difference of, is compared with that part."""
+MAX_RELATIVE_STD = 1e9
+"""A parameter whose standard deviation is above so many typical changes is unobservable: far out, a chart is flat."""
 
-FARTHEST = 1e9
-"""A parameter with a standard deviation of so many natural changes is not seen: far out in a chart all is flat."""
-
-NOTHING = 1e-200
-"""What is smaller than this is zero, whatever its unit."""
+SMALLEST_SCALE = 1e-200
+"""A scale below this is zero, whatever its unit."""
 
 
 @dataclass(frozen=True, eq=False)
-class Arrival:
+class ArrivalSolution:
     """The solution at the arrival nodes.
 
     Args:
         x: of each chain, (n,). theta: (p,).
-        constant: what they cost: of the quadratic problem, all chains and priors.
-        unseen: (p, z) orthonormal combinations of theta that nothing sees.
-        unseen_states: (n, z) for each chain.
-        excess: what the bound on theta costs; 0 where it does not bind.
+        constant: cost of the quadratic problem there, all chains and priors.
+        unobservable: (p, z) orthonormal combinations of theta on which no residual depends.
+        unobservable_states: (n, z) for each chain.
+        excess: increase of the cost by the trust region of theta; 0 where it does not bind.
     """
 
     x: tuple[Vector, ...]
     theta: Vector
     constant: float
-    unseen: Matrix
-    unseen_states: tuple[Matrix, ...]
+    unobservable: Matrix
+    unobservable_states: tuple[Matrix, ...]
     excess: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SemidefiniteFactor:
     """A symmetric matrix that is inverted on the complement of its null space.
 
     Args:
@@ -91,7 +90,7 @@ class Seen:
     null: Matrix
 
     @classmethod
-    def of(cls, M: Matrix, scale: Vector, null_space: bool = True) -> Seen:
+    def of(cls, M: Matrix, scale: Vector, null_space: bool = True) -> SemidefiniteFactor:
         """With its null space, if that is asked for.
 
         Args:
@@ -99,7 +98,7 @@ class Seen:
             scale: (d,) a diagonal in units of M; an eigenvalue of M in these units within `RANK_TOLERANCE` is zero.
             null_space: otherwise nothing counts as zero.
         """
-        d = np.sqrt(np.where(np.abs(scale) > NOTHING, np.abs(scale), 1.0))
+        d = np.sqrt(np.where(np.abs(scale) > SMALLEST_SCALE, np.abs(scale), 1.0))
         if null_space:
             values, vectors = np.linalg.eigh(M / np.outer(d, d))
             zero = np.abs(values) <= RANK_TOLERANCE
@@ -162,21 +161,21 @@ class Seen:
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class ArrivalSystem:
     """The factorized block matrix of Eq. 28.
 
     Args:
         V: value function of each chain at its first node, its arrival cost added.
-        states: V_xx of each. schur: S, with the directions that S sees.
+        states: V_xx of each. schur: S, on its range.
     """
 
     V: tuple[Quadratic, ...]
-    states: tuple[Seen, ...]
-    schur: Seen
+    states: tuple[SemidefiniteFactor, ...]
+    schur: SemidefiniteFactor
     s: Vector
 
-    def solve(self, scale: Vector | None = None, radius: float = np.inf) -> Arrival:
-        """Arrival states and theta, which may be bound to |theta / scale| <= radius."""
+    def solve(self, scale: Vector | None = None, radius: float = np.inf) -> ArrivalSolution:
+        """ArrivalSolution states and theta, which may be bound to |theta / scale| <= radius."""
         theta = -self.schur.solve(self.s)
         excess = 0.0
         if scale is not None and np.linalg.norm(theta / scale) > radius:
@@ -188,11 +187,11 @@ class Start:
             free = -state.solve(V.V_x)
             x.append(free - state.solve(V.V_xt @ theta))
             constant += V.constant + 0.5 * float(V.V_x @ free)
-        unseen = tuple(state.null for state in self.states)
-        return Arrival(tuple(x), theta, constant, self.schur.null, unseen, excess)
+        unobservable = tuple(state.null for state in self.states)
+        return ArrivalSolution(tuple(x), theta, constant, self.schur.null, unobservable, excess)
 
     def covariances(self) -> tuple[Matrix, list[Matrix], list[Matrix]]:
-        """P_tt (p, p) of theta, and P_xx (n, n), P_xt (n, p) of each arrival state; zero where nothing sees.
+        """P_tt (p, p) of theta, and P_xx (n, n), P_xt (n, p) of each arrival state; zero in unobservable directions.
 
         The inverse of Eq. 28's matrix, by blocks.
         """
@@ -205,7 +204,7 @@ class Start:
         return P_tt, xx, xt
 
 
-def meet(
+def factorize_arrival(
     values: Sequence[Quadratic],
     prior_tt: Matrix,
     prior_t: Vector,
@@ -213,26 +212,26 @@ def meet(
     null_space: bool = True,
     size_t: Vector | None = None,
     natural: Vector | None = None,
-) -> Start | None:
-    """Factorize Eq. 28; None where a matrix is not positive definite on what is seen.
+) -> ArrivalSystem | None:
+    """Factorize Eq. 28; None where a matrix is not positive definite on its range.
 
     Args:
         values: of each chain at its first node, its arrival cost added.
-        prior_tt, prior_t: (p, p), (p,) what was known of theta.
+        prior_tt, prior_t: (p, p), (p,) prior of theta.
         damping: of Levenberg and Marquardt, relative to the diagonals of V_xx and V_tt.
-        null_space: Eq. 31 instead of Eq. 29: directions that nothing sees stay zero.
-        size_t: (p,) what V_tt's diagonal is the difference of, see `Backward`.
-        natural: (p,) by how much components of theta may well change; a standard deviation of 1e9 of that is unseen.
+        null_space: Eq. 31 instead of Eq. 29: unobservable directions stay zero.
+        size_t: (p,) sum of the terms whose difference V_tt's diagonal is, see `Backward`.
+        natural: (p,) typical change of components of theta; one with a standard deviation of 1e9 of that is unobservable.
     """
     V_tt = sum((V.V_tt for V in values), start=prior_tt)
     try:
-        states = [Seen.of(V.V_xx, _state_scale(V.V_xx), null_space) for V in values]
+        states = [SemidefiniteFactor.of(V.V_xx, _state_scale(V.V_xx), null_space) for V in values]
         scale = np.abs(np.diag(V_tt))
         if size_t is not None:
-            scale = np.maximum(scale, ROUNDED * size_t)
+            scale = np.maximum(scale, CANCELLATION * size_t)
         if natural is not None:
-            scale = np.maximum(scale, FARTHEST**-2 / RANK_TOLERANCE / natural**2)
-        schur = Seen.of(_schur(values, states, V_tt), scale, null_space)
+            scale = np.maximum(scale, MAX_RELATIVE_STD**-2 / RANK_TOLERANCE / natural**2)
+        schur = SemidefiniteFactor.of(_schur(values, states, V_tt), scale, null_space)
         if damping > 0:
             states = [replace(seen, M=_damped(seen.M, damping)) for seen in states]
             schur = replace(schur, M=_schur(values, states, _damped(V_tt, damping)))
@@ -242,16 +241,16 @@ def meet(
         schur.solve(s)
     except np.linalg.LinAlgError:
         return None
-    return Start(tuple(values), tuple(states), schur, s)
+    return ArrivalSystem(tuple(values), tuple(states), schur, s)
 
 
 def _state_scale(V_xx: Matrix) -> Vector:
     """(n,) its diagonal; of a component that is only rounding of others, with which dynamics mix it, that of theirs."""
     d = np.abs(np.diag(V_xx))
-    return np.maximum(d, ROUNDED * d.max(initial=0.0))
+    return np.maximum(d, CANCELLATION * d.max(initial=0.0))
 
 
-def _schur(values: Sequence[Quadratic], states: Sequence[Seen], V_tt: Matrix) -> Matrix:
+def _schur(values: Sequence[Quadratic], states: Sequence[SemidefiniteFactor], V_tt: Matrix) -> Matrix:
     S = V_tt - sum(V.V_xt.T @ state.solve_indefinite(V.V_xt) for V, state in zip(values, states, strict=True))
     return np.asarray(0.5 * (S + S.T))
 

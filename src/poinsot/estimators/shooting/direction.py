@@ -1,62 +1,64 @@
-"""One backward and one forward pass: the direction of the next step, and its promise (seed 001, Sects. V-B and V-E).
+"""One backward and one forward pass: the search direction and the change of the cost that it predicts.
+
+(Martinez et al. 2024, Sects. V-B and V-E.)
 
 A step of length alpha changes the cost, to second order, by
 
     dl(alpha) = alpha D1 + 1/2 alpha^2 D2                                                            (Eq. 35)
     D1 = sum of l . delta     D2 = sum of delta^T L delta     over all nodes, arrival states and theta
 
-At alpha = 1 this is the constant that the recursion finds (Eqs. 35 and 36 sum it up node by node), less what damping
-costs there; D1 is computed as it stands, and D2 from the two. The paper's own D1 and D2 agree with these at alpha = 1,
+At alpha = 1 this is the constant that the recursion finds (Eqs. 35 and 36 sum it up node by node), without the cost of
+damping; D1 is summed as it stands, and D2 follows from the two. The paper's own D1 and D2 agree with these at alpha = 1,
 but share the terms of the gaps differently; here dl is exact at any alpha if the problem is linear-quadratic.
 
 sqrt(D2) is the length of the step in standard deviations of the posterior: without gaps, |P r| with P the projection of
-all residuals r on what the unknowns can move.
+all residuals r on the range of their Jacobian by the unknowns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod
-from .arrival import Arrival, Start, meet
+from .arrival import ArrivalSolution, ArrivalSystem, factorize_arrival
 from .local import Evaluation, curved, linearized, linearized_arrival, linearized_end, stretches
-from .lq import Quadratic, Stages
-from .lq_solution import with_arrival
-from .problem import Motion, ShootingProblem
+from .lq import LinearQuadraticStages, Quadratic
+from .problem import ShootingProblem, TrajectoryModel
 from .riccati import Policy, backward, forward
-from .rollout import Step
+from .rollout import TrajectoryStep
 
 KEPT_STAGES = 1024
-"""Of a recording stay in memory while it is damped; the others are linearized again for another damping."""
+"""Stages of a recording whose linearization is kept while damping is on: about 40 MB at 36 states. The others are
+linearized again for another damping; the result is the same."""
 
 
 @dataclass(frozen=True, eq=False)
-class Direction:
-    """A step and its promise.
+class SearchDirection:
+    """A step and the change of the cost that it predicts.
 
     Args:
         step: x, w, theta and policies.
         slope, curvature: D1 and D2.
-        free_curvature: D2 if theta had no bound and there were no gaps.
-        unseen: (p, z) orthonormal combinations of theta that nothing sees.
-        unseen_states: (n, z) of each arrival state.
-        start: the equations at the arrival nodes.
+        free_curvature: D2 without a trust region.
+        unobservable: (p, z) orthonormal combinations of theta on which no residual depends.
+        unobservable_states: (n, z) of each arrival state.
+        arrival: the factorized equations of the arrival nodes.
     """
 
-    step: Step
+    step: TrajectoryStep
     slope: float
     curvature: float
     free_curvature: float
-    unseen: Matrix
-    unseen_states: tuple[Matrix, ...]
-    start: Start
+    unobservable: Matrix
+    unobservable_states: tuple[Matrix, ...]
+    arrival: ArrivalSystem
 
-    def promise(self, alpha: float) -> float:
+    def predicted_change(self, alpha: float) -> float:
         """Change of the cost by a step of length alpha (Eq. 35)."""
         return alpha * (self.slope + 0.5 * alpha * self.curvature)
 
@@ -68,14 +70,14 @@ class Direction:
 
 @dataclass(frozen=True, eq=False)
 class _Chain:
-    """What is left of a recording after the backward pass.
+    """What the backward pass of one recording leaves for the forward pass.
 
     Args:
         value: at its first node, arrival cost added. arrival_x, end: the costs there.
         policy: of all stages.
         l_x, l_w: (N, n), (N, m) gradients. l_t: (p,).
         weight: (N, m) the diagonal that damping is relative to.
-        size_t: (p,) what V_tt's diagonal is the difference of.
+        size_t: (p,) sum of the terms whose difference V_tt's diagonal is, for its rounding error.
     """
 
     value: Quadratic
@@ -89,14 +91,14 @@ class _Chain:
     size_t: Vector
 
 
-class Surroundings:
-    """The problem around one guess, for as many directions as it takes to leave it.
+class LinearizedProblem:
+    """The linearization of a problem at one guess, which gives a direction for each damping.
 
     Args:
-        problem, now: where.
+        problem, now: the problem, and the guess with its cost.
         second_order: whether to add V'_x . f_xx (Eq. 21) to Gauss-Newton.
-        executor: linearizes the next stretch while one is passed.
-        room: for the policies, which the next direction writes over; None: each direction has its own.
+        executor: linearizes the next stages while the recursion passes the last ones.
+        policies: arrays for the policies, which the next direction overwrites; None: each direction has its own.
         radius: of the trust region for theta.
     """
 
@@ -106,31 +108,31 @@ class Surroundings:
         now: Evaluation,
         second_order: bool = False,
         executor: Executor | None = None,
-        room: tuple[Policy, ...] | None = None,
+        policies: tuple[Policy, ...] | None = None,
         radius: float = np.inf,
     ):
         self.problem, self.now, self.second_order, self.executor = problem, now, second_order, executor
-        self.room, self.radius = room, radius
-        self._kept: dict[tuple[int, int], Stages] = {}
+        self.policies, self.radius = policies, radius
+        self._kept: dict[tuple[int, int], LinearQuadraticStages] = {}
 
-    def direction(self, damping: float = 0.0, null_space: bool = True) -> Direction | None:
+    def direction(self, damping: float = 0.0, null_space: bool = True) -> SearchDirection | None:
         """Backward and forward; None where a matrix is not positive definite."""
         problem, theta = self.problem, self.now.at.theta
         chains = []
-        for number, room in enumerate(self.room or room_for(problem)):
-            chain = self._backward(number, damping, room)
+        for number, policy in enumerate(self.policies or allocate_policies(problem)):
+            chain = self._backward(number, damping, policy)
             if chain is None:
                 return None
             chains.append(chain)
         prior_t = problem.prior.information @ (theta - problem.prior.mean)
         values = [chain.value for chain in chains]
         size_t = np.abs(np.diag(problem.prior.information)) + sum(chain.size_t for chain in chains)
-        start = meet(
+        system = factorize_arrival(
             values, problem.prior.information, prior_t, damping, null_space, size_t, problem.natural_scale
         )
-        if start is None:
+        if system is None:
             return None
-        arrival = start.solve(problem.natural_scale, self.radius)
+        arrival = system.solve(problem.natural_scale, self.radius)
         step = _step(chains, arrival)
         slope = float(prior_t @ arrival.theta) + sum(
             _slope(chain, x, w, arrival.theta) for chain, x, w in zip(chains, step.x, step.w, strict=True)
@@ -138,11 +140,13 @@ class Surroundings:
         damped = damping * _damped(chains, step, problem.prior.information) if damping else 0.0
         curvature = 2.0 * (arrival.constant - slope) - damped
         free = curvature + 2.0 * arrival.excess
-        return Direction(step, slope, curvature, free, arrival.unseen, arrival.unseen_states, start)
+        return SearchDirection(
+            step, slope, curvature, free, arrival.unobservable, arrival.unobservable_states, system
+        )
 
-    def _backward(self, number: int, damping: float, room: Policy) -> _Chain | None:
+    def _backward(self, number: int, damping: float, policy: Policy) -> _Chain | None:
         problem, at = self.problem, self.now.at
-        motion, x, w = problem.motions[number], at.x[number], at.w[number]
+        motion, x, w = problem.models[number], at.x[number], at.w[number]
         end = linearized_end(motion, x[-1], at.theta)
         value, costate, l_t, size_t = end, end.V_x, np.zeros(len(at.theta)), np.abs(np.diag(end.V_tt))
         l_x, l_w, weight = np.empty((len(w), len(end.V_x))), np.empty_like(w), np.empty_like(w)
@@ -151,7 +155,7 @@ class Surroundings:
             if self.second_order:
                 states, noise = x[first : last + 1], w[first:last]
                 stages, costate = curved(motion, stages, first, states, noise, at.theta, costate)
-            passed = backward(stages, value, damping, room.part(first, last))
+            passed = backward(stages, value, damping, policy.part(first, last))
             if passed.broke_at is not None:
                 return None
             value = passed.value
@@ -164,14 +168,16 @@ class Surroundings:
             l_t, size_t = l_t + stages.l_t, size_t + passed.size_t
             weight[first:last] = np.abs(np.einsum("tii->ti", stages.L_ww))
         Lambda, slope = linearized_arrival(motion, problem.arrivals[number], x[0])
-        return _Chain(with_arrival(value, Lambda, slope), slope, end, room, l_x, l_w, l_t, weight, size_t)
+        return _Chain(with_arrival(value, Lambda, slope), slope, end, policy, l_x, l_w, l_t, weight, size_t)
 
-    def _stretches(self, number: int, motion: Motion, keep: bool) -> Iterator[tuple[int, Stages]]:
-        """Linearized, from the last to the first; kept if it is likely that they are asked for again."""
+    def _stretches(
+        self, number: int, motion: TrajectoryModel, keep: bool
+    ) -> Iterator[tuple[int, LinearQuadraticStages]]:
+        """Linearized stages from the last to the first; kept where another damping may need them again."""
         x, w, theta = self.now.at.x[number], self.now.at.w[number], self.now.at.theta
         ends = stretches(motion)[::-1]
 
-        def made(first: int, last: int) -> Stages:
+        def made(first: int, last: int) -> LinearQuadraticStages:
             key = number, first
             if key in self._kept:
                 return self._kept[key]
@@ -183,7 +189,7 @@ class Surroundings:
         if self.executor is None:
             yield from ((first, made(first, last)) for first, last in ends)
             return
-        ahead: Future[Stages] = self.executor.submit(made, *ends[0])
+        ahead: Future[LinearQuadraticStages] = self.executor.submit(made, *ends[0])
         for (first, _), following in zip(ends, [*ends[1:], None], strict=True):
             stages = ahead.result()
             if following is not None:
@@ -191,20 +197,25 @@ class Surroundings:
             yield first, stages
 
 
-def room_for(problem: ShootingProblem, spread: bool = False) -> tuple[Policy, ...]:
-    """Room for the policies of all recordings."""
+def allocate_policies(problem: ShootingProblem, spread: bool = False) -> tuple[Policy, ...]:
+    """Arrays for the policies of all recordings, with room for covariances if `spread`."""
     return tuple(
         Policy.empty(
             motion.stages, (motion.manifold.degrees, motion.noise_std.shape[1], motion.parameters), spread
         )
-        for motion in problem.motions
+        for motion in problem.models
     )
 
 
-def _step(chains: list[_Chain], arrival: Arrival) -> Step:
+def with_arrival(value: Quadratic, arrival_xx: Matrix, arrival_x: Vector) -> Quadratic:
+    """The value function at the first node with the prior of its state added."""
+    return replace(value, V_xx=value.V_xx + arrival_xx, V_x=value.V_x + arrival_x)
+
+
+def _step(chains: list[_Chain], arrival: ArrivalSolution) -> TrajectoryStep:
     rolled = [forward(chain.policy, x_0, arrival.theta) for chain, x_0 in zip(chains, arrival.x, strict=True)]
     x, w = zip(*rolled, strict=True)
-    return Step(x, w, arrival.theta, tuple(chain.policy for chain in chains))
+    return TrajectoryStep(x, w, arrival.theta, tuple(chain.policy for chain in chains))
 
 
 def _slope(chain: _Chain, x: np.ndarray, w: np.ndarray, theta: Vector) -> float:
@@ -214,8 +225,8 @@ def _slope(chain: _Chain, x: np.ndarray, w: np.ndarray, theta: Vector) -> float:
     return float(ends + along + (chain.end.V_t + chain.l_t) @ theta)
 
 
-def _damped(chains: list[_Chain], step: Step, prior: Matrix) -> float:
-    """|delta|^2 as damping weighs it."""
+def _damped(chains: list[_Chain], step: TrajectoryStep, prior: Matrix) -> float:
+    """delta^T D delta, D the diagonal that damping is relative to."""
     V_tt = np.abs(np.diag(prior) + sum(np.diag(chain.value.V_tt) for chain in chains))
     total = V_tt @ step.theta**2
     for chain, x, w in zip(chains, step.x, step.w, strict=True):

@@ -1,6 +1,6 @@
-"""What is known of a robot's parameters beforehand, mapped to theta (seed 001, Sect. VI-A).
+"""Priors of physical parameters of a robot, mapped to theta (Martinez et al. 2024, Sect. VI-A).
 
-Knowledge is of quantities g(theta) that mean something, each a mean and a standard deviation:
+A prior is a mean and a standard deviation of a physical quantity g(theta):
 
     m.trunk  cx.trunk  cy.trunk  cz.trunk        mass [kg] and centre of mass in the body's frame [m]
     mx.trunk ... zz.trunk                        the other nine of pi, about the body frame's origin
@@ -10,9 +10,9 @@ theta_bar is the theta nearest to the description's with g(theta_bar) = mean, an
 
     information = G^T diag(1 / std^2) G
 
-Besides, each coordinate of the charts of open bodies can be assumed to be within some distance of the description's:
-in log-Cholesky coordinates 0.3 says "most likely within a third". Both are told apart: what was assumed does not count
-as knowledge when an estimate says what is identifiable.
+Besides, `chart_std` is a standard deviation of each coordinate of the charts of open bodies around the description: 0.3
+in log-Cholesky coordinates is about a third of the value. It is kept apart from the priors: an estimate does not call a
+parameter identifiable that only `chart_std` determines.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod, listing, nearest
 from ...models.open_parameters import OpenParameters
 from ...parameters import INERTIAL_SYMBOLS, Normal
-from .problem import Known
+from .problem import GaussianPrior
 
 CENTERS = ("cx", "cy", "cz")
-MOST_STEPS, LONGEST, EXACT = 100, 0.5, 1e-10
-"""To the theta with the given means: how many, how long in theta, and how close in standard deviations is exact."""
+MAX_ITERATIONS, LONGEST_STEP, TOLERANCE = 100, 0.5, 1e-10
+"""Of the search for the theta with the given means: iterations, a component's change, and distance in standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)
 class KnownParameters:
-    """What is known of theta.
+    """Priors of theta.
 
     Args:
-        parameters: of which theta is.
+        parameters: the robot and its open parameters.
         quantities: name -> mean and standard deviation, in its own unit.
-        chart_std: of each coordinate of the open bodies' charts, around the description; None: nothing is assumed.
+        chart_std: of each coordinate of the open bodies' charts, around the description; None: no such prior.
 
     Raises:
-        InvalidMethod: if a quantity is none of this theta, or no possible body has the means.
+        InvalidMethod: if a quantity is not a function of this theta, or no possible body has the means.
     """
 
     parameters: OpenParameters
@@ -61,7 +61,7 @@ class KnownParameters:
 
     @property
     def _rows(self) -> dict[str, tuple[int, int]]:
-        """Name of each quantity that there is -> place of its body or -1, place in pi, of its centre, or in theta."""
+        """Name of each quantity -> index of its body or -1, and index in pi, 10 + axis of the centre, or index in theta."""
         p = self.parameters
         rows: dict[str, tuple[int, int]] = {}
         for k, body in enumerate(p.bodies):
@@ -71,7 +71,7 @@ class KnownParameters:
         return rows | {name: (-1, first + i) for i, name in enumerate((*p.joints, *p.gains))}
 
     def of(self, theta: Vector) -> tuple[Vector, Matrix]:
-        """g and G of the quantities of which something is known."""
+        """g and G of the quantities that have a prior."""
         p, rows = self.parameters, self._rows
         values = p.values(theta)
         g, G = np.empty(len(self.quantities)), np.zeros((len(self.quantities), p.size))
@@ -92,15 +92,15 @@ class KnownParameters:
 
     @property
     def assumed(self) -> Matrix:
-        """(p, p) information of what is assumed."""
+        """(p, p) information of `chart_std`."""
         information = np.zeros((self.parameters.size, self.parameters.size))
         if self.chart_std is not None:
             places = range(10 * len(self.parameters.bodies))
             information[places, places] = self.chart_std**-2
         return information
 
-    def known(self) -> Known:
-        """theta_bar with all information.
+    def known(self) -> GaussianPrior:
+        """The prior of theta: theta_bar with all information.
 
         Raises:
             InvalidMethod: if no possible body has the means.
@@ -108,17 +108,17 @@ class KnownParameters:
         mean = np.array([each.mean for each in self.quantities.values()])
         std = np.array([each.std for each in self.quantities.values()])
         theta = self.parameters.nominal_theta.copy()
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_ITERATIONS):
             g, G = self.of(theta)
             away = (mean - g) / std
-            if np.abs(away).max(initial=0.0) < EXACT:
+            if np.abs(away).max(initial=0.0) < TOLERANCE:
                 break
             step = np.linalg.lstsq(G / std[:, None], away, rcond=1e-12)[0]
-            theta = theta + step * min(1.0, LONGEST / np.abs(step).max())
+            theta = theta + step * min(1.0, LONGEST_STEP / np.abs(step).max())
         else:
             asked = listing(f"{name} = {each.mean:g}" for name, each in self.quantities.items())
             raise InvalidMethod(
                 f"no possible body has {asked}: mend what is known of its mass, centre of mass and moments"
             )
         G = self.of(theta)[1]
-        return Known(theta, self.assumed + G.T @ (G / (std**2)[:, None]))
+        return GaussianPrior(theta, self.assumed + G.T @ (G / (std**2)[:, None]))

@@ -1,4 +1,4 @@
-"""The problem around a guess: its cost and gaps there, and the linear-quadratic problem of the next step.
+"""Cost and gaps of a guess, and the linear-quadratic problem of the next step.
 
 Gauss-Newton: L_ab = r_a^T r_b, l_a = r_a^T r for a, b of x, w, theta, with 1 / sigma^2 and w / sigma^2 added for w.
 The second-order term of Eq. 21, V'_x . f_ab (and r . r_ab, which the paper has in l_ab), is taken with the costate xi
@@ -6,7 +6,7 @@ of the guess,
 
     xi_N = l_x(N),   xi_k = l_x(k) + A_k^T xi_{k+1}
 
-which is what V'_x tends to, and which leaves all nodes of a stretch independent of each other.
+to which V'_x converges, and with which all nodes can be evaluated independently of each other.
 
 Recordings are taken a stretch of stages at a time, so memory is bounded whatever their length.
 """
@@ -21,14 +21,14 @@ from jaxtyping import Float
 from numba import njit
 
 from ...arrays import Vector
-from .lq import Quadratic, Stages
-from .problem import Curvature, Known, Motion, ShootingProblem, Trajectories
+from .lq import LinearQuadraticStages, Quadratic
+from .problem import Curvature, GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
 
 STRETCH = 100
-"""Stages that are linearized in one call."""
+"""LinearQuadraticStages that are linearized in one call."""
 
 
-def stretches(motion: Motion) -> list[tuple[int, int]]:
+def stretches(motion: TrajectoryModel) -> list[tuple[int, int]]:
     """First and last + 1 of each stretch of a recording, as equal as they come."""
     count = -(-motion.stages // STRETCH)
     ends = [round(i * motion.stages / count) for i in range(count + 1)]
@@ -37,7 +37,7 @@ def stretches(motion: Motion) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A guess with what it costs.
+    """A guess with its cost and gaps.
 
     Args:
         at: the guess.
@@ -62,25 +62,25 @@ class Evaluation:
 def evaluated(
     problem: ShootingProblem, at: Trajectories, gaps: tuple[np.ndarray, ...], along: float
 ) -> Evaluation:
-    """With `along` the cost of all stages, add the ends and what was known."""
-    cost = along + known_cost(problem, at)
-    for motion, x in zip(problem.motions, at.x, strict=True):
+    """The evaluation of a guess whose stages cost `along`: last nodes and priors are added."""
+    cost = along + prior_cost(problem, at)
+    for motion, x in zip(problem.models, at.x, strict=True):
         cost += 0.5 * float(np.sum(motion.evaluate_last(x[-1], at.theta) ** 2))
     finite = np.isfinite(cost) and all(np.isfinite(gap).all() for gap in gaps)
     return Evaluation(at, gaps, cost if finite else np.inf)
 
 
-def known_cost(problem: ShootingProblem, at: Trajectories) -> float:
-    """What arrival states and theta cost."""
+def prior_cost(problem: ShootingProblem, at: Trajectories) -> float:
+    """Cost of the priors of arrival states and theta."""
     d = at.theta - problem.prior.mean
     cost = 0.5 * float(d @ problem.prior.information @ d)
-    for motion, arrival, x in zip(problem.motions, problem.arrivals, at.x, strict=True):
+    for motion, arrival, x in zip(problem.models, problem.arrivals, at.x, strict=True):
         d = motion.manifold.difference(arrival.mean[None], x[:1])[0]
         cost += 0.5 * float(d @ arrival.information @ d)
     return cost
 
 
-def stage_cost(motion: Motion, first: int, w: np.ndarray, r: np.ndarray) -> float:
+def stage_cost(motion: TrajectoryModel, first: int, w: np.ndarray, r: np.ndarray) -> float:
     """Of a stretch with noise w (T, m) and residuals r (T, rows)."""
     stretch = slice(first, first + len(w))
     noise = w[motion.noisy[stretch]] / motion.noise_std[stretch][motion.noisy[stretch]]
@@ -88,8 +88,12 @@ def stage_cost(motion: Motion, first: int, w: np.ndarray, r: np.ndarray) -> floa
 
 
 def linearized(
-    motion: Motion, x: Float[np.ndarray, "T1 nx"], w: Float[np.ndarray, "T m"], theta: Vector, first: int
-) -> Stages:
+    motion: TrajectoryModel,
+    x: Float[np.ndarray, "T1 nx"],
+    w: Float[np.ndarray, "T m"],
+    theta: Vector,
+    first: int,
+) -> LinearQuadraticStages:
     """The stretch that begins at stage `first`, from its states (one more than stages) and noise."""
     T, m = w.shape
     at = motion.linearize(first, x[:-1], w, theta)
@@ -111,7 +115,7 @@ def linearized(
     c = np.ascontiguousarray
     _products(c(at.r_x), c(r_t), c(at.r), L_xx, L_xt, L_tt, l_x, l_t)
     gap = motion.manifold.difference(x[1:], at.f)
-    return Stages(
+    return LinearQuadraticStages(
         A=A, B=B, C=C, gap=gap, L_xx=L_xx, L_xw=L_xw, L_xt=L_xt, L_ww=L_ww, L_wt=L_wt, L_tt=L_tt,
         l_x=l_x, l_w=l_w, l_t=l_t, noisy=noisy,
     )  # fmt: skip
@@ -148,14 +152,16 @@ def _products(r_x, r_t, r, L_xx, L_xt, L_tt, l_x, l_t):
                     L_tt[a, b] += theta[a] * theta[b]
 
 
-def linearized_end(motion: Motion, x: Vector, theta: Vector) -> Quadratic:
+def linearized_end(motion: TrajectoryModel, x: Vector, theta: Vector) -> Quadratic:
     """The last node's cost, less what it is at the guess."""
     at = motion.linearize_last(x, theta)
     r_t = np.zeros((len(at.r), len(theta))) if at.r_theta is None else at.r_theta
     return Quadratic(at.r_x.T @ at.r_x, at.r_x.T @ r_t, r_t.T @ r_t, at.r_x.T @ at.r, r_t.T @ at.r)
 
 
-def linearized_arrival(motion: Motion, arrival: Known, x_0: Vector) -> tuple[np.ndarray, np.ndarray]:
+def linearized_arrival(
+    motion: TrajectoryModel, arrival: GaussianPrior, x_0: Vector
+) -> tuple[np.ndarray, np.ndarray]:
     """Lambda (n, n) and lambda (n,) of the arrival cost."""
     mean = arrival.mean[None]
     d = motion.manifold.difference(mean, x_0[None])[0]
@@ -164,8 +170,14 @@ def linearized_arrival(motion: Motion, arrival: Known, x_0: Vector) -> tuple[np.
 
 
 def curved(
-    motion: Motion, stages: Stages, first: int, x: np.ndarray, w: np.ndarray, theta: Vector, last: Vector
-) -> tuple[Stages, Vector]:
+    motion: TrajectoryModel,
+    stages: LinearQuadraticStages,
+    first: int,
+    x: np.ndarray,
+    w: np.ndarray,
+    theta: Vector,
+    last: Vector,
+) -> tuple[LinearQuadraticStages, Vector]:
     """The stretch with the second-order term, and the costate of its first node; `last` (n,) is that of its end."""
     xi = costates(stages, last)
     c: Curvature = motion.curvature(first, x[:-1], w, theta, xi[1:])
@@ -176,7 +188,7 @@ def curved(
     ), xi[0]  # fmt: skip
 
 
-def costates(stages: Stages, last: Vector) -> Float[np.ndarray, "T1 n"]:
+def costates(stages: LinearQuadraticStages, last: Vector) -> Float[np.ndarray, "T1 n"]:
     """xi of a stretch and of the node after it, which is `last` (n,)."""
     xi = np.empty((len(stages) + 1, len(last)))
     xi[-1] = last

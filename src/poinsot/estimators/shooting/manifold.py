@@ -1,4 +1,4 @@
-"""Where states live: how a small change is added, and what lies between two states (seed 001, Eq. 1; Sola et al. 2018).
+"""Manifolds of states: adding a small change, and the difference of two states (Martinez et al. 2024, Eq. 1; Sola et al. 2018).
 
     x [+] d          integrate: from the tangent at x
     y [-] x          difference: the d for which x [+] d = y, in the tangent at x

@@ -1,9 +1,9 @@
-"""What a solution says of a motion: its path with standard deviations, forces at contacts, and sensors beside it."""
+"""The motion of a solution: path with standard deviations, forces at contacts, measured against predicted readings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -13,10 +13,10 @@ from ...arrays import Vector
 from ...estimate import Fit
 from ...estimate.fit import fit_of
 from ...estimate.motions import STD, EstimatedMotion, SensorFit
+from ...models import tree as kinds
 from ...models.articulated import Articulated
-from ...models.contact_dynamics import RobotMotion as Moved
+from ...models.contact_dynamics import RobotMotion
 from ...models.sensors import (
-    AXES,
     ContactForce,
     Gyro,
     Orientation,
@@ -25,64 +25,115 @@ from ...models.sensors import (
     Sensor,
     components_read,
 )
+from ...models.sensors.placement import ROTATION
 from ...models.stages import Stages
+from ...quantities import QUATERNION, WRENCH, XYZ
 from ...recording import Recording
-from .robot import RobotMotion
+from .robot import RobotTrajectoryModel
+from .robot_log import RobotLog
+
+
+@dataclass(frozen=True, eq=False)
+class RobotMotionEstimate(EstimatedMotion):
+    """A motion with what a certificate needs beside its path.
+
+    Args:
+        nodes: (N + 1, nx) states at all nodes; an impact has two, one before and one after it.
+        process_noise: (N, m) of each stage.
+    """
+
+    nodes: Float[np.ndarray, "nodes nx"] = field(default_factory=lambda: np.empty((0, 0)))
+    process_noise: Float[np.ndarray, "N m"] = field(default_factory=lambda: np.empty((0, 0)))
+
+    def states_at_nodes(self, robot: Articulated, samples: np.ndarray) -> Float[np.ndarray, "nodes nx"]:
+        """(N + 1, nx) states: those of the path at its samples, which are these nodes; `nodes` before impacts.
+
+        Orientations of ball and planar joints are not in a path, and are those of `nodes`.
+        """
+        x, nq, path = self.nodes.copy(), int(robot.model.nq), self.path.channels
+        at = x[samples]
+        joints = dict(zip(robot.actuated.tolist(), robot.joints, strict=True))
+        if robot.floating_base:
+            columns = channels_of_base(robot)
+            at[:, :7] = np.stack([path[name] for name in columns[:7]], axis=1)
+            at[:, nq : nq + 6] = np.stack([path[name] for name in columns[7:]], axis=1)
+        for dof, joint in joints.items():
+            at[:, nq + dof] = path[f"velocity.{joint}"]
+        tree = robot.tree
+        for kind, place, dof in zip(tree.kind, tree.q_index, tree.v_index, strict=True):
+            if kind == kinds.CONTINUOUS:
+                angle = path[f"position.{joints[int(dof)]}"]
+                at[:, place], at[:, place + 1] = np.cos(angle), np.sin(angle)
+            elif kind not in (kinds.FREE, kinds.SPHERICAL, kinds.PLANAR):
+                for k in range(int(kinds.DEGREES[kind])):
+                    at[:, place + k] = path[f"position.{joints[int(dof) + k]}"]
+        x[samples] = at
+        return x
+
+
+def channels_of_base(robot: Articulated) -> list[str]:
+    """(13,) channels of a floating base in a path: position, quaternion, linear and angular velocity."""
+    quantities = (Position, XYZ), (Orientation, QUATERNION), (PreintegratedVelocity, XYZ), (Gyro, XYZ)
+    return [f"{kind.quantity}.{robot.bodies[0]}.{end}" for kind, ends in quantities for end in ends]
 
 
 def estimated_motion(
-    name: str,
-    stages: Stages,
-    motion: RobotMotion,
+    log: RobotLog,
     theta: Vector,
     x: Float[np.ndarray, "nodes nx"],
     w: Float[np.ndarray, "N m"],
-    spread: Float[np.ndarray, "nodes n n"] | None = None,
-) -> EstimatedMotion:
-    """How a robot moved.
+    covariance: Float[np.ndarray, "nodes n n"] | None = None,
+) -> RobotMotionEstimate:
+    """The motion of a robot in one recording.
 
     Args:
-        name: of the recording.
-        stages, motion: it, and as the solver sees it.
+        log: the recording.
         theta: (p,). x: (N + 1, nx). w: (N, m). All as they were found.
-        spread: (N + 1, 2 n, 2 n) covariances of the states; None: they are not known.
+        covariance: (N + 1, 2 n, 2 n) of the states; None: unknown.
     """
+    stages, model = log.stages, log.model
     S = len(stages.times)
-    fits = [_Reading(some.sensor, some.values, S) for some in stages.readings]
+    fits = [_SensorFitBuilder(some.sensor, some.values, S) for some in stages.readings]
     forces = {contact.frame: np.full((S, contact.size), np.nan) for contact in stages.schedule.contacts}
-    for samples, moved in stages.along(x, theta, motion.told(w)):
+    for samples, moved in stages.along(x, theta, model.command_noise(w)):
         for fit in fits:
-            fit.hear(samples, moved)
+            fit.add(samples, moved)
         for frame, found in forces.items():
             rows = moved.rows(frame)
             if rows is not None:
                 found[samples] = moved.forces[:, rows]
     nodes = stages.after_impacts
     channels, units, valid = _path(
-        stages.parameters.robot, x[nodes], None if spread is None else spread[nodes]
+        stages.parameters.robot, x[nodes], None if covariance is None else covariance[nodes]
     )
     for frame, found in forces.items():
         for k in range(found.shape[1]):
-            channel = f"{ContactForce.quantity}.{frame}.{AXES[k]}"
+            channel = f"{ContactForce.quantity}.{frame}.{WRENCH[k]}"
             channels[channel], units[channel] = np.nan_to_num(found[:, k]), "N" if k < 3 else "N m"
             valid[channel] = np.isfinite(found[:, k])
-    path = Recording(stages.times, channels, units, valid, {"estimated": name})
-    return EstimatedMotion(
-        name, path, tuple(fit.result() for fit in fits), tuple(forces), _disturbance(stages, motion, w)
+    path = Recording(stages.times, channels, units, valid, {"estimated": log.name})
+    return RobotMotionEstimate(
+        log.name,
+        path,
+        tuple(fit.result() for fit in fits),
+        tuple(forces),
+        _disturbance(stages, model, w),
+        nodes=x,
+        process_noise=w,
     )
 
 
-class _Reading:
-    """A sensor's fit, in the making."""
+class _SensorFitBuilder:
+    """Collects measured and predicted readings of one sensor."""
 
     def __init__(self, sensor: Sensor, measured: Float[np.ndarray, "S width"], S: int):
         self.sensor, self.measured = sensor, measured
-        self.expected = np.empty((S, sensor.width))
+        self.predicted = np.empty((S, sensor.width))
         self.normalized = np.empty((S, sensor.size))
 
-    def hear(self, samples: np.ndarray, moved: Moved) -> None:
+    def add(self, samples: np.ndarray, moved: RobotMotion) -> None:
         sensor = self.sensor
-        self.expected[samples] = sensor.expected(moved)
+        self.predicted[samples] = sensor.predicted(moved)
         away = sensor.difference(self.measured[samples], moved)
         read = components_read(sensor, away)
         self.normalized[samples] = np.where(read, np.where(read, away, 0.0) @ sensor.whitening.T, np.nan)
@@ -94,7 +145,7 @@ class _Reading:
             sensor.channels,
             sensor.channel_units,
             self.measured,
-            self.expected,
+            self.predicted,
             sensor.components,
             self.normalized,
         )
@@ -125,20 +176,20 @@ def _path(
         if spread is not None:
             R = turned.as_matrix()
             in_world = np.sqrt(np.maximum(np.einsum("tij, tjk, tik -> ti", R, spread[:, :3, :3], R), 0.0))
-        add(of_base(Position.quantity, AXES[:3]), "m", q[:, :3], in_world)
-        add(of_base(Orientation.quantity, ("x", "y", "z", "w")), "1", turned.as_quat(), None)
+        add(of_base(Position.quantity, XYZ), "m", q[:, :3], in_world)
+        add(of_base(Orientation.quantity, QUATERNION), "1", turned.as_quat(), None)
         if std is not None:
-            for k, end in enumerate(("rx", "ry", "rz")):
+            for k, end in enumerate(ROTATION):
                 name = STD + of_base(Orientation.quantity, (end,))[0]
                 channels[name], units[name] = std[:, 3 + k], "rad"
         speeds = None if std is None else std[:, n : n + 6]
         add(
-            of_base(PreintegratedVelocity.quantity, AXES[:3]),
+            of_base(PreintegratedVelocity.quantity, XYZ),
             "m/s",
             v[:, :3],
             None if speeds is None else speeds[:, :3],
         )
-        add(of_base(Gyro.quantity, AXES[:3]), "rad/s", v[:, 3:6], None if speeds is None else speeds[:, 3:])
+        add(of_base(Gyro.quantity, XYZ), "rad/s", v[:, 3:6], None if speeds is None else speeds[:, 3:])
     angles = robot.joint_positions(q)
     for k, (joint, dof) in enumerate(zip(robot.joints, robot.actuated.tolist(), strict=True)):
         unit = robot.position_units[dof]
@@ -152,60 +203,63 @@ def _path(
     return {name: np.nan_to_num(values) for name, values in channels.items()}, units, valid
 
 
-def _disturbance(stages: Stages, motion: RobotMotion, w: Float[np.ndarray, "N m"]) -> dict[str, float]:
-    """See `EstimatedMotion`."""
-    n, robot = motion.manifold.degrees // 2, stages.parameters.robot
-    commands = [f"command.{stages.parameters.drive.inputs[k]}" for k in motion.doubted.tolist()]
+def _disturbance(
+    stages: Stages, model: RobotTrajectoryModel, w: Float[np.ndarray, "N m"]
+) -> dict[str, float]:
+    """Root mean square of each process noise, see `EstimatedMotion`."""
+    n, robot = model.manifold.degrees // 2, stages.parameters.robot
+    commands = [f"command.{stages.parameters.drive.inputs[k]}" for k in model.noisy_commands.tolist()]
     freedoms = [
-        f"{'position' if k < n else 'velocity'}.{robot.effort_names[k % n]}" for k in motion.free.tolist()
+        f"{'position' if k < n else 'velocity'}.{robot.effort_names[k % n]}"
+        for k in model.noisy_freedoms.tolist()
     ]
-    size = np.sqrt(np.mean((w / motion.noise_std)[motion.noisy] ** 2, axis=0))
+    size = np.sqrt(np.mean((w / model.noise_std)[model.noisy] ** 2, axis=0))
     return dict(zip([*commands, *freedoms], size.tolist(), strict=True))
 
 
 def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, Stages]]) -> Fit:
-    """What all sensors read beside what they should have read, a column a component; what is missing is as expected.
+    """Measured against predicted readings of all sensors, a column a component; NaN where nothing was read.
 
-    The relative error of all together is of standard deviations, since units differ.
+    Components have different units, so the relative error of all together is of their standard deviations.
     """
     columns: dict[str, str] = {}
     for _, stages in motions:
         for some in stages.readings:
             columns |= dict(zip(some.sensor.components, some.sensor.units, strict=True))
     parts = [_columns(motion, stages, tuple(columns)) for motion, stages in motions]
-    predicted, away, deviations = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    predicted, residuals, deviations = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    measured = predicted + residuals
     time = np.concatenate([motion.path.time for motion, _ in motions])
     fit = fit_of(
         time,
         tuple(columns),
         tuple(columns.values()),
-        predicted + away,
+        measured,
         predicted,
         speeds=None,
         counts=[len(motion.path) for motion, _ in motions],
         recording=motions[0][0].name if len(motions) == 1 else "",
     )
-    size = np.linalg.norm((predicted + away) / deviations)
-    relative = 100.0 * float(np.linalg.norm(away / deviations) / size) if size > 0 else np.nan
+    size = np.sqrt(np.nansum((measured / deviations) ** 2))
+    relative = 100.0 * float(np.sqrt(np.nansum((residuals / deviations) ** 2)) / size) if size > 0 else np.nan
     return replace(fit, relative_error_percent=relative)
 
 
 def _columns(
     motion: EstimatedMotion, stages: Stages, names: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Predicted, measured less predicted, and standard deviation, (S, columns) each."""
-    S = len(motion.path)
-    place: Mapping[str, int] = {name: k for k, name in enumerate(names)}
-    predicted, away, deviations = (
-        np.zeros((S, len(names))),
-        np.zeros((S, len(names))),
-        np.ones((S, len(names))),
-    )
+    """Predicted, measured less predicted, and standard deviation, (S, columns) each; NaN where nothing was read.
+
+    A sensor that this recording does not have is NaN in `predicted` too.
+    """
+    shape = len(motion.path), len(names)
+    predicted, residuals, deviations = np.full(shape, np.nan), np.full(shape, np.nan), np.ones(shape)
     for some, fit in zip(stages.readings, motion.sensors, strict=True):
         sensor = some.sensor
-        at = [place[name] for name in sensor.components]
+        at = [names.index(name) for name in sensor.components]
         predicted[:, at] = sensor.along(fit.predicted)
-        normalized = np.where(np.isfinite(fit.normalized), fit.normalized, 0.0)
-        away[:, at] = normalized @ np.linalg.inv(sensor.whitening).T
+        read = np.isfinite(fit.normalized)
+        away = np.where(read, fit.normalized, 0.0) @ np.linalg.inv(sensor.whitening).T
+        residuals[:, at] = np.where(read, away, np.nan)
         deviations[:, at] = np.sqrt(np.diag(sensor.covariance))
-    return predicted, away, deviations
+    return predicted, residuals, deviations

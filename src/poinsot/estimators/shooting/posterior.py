@@ -1,36 +1,58 @@
-"""How sure theta and every state are: the inverse of the Gauss-Newton Hessian on the dynamics, from one more pass.
+"""Covariance of theta and of every state: the inverse of the Gauss-Newton Hessian on the dynamics.
 
-At the optimum the residuals are linearized once more, without damping, and the recursion of `riccati` is run backward
-for what the data say of the first states and theta, and forward for what follows of all others (`riccati.marginals`).
+The residuals are linearized at the optimum without damping. The backward pass of `riccati` gives the covariance of the
+first states and theta; a forward pass (`riccati.marginals`) carries it to all other states.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ...arrays import Matrix
 from ...exceptions import NotIdentifiable
-from .direction import Surroundings, room_for
-from .lq_solution import Posterior
+from .direction import LinearizedProblem, allocate_policies
 from .problem import ShootingProblem, Trajectories
 from .riccati import marginals
 from .rollout import evaluate
 
 
-def posterior(problem: ShootingProblem, at: Trajectories) -> Posterior:
+@dataclass(frozen=True, eq=False)
+class TrajectoryPosterior:
+    """Covariances; zero, not infinite, in unobservable directions.
+
+    Args:
+        theta: (p, p).
+        states: (N + 1, n, n) of each chain's states, marginal.
+        states_theta: (N + 1, n, p) of each chain's states with theta.
+        unobservable: (p, z) orthonormal combinations of theta on which no residual depends.
+        unobservable_states: (n, z) unobservable directions of each chain's arrival state.
+    """
+
+    theta: Matrix
+    states: tuple[np.ndarray, ...]
+    states_theta: tuple[np.ndarray, ...]
+    unobservable: Matrix
+    unobservable_states: tuple[Matrix, ...]
+
+
+def posterior(problem: ShootingProblem, at: Trajectories) -> TrajectoryPosterior:
     """Covariances at a solution.
 
     Raises:
         NotIdentifiable: if the problem has no minimum here.
     """
     with threadpool_limits(limits=1, user_api="blas"):
-        room = room_for(problem, spread=True)
-        direction = Surroundings(problem, evaluate(problem, at), room=room).direction()
+        policies = allocate_policies(problem, spread=True)
+        direction = LinearizedProblem(problem, evaluate(problem, at), policies=policies).direction()
     if direction is None:
         raise NotIdentifiable("the problem has no minimum here, so there is no covariance; solve it first")
-    P_tt, first_xx, first_xt = direction.start.covariances()
+    P_tt, first_xx, first_xt = direction.arrival.covariances()
     along = [
         marginals(policy, xx, xt, P_tt)
         for policy, xx, xt in zip(direction.step.policies, first_xx, first_xt, strict=True)
     ]
     states, crosses = zip(*along, strict=True)
-    return Posterior(P_tt, states, crosses, direction.unseen, direction.unseen_states)
+    return TrajectoryPosterior(P_tt, states, crosses, direction.unobservable, direction.unobservable_states)

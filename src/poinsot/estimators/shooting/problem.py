@@ -1,12 +1,12 @@
-"""What is estimated, and what a recording asks of the solver (seed 001, Eqs. 1 and 16).
+"""The estimation problem, and the model of one recording that the solver needs (Martinez et al. 2024, Eqs. 1 and 16).
 
-    min   1/2 |x_0 [-] xbar_0|^2 + 1/2 |theta - thetabar|^2             what was known, weighed with its information
+    min   1/2 |x_0 [-] xbar_0|^2 + 1/2 |theta - thetabar|^2             priors, weighed with their information
           + sum_k  1/2 |w_k / sigma_k|^2 + 1/2 |r_k(x_k, w_k; theta)|^2 + 1/2 |r_N(x_N; theta)|^2
     s.t.  x_{k+1} = f_k(x_k, w_k; theta)
 
-once for each recording, with theta shared. r are residuals of the sensors in units of their standard deviation: twice
-the cost is chi-square. w is added wherever the model wants it; a reset map has none. A `Motion` is one recording; it
-gives f and r with their derivatives for many nodes in one call, so that it can be as fast or as parallel as it likes.
+once for each recording, with theta shared. r are residuals of the sensors in units of their standard deviation, so twice
+the cost is chi-square. w is process noise; a reset map has none. A `TrajectoryModel` is one recording; it evaluates f and
+r with their derivatives at many nodes in one call.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .manifold import Manifold
 
 
 @dataclass(frozen=True, eq=False)
-class Linearization:
-    """A stretch of stages: f and r with derivatives by small changes of x (in its tangent), of w and of theta.
+class StageLinearization:
+    """f and r of consecutive stages, with derivatives by x (in its tangent), w and theta.
 
     Args:
         f: (T, nx) next states. f_x, f_w, f_theta: (T, n, n), (T, n, m), (T, n, p), in the tangent at f.
@@ -42,7 +42,7 @@ class Linearization:
 
 
 @dataclass(frozen=True, eq=False)
-class LastLinearization:
+class LastNodeLinearization:
     """The last node: r (rows,), r_x (rows, n), and r_theta (rows, p) or None where it is zero."""
 
     r: Float[np.ndarray, "rows"]
@@ -67,14 +67,14 @@ class Curvature:
     tt: Matrix
 
 
-class Motion(ABC):
-    """One recording, as the solver sees it: N stages and a last node.
+class TrajectoryModel(ABC):
+    """Dynamics and residuals along one recording: N stages and a last node.
 
     `manifold` is where states live, `noise_std` (N, m) the standard deviations of w, `noisy` (N,) False where a stage
-    has none (a reset map), `parameters` the size p of theta. `first` is the number of a stretch's first stage.
+    has none (a reset map), `parameters` the size p of theta. `first` is the number of the first of consecutive stages.
 
-    A sample that is missing has a residual of 0 with derivatives of 0. Where states are too far off for the model, it
-    returns NaN and does not raise: a shorter step is tried then.
+    A missing sample has a residual of 0 with derivatives of 0. At states for which the model has no value it returns NaN
+    and does not raise: the solver then tries a shorter step.
     """
 
     manifold: Manifold
@@ -86,7 +86,7 @@ class Motion(ABC):
     def evaluate(
         self, first: int, x: Float[np.ndarray, "T nx"], w: Float[np.ndarray, "T m"], theta: Vector
     ) -> tuple[Float[np.ndarray, "T nx"], Float[np.ndarray, "T rows"]]:
-        """f and r of a stretch of stages."""
+        """f and r of consecutive stages."""
 
     @abstractmethod
     def evaluate_last(self, x: Vector, theta: Vector) -> Vector:
@@ -95,11 +95,11 @@ class Motion(ABC):
     @abstractmethod
     def linearize(
         self, first: int, x: Float[np.ndarray, "T nx"], w: Float[np.ndarray, "T m"], theta: Vector
-    ) -> Linearization:
+    ) -> StageLinearization:
         """The same with derivatives."""
 
     @abstractmethod
-    def linearize_last(self, x: Vector, theta: Vector) -> LastLinearization:
+    def linearize_last(self, x: Vector, theta: Vector) -> LastNodeLinearization:
         """The same with derivatives."""
 
     def curvature(
@@ -110,7 +110,7 @@ class Motion(ABC):
         theta: Vector,
         costate: Float[np.ndarray, "T n"],
     ) -> Curvature:
-        """The second-order term, for a solver that asks for it; residuals that are straight enough may be left out.
+        """The second-order term; second derivatives of nearly linear residuals may be left out.
 
         Raises:
             InvalidMethod: if the model has none.
@@ -124,12 +124,12 @@ class Motion(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """What was known beforehand, of an arrival state or of theta.
+class GaussianPrior:
+    """A normal distribution of an arrival state or of theta, known before the data.
 
     Args:
         mean: (nx,) or (p,).
-        information: (n, n) or (p, p) inverse covariance; zero where nothing was known.
+        information: (n, n) or (p, p) inverse covariance; zero where nothing is known.
 
     Raises:
         InvalidMethod: if the information is not symmetric and positive semidefinite, or something is not finite.
@@ -141,7 +141,7 @@ class Known:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mean).all() and np.isfinite(self.information).all()):
             raise InvalidMethod(
-                "what is known of states and parameters must be finite; information 0 says that nothing is"
+                "priors of states and parameters must be finite; information 0 says that nothing is known"
             )
         I, size = self.information, np.abs(self.information).max(initial=0.0)
         scale = (
@@ -157,14 +157,18 @@ class Known:
             raise InvalidMethod("information must be a symmetric matrix without negative eigenvalues")
 
     @classmethod
-    def nothing(cls, mean: Vector, degrees: int | None = None) -> Known:
-        """Nothing but where to start; `degrees` where changes have fewer components than the mean."""
+    def flat(cls, mean: Vector, degrees: int | None = None) -> GaussianPrior:
+        """No information: `mean` is the initial guess alone.
+
+        Args:
+            mean: (nx,) or (p,). degrees: d, where a change has fewer components than the mean.
+        """
         size = len(mean) if degrees is None else degrees
         return cls(mean, np.zeros((size, size)))
 
     @classmethod
-    def normal(cls, mean: Vector, covariance: np.ndarray) -> Known:
-        """A normal distribution.
+    def from_covariance(cls, mean: Vector, covariance: np.ndarray) -> GaussianPrior:
+        """The distribution with this mean and covariance.
 
         Args:
             mean: (nx,) or (p,).
@@ -185,10 +189,10 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
-    """Values of all unknowns: a guess, or a solution.
+    """Values of all unknowns.
 
     Args:
-        x: (N + 1, nx) states of each recording. w: (N, m) noise of each.
+        x: (N + 1, nx) states of each recording. w: (N, m) process noise of each.
         theta: (p,).
     """
 
@@ -202,45 +206,45 @@ class ShootingProblem:
     """Recordings that share theta.
 
     Args:
-        motions: one a recording.
-        arrivals: what was known of the first state of each.
-        prior: what was known of theta.
-        scale: (p,) by how much each component of theta may well change in one step; None: by 1, as in a chart.
+        models: one for each recording.
+        arrivals: prior of the first state of each.
+        prior: of theta.
+        scale: (p,) typical change of each component of theta in one step; None: 1, as in a chart of bodies.
 
     Raises:
         InvalidMethod: if a recording has no stage, or sizes do not match.
     """
 
-    motions: tuple[Motion, ...]
-    arrivals: tuple[Known, ...]
-    prior: Known
+    models: tuple[TrajectoryModel, ...]
+    arrivals: tuple[GaussianPrior, ...]
+    prior: GaussianPrior
     scale: Vector | None = None
 
     def __post_init__(self) -> None:
         p = len(self.prior.mean)
         if self.scale is not None and (self.scale.shape != (p,) or not np.all(self.scale > 0)):
             raise InvalidMethod(f"scale needs a number above 0 for each of {p} parameters")
-        if not self.motions or len(self.motions) != len(self.arrivals):
-            raise InvalidMethod("give at least one recording, and what was known of the first state of each")
-        for motion, arrival in zip(self.motions, self.arrivals, strict=True):
-            if motion.stages < 1:
+        if not self.models or len(self.models) != len(self.arrivals):
+            raise InvalidMethod("give at least one recording, and a prior of the first state of each")
+        for model, arrival in zip(self.models, self.arrivals, strict=True):
+            if model.stages < 1:
                 raise InvalidMethod(
                     "a horizon of one node has no dynamics to estimate from; give at least two samples"
                 )
-            if not np.all(motion.noise_std[motion.noisy] > 0):
+            if not np.all(model.noise_std[model.noisy] > 0):
                 raise InvalidMethod(
                     "standard deviations of the noise must be above 0; a stage without noise is not noisy"
                 )
             sizes = (
-                motion.parameters,
+                model.parameters,
                 len(arrival.mean),
                 len(arrival.information),
                 len(self.prior.information),
             )
-            if sizes != (p, motion.manifold.size, motion.manifold.degrees, p):
+            if sizes != (p, model.manifold.size, model.manifold.degrees, p):
                 raise InvalidMethod(
-                    f"what is known must match the motion: {motion.parameters} parameters and states of "
-                    f"{motion.manifold.size} numbers that change in {motion.manifold.degrees}"
+                    f"priors must match the model: {model.parameters} parameters and states of {model.manifold.size} "
+                    f"numbers that change in {model.manifold.degrees}"
                 )
 
     @property
@@ -249,13 +253,13 @@ class ShootingProblem:
         return np.ones(len(self.prior.mean)) if self.scale is None else self.scale
 
     def require(self, guess: Trajectories) -> None:
-        """Check a guess.
+        """Check an initial guess.
 
         Raises:
-            InvalidMethod: if it has another shape than the problem, or holds what is not a number.
+            InvalidMethod: if its shapes differ from the problem's, or it is not finite.
         """
-        shapes = [(m.stages + 1, m.manifold.size) for m in self.motions]
-        noise = [m.noise_std.shape for m in self.motions]
+        shapes = [(m.stages + 1, m.manifold.size) for m in self.models]
+        noise = [m.noise_std.shape for m in self.models]
         if (
             [x.shape for x in guess.x] != shapes
             or [w.shape for w in guess.w] != noise

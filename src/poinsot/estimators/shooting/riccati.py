@@ -1,4 +1,4 @@
-"""Policy and value along a chain: the Riccati recursion with columns for theta (seed 001, Eqs. 20 to 27).
+"""Policy and value along a chain: the Riccati recursion with columns for theta (Martinez et al. 2024, Eqs. 20 to 27).
 
 From the last node to the first, with V' the value function of the next one and y = (x, theta, 1):
 
@@ -30,15 +30,14 @@ for that problem.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
 from numba import njit
 
 from ...arrays import Vector
-from ...exceptions import InvalidMethod
-from .lq import Quadratic, Stages
+from .lq import LinearQuadraticStages, Quadratic
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,6 @@ class Policy:
         Phi, Gamma, phi: (T, n, n), (T, n, p), (T, n) of x' = Phi x + Gamma theta + phi.
         spread: (T, n, m) B U^-1, of which B Q_ww^-1 B^T = spread spread^T is how far w leaves x' open; T = 0 where it
             was not asked for.
-        values: (T, n, n), (T, n, p), (T, p, p), (T, n), (T, p) value functions; T = 0 where they were not asked for.
     """
 
     k: Float[np.ndarray, "T m"]
@@ -60,7 +58,6 @@ class Policy:
     Gamma: Float[np.ndarray, "T n p"]
     phi: Float[np.ndarray, "T n"]
     spread: Float[np.ndarray, "_ n m"]
-    values: tuple[np.ndarray, ...] = ()
 
     def __len__(self) -> int:
         return len(self.phi)
@@ -101,39 +98,31 @@ class Backward:
 
 
 def backward(
-    stages: Stages, end: Quadratic, damping: float = 0.0, out: Policy | None = None, values: bool = False
+    stages: LinearQuadraticStages, end: Quadratic, damping: float = 0.0, out: Policy | None = None
 ) -> Backward:
     """Policy and value of a stretch, from the value function of what comes after it.
 
     Args:
-        stages: the stretch, without constraint rows.
+        stages: the stretch.
         end: value function, or cost, of the node after the last stage.
         damping: of Levenberg and Marquardt, relative to the diagonal of L_ww.
         out: where to write the policy; with room for the spread, that too.
-        values: whether the policy is to keep the value functions.
 
-    Raises:
-        InvalidMethod: if the stretch has constraint rows.
     """
-    if stages.rows is not None and stages.rows.e.shape[1]:
-        raise InvalidMethod("these stages have equality constraints: solve them with `constrained.solve`")
     T, (n, m, p) = len(stages), stages.sizes
     V_xx, V_xt, V_x = end.V_xx.copy(), end.V_xt.copy(), end.V_x.copy()
     V_tt, V_t = end.V_tt + stages.L_tt, end.V_t + stages.l_t
     size_t = np.abs(np.diag(stages.L_tt))
     made = Policy.empty(T, (n, m, p)) if out is None else out
-    kept = T if values else 0
-    store = tuple(np.empty((kept, *shape)) for shape in ((n, n), (n, p), (p, p), (n,), (p,)))
     noisy = stages.noisy if m else np.zeros(T, dtype=bool)
     s, c = stages, np.ascontiguousarray
     constant, broke_at = _backward(
         c(s.A), c(s.B), c(s.C), c(s.gap), c(s.L_xx), c(s.L_xw), c(s.L_xt), c(s.L_ww), c(s.L_wt), c(s.l_x), c(s.l_w),
         noisy, damping, V_xx, V_xt, V_tt, V_x, V_t,
         made.k, made.K, made.P, made.Phi, made.Gamma, made.phi, made.spread,
-        store[0], store[1], store[2], store[3], store[4], size_t,
+        size_t,
     )  # fmt: skip
     value = Quadratic(V_xx, V_xt, V_tt, V_x, V_t, end.constant + constant)
-    made = replace(made, values=store) if values else made
     return Backward(made, value, None if broke_at < 0 else broke_at, size_t)
 
 
@@ -313,7 +302,7 @@ def _picked(V_xx, E, place, size, Q_ww, Y):
 @njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
 def _backward(
     A, B, C, gap, L_xx, L_xw, L_xt, L_ww, L_wt, l_x, l_w, noisy, damping,
-    V_xx, V_xt, V_tt, V_x, V_t, k, K, P, Phi, Gamma, phi, root, all_xx, all_xt, all_tt, all_x, all_t, size_t,
+    V_xx, V_xt, V_tt, V_x, V_t, k, K, P, Phi, Gamma, phi, root, size_t,
 ):  # fmt: skip
     """V_.. become those of the first stage. Returns the value's constant and the stage that broke the pass, or -1."""
     T, n, m = B.shape
@@ -398,8 +387,6 @@ def _backward(
         _take(Q_xy, n, V_xt)
         _take_column(Q_xy, last, V_x)
         _take_column(Q_ty, p, V_t)
-        if len(all_xx):
-            all_xx[t], all_xt[t], all_tt[t], all_x[t], all_t[t] = V_xx, V_xt, V_tt, V_x, V_t
     return constant, -1
 
 

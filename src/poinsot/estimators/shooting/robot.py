@@ -1,13 +1,13 @@
-"""A robot's recording as the solver sees it: stages of contact dynamics, residuals of sensors, noise on the tangent.
+"""A robot's recording as a trajectory model: stages of contact dynamics, residuals of sensors, process noise.
 
     x_{k+1} = f(x_k, u_k + w^u_k; theta) [+] w^x_k        w_k = (w^u_k, w^x_k); none in a reset map
 
-w^u is noise of those commands that have some: what a robot was told, or what its motors' sensors say, is not what they
-did. It acts through the dynamics, so one number moves all freedoms, and an accelerometer feels it at once. (As noise of
-fixed size on speeds instead, it would bias theta: heavier bodies would seem to be disturbed less.) w^x is noise of the
-freedoms that have some; of speeds alone is enough where positions are measured.
+w^u is noise of commands, the difference between the recorded and the applied efforts. It acts through the dynamics, so
+one component moves all degrees of freedom, and an accelerometer measures it in the same sample. (Noise of fixed size on
+speeds instead would bias theta: heavier bodies would seem to be disturbed less.) w^x is noise of state components; that
+of speeds alone is enough where positions are measured.
 
-The last node has no stage, so no noise of commands: sensors that feel accelerations must not have been read there.
+The last node has no stage, so no noise of commands: readings of accelerations and forces there must be residual out.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ...exceptions import InvalidMethod
 from ...models.robot_states import RobotStates
 from ...models.stages import Stages
 from .manifold import Manifold
-from .problem import LastLinearization, Linearization, Motion
+from .problem import LastNodeLinearization, StageLinearization, TrajectoryModel
 
 
 class RobotManifold(Manifold):
     """States (q, v) of a robot.
 
     Args:
-        states: of it.
+        states: of the robot.
     """
 
     def __init__(self, states: RobotStates):
@@ -55,13 +55,13 @@ class RobotManifold(Manifold):
         return self.states.carry(x, y, *changes)
 
 
-class RobotMotion(Motion):
+class RobotTrajectoryModel(TrajectoryModel):
     """One recording of a robot.
 
     Args:
-        stages: the robot, what it was told and what was read of it.
-        noise: (2 n,) standard deviation of what the model lacks in a step, of each change of a state; 0 where there is
-            none.
+        stages: the robot with its commands, contacts and readings.
+        noise: (2 n,) standard deviation of the model's error in a step, of each component of a change of state; 0 where
+            it is exact.
         command_noise: (inputs,) standard deviation of each command; None: they are exact.
 
     Raises:
@@ -81,8 +81,8 @@ class RobotMotion(Motion):
             )
         self.stages_of_robot = stages
         self.manifold: RobotManifold = RobotManifold(stages.states)
-        self.doubted, self.free = np.flatnonzero(of_commands > 0), np.flatnonzero(noise > 0)
-        std = np.concatenate([of_commands[self.doubted], noise[self.free]])
+        self.noisy_commands, self.noisy_freedoms = np.flatnonzero(of_commands > 0), np.flatnonzero(noise > 0)
+        std = np.concatenate([of_commands[self.noisy_commands], noise[self.noisy_freedoms]])
         self.noise_std = np.tile(std, (stages.count, 1))
         self.noisy = ~stages.resets
         self.parameters = stages.parameters.size
@@ -90,49 +90,54 @@ class RobotMotion(Motion):
     def evaluate(
         self, first: int, x: Float[np.ndarray, "T nx"], w: Float[np.ndarray, "T m"], theta: Vector
     ) -> tuple[Float[np.ndarray, "T nx"], Float[np.ndarray, "T rows"]]:
-        step, left = self.stages_of_robot.evaluate(first, x, theta, told=self.told(w))
-        return self.manifold.integrate(step.x, self._tangent(w)), left.r
+        step, residual = self.stages_of_robot.evaluate(first, x, theta, command_noise=self.command_noise(w))
+        return self.manifold.integrate(step.x, self._tangent(w)), residual.r
 
     def evaluate_last(self, x: Vector, theta: Vector) -> Vector:
         return self.stages_of_robot.last(x, theta).r[0]
 
     def linearize(
         self, first: int, x: Float[np.ndarray, "T nx"], w: Float[np.ndarray, "T m"], theta: Vector
-    ) -> Linearization:
-        doubt = len(self.doubted) > 0
-        step, left = self.stages_of_robot.evaluate(
-            first, x, theta, slopes=True, efforts=doubt, told=self.told(w)
+    ) -> StageLinearization:
+        has_command_noise = len(self.noisy_commands) > 0
+        step, residual = self.stages_of_robot.evaluate(
+            first, x, theta, slopes=True, efforts=has_command_noise, command_noise=self.command_noise(w)
         )
         step, by_w = self.manifold.states.disturbed(step, self._tangent(w))
         assert step.by_x is not None
         assert step.by_theta is not None
-        assert left.by_x is not None
-        by_w, r_w = np.ascontiguousarray(by_w[:, :, self.free]), None
-        if doubt:
+        assert residual.by_x is not None
+        by_w, r_w = np.ascontiguousarray(by_w[:, :, self.noisy_freedoms]), None
+        if has_command_noise:
             assert step.by_tau is not None
-            assert left.by_tau is not None
-            by_u = self.stages_of_robot.parameters.effort_slope(theta)[:, self.doubted]
+            assert residual.by_tau is not None
+            by_u = self.stages_of_robot.parameters.effort_slope(theta)[:, self.noisy_commands]
             by_w = np.concatenate([step.by_tau @ by_u, by_w], axis=2)
             by_w[~self.noisy[first : first + len(x)]] = 0.0
             r_w = np.concatenate(
-                [left.by_tau @ by_u, np.zeros((len(x), left.r.shape[1], len(self.free)))], axis=2
+                [residual.by_tau @ by_u, np.zeros((len(x), residual.r.shape[1], len(self.noisy_freedoms)))],
+                axis=2,
             )
-        return Linearization(step.x, step.by_x, by_w, step.by_theta, left.r, left.by_x, r_w, left.by_theta)
+        return StageLinearization(
+            step.x, step.by_x, by_w, step.by_theta, residual.r, residual.by_x, r_w, residual.by_theta
+        )
 
-    def linearize_last(self, x: Vector, theta: Vector) -> LastLinearization:
-        left = self.stages_of_robot.last(x, theta, slopes=True)
-        assert left.by_x is not None
-        return LastLinearization(left.r[0], left.by_x[0], None if left.by_theta is None else left.by_theta[0])
+    def linearize_last(self, x: Vector, theta: Vector) -> LastNodeLinearization:
+        residual = self.stages_of_robot.last(x, theta, slopes=True)
+        assert residual.by_x is not None
+        return LastNodeLinearization(
+            residual.r[0], residual.by_x[0], None if residual.by_theta is None else residual.by_theta[0]
+        )
 
-    def told(self, w: Float[np.ndarray, "T m"]) -> Float[np.ndarray, "T inputs"] | None:
+    def command_noise(self, w: Float[np.ndarray, "T m"]) -> Float[np.ndarray, "T inputs"] | None:
         """(T, inputs) noise of commands; None where they are exact."""
-        if not len(self.doubted):
+        if not len(self.noisy_commands):
             return None
-        told = np.zeros((len(w), self.stages_of_robot.u.shape[1]))
-        told[:, self.doubted] = w[:, : len(self.doubted)]
-        return told
+        noise = np.zeros((len(w), self.stages_of_robot.u.shape[1]))
+        noise[:, self.noisy_commands] = w[:, : len(self.noisy_commands)]
+        return noise
 
     def _tangent(self, w: Float[np.ndarray, "T m"]) -> Float[np.ndarray, "T n"]:
         d = np.zeros((len(w), self.manifold.degrees))
-        d[:, self.free] = w[:, len(self.doubted) :]
+        d[:, self.noisy_freedoms] = w[:, len(self.noisy_commands) :]
         return d

@@ -1,4 +1,4 @@
-"""How a step is tried (seed 001, Sect. V-D): three ways to go from one guess to the next, with step length alpha.
+"""Three rollouts from one guess to the next with step length alpha (Martinez et al. 2024, Sect. V-D).
 
     all                     x_0+ = x_0 [+] alpha dx_0,   theta+ = theta + alpha dtheta                       (Eq. 32)
     single shooting         w_k+ = w_k - alpha kbar_k - K_k dx_k+,   x_{k+1}+ = f(x_k+, w_k+; theta+)
@@ -6,7 +6,7 @@
     multiple shooting       w_k+ = w_k + alpha dw_k,   x_{k+1}+ = x_{k+1} [+] alpha dx_{k+1}                 (Eq. 34)
 
 with kbar = k + P dtheta and dx_k+ = x_k+ [-] x_k. Single shooting has no gaps; the feasibility-driven rollout keeps
-(1 - alpha) of each; multiple shooting finds what is left of them by evaluating the dynamics, all nodes at once. The
+(1 - alpha) of each; multiple shooting evaluates the remaining gaps at all nodes at once. The
 first two go from node to node: they correct what a nonlinear model does to the step, and amplify it where the motion is
 unstable.
 """
@@ -22,7 +22,7 @@ import numpy as np
 
 from ...arrays import Vector
 from .local import Evaluation, evaluated, stage_cost, stretches
-from .problem import Motion, ShootingProblem, Trajectories
+from .problem import ShootingProblem, Trajectories, TrajectoryModel
 from .riccati import Policy
 
 Mapping = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
@@ -30,7 +30,7 @@ Mapping = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class TrajectoryStep:
     """A direction in which the next guess is sought.
 
     Args:
@@ -55,7 +55,12 @@ class Rollout(ABC):
 
     @abstractmethod
     def roll(
-        self, problem: ShootingProblem, now: Evaluation, step: Step, alpha: float, mapping: Mapping = map
+        self,
+        problem: ShootingProblem,
+        now: Evaluation,
+        step: TrajectoryStep,
+        alpha: float,
+        mapping: Mapping = map,
     ) -> Evaluation:
         """The guess that a step of length `alpha` leads to."""
 
@@ -70,9 +75,14 @@ class MultipleShooting(Rollout):
         return evaluate(problem, guess, mapping)
 
     def roll(
-        self, problem: ShootingProblem, now: Evaluation, step: Step, alpha: float, mapping: Mapping = map
+        self,
+        problem: ShootingProblem,
+        now: Evaluation,
+        step: TrajectoryStep,
+        alpha: float,
+        mapping: Mapping = map,
     ) -> Evaluation:
-        moved = zip(problem.motions, now.at.x, step.x, strict=True)
+        moved = zip(problem.models, now.at.x, step.x, strict=True)
         x = tuple(motion.manifold.integrate(old, alpha * dx) for motion, old, dx in moved)
         w = tuple(old + alpha * dw for old, dw in zip(now.at.w, step.w, strict=True))
         return evaluate(problem, Trajectories(x, w, now.at.theta + alpha * step.theta), mapping)
@@ -86,18 +96,23 @@ class _Sequential(Rollout):
         """(N, n) what is to be left of the gaps."""
 
     def roll(
-        self, problem: ShootingProblem, now: Evaluation, step: Step, alpha: float, mapping: Mapping = map
+        self,
+        problem: ShootingProblem,
+        now: Evaluation,
+        step: TrajectoryStep,
+        alpha: float,
+        mapping: Mapping = map,
     ) -> Evaluation:
         theta = now.at.theta + alpha * step.theta
 
         def one(number: int) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-            motion, x, w = problem.motions[number], now.at.x[number], now.at.w[number]
+            motion, x, w = problem.models[number], now.at.x[number], now.at.w[number]
             kept = self._kept(now.gaps[number], alpha)
             x_0 = motion.manifold.integrate(x[:1], alpha * step.x[number][:1])[0]
             feedback = _feedback(step.policies[number], step.theta, alpha)
             return *_simulate(motion, x_0, w, theta, kept, x, feedback), kept
 
-        return _gathered(problem, theta, mapping(one, range(len(problem.motions))))
+        return _gathered(problem, theta, mapping(one, range(len(problem.models))))
 
 
 @dataclass(frozen=True)
@@ -108,11 +123,11 @@ class SingleShooting(_Sequential):
 
     def begin(self, problem: ShootingProblem, guess: Trajectories, mapping: Mapping = map) -> Evaluation:
         def one(number: int) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-            motion, x, w = problem.motions[number], guess.x[number], guess.w[number]
+            motion, x, w = problem.models[number], guess.x[number], guess.w[number]
             kept = np.zeros((motion.stages, motion.manifold.degrees))
             return *_simulate(motion, x[0], w, guess.theta, kept), kept
 
-        return _gathered(problem, guess.theta, mapping(one, range(len(problem.motions))))
+        return _gathered(problem, guess.theta, mapping(one, range(len(problem.models))))
 
     def _kept(self, gaps: np.ndarray, alpha: float) -> np.ndarray:
         return np.zeros_like(gaps)
@@ -136,14 +151,14 @@ def evaluate(problem: ShootingProblem, at: Trajectories, mapping: Mapping = map)
 
     def one(item: tuple[int, int, int]) -> tuple[np.ndarray, float]:
         number, first, last = item
-        motion, x, w = problem.motions[number], at.x[number], at.w[number][first:last]
+        motion, x, w = problem.models[number], at.x[number], at.w[number][first:last]
         f, r = motion.evaluate(first, x[first:last], w, at.theta)
         return motion.manifold.difference(x[first + 1 : last + 1], f), stage_cost(motion, first, w, r)
 
-    items = [(i, *ends) for i, motion in enumerate(problem.motions) for ends in stretches(motion)]
+    items = [(i, *ends) for i, motion in enumerate(problem.models) for ends in stretches(motion)]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = list(mapping(one, items))
-        parts: list[list[np.ndarray]] = [[] for _ in problem.motions]
+        parts: list[list[np.ndarray]] = [[] for _ in problem.models]
         for (number, *_), (gap, _) in zip(items, found, strict=True):
             parts[number].append(gap)
         gaps = tuple(np.concatenate(each) for each in parts)
@@ -167,7 +182,7 @@ def _feedback(policy: Policy, dtheta: Vector, alpha: float) -> Callable[[int, np
 
 
 def _simulate(
-    motion: Motion,
+    motion: TrajectoryModel,
     x_0: Vector,
     w: np.ndarray,
     theta: Vector,

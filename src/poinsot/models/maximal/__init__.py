@@ -18,7 +18,7 @@ from .precision import double_precision  # isort: skip
 from .bodies import PlaneContact, RigidBody, State
 from .compiled import keep_compiled
 from .description import load_mechanism, mechanism_of
-from .joints import Ball, Coulomb, Fixed, Hinge, LoadDependent, Motor, Slider
+from .joints import FRICTION_LAWS, JOINT_KINDS, Ball, Coulomb, Fixed, Hinge, LoadDependent, Motor, Slider
 from .mechanism import Mechanism
 from .model import Model, Simulation
 from .sensors import Encoder, RateSensor
@@ -32,6 +32,8 @@ __all__ = [
     "Coulomb",
     "LoadDependent",
     "Motor",
+    "JOINT_KINDS",
+    "FRICTION_LAWS",
     "PlaneContact",
     "Encoder",
     "RateSensor",

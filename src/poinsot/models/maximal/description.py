@@ -16,8 +16,8 @@ from ...exceptions import InvalidModel
 from ...inertia.parameters import center_of_mass, inertia_at_com
 from ..gravity import STANDARD_GRAVITY
 from .bodies import RigidBody
-from .joints import WORLD, Ball, Coulomb, Hinge, Motor, Slider
-from .mechanism import AnyJoint, Mechanism
+from .joints import WORLD, AnyJoint, Ball, Coulomb, Hinge, Motor, Slider
+from .mechanism import Mechanism
 from .sensors import Encoder
 
 if TYPE_CHECKING:
@@ -105,6 +105,6 @@ def mechanism_of(
             raise InvalidModel(
                 f"joint {name!r} is neither revolute, continuous, prismatic nor spherical; a mechanism has only these"
             )
-    sensors = [Encoder(joint.name) for joint in joints if isinstance(joint, Hinge | Slider)]
+    sensors = [Encoder(joint.name) for joint in joints if joint.has_axis]
     gravity = robot.model.gravity.linear.tolist()
     return Mechanism(bodies, joints, sensors=sensors, gravity=gravity, name=robot.name)

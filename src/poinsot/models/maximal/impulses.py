@@ -39,6 +39,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..friction import dry_level
 from .bodies import State, move
 from .constraints import Geometry, geometry, momenta, rates
 from .precision import Numbers, Scalar
@@ -108,7 +109,8 @@ def friction_level(values: Values, speed: Float[Array, "j 6"]) -> Float[Array, "
     level, excess, decay = (
         jnp.asarray(number)[:, None] for number in (values.level, values.excess, values.decay)
     )
-    return level + excess * jnp.exp(-decay * speed * speed)
+    friction: Array = dry_level(speed, level, excess, decay)
+    return friction
 
 
 def drive(structure: Structure, values: Values, u: Float[Numbers, "_"]) -> Float[Array, "j 1"]:

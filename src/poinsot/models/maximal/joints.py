@@ -1,4 +1,4 @@
-"""Joints as packages of constraints: what a user says, and the six relative directions in which it is said.
+"""Joints as packages of constraints on the six relative directions of two bodies.
 
 Every joint has a frame on each of its two bodies, a on the parent and b on the child, which coincide in the reference
 configuration. Between them are six directions, three translations and three rotations along the axes of frame a, and a
@@ -26,18 +26,36 @@ the viscous drag `stick_drag`, which makes the friction impulse unique (Delta of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
 
 from ...exceptions import InvalidModel
+from .values import Entry
 
 WORLD = "world"
 HELD, FREE = True, False
 CREEP = 1e-3
 """Speed [rad/s] or [m/s] at which a joint creeps under its full dry friction, unless its stick_drag says otherwise."""
+
+
+@dataclass(frozen=True)
+class SpeedFriction:
+    """Friction that depends on speed alone.
+
+    Args:
+        numbers: drag, level, excess and decay, by the kinds of `Entry`.
+    """
+
+    numbers: Mapping[str, float]
+
+    @staticmethod
+    def effort(speed: np.ndarray, numbers: Mapping[str, float]) -> np.ndarray:
+        """Effort against the motion at these speeds [N m] or [N]."""
+        level = numbers["level"] + numbers["excess"] * np.exp(-numbers["decay"] * speed**2)
+        return np.asarray(numbers["drag"] * speed + np.sign(speed) * level)
 
 
 @dataclass(frozen=True)
@@ -57,8 +75,26 @@ class Coulomb:
     decay: float = 0.0
     stick_drag: float | None = None
 
+    depends_on_load: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         _not_negative(self, "dry friction")
+
+    def entries(self, owner: str, k: int, position: str, effort: str) -> list[Entry]:
+        """Its numbers, of joint k, in units of its coordinate and effort."""
+        return _friction_entries(owner, k, "coulomb", effort, f"{effort} s/{position}", position)
+
+    def load_weight(self, held: np.ndarray, slides: bool) -> np.ndarray:
+        """(6,) lengths with which held impulses enter the law: it has none."""
+        return np.zeros(6)
+
+    def creep_drag(self, weight: float) -> float:
+        """Drag of a joint that sticks [N m s/rad] or [N s/m], > 0: by default a full level makes it creep at 1e-3."""
+        return (self.level + self.excess or 1.0) / CREEP if self.stick_drag is None else self.stick_drag
+
+    def with_drag(self, drag: float) -> SpeedFriction | None:
+        """The whole friction of a joint with this drag."""
+        return SpeedFriction({"drag": drag, "level": self.level, "excess": self.excess, "decay": self.decay})
 
 
 @dataclass(frozen=True)
@@ -77,12 +113,57 @@ class LoadDependent:
     decay: float = 0.0
     stick_drag: float | None = None
 
+    depends_on_load: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         _not_negative(self, "dry friction")
         if not self.radius > 0:
             raise InvalidModel(
                 f"load-dependent friction needs a radius above 0 [m], not {self.radius}; use 1 if only mu r matters"
             )
+
+    @property
+    def level(self) -> float:
+        """The coefficient, which stands where the level of `Coulomb` does."""
+        return self.coefficient
+
+    def entries(self, owner: str, k: int, position: str, effort: str) -> list[Entry]:
+        """Its numbers, of joint k, in units of its coordinate and effort."""
+        return _friction_entries(owner, k, "friction", "", f"{effort} s/{position}", position)
+
+    def load_weight(self, held: np.ndarray, slides: bool) -> np.ndarray:
+        """(6,) lengths with which held impulses enter the law; 0 in free directions."""
+        weight = np.ones(6)
+        if slides:
+            weight[3:] = 1 / self.radius
+        else:
+            weight[:3] = self.radius
+        return np.where(held, weight, 0.0)
+
+    def creep_drag(self, weight: float) -> float:
+        """Drag of a joint that sticks [N m s/rad] or [N s/m], > 0.
+
+        By default a level under the weight [N] of all bodies makes it creep at 1e-3.
+        """
+        if self.stick_drag is not None:
+            return self.stick_drag
+        return max(self.coefficient + self.excess, 1e-6) * self.radius * weight / CREEP
+
+    def with_drag(self, drag: float) -> SpeedFriction | None:
+        """None: it is no function of speed alone."""
+        return None
+
+
+def _friction_entries(
+    owner: str, k: int, symbol: str, unit: str, drag_unit: str, position: str
+) -> list[Entry]:
+    each = (
+        (symbol, unit, "level"),
+        (f"{symbol}_excess", unit, "excess"),
+        ("decay", f"s^2/{position}^2", "decay"),
+        ("stick_drag", drag_unit, "stick"),
+    )
+    return [Entry(owner, name, unit, kind, (k,), 0.0) for name, unit, kind in each]
 
 
 @dataclass(frozen=True)
@@ -130,6 +211,9 @@ class Joint:
     child_point: Sequence[float] | None = None
 
     held: ClassVar[tuple[bool, ...]] = 6 * (HELD,)
+    slides: ClassVar[bool] = False
+    position_unit: ClassVar[str] = "rad"
+    effort_unit: ClassVar[str] = "N m"
 
     def __post_init__(self) -> None:
         who = f"joint {self.name!r}"
@@ -158,6 +242,23 @@ class Joint:
         """(3, 3) the axes of its frames in the world in the reference configuration."""
         return np.eye(3)
 
+    @property
+    def has_axis(self) -> bool:
+        """Whether it has one coordinate, which a sensor can read and a motor drive."""
+        return False
+
+    @property
+    def friction_curve(self) -> SpeedFriction | None:
+        """Its friction where that depends on speed alone."""
+        return None
+
+    def entries(self, k: int) -> list[Entry]:
+        """Its numbers, as joint k of a mechanism; efforts are N along a translation, N m otherwise."""
+        found = [Entry(self.name, "compliance", "m/N", "compliance", (k, 0), 0.0)]
+        if any(self.held[3:]):
+            found.append(Entry(self.name, "rotation_compliance", "rad/(N m)", "compliance", (k, 1), 0.0))
+        return [*found, Entry(self.name, "relaxation", "s", "relaxation", (k,), 0.0)]
+
 
 @dataclass(frozen=True)
 class Fixed(Joint):
@@ -185,6 +286,19 @@ class _Moving(Joint):
         if not np.isfinite(self.offset):
             raise InvalidModel(f"the offset of joint {self.name!r} must be finite, not {self.offset}")
 
+    def entries(self, k: int) -> list[Entry]:
+        position, effort = self.position_unit, self.effort_unit
+        found = [
+            *super().entries(k),
+            Entry(self.name, "drag", f"{effort} s/{position}", "drag", (k,), 0.0),
+            Entry(self.name, "offset", effort, "offset", (k,)),
+        ]
+        return (
+            found
+            if self.friction is None
+            else [*found, *self.friction.entries(self.name, k, position, effort)]
+        )
+
 
 @dataclass(frozen=True)
 class _OneAxis(_Moving):
@@ -203,6 +317,25 @@ class _OneAxis(_Moving):
         _three_numbers(f"the axis of joint {self.name!r}", self.axis)
         if not np.any(self.axis):
             raise InvalidModel(f"the axis of joint {self.name!r} is 0 0 0; give it a direction")
+
+    @property
+    def has_axis(self) -> bool:
+        return True
+
+    @property
+    def friction_curve(self) -> SpeedFriction | None:
+        return (self.friction or Coulomb()).with_drag(self.drag)
+
+    def entries(self, k: int) -> list[Entry]:
+        found = super().entries(k)
+        if self.motor is None:
+            return found
+        shaft = "kg" if self.slides else "kg m^2"
+        return [
+            *found,
+            Entry(self.name, "gain", f"{self.effort_unit}/unit", "gain", (k,)),
+            Entry(self.name, "shaft_inertia", shaft, "shaft", (k,), 0.0),
+        ]
 
     @property
     def frame(self) -> np.ndarray:
@@ -225,6 +358,9 @@ class Slider(_OneAxis):
     """Slides along an axis."""
 
     held: ClassVar[tuple[bool, ...]] = (HELD, HELD, FREE, HELD, HELD, HELD)
+    slides: ClassVar[bool] = True
+    position_unit: ClassVar[str] = "m"
+    effort_unit: ClassVar[str] = "N"
 
 
 @dataclass(frozen=True)
@@ -232,6 +368,15 @@ class Ball(_Moving):
     """Turns about any axis through a point."""
 
     held: ClassVar[tuple[bool, ...]] = (HELD, HELD, HELD, FREE, FREE, FREE)
+
+
+AnyJoint = Fixed | Hinge | Slider | Ball
+JOINT_KINDS: Mapping[str, type[AnyJoint]] = {"fixed": Fixed, "hinge": Hinge, "slider": Slider, "ball": Ball}
+FRICTION_LAWS: Mapping[str, type[Coulomb] | type[LoadDependent]] = {
+    "coulomb": Coulomb,
+    "load-dependent": LoadDependent,
+}
+"""By the names that project files use."""
 
 
 def _three_numbers(what: str, values: Sequence[float]) -> None:

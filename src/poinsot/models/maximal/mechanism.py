@@ -18,23 +18,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...exceptions import InvalidModel, listing, nearest
 from ...parameters import Block, Parameters
 from .bodies import PlaneContact, RigidBody
-from .joints import CREEP, WORLD, Ball, Coulomb, Fixed, Hinge, Joint, LoadDependent, Slider
+from .joints import CREEP, WORLD, AnyJoint, Coulomb
+from .model import Model
 from .sensors import Encoder, RateSensor
 from .structure import Structure
 from .values import Entry, Values
 
-if TYPE_CHECKING:
-    from .model import Model
-
 SIX = ("xx", "xy", "yy", "xz", "yz", "zz")
-AnyJoint = Fixed | Hinge | Slider | Ball
 
 
 @dataclass(frozen=True)
@@ -79,23 +75,26 @@ class Mechanism:
                 _known(f"joint {joint.name!r} names body", end, names)
         for contact in self.contacts:
             _known(f"contact {contact.name!r} names body", contact.body, names[1:])
-        moving = [j.name for j in self.joints if isinstance(j, Hinge | Slider)]
         for sensor in self.sensors:
-            _known(f"sensor {sensor.label!r} reads joint", sensor.joint, moving)
-            joint = self.joints[[j.name for j in self.joints].index(sensor.joint)]
-            if isinstance(sensor, Encoder) and isinstance(joint, Slider) and (sensor.sine or sensor.cosine):
-                raise InvalidModel(
-                    f"sensor {sensor.label!r} reads a slider, which has no eccentricity; leave out sine and cosine"
-                )
+            _known(f"sensor {sensor.label!r} reads joint", sensor.joint, self.readable_joints)
+            sensor.check(self._joint(sensor.joint))
         for number in self.numbers:
             self.place(number)
         if np.shape(self.gravity) != (3,) or not np.isfinite(self.gravity).all():
             raise InvalidModel("gravity needs three finite numbers [m/s^2], e.g. (0, 0, -9.81)")
 
     @cached_property
+    def readable_joints(self) -> tuple[str, ...]:
+        """Joints with one coordinate, which sensors can read: hinges and sliders."""
+        return tuple(joint.name for joint in self.joints if joint.has_axis)
+
+    @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Joints with motors, in the order of u."""
-        return tuple(j.name for j in self.joints if isinstance(j, Hinge | Slider) and j.motor is not None)
+        return tuple(joint.name for joint in self.joints if getattr(joint, "motor", None) is not None)
+
+    def _joint(self, name: str) -> AnyJoint:
+        return next(joint for joint in self.joints if joint.name == name)
 
     @cached_property
     def coordinates(self) -> tuple[tuple[str, str], ...]:
@@ -135,14 +134,20 @@ class Mechanism:
                 [self.inputs.index(j.name) if j.name in self.inputs else -1 for j in joints], dtype=np.int64
             ),
             dry=np.array([law is not None for law in friction], dtype=bool),
-            load=np.array([isinstance(law, LoadDependent) for law in friction], dtype=bool),
-            weight=np.array([_load_weight(j) for j in joints], dtype=float).reshape(-1, 6),
+            load=np.array([law is not None and law.depends_on_load for law in friction], dtype=bool),
+            weight=np.array(
+                [
+                    np.zeros(6) if law is None else law.load_weight(np.array(j.held), j.slides)
+                    for j, law in zip(joints, friction, strict=True)
+                ],
+                dtype=float,
+            ).reshape(-1, 6),
             contact_body=np.array([order[c.body] for c in self.contacts], dtype=np.int64),
             contact_point=np.array([c.point for c in self.contacts], dtype=float).reshape(-1, 3),
             contact_frame=np.array([c.frame for c in self.contacts], dtype=float).reshape(-1, 3, 3),
             contact_height=np.array([c.height for c in self.contacts], dtype=float),
             observed=np.array(sensed, dtype=np.int64),
-            is_rate=np.array([isinstance(s, RateSensor) for s in self.sensors], dtype=bool),
+            is_rate=np.array([s.is_rate for s in self.sensors], dtype=bool),
         )
 
     @cached_property
@@ -174,10 +179,10 @@ class Mechanism:
             relaxation=column([j.relaxation for j in self.joints]),
             drag=column([getattr(j, "drag", 0.0) for j in self.joints]),
             offset=column([getattr(j, "offset", 0.0) for j in self.joints]),
-            level=column([getattr(law, "level", getattr(law, "coefficient", 0.0)) for law in friction]),
+            level=column([law.level for law in friction]),
             excess=column([law.excess for law in friction]),
             decay=column([law.decay for law in friction]),
-            stick=column([_stick_drag(law, weight) for law in friction]),
+            stick=column([law.creep_drag(weight) for law in friction]),
             gain=column([0.0 if m is None else m.gain for m in motors]),
             shaft=column([0.0 if m is None else m.shaft_inertia for m in motors]),
             contact_compliance=column([c.compliance for c in self.contacts]),
@@ -187,15 +192,15 @@ class Mechanism:
                 [c.stick_drag or max(c.friction, 1e-3) * weight / CREEP for c in self.contacts]
             ),
             zero=column([s.zero for s in self.sensors]),
-            sine=column([getattr(s, "sine", 0.0) for s in self.sensors]),
-            cosine=column([getattr(s, "cosine", 0.0) for s in self.sensors]),
+            sine=column([s.sine for s in self.sensors]),
+            cosine=column([s.cosine for s in self.sensors]),
         )
 
     @cached_property
     def entries(self) -> dict[str, Entry]:
         """Name -> every number that it has, in the order of bodies, joints, contacts, sensors, world."""
         found = [entry for i, body in enumerate(self.bodies) for entry in _body_entries(i, body)]
-        found += [entry for k, joint in enumerate(self.joints) for entry in _joint_entries(k, joint)]
+        found += [entry for k, joint in enumerate(self.joints) for entry in joint.entries(k)]
         for k, contact in enumerate(self.contacts):
             for symbol, unit in (
                 ("compliance", "m/N"), ("relaxation", "s"), ("friction", ""), ("stick", "N s/m")
@@ -203,12 +208,7 @@ class Mechanism:
                 name = "stick_drag" if symbol == "stick" else symbol
                 found.append(Entry(contact.name, name, unit, f"contact_{symbol}", (k,), 0.0))
         for k, sensor in enumerate(self.sensors):
-            joint = next(j for j in self.joints if j.name == sensor.joint)
-            unit = "rad" if isinstance(joint, Hinge) else "m"
-            is_rate = isinstance(sensor, RateSensor)
-            found.append(Entry(sensor.label, "zero", f"{unit}/s" if is_rate else unit, "zero", (k,)))
-            if isinstance(joint, Hinge) and not is_rate:
-                found += [Entry(sensor.label, part, unit, part, (k,)) for part in ("sine", "cosine")]
+            found += sensor.entries(k, self._joint(sensor.joint))
         for k, axis in enumerate("xyz"):
             found.append(Entry(WORLD, f"gravity_{axis}", "m/s^2", "gravity", (k,)))
         for k, axis in enumerate("xyz"):
@@ -220,7 +220,7 @@ class Mechanism:
         """All of them as blocks, all held at their values."""
         blocks: dict[tuple[str, str], list[Entry]] = {}
         for entry in self.entries.values():
-            blocks.setdefault((family(entry), entry.owner), []).append(entry)
+            blocks.setdefault((entry.family, entry.owner), []).append(entry)
         theta = self.values.flat()
         held = {name: float(theta[self.place(name)]) for name in self.entries}
         return Parameters(
@@ -263,27 +263,7 @@ class Mechanism:
         Raises:
             InvalidModel: if one is named twice or does not exist.
         """
-        from .model import Model
-
         return Model(self, tuple(free), curvature)
-
-
-_FAMILIES = {
-    "mass": "inertia",
-    "center": "inertia",
-    "drag": "viscous",
-    "level": "coulomb",
-    "excess": "stribeck",
-    "decay": "stribeck",
-    "shaft": "rotor_inertia",
-    "sine": "eccentricity",
-    "cosine": "eccentricity",
-}
-
-
-def family(entry: Entry) -> str:
-    """The kind of a parameter, as all models call it."""
-    return _FAMILIES.get(entry.kind, entry.kind)
 
 
 def _known(who: str, name: str, names: Sequence[str]) -> None:
@@ -297,28 +277,6 @@ def _homogeneous(R: np.ndarray, p: Sequence[float]) -> np.ndarray:
     return T
 
 
-def _load_weight(joint: Joint) -> np.ndarray:
-    """(6,) lengths of held impulses in the law of `LoadDependent`; 0 in free directions and without that law."""
-    law = getattr(joint, "friction", None)
-    if not isinstance(law, LoadDependent):
-        return np.zeros(6)
-    weight = np.ones(6)
-    if isinstance(joint, Slider):
-        weight[3:] = 1 / law.radius
-    else:
-        weight[:3] = law.radius
-    return np.where(joint.held, weight, 0.0)
-
-
-def _stick_drag(law: Coulomb | LoadDependent, weight: float) -> float:
-    """[N m s/rad] or [N s/m], > 0: a full level, or one under the weight of all bodies, makes it creep at 1e-3."""
-    if law.stick_drag is not None:
-        return law.stick_drag
-    if isinstance(law, LoadDependent):
-        return max(law.coefficient + law.excess, 1e-6) * law.radius * weight / CREEP
-    return (law.level + law.excess or 1.0) / CREEP
-
-
 def _body_entries(i: int, body: RigidBody) -> list[Entry]:
     return [
         Entry(body.name, "mass", "kg", "mass", (i,), 0.0),
@@ -328,32 +286,3 @@ def _body_entries(i: int, body: RigidBody) -> list[Entry]:
             for k, two in enumerate(SIX)
         ),
     ]
-
-
-def _joint_entries(k: int, joint: AnyJoint) -> list[Entry]:
-    """Numbers of a joint; efforts are N along a translation, N m otherwise."""
-    position, effort = ("m", "N") if isinstance(joint, Slider) else ("rad", "N m")
-
-    def entry(symbol: str, unit: str, kind: str, lower: float = 0.0, index: tuple[int, ...] = (k,)) -> Entry:
-        return Entry(joint.name, symbol, unit, kind, index, lower)
-
-    found = [entry("compliance", "m/N", "compliance", index=(k, 0))]
-    if not isinstance(joint, Ball):
-        found.append(entry("rotation_compliance", "rad/(N m)", "compliance", index=(k, 1)))
-    found.append(entry("relaxation", "s", "relaxation"))
-    if isinstance(joint, Fixed):
-        return found
-    found += [entry("drag", f"{effort} s/{position}", "drag"), entry("offset", effort, "offset", -np.inf)]
-    if joint.friction is not None:
-        loaded = isinstance(joint.friction, LoadDependent)
-        symbol, unit = ("friction", "") if loaded else ("coulomb", effort)
-        found += [
-            entry(symbol, unit, "level"),
-            entry(f"{symbol}_excess", unit, "excess"),
-            entry("decay", f"s^2/{position}^2", "decay"),
-            entry("stick_drag", f"{effort} s/{position}", "stick"),
-        ]
-    if isinstance(joint, Hinge | Slider) and joint.motor is not None:
-        shaft = "kg" if isinstance(joint, Slider) else "kg m^2"
-        found += [entry("gain", f"{effort}/unit", "gain", -np.inf), entry("shaft_inertia", shaft, "shaft")]
-    return found

@@ -18,9 +18,10 @@ step h is an argument like the rest, and compliances can be listed in theta: swe
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -31,13 +32,12 @@ from scipy.spatial.transform import Rotation
 from ...exceptions import InvalidModel, listing, nearest
 from . import assembly, constraints, impulses, lcp, reduced
 from . import step as steps
-from .bodies import State, mean_velocity
+from .bodies import RigidBody, State, mean_velocity
+from .joints import AnyJoint
 from .precision import Numbers, Scalar, double_precision
+from .sensors import Encoder, RateSensor
 from .structure import Structure
-from .values import Values
-
-if TYPE_CHECKING:
-    from .mechanism import Mechanism
+from .values import Entry, Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +57,32 @@ class Simulation:
     failed: int
 
 
+class MechanismDescription(Protocol):
+    """What a model needs of a `Mechanism`, which makes its models: bodies, joints, sensors, and named numbers."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def bodies(self) -> Sequence[RigidBody]: ...
+    @property
+    def joints(self) -> Sequence[AnyJoint]: ...
+    @property
+    def sensors(self) -> Sequence[Encoder | RateSensor]: ...
+    @property
+    def inputs(self) -> tuple[str, ...]: ...
+    @property
+    def coordinates(self) -> tuple[tuple[str, str], ...]: ...
+    @property
+    def structure(self) -> Structure: ...
+    @property
+    def values(self) -> Values: ...
+    @property
+    def entries(self) -> Mapping[str, Entry]: ...
+    def place(self, name: str) -> int: ...
+    def starting(self, numbers: Mapping[str, float]) -> MechanismDescription: ...
+    def model(self, free: Sequence[str] = (), *, curvature: bool = False) -> Model: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """A mechanism in discrete time, some of whose numbers are theta.
@@ -67,7 +93,7 @@ class Model:
         curvature: whether steps follow curved constraints to second order, see `impulses`.
     """
 
-    mechanism: Mechanism
+    mechanism: MechanismDescription
     free: tuple[str, ...] = ()
     curvature: bool = False
 

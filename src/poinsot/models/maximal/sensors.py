@@ -1,4 +1,4 @@
-"""What is read of a mechanism: h(x; theta) (seed 000, Eqs. 3.2 and 3.6).
+"""Sensors of a mechanism: readings h(x; theta) (Lacoursiere 2007, Eqs. 3.2 and 3.6).
 
 An encoder on a hinge reads its angle y (a slider: its displacement) with a zero that is off, and on a disc that is not
 centred, which adds the first harmonic of the angle:
@@ -13,10 +13,13 @@ displacement has no harmonics. A rate sensor reads the speed in the free directi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ...exceptions import InvalidModel
+from .joints import Joint
+from .values import Entry
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Encoder:
 
     Args:
         joint: its name.
-        zero: what it reads where the coordinate is 0 [rad] or [m].
+        zero: reading where the coordinate is 0 [rad] or [m].
         sine, cosine: eccentricity: amplitudes of the first harmonic, hinges only [rad].
         name: None: that of the joint.
     """
@@ -36,9 +39,32 @@ class Encoder:
     cosine: float = 0.0
     name: str | None = None
 
+    is_rate: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         if not np.isfinite([self.zero, self.sine, self.cosine]).all():
             raise InvalidModel(f"the encoder of joint {self.joint!r} needs finite numbers")
+
+    def check(self, joint: Joint) -> None:
+        """Check that it can read this joint.
+
+        Raises:
+            InvalidModel: if it has an eccentricity and the joint slides.
+        """
+        if joint.slides and (self.sine or self.cosine):
+            raise InvalidModel(
+                f"sensor {self.label!r} reads a slider, which has no eccentricity; leave out sine and cosine"
+            )
+
+    def unit_of(self, position: str) -> str:
+        """Unit of its readings, of a joint whose coordinate has the unit `position`."""
+        return position
+
+    def entries(self, k: int, joint: Joint) -> list[Entry]:
+        """Its numbers, as sensor k of a mechanism."""
+        unit = joint.position_unit
+        parts = ("zero",) if joint.slides else ("zero", "sine", "cosine")
+        return [Entry(self.label, part, unit, part, (k,)) for part in parts]
 
     @property
     def label(self) -> str:
@@ -47,7 +73,7 @@ class Encoder:
 
     @property
     def channel(self) -> str:
-        """What it reads is called so in recordings."""
+        """The channel of recordings that holds its readings."""
         return f"position.{self.joint}"
 
 
@@ -57,7 +83,7 @@ class RateSensor:
 
     Args:
         joint: its name.
-        zero: what it reads at rest.
+        zero: reading at rest [rad/s] or [m/s].
         name: None: that of the joint.
     """
 
@@ -65,9 +91,24 @@ class RateSensor:
     zero: float = 0.0
     name: str | None = None
 
+    is_rate: ClassVar[bool] = True
+    sine: ClassVar[float] = 0.0
+    cosine: ClassVar[float] = 0.0
+
     def __post_init__(self) -> None:
         if not np.isfinite(self.zero):
             raise InvalidModel(f"the rate sensor of joint {self.joint!r} needs a finite zero")
+
+    def check(self, joint: Joint) -> None:
+        """Every joint with an axis has a rate."""
+
+    def unit_of(self, position: str) -> str:
+        """Unit of its readings, of a joint whose coordinate has the unit `position`."""
+        return f"{position}/s"
+
+    def entries(self, k: int, joint: Joint) -> list[Entry]:
+        """Its numbers, as sensor k of a mechanism."""
+        return [Entry(self.label, "zero", self.unit_of(joint.position_unit), "zero", (k,))]
 
     @property
     def label(self) -> str:
@@ -76,5 +117,5 @@ class RateSensor:
 
     @property
     def channel(self) -> str:
-        """What it reads is called so in recordings."""
+        """The channel of recordings that holds its readings."""
         return f"velocity.{self.joint}"

@@ -105,3 +105,22 @@ class Entry:
     def name(self) -> str:
         """`owner.symbol`."""
         return f"{self.owner}.{self.symbol}"
+
+    @property
+    def family(self) -> str:
+        """The kind of the parameter in the words that all models share."""
+        return FAMILIES.get(self.kind, self.kind)
+
+
+FAMILIES = {
+    "mass": "inertia",
+    "center": "inertia",
+    "drag": "viscous",
+    "level": "coulomb",
+    "excess": "stribeck",
+    "decay": "stribeck",
+    "shaft": "rotor_inertia",
+    "sine": "eccentricity",
+    "cosine": "eccentricity",
+}
+"""Kind of a number of a mechanism -> kind of parameter, where they differ."""

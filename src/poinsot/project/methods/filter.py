@@ -49,7 +49,7 @@ class FilterSettings(MethodSettings):
     takes = AS_THEY_COME
     floating_base = True
     needs_recordings = False
-    sections = ("effort",)
+    sections = ("masses", "excitation", "rejections", "effort")
 
     name: Literal["filter"]
     links: list[str] = Field(min_length=1)

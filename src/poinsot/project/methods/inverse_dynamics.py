@@ -78,7 +78,7 @@ class InverseDynamicsSettings(MethodSettings):
         )
         watch.lap("regressor")
         report(progress, "solving")
-        estimate: Estimate = estimator.solve(problem)
+        estimate: Estimate = estimator.solve(problem, progress=progress, stop=stop)
         watch.lap("solve")
         held_out = [(run.name, signals) for run, signals in prepared if run.role == "validation"]
         if held_out:

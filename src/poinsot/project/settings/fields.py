@@ -33,19 +33,26 @@ class SettingsTable(BaseModel):
 
     elsewhere: ClassVar[dict[str, str]] = {}
     """Keys that people look for here, and what to say."""
+    aliases: ClassVar[dict[str, str]] = {}
+    """Older names of keys that are still accepted, and the keys that they stand for."""
 
     @model_validator(mode="before")
     @classmethod
     def _known_keys_only(cls, content: Any) -> Any:
         if not isinstance(content, dict):
             raise refuse("not_a_table", f"must be a table with the keys {listing(cls.model_fields)}")
+        content = {cls.aliases.get(key, key): value for key, value in content.items()}
+        known = cls.known_keys(content)
         for key in content:
-            if key not in cls.model_fields:
-                hint = cls.elsewhere.get(key) or f"known are {listing(cls.model_fields, 30)}"
-                raise refuse(
-                    "unknown_key", f"unknown key {key!r}{nearest(key, cls.model_fields)}; {hint}", key=key
-                )
+            if key not in known:
+                hint = cls.elsewhere.get(key) or f"known are {listing(known, 30)}"
+                raise refuse("unknown_key", f"unknown key {key!r}{nearest(key, known)}; {hint}", key=key)
         return content
+
+    @classmethod
+    def known_keys(cls, content: dict[str, Any]) -> tuple[str, ...]:
+        """Keys that a table of this content may have."""
+        return tuple(cls.model_fields)
 
 
 def check_unit(unit: str) -> str:

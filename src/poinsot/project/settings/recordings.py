@@ -7,12 +7,14 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    create_model,
     field_validator,
     model_validator,
 )
 
 from ...io.units import find_unit
-from ...recording import FRAME_QUANTITIES, QUANTITIES
+from ...quantities import FRAME_QUANTITIES
+from ...recording import QUANTITIES
 from .fields import (
     PerJoint,
     Positive,
@@ -109,9 +111,18 @@ def _listed(value: Any) -> Any:
 
 
 AtFrames = Annotated[list[FrameSettings], BeforeValidator(_listed)]
+OrientationsAtFrames = Annotated[list[OrientationSettings], BeforeValidator(_listed)]
 
 
-class FileSettings(SettingsTable):
+_KEYS: dict[str, Any] = {
+    name: (OrientationsAtFrames if quantity.is_orientation else AtFrames, [])
+    for name, quantity in FRAME_QUANTITIES.items()
+}
+FrameColumns = create_model("FrameColumns", __base__=SettingsTable, **_KEYS)
+"""A key for each listed quantity: where a file has its columns, one table a frame."""
+
+
+class FileSettings(FrameColumns):
     """One file: its columns by quantity, and how to read it; see `poinsot.Source`."""
 
     path: str
@@ -122,12 +133,6 @@ class FileSettings(SettingsTable):
     torque: QuantitySettings | None = None
     current: QuantitySettings | None = None
     voltage: QuantitySettings | None = None
-    gyro: AtFrames = []
-    accelerometer: AtFrames = []
-    orientation: Annotated[list[OrientationSettings], BeforeValidator(_listed)] = []
-    frame_position: AtFrames = []
-    frame_velocity: AtFrames = []
-    force: AtFrames = []
     contact: ContactSettings | None = None
     thrust: ThrustSettings | None = None
     channels: dict[str, ColumnSettings] = {}
@@ -153,10 +158,10 @@ class FileSettings(SettingsTable):
                 unit_of(info.field_name, unit)
         return quantity
 
-    @field_validator(*(set(FRAME_QUANTITIES) - {"orientation"}))
+    @field_validator(*(name for name, quantity in FRAME_QUANTITIES.items() if not quantity.is_orientation))
     @classmethod
     def _axes_fit(cls, sensors: list[FrameSettings], info: Any) -> list[FrameSettings]:
-        sizes = (3, 6) if info.field_name == "force" else (3,)
+        sizes = FRAME_QUANTITIES[info.field_name].counts
         for sensor in sensors:
             if len(sensor.columns) not in sizes:
                 raise refuse(
@@ -166,7 +171,7 @@ class FileSettings(SettingsTable):
                 unit_of(info.field_name, unit)
         return sensors
 
-    @field_validator("orientation")
+    @field_validator(*(name for name, quantity in FRAME_QUANTITIES.items() if quantity.is_orientation))
     @classmethod
     def _four_columns(cls, sensors: list[OrientationSettings]) -> list[OrientationSettings]:
         for sensor in sensors:

@@ -6,10 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
+    ConfigDict,
     Field,
     field_validator,
 )
+from pydantic_core import PydanticKnownError
 
+from ...models.friction import LAWS
 from .fields import (
     PerJoint,
     Point,
@@ -82,12 +85,30 @@ class DriveSettings(SettingsTable):
     passive: list[str] = []
 
 
-class FrictionSettings(SettingsTable):
-    """The law of every joint. `deadband`: speed below which friction has no sign [rad/s] or [m/s]."""
+def check_law(name: str) -> str:
+    if name not in LAWS:
+        *most, last = map(repr, LAWS)
+        raise PydanticKnownError("literal_error", {"expected": f"{', '.join(most)} or {last}"})
+    return name
 
-    law: Literal["viscous-coulomb", "viscous", "none"] = "viscous-coulomb"
+
+class FrictionSettings(SettingsTable):
+    """The law of every joint: one of `models.friction.LAWS`, with the fields of that law as keys.
+
+    `deadband`: speed below which friction has no sign [rad/s] or [m/s].
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="allow")
+
+    law: Annotated[str, AfterValidator(check_law)] = "viscous-coulomb"
     offset: bool = True
     deadband: float = Field(0.0, ge=0)
+
+    @classmethod
+    def known_keys(cls, content: dict[str, Any]) -> tuple[str, ...]:
+        listed = LAWS.get(content.get("law", ""))
+        # of a law that is not listed any key will do: what is said then is which laws there are
+        return tuple(dict.fromkeys([*cls.model_fields, *(listed.keys if listed else content)]))
 
 
 class ContactsSettings(SettingsTable):

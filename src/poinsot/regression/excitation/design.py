@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ...estimate import Status
 from ...exceptions import InvalidMethod
+from ...solve import ProgressCallback, Stop, report, stop_requested
 from .criterion import (
     Criterion,
     LogConditionNumber,
@@ -76,22 +78,25 @@ class OptimalExcitation:
         self,
         problem: ExcitationProblem,
         *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
         resume: SearchState | None = None,
-        progress: Callable[[SearchState], None] | None = None,
     ) -> Excitation:
         """Design a motion.
 
         Args:
             problem: what is wanted.
+            progress: called after each leg. stop: asked after each leg; what was found until then is the result.
             resume: where an earlier search for the same problem by the same method stopped.
-            progress: called after each leg.
 
         Raises:
             InvalidMethod: if no motion was found that keeps within all limits.
         """
         for state in self.search(problem, resume):
-            if progress is not None:
-                progress(state)
+            done = min((state.start + state.leg / self.legs) / self.starts, 1.0)
+            report(progress, "searching motions", iteration=state.iterations, fraction=done)
+            if not state.done and stop_requested(stop):
+                return self.finish(problem, state, interrupted=True)
         return self.finish(problem, state)
 
     def search(self, problem: ExcitationProblem, resume: SearchState | None = None) -> Iterator[SearchState]:
@@ -112,8 +117,13 @@ class OptimalExcitation:
                     if seconds > patience * self.max_seconds:
                         return
 
-    def finish(self, problem: ExcitationProblem, state: SearchState) -> Excitation:
+    def finish(
+        self, problem: ExcitationProblem, state: SearchState, *, interrupted: bool = False
+    ) -> Excitation:
         """What a search has found, checked again, with its predictions.
+
+        Args:
+            interrupted: whether it was asked to stop.
 
         Raises:
             InvalidMethod: if it found nothing.
@@ -129,7 +139,11 @@ class OptimalExcitation:
         W = problem.terms.W(entries)
         closely, _, _ = search.motion(state.best, problem.checked_time)
         distances = problem.collisions.distances(robot.configurations(closely))
-        if not state.done:
+        status = Status.solved if state.done else Status.step_limit
+        if interrupted:
+            status = Status.interrupted
+            warnings.append(f"the search was stopped with {state.start} of {self.starts} starts done")
+        elif not state.done:
             warnings.append(
                 f"the search ended after {state.seconds:.0f} s, with {state.start} of {self.starts} starts done: "
                 "what it found depends on how fast this machine is"
@@ -159,4 +173,5 @@ class OptimalExcitation:
             iterations=state.iterations,
             seconds=state.seconds,
             warnings=tuple(warnings),
+            status=status,
         )

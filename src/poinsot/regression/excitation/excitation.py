@@ -11,6 +11,7 @@ import numpy as np
 
 from ...arrays import JointSamples, Matrix, Times
 from ...citations import bibtex
+from ...estimate import Status
 from ...recording import Recording
 from .limits import Limits
 from .prediction import Deviations
@@ -35,6 +36,7 @@ class Excitation:
         deviations: predicted for each base parameter.
         duration_s, rate_hz, seed, iterations, seconds: of the design.
         warnings: what to look at before the robot moves.
+        status: `solved` if every start was searched, `step_limit` if the time was up before.
     """
 
     robot: str
@@ -61,6 +63,7 @@ class Excitation:
     iterations: int
     seconds: float
     warnings: tuple[str, ...] = ()
+    status: Status = Status.solved
 
     @property
     def motion(self) -> tuple[Times, JointSamples, JointSamples, JointSamples]:

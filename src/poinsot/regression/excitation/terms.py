@@ -4,8 +4,8 @@
     tau = W_full theta   with the parameters that the description gives, friction and rotors where they are held
 
 All entries are linear in what the bodies' kernel is the adjoint of, in a (rotors), in v (viscous friction, couplings),
-or they jump with the sign of v (dry friction). A jump has no slope to follow, so while a motion is being designed
-sign(v) is rounded to tanh(v / s), with s a small part of the largest speed.
+or they are another function of one joint's speed (the other terms of friction). A jump has no slope to follow, so while
+a motion is being designed terms are smoothed over s, a small part of the largest speed (see `models.friction`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import JointSamples, Vector
+from ...models.friction import FrictionTerm, term_of
+from ...models.friction.listed import COUPLING
 from ...models.regressor_adjoint import regressor_adjoint
 from ...parameters import Parameters
 from ..base_parameters import BaseParameters
 from ..regressor import Regressor
-
-DRY = ("coulomb", "coulomb_coupling")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +43,8 @@ class Terms:
     def entries(self, q: JointSamples, v: JointSamples, a: JointSamples) -> np.ndarray:
         """(T, K) entries of the regressor at positions, speeds and accelerations of the joints."""
         E = self.regressor.entries(self.regressor.robot.configurations(q), v, a)
-        joints = self._rounded
-        if len(joints):
-            E[:, self._dry] = np.tanh(v[:, joints] / self.rounding[joints])
+        for term, entries, joints in self._smoothed:
+            E[:, entries] = term.effort(v[:, joints], self.rounding[joints])
         return E
 
     def W(self, entries: np.ndarray) -> np.ndarray:
@@ -80,10 +79,9 @@ class Terms:
         dq, dv, da = regressor_adjoint(robot.tree, configurations, v, a, G[:, :bodies])
         by_v, by_a = self._linear
         dv, da = dv + G[:, bodies:] @ by_v.T, da + G[:, bodies:] @ by_a.T
-        joints = self._rounded
-        if len(joints):
-            slope = 1 - np.tanh(v[:, joints] / self.rounding[joints]) ** 2
-            np.add.at(dv.T, joints, (G[:, self._dry] * slope / self.rounding[joints]).T)
+        for term, entries, joints in self._smoothed:
+            slope = term.slope(v[:, joints], self.rounding[joints])
+            np.add.at(dv.T, joints, (G[:, entries] * slope).T)
         return dq, dv, da
 
     @cached_property
@@ -107,16 +105,16 @@ class Terms:
         return place[columns[chosen]], chosen
 
     @cached_property
-    def _dry(self) -> np.ndarray:
-        """Entries of the joints' own dry friction, where it is rounded."""
+    def _smoothed(self) -> tuple[tuple[FrictionTerm, np.ndarray, np.ndarray], ...]:
+        """Of each term that is not linear in v: it, its entries of joints whose speeds are rounded, these joints."""
         rows, columns = self.regressor.structure
-        own = np.array([kind == "coulomb" for kind in self.regressor.parameters.kinds])[columns]
-        return np.flatnonzero(own & (self.rounding[rows] > 0))
-
-    @cached_property
-    def _rounded(self) -> np.ndarray:
-        """Joint of each of `_dry`."""
-        return np.asarray(self.regressor.structure[0][self._dry])
+        kinds = np.array(self.regressor.parameters.kinds)[columns]
+        found = []
+        for term in self.regressor.robot.friction.terms:
+            entries = np.flatnonzero((kinds == term.kind) & (self.rounding[rows] > 0))
+            if not term.linear and len(entries):
+                found.append((term, entries, rows[entries]))
+        return tuple(found)
 
     @cached_property
     def _linear(self) -> tuple[np.ndarray, np.ndarray]:
@@ -126,12 +124,12 @@ class Terms:
         q = self.regressor.robot.configurations(zeros)
         by_v = self.regressor.entries(q, ones, zeros)[:, bodies:]
         by_a = self.regressor.entries(q, zeros, ones)[:, bodies:]
+        law = self.regressor.robot.friction
+        nonlinear = [term.kind for term in law.terms if not term.linear]
+        nonlinear += [f"{term.kind}{COUPLING}" for term in law.coupled_terms if not term.linear]
         kinds = np.array(self.regressor.parameters.kinds)[self.regressor.structure[1][bodies:]]
-        by_v = (by_v[:-1] - by_v[-1]) * ~np.isin(kinds, DRY)
+        by_v = (by_v[:-1] - by_v[-1]) * ~np.isin(kinds, nonlinear)
         return by_v, by_a[:-1] - by_a[-1]
-
-
-FRICTION = ("viscous", "coulomb", "offset", "viscous_coupling", "coulomb_coupling")
 
 
 def with_friction_held(parameters: Parameters) -> Parameters:
@@ -139,6 +137,6 @@ def with_friction_held(parameters: Parameters) -> Parameters:
     friction = {
         name: 0.0
         for name, kind in zip(parameters.names, parameters.kinds, strict=True)
-        if kind in FRICTION and name not in parameters.held
+        if term_of(kind) is not None and name not in parameters.held
     }
     return parameters.hold(**friction)

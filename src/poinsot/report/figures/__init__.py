@@ -2,7 +2,6 @@
 
 from .autocorrelation import autocorrelation_figure, autocorrelation_grid
 from .channels import channel_figure, channel_grid
-from .comparison import autocorrelation_comparison, effort_comparison
 from .curves import curve_figure
 from .drops import drop_grid
 from .effort import effort_figure, effort_grid
@@ -11,7 +10,6 @@ from .impacts import cone_grid, energy_grid, energy_unit, impulse_grid
 from .intervals import interval_figure, interval_grid
 
 __all__ = [
-    "autocorrelation_comparison",
     "autocorrelation_figure",
     "autocorrelation_grid",
     "channel_figure",
@@ -19,7 +17,6 @@ __all__ = [
     "cone_grid",
     "curve_figure",
     "drop_grid",
-    "effort_comparison",
     "effort_figure",
     "effort_grid",
     "ellipsoid_figure",

@@ -27,6 +27,7 @@ from .parameters import parameters_section
 from .payload import payload_section
 from .provenance import provenance_section
 from .residuals import residuals_section
+from .tracking import excitation_section, masses_section, rejections_section
 from .validation import validation_section
 from .verdict import verdict_section
 
@@ -35,6 +36,9 @@ SectionBuilder = Callable[[Estimate], Section | None]
 SECTIONS: MappingProxyType[str, SectionBuilder] = MappingProxyType(
     {
         "verdict": verdict_section,
+        "masses": masses_section,
+        "excitation": excitation_section,
+        "rejections": rejections_section,
         "payload": payload_section,
         "parameters": parameters_section,
         "effort": effort_section,

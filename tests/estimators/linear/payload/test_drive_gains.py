@@ -38,7 +38,7 @@ def test_currents_and_torques_do_not_mix():
 
 def test_other_gains_scale_the_efforts_only():
     found = problem()
-    other = drive_gains.with_gains(found, GAINS)
+    other = found.with_gains(GAINS)
     W, y = stacked(found)
     np.testing.assert_allclose(stacked(other)[1], GAINS * y, rtol=1e-14)
     np.testing.assert_array_equal(stacked(other)[0], W)

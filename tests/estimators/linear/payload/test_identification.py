@@ -110,9 +110,8 @@ def test_the_certificate_holds_and_notices_changes(noisy):
     changed[0] *= 1.01
     assert not noisy.updated(values=changed).certificate().holds
     gains = noisy.problem.robot.train.gain * [1.01, 1, 1, 1]
-    from poinsot.estimators.linear.payload.drive_gains import with_gains
 
-    certifier = replace(noisy.certifier, problem=with_gains(noisy.problem, gains))
+    certifier = replace(noisy.certifier, problem=noisy.problem.with_gains(gains))
     assert not replace(noisy, certifier=certifier).certificate().holds
 
 
@@ -270,7 +269,7 @@ def test_comparisons_know_no_priors():
     ("settings", "sentence"),
     [
         ({"estimator": "guess"}, "estimator must be 'output-error', 'least-squares', 'total-least-squares'"),
-        ({"max_steps": 0}, "max_steps of at least 1"),
+        ({"max_iterations": 0}, "max_iterations of at least 1"),
         ({"identify_gains": True, "gain_std": 1.0}, "gains are given or identified, not both"),
         ({"estimator": "least-squares", "possible": True}, "geometry needs estimator"),
     ],

@@ -26,6 +26,7 @@ from ....regression.attachment import LOAD_NAMES, Attachment
 from ....regression.base_parameters import EXCITATION_TOLERANCE, choose
 from ....regression.inverse_dynamics import InverseDynamics, inverse_dynamics
 from ....signals.signals import Signals
+from ....solve import ProgressCallback, Stop
 from ..least_squares import LeastSquares
 from . import drive_gains
 from .identification import check_recordings
@@ -58,7 +59,13 @@ class PayloadDifference:
     def __post_init__(self) -> None:
         LeastSquares(self.weighting, rtol=self.rtol)
 
-    def solve(self, problem: InverseDynamics) -> Estimate:
+    def solve(
+        self,
+        problem: InverseDynamics,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Estimate:
         """The estimate of the robot without the load, and the load.
 
         Raises:
@@ -83,7 +90,9 @@ class PayloadDifference:
                         for part, on in zip(problem.parts, problem.loaded, strict=True)
                         if on is loaded
                     ],
-                )
+                ),
+                progress=progress,
+                stop=stop,
             )
             for loaded in (False, True)
         )
@@ -96,6 +105,7 @@ class PayloadDifference:
             payload,
             None if "1" in gains.units else gains,
             method=self.name,
+            status=with_.status if without.status.converged else without.status,
             seconds={
                 **without.seconds,
                 "solve": time.perf_counter() - started - without.seconds["regressor"],

@@ -20,9 +20,10 @@ import numpy as np
 from scipy import linalg
 
 from ....arrays import JointSamples, Matrix
-from ....estimate import DriveGains, Estimate
+from ....estimate import DriveGains, Estimate, Status
 from ....exceptions import InvalidMethod, NotIdentifiable
 from ....regression.inverse_dynamics import InverseDynamics
+from ....solve import ProgressCallback, Stop, report, stop_requested
 from ..least_squares import finish
 from ..system import Solution, System
 from . import equation_error
@@ -41,6 +42,9 @@ CONSTRAINED = (
     "The load is the one that fits best of those that can be. Standard deviations are those without that condition, "
     "which changes little in what the recordings determine, and more in what they do not."
 )
+
+MIN_DRAWS = 20
+"""With fewer, the spread of the draws says nothing; a stop waits for them."""
 
 STEPS, SETTLED = 50, 1e-6
 """Of the search for gains in a draw, which scatter by far more."""
@@ -61,8 +65,8 @@ class Resampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.draws < 20 or self.seed < 0:
-            raise InvalidMethod("resampling needs draws of at least 20, and a seed of at least 0")
+        if self.draws < MIN_DRAWS or self.seed < 0:
+            raise InvalidMethod(f"resampling needs draws of at least {MIN_DRAWS}, and a seed of at least 0")
         if self.block_s is not None and not self.block_s > 0:
             raise InvalidMethod(f"block_s must be above 0, not {self.block_s:g}")
 
@@ -103,7 +107,14 @@ class Draws:
     moments: Moments
 
 
-def draw(found: Found, resampling: Resampling, residuals: JointSamples) -> Draws:
+def draw(
+    found: Found,
+    resampling: Resampling,
+    residuals: JointSamples,
+    *,
+    progress: ProgressCallback | None = None,
+    stop: Stop | None = None,
+) -> Draws:
     """Solve anew.
 
     Args:
@@ -116,20 +127,26 @@ def draw(found: Found, resampling: Resampling, residuals: JointSamples) -> Draws
     blocks = moments(found.problem, found.system.columns, R, residuals, resampling.block_s)
     rng = np.random.default_rng(resampling.seed)
     driven = motors(found.problem.robot)
-    theta, gains = [], []
+    theta: list[np.ndarray] = []
+    gains: list[np.ndarray] = []
+    tried = 0
     for M in blocks.resampled(resampling.draws, rng):
+        if len(theta) >= MIN_DRAWS and stop_requested(stop):
+            break
+        tried += 1
+        report(progress, "resampling", fraction=tried / resampling.draws)
         try:
             point = _solved(found, R, M, rng)
         except linalg.LinAlgError:
             continue
         theta.append(linalg.solve_triangular(R, point.theta, check_finite=False))
         gains.append(1 / point.c[driven])
-    if len(theta) < 0.5 * resampling.draws:
+    if len(theta) < 0.5 * tried:
         raise NotIdentifiable(
             "parts of these recordings do not determine what the whole does, so nothing can be said about how sure it "
             "is: record longer"
         )
-    return Draws(np.array(theta), np.array(gains), resampling.draws - len(theta), blocks)
+    return Draws(np.array(theta), np.array(gains), tried - len(theta), blocks)
 
 
 def _solved(found: Found, R: Matrix, M: np.ndarray, rng: np.random.Generator) -> Point:
@@ -160,10 +177,18 @@ def _square_root(C: Matrix) -> Matrix:
 # ------------------------------------------------------------------------------------------ what the estimate says
 
 
-def estimate_of(method: Any, found: Found, resampling: Resampling) -> Estimate:
+def estimate_of(
+    method: Any,
+    found: Found,
+    resampling: Resampling,
+    *,
+    progress: ProgressCallback | None = None,
+    stop: Stop | None = None,
+) -> Estimate:
     """Everything that is known, with the spread of the draws for its uncertainty."""
     fitted = finish(method, found.problem, found.system, found.solution)
-    draws = draw(found, resampling, fitted.fit.residuals)
+    draws = draw(found, resampling, fitted.fit.residuals, progress=progress, stop=stop)
+    interrupted = len(draws.theta) + draws.missing < resampling.draws
     widening = draws.moments.widening
     covariance = widening**2 * np.atleast_2d(np.cov(draws.theta.T))
     held = np.isfinite(load_places(found.problem, found.system)[1])
@@ -179,6 +204,7 @@ def estimate_of(method: Any, found: Found, resampling: Resampling) -> Estimate:
     estimate = fitted.updated(
         payload,
         None if "1" in gains.units and not gains.identified else gains,
+        status=Status.interrupted if interrupted else fitted.status,
         covariance=covariance,
         std_kind="coloured",
         coloured_std=np.sqrt(np.diag(covariance)),

@@ -8,11 +8,10 @@ are coupled.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from ....arrays import JointSamples, Matrix, Vector
+from ....arrays import JointSamples, Matrix
 from ....estimate import DriveGains
 from ....exceptions import InvalidMethod, NotIdentifiable, listing, nearest
 from ....models.articulated import Articulated
@@ -88,12 +87,6 @@ def check_scale(problem: InverseDynamics) -> None:
             "not identifiable: only ratios. Neither the drive gains are known nor any mass, and twice the gains with "
             "twice the masses fit as well; give the load's mass, or the gains (drive.gain, gains_from)"
         )
-
-
-def with_gains(problem: InverseDynamics, values: Vector) -> InverseDynamics:
-    """The problem with other drive gains, one value a joint."""
-    robot = replace(problem.robot, drive=replace(problem.robot.drive, gain=tuple(values.tolist())))
-    return replace(problem, robot=robot, parts=tuple(replace(part, robot=robot) for part in problem.parts))
 
 
 def gains_of(problem: InverseDynamics, covariance: Matrix | None = None) -> DriveGains:

@@ -25,7 +25,8 @@ from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....parameters import Normal
 from ....regression.attachment import LOAD_NAMES
 from ....regression.base_parameters import EXCITATION_TOLERANCE
-from ....regression.inverse_dynamics import InverseDynamics, inverse_dynamics
+from ....regression.inverse_dynamics import InverseDynamics
+from ....solve import ProgressCallback, Stop, report, stop_requested
 from ..constraints import BodyConstraint
 from ..least_squares import LeastSquares
 from ..system import Solution, System, reduce
@@ -65,7 +66,7 @@ class PayloadIdentification:
         possible: whether it must be one anyway.
         resampling: how its uncertainty is found.
         rtol: as in `LeastSquares`.
-        max_steps: of the search.
+        max_iterations: of the search.
     """
 
     estimator: Literal["output-error", "least-squares", "total-least-squares"] = "output-error"
@@ -77,7 +78,7 @@ class PayloadIdentification:
     possible: bool = False
     resampling: Resampling = field(default_factory=Resampling)
     rtol: float = EXCITATION_TOLERANCE
-    max_steps: int = 200
+    max_iterations: int = 200
 
     name = "payload"
     citations = (*LeastSquares.citations, "gautier2014", "kunsch1989", "politis2003", "kiefer2005")
@@ -85,8 +86,8 @@ class PayloadIdentification:
     def __post_init__(self) -> None:
         if self.estimator not in ESTIMATORS:
             raise InvalidMethod(f"estimator must be {listing(map(repr, ESTIMATORS))}, not {self.estimator!r}")
-        if self.max_steps < 1 or not 0 < self.rtol < 1:
-            raise InvalidMethod("a payload needs max_steps of at least 1 and 0 < rtol < 1")
+        if self.max_iterations < 1 or not 0 < self.rtol < 1:
+            raise InvalidMethod("a payload needs max_iterations of at least 1 and 0 < rtol < 1")
         if self.gains is not None and self.gain_std is not None:
             raise InvalidMethod("give gains, which come with their covariance, or gain_std, not both")
         if self.identify_gains and (self.gains is not None or self.gain_std is not None):
@@ -100,7 +101,13 @@ class PayloadIdentification:
     def _must_be_possible(self) -> bool:
         return self.possible or self.constraint is not None
 
-    def solve(self, problem: InverseDynamics) -> Estimate:
+    def solve(
+        self,
+        problem: InverseDynamics,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Estimate:
         """Estimate robot, load, and gains where they are unknown.
 
         Raises:
@@ -112,11 +119,12 @@ class PayloadIdentification:
         started = time.perf_counter()
         check_recordings(problem)
         problem, covariance = self._with_given_gains(problem)
+        report(progress, "searching gains and load")
         unknown = drive_gains.unknown(problem) if self.identify_gains is None else self.identify_gains
         found = self._with_unknown_gains(problem) if unknown else self._with_known_gains(problem, covariance)
-        estimate = estimate_of(self, found, self.resampling)
-        if not unknown:
-            estimate = self._with_mass_checked(problem, estimate)
+        estimate = estimate_of(self, found, self.resampling, progress=progress, stop=stop)
+        if not unknown and not stop_requested(stop):
+            estimate = self._with_mass_checked(problem, estimate, stop)
         seconds = {**estimate.seconds, "solve": time.perf_counter() - started - found.system.seconds}
         return estimate.updated(seconds=seconds)
 
@@ -133,7 +141,7 @@ class PayloadIdentification:
             )
         values = np.ones(len(joints))
         values[train.driven] = self.gains.values
-        return drive_gains.with_gains(problem, values), self.gains.covariance
+        return problem.with_gains(values), self.gains.covariance
 
     def _with_known_gains(self, problem: InverseDynamics, covariance: Matrix | None) -> Found:
         """Linear least squares: by `output_error` with every gain in its place."""
@@ -167,7 +175,7 @@ class PayloadIdentification:
             "least-squares": lambda: equation_error.ordinary(reduced.M, free),
             "total-least-squares": lambda: equation_error.total(reduced.M, free, reduced.R, w * c),
         }[self.estimator]()
-        gained = drive_gains.with_gains(problem, problem.robot.train.gain * kappa[problem.robot.actuated])
+        gained = problem.with_gains(problem.robot.train.gain * kappa[problem.robot.actuated])
         system = replace(reduce(gained, self.rtol), prior=reduced.system.prior)
         weights = np.abs(w / kappa)
         exact = self.estimator == "output-error"
@@ -182,40 +190,38 @@ class PayloadIdentification:
     def _optimum(self, problem: InverseDynamics, free: np.ndarray) -> tuple[_Reduced, Optimum, Proof | None]:
         """The reduced problem with what is known of the centre of mass, and its solution."""
         reduced = _Reduced.of(problem, self.rtol, free)
-        optimum = reduced.first(self.max_steps)
+        optimum = reduced.first(self.max_iterations)
         if free.any():
             drive_gains.check_seen(problem, optimum, free)
         for _ in range(PRIOR_STEPS if self.center_of_mass is not None else 0):
             assert self.center_of_mass is not None
             mass = reduced.mass(optimum)
             reduced = reduced.with_center_of_mass(self.center_of_mass, mass)
-            optimum = reduced.solve(optimum.point.c, self.max_steps)
+            optimum = reduced.solve(optimum.point.c, self.max_iterations)
             if abs(reduced.mass(optimum) - mass) <= PRIOR_SETTLED * abs(mass):
                 break
         if not self._must_be_possible:
             return reduced, optimum, None
         optimum, proof = nearest_possible(
-            problem, reduced.system, reduced.R, optimum, self.constraint or BodyConstraint(), self.max_steps
+            problem,
+            reduced.system,
+            reduced.R,
+            optimum,
+            self.constraint or BodyConstraint(),
+            self.max_iterations,
         )
         return reduced, optimum, proof
 
-    def _with_mass_checked(self, problem: InverseDynamics, estimate: Estimate) -> Estimate:
+    def _with_mass_checked(self, problem: InverseDynamics, estimate: Estimate, stop: Stop | None) -> Estimate:
         """Where gains and mass are both known: whether the recordings agree."""
         name = LOAD_NAMES[0]
         if name not in problem.parameters.held:
             return estimate
         known = problem.parameters.held[name]
-        open_ = inverse_dynamics(
-            problem.robot,
-            [part.signals for part in problem.parts],
-            held={key: value for key, value in problem.parameters.held.items() if key != name},
-            priors=problem.priors,
-            loaded=problem.loaded,
-            link=problem.attachment.link if problem.attachment else None,
-        )
+        open_ = replace(problem, held={key: value for key, value in problem.held.items() if key != name})
         load = (
             replace(self, gains=estimate.extra(DriveGains), gain_std=None, identify_gains=False)
-            .solve(open_)
+            .solve(open_, stop=stop)
             .extra(Payload)
         )
         assert load is not None
@@ -275,27 +281,27 @@ class _Reduced:
         R = whitening(system)
         return cls(problem, system, R, total_moments(problem, system.columns, R), free)
 
-    def first(self, max_steps: int) -> Optimum:
+    def first(self, max_iterations: int) -> Optimum:
         """By output error, with nothing known of unknown gains."""
         P, z = self.system.whitened_prior(self.R)
         if not self.free.any():
-            return self.solve(np.ones(len(self.free)), max_steps)
+            return self.solve(np.ones(len(self.free)), max_iterations)
         rows = sum(self.problem.row_counts)
         try:
             kappa = equation_error.ordinary(self.M, self.free, P, z)  # too small, but of the right size
             size = np.maximum(np.abs(kappa), LOWEST_START * np.abs(kappa).max())
             start = np.where(self.free, np.where(kappa < 0, -1, 1) / size, 1.0)
-            return output_error_of_any_sign(self.M, rows, self.free, P, z, start, max_steps)
+            return output_error_of_any_sign(self.M, rows, self.free, P, z, start, max_iterations)
         except linalg.LinAlgError:
             raise NotIdentifiable(
                 "no drive gains explain these recordings: what is known (the load's mass) shows in none of the joints; "
                 "look at link, and at which recordings carry the load"
             ) from None
 
-    def solve(self, start: Vector, max_steps: int) -> Optimum:
+    def solve(self, start: Vector, max_iterations: int) -> Optimum:
         """By output error, from a start nearby."""
         P, z = self.system.whitened_prior(self.R)
-        return output_error(self.M, sum(self.problem.row_counts), self.free, P, z, start, max_steps)
+        return output_error(self.M, sum(self.problem.row_counts), self.free, P, z, start, max_iterations)
 
     def theta(self, optimum: Optimum) -> Vector:
         """(k,)"""

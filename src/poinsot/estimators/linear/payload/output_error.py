@@ -144,7 +144,7 @@ class Optimum:
 
 
 def output_error(
-    M: np.ndarray, rows: int, free: np.ndarray, P: Matrix, z: Vector, start: Vector, max_steps: int
+    M: np.ndarray, rows: int, free: np.ndarray, P: Matrix, z: Vector, start: Vector, max_iterations: int
 ) -> Optimum:
     """c, theta and w together: c for given weights, weights from the residuals, until both stand still.
 
@@ -159,8 +159,8 @@ def output_error(
     floor = SMALLEST_RESIDUAL * size
     cost = Cost(M, 1 / size, P, z)
     c, taken = start, 0
-    while taken < max_steps:
-        optimum = search(cost, free, c, max_steps - taken)
+    while taken < max_iterations:
+        optimum = search(cost, free, c, max_iterations - taken)
         c, taken = optimum.point.c, taken + optimum.steps
         if np.any(np.abs(c) > FARTHEST * np.abs(start)):
             break
@@ -173,7 +173,7 @@ def output_error(
 
 
 def output_error_of_any_sign(
-    M: np.ndarray, rows: int, free: np.ndarray, P: Matrix, z: Vector, start: Vector, max_steps: int
+    M: np.ndarray, rows: int, free: np.ndarray, P: Matrix, z: Vector, start: Vector, max_iterations: int
 ) -> Optimum:
     """The likeliest of what is found with the signs of c as they start, with all positive, and with each turned around.
 
@@ -183,7 +183,7 @@ def output_error_of_any_sign(
 
     def found(c: Vector) -> list[Optimum]:
         try:
-            return [output_error(M, rows, free, P, z, c, max_steps)]
+            return [output_error(M, rows, free, P, z, c, max_iterations)]
         except linalg.LinAlgError:  # it ran away, to where nothing is determined
             return []
 
@@ -204,11 +204,11 @@ def output_error_of_any_sign(
 
 
 def search(
-    cost: Cost, free: np.ndarray, start: Vector, max_steps: int, settled: float = STEP_SETTLED
+    cost: Cost, free: np.ndarray, start: Vector, max_iterations: int, settled: float = STEP_SETTLED
 ) -> Optimum:
     """The best c for given weights; a step that is smaller than the part `settled` of c is the last one."""
     point = cost.at(start)
-    for steps in range(1, max_steps + 1):
+    for steps in range(1, max_iterations + 1):
         S, D, gradient = point.curvature(free)
         if np.any(np.abs(point.c) > FARTHEST * np.abs(start)) or not np.all(D > 0):
             break
@@ -219,7 +219,7 @@ def search(
         point = _downhill(cost, point, step)
         if np.max(np.abs(step) / np.maximum(np.abs(point.c), 1e-300)) < settled or not step.any():
             return Optimum(point, free, steps)
-    return Optimum(point, free, max_steps, Status.step_limit)
+    return Optimum(point, free, max_iterations, Status.step_limit)
 
 
 def _downhill(cost: Cost, point: Point, step: Vector) -> Point:

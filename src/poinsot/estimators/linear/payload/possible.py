@@ -57,7 +57,7 @@ def nearest_possible(
     R: Matrix,
     optimum: Optimum,
     constraint: BodyConstraint,
-    max_steps: int,
+    max_iterations: int,
 ) -> tuple[Optimum, Proof]:
     """The optimum over loads that can be, the residuals' weights as they are.
 
@@ -83,7 +83,7 @@ def nearest_possible(
         constraint,
         problem.attachment.link if problem.attachment else "",
     )
-    point, proof = _search(optimum, members, A, a, l, max_steps)
+    point, proof = _search(optimum, members, A, a, l, max_iterations)
     return replace(optimum, point=point), proof
 
 
@@ -101,7 +101,7 @@ def _members(pi: Vector, constraint: BodyConstraint, link: str) -> tuple[Members
 
 
 def _search(
-    optimum: Optimum, members: tuple[Membership, ...], A: Matrix, a: Vector, l: int, max_steps: int
+    optimum: Optimum, members: tuple[Membership, ...], A: Matrix, a: Vector, l: int, max_iterations: int
 ) -> tuple[Point, Proof]:
     cost, free = optimum.point.of, optimum.free
     point, x = optimum.point, optimum.point.theta[-l:]
@@ -125,13 +125,13 @@ def _search(
             )
         length = float(np.linalg.norm(found.x - U @ x))
         x = to_x @ found.x
-        point = _with_load(cost, free, point.c, x, max_steps)
+        point = _with_load(cost, free, point.c, x, max_iterations)
         if length < SETTLED:
             break
     return point, Proof(members, found.multipliers)
 
 
-def _with_load(cost: Cost, free: np.ndarray, c: Vector, x: Vector, max_steps: int) -> Point:
+def _with_load(cost: Cost, free: np.ndarray, c: Vector, x: Vector, max_iterations: int) -> Point:
     """All else at its best for a load x (l,)."""
     size, l = cost.M.shape[-1], len(x)
     k = size - 2
@@ -140,7 +140,7 @@ def _with_load(cost: Cost, free: np.ndarray, c: Vector, x: Vector, max_steps: in
     E[k - l : k, -2] = x
     E[k, -2] = E[k + 1, -1] = 1.0
     rest = Cost(E.T @ cost.M @ E, cost.weights, cost.P[:, : k - l], cost.z - cost.P[:, k - l :] @ x)
-    best = search(rest, free, c, max_steps).point
+    best = search(rest, free, c, max_iterations).point
     whole = cost.at(best.c)  # for its factor: the curvature does not depend on the load
     return replace(whole, theta=np.concatenate([best.theta, x]), squares=best.squares, cost=best.cost)
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from ...estimate import Fit
-from ..blocks import Figure
-from ..numbers import correlation_text, percent_text, unit_text
-from ..words import series
-from .autocorrelation import band_shape, stems, value_range, whiteness_words
-from .style import MEASURED, PREDICTED, RESIDUAL, axis, label, layout
-from .thinning import line, longest_trace
+from poinsot.estimate import Fit
+from poinsot.report.blocks import Figure
+from poinsot.report.figures.autocorrelation import band_shape, stems, value_range, whiteness_words
+from poinsot.report.figures.style import MEASURED, PREDICTED, RESIDUAL, axis, label, layout
+from poinsot.report.figures.thinning import line, longest_trace
+from poinsot.report.numbers import correlation_text, percent_text, unit_text
+from poinsot.report.words import series
 
 HEADING = 34  # pixels above the panels for the names of the methods
 
@@ -46,7 +46,7 @@ def effort_comparison(fits: Mapping[str, Fit], title: str = "") -> Figure:
     ]
     totals = "; ".join(f"{method} {percent_text(fit.relative_error_percent)}" for method, fit in fits.items())
     return grid.figure(
-        title or "Measured and predicted effort, and what is left",
+        title or "Measured and predicted effort, and residual",
         data,
         axes,
         notes,

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .blocks import Facts, Figure, FigureGrid, Findings, Page, PageBlock, Section, Table
-from .page import write_page
-from .tables import plain_text
-from .words import capitalized
+from poinsot.report.blocks import Facts, Figure, FigureGrid, Findings, Page, PageBlock, Section, Table
+from poinsot.report.page import write_page
+from poinsot.report.tables import plain_text
+from poinsot.report.words import capitalized
 
 
 def write_reproduction_page(

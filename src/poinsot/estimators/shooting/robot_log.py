@@ -1,0 +1,319 @@
+"""A recording of a robot, made ready for optimal estimation: sensors, commands, contacts and their noise.
+
+The channels of a recording say which sensors there are: `gyro.imu_link.x` is one axis of a gyro at the frame `imu_link`.
+Commands are `torque.JOINT` (or `current`, `voltage`) and `thrust.ROTOR`, contacts `contact.FRAME`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays import Vector
+from ...exceptions import InvalidMethod, InvalidSignals, listing, nearest
+from ...models.articulated import Articulated
+from ...models.contacts import ContactDetection, ContactSchedule, SurfaceContact
+from ...models.open_parameters import OpenParameters
+from ...models.sensors import ContactVelocity, JointPosition, JointVelocity, Readings, frame_sensor
+from ...models.stages import Stages
+from ...quantities import FRAME_QUANTITIES
+from ...recording import CONTACT, EFFORTS, THRUST, Recording
+from .first_guess import first_guess
+from .problem import GaussianPrior
+from .robot import RobotTrajectoryModel
+
+FOOT_VELOCITY = ContactVelocity.quantity
+BASE_SPEEDS = ("base_linear", "base_angular")
+"""Keys of a floating base's speeds in `MotionNoise.speeds`."""
+
+
+@dataclass(frozen=True)
+class MotionNoise:
+    """Standard deviations of readings, commands, model and first state, in SI units a sample.
+
+    Args:
+        readings: by quantity (`"gyro"`) or quantity and frame (`"gyro.imu"`): one number, or one a component. Those of
+            `torque`, `current`, `voltage` and `thrust` are of commands, and make commands unknowns of the estimation;
+            that of `foot_velocity` is how fast a closed contact may slip.
+        speeds: error of the model, as a change of each speed in a step: a number, a list in the order of the joints
+            with `base_linear` and `base_angular` at its end, or a mapping by these names, 0 for the others.
+        first_state: of positions and of speeds in the first state, about its initial guess; None: unknown.
+    """
+
+    readings: Mapping[str, float | Sequence[float]]
+    speeds: float | Sequence[float] | Mapping[str, float] = 0.0
+    first_state: tuple[float, float] | None = None
+
+    def of_commands(self, inputs: Mapping[str, str]) -> Vector:
+        """(inputs,) standard deviation of each command, given the quantity of each.
+
+        Raises:
+            InvalidMethod: if a quantity has several numbers.
+        """
+        levels = [self.readings.get(quantity, 0.0) for quantity in inputs.values()]
+        if not all(isinstance(level, float | int) for level in levels):
+            raise InvalidMethod("noise: torque, current and thrust need one number for all motors")
+        return np.array(levels, dtype=float)
+
+    def of_speeds(self, robot: Articulated) -> Vector:
+        """(n,) standard deviation of the change of each speed in a step, beside that by commands.
+
+        Raises:
+            InvalidMethod: if a name is unknown, the list has another length, or a number is negative.
+        """
+        names, given = [*robot.joints, *(BASE_SPEEDS if robot.floating_base else ())], self.speeds
+        if isinstance(given, Mapping):
+            for name in given:
+                if name not in names:
+                    raise InvalidMethod(
+                        f"speed_noise names {name!r}{nearest(name, names)}; the robot has {listing(names)}"
+                    )
+            given = [given.get(name, 0.0) for name in names]
+        levels = np.asarray(given, dtype=float)
+        if levels.shape not in ((), (len(names),)):
+            raise InvalidMethod(
+                f"speed_noise has {levels.size} numbers for {len(names)} speeds: {listing(names, 40)}"
+            )
+        if not (np.isfinite(levels).all() and levels.min(initial=0.0) >= 0):
+            raise InvalidMethod("speed_noise: standard deviations must be at least 0")
+        levels = np.broadcast_to(levels, (len(names),))
+        speeds = np.zeros(robot.model.nv)
+        speeds[robot.actuated] = levels[: len(robot.joints)]
+        if robot.floating_base:
+            speeds[:3], speeds[3:6] = levels[-2], levels[-1]
+        return speeds
+
+
+@dataclass(frozen=True, eq=False)
+class RobotLog:
+    """One recording of a robot, ready to be estimated from.
+
+    Args:
+        name: name of the recording.
+        stages: the robot with its commands, contacts and readings.
+        noise: (2 n,) standard deviation of the model's error in a step, see `RobotTrajectoryModel`.
+        command_noise: (inputs,) standard deviation of each command; None: they are exact.
+        arrival: prior of the first state; None: unknown.
+        guess: (N + 1, nx) initial guess of the states; None: from the readings.
+
+    Raises:
+        InvalidMethod: if the noise does not fit, or the guess is not finite.
+    """
+
+    name: str
+    stages: Stages
+    noise: Vector
+    command_noise: Vector | None = None
+    arrival: GaussianPrior | None = None
+    guess: Float[np.ndarray, "nodes nx"] | None = None
+
+    @classmethod
+    def from_recording(
+        cls,
+        parameters: OpenParameters,
+        recording: Recording,
+        noise: MotionNoise,
+        contacts: ContactDetection | None = None,
+        name: str = "recording",
+    ) -> RobotLog:
+        """The log of a recording.
+
+        Args:
+            parameters: the robot and its open parameters.
+            recording: with channels of sensors, commands and contacts.
+            noise: standard deviations.
+            contacts: which frames may touch the world, and how the recording says when; None: none.
+            name: name of the recording, for messages and reports.
+
+        Raises:
+            PoinsotError: if the recording lacks a channel or a standard deviation, or a name is unknown.
+        """
+        return _Reader(parameters, recording, noise, f"recording {name!r}").log(name, contacts)
+
+    @cached_property
+    def model(self) -> RobotTrajectoryModel:
+        """Dynamics and residuals for the solver."""
+        return RobotTrajectoryModel(self.stages, self.noise, self.command_noise)
+
+    @cached_property
+    def initial_states(self) -> Float[np.ndarray, "nodes nx"]:
+        """(N + 1, nx) initial guess of the states."""
+        return first_guess(self.stages) if self.guess is None else self.guess
+
+    @property
+    def first_state(self) -> GaussianPrior:
+        """Prior of the first state."""
+        return self.arrival or GaussianPrior.flat(self.initial_states[0], self.model.manifold.degrees)
+
+    def with_parameters(self, parameters: OpenParameters) -> RobotLog:
+        """The same log of a robot with other open parameters."""
+        return replace(self, stages=replace(self.stages, parameters=parameters), guess=self.initial_states)
+
+
+def check_names_of_noise(noise: MotionNoise, logs: Sequence[RobotLog]) -> None:
+    """Check that every key of `noise.readings` is a quantity, or a quantity at a frame that some log has.
+
+    Raises:
+        InvalidMethod: for the first key that is not: it is misspelt.
+    """
+    sensors = [each.sensor for log in logs for each in log.stages.readings]
+    known = {*EFFORTS, THRUST, FOOT_VELOCITY, *(kind.quantity for kind in (JointPosition, JointVelocity))}
+    known |= {
+        *FRAME_QUANTITIES,
+        *(f"{sensor.quantity}.{frame}" for sensor in sensors for frame in sensor.frames),
+    }
+    for name in noise.readings:
+        if name not in known:
+            raise InvalidMethod(
+                f"noise names {name!r}{nearest(name, known)}; the recordings have "
+                f"{listing(sorted({sensor.quantity for sensor in sensors}))}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Reads the channels of a recording as sensors and commands."""
+
+    parameters: OpenParameters
+    recording: Recording
+    noise: MotionNoise
+    where: str
+
+    @property
+    def robot(self) -> Articulated:
+        return self.parameters.robot
+
+    def log(self, name: str, contacts: ContactDetection | None) -> RobotLog:
+        schedule = self._schedule(contacts)
+        readings = (*self._joint_readings(), *self._frame_readings(), *self._standing_feet(schedule))
+        inputs = self._inputs()
+        passive = self.robot.drive.passive
+        command_noise = self.noise.of_commands(
+            {name: "" if name in passive else quantity for name, quantity in inputs.items()}
+        )
+        if command_noise.any():
+            readings = tuple(some.without_last_effort() for some in readings)
+        stages = Stages(self.parameters, schedule, self.recording.time, self._commands(inputs), readings)
+        guess, n = first_guess(stages), int(self.robot.model.nv)
+        arrival, first = None, self.noise.first_state
+        if first is not None:
+            arrival = GaussianPrior.from_covariance(guess[0], np.repeat(np.square(first), n))
+        process_noise = np.concatenate([np.zeros(n), self.noise.of_speeds(self.robot)])
+        return RobotLog(name, stages, process_noise, command_noise, arrival, guess)
+
+    # -- readings ------------------------------------------------------------------------------------------------------
+
+    def _values(self, channels: Sequence[str]) -> np.ndarray:
+        """(S, width), NaN where there is none."""
+        recording = self.recording
+        columns = [np.where(recording.mask(name), recording[name], np.nan) for name in channels]
+        return np.stack(columns, axis=1)
+
+    def _noise(self, quantity: str, frame: str = "") -> Any:
+        """Its standard deviation, or one for each component."""
+        level = self.noise.readings.get(f"{quantity}.{frame}", self.noise.readings.get(quantity))
+        if level is None:
+            raise InvalidMethod(
+                f"{self.where} has {quantity}, and noise has no standard deviation for it: give {quantity} = its "
+                "standard deviation, or leave its columns out"
+            )
+        return level if isinstance(level, float | int) else np.array(level, dtype=float)
+
+    def _joint_readings(self) -> list[Readings]:
+        robot, train, found = self.robot, self.robot.train, []
+        for kind, joint_side in (
+            (JointPosition, train.joint_positions),
+            (JointVelocity, train.joint_velocities),
+        ):
+            measured = set(self.recording.joints(kind.quantity))
+            joints = tuple(joint for joint in robot.joints if joint in measured)
+            if not joints:
+                continue
+            values = self._values([f"{kind.quantity}.{joint}" for joint in joints])
+            if robot.drive.side == "motor":
+                if len(joints) < len(robot.joints):
+                    raise InvalidSignals(
+                        f"{self.where}: {kind.quantity} is at the motors' side, so it takes all joints to know one; "
+                        f"there is none of {listing(joint for joint in robot.joints if joint not in measured)}"
+                    )
+                values = joint_side(values)
+            found.append(Readings(kind(robot, self._noise(kind.quantity), joints), values))
+        return found
+
+    def _frame_readings(self) -> list[Readings]:
+        recording, found = self.recording, []
+        for quantity, listed in FRAME_QUANTITIES.items():
+            for frame in recording.frames(quantity):
+                ends = [end for end in listed.ends if f"{quantity}.{frame}.{end}" in recording.channels]
+                noise = self._noise(quantity, frame)
+                sensor = frame_sensor(quantity).with_channels(self.robot, noise, frame, ends)
+                missing = [name for name in sensor.channels if name not in recording.channels]
+                if missing:
+                    raise InvalidSignals(
+                        f"{self.where} has {sensor.channels[0]}, and no channel {listing(missing)}"
+                    )
+                found.append(Readings(sensor, self._values(sensor.channels)))
+        return found
+
+    def _standing_feet(self, schedule: ContactSchedule) -> list[Readings]:
+        """Closed contacts as readings of zero velocity, if noise says how much they slip."""
+        if FOOT_VELOCITY not in self.noise.readings:
+            return []
+        found = []
+        for contact, closed in zip(schedule.contacts, schedule.closed.T, strict=True):
+            noise = self._noise(FOOT_VELOCITY, contact.frame)
+            sensor = ContactVelocity(self.robot, noise, contact.frame, isinstance(contact, SurfaceContact))
+            found.append(Readings(sensor, np.where(closed[:, None], 0.0, np.full((1, sensor.size), np.nan))))
+        return found
+
+    # -- commands ------------------------------------------------------------------------------------------------------
+
+    def _inputs(self) -> dict[str, str]:
+        """Quantity of each command: a rotor's thrust, or the first effort that joints have in this recording."""
+        effort = next((each for each in EFFORTS if self.recording.joints(each)), EFFORTS[0])
+        joints = self.robot.joints
+        return {name: effort if name in joints else THRUST for name in self.parameters.drive.inputs}
+
+    def _commands(self, inputs: Mapping[str, str]) -> np.ndarray:
+        """(S, inputs)."""
+        recording, passive = self.recording, self.robot.drive.passive
+        rotors = [name for name, quantity in inputs.items() if quantity == THRUST]
+        for name in recording.joints(THRUST):
+            if name not in rotors:
+                raise InvalidSignals(
+                    f"{self.where} has {THRUST}.{name}, and no rotor is called {name!r}{nearest(name, rotors)}; "
+                    f"there is {listing(rotors)}"
+                )
+        columns, missing = [], []
+        for name, quantity in inputs.items():
+            channel = f"{quantity}.{name}"
+            if channel in recording.channels:
+                columns.append(self._values([channel])[:, 0])
+            elif name in passive:
+                columns.append(np.zeros(len(recording)))
+            else:
+                missing.append(channel)
+        if missing:
+            raise InvalidSignals(
+                f"{self.where} has no {listing(missing)}: the dynamics need the command or the measured effort of each "
+                "motor; give their columns, or name joints without a motor in drive.passive"
+            )
+        return np.stack(columns, axis=1) if columns else np.zeros((len(recording), 0))
+
+    # -- contacts ------------------------------------------------------------------------------------------------------
+
+    def _schedule(self, contacts: ContactDetection | None) -> ContactSchedule:
+        if contacts is not None:
+            return contacts.schedule(self.recording, self.where)
+        frames = self.recording.joints(CONTACT)
+        if frames:
+            raise InvalidMethod(
+                f"{self.where} says when contacts are closed, and no [contacts] says what they are: give points = [...] "
+                f"or surfaces = [...] of {listing(frames)}"
+            )
+        return ContactSchedule((), np.zeros((len(self.recording), 0), dtype=bool))

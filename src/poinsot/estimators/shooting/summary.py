@@ -1,0 +1,239 @@
+"""The estimate of a solution: parameters and bodies with their uncertainty, motions, fit, warnings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...arrays import Matrix
+from ...estimate import NARROWED, Body, Estimate, EstimatedParameters, Provenance, Status, extras_of
+from ...estimate.motions import Convergence, EstimatedMotion, EstimatedMotions
+from ...estimate.unobservable import unobservable_directions
+from ...models.bodies import body_of
+from ...models.open_parameters import OpenParameters
+from ...models.stages import Stages
+from .ddp import ShootingSolution
+from .known_parameters import KnownParameters
+from .motion_report import estimated_motion, fit_of_motions
+from .posterior import TrajectoryPosterior
+from .robot_log import RobotLog
+
+WIDENING_THRESHOLD = 1.05
+"""Chi-square per degree of freedom up to which standard deviations are not widened: 5 % is noise of chi-square itself at
+800 degrees of freedom."""
+DOUBTFUL_CHI_SQUARE = 1.5
+"""Per degree of freedom: above it, and below its inverse, a warning doubts the stated noise."""
+DOUBTFUL_RMS = 3.0
+"""Root mean square of a sensor's residuals, in its standard deviations, above which a warning doubts its noise."""
+UNOBSERVABLE_SHARE = 1e-6
+"""A parameter that an unobservable direction moves by more than this part of its largest derivative is unobservable."""
+
+
+@dataclass(frozen=True, eq=False)
+class EstimateSummary:
+    """A solution with its covariance, to be made an estimate.
+
+    Args:
+        logs: that were estimated from. known: prior of theta.
+        solution: of the solver. covariance: of theta and states there.
+    """
+
+    logs: tuple[RobotLog, ...]
+    known: KnownParameters
+    solution: ShootingSolution
+    covariance: TrajectoryPosterior
+
+    @property
+    def parameters(self) -> OpenParameters:
+        return self.known.parameters
+
+    @cached_property
+    def widening(self) -> float:
+        """Factor of all covariances: chi-square per degree of freedom where that is above its noise."""
+        return self.chi_square if self.chi_square > WIDENING_THRESHOLD else 1.0
+
+    @cached_property
+    def slope(self) -> Matrix:
+        """(p, p) derivative of the physical parameters by theta."""
+        return self.parameters.physical_slope(self.solution.theta)
+
+    @cached_property
+    def rows(self) -> int:
+        """Number of scalar readings."""
+        return sum(
+            int(np.isfinite(fit.normalized).sum()) for motion in self.motions for fit in motion.sensors
+        )
+
+    @cached_property
+    def chi_square(self) -> float:
+        """Chi-square per degree of freedom; 1 where there is none."""
+        solution, problem = self.solution, self.solution.problem
+        known = sum(_rank(arrival.information) for arrival in problem.arrivals) + _rank(
+            problem.prior.information
+        )
+        unknown = len(solution.theta) - solution.unobservable.shape[1]
+        for model, unobservable in zip(problem.models, self.covariance.unobservable_states, strict=True):
+            unknown += model.manifold.degrees - unobservable.shape[1]
+        degrees = self.rows + known - unknown
+        return 2.0 * solution.cost / degrees if degrees > 0 else 1.0
+
+    @cached_property
+    def motions(self) -> tuple[EstimatedMotion, ...]:
+        """The motion in each recording."""
+        at = self.solution.at
+        return tuple(
+            estimated_motion(log, at.theta, x, w, states)
+            for log, x, w, states in zip(self.logs, at.x, at.w, self.covariance.states, strict=True)
+        )
+
+    def estimate(self) -> Estimate:
+        """The estimate, without its method and its problem."""
+        parameters, theta, slope = self.parameters, self.solution.theta, self.slope
+        covariance = self.widening * slope @ self.covariance.theta @ slope.T
+        identifiable, bodies = self._identifiable(covariance), self._bodies(covariance)
+        names = parameters.physical_names
+        unknown = [name for name, yes in zip(names, identifiable, strict=True) if not yes]
+        undetermined = unobservable_directions(
+            names, parameters.physical(theta), slope @ self.covariance.unobservable, unknown
+        )
+        status = self.solution.status
+        if status is Status.solved and undetermined:
+            status = Status.partly
+        moved = self._is_unobservable
+        covariance[moved], covariance[:, moved] = np.nan, np.nan
+        condition, scaled = self._condition_numbers()
+        return Estimate(
+            method="",
+            robot=parameters.robot.name,
+            parameters=EstimatedParameters(
+                names=names,
+                units=parameters.physical_units,
+                owners=parameters.owners,
+                kinds=parameters.kinds,
+                groupings=names,
+                values=parameters.physical(theta),
+                covariance=covariance,
+                std_kind="white",
+                identifiable=identifiable,
+                white_std=np.sqrt(np.diag(covariance)),
+            ),
+            status=status,
+            condition_number=condition,
+            scaled_condition_number=scaled,
+            rows=self.rows,
+            fit=fit_of_motions(self._pairs()),
+            bodies=bodies,
+            undetermined=undetermined,
+            iterations=self.solution.iterations,
+            extras=extras_of(EstimatedMotions(self.motions), self._convergence()),
+            provenance=Provenance(warnings=self._warnings(), notes=self._notes()),
+        )
+
+    def _pairs(self) -> list[tuple[EstimatedMotion, Stages]]:
+        return [(motion, log.stages) for motion, log in zip(self.motions, self.logs, strict=True)]
+
+    @cached_property
+    def _is_unobservable(self) -> np.ndarray:
+        """(b,) whether an unobservable direction changes a parameter."""
+        moving = np.linalg.norm(self.slope @ self.covariance.unobservable, axis=1)
+        return np.asarray(moving > UNOBSERVABLE_SHARE * np.linalg.norm(self.slope, axis=1))
+
+    def _identifiable(self, covariance: Matrix) -> np.ndarray:
+        """(b,) whether data and priors determine a parameter better than `chart_std` alone does."""
+        observable = ~self._is_unobservable
+        assumed = np.diag(self.known.assumed)
+        if not assumed.any():
+            return observable
+        with np.errstate(divide="ignore"):
+            before = np.sqrt((self.slope**2) @ np.where(assumed > 0, 1 / assumed, 0.0))
+        has_assumption = (np.abs(self.slope) @ (assumed == 0)) == 0
+        narrowed = np.sqrt(np.diag(covariance)) < NARROWED * before
+        return np.asarray(observable & (~has_assumption | narrowed))
+
+    def _condition_numbers(self) -> tuple[float, float]:
+        """Of the whitened Jacobian by theta on its observable directions: as it is, and with columns of unit norm.
+
+        The Jacobian is that with states and noise eliminated, so that J^T J is the inverse of theta's covariance.
+        """
+        unobservable = self.covariance.unobservable
+        basis = np.linalg.svd(unobservable, full_matrices=True)[0][:, unobservable.shape[1] :]
+        if not basis.shape[1]:
+            return 1.0, 1.0
+        information = np.linalg.inv(basis.T @ self.covariance.theta @ basis)
+        d = np.sqrt(np.diag(information))
+        scaled = information / np.outer(d, d)
+        return float(np.sqrt(np.linalg.cond(information))), float(np.sqrt(np.linalg.cond(scaled)))
+
+    def _bodies(self, covariance: Matrix) -> tuple[Body, ...]:
+        parameters, unobservable = self.parameters, self.covariance.unobservable
+        prior = self.solution.problem.prior.information
+        found = []
+        for k, (pi, place) in enumerate(
+            zip(parameters.values(self.solution.theta).bodies, parameters.places.tolist(), strict=True)
+        ):
+            rows = slice(10 * k, 10 * k + 10)
+            kept = np.trace(self.covariance.theta[rows, rows] @ prior[rows, rows]) + np.sum(
+                unobservable[rows] ** 2
+            )
+            found.append(
+                body_of(
+                    parameters.robot,
+                    place,
+                    pi,
+                    covariance[rows, rows],
+                    parameters.all_inertials[place],
+                    float(np.clip(kept / 10, 0.0, 1.0)),
+                )
+            )
+        return tuple(found)
+
+    def _convergence(self) -> Convergence:
+        history, start = self.solution.history, self.solution.start
+        thetas = [start.at.theta, *(each.theta for each in history)]
+        return Convergence(
+            self.parameters.physical_names,
+            np.array(self.solution.costs),
+            np.array([start.infeasibility, *(each.infeasibility for each in history)]),
+            np.array([self.parameters.physical(theta) for theta in thetas]),
+        )
+
+    def _warnings(self) -> tuple[str, ...]:
+        said, chi_square = [], self.chi_square
+        if not 1 / DOUBTFUL_CHI_SQUARE <= chi_square <= DOUBTFUL_CHI_SQUARE:
+            doubt = (
+                "sensors are noisier than was said, or the model is incomplete; standard deviations are widened by "
+                f"{np.sqrt(chi_square):.2g}"
+                if chi_square > 1
+                else "sensors are less noisy than was said, so standard deviations are too large"
+            )
+            said.append(f"Residuals have a chi-square of {chi_square:.2g} per degree of freedom: {doubt}.")
+        said += [
+            f"Residuals of {fit.name} in {motion.name} are {fit.rms:.2g} of its standard deviations: its noise looks "
+            f"{fit.rms:.2g} times as large as stated."
+            for motion in self.motions
+            for fit in motion.sensors
+            if fit.rms > DOUBTFUL_RMS
+        ]
+        return tuple(said)
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = []
+        for log, unobservable in zip(self.logs, self.covariance.unobservable_states, strict=True):
+            if unobservable.shape[1]:
+                freedoms = "direction" if unobservable.shape[1] == 1 else "directions"
+                notes.append(
+                    f"The first state of {log.name} is unobservable in {unobservable.shape[1]} {freedoms}, such as the place "
+                    f"of {log.stages.parameters.robot.name} on the ground or its heading: it keeps its initial guess there."
+                )
+            notes += [f"{log.name}: {note}." for note in log.stages.schedule.notes()]
+        return tuple(notes)
+
+
+def _rank(information: Matrix) -> int:
+    """Rank of an information matrix, whatever its units."""
+    d = np.sqrt(np.diag(information))
+    known = d > 0
+    scaled = information[np.ix_(known, known)] / np.outer(d[known], d[known])
+    return int(np.linalg.matrix_rank(scaled, tol=1e-9))

@@ -1,0 +1,98 @@
+"""Sensors at contacts: forces, and the velocity of a foot that stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays import Matrix, Vector
+from ...quantities import WRENCH
+from ..articulated import Articulated
+from ..contact_dynamics import RobotMotion
+from .sensor import FrameSensor, ReadingSlopes, channels_of
+
+
+@dataclass(frozen=True, eq=False)
+class ContactVelocity(FrameSensor):
+    """Velocity of a foot in its axes, linear and, if it cannot turn, angular [m/s], [rad/s].
+
+    Readings are 0 while it stands, with the noise of how much it slips, and NaN while it does not.
+
+    Args:
+        turning: whether its angular velocity is read too.
+    """
+
+    turning: bool = False
+
+    quantity = "foot_velocity"
+    label = "velocity of the foot"
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return (("m/s",) * 3 + ("rad/s",) * 3)[: 6 if self.turning else 3]
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return channels_of(self.quantity, self.frame, WRENCH[: self.size])
+
+    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+        return self.motion_of_frame(motion).velocity[:, : self.size]
+
+    def slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        by, m = self.motion_of_frame(motion).by, self.size
+        return ReadingSlopes(q=by.velocity_by_q[:, :m], v=by.jacobian[:, :m])
+
+
+@dataclass(frozen=True, eq=False)
+class ContactForce(FrameSensor):
+    """What the world does to the robot at a contact, in the axes of its frame [N], and with moments [N m].
+
+    An open contact is expected to read 0, and so are the moments of a point.
+
+    Args:
+        moments: whether a reading is force and moment, six components.
+    """
+
+    moments: bool = False
+
+    depends_on_efforts = True
+    quantity = "force"
+    label = "force at"
+
+    @classmethod
+    def with_channels(
+        cls, robot: Articulated, noise: float | Vector | Matrix, frame: str, ends: Sequence[str]
+    ) -> ContactForce:
+        return cls(robot, noise, frame, moments="mx" in ends)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return (("N",) * 3 + ("N m",) * 3)[: 6 if self.moments else 3]
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return channels_of(self.quantity, self.frame, WRENCH[: self.size])
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        return ()
+
+    def _rows(self, motion: RobotMotion) -> slice:
+        """The rows of forces that are read; empty where the contact is open."""
+        rows = motion.rows(self.frame) or slice(0, 0)
+        return slice(rows.start, min(rows.stop, rows.start + self.size))
+
+    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+        rows = self._rows(motion)
+        expected = np.zeros((len(motion), self.size))
+        expected[:, : rows.stop - rows.start] = motion.forces[:, rows]
+        return expected
+
+    def slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        rows = self._rows(motion)
+        chosen = np.zeros((self.size, motion.forces.shape[1]))
+        chosen[: rows.stop - rows.start, rows] = np.eye(rows.stop - rows.start)
+        return ReadingSlopes(forces=chosen)

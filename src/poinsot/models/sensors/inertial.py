@@ -1,0 +1,70 @@
+"""Sensors of an inertial unit: angular velocity, specific force, integrated velocity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays import Vector
+from ..contact_dynamics import RobotMotion
+from ..rotations import skew
+from .sensor import FrameSensor, ReadingSlopes
+
+
+@dataclass(frozen=True, eq=False)
+class Gyro(FrameSensor):
+    """Angular velocity of a frame in its axes [rad/s]."""
+
+    quantity = "gyro"
+    label = "gyro at"
+    component_units = ("rad/s",) * 3
+
+    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+        return self.motion_of_frame(motion).angular
+
+    def slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        by = self.motion_of_frame(motion).by
+        return ReadingSlopes(q=by.velocity_by_q[:, 3:], v=by.jacobian[:, 3:])
+
+
+@dataclass(frozen=True, eq=False)
+class PreintegratedVelocity(FrameSensor):
+    """Velocity of a frame's origin in its axes [m/s], as an inertial unit has it from integrated accelerations."""
+
+    quantity = "frame_velocity"
+    label = "velocity of"
+    component_units = ("m/s",) * 3
+
+    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+        return self.motion_of_frame(motion).linear
+
+    def slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        by = self.motion_of_frame(motion).by
+        return ReadingSlopes(q=by.velocity_by_q[:, :3], v=by.jacobian[:, :3])
+
+
+@dataclass(frozen=True, eq=False)
+class Accelerometer(FrameSensor):
+    """Specific force at a frame's origin in its axes, acceleration less gravity [m/s^2]: 9.81 upward at rest."""
+
+    depends_on_efforts = True
+    quantity = "accelerometer"
+    label = "accelerometer at"
+    component_units = ("m/s^2",) * 3
+
+    @cached_property
+    def _gravity(self) -> Vector:
+        return np.array(self.robot.model.gravity.linear)
+
+    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+        frame = self.motion_of_frame(motion)
+        return frame.point_acceleration - self._gravity @ frame.rotation
+
+    def slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        frame = self.motion_of_frame(motion)
+        by_q, by_v, by_a = frame.point_acceleration_slopes()
+        falling = skew(self._gravity @ frame.rotation) @ frame.by.jacobian[:, 3:]
+        return ReadingSlopes(by_q - falling, by_v, by_a)

@@ -1,0 +1,128 @@
+"""Sensors of joints: encoders and tachometers, one component a joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays import Matrix
+from ...exceptions import InvalidModel, listing, nearest
+from .. import tree as kinds
+from ..contact_dynamics import RobotMotion
+from .sensor import ReadingSlopes, Sensor
+
+
+@dataclass(frozen=True, eq=False)
+class JointSensor(Sensor):
+    """One component a joint.
+
+    Args:
+        joints: which; none: all.
+    """
+
+    joints: tuple[str, ...] = ()
+
+    def _check(self) -> None:
+        for joint in self.joints:
+            if joint not in self.robot.joints:
+                raise InvalidModel(
+                    f"no joint {joint!r}{nearest(joint, self.robot.joints)}; the robot has "
+                    f"{listing(self.robot.joints, 20)}"
+                )
+        if not self.robot.joints:
+            raise InvalidModel(f"robot {self.robot.name!r} has no joints to read")
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return tuple(f"{self.quantity}.{joint}" for joint in self.joints or self.robot.joints)
+
+    @cached_property
+    def dofs(self) -> np.ndarray:
+        """(m,) indices in v."""
+        robot = self.robot
+        return robot.actuated[[robot.joints.index(joint) for joint in self.joints or robot.joints]]
+
+    @cached_property
+    def chosen(self) -> Matrix:
+        """(m, n) 1 where a component is a freedom."""
+        return np.eye(self.robot.model.nv)[self.dofs]
+
+
+@dataclass(frozen=True, eq=False)
+class JointPosition(JointSensor):
+    """Encoders [rad] or [m]. Joints without limits are read in any turn: their differences are from -pi to pi."""
+
+    quantity = "position"
+
+    def _check(self) -> None:
+        super()._check()
+        _ = self._coordinates
+
+    @cached_property
+    def _coordinates(self) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) the first coordinate in q of each joint, and whether it is a cosine with the sine behind it."""
+        tree = self.robot.tree
+        places = {}
+        for kind, at, dof in zip(tree.kind, tree.q_index, tree.v_index, strict=True):
+            if kind == kinds.TRANSLATION:
+                places.update({int(dof) + k: (int(at) + k, False) for k in range(3)})
+            elif kinds.DEGREES[kind] == 1:
+                places[int(dof)] = (int(at), bool(kind == kinds.CONTINUOUS))
+        for joint, dof in zip(self.joints or self.robot.joints, self.dofs, strict=True):
+            if int(dof) not in places:
+                raise InvalidModel(
+                    f"{joint!r} is a freedom of a ball or planar joint, whose position is no angle: read its velocity, "
+                    f"or the orientation of its link"
+                )
+        first, turning = zip(*(places[int(dof)] for dof in self.dofs), strict=True)
+        return np.array(first), np.array(turning, dtype=bool)
+
+    @property
+    def name(self) -> str:
+        return "joint positions"
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        return tuple(self.robot.position_units[dof] for dof in self.dofs)
+
+    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+        first, turning = self._coordinates
+        position = motion.q[:, first].copy()
+        cosines = first[turning]
+        position[:, turning] = np.arctan2(motion.q[:, cosines + 1], motion.q[:, cosines])
+        return position
+
+    def difference(
+        self, readings: Float[np.ndarray, "T width"], motion: RobotMotion
+    ) -> Float[np.ndarray, "T m"]:
+        away = readings - self.predicted(motion)
+        turning = self._coordinates[1]
+        away[:, turning] = np.remainder(away[:, turning] + np.pi, 2 * np.pi) - np.pi
+        return away
+
+    def slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        return ReadingSlopes(q=self.chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class JointVelocity(JointSensor):
+    """Speeds of joints [rad/s] or [m/s]."""
+
+    quantity = "velocity"
+
+    @property
+    def name(self) -> str:
+        return "joint velocities"
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        return tuple(f"{self.robot.position_units[dof]}/s" for dof in self.dofs)
+
+    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+        return motion.v[:, self.dofs]
+
+    def slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        return ReadingSlopes(v=self.chosen)

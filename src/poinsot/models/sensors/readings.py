@@ -1,0 +1,193 @@
+"""Readings of sensors, and their whitened residuals along a motion.
+
+Readings are NaN where there is none: any mix of sensors at any rate, with gaps. Their residuals are 0 there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float
+
+from ...exceptions import InvalidSignals
+from ..contact_dynamics import RobotMotion
+from .sensor import ReadingSlopes, Sensor
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """What a sensor read at the samples of a recording.
+
+    Args:
+        sensor: that was read.
+        values: (T, width), NaN where it was not.
+
+    Raises:
+        InvalidSignals: if readings are of another width, or infinite.
+    """
+
+    sensor: Sensor
+    values: Float[np.ndarray, "T width"]
+
+    def __post_init__(self) -> None:
+        if self.values.shape[1] != self.sensor.width:
+            raise InvalidSignals(
+                f"a reading of {self.sensor.name} has {self.sensor.width} numbers, not {self.values.shape[1]}"
+            )
+        if np.isinf(self.values).any():
+            raise InvalidSignals(
+                f"the readings of {self.sensor.name} are infinite somewhere; leave out what is missing as NaN"
+            )
+
+    def without_last_effort(self) -> Readings:
+        """Without the last sample of what feels efforts: no step begins there that would show their noise."""
+        if not self.sensor.depends_on_efforts:
+            return self
+        values = self.values.copy()
+        values[-1] = np.nan
+        return Readings(self.sensor, values)
+
+    @classmethod
+    def at(
+        cls, sensor: Sensor, samples: np.ndarray, values: Float[np.ndarray, "_ width"], length: int
+    ) -> Readings:
+        """Readings of a slower sensor.
+
+        Args:
+            sensor: that was read.
+            samples: (K,) at which of the recording's samples.
+            values: (K, width) what it read.
+            length: T, samples of the recording.
+        """
+        if len(samples) and not (0 <= int(samples.min()) and int(samples.max()) < length):
+            raise InvalidSignals(
+                f"{sensor.name} was read at samples that the recording of {length} does not have"
+            )
+        full = np.full((length, values.shape[1]), np.nan)
+        full[samples] = values
+        return cls(sensor, full)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def some(self, samples: slice | np.ndarray) -> Readings:
+        """Those at some of the samples."""
+        return Readings(self.sensor, self.values[samples])
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """W (z [-] h) of all sensors at T states, in standard deviations; 0 where there is no reading.
+
+    Args:
+        r: (T, rows), one sensor after the other.
+        by_x: (T, rows, 2n) by q and v; None: slopes were not asked for.
+        by_tau, by_theta: (T, rows, n), if that was asked for, and (T, rows, p).
+    """
+
+    r: Float[np.ndarray, "T rows"]
+    by_x: Float[np.ndarray, "T rows two_n"] | None = None
+    by_tau: Float[np.ndarray, "T rows n"] | None = None
+    by_theta: Float[np.ndarray, "T rows p"] | None = None
+
+
+def frames_of(sensors: Sequence[Sensor]) -> tuple[str, ...]:
+    """All frames that sensors need, for `ContactDynamics`."""
+    return tuple(dict.fromkeys(frame for sensor in sensors for frame in sensor.frames))
+
+
+def residuals(readings: Sequence[Readings], motion: RobotMotion, efforts: bool = False) -> Residuals:
+    """Of readings at the states of a motion; with slopes if the motion has them, by tau only if `efforts`.
+
+    Raises:
+        InvalidSignals: if there are not as many readings as states.
+    """
+    T = len(motion)
+    for some in readings:
+        if len(some) != T:
+            raise InvalidSignals(f"{some.sensor.name} has {len(some)} samples, the motion {T}")
+    ends = np.cumsum([0, *(some.sensor.size for some in readings)]).tolist()
+    r = np.zeros((T, ends[-1]))
+    by = _ResidualSlopes.of(motion, ends[-1], efforts) if motion.a_by is not None else None
+    for some, (first, last) in zip(readings, pairwise(ends), strict=True):
+        sensor, rows = some.sensor, slice(first, last)
+        difference = sensor.difference(some.values, motion)
+        read = components_read(sensor, difference)
+        r[:, rows] = np.where(read, np.where(read, difference, 0.0) @ sensor.whitening.T, 0.0)
+        if by is not None:
+            by.write(sensor.difference_slopes(some.values, motion), sensor, read, rows)
+    return Residuals(r) if by is None else Residuals(r, by.x, by.tau, by.theta)
+
+
+@dataclass(frozen=True, eq=False)
+class _ResidualSlopes:
+    """The slopes of residuals, in the making: zeros in which sensors write."""
+
+    motion: RobotMotion
+    x: np.ndarray
+    tau: np.ndarray | None
+    theta: np.ndarray
+
+    @classmethod
+    def of(cls, motion: RobotMotion, rows: int, efforts: bool) -> _ResidualSlopes:
+        T, n = motion.v.shape
+        p = motion.slopes[0].theta.shape[2]
+        tau = np.zeros((T, rows, n)) if efforts else None
+        return cls(motion, np.zeros((T, rows, 2 * n)), tau, np.zeros((T, rows, p)))
+
+    def write(self, slopes: ReadingSlopes, sensor: Sensor, read: np.ndarray, rows: slice) -> None:
+        """Slopes by q, v, a and f, carried on to x, tau and theta, in standard deviations where there is a reading."""
+        n = self.motion.v.shape[1]
+        by_q, by_v, by_theta = self.x[:, rows, :n], self.x[:, rows, n:], self.theta[:, rows]
+        by_tau = None if self.tau is None else self.tau[:, rows]
+        carried = [
+            (part, through)
+            for part, through in zip((slopes.a, slopes.forces), self.motion.slopes, strict=True)
+            if part is not None and part.shape[-1]
+        ]
+        if not carried and not _vary(slopes) and sensor.independent:
+            self._write_same(slopes, sensor, read, rows)
+            return
+        for own, out in ((slopes.q, by_q), (slopes.v, by_v)):
+            if own is not None:
+                out += own
+        for part, through in carried:
+            by_q += part @ through.q
+            by_v += part @ through.v
+            by_theta += part @ through.theta
+            if by_tau is not None:
+                by_tau += part @ through.tau
+        all_read, missing = bool(read.all()), ~read
+        for written in (by_q, by_v, by_theta, by_tau) if carried else (by_q, by_v):
+            if written is None:
+                continue
+            if sensor.independent:
+                written *= np.diag(sensor.whitening)[:, None]
+            else:
+                written[...] = sensor.whitening @ written
+            if not all_read:
+                written[missing] = 0.0
+
+    def _write_same(self, slopes: ReadingSlopes, sensor: Sensor, read: np.ndarray, rows: slice) -> None:
+        """Slopes by q and v that are the same at all states."""
+        n = self.motion.v.shape[1]
+        for own, columns in ((slopes.q, slice(0, n)), (slopes.v, slice(n, 2 * n))):
+            if own is not None:
+                out = self.x[:, rows, columns]
+                out[...] = np.diag(sensor.whitening)[:, None] * own
+                if not read.all():
+                    out[~read] = 0.0
+
+
+def _vary(slopes: ReadingSlopes) -> bool:
+    """Whether slopes by q or v are other at each state."""
+    return any(own is not None and own.ndim == 3 for own in (slopes.q, slopes.v))
+
+
+def components_read(sensor: Sensor, difference: Float[np.ndarray, "T m"]) -> np.ndarray:
+    """(T, m) True where a component counts: with correlated components only where all do."""
+    read = np.isfinite(difference)
+    return read if sensor.independent else np.broadcast_to(read.all(axis=1, keepdims=True), read.shape)

@@ -1,0 +1,126 @@
+"""The run of a filter: masses in time, what the motion showed, and samples that were not used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from ...estimate import NORMAL_95, Estimate
+from ..blocks import FigureGrid, Section
+from ..figures import curve_figure
+from ..numbers import plus_minus, seconds_text
+from ..tables import table_of_rows
+from ..words import number_of
+
+if TYPE_CHECKING:
+    from ...estimators.online.tracking import Tracked, TrackingRun
+
+MAX_REJECTIONS = 40
+"""Stretches of rejected samples that the page shows."""
+
+
+def _run(estimate: Estimate) -> TrackingRun | None:
+    # by its key: importing the class would load the filters' kernels for every page
+    return cast("TrackingRun | None", estimate.extras.get("tracking"))
+
+
+def masses_section(estimate: Estimate) -> Section | None:
+    """Estimated mass with its interval, and published mass, recording by recording; the masses at the end."""
+    run = _run(estimate)
+    if run is None:
+        return None
+    at_the_end = [
+        f"{change.body} {plus_minus(float(body.inertial[0]), change.mass_std)} kg, {change.mass:+.3g} kg from what it "
+        "was known as"
+        for body, change in zip(estimate.bodies, run.changes, strict=True)
+        if body.inertial is not None
+    ]
+    panels = []
+    for k, link in enumerate(run.filter.torques.links):
+        for recording, history in _by_recording(run.history):
+            mass, std = (
+                np.array([t.bodies[k, 0] for t in history]),
+                np.array([t.mass_std[k] for t in history]),
+            )
+            half = NORMAL_95 * std
+            panels.append(
+                curve_figure(
+                    f"{link}: {recording}" if recording else link,
+                    "kg",
+                    np.array([t.time for t in history]),
+                    {
+                        "estimate": mass,
+                        "published": np.array([t.published[k, 0] for t in history]),
+                        "95 % from": mass - half,
+                        "95 % to": mass + half,
+                    },
+                )
+            )
+    return Section(
+        "Masses in time",
+        f"At the end: {'; '.join(at_the_end)}. The curves are the estimate after each sample, and the mass published "
+        "for a controller at a limited rate.",
+        (FigureGrid(panels=tuple(panels)),),
+    )
+
+
+def _by_recording(history: Sequence[Tracked]) -> list[tuple[str, list[Tracked]]]:
+    """In the order of time; a recording that comes twice in a row is one."""
+    groups: list[tuple[str, list[Tracked]]] = []
+    for tracked in history:
+        if not groups or groups[-1][0] != tracked.recording:
+            groups.append((tracked.recording, []))
+        groups[-1][1].append(tracked)
+    return groups
+
+
+def excitation_section(estimate: Estimate) -> Section | None:
+    """Which mass properties of each open body the last seconds showed."""
+    run = _run(estimate)
+    if run is None:
+        return None
+    rows = [
+        {
+            "body": each.link,
+            "mass": "shown" if each.mass else "not shown",
+            "centre of mass": _axes("x y z", each.center_of_mass),
+            "inertia": _axes("xx yy zz", each.inertia),
+        }
+        for each in run.excitation
+    ]
+    return Section(
+        "What the motion shows",
+        f"The last {seconds_text(run.filter.memory_s)} by themselves: a consumer can tell a mass that is known from an "
+        "inertia that is not.",
+        (table_of_rows(rows),),
+    )
+
+
+def _axes(names: str, shown: np.ndarray) -> str:
+    return " ".join(name for name, yes in zip(names.split(), shown, strict=True) if yes) or "not shown"
+
+
+def rejections_section(estimate: Estimate) -> Section | None:
+    """Stretches of samples that were not used, and why."""
+    run = _run(estimate)
+    if run is None or not run.rejections:
+        return None
+    rows = [
+        {
+            "recording": each.recording,
+            "from [s]": round(each.start_s, 3),
+            "to [s]": round(each.stop_s, 3),
+            "samples": each.samples,
+            "why": each.verdict.value,
+        }
+        for each in sorted(run.rejections, key=lambda each: -each.samples)[:MAX_REJECTIONS]
+    ]
+    caption = "The longest ones." if len(run.rejections) > MAX_REJECTIONS else ""
+    return Section(
+        "What was not used",
+        f"{run.samples - run.used} of {number_of(run.samples, 'sample')}, in "
+        f"{number_of(len(run.rejections), 'stretch', 'stretches')}.",
+        (table_of_rows(rows, caption=caption),),
+    )
