@@ -12,6 +12,7 @@ from poinsot.estimate import Status
 from poinsot.exceptions import PoinsotError
 from poinsot.io import read_recording
 from poinsot.project import Project, identify
+from poinsot.solve import Progress
 from references import recorded_arm
 from references.recorded_arm import (
     FRICTION,
@@ -259,9 +260,9 @@ def test_the_command_writes_page_result_and_motion(poinsot, job, tmp_path, recor
 def test_ctrl_c_ends_with_what_there_is(job):
     path, said = job(), []
 
-    def say(line: str) -> None:
+    def say(line: Progress) -> None:
         said.append(line)
-        if line.startswith("iteration 1"):
+        if str(line).startswith("iteration 1"):
             os.kill(os.getpid(), signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)
@@ -273,10 +274,10 @@ def test_ctrl_c_ends_with_what_there_is(job):
 
 def test_the_command_says_that_it_was_interrupted(poinsot, job, tmp_path, monkeypatch):
     @contextmanager
-    def pressed():
+    def pressed(**_):
         yield lambda: True
 
-    monkeypatch.setattr("poinsot.project.estimation.stoppable", pressed)
+    monkeypatch.setattr("poinsot.project.job.stoppable", pressed)
     code, _, err = poinsot("identify", job(), "--out", tmp_path / "out")
     assert code == 130 and "interrupted; what was found until then is written" in err
     result = json.loads((tmp_path / "out" / "result.json").read_text())
