@@ -40,7 +40,7 @@ each_known_robot = pytest.mark.parametrize(
 )
 
 
-def numerical_rank(R, tolerance:
+def numerical_rank(R, tolerance):
     """Rank by pivoted QR of the columns at unit norm: the independent check of `choose`."""
     norms = np.linalg.norm(R, axis=0)
     seen = norms > tolerance * norms.max(initial=0.0)
