@@ -24,6 +24,17 @@ from poinsot.regression.base_parameters import (
 from poinsot.regression.regressor import Regressor
 from references.robots import DESCRIPTIONS, chain, described, own_parameters, random_robot
 
+
+def numerical_rank(R, tolerance):
+    """Rank by pivoted QR of the columns at unit norm: the independent check of `choose`."""
+    norms = np.linalg.norm(R, axis=0)
+    excited = norms > tolerance * norms.max(initial=0.0)
+    if not excited.any():
+        return 0
+    diagonal = np.abs(np.diag(linalg.qr(R[:, excited] / norms[excited], mode="r", pivoting=True)[0]))
+    return int((diagonal > tolerance).sum())
+
+
 # Inertial parameters, and with a rotor inertia for each motor: Gautier and Khalil's counts, where they are published.
 CATALOGUE = {
     "UR5": ("ur_description/urdf/ur5_robot.urdf", 36, 40, {}),
@@ -38,16 +49,6 @@ CATALOGUE = {
 each_known_robot = pytest.mark.parametrize(
     ("path", "inertial", "with_rotors", "settings"), CATALOGUE.values(), ids=CATALOGUE
 )
-
-
-def numerical_rank(R, tolerance):
-    """Rank by pivoted QR of the columns at unit norm: the independent check of `choose`."""
-    norms = np.linalg.norm(R, axis=0)
-    seen = norms > tolerance * norms.max(initial=0.0)
-    if not seen.any():
-        return 0
-    diagonal = np.abs(np.diag(linalg.qr(R[:, seen] / norms[seen], mode="r", pivoting=True)[0]))
-    return int((diagonal > tolerance).sum())
 
 
 def load(path, settings, **more):
