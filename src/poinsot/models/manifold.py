@@ -22,6 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from ..arrays import Changes, States
+
 
 class Manifold(ABC):
     """A smooth space of states; all calls take a batch (T, ...).
