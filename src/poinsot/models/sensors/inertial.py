@@ -9,7 +9,6 @@ import numpy as np
 
 from ...arrays import ReadingRows, Vector
 from ..contact_dynamics import RobotMotion
-from ..rotations import skew
 from .sensor import FrameSensor, ReadingSlopes
 
 
@@ -60,10 +59,9 @@ class Accelerometer(FrameSensor):
 
     def predicted(self, motion: RobotMotion) -> ReadingRows:
         frame = self.motion_of_frame(motion)
-        return frame.point_acceleration - self._gravity @ frame.rotation
+        return frame.point_acceleration - frame.seen_in_frame(self._gravity)[0]
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
         frame = self.motion_of_frame(motion)
         by_q, by_v, by_a = frame.point_acceleration_slopes()
-        falling = skew(self._gravity @ frame.rotation) @ frame.by.jacobian[:, 3:]
-        return ReadingSlopes(by_q - falling, by_v, by_a)
+        return ReadingSlopes(by_q - frame.seen_in_frame(self._gravity)[1], by_v, by_a)
