@@ -187,7 +187,7 @@ def identify(
     if isinstance(settings.method, JointSmoothingSettings):
         from .smoothing import estimate_jointly
 
-        return estimate_jointly(project, data_dir, say)
+        return estimate_jointly(project, data_dir, lambda stage: say(str(stage)))
     if isinstance(settings.method, ImpactsSettings):
         from .impacts import estimate_from_impacts
 
