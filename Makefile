@@ -43,7 +43,7 @@ docs: install
 	$(BIN)/mkdocs build --strict --quiet
 
 schemas: install                   ## writes the JSON Schema files of every --json output
-	$(BIN)/python -m poinsot.schemas
+	$(BIN)/python docs/json_schemas.py
 
 format: install                    ## mends what `make lint` finds, as far as that can be done by machine
 	$(BIN)/ruff format .

@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def identified(drop: Drop) -> DropFit:
-    return DropIdentification().solve(drop, SHAPE, [floor()])
+    return DropIdentification().fit(drop, SHAPE, [floor()])
 
 
 def fine(count: int) -> Drop:

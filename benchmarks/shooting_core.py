@@ -23,10 +23,10 @@ from poinsot.estimators.shooting.manifold import Euclidean
 from poinsot.estimators.shooting.problem import (
     GaussianPrior,
     LastNodeLinearization,
-    StageLinearization,
-    TrajectoryModel,
     ShootingProblem,
+    StageLinearization,
     Trajectories,
+    TrajectoryModel,
 )
 from poinsot.estimators.shooting.riccati import backward
 from poinsot.estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, evaluate

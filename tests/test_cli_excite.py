@@ -148,7 +148,7 @@ def test_an_interruption_leaves_a_checkpoint_from_which_it_goes_on(poinsot, arm,
     assert run.returncode == 130 and out == ""
     checkpoint = tmp_path / "motion.checkpoint"
     assert err.startswith("poinsot: interrupted: start 1, ") and err.endswith(
-        f"go on with --resume {checkpoint}\n"
+        f"resume with --resume {checkpoint}\n"
     )
     assert err.count("\n") == 1
     assert files(tmp_path) == {"arm.urdf", "motion.checkpoint"}
@@ -174,11 +174,11 @@ BAD = {
     "unknown criterion": (["--criterion", "condishun"], "did you mean 'condition'?"),
     "unknown basis": (["--basis", "splines"], "did you mean 'b-spline'?"),
     "no numbers": (["--velocity-limit", "fast"], "--velocity-limit 'fast' is not one number"),
-    "lock without a joint": (["--lock", "1"], "--lock needs to know which joint"),
+    "lock without a joint": (["--lock", "1"], "--lock needs joint names"),
     "lock of an unknown joint": (["--lock", "elbo=1"], "did you mean 'elbow'?"),
     "no box": (["--workspace-box", "1,2,3"], "is not two corners"),
-    "frame without a box": (["--workspace-frame", "hand"], "say where it is with --workspace-box"),
-    "out without a format": (["--out", "motion.txt"], "let it end in .csv or .parquet"),
+    "frame without a box": (["--workspace-frame", "hand"], "--workspace-frame needs the box"),
+    "out without a format": (["--out", "motion.txt"], "no known ending; use .csv or .parquet"),
     "report nowhere": (["--report", "nowhere/page.html"], "there is no folder nowhere"),
     "no checkpoint": (["--resume", "nowhere"], "there is no checkpoint nowhere"),
     "no time": (["--duration", "-1"], "a duration and a rate above 0"),

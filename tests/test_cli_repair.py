@@ -70,7 +70,7 @@ def test_a_length_may_be_given(poinsot, broken):
     ("arguments", "sentence"),
     [
         (["none.urdf"], "there is no robot description at"),
-        (["arm.urdf", "--out", "."], "it is the source, which stays to compare with"),
+        (["arm.urdf", "--out", "."], "it is the source, which is kept for comparison"),
         (["arm.urdf", "--json", "none/x.json"], "there is no folder"),
         (["arm.urdf", "--length", "0"], "must be positive, not 0.0 m"),
         (["notes.txt"], "is not well-formed XML"),

@@ -8,11 +8,12 @@ import pytest
 
 from poinsot import Project, identify
 from poinsot.cli import main
+from poinsot.estimate import EstimatedMotions
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import Body, Ellipse, floor
-from poinsot.models.planar.events import moved
-from poinsot.project.impacts import build_estimation
+from poinsot.project.impacts import build_method
 from references.bouncing import SIDE, Throws
+from references.exact_steps import stepped
 from references.replacing import replaced
 
 pytest.importorskip("casadi")
@@ -42,7 +43,7 @@ MARKERS = {"left": (-0.04, 0.01), "right": (0.03, 0.0)}
 def thrown(seconds=0.35, rate=120):
     times = np.arange(round(seconds * rate) + 1) / rate
     body = Body(Ellipse(0.05, 0.025), 1.0, INERTIA, FRICTION, RESTITUTION)
-    poses, _, _ = moved(body, [floor()], np.array([0, 0.1, -0.785]), np.array([3.0, -5, 0]), times)
+    poses, _ = stepped(body, [floor()], [0, 0.1, -0.785], [3.0, -5, 0], times)
     return times, poses + NOISE * np.random.default_rng(0).standard_normal(poses.shape)
 
 
@@ -149,8 +150,7 @@ def pushed(folder, *changes):
     forces = np.zeros((84, 3))
     forces[:, 1] = 0.4 * np.sign(np.cos(20 * times[:-1]))
     body = Body(Ellipse(0.05, 0.025), 0.064, 0.064 * INERTIA, FRICTION, RESTITUTION)
-    start = np.array([0, 0.1, -0.785]), np.array([3.0, -5, 0])
-    poses, _, _ = moved(body, [floor()], *start, times, forces=forces)
+    poses, _ = stepped(body, [floor()], [0, 0.1, -0.785], [3.0, -5, 0], times, forces)
     poses = poses + NOISE * np.random.default_rng(0).standard_normal(poses.shape)
     poses[1::2] = np.nan
     rows = np.column_stack([poses, np.append(forces[:, 1], 0.0)])
@@ -272,17 +272,34 @@ def test_several_drops_are_pooled(tmp_path):
     assert found.certificate().holds
     held = tmp_path / "held.toml"
     held.write_text(head + "[held]\ncorner_radius = 0.005\n" + recordings + '[method]\nname = "impacts"\n')
-    assert build_estimation(Project.load(held).settings, 6).impacts.held == {"corner_radius": 0.005}
+    assert build_method(Project.load(held).settings, 6).held == {"corner_radius": 0.005}
     held.write_text(head + recordings + '[method]\nname = "impacts"\nsteps = 3\n')
     with pytest.raises(PoinsotError, match=r"method\.steps is for one drop"):
         identify(Project.load(held))
 
 
-def test_a_fit_that_is_not_the_best_is_told(estimate):
-    solved = estimate.problem
-    theta = solved.fit.theta.copy()
-    theta[6] += 0.05
-    worse = replace(solved, fit=replace(solved.fit, theta=theta)).certify(estimate)
-    assert not worse.holds and worse.feasible
-    theta[8] = 1.2
-    assert not replace(solved, fit=replace(solved.fit, theta=theta)).certify(estimate).feasible
+@pytest.mark.parametrize("name", ["J/m", "friction", "restitution"])
+def test_a_value_one_standard_deviation_off_is_not_certified(estimate, name):
+    place = estimate.names.index(name)
+    for sign in (-1, 1):
+        values = estimate.values.copy()
+        values[place] += sign * estimate.std[place]
+        values[3] = (
+            0.064 * values[0]
+        )  # J follows, so that slopes fail the certificate and not the definition of J
+        wrong = estimate.updated(values=values).certificate()
+        assert wrong.stationarity > 1 and not wrong.holds
+
+
+def test_a_motion_that_does_not_follow_from_the_values_is_not_certified(estimate):
+    path = estimate.motions[0].path
+    shifted = {**path.channels, "position.x": path["position.x"] + np.linspace(0, 1e-3, len(path))}
+    motion = replace(estimate.motions[0], path=replace(path, channels=shifted))
+    wrong = estimate.updated(EstimatedMotions((motion,))).certificate()
+    assert not wrong.feasible and wrong.stationarity < 0.1
+    values = estimate.values.copy()
+    values[2] = 1.2  # restitution
+    assert not estimate.updated(values=values).certificate().feasible
+    values = estimate.values.copy()
+    values[3] += estimate.std[3]  # J no longer m (J/m)
+    assert not estimate.updated(values=values).certificate().feasible

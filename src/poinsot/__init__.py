@@ -86,6 +86,10 @@ _HOMES = {
     "OptimalEstimationProblem": "estimators.shooting.estimation",
     "OptimalEstimation": "estimators.shooting.estimation",
     "DDP": "estimators.shooting.ddp",
+    # thrown bodies
+    "ImpactsProblem": "estimators.complementarity.problem",
+    "DropIdentification": "estimators.complementarity.drop",
+    "PooledImpacts": "estimators.complementarity.pooled",
     # filters in a loop
     "LinkTorques": "models.link_torques",
     "TrackingProblem": "estimators.online.problem",

@@ -1,7 +1,7 @@
-"""Everything that poinsot raises on purpose: one root, and a message that names what would have worked.
+"""Errors that poinsot raises: one root, and messages that name what would have worked.
 
-The command line prints the message of a `PoinsotError` as it is and leaves with exit code 2, so each is one
-sentence that a user can act on. A programming mistake inside poinsot is never a `PoinsotError`.
+The command line prints the message of a `PoinsotError` unchanged and exits with code 2, so each is one sentence that a
+user can act on. A bug in poinsot is never a `PoinsotError`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
 
 
 class PoinsotError(Exception):
-    """Root of all errors that a user can mend."""
+    """Root of all errors that a user can correct."""
 
 
 class MissingExtra(PoinsotError, ImportError):
@@ -44,7 +44,7 @@ class InvalidRecording(PoinsotError):
 
 
 class ChannelNotFound(InvalidRecording):
-    """A channel that is asked for is not in the recording."""
+    """A requested channel is not in the recording."""
 
     def __init__(self, name: str, available: Iterable[str]):
         available = list(available)
@@ -64,19 +64,19 @@ class UnknownUnit(PoinsotError):
 
 
 class UnreadableFile(PoinsotError):
-    """A file is missing, damaged, or not what its name says."""
+    """A file is missing, damaged, or not of the format of its ending."""
 
 
 class InvalidProject(PoinsotError):
-    """A project file that does not describe a job."""
+    """An invalid project file."""
 
 
 class InvalidModel(PoinsotError):
-    """A robot description or a drive train that cannot move as described."""
+    """A robot description or drive train that is invalid or contradicts itself."""
 
 
 class ImpossibleBody(InvalidModel):
-    """Ten inertial parameters that no real body has.
+    """Physically impossible inertial parameters.
 
     Args:
         reasons: sentences, or `Inconsistency` values.
@@ -90,7 +90,7 @@ class ImpossibleBody(InvalidModel):
 
 
 class InvalidSignals(PoinsotError):
-    """A recording that cannot be filtered or regressed as asked."""
+    """A recording that cannot be filtered or used for regression."""
 
 
 class InvalidMethod(PoinsotError):
@@ -98,8 +98,8 @@ class InvalidMethod(PoinsotError):
 
 
 class NotIdentifiable(PoinsotError):
-    """The data do not determine what was asked for."""
+    """The data do not determine a requested quantity."""
 
 
 class UnwritableOutput(PoinsotError):
-    """An output cannot be written where it was asked for."""
+    """An output file cannot be written."""

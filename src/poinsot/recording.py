@@ -1,8 +1,8 @@
 """Recording: named channels with units on one clock, frozen, checked once.
 
 A channel is named `quantity.joint` (`position.joint_1`, `torque.elbow`), or as the user likes where no joint is
-meant (`temperature`). Values are in SI units and radians; the file's own units are converted at the door (`io`).
-Nothing behind the door asks again whether the clock runs forwards or a value is finite: this file has made sure.
+meant (`temperature`). Values are in SI units and radians; `io` converts the units of files. The constructor checks that
+the clock increases and values are finite, so later stages do not check again.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ EFFORTS = ("torque", "current", "voltage")
 """The quantities that say how hard a motor works."""
 
 CONTACT = "contact"
-"""Quantity of a frame: 1 while it touches the world, or the normal force [N]."""
+"""Quantity of a frame: 1 while it is in contact, or the normal force [N]."""
 
 THRUST = "thrust"
 """Quantity of a rotor [N]."""
 
 UNIFORM_TOLERANCE = 1e-3
-"""A clock is uniform if no interval differs from the median by more than this part of it."""
+"""Maximum relative deviation of an interval from the median in a uniform clock."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +43,12 @@ class Recording:
         time: (T,) sample times, strictly increasing [s].
         channels: name -> (T,) values in SI units.
         units: name -> the SI unit of the channel, e.g. `"rad"` or `"N m"`.
-        valid: name -> (T,) mask, True where the sample is to be trusted; a channel without a mask is valid
-            throughout, and must then be finite throughout.
-        metadata: whatever is known about the recording (source files, what was done at the door).
+        valid: name -> (T,) mask, True where the sample is valid; a channel without a mask is valid and finite
+            throughout.
+        metadata: further information (source files, processing steps).
 
     Raises:
-        InvalidRecording: if the clock does not increase, lengths differ, or a trusted value is not finite.
+        InvalidRecording: if the clock does not increase, lengths differ, or a valid value is not finite.
     """
 
     time: Times
@@ -94,12 +94,12 @@ class Recording:
 
     @property
     def rate_hz(self) -> float:
-        """Samples a second, from the median interval. [Hz]"""
+        """Sampling rate, from the median interval. [Hz]"""
         return 1.0 / float(np.median(np.diff(self.time)))
 
     @property
     def is_uniform(self) -> bool:
-        """Whether every interval is the median one to one part in a thousand."""
+        """Whether every interval equals the median one to one part in a thousand."""
         intervals = np.diff(self.time)
         median = np.median(intervals)
         return bool(np.all(np.abs(intervals - median) <= UNIFORM_TOLERANCE * median))
@@ -129,7 +129,7 @@ class Recording:
         return np.stack([self[f"{quantity}.{joint}"] for joint in joints], axis=1)
 
     def mask(self, name: str) -> Mask:
-        """(T,) True where the channel's samples are to be trusted."""
+        """(T,) True where the channel's samples are valid."""
         if name not in self.channels:
             raise ChannelNotFound(name, self.channels)
         return self.valid.get(name, np.ones(len(self), dtype=bool))
@@ -167,7 +167,7 @@ def window_indices(time: Times, start_s: float, stop_s: float) -> tuple[int, int
 
 
 def clock_text(seconds: float, interval_s: float) -> str:
-    """A time with the digits that tell it from its neighbours: clocks that count from 1970 need more than most.
+    """A time with enough digits to distinguish it from adjacent samples, also on clocks that count from 1970.
 
     >>> clock_text(4.05, 0.001), clock_text(1700000003.999, 0.001), clock_text(30.0, 0.5)
     ('4.05', '1700000003.999', '30')

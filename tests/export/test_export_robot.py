@@ -154,8 +154,8 @@ def test_where_nothing_would_be_left_one_link_carries_the_whole(tmp_path):
     same_body(export.description.inertial("palm"), light[0])
     assert export.description.inertial("left") is None and export.description.inertial("right") is None
     assert (
-        "palm carries the whole of the body palm, and the inertia of left, right, fixed to it, is gone, "
-        "since the whole without it is no body."
+        "palm has the inertia of the whole body palm; that of left, right, fixed to it, is removed, "
+        "since the remainder would be physically impossible."
     ) in export.notes
 
 
@@ -165,7 +165,7 @@ def test_what_others_weigh_exactly_is_not_left_to_a_link_without_mass(tmp_path):
     placed = [change_frame(robot.links["palm"][name], source.inertial(name)) for name in ("left", "right")]
     export = prepare_export(estimate_of(robot, np.sum([np.zeros(10), *placed], axis=0)[None]), robot)
     assert export.description.inertial("palm")[0] == 0.5
-    assert any(note.startswith("palm carries the whole") for note in export.notes)
+    assert any(note.startswith("palm has the inertia of the whole") for note in export.notes)
 
 
 def test_what_weighs_nothing_and_shall_weigh_nothing_stays_as_it_is(tmp_path):
@@ -204,7 +204,7 @@ def test_what_urdf_has_no_place_for_is_beside_it(tmp_path):
     robot = gripper(["1.0", "0.2", "0.3"], tmp_path, drive=Drive(rotor_inertia=True))
     values = {"fv1": 0.25, "fc1": 0.5, "off1": -0.125, "ia1": 0.75}
     export = export_robot(estimate_of(robot, robot.inertials, values), robot, tmp_path / "new.urdf")
-    assert "URDF has no place for ia1, off1: see the file beside it." in export.notes
+    assert "URDF cannot hold ia1, off1: see the JSON file beside it." in export.notes
     again = robot.read_again(tmp_path / "new.urdf")
     assert (again.described_terms["damping"], again.described_terms["friction"]) == (0.25, 0.5)
     beside = json.loads((tmp_path / "new.json").read_text())
@@ -260,7 +260,7 @@ def test_couplings_have_no_place(tmp_path, rng):
         friction=NoFriction(),
     )
     export = prepare_export(estimate_of(robot, random_bodies(rng, len(robot.bodies))), robot)
-    (note,) = [note for note in export.notes if "no place" in note]
+    (note,) = [note for note in export.notes if "cannot hold" in note]
     assert all(name in note for name in ("iam6", "fvm6", "fcm6", "ia1"))
 
 
@@ -272,7 +272,7 @@ def test_joints_with_several_freedoms_have_no_place(tmp_path, rng):
     )
     robot = load_robot(path, friction=ViscousCoulomb(offset=False, coulomb=False))
     export = prepare_export(estimate_of(robot, random_bodies(rng, 1)), robot)
-    assert export.notes == ("URDF has no place for fv1.0, fv1.1, fv1.2: see the file beside it.",)
+    assert export.notes == ("URDF cannot hold fv1.0, fv1.1, fv1.2: see the JSON file beside it.",)
     assert {change.owner for change in export.changes} == {"b"}
 
 
@@ -344,7 +344,7 @@ def test_shapes_weigh_nothing_beside_what_was_identified(mjcf, tmp_path, rng):
     pi = random_bodies(rng, len(robot.bodies))
     export = export_robot(estimate_of(robot, pi), robot, tmp_path / "new.xml")
     assert any(
-        note.startswith("upper carries the whole of the body upper, and the inertia of plate")
+        note.startswith("upper has the inertia of the whole body upper; that of plate")
         for note in export.notes
     )
     assert compiled((tmp_path / "new.xml").read_text()).body("plate").mass == 0
@@ -380,9 +380,7 @@ IMPOSSIBLE = from_physical(2.0, np.array([0.0, 0, 0.1]), np.diag([0.1, 0.1, 0.5]
 
 def test_a_body_that_no_robot_has_is_refused_unless_one_insists(arm, tmp_path):
     estimate = estimate_of(arm, IMPOSSIBLE)
-    message = (
-        r"body 'palm' is not exported: no real body has this inertia: .*Dz = 0.5 .*; force=True writes it all"
-    )
+    message = r"body 'palm' is not exported: no real body has this inertia: .*Dz = 0.5 .*; force=True writes it never"
     with pytest.raises(ImpossibleBody, match=message):
         export_robot(estimate, arm, tmp_path / "new.urdf")
     assert {path.name for path in tmp_path.iterdir()} == {"gripper.urdf"}
@@ -421,7 +419,7 @@ def test_another_robots_estimate_is_refused(arm):
     other = replace(arm, name="other")
     estimate = estimate_of(other, other.inertials)
     bodies = tuple(replace(body, name="fist") for body in estimate.bodies)
-    with pytest.raises(InvalidMethod, match="says nothing of palm; it has the bodies fist"):
+    with pytest.raises(InvalidMethod, match="has no bodies palm; it has fist"):
         prepare_export(replace(estimate, bodies=bodies), arm)
 
 
@@ -463,7 +461,7 @@ def test_numbers_written_with_too_few_digits_would_be_found(arm, monkeypatch, di
 def test_where_it_cannot_be_written(arm, tmp_path):
     estimate = estimate_of(arm, arm.inertials)
     for path, message in [
-        (arm.source, "it is the source, which stays to compare with"),
+        (arm.source, "it is the source, which is kept for comparison"),
         (tmp_path / "none" / "new.urdf", "there is no folder"),
         (tmp_path / "new.json", "a URDF file ends in .urdf or .xml"),
         (tmp_path, "is a folder"),

@@ -259,13 +259,13 @@ def test_what_the_compiler_would_change_is_refused(load, old, new, message):
 
 
 def test_a_mass_below_zero_has_no_place(arm):
-    with pytest.raises(InvalidModel, match="no place for the mass -2 kg of 'upper', which must be above 0"):
+    with pytest.raises(InvalidModel, match="cannot hold the mass -2 kg of 'upper', which must be above 0"):
         arm.edited({"upper": from_physical(-2.0, np.zeros(3), np.eye(3))})
 
 
 def test_a_spring_that_overrules_damping_is_refused(load):
     text = ARM.replace('armature="0.01"', 'armature="0.01" springdamper="1 1"')
-    with pytest.raises(InvalidModel, match="has a springdamper, which overrules its damping"):
+    with pytest.raises(InvalidModel, match="has a springdamper, which overrides its damping"):
         load(text).edited({}, {("upper", 0): JointTerms(damping=1.0)})
 
 

@@ -211,13 +211,13 @@ def test_a_plate_is_a_little_thicker_than_rounding(arm, seed):
 
 
 def test_moments_without_a_mass_have_no_place(arm):
-    with pytest.raises(InvalidModel, match="no place for the moments of a body whose mass is 0"):
+    with pytest.raises(InvalidModel, match="cannot hold the moments of a body whose mass is 0"):
         arm.edited({"upper": np.array([0, 0, 0, 0, 1.0, 0, 1, 0, 0, 1])})
     assert not arm.edited({"upper": np.zeros(10)}).inertial("upper").any()
 
 
 def test_the_source_is_never_written_to(arm, tmp_path):
-    with pytest.raises(UnwritableOutput, match="it is the source, which stays to compare with"):
+    with pytest.raises(UnwritableOutput, match="it is the source, which is kept for comparison"):
         arm.write(tmp_path / ".." / tmp_path.name / "arm.urdf")
     arm.write(tmp_path / "other.urdf")
     assert (tmp_path / "other.urdf").read_bytes() == ARM.encode()

@@ -21,7 +21,7 @@ def test_what_is_written_is_read_to_the_last_digit(tmp_path, rng, suffix, read):
 
 
 def test_a_name_without_a_known_ending_is_refused(tmp_path):
-    with pytest.raises(UnwritableOutput, match=r"let it end in \.csv or \.parquet"):
+    with pytest.raises(UnwritableOutput, match=r"no known ending; use \.csv or \.parquet"):
         write_columns({"time": np.zeros(2)}, tmp_path / "t.xlsx")
     with pytest.raises(UnwritableOutput, match="there is no folder"):
         write_columns({"time": np.zeros(2)}, tmp_path / "none" / "t.csv")

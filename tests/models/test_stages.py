@@ -8,7 +8,7 @@ from poinsot.models.contact_dynamics import ContactDynamics
 from poinsot.models.contacts import ContactSchedule, PointContact
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, ContactForce, Gyro, JointPosition, Readings, residuals
-from poinsot.models.stages import TOGETHER, Stages
+from poinsot.models.stages import STATES_PER_CALL, Stages
 from references.robots import described, random_robot
 from references.state_differences import assert_slope, by_vector
 
@@ -154,7 +154,7 @@ def test_along_a_motion_every_sample_comes_once(solo, rng):
 
 def test_many_states_are_done_in_several_calls(rng):
     robot = random_robot(rng, 2)
-    S = 2 * TOGETHER + 7
+    S = 2 * STATES_PER_CALL + 7
     stages = Stages(
         OpenParameters(robot),
         ContactSchedule((), np.zeros((S, 0), dtype=bool)),

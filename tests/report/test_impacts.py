@@ -1,4 +1,4 @@
-"""The section of a thrown body: what moves is the body, what is drawn was found, and what is left out is said."""
+"""The section of a thrown body: the animation shows the body, all impacts are drawn, and omissions are stated."""
 
 import json
 from dataclasses import replace
@@ -233,7 +233,7 @@ def test_only_modes_that_occur_are_in_the_legend(thrown):
     grid = impulse_grid([BLOW], thrown.motions)
     assert grid.legend == (("dot", "slides at its end"),)
     unsaid = impulse_grid([replace(BLOW, mode="")], thrown.motions)
-    assert unsaid.legend == (("cross", "the data do not say"),)
+    assert unsaid.legend == (("cross", "not determined"),)
 
 
 def test_the_edges_of_the_cone_are_friction_times_the_normal_impulse():
@@ -246,7 +246,7 @@ def test_the_edges_of_the_cone_are_friction_times_the_normal_impulse():
     assert [trace["name"] for trace in points] == [
         "slides at its end",
         "sticks at its end",
-        "the data do not say",
+        "not determined",
     ]
     assert [drawn(trace).tolist() for trace in points] == [[[1.5, -0.3]], [[1.5, 0.1]], [[0.5, -0.3]]]
 

@@ -158,17 +158,6 @@ def test_the_rule_gives_the_precision_that_it_is_derived_for(case):
     assert adaptation.PRECISION / 1.5 < spread < 1.5 * adaptation.PRECISION
 
 
-def test_correlated_residuals_say_less(rng):
-    """AR(1) with rho: a mean of many has (1 + rho) / (1 - rho) times the variance; 400 batches tell it to 7 %."""
-    white = rng.standard_normal((40_000, 3))
-    residuals = white.copy()
-    for k in range(1, len(white)):
-        residuals[k, 1] = 0.8 * residuals[k - 1, 1] + white[k, 1]
-    residuals[:, 2] = 0.0
-    few = adaptation.samples_per_independent(residuals, 100)
-    assert 1.0 <= few[0] < 1.3 and 7.0 < few[1] < 11.0 and few[2] == 1.0
-
-
 def test_times_of_convergence_and_of_certainty():
     time = np.arange(0.0, 3.0, 0.1)
     assert convergence(time, (time > 0.45) & ((time < 0.75) | (time > 1.15))) == pytest.approx(1.2)

@@ -16,12 +16,12 @@ from poinsot.exceptions import InvalidMethod, UnreadableFile, listing, nearest
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Lines over one time axis, for a picture.
+    """Lines over one axis, for a picture.
 
     Args:
         time: (T,) [s]. unit: of all lines.
         lines: name -> (T,).
-        along: what the axis says, where it is not time.
+        along: label of the axis.
     """
 
     time: np.ndarray

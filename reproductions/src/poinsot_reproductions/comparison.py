@@ -9,7 +9,7 @@ from typing import Any
 from poinsot.estimate import Fit
 from poinsot.report.blocks import Figure
 from poinsot.report.figures.autocorrelation import band_shape, stems, value_range, whiteness_words
-from poinsot.report.figures.style import MEASURED, PREDICTED, RESIDUAL, axis, label, layout
+from poinsot.report.figures.style import MEASURED, PREDICTED, RESIDUAL, axis, curve, label, layout
 from poinsot.report.figures.thinning import line, longest_trace
 from poinsot.report.numbers import correlation_text, percent_text, unit_text
 from poinsot.report.words import series
@@ -35,10 +35,15 @@ def effort_comparison(fits: Mapping[str, Fit], title: str = "") -> Figure:
             ("residual", fit.residuals, RESIDUAL),
         ):
             data.append(
-                {"type": "scatter", "mode": "lines", "name": name, "line": ink, "showlegend": suffix == "",
-                 "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "hovertemplate": "%{y:.4g}"}
-                | line(fit.time, samples[:, joint], longest)
-            )  # fmt: skip
+                curve(
+                    name,
+                    ink,
+                    showlegend=suffix == "",
+                    xaxis=f"x{suffix}",
+                    yaxis=f"y{suffix}",
+                    **line(fit.time, samples[:, joint], longest),
+                )
+            )
     axes = grid.axes("time [s]", lambda joint: f"{grid.joints[joint]} [{unit_text(grid.first.units[joint])}]")
     notes = [
         grid.note(joint, method, percent_text(fits[method].relative_error_percent_per_joint[joint]))
@@ -46,7 +51,7 @@ def effort_comparison(fits: Mapping[str, Fit], title: str = "") -> Figure:
     ]
     totals = "; ".join(f"{method} {percent_text(fit.relative_error_percent)}" for method, fit in fits.items())
     return grid.figure(
-        title or "Measured and predicted effort, and residual",
+        title or "Measured, predicted and residual effort",
         data,
         axes,
         notes,

@@ -1,8 +1,8 @@
-"""Errors of an estimate in units of their covariance, and intervals: are they as large as they should be?
+"""Consistency of a covariance: normalized squared errors against chi-square, and coverage of intervals.
 
 With e the error and P its covariance, e^T P^-1 e is chi-square of as many degrees of freedom as e has, if the problem
-is as good as linear over the errors. Where a recording does not see some directions Z (eigenvalues of the information
-that are zero; P is zero there, and the estimate stays where it began) those that are orthogonal to them count,
+is linear over the errors. Where some directions Z are unobservable (eigenvalues of the information that are zero; P is
+zero there, and the estimate stays at its initial guess) only directions orthogonal to them count,
 
     e_s = B^T e,   P_s = B^T P B,   B^T Z = 0,   B^T B = 1        and the squared error is e_s^T P_s^-1 e_s
 
@@ -10,7 +10,7 @@ Dynamics are linear in pi and not in a chart's theta. Where a recording leaves c
 it takes to bend the chart, squared errors of theta have a heavier tail than chi-square, and those of pi(theta), with
 covariance D P D^T, D = dpi/dtheta, have not.
 
-A quantity g(theta) has the standard deviation sqrt(g_theta P g_theta^T), to first order; one that moves along Z has
+A quantity g(theta) has the standard deviation sqrt(g_theta P g_theta^T), to first order; one that changes along Z has
 none.
 """
 
@@ -24,6 +24,7 @@ from jaxtyping import Float
 from scipy import linalg, stats
 
 from poinsot.arrays import Inertial, Matrix, Vector
+from poinsot.estimate import NORMAL_95
 from poinsot.inertia.parameters import center_of_mass, inertia_at_com, slopes_at_com
 from poinsot.models.open_parameters import OpenParameters
 
@@ -32,7 +33,7 @@ TAILS = 0.5 - 0.5 * BAND, 0.5 + 0.5 * BAND
 PHYSICAL = ("mass", "cx", "cy", "cz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """[kg], [m], and about the centre of mass [kg m^2]."""
 UNMOVED = 1e-6
-"""A quantity that moves by less than this part of its slope along unseen combinations does not move."""
+"""A quantity whose slope along unobservable directions is a smaller part of its whole slope is observable."""
 
 
 # ------------------------------------------------------------------------------------------------- one estimate
@@ -45,10 +46,10 @@ def inertial_error(parameters: OpenParameters, theta: Vector) -> tuple[Vector, M
     ), parameters.physical_slope(theta)
 
 
-def squared_error(e: Vector, P: Matrix, unseen: Matrix | None = None) -> tuple[float, int]:
-    """e^T P^-1 e and its degrees of freedom, those of what is orthogonal to the directions (d, z) that are not seen."""
-    if unseen is not None and unseen.shape[1]:
-        B = linalg.null_space(unseen.T)
+def squared_error(e: Vector, P: Matrix, unobservable: Matrix | None = None) -> tuple[float, int]:
+    """Compute e^T P^-1 e and its degrees of freedom, orthogonal to the unobservable directions (d, z)."""
+    if unobservable is not None and unobservable.shape[1]:
+        B = linalg.null_space(unobservable.T)
         e, P = B.T @ e, B.T @ P @ B
     scale = np.sqrt(np.diag(P))
     white = linalg.solve_triangular(np.linalg.cholesky(P / np.outer(scale, scale)), e / scale, lower=True)
@@ -56,13 +57,13 @@ def squared_error(e: Vector, P: Matrix, unseen: Matrix | None = None) -> tuple[f
 
 
 def errors_in_std(
-    parameters: OpenParameters, theta: Vector, P: Matrix, unseen: Matrix
+    parameters: OpenParameters, theta: Vector, P: Matrix, unobservable: Matrix
 ) -> dict[str, float | None]:
-    """Each coordinate's and each physical quantity's error in standard deviations; None where it is not seen.
+    """Each coordinate's and each physical quantity's error in standard deviations; None where it is unobservable.
 
     Args:
         parameters: whose nominal values are the truth, and of which bodies are open.
-        theta: (p,) estimated. P: (p, p) its covariance. unseen: (p, z) combinations.
+        theta: (p,) estimated. P: (p, p) its covariance. unobservable: (p, z) directions.
     """
     assert parameters.chart is not None
     e, slopes, names = (
@@ -81,7 +82,7 @@ def errors_in_std(
     alone = f".{parameters.bodies[0]}" if len(parameters.bodies) == 1 else ""
     return {
         name.removesuffix(alone): float(error / np.sqrt(slope @ P @ slope))
-        if np.linalg.norm(slope @ unseen) <= UNMOVED * np.linalg.norm(slope)
+        if np.linalg.norm(slope @ unobservable) <= UNMOVED * np.linalg.norm(slope)
         else None
         for name, error, slope in zip(names, e, slopes, strict=True)
     }
@@ -125,10 +126,27 @@ def covered_band(count: int, quantities: int = 1) -> list[float]:
     return [float(edge) / count for edge in stats.binom.ppf((tail, 1.0 - tail), count, INTERVAL)]
 
 
-def coverage(solved: Sequence[Mapping[str, Any]], level: float = INTERVAL) -> dict[str, float]:
-    """Share of the intervals that hold the truth, by name, of quantities that every recording sees."""
-    widest = stats.norm.ppf(0.5 + 0.5 * level)
+def errors_by_name(solved: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """Errors in standard deviations, by name, of quantities that are identifiable in every recording."""
     off = {name: [each["off"][name] for each in solved] for name in solved[0]["off"]}
-    return {
-        name: float(np.mean(np.abs(values) <= widest)) for name, values in off.items() if None not in values
-    }
+    return {name: values for name, values in off.items() if None not in values}
+
+
+def held(off: Sequence[float], half_width: float = NORMAL_95) -> float:
+    """Share of intervals that hold the truth.
+
+    Args:
+        off: errors in standard deviations. half_width: of the intervals, in standard deviations.
+    """
+    return float(np.mean(np.abs(off) <= half_width))
+
+
+def share_of(off: Mapping[str, Sequence[float]], name: str, half_width: float) -> float:
+    """`held` of one of several quantities."""
+    return held(off[name], half_width)
+
+
+def coverage(solved: Sequence[Mapping[str, Any]], level: float = INTERVAL) -> dict[str, float]:
+    """Share of the intervals that hold the truth, by name, of quantities that are identifiable in every recording."""
+    half_width = stats.norm.ppf(0.5 + 0.5 * level)
+    return {name: held(values, half_width) for name, values in errors_by_name(solved).items()}

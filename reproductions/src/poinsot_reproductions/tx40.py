@@ -1,4 +1,4 @@
-"""Tables 1 to 3 and Figs. 2 to 4 of seed 002: the Staubli TX40 from its raw recording.
+"""Tables 1 to 3 and Figs. 2 to 4 of Brunot, Janot and Carrillo (2017): the Staubli TX40 from its raw recording.
 
 Good knowledge: Butterworth filter at 50 Hz, decimation to 10 Hz. Poor knowledge: 200 Hz and 100 Hz. The two random-walk
 smoothers have the paper's noise variance ratio of 1e-5 and the same decimation. What the paper leaves open is settled
@@ -274,7 +274,7 @@ def _notes(figures: dict[str, Any]) -> tuple[str, ...]:
 
 CASE = RecordedCase(
     "tx40",
-    "Tables 1 to 3 of seed 002 from the raw recording of a Staubli TX40",
+    "Tables 1 to 3 of Brunot, Janot and Carrillo (2017) from the raw recording of a Staubli TX40",
     ("pos_read_data.csv", "curr_data.csv", "tx40.urdf"),
     run,
 )

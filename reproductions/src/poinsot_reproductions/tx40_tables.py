@@ -1,4 +1,4 @@
-"""Tables 1 to 3 of seed 002 (Brunot, Janot and Carrillo 2017), as printed.
+"""Tables 1 to 3 of Brunot, Janot and Carrillo (2017), as printed.
 
 Name -> (value, relative standard deviation [%]) in the columns classical, IRWSM 1, IRWSM 2. SI units, joint side.
 """

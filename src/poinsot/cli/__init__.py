@@ -26,7 +26,7 @@ from .track import track
 
 app = typer.Typer(
     name="poinsot",
-    help="What a mechanism is and how it moved, from recordings of it.",
+    help="Identify mechanisms from recordings: mass properties, friction, drives, contact and motion.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

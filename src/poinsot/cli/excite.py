@@ -1,4 +1,4 @@
-"""`poinsot excite`: the motion that shows a robot's parameters best, within its limits."""
+"""`poinsot excite`: design the most informative motion of a robot within its limits."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def excite(
             show_default=False,
         ),
     ],
-    duration: Annotated[float, typer.Option(help="Of the motion [s].")] = 10.0,
+    duration: Annotated[float, typer.Option(help="Duration of the motion [s].")] = 10.0,
     rate_hz: Annotated[
-        float, typer.Option(help="Samples a second, of the file and of the prediction.")
+        float, typer.Option(help="Sampling rate of the file and of the prediction [Hz].")
     ] = 100.0,
     out: Annotated[
         Path | None,
@@ -60,16 +60,17 @@ def excite(
             help="With the condition number: how much it may grow, to this power, for smaller deviations."
         ),
     ] = 0.3,
-    starts: Annotated[int, typer.Option(help="Random motions to begin with.")] = 4,
+    starts: Annotated[int, typer.Option(help="Number of random initial motions.")] = 4,
     seed: Annotated[
-        int, typer.Option(help="Of the random motions; the same seed gives the same motion.")
+        int, typer.Option(help="Seed of the initial motions; the same seed gives the same motion.")
     ] = 0,
     max_seconds: Annotated[
-        float | None, typer.Option(help="When to be content with what was found [s].")
+        float | None,
+        typer.Option(help="Time limit of the search [s]; the best motion until then is the result."),
     ] = None,
-    friction: Annotated[bool, typer.Option(help="Show friction too.")] = False,
+    friction: Annotated[bool, typer.Option(help="Identify friction too.")] = False,
     payload: Annotated[
-        str | None, typer.Option(help="Show only what is fixed to this link; the rest of the robot is known.")
+        str | None, typer.Option(help="Identify only the load of this link; the rest of the robot is known.")
     ] = None,
     torque_noise: Annotated[
         str | None,
@@ -82,7 +83,7 @@ def excite(
         typer.Option(help="Joints that are held still, at JOINT=position [rad], e.g. of a gripper."),
     ] = None,
     start: Annotated[str | None, typer.Option(help=f"Posture to start from [rad]: {PER_JOINT}.")] = None,
-    limit_fraction: Annotated[float, typer.Option(help="Part of every limit that may be used.")] = 1.0,
+    limit_fraction: Annotated[float, typer.Option(help="Fraction of every limit that may be used.")] = 1.0,
     lower_limit: Annotated[str | None, typer.Option(help=f"Of positions [rad]: {PER_JOINT}.")] = None,
     upper_limit: Annotated[str | None, typer.Option(help=f"Of positions [rad]: {PER_JOINT}.")] = None,
     velocity_limit: Annotated[str | None, typer.Option(help=f"[rad/s]: {PER_JOINT}.")] = None,
@@ -90,9 +91,9 @@ def excite(
         str | None, typer.Option(help=f"[rad/s^2]: {PER_JOINT}. Default: none.")
     ] = None,
     torque_limit: Annotated[str | None, typer.Option(help=f"[N m]: {PER_JOINT}.")] = None,
-    self_collision: Annotated[bool, typer.Option(help="Keep the robot's links apart.")] = True,
+    self_collision: Annotated[bool, typer.Option(help="Avoid collisions between the robot's links.")] = True,
     floor: Annotated[float | None, typer.Option(help="Height of a floor to keep above [m].")] = None,
-    clearance: Annotated[float, typer.Option(help="How far to stay from collisions [m].")] = 0.02,
+    clearance: Annotated[float, typer.Option(help="Minimum distance to collisions [m].")] = 0.02,
     workspace_box: Annotated[
         str | None,
         typer.Option(help="Corners x,y,z,x,y,z [m] of a box that frames stay in; inf where it is open."),
@@ -104,10 +105,10 @@ def excite(
         list[Path] | None, typer.Option(help="A folder in which package:// names of meshes begin.")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="The checkpoint of a search that was interrupted, to go on with.")
+        Path | None, typer.Option(help="Checkpoint of an interrupted search to resume.")
     ] = None,
 ) -> None:
-    """Design the motion that shows a robot's parameters best, within its limits and free of collisions."""
+    """Design the most informative motion of a robot, within its limits and free of collisions."""
     with sentences(), progress() as say:
         outputs = Outputs.check(out, report, json, data)
         say("reading the robot")
@@ -157,7 +158,7 @@ def excite(
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where everything goes.
+    """Paths of the outputs.
 
     Args:
         file: of the motion alone. folder: for everything. report: of the page. json: as for every verb.
@@ -170,7 +171,7 @@ class Outputs:
 
     @classmethod
     def check(cls, out: Path | None, report: Path | None, json: str | None, data: Path | None) -> Outputs:
-        """What the options mean; that all of it can be written, before the work."""
+        """Read the options, and check that all outputs can be written."""
         from ..io import check_writable
         from ..io.table_writing import check_suffix
 
@@ -186,7 +187,7 @@ class Outputs:
 
     @property
     def checkpoint(self) -> Path | None:
-        """Beside the motion; None where nothing is written."""
+        """Path of the checkpoint, beside the motion; None where nothing is written."""
         if self.file is not None:
             return self.file.with_suffix(".checkpoint")
         return None if self.folder is None else self.folder / "excite.checkpoint"
@@ -221,7 +222,7 @@ def _search(
     checkpoint: Path | None,
     say: Callable[[str], None],
 ) -> Excitation:
-    """The search, with where it is written beside its output now and then, and when it is interrupted."""
+    """Run the search; write a checkpoint every ten seconds and on interruption."""
     from ..regression.excitation.checkpoint import write_checkpoint
 
     state, written, saved = resume, False, time.monotonic()
@@ -252,11 +253,11 @@ def _interrupted(
     state: SearchState | None, save: Callable[[SearchState], None], checkpoint: Path | None
 ) -> str:
     if state is None:
-        return "interrupted before anything was found"
+        return "interrupted before a motion was found"
     if checkpoint is None:
-        return f"interrupted: {_progress(state)}; with --out it could go on later"
+        return f"interrupted: {_progress(state)}; with --out it could be resumed"
     save(state)
-    return f"interrupted: {_progress(state)}; go on with --resume {checkpoint}"
+    return f"interrupted: {_progress(state)}; resume with --resume {checkpoint}"
 
 
 def _progress(state: SearchState, starts: int | None = None) -> str:
@@ -275,15 +276,11 @@ def _progress(state: SearchState, starts: int | None = None) -> str:
 
 
 def _print(found: Excitation, written: list[str]) -> None:
-    """The headline, a line a joint, a line a parameter, and what to look at."""
+    """Print the summary, a line per joint, a line per parameter, and warnings."""
     from ..report.excite_page import expectations, hopeless
 
     kept = "all limits are kept" if found.limits_respected else "A LIMIT IS BROKEN"
-    near = (
-        ""
-        if found.least_distance is None
-        else f", nothing comes closer than {100 * found.least_distance:.2g} cm"
-    )
+    near = "" if found.least_distance is None else f", minimum distance {100 * found.least_distance:.2g} cm"
     typer.echo(
         f"{found.robot}: {found.duration_s:g} s from rest to rest, {len(found.time)} samples\n"
         f"condition number {found.condition_number:.3g} of {len(found.deviations.names)} parameters (columns at unit "
@@ -313,20 +310,20 @@ def _print(found: Excitation, written: list[str]) -> None:
         typer.echo(sentence)
     lost = hopeless(found)
     if lost:
-        typer.echo(f"note: {listing(lost)} will not be known to better than their own size")
+        typer.echo(f"note: {listing(lost)} have predicted standard deviations above 100 %")
     for warning in found.warnings:
         typer.echo(f"warning: {warning}")
     if written:
         typer.echo("\nwritten: " + ", ".join(written))
 
 
-# ------------------------------------------------------------------------------------------- what the options mean
+# ------------------------------------------------------------------------------------------- options
 
 
 def _robot(path: Path, data: Path | None, locked: Any) -> tuple[Articulated, dict[str, float]]:
-    """The robot, and the parameters that a project file holds."""
+    """The robot, and the held parameters of a project file."""
     if locked is not None and not isinstance(locked, dict):
-        raise InvalidMethod("--lock needs to know which joint: JOINT=0,OTHER=0.1")
+        raise InvalidMethod("--lock needs joint names: JOINT=0,OTHER=0.1")
     if path.suffix.lower() == ".toml":
         if locked:
             raise InvalidMethod(f"--lock is for robot descriptions; lock joints in robot.locked of {path}")
@@ -373,9 +370,7 @@ def _box(text: str | None, frames: list[str] | None) -> Any:
 
     if text is None:
         if frames:
-            raise InvalidMethod(
-                "--workspace-frame says what stays in a box; say where it is with --workspace-box"
-            )
+            raise InvalidMethod("--workspace-frame needs the box: give --workspace-box too")
         return None
     try:
         corners = [float(part) for part in text.split(",")]

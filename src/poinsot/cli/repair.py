@@ -21,13 +21,13 @@ def repair(
     length: Annotated[
         float | None,
         typer.Option(
-            help="Let masses and centres of mass move too: a length [m] that makes moments comparable with mass."
+            help="Let masses and centres of mass change too: a length scale [m] between moments and masses."
         ),
     ] = None,
     out: Out = None,
     json: Json = None,
 ) -> None:
-    """Say which links of a robot description no real body is, and why; with --out, write it with the nearest ones."""
+    """Find links of a robot description with physically impossible inertia; with --out, write it repaired."""
     with sentences(), progress() as say:
         check_outputs(None, out, json)
         say("reading the description")
@@ -45,7 +45,7 @@ def repair(
 
 
 def _print_repair(result: Repair, written: bool) -> None:
-    """A line a link with inertia, then why those that are impossible are."""
+    """Print a line per link with inertia, then the reasons of the impossible ones."""
     bodies = [link for link in result.links if link.old is not None]
     typer.echo(
         f"{result.source.name}: {len(result.impossible)} of {len(bodies)} links with inertia are impossible"

@@ -1,7 +1,7 @@
-"""What every verb does with the shell: sentences for errors, progress, options that verbs share, results delivered.
+"""What all verbs share: options, errors as one sentence, progress, and the output of results.
 
-Whatever a user can mend is one sentence on standard error and exit code 2; an interruption is 130. Results for
-people go to standard output, progress to standard error, results for scripts to `--json`.
+An error that the user can correct is one sentence on standard error and exit code 2; an interruption is 130. Tables go
+to standard output, progress to standard error, JSON to `--json`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..exceptions import PoinsotError
 
 MENDABLE, INTERRUPTED = 2, 130
 MANY = 4
-"""Files of one kind, more of which are not told one by one."""
+"""Maximum number of files of one kind that are listed one by one."""
 
 Job = Annotated[Path, typer.Argument(help="The project file (TOML).", metavar="JOB.toml", show_default=False)]
 Data = Annotated[
@@ -32,7 +32,7 @@ Json = Annotated[
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """What a user can mend becomes one sentence and an exit code."""
+    """Turn an error that the user can correct into one sentence and an exit code."""
     try:
         yield
     except PoinsotError as error:
@@ -52,7 +52,7 @@ def stop(sentence: str, code: int) -> int:
 
 @contextmanager
 def progress() -> Iterator[Callable[[object], None]]:
-    """A function that shows what is being done (text, or `poinsot.solve.Progress`) if standard error is a terminal."""
+    """Show the current step (text, or a `poinsot.solve.Progress`) on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -63,7 +63,7 @@ def progress() -> Iterator[Callable[[object], None]]:
 
 
 def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None:
-    """That folders exist and outputs can be written, before the work."""
+    """Check that folders exist and outputs can be written, before the computation."""
     from ..exceptions import UnreadableFile
     from ..io import check_folder, check_writable
 
@@ -85,7 +85,7 @@ def deliver(
     json: str | None,
     show: Callable[[], None],
 ) -> None:
-    """Everything that a verb gives: pages and result into the folder, JSON for scripts, a table for people."""
+    """Write pages and result to the folder and the JSON file, and print the table."""
     from ..io import output_folder, write_json
     from ..io.results import to_text
 
@@ -105,7 +105,7 @@ def deliver(
 
 
 def _few(out: Path, names: Sequence[str]) -> list[str]:
-    """Paths; of many files of one kind the first, and how many more."""
+    """Shorten a list of paths: of many files of one kind the first, and the number of others."""
     kinds = [Path(name).suffix for name in names]
     told = []
     for k, name in enumerate(names):

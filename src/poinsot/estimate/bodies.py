@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..arrays import Matrix, Vector
@@ -111,23 +111,7 @@ class Payload(Extra):
         return f"load on {self.link}: {mass}, centre of mass [m] {center}"
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "link": self.link,
-            "mass": self.mass,
-            "mass_std": self.mass_std,
-            "mass_interval": self.mass_interval,
-            "center_of_mass": self.center_of_mass,
-            "center_of_mass_std": self.center_of_mass_std,
-            "inertia_at_com": self.inertia_at_com,
-            "inertia_at_com_std": self.inertia_at_com_std,
-            "identifiable": self.identifiable,
-            "known": self.known,
-            "physically_consistent": self.physically_consistent,
-            "min_pseudo_inertia_eigenvalue": self.min_pseudo_inertia_eigenvalue,
-            "reasons": self.reasons,
-            "inertial": self.inertial,
-            "covariance": self.covariance,
-        }
+        return {**asdict(self), "mass_interval": self.mass_interval}
 
     def as_text(self) -> str:
         return str(self)

@@ -51,11 +51,13 @@ class Fit:
         measured: (N, n); NaN where nothing was measured. predicted: (N, n). Efforts are joint side.
         autocorrelation: (n, L + 1) of the residuals, lag 0 first; empty where rows have no order in time.
         whiteness: per column; empty where rows have no order in time.
-        relative_error_percent: 100 |measured - predicted| / |measured| over all that was measured.
+        relative_error_percent: 100 |measured - predicted| / |measured| over all that was measured. Where columns have
+            different units and `noise` is stated, both are divided by it first.
         relative_error_percent_per_joint: (n,) the same column by column; NaN for a column whose readings are all zero,
             or that has none.
         moving_error_percent_per_joint: (n,) the same while the joint moves: at standstill dry friction is anything up
             to its Coulomb value. NaN for a joint that never moves; empty where speeds are not known.
+        noise: (n,) or (N, n) standard deviations of the measurements, in `units`; None where they are not stated.
     """
 
     time: Times
@@ -69,6 +71,7 @@ class Fit:
     relative_error_percent_per_joint: tuple[float, ...]
     recording: str = ""
     moving_error_percent_per_joint: tuple[float, ...] = ()
+    noise: np.ndarray | None = None
 
     @property
     def mask(self) -> np.ndarray:
@@ -112,6 +115,7 @@ def fit_of(
     counts: Sequence[int],
     recording: str = "",
     ordered: bool = True,
+    noise: np.ndarray | None = None,
 ) -> Fit:
     """The fit of efforts or of readings.
 
@@ -120,6 +124,7 @@ def fit_of(
         measured: (N, n), NaN where nothing was measured. predicted: (N, n).
         speeds: (N, n) of the joints [rad/s] or [m/s]; None where the columns are not joints'.
         counts: number of rows of each recording, in the order of the rows.
+        noise: (n,) or (N, n) standard deviations of the measurements, in `units`.
         ordered: whether the rows are a time series; if not, there are no autocorrelations and no test of whiteness.
     """
     residuals = measured - predicted
@@ -132,7 +137,8 @@ def fit_of(
         verdicts = [whiteness(row, int(mask.sum())) for row, mask in zip(each, read.T, strict=True)]
         lags = max((len(row) for row in each), default=1)
         correlation = np.array([np.pad(row, (0, lags - len(row))) for row in each]).reshape(len(each), lags)
-    size = np.linalg.norm(z)
+    scale = np.ones(1) if noise is None or len(set(units)) <= 1 else noise
+    size = np.linalg.norm(z / scale)
     return Fit(
         time,
         names,
@@ -141,10 +147,11 @@ def fit_of(
         predicted,
         correlation,
         tuple(verdicts),
-        float(100 * np.linalg.norm(e) / size) if size > 0 else float("nan"),
+        float(100 * np.linalg.norm(e / scale) / size) if size > 0 else float("nan"),
         _relative_percent(e, z),
         recording,
         () if speeds is None else _while_moving(e, z, speeds),
+        noise,
     )
 
 

@@ -1,15 +1,15 @@
-"""Estimate -> the robot's own description, edited where it stands.
+"""Write estimates into the robot's description by editing its text.
 
-xml_text               XML of which spans change and all else stays
+xml_text               XML that is edited in place: only the changed spans differ
 description            the interface of formats: inertia and joint terms, link by link
 urdf  mjcf             the two formats
 reading                a file of either
 export_robot           an estimate's bodies and friction into the file that its robot came from
-  bodies_to_links        which link gets what of a body
+  bodies_to_links        which link gets which parameters of a body
   joint_terms            damping, friction and rotor inertia of joints
-reload_check           whether what was written is what was meant
-differences            old against new, number by number
-repair_description     links that no real body is, and the nearest possible ones
+reload_check           read the written description again and compare torques
+differences            old and new values, number by number
+repair_description     physically impossible links, and the nearest possible ones
 """
 
 from .differences import Change, compare_descriptions

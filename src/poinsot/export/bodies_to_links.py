@@ -1,16 +1,16 @@
-"""From the bodies of an estimate to the links of a description.
+"""Assign the bodies of an estimate to the links of a description.
 
-Links that fixed (or locked) joints hold together are one body for the estimate, whose parameters are about the frame of
+Links that are joined by fixed (or locked) joints are one body of the estimate, whose parameters are about the frame of
 the joint that carries it. With T_bl the placement of link l in it,
 
     pi_b = sum over l of change_frame(T_bl, pi_l),
 
-only one of its links changes: the body's own, or the heaviest if that is a mere placeholder. It gets what is left when
-the others are taken away,
+only one of its links changes: the body's own, or the heaviest if the own one is a placeholder. It gets the difference
+to the others,
 
     pi_l = change_frame(T_bl^-1, pi_b - sum over the others),
 
-if some body has that; otherwise it carries the whole, and the others have no inertia any more.
+if that is physically possible; otherwise it gets all of pi_b, and the inertia of the others is removed.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from ..inertia.parameters import change_frame, compose, difference, is_consisten
 from .description import Description
 
 PLACEHOLDER = 0.01
-"""A link with less than this part of its body's mass stands for a frame."""
+"""A link with less than this fraction of its body's mass is a placeholder for a frame."""
 
 UNCHANGED = 1e-13
 """A link whose parameters change by no more than this, relative to m, sqrt(m tr I) >= |h| and tr I, keeps its text."""
 
 
 class Shares(NamedTuple):
-    """What the links of a body get.
+    """New parameters of the links of a body.
 
     Args:
-        inertials: link -> (10,) pi in its own frame, or None: no inertia any more. Links that stay are left out.
-        note: what to know of it; "" if nothing.
+        inertials: link -> (10,) pi in its own frame, or None: inertia removed. Unchanged links are left out.
+        note: a sentence for the user, or "".
     """
 
     inertials: dict[str, Vector | None]
@@ -45,15 +45,15 @@ class Shares(NamedTuple):
 
 
 def share(body: str, pi: Vector, placements: Mapping[str, np.ndarray], source: Description) -> Shares:
-    """Which links of a body get which parameters.
+    """Compute the new parameters of the links of a body.
 
     Args:
         body: its name. pi: (10,) about the frame of its joint.
         placements: link -> (4, 4) T_bl, the body's own link first.
-        source: what the description says of the links now.
+        source: the description with the present parameters.
 
     Raises:
-        InvalidModel: if the description does not have one of the links.
+        InvalidModel: if a link is missing in the description.
     """
     missing = [link for link in placements if link not in source.links]
     if missing:
@@ -71,11 +71,11 @@ def share(body: str, pi: Vector, placements: Mapping[str, np.ndarray], source: D
         rest = difference(pi, compose(np.zeros(10), *(change_frame(placements[l], own[l]) for l in others)))
         if (is_consistent(rest) and rest[0] > 0) or not is_consistent(pi):
             return Shares(_unless_same(carrier, change_frame(T_lb, rest), own))
-        why = "since the whole without it is no body"
+        why = "since the remainder would be physically impossible"
     else:
-        why = "since it came from shapes, which give no numbers"
+        why = "since it was computed from shapes, not given as numbers"
     note = (
-        f"{carrier} carries the whole of the body {body}, and the inertia of {listing(others)}, fixed to it, is gone, "
+        f"{carrier} has the inertia of the whole body {body}; that of {listing(others)}, fixed to it, is removed, "
         f"{why}."
     )
     whole = change_frame(T_lb, pi)
@@ -83,7 +83,7 @@ def share(body: str, pi: Vector, placements: Mapping[str, np.ndarray], source: D
 
 
 def _unless_same(link: str, pi: Vector, own: Mapping[str, Vector]) -> dict[str, Vector | None]:
-    """The link's new parameters, if they are other ones."""
+    """The link's new parameters, if they differ from the present ones."""
     m, trace = abs(pi[0]), np.abs(pi[[4, 6, 9]]).sum()
     size = np.array([m, *3 * [np.sqrt(m * trace)], *6 * [trace]])
     kept = np.all(np.abs(pi - own.get(link, np.zeros(10))) <= UNCHANGED * size)

@@ -1,4 +1,4 @@
-"""Robot descriptions whose inertia and friction are read and replaced link by link; nothing else of them changes.
+"""Robot descriptions whose inertia and joint terms are read and replaced link by link, in place.
 
 A link's ten parameters are about the origin and along the axes of the link's own frame here, whatever the file writes:
 
@@ -26,11 +26,11 @@ from ..io import write_text
 from .xml_text import Edit, Element, XmlText
 
 Freedom = tuple[str, int]
-"""The link that a joint moves, and which of its freedoms there, from 0."""
+"""The link that a joint moves, and the index of the degree of freedom there."""
 
 
 class JointTerms(NamedTuple):
-    """What a description may say of a freedom's torque beside inertia; None: it says nothing, or is to stay.
+    """Joint terms of a degree of freedom; None: not given, or to be kept.
 
     Args:
         damping: [N m s/rad] or [N s/m]. friction: dry [N m] or [N]. armature: rotor inertia [kg m^2] or [kg].
@@ -54,20 +54,20 @@ class Description(ABC):
     text: XmlText
 
     format: ClassVar[str]
-    """How people call it."""
+    """Name of the format."""
 
     holds: ClassVar[tuple[str, ...]]
-    """Which of the `JointTerms` the format has a place for."""
+    """The `JointTerms` that the format supports."""
 
     @cached_property
     @abstractmethod
     def links(self) -> Mapping[str, Element]:
-        """Link -> its element, in the order of the text."""
+        """Link -> its element, in document order."""
 
     @cached_property
     @abstractmethod
     def freedoms(self) -> Mapping[Freedom, Element]:
-        """Freedom -> the element of its joint, where the format has a place for its terms."""
+        """Degree of freedom -> the element of its joint, where the format supports its terms."""
 
     @abstractmethod
     def inertial(self, link: str) -> Vector | None:
@@ -79,30 +79,32 @@ class Description(ABC):
 
     @abstractmethod
     def has_shape_inertia(self, link: str) -> bool:
-        """Whether programs take its inertia from its shapes, since the description gives none."""
+        """Whether simulators compute its inertia from its shapes, since the description gives none."""
 
     @abstractmethod
     def terms(self, freedom: Freedom) -> JointTerms:
-        """What it says of a freedom."""
+        """The joint terms of a degree of freedom."""
 
     @abstractmethod
     def slides(self, freedom: Freedom) -> bool:
-        """Whether it moves along its axis, rather than about it."""
+        """Whether it is prismatic."""
 
     @abstractmethod
     def _inertial_edits(self, link: str, pi: Vector | None) -> list[Edit]:
-        """That give a link pi (10,) in its own frame, or None: no inertia at all."""
+        """Edits that set a link's pi (10,) in its own frame; None removes the inertia."""
 
     @abstractmethod
     def _terms_edits(self, freedom: Freedom, terms: JointTerms) -> list[Edit]:
-        """That give a freedom these terms, where they are not None."""
+        """Edits that set these terms, where they are not None."""
 
     def _by_name(self, links: Iterable[Element]) -> dict[str, Element]:
         found: dict[str, Element] = {}
         for link in links:
             name = link.get("name")
             if name in found:
-                raise InvalidModel(f"two links in {self.path} are named {name!r}; name each its own way")
+                raise InvalidModel(
+                    f"two links in {self.path} are named {name!r}; give each a name of its own"
+                )
             found[name] = link
         return found
 
@@ -110,26 +112,26 @@ class Description(ABC):
         """Write the text, complete or not at all.
 
         Raises:
-            UnwritableOutput: if it cannot be written there, or would take the place of the file that it came from.
+            UnwritableOutput: if it cannot be written there, or would overwrite the file that it came from.
         """
         path = Path(path)
         if path.exists() and path.resolve() == self.path.resolve():
             raise UnwritableOutput(
-                f"cannot write {path}: it is the source, which stays to compare with; give another name or folder"
+                f"cannot write {path}: it is the source, which is kept for comparison; give another name or folder"
             )
         write_text(path, self.text.data.decode())
 
     def edited(
         self, inertials: Mapping[str, Vector | None], terms: Mapping[Freedom, JointTerms] | None = None
     ) -> Self:
-        """The description with other inertia and joint terms.
+        """Return the description with new inertia and joint terms.
 
         Args:
-            inertials: link -> (10,) pi in its own frame, or None: no inertia at all.
-            terms: freedom -> what to say of it; None stays as it is.
+            inertials: link -> (10,) pi in its own frame; None removes the inertia.
+            terms: degree of freedom -> its new terms; None is kept.
 
         Raises:
-            InvalidModel: if the format cannot hold what is asked for.
+            InvalidModel: if the format does not support them.
         """
         edits = [edit for link, pi in inertials.items() for edit in self._inertial_edits(link, pi)]
         edits += [
@@ -139,7 +141,7 @@ class Description(ABC):
 
 
 class Written(NamedTuple):
-    """A body as descriptions write it.
+    """A body in the numbers of a description.
 
     Args:
         mass: [kg]. center_of_mass: (3,) [m]. inertia_at_com: (3, 3), axes of the link [kg m^2].
@@ -151,24 +153,24 @@ class Written(NamedTuple):
 
 
 LEAST = 1e-13
-"""Least second moment of a flat body as it is written, relative to their sum; MuJoCo asks for more than rounding."""
+"""Minimum second moment of a flat body, relative to their sum; MuJoCo requires more than rounding error."""
 
 
 KEPT = 8 * float(np.finfo(float).eps)
-"""Relative to its size, what a number may differ by and keep its text."""
+"""Relative difference up to which a number keeps its text."""
 
 
 def written(pi: Vector) -> Written:
-    """pi (10,) in the numbers that a description holds.
+    """Convert pi (10,) to the numbers of a description.
 
-    A plate, whose least second moment is zero to rounding, gets one of `LEAST`: its triangle inequality holds in every
-    program then, and no torque shows it.
+    A plate, whose smallest second moment is zero to rounding, gets one of `LEAST`: simulators accept its triangle
+    inequality then, and the effect on torques is below rounding.
 
     Raises:
-        InvalidModel: if it has no mass but other parameters, for which no description has a place.
+        InvalidModel: if it has zero mass but other parameters, which no description supports.
     """
     if pi[0] == 0 and pi.any():
-        raise InvalidModel("a description has no place for the moments of a body whose mass is 0")
+        raise InvalidModel("a description cannot hold the moments of a body whose mass is 0")
     if pi[0] == 0:
         return Written(0.0, np.zeros(3), np.zeros((3, 3)))
     I = inertia_at_com(pi)
@@ -198,9 +200,9 @@ def numbers(text: str, count: int, where: str) -> Vector:
 
 
 def updated(text: str, values: Vector | float, size: float) -> str:
-    """The numbers of a text, each as it is written where it differs by no more than rounding of numbers of this size.
+    """Replace the numbers of a text that differ by more than the rounding of numbers of this size.
 
-    The white space stays too where all of them do.
+    Where none differs the text is returned unchanged, with its white space.
     """
     values, words = np.ravel(values), text.split()
     if len(words) != len(values):
@@ -213,5 +215,5 @@ def updated(text: str, values: Vector | float, size: float) -> str:
 
 
 def number_text(values: Vector | float) -> str:
-    """As many digits as it takes to read the same numbers again."""
+    """Text with enough digits to read the same numbers again."""
     return " ".join(repr(float(value)) for value in np.ravel(values))

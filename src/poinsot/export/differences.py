@@ -1,4 +1,4 @@
-"""What two descriptions say differently, link by link and joint by joint, in numbers that people know."""
+"""Differences of two descriptions, link by link and joint by joint, as mass, centre of mass and inertia."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNITS = {
     "friction": ("N m", "N"),
     "armature": ("kg m^2", "kg"),
 }
-"""Of joints that turn and that slide."""
+"""Units for revolute and for prismatic joints."""
 
 
 class Change(NamedTuple):
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 
 def compare_descriptions(old: str | Path, new: str | Path) -> tuple[Change, ...]:
-    """What a description says differently from an older one: ten rows a link that differs, and one a joint term.
+    """Compare two descriptions: ten rows per link that differs, and one per joint term.
 
     Args:
         old, new: files, URDF or MJCF.
@@ -56,7 +56,7 @@ def compare_descriptions(old: str | Path, new: str | Path) -> tuple[Change, ...]
 
 
 def differences(old: Description, new: Description) -> tuple[Change, ...]:
-    """The rows of `compare_descriptions`, of descriptions that have been read."""
+    """`compare_descriptions` for descriptions that have been read."""
     links = [row for link in new.links for row in _link_rows(link, old, new)]
     return (*links, *(row for freedom in new.freedoms for row in _joint_rows(freedom, old, new)))
 
@@ -93,7 +93,7 @@ _QUANTITIES = [
 
 
 def _sizes(known: Vector) -> Vector:
-    """(10,) that changes are relative to."""
+    """(10,) reference values of relative changes."""
     diagonal = {axis: abs(known[k]) for axis, k in (("x", 4), ("y", 6), ("z", 9))}
     entries = [np.sqrt(diagonal[row] * diagonal[column]) for row, column in map(tuple, SECOND_MOMENTS)]
     return np.array([abs(known[0]), *3 * [np.linalg.norm(known[1:4])], *entries])

@@ -1,7 +1,7 @@
-"""From an estimate to the description of its robot: inertia, friction and rotor inertia where the format has a place.
+"""Export an estimate to the description of its robot: inertia, friction and rotor inertia where the format allows.
 
 The file that the robot was read from is edited, read again and compared before anything is written. This is a function
-and not a method of `Estimate`: an estimate is made of numbers and knows neither files nor robots.
+and not a method of `Estimate`, which depends neither on files nor on robots.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from .reload_check import check_reloaded
 EXPORT_SCHEMA = "poinsot.export/1"
 
 ABSOLUTE = ("/", "package://", "file://", "model://")
-"""How names of files begin that do not depend on where the description is."""
+"""Prefixes of file names that do not depend on the folder of the description."""
 
 
 @dataclass(frozen=True, eq=False)
 class Export:
-    """An edited description that has been read again and gives the estimate's torques.
+    """An edited description, checked to have the estimate's torques.
 
     Args:
         source: the file that was edited.
-        description: what is to be written.
-        changes: number by number, old and new.
-        torque_error: largest relative difference of the torques that bodies make, at random states.
-        notes: what to know before using it.
-        elsewhere: bodies with their covariance and all other parameters, as plain values.
+        description: the edited description.
+        changes: old and new values, number by number.
+        torque_error: largest relative difference of the bodies' torques, at random states.
+        notes: sentences to read before using it.
+        elsewhere: bodies with their covariance and all other parameters, for the JSON file.
     """
 
     source: Path
@@ -60,10 +60,10 @@ class Export:
     elsewhere: Mapping[str, Any]
 
     def write(self, path: str | Path) -> None:
-        """Write the description, and beside it, with the suffix `.json`, what it has no place for.
+        """Write the description, and beside it, with the suffix `.json`, what the format cannot hold.
 
         Raises:
-            UnwritableOutput: if one of them cannot be written there, or would take the place of the source.
+            UnwritableOutput: if one of them cannot be written there, or would overwrite the source.
         """
         path = Path(path)
         beside = path.with_suffix(".json")
@@ -88,19 +88,19 @@ def export_robot(estimate: Estimate, robot: Articulated, path: str | Path, *, fo
     """Write the description of a robot with identified inertia, friction and rotor inertia.
 
     The robot's own file is edited: comments, meshes, order and names survive, and only numbers change. Of URDF these
-    are `<inertial>` and `<dynamics>`, of MJCF `<inertial>` and a joint's `damping`, `frictionloss` and `armature`. What
-    has no place there goes to a file of the same name with the suffix `.json`.
+    are `<inertial>` and `<dynamics>`, of MJCF `<inertial>` and a joint's `damping`, `frictionloss` and `armature`. All
+    other parameters go to a file of the same name with the suffix `.json`.
 
     Args:
         estimate: with all ten parameters of every body.
-        robot: that it was identified with, from `load_robot`.
+        robot: the robot of the estimate, from `load_robot`.
         path: where to write, in the format of the robot's file.
-        force: write bodies and friction that no robot has, too.
+        force: also write impossible bodies and negative friction.
 
     Raises:
-        NotIdentifiable: if the estimate leaves bodies open, as least squares does.
-        ImpossibleBody: if no real body has the parameters of one.
-        InvalidModel: if the robot has no file, or its file cannot hold the estimate.
+        NotIdentifiable: if the estimate does not determine all bodies, as with least squares.
+        ImpossibleBody: if a body is physically impossible.
+        InvalidModel: if the robot has no file, or the format does not support the estimate.
         UnwritableOutput: if it cannot be written there.
     """
     export = prepare_export(estimate, robot, force=force)
@@ -109,7 +109,7 @@ def export_robot(estimate: Estimate, robot: Articulated, path: str | Path, *, fo
 
 
 def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = False) -> Export:
-    """What `export_robot` writes, checked and not yet written.
+    """Compute and check what `export_robot` writes, without writing it.
 
     Args:
         estimate, robot, force: as there.
@@ -135,7 +135,8 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
     elsewhere = {
         "bodies": [_plain_body(body) for body in estimate.bodies],
         "parameters": [
-            {**parameter._asdict(), "written": parameter not in placed.homeless} for parameter in parameters
+            {**parameter._asdict(), "written": parameter not in placed.unsupported}
+            for parameter in parameters
         ],
     }
     return Export(robot.source, description, differences(source, description), error, tuple(notes), elsewhere)
@@ -147,7 +148,7 @@ def _bodies(estimate: Estimate, robot: Articulated, force: bool) -> dict[str, Ve
     strangers = [name for name in robot.bodies if name not in known]
     if strangers:
         raise InvalidMethod(
-            f"the estimate says nothing of {listing(strangers)}; it has the bodies {listing(known)}: "
+            f"the estimate has no bodies {listing(strangers)}; it has {listing(known)}: "
             "export it to the robot that it was identified with"
         )
     found = {name: pi for name in robot.bodies if (pi := _ten(known[name])) is not None}
@@ -159,13 +160,13 @@ def _bodies(estimate: Estimate, robot: Articulated, force: bool) -> dict[str, Ve
         )
     for name, pi in found.items():
         if not is_consistent(pi) and not force:
-            reasons = [*inconsistencies(pi), "force=True writes it all the same"]
+            reasons = [*inconsistencies(pi), "force=True writes it nevertheless"]
             raise ImpossibleBody(reasons, f"body {name!r} is not exported")
     return found
 
 
 def _ten(body: Body) -> Vector | None:
-    """(10,) pi of a body of which everything is known."""
+    """(10,) pi of a body that is determined completely; else None."""
     if body.inertial is not None:
         return body.inertial if np.isfinite(body.inertial).all() else None
     if body.mass is None or body.center_of_mass is None or body.inertia_at_com is None:
@@ -183,7 +184,7 @@ def _plain_body(body: Body) -> dict[str, Any]:
 
 
 def _names_relative_files(source: Description) -> bool:
-    """Whether it names files by where they are from it."""
+    """Whether it names files by relative paths."""
     return any(
         name in element.attributes and not element.get(name).startswith(ABSOLUTE)
         for element in source.text.root.walk()

@@ -1,8 +1,8 @@
-"""From the parameters of joints to what a description says of them: damping, dry friction, rotor inertia.
+"""Convert joint parameters to the terms of a description: damping, dry friction, rotor inertia.
 
     tau = (bodies) + damping q' + friction sign(q') + armature q''
 
-Offsets, and what a coupled motor does to a second joint, have no place in any format; rotor inertia has none in URDF.
+No format supports offsets and the terms of coupled motors; URDF does not support rotor inertia.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .description import Description, Freedom, JointTerms
 
 
 class TorqueParameter(NamedTuple):
-    """A parameter that is no body's, in `unit`."""
+    """A parameter that belongs to no body, in `unit`."""
 
     name: str
     value: float
@@ -32,32 +32,32 @@ class TorqueParameter(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """What a description shall say of joints.
+    """Joint terms to write into a description.
 
     Args:
-        terms: of each freedom; None stays.
-        homeless: parameters that it has no place for.
-        silent: joints whose armature is set to zero, since the estimate knows none.
+        terms: of each degree of freedom; None is kept.
+        unsupported: parameters that the format cannot hold.
+        zeroed: joints whose armature is set to zero, since the estimate has none.
     """
 
     terms: dict[Freedom, JointTerms]
-    homeless: tuple[TorqueParameter, ...]
-    silent: tuple[str, ...]
+    unsupported: tuple[TorqueParameter, ...]
+    zeroed: tuple[str, ...]
 
     def notes(self, source: Description) -> Iterator[str]:
-        """What to know of it."""
-        if self.homeless:
-            names = listing([parameter.name for parameter in self.homeless])
-            yield f"{source.format} has no place for {names}: see the file beside it."
-        if self.silent:
+        """Sentences for the user."""
+        if self.unsupported:
+            names = listing([parameter.name for parameter in self.unsupported])
+            yield f"{source.format} cannot hold {names}: see the JSON file beside it."
+        if self.zeroed:
             yield (
-                f"The armature of {listing(self.silent)} is 0 now: the estimate has no rotor inertia, so that of its "
-                "bodies contains the rotors'."
+                f"The armature of {listing(self.zeroed)} is set to 0: the estimate has no rotor inertia, so that of "
+                "its bodies includes the rotors."
             )
 
 
 def torque_parameters(estimate: Estimate) -> Iterator[TorqueParameter]:
-    """All that the estimate knows one by one and that is no body's; of base parameters those that group nothing."""
+    """Joint parameters that the estimate determines one by one; of base parameters those that are not regrouped."""
     full = estimate.extra(FullParameters)
     known = full or estimate
     chosen = np.isfinite(known.values) & (np.array(known.kinds) != "inertia")
@@ -85,39 +85,39 @@ def place_of(kind: str) -> str | None:
 def place(
     parameters: Sequence[TorqueParameter], robot: Articulated, source: Description, *, negative: bool
 ) -> Placed:
-    """Each parameter where the description has a place for it.
+    """Assign each parameter to a term of the description.
 
-    A joint's rotor inertia that the description gives and the estimate does not know is in the estimate's bodies, so it
-    becomes zero.
+    Where the description gives a joint's rotor inertia and the estimate has none, the estimate's bodies include it, so
+    the armature is set to zero.
 
     Args:
         negative: whether values below zero are written.
 
     Raises:
-        InvalidModel: if there is one, and it is not to be.
+        InvalidModel: if one is negative and `negative` is False.
     """
     freedom_of = dict(zip(robot.joints, robot.freedoms, strict=True))
     terms: dict[Freedom, JointTerms] = {}
-    homeless = []
+    unsupported = []
     for parameter in parameters:
         term, freedom = place_of(parameter.kind), freedom_of.get(parameter.owner)
         if freedom is None or freedom not in source.freedoms or term is None or term not in source.holds:
-            homeless.append(parameter)
+            unsupported.append(parameter)
             continue
         if parameter.value < 0 and not negative:
             raise InvalidModel(
                 f"{parameter.name} of joint {parameter.owner!r} is {parameter.value:.4g} {parameter.unit}, and no "
-                f"joint has a {term} below 0; force=True writes it all the same"
+                f"joint has a {term} below 0; force=True writes it nevertheless"
             )
         terms[freedom] = terms.get(freedom, JointTerms())._replace(**{term: parameter.value})
-    silent = [
+    zeroed = [
         joint
         for joint, freedom in freedom_of.items()
         if freedom in source.freedoms
         and source.terms(freedom).armature
         and terms.get(freedom, JointTerms()).armature is None
     ]
-    for joint in silent:
+    for joint in zeroed:
         freedom = freedom_of[joint]
         terms[freedom] = terms.get(freedom, JointTerms())._replace(armature=0.0)
-    return Placed(terms, tuple(homeless), tuple(silent))
+    return Placed(terms, tuple(unsupported), tuple(zeroed))

@@ -1,11 +1,11 @@
 """MJCF: `<inertial pos mass fullinertia>` of bodies, `damping`, `frictionloss` and `armature` of joints.
 
-A joint's attribute comes from itself, else from its default class: the one it names, or the innermost `childclass` of
-the bodies around it, or the main one; a class takes from the class around it what it does not say. So an attribute
-written at the joint always holds.
+A joint's attribute is its own, or that of its default class: the one it names, the innermost `childclass` of the
+bodies around it, or the main one; a class inherits from the class around it. So an attribute written at the joint
+takes effect.
 
-What MuJoCo makes of the text when it compiles it, and what no edit of a body can follow, is refused: generated bodies
-(`<include>`, `<frame>`, `<replicate>`, ...), inertia that shapes overrule, masses that are scaled.
+Some compiler features cannot be combined with edits of single bodies and are refused: generated bodies (`<include>`,
+`<frame>`, `<replicate>`, ...), inertia that is overridden by shapes, masses that are scaled.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..arrays import Matrix, Vector
 from ..exceptions import InvalidModel, UnreadableFile
 from ..inertia.parameters import from_physical
+from ..models.rotations import from_quaternion, turning_z_to
 from .description import Description, Freedom, JointTerms, number_text, numbers, updated, written
 from .xml_text import Edit, Element
 
 ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-"""Entries of `fullinertia`."""
+"""Indices of the entries of `fullinertia`."""
 
 ATTRIBUTES = {"damping": "damping", "friction": "frictionloss", "armature": "armature"}
 FREEDOMS = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
 ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 NOTHING = '<inertial pos="0 0 0" mass="0" diaginertia="0 0 0"/>'
-"""Without it, a body takes its inertia from its shapes."""
+"""Replaces a removed inertia: without it, MuJoCo computes one from the shapes."""
 
 GENERATED = ("include", "replicate", "attach", "composite", "flexcomp")
 
@@ -68,7 +68,7 @@ class Mjcf(Description):
 
     @cached_property
     def freedoms(self) -> Mapping[Freedom, Element]:
-        """Of hinges and slides; the terms of a ball do not say of which axis."""
+        """Hinges and slides; the terms of a ball joint do not belong to one axis."""
         found: dict[Freedom, Element] = {}
         for name, body in self.links.items():
             first = 0
@@ -114,7 +114,7 @@ class Mjcf(Description):
         joint = self.freedoms[freedom]
         where = f"the joint that moves {freedom[0]!r} in {self.path}"
         given = {term: self._of_joint(joint, name) for term, name in ATTRIBUTES.items()}
-        # MuJoCo's damping may be a polynomial of the speed; its first number is the linear one
+        # MuJoCo's damping may be a polynomial in the speed; its first number is the linear coefficient
         return JointTerms(
             **{
                 term: float(numbers(text.split()[0], 1, f"{ATTRIBUTES[term]} of {where}")[0])
@@ -138,9 +138,7 @@ class Mjcf(Description):
             return [self.text.insert(body, [NOTHING])] if self.has_shape_inertia(link) else []
         m, c, I = written(pi)
         if m <= 0:
-            raise InvalidModel(
-                f"MJCF has no place for the mass {m:.4g} kg of {link!r}, which must be above 0"
-            )
+            raise InvalidModel(f"MJCF cannot hold the mass {m:.4g} kg of {link!r}, which must be above 0")
         self._check_bounds(link, m, I)
         full = number_text(np.array([I[at] for at in ORDER]))
         if element is None:
@@ -160,7 +158,7 @@ class Mjcf(Description):
         joint, old = self.freedoms[freedom], self.terms(freedom)
         if terms.damping is not None and self._of_joint(joint, "springdamper").strip("0. "):
             raise InvalidModel(
-                f"the joint that moves {freedom[0]!r} in {self.path} has a springdamper, which overrules its damping; "
+                f"the joint that moves {freedom[0]!r} in {self.path} has a springdamper, which overrides its damping; "
                 "write stiffness and damping instead"
             )
         return [
@@ -174,7 +172,7 @@ class Mjcf(Description):
     # -- what the compiler makes of it ---------------------------------------------------------------------------------
 
     def _compiler(self, name: str, default: str) -> str:
-        """An attribute of `<compiler>`; the last one that says it holds."""
+        """An attribute of `<compiler>`; the last one given takes effect."""
         said = [element.get(name) for element in self.text.root.all("compiler") if name in element.attributes]
         return said[-1] if said else default
 
@@ -210,12 +208,11 @@ class Mjcf(Description):
         if not values[:3].any() and (said != "quat" or not values.any()):
             raise UnreadableFile(f"{said} of {where} has no direction: {element.get(said)!r}")
         if said == "quat":
-            return Rotation.from_quat(values, scalar_first=True).as_matrix()
+            return from_quaternion(np.roll(values, -1)[None])[0]  # w comes first in MJCF
         if said == "axisangle":
-            axis = values[:3] / np.linalg.norm(values[:3])
-            return Rotation.from_rotvec(turn * values[3] * axis).as_matrix()
+            return _about(values[:3] / np.linalg.norm(values[:3]), turn * values[3])
         if said == "zaxis":
-            return _onto(values / np.linalg.norm(values))
+            return turning_z_to(values)
         x = values[:3] / np.linalg.norm(values[:3])
         y = values[3:] - (values[3:] @ x) * x
         y /= np.linalg.norm(y)
@@ -224,7 +221,7 @@ class Mjcf(Description):
     # -- default classes -----------------------------------------------------------------------------------------------
 
     def _of_joint(self, joint: Element, name: str) -> str:
-        """A joint's attribute, from itself or its default class; "" if none says it."""
+        """A joint's attribute, its own or its default class's; "" if not given."""
         if name in joint.attributes:
             return joint.get(name)
         around = [joint.get("class")] + [above.get("childclass") for above in _above(joint)]
@@ -240,29 +237,21 @@ class Mjcf(Description):
 
 
 def _above(element: Element) -> Iterator[Element]:
-    """Its parent, grandparent, ... up to the root."""
+    """Its ancestors, from the parent to the root."""
     while element.parent is not None:
         element = element.parent
         yield element
 
 
 def _euler(sequence: str, angles: Vector) -> Matrix:
-    """Small letters turn about the axes that have turned already, capitals about those that stand."""
+    """Lower case: rotations about the rotated axes; upper case: about the fixed axes."""
     R = np.eye(3)
     for letter, angle in zip(sequence, angles, strict=True):
-        axis = np.eye(3)["xyz".index(letter.lower())]
-        turn = Rotation.from_rotvec(angle * axis).as_matrix()
+        turn = _about(np.eye(3)["xyz".index(letter.lower())], angle)
         R = R @ turn if letter.islower() else turn @ R
     return R
 
 
-def _onto(z: Vector) -> Matrix:
-    """(3, 3) the shortest rotation that brings the third axis to the unit vector z."""
-    if z[2] < -1 + 1e-12:
-        return np.diag([1.0, -1.0, -1.0])
-    axis = np.cross([0.0, 0.0, 1.0], z)
-    return Rotation.from_rotvec(axis * _angle_over_sine(float(np.linalg.norm(axis)), float(z[2]))).as_matrix()
-
-
-def _angle_over_sine(sine: float, cosine: float) -> float:
-    return float(np.arctan2(sine, cosine)) / sine if sine > 0 else 1.0
+def _about(axis: Vector, angle: float) -> Matrix:
+    """(3, 3) rotation about a unit vector by an angle [rad]."""
+    return from_quaternion(np.array([[*np.sin(angle / 2) * axis, np.cos(angle / 2)]]))[0]

@@ -1,9 +1,8 @@
-"""Whether a description, read again, gives back what was meant by it.
+"""Check that an edited description, read again, has the intended torques.
 
-Torques are compared at random states, all bodies and all joints at once, so whatever went wrong on the way (a link's
-frame, a rounded number, a parser that reads otherwise) shows. They are relative to the largest torque of the joint,
-or to a millionth of the terms that it is the sum of, if those cancel: of a joint that nothing loads there is only
-rounding to compare.
+Torques are compared at random states, all bodies and all joints at once, so any error (a link's frame, a rounded
+number, a parser that reads differently) shows. They are relative to the largest torque of the joint, or to a millionth
+of its summands if those cancel: the torque of an unloaded joint is rounding error only.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ def check_reloaded(
     inertials: Float[np.ndarray, "l 10"],
     terms: Mapping[Freedom, JointTerms],
 ) -> float:
-    """The largest relative error of the torques that bodies make, of the description's robot read as `robot` was.
+    """Largest relative torque error of the description, read with the same options as `robot`.
 
     Args:
         inertials: (l, 10) of the bodies, in the order of `robot.bodies`.
-        terms: that the description was given.
+        terms: joint terms written into the description.
 
     Raises:
-        InvalidModel: if they differ by more than 1e-9, or joints, bodies, damping or friction are others.
+        InvalidModel: if they differ by more than 1e-9, or joints, bodies, damping or friction differ.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / description.path.name

@@ -1,4 +1,4 @@
-"""Which links of a description no real body is, why, and the description with the nearest possible ones instead."""
+"""Find links with physically impossible inertia in a description, and replace them by the nearest possible ones."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class LinkVerdict:
 
     Args:
         name: of the link.
-        old: (10,) pi in the link's own frame, as the description gives it; None: it gives none.
+        old: (10,) pi in the link's own frame, from the description; None: not given.
         new: (10,) the nearest possible body; `old` where that is possible.
-        reasons: sentences why it is impossible.
+        reasons: why it is impossible, in sentences.
         distance: between the two, relative to the size of the old one; 0 where nothing changed.
     """
 
@@ -66,17 +66,17 @@ class Repair:
 
 
 def repair(path: str | Path, *, length: float | None = None) -> Repair:
-    """Say which links of a description are impossible and why, and find the nearest possible ones.
+    """Find the impossible links of a description and the nearest possible inertia for each.
 
-    Links without inertia are fine and stay as they are, as every possible link does.
+    Links without inertia and possible links are unchanged.
 
     Args:
         path: URDF or MJCF; meshes are not needed.
-        length: [m], to let mass and centre of mass move too, see `inertia.repair`; None: both stay where the mass is
-            positive.
+        length: [m], to let mass and centre of mass change too, see `inertia.repair`; None: both are kept where the mass
+            is positive.
 
     Raises:
-        UnreadableFile: if it is no robot description, or some link has no numbers for its inertia.
+        UnreadableFile: if it is no robot description, or the inertia of a link is not numeric.
         InvalidModel: if the description cannot be edited link by link.
     """
     source = open_description(path)

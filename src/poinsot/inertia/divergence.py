@@ -5,11 +5,12 @@
     AffineInvariant    |log(J0^-1/2 J J0^-1/2)|_F^2 = sum log^2 lambda   not convex in pi
 
 The last two depend only on lambda, the eigenvalues of J0^-1 J: they are invariant to frames, units and affine
-transformations of space, and grow without bound towards the boundary of the possible set. The entropic one is the Bregman divergence of
--log det, twice the Kullback-Leibler divergence of zero-mean Gaussians with covariances J and J0 (Lee, Wensing and Park
-2020); in a convex program it is written tr(J0^-1 J) - log det J. The affine-invariant one is the squared length of the
-geodesic between J0 and J (Lee and Park 2018): convex along geodesics, but not along straight lines, since log^2 lambda
-is concave where lambda > e; so it cannot stand in a convex program. Near pi0 the two agree but for a factor,
+transformations of space, and infinite on the boundary of the possible set. The entropic one is the Bregman
+divergence of -log det, twice the Kullback-Leibler divergence of zero-mean Gaussians with covariances J and J0 (Lee,
+Wensing and Park 2020); in a convex program it is written tr(J0^-1 J) - log det J. The affine-invariant one is the
+squared length of the geodesic between J0 and J (Lee and Park 2018): convex along geodesics, but not along straight
+lines, since log^2 lambda is concave where lambda > e; so it cannot stand in a convex program. Near pi0 the two
+agree but for a factor,
 
     AffineInvariant = 2 Entropic = dpi^T G dpi   to second order,   G_kl = tr(J0^-1 E_k J0^-1 E_l),  E_k = dJ/dpi_k,
 
@@ -26,14 +27,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
 
 from ..exceptions import ImpossibleBody
 from .parameters import gradient_from_pseudo_inertia, inconsistencies, pseudo_inertia
-from .parametrization import Parametrization
+
+Bodies: TypeAlias = Float[np.ndarray, "... 10"]
+Values: TypeAlias = Float[np.ndarray, "..."]
 
 
 class Divergence(ABC):
@@ -43,26 +46,12 @@ class Divergence(ABC):
     """Whether it is convex in pi, so that it may stand in a convex program."""
 
     @abstractmethod
-    def between(
-        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
-    ) -> Float[np.ndarray, "..."]:
+    def between(self, pi: Bodies, reference: Bodies) -> Values:
         """(...,) divergence of pi from the reference."""
 
     @abstractmethod
-    def gradient(
-        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
-    ) -> Float[np.ndarray, "... 10"]:
+    def gradient(self, pi: Bodies, reference: Bodies) -> Bodies:
         """(..., 10) its derivative by pi."""
-
-    def in_chart(
-        self,
-        chart: Parametrization,
-        theta: Float[np.ndarray, "... 10"],
-        reference: Float[np.ndarray, "... 10"],
-    ) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "... 10"]]:
-        """Value (...,) and gradient by theta (..., 10) of the body that has coordinates theta (..., 10)."""
-        pi, D = chart.to_inertial(theta), chart.jacobian(theta)
-        return self.between(pi, reference), np.einsum("...kj,...k->...j", D, self.gradient(pi, reference))
 
 
 @dataclass(frozen=True)
@@ -71,15 +60,11 @@ class Euclidean(Divergence):
 
     convex: ClassVar[bool] = True
 
-    def between(
-        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
-    ) -> Float[np.ndarray, "..."]:
+    def between(self, pi: Bodies, reference: Bodies) -> Values:
         """(...,) |J - J0|_F^2."""
         return np.asarray(np.sum(pseudo_inertia(pi - reference) ** 2, axis=(-2, -1)))
 
-    def gradient(
-        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
-    ) -> Float[np.ndarray, "... 10"]:
+    def gradient(self, pi: Bodies, reference: Bodies) -> Bodies:
         """(..., 10) from df/dJ = 2 (J - J0)."""
         return gradient_from_pseudo_inertia(2 * pseudo_inertia(pi - reference))
 
@@ -94,16 +79,12 @@ class Entropic(Divergence):
 
     convex: ClassVar[bool] = True
 
-    def between(
-        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
-    ) -> Float[np.ndarray, "..."]:
+    def between(self, pi: Bodies, reference: Bodies) -> Values:
         """(...,) the sum of mu - log(1 + mu)."""
         mu, _ = _spectrum(pi, reference)
         return _or_infinite(np.sum(_less_logarithm(mu), axis=-1))
 
-    def gradient(
-        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
-    ) -> Float[np.ndarray, "... 10"]:
+    def gradient(self, pi: Bodies, reference: Bodies) -> Bodies:
         """(..., 10) from df/dJ = J0^-1 - J^-1, f' = mu / (1 + mu); NaN where the value is infinite."""
         mu, W = _spectrum(pi, reference)
         return _gradient(mu / (1 + mu), W)
@@ -119,16 +100,12 @@ class AffineInvariant(Divergence):
 
     convex: ClassVar[bool] = False
 
-    def between(
-        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
-    ) -> Float[np.ndarray, "..."]:
+    def between(self, pi: Bodies, reference: Bodies) -> Values:
         """(...,) the sum of log^2(1 + mu); its root is a distance."""
         mu, _ = _spectrum(pi, reference)
         return _or_infinite(np.sum(np.log1p(mu) ** 2, axis=-1))
 
-    def gradient(
-        self, pi: Float[np.ndarray, "... 10"], reference: Float[np.ndarray, "... 10"]
-    ) -> Float[np.ndarray, "... 10"]:
+    def gradient(self, pi: Bodies, reference: Bodies) -> Bodies:
         """(..., 10) from f' = 2 log(1 + mu) / (1 + mu); NaN where the value is infinite."""
         mu, W = _spectrum(pi, reference)
         return _gradient(2 * np.log1p(mu) / (1 + mu), W)

@@ -64,13 +64,13 @@ class Parametrization(ABC):
 
     @abstractmethod
     def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
-        """(..., 10) scale of a step in each coordinate: logarithms and angles by 1, lengths by the body's size. A larger
-        shear or shift may reach the boundary of the chart.
+        """(..., 10) scale of a step in each coordinate: logarithms and angles by 1, lengths by the body's size. A
+        larger shear or shift may reach the boundary of the chart.
         """
 
-    @abstractmethod
     def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
-        """(10, k) orthonormal basis of the null space of the Jacobian at theta (10,)."""
+        """(10, k) orthonormal null space of the Jacobian at theta (10,); empty if the chart is one to one."""
+        return np.zeros((10, 0))
 
 
 def _mapped(

@@ -15,8 +15,8 @@ The floor is `FLOOR` times the sum of |L| (or |lambda|): far enough from the bou
 written as text, and for simulators that check triangle inequalities to the last digit. At the centre of mass it is
 larger for a body so far from its frame's origin that rounding of I there would exceed it.
 
-Only the Euclidean norm defines a nearest body: entropic and affine-invariant divergences are infinite between a possible
-body and an impossible one.
+Only the Euclidean norm defines a nearest body: entropic and affine-invariant divergences are infinite between a
+possible body and an impossible one.
 """
 
 from __future__ import annotations

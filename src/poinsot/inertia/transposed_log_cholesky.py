@@ -143,7 +143,3 @@ class TransposedLogCholesky(Parametrization):
         scale = np.ones(pi.shape)
         scale[..., 4:7] = size_of(pi)[..., None]
         return scale
-
-    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
-        """(10, 0): there are none, the chart is one to one."""
-        return np.zeros((10, 0))

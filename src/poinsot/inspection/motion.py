@@ -143,8 +143,8 @@ def motion_findings(motion: MotionFacts, recording: Recording) -> list[Finding]:
         findings.append(
             Finding(
                 "warning", None,
-                f"No joint moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where dry "
-                f"friction is indeterminate: set window_s = [{start:.2f}, {stop:.2f}].",
+                f"No joint moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where "
+                f"dry friction is indeterminate: set window_s = [{start:.2f}, {stop:.2f}].",
             )
         )  # fmt: skip
     ends = (recording.time[0], recording.time[-1])

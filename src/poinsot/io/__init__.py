@@ -1,4 +1,4 @@
-"""Files on one side; recordings and estimates on the other. Units are converted at this door and nowhere else."""
+"""Read and write recordings and estimates. Units are converted here and nowhere else."""
 
 from .npz import write_recording
 from .reading import read_recording

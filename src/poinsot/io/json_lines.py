@@ -3,7 +3,7 @@
     {"time": 0.01, "position": [...], "torque": [...], "velocity": [...], "wrenches": {"foot": [...]}}
 
 SI units; joints in the robot's order, at the side where the drive is measured. `current` or `voltage` may take the
-place of `torque`; velocities and wrenches (6, about the body's origin, in its frame) may be missing. A floating base
+place of `torque`; velocities and wrenches (6, about the body's origin, in its frame) are optional. A floating base
 has `base_position` (3), `base_orientation` (4, x y z w) and `base_velocity` (6, linear and angular, in its frame).
 """
 
@@ -28,12 +28,12 @@ EFFORTS = ("torque", "current", "voltage")
 BASE = {"base_position": 3, "base_orientation": 4, "base_velocity": 6}
 KEYS = ("time", "position", "velocity", *EFFORTS, "wrenches", *BASE)
 POLL_S = 0.05
-"""How often a file that grows is looked at."""
+"""Interval of polling a growing file."""
 
 
 @dataclass(frozen=True, eq=False)
 class SampleLine:
-    """One line's numbers, NaN where it says null.
+    """The numbers of one line, NaN for null.
 
     Args:
         time: [s]. position, effort: (n,), (m,). velocity: (n,) or None.
@@ -50,11 +50,11 @@ class SampleLine:
 
 @dataclass(frozen=True)
 class Layout:
-    """What every line must hold.
+    """Required content of every line.
 
     Args:
-        joints, motors: how many positions and efforts.
-        floating_base: whether it has a base.
+        joints, motors: number of positions and of efforts.
+        floating_base: whether the base state is required.
     """
 
     joints: int
@@ -62,10 +62,10 @@ class Layout:
     floating_base: bool = False
 
     def parse(self, line: str) -> SampleLine:
-        """One line.
+        """Parse one line.
 
         Raises:
-            InvalidRecording: saying what is wrong with it.
+            InvalidRecording: with what is wrong.
         """
         try:
             content = json.loads(line)

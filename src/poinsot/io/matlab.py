@@ -1,4 +1,4 @@
-"""MATLAB files of version 5 to 7 through SciPy; version 7.3 is HDF5 and is refused with a sentence."""
+"""MATLAB files of version 5 to 7 through SciPy; version 7.3 is HDF5 and is refused with advice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_mat(source: Source) -> Columns:
         raise UnreadableFile(
             f"{path} is a MATLAB file of version 7.3; save it with save(..., '-v7')"
         ) from None
-    except Exception as error:  # SciPy's parser meets damaged files with whatever error comes first
+    except Exception as error:  # SciPy's parser raises any error on damaged files
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UnreadableFile(f"{path} cannot be read as a MATLAB file: {reason}") from error
     columns = {}

@@ -1,12 +1,11 @@
-"""poinsot's own file: a Recording without loss, as an uncompressed zip of NumPy arrays and one JSON text.
+"""poinsot's own file format of a Recording, lossless: an uncompressed zip of NumPy arrays and a JSON header.
 
     header.json        {"schema": "poinsot.recording/1", "channels": [{"name", "unit", "masked"}], "metadata": {...}}
     time.npy           (T,) float64 [s]
     channel_0.npy      (T,) float64, one a channel, in the order of the header
     valid_0.npy        (T,) bool, where the channel is masked
 
-`numpy.load` opens it too. Nothing in it is pickled, and since nothing is compressed no member can be larger than the
-file that holds it.
+`numpy.load` opens it too. Nothing is pickled, and since nothing is compressed no member is larger than the file.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from .writing import atomic_path
 SCHEMA = "poinsot.recording/1"
 _HEADER = "header.json"
 _DAMAGED = (zipfile.BadZipFile, OSError, EOFError, ValueError, LookupError, TypeError, RuntimeError)
-"""What the standard library and NumPy raise on damaged archives, RecursionError and NotImplementedError included."""
+"""Errors of the standard library and NumPy on damaged archives, with RecursionError and NotImplementedError."""
 
 
 def write_recording(recording: Recording, path: str | Path) -> None:
     """Write a recording to `.npz`, complete or not at all.
 
-    `metadata` must be what JSON can hold: text, numbers, booleans, None, lists and dictionaries of them (a tuple
+    `metadata` must be valid JSON: text, numbers, booleans, None, lists and dictionaries of them (a tuple
     comes back as a list).
 
     Raises:
@@ -58,11 +57,11 @@ def write_recording(recording: Recording, path: str | Path) -> None:
 
 
 def read_npz(path: Path) -> Recording:
-    """A recording that `write_recording` wrote.
+    """Read a recording that `write_recording` wrote.
 
     Raises:
-        UnreadableFile: if the file is none of ours, or damaged.
-        InvalidRecording: if what it holds is no recording.
+        UnreadableFile: if the file was not written by poinsot, or is damaged.
+        InvalidRecording: if its content is no valid recording.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -99,7 +98,7 @@ def _write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None
 
 
 def _read_array(archive: zipfile.ZipFile, path: Path, name: str, dtype: np.dtype[Any]) -> np.ndarray:
-    # Not `read_array`: it allocates what the header promises before it looks whether that much is there.
+    # not `read_array`, which allocates the size in the header before checking that of the file
     content = BytesIO(_member(archive, path, f"{name}.npy"))
     np.lib.format.read_magic(content)
     shape, _, found = np.lib.format.read_array_header_1_0(content)

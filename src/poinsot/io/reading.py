@@ -1,7 +1,7 @@
-"""read_recording: files, columns and units in; one checked Recording out.
+"""Read files into one checked Recording.
 
 Each file is read as a table of numbers (`readers`), its cells are held, its rows cut, its units converted,
-and the files are laid side by side on one clock. What is wrong is said here, where file, column and row are known.
+and the files are joined on one clock. Errors are raised here, where file, column and row are known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .sources import Column, Columns, Source, existing_file
 from .units import check_quantity, convert, find_unit
 
 CLOCKS_AGREE_S = 1e-6
-"""How far the clocks of files with the same rows may differ. [s]"""
+"""Maximum difference of the clocks of files with the same rows. [s]"""
 
 
 def read_recording(
@@ -44,15 +44,15 @@ def read_recording(
     """Read a recording from one or several files.
 
     Args:
-        source: a file, or several files whose rows belong together; a `.npz` of poinsot's own brings everything.
+        source: a file, or several files whose rows belong together; poinsot's own `.npz` has channels and clock.
         channels: of a single file, channel name -> `(column, unit)` or `Column`, e.g. `{"position.joint_1": ("q1",
             "deg")}`. Values are converted to SI units.
         time: of a single file, the clock's column and unit.
-        rate_hz: samples a second, where no file has a clock.
-        start_s: what to call the time of the first sample; None: what the file says, or 0.
-        invalid: what to do with a value that is empty, not a number or infinite: `"raise"`, or `"mask"` it.
+        rate_hz: sampling rate, where no file has a clock.
+        start_s: time of the first sample; None: that of the file, or 0.
+        invalid: `"raise"` for a value that is empty, not a number or infinite, or `"mask"` it.
         rows, require, delimiter, header, skip_lines, decimal_comma: of a single file, see `Source`.
-        metadata: kept with the recording, besides what the reader notes (`sources`, `steps`).
+        metadata: kept with the recording, besides the reader's own (`sources`, `steps`).
 
     Raises:
         UnreadableFile, UnknownUnit, InvalidRecording: one sentence that names file, column and row.
@@ -92,7 +92,7 @@ def read_recording(
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The rows of a file that are kept, and where the user finds them."""
+    """The rows of a file that are kept, and their numbers in the file."""
 
     source: Source
     indices: np.ndarray
@@ -112,7 +112,7 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One file's share of a recording, in SI units, and what was done to it."""
+    """One file's part of a recording, in SI units, and its processing steps."""
 
     path: str
     time: np.ndarray | None
@@ -179,7 +179,7 @@ def _scaled(values: np.ndarray, column: Column) -> np.ndarray:
 
 
 def _hold(values: np.ndarray, column: Column) -> np.ndarray:
-    """Empty cells filled with the value before, if the column says so."""
+    """Fill empty cells with the previous value, if the column holds."""
     if not column.hold:
         return values
     return carried_on(values, np.nan if column.initial is None else column.initial / column.scale)

@@ -1,4 +1,4 @@
-"""What a file holds: which column is which channel, in which unit, and which rows count."""
+"""Description of a file: which column is which channel, in which unit, and which rows are used."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import numpy as np
 from ..exceptions import InvalidRecording, PoinsotError, UnreadableFile, listing, nearest
 
 COLUMN_LISTING = 16
-"""How many of a file's columns an error message names."""
+"""Maximum number of a file's columns that an error message lists."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a file and how to read it.
+    """One column of a file.
 
     Args:
         name: its header; or its index from 0, where there is no header. In a `.mat` file the variable: `"q"`, a
             column of a matrix `"q[2]"`, a field of a struct `"log.q[2]"`.
         unit: of the numbers in the file, times `scale`.
-        scale: what to multiply the file's numbers by before the unit applies, e.g. 2 pi / 4096 for an encoder's counts.
-        hold: whether an empty cell means "as before", as in logs that write a value when it changes.
-        initial: the value before the first one, if `hold`. [unit]
+        scale: factor on the file's numbers before the unit applies, e.g. 2 pi / 4096 for an encoder's counts.
+        hold: whether an empty cell repeats the previous value, as in logs that write changes only.
+        initial: the value before the first cell with one, if `hold`. [unit]
     """
 
     name: str | int

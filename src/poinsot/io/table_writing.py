@@ -1,4 +1,4 @@
-"""Columns of numbers into a file that `read_recording` and other programs read: CSV or Parquet."""
+"""Write columns of numbers to CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def write_columns(columns: Mapping[str, np.ndarray], path: str | Path) -> None:
 
 
 def check_suffix(path: Path) -> None:
-    """That the name says in which format.
+    """Check that the ending of the name is a known format.
 
     Raises:
         UnwritableOutput: if not.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise UnwritableOutput(
-            f"cannot write {path}: its name says no format; let it end in {' or '.join(SUFFIXES)}"
+            f"cannot write {path}: its name has no known ending; use {' or '.join(SUFFIXES)}"
         )

@@ -1,7 +1,7 @@
 """CSV and Parquet through Polars.
 
-A CSV file is read as numbers at once. Only if that fails is it read again as text, to forgive blanks around numbers
-and otherwise to name the first cell that is none: the good case stays fast, the bad one gets a sentence.
+A CSV file is read as numbers first. If that fails it is read again as text, which allows blanks around numbers and
+names the first cell that is not a number: correct files are read fast, others get a clear message.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from .sources import Columns, Source, column_not_found
 
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar", " ": "a blank"}
 EMPTY = ["", "NULL", "null", "NA", "N/A", "None"]
-"""What exports write into a cell without a value."""
+"""Texts that mark a cell without a value."""
 
 LONGEST_LINE = 1 << 20
-"""A first line longer than this is no header. [characters]"""
+"""Maximum length of the first line. [characters]"""
 
 _POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
@@ -83,7 +83,7 @@ def read_parquet(source: Source) -> Columns:
 def _read(
     source: Source, delimiter: str, width: int, wanted: Collection[str], dtype: type[pl.DataType]
 ) -> pl.DataFrame:
-    # The header is skipped like any other line: a column is found by its place, named so here, and headers may repeat.
+    # The header is skipped: columns are named by their index here, since headers may repeat.
     # All columns are read, since Polars counts the cells of a line only then.
     return pl.read_csv(
         source.path,
@@ -96,7 +96,7 @@ def _read(
 
 
 def _numbers(source: Source, text: pl.DataFrame, headers: Mapping[str, str | int]) -> pl.DataFrame:
-    """Numbers from text: blanks around them are forgiven, anything else is named."""
+    """Convert text to numbers, ignoring blanks around them; an error names the first other cell."""
     columns = {}
     for name in text.columns:
         cells = text[name].str.strip_chars()
@@ -119,7 +119,7 @@ def _without_trailing_blank_lines(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -> UnreadableFile:
-    """Why Polars refused the file: usually a line that is longer than the first."""
+    """The error for a file that Polars cannot read, usually because a line is longer than the first."""
     with Path(source.path).open(encoding="utf-8", errors="replace", newline="") as file:
         for number, line in enumerate(file, start=1):
             length = (
@@ -167,7 +167,7 @@ def _split(line: str, delimiter: str) -> list[str]:
 
 
 def _column_index(source: Source, name: str | int, cells: Sequence[str], line: str, delimiter: str) -> int:
-    """The place of a column, or the sentence that says why there is none."""
+    """Index of a column; raises an error with advice if there is none."""
     if source.header and all(_is_number(cell) for cell in cells):
         raise UnreadableFile(
             f"{source.path} has no header, its first line is all numbers: "
@@ -202,7 +202,7 @@ def _delimiter_that_splits(source: Source, line: str, delimiter: str) -> str | N
             for name in source.wanted
         ):
             return candidate
-    # Some column is missing under every delimiter; still say so if this one does not split the line at all.
+    # some column is missing under every delimiter; report the delimiter if this one does not split the line at all
     if len(_split(line, delimiter)) == 1:
         counts = {candidate: len(_split(line, candidate)) for candidate in DELIMITERS if candidate != " "}
         best = max(counts, key=counts.__getitem__)

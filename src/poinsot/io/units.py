@@ -1,9 +1,8 @@
-"""Units at the door: what a file may declare, and the SI unit that it becomes.
+"""Units that a file may declare, and their conversion to SI.
 
     value_SI = factor * value + offset          (the offset is for temperatures only)
 
-The table is closed on purpose: a unit that is not in it is an error that names the nearest one, because a wrong guess
-would pass through every later stage unseen.
+A unit that is not in the table is an error that names the nearest one: no later stage would detect a wrong guess.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ..exceptions import UnknownUnit
 from ..quantities import FRAME_QUANTITIES
 
 STANDARD_GRAVITY = 9.80665
-"""What accelerometers call 1 g. [m/s^2]"""
+"""Standard gravity, the 1 g of accelerometers. [m/s^2]"""
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Unit:
     """A unit as files write it.
 
     Args:
-        si: the SI unit that it becomes.
+        si: the SI unit that it is converted to.
         factor, offset: value_SI = factor * value + offset.
     """
 
@@ -117,7 +116,7 @@ QUANTITY_UNITS = MappingProxyType(
         "thrust": ("N",),
     }
 )
-"""The SI units that a quantity can have: of a joint, revolute or prismatic, and of what is read at a frame."""
+"""The SI units of each quantity: of joints, revolute or prismatic, and of sensors at frames."""
 
 _SPELLINGS = (
     ("·", " "),
@@ -133,7 +132,7 @@ _JOINED = MappingProxyType({name.replace(" ", ""): name for name in UNITS if " "
 
 
 def find_unit(unit: str, where: str = "") -> Unit:
-    """The table's entry for a unit as a file writes it.
+    """Look up a unit as a file writes it.
 
     Args:
         unit: e.g. `"deg/s"`, `"Nm"`, `"°"`.
@@ -175,16 +174,16 @@ def convert(values: np.ndarray, unit: str) -> tuple[np.ndarray, str]:
 
 
 def units_of(quantity: str) -> tuple[str, ...]:
-    """The units that a channel of this quantity may declare; all of them where the quantity is none of a joint's."""
+    """The units that a channel of this quantity may declare; all of them for an unknown quantity."""
     allowed: Iterable[str] = QUANTITY_UNITS.get(quantity, ())
     return tuple(name for name, unit in UNITS.items() if unit.si in allowed) or tuple(UNITS)
 
 
 def check_quantity(channel: str, unit: str) -> None:
-    """That a channel `quantity.joint` declares a unit of its quantity.
+    """Check that a channel `quantity.joint` declares a unit of its quantity.
 
     Raises:
-        UnknownUnit: if the unit does not exist, or is one of something else.
+        UnknownUnit: if the unit does not exist, or belongs to another quantity.
     """
     where = f" of channel {channel!r}"
     quantity = channel.partition(".")[0]

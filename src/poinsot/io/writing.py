@@ -1,4 +1,4 @@
-"""Nothing half-written: a file appears under its name when it is complete, or not at all."""
+"""Write files atomically: a file appears under its name when it is complete, or not at all."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..exceptions import UnwritableOutput
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary name beside `path` to write to; it becomes `path` when the block ends without an exception.
 
-    The temporary name keeps the suffix, for writers that look at it. Whatever stood under `path` before is untouched
-    until then, and also if the block fails or is interrupted. A link stays one, and a device or a pipe is written to.
+    The temporary name has the same suffix, which some writers need. An existing file at `path` is unchanged until
+    then, and also if the block fails or is interrupted. Links are followed; devices and pipes are written to.
 
     Raises:
         UnwritableOutput: if the folder is missing or cannot be written to.
@@ -53,7 +53,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def check_writable(path: str | Path) -> None:
-    """That a file can be written under this name, before the work that fills it.
+    """Check that a file can be written under this name.
 
     Raises:
         UnwritableOutput: if the folder is missing or cannot be written to, or the name is that of a folder.
@@ -75,12 +75,12 @@ def check_writable(path: str | Path) -> None:
 
 
 def _is_device(path: Path) -> bool:
-    """Whether it is something that one writes to, like /dev/null or a pipe, and that no file may take the place of."""
+    """Whether it is a device or a pipe, which must be written to and not replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def check_folder(folder: str | Path) -> None:
-    """That a folder exists or can be made, and can be written to. Nothing is made yet.
+    """Check that a folder exists or can be created, and is writable. Creates nothing.
 
     Raises:
         UnwritableOutput: if not.
@@ -94,15 +94,15 @@ def check_folder(folder: str | Path) -> None:
 
 
 def output_folder(folder: str | Path) -> Path:
-    """The folder, made if it is missing.
+    """Return the folder, created if it is missing.
 
     Raises:
-        UnwritableOutput: if it cannot be made or written to.
+        UnwritableOutput: if it cannot be created or written to.
     """
     folder = Path(folder)
     check_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UnwritableOutput(f"cannot make the folder {folder}: {error.strerror or error}") from error
+        raise UnwritableOutput(f"cannot create the folder {folder}: {error.strerror or error}") from error
     return folder

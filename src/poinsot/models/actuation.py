@@ -72,7 +72,7 @@ def joint_efforts(robot: Articulated, gains: Mapping[str, Sequence[str]] | None 
     """Motors at the joints, one input a joint, through the robot's drive; a floating base has none.
 
     Args:
-        robot: whose.
+        robot: with motors at its joints.
         gains: gain -> joints whose efforts it multiplies.
     """
     matrix = np.zeros((robot.model.nv, len(robot.joints)))

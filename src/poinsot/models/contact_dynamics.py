@@ -1,4 +1,6 @@
-"""Forward dynamics free and in contact, and impacts, with slopes by state, effort and theta (seed 001, Sect. IV).
+"""Forward dynamics free and in contact, and impacts, with derivatives by state, effort and theta.
+
+(Martinez et al. 2024, Sect. IV.)
 
 With contacts closed (Eq. 2 and its constraint; `contacts` has gamma, and J's rows are theirs),
 
@@ -18,8 +20,8 @@ theta r is linear in what theta stands for: bodies r_pi = Y(q, v, a) dpi/dtheta,
 An impact (Eq. 19, without restitution) is the same with momentum: M (v+ - v) = J^T impulse, J v+ = mu impulse. Then
 r = ID_0(q, 0, v+ - v) - J^T impulse, where ID_0 knows no gravity, and r_v = -M.
 
-mu > 0 is a softness of all contacts [1/kg] that makes sets of contacts solvable which hold something twice: they share
-what they cannot tell apart as springs of one softness do, the smallest forces that explain the motion. All slopes are
+mu > 0 is a softness of all contacts [1/kg] that makes redundant contacts solvable: they share the indeterminate forces
+as springs of one softness do, with the smallest forces that explain the motion. All slopes are
 those of the softened problem, exactly. With the default, a contact under 1 kN lets an acceleration of 1e-5 m/s^2 pass.
 """
 
@@ -43,8 +45,8 @@ from .torque_regressor import regressor_entries
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes:
-    """Slopes at T states of something with m components.
+class DynamicsJacobians:
+    """Derivatives of m components at T states.
 
     Args:
         q, v, tau: (T, m, n) along the tangent of the configuration, by speeds, by generalized forces.
@@ -59,7 +61,7 @@ class Slopes:
 
 @dataclass(frozen=True, eq=False)
 class RobotMotion:
-    """T states and what moves them.
+    """Accelerations and contact forces at T states.
 
     Args:
         q, v: (T, nq), (T, n).
@@ -79,14 +81,14 @@ class RobotMotion:
     contacts: tuple[Contact, ...]
     effort_slope: Matrix
     frames: Mapping[str, FrameMotion] = field(default_factory=dict)
-    a_by: Slopes | None = None
-    forces_by: Slopes | None = None
+    a_by: DynamicsJacobians | None = None
+    forces_by: DynamicsJacobians | None = None
 
     def __len__(self) -> int:
         return len(self.v)
 
     @property
-    def slopes(self) -> tuple[Slopes, Slopes]:
+    def slopes(self) -> tuple[DynamicsJacobians, DynamicsJacobians]:
         """`a_by` and `forces_by`, which must have been asked for."""
         assert self.a_by is not None and self.forces_by is not None, "the motion was evaluated without slopes"
         return self.a_by, self.forces_by
@@ -109,7 +111,7 @@ class ContactDynamics:
         parameters: the robot, its actuation, and what theta is.
         contacts: the closed ones.
         frames: others whose motion sensors will ask for.
-        softness: mu [1/kg], above 0 if contacts may hold something twice.
+        softness: mu [1/kg], above 0 if contacts may be redundant.
     """
 
     parameters: OpenParameters
@@ -214,7 +216,7 @@ class ContactDynamics:
         return MotionTerms(self.parameters.robot, self.contacts, False, self.parameters.inertials)
 
     def _open(self, terms: MotionTerms, theta: Vector) -> ParameterValues:
-        """What theta stands for, its bodies put into `terms`."""
+        """The values that theta sets; its bodies are put into `terms`."""
         values = self.parameters.values(theta)
         terms.set_inertials(self.parameters.places, values.bodies)
         return values
@@ -291,12 +293,12 @@ class _Inverse:
 
     def slopes(
         self, r_q: np.ndarray, r_v: np.ndarray, s_q: np.ndarray, s_v: np.ndarray, r_theta: np.ndarray
-    ) -> tuple[Slopes, Slopes]:
+    ) -> tuple[DynamicsJacobians, DynamicsJacobians]:
         """Of a and f."""
         P, L, G_inverse, Lt = self.P, self.L, self.G_inverse, self.L.transpose(0, 2, 1)
         return (
-            Slopes(-P @ r_q - Lt @ s_q, -P @ r_v - Lt @ s_v, P, -P @ r_theta),
-            Slopes(L @ r_q - G_inverse @ s_q, L @ r_v - G_inverse @ s_v, -L, L @ r_theta),
+            DynamicsJacobians(-P @ r_q - Lt @ s_q, -P @ r_v - Lt @ s_v, P, -P @ r_theta),
+            DynamicsJacobians(L @ r_q - G_inverse @ s_q, L @ r_v - G_inverse @ s_v, -L, L @ r_theta),
         )
 
 

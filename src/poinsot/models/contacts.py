@@ -1,7 +1,7 @@
-"""Contacts: where a robot touches the world, what holds there, and when.
+"""Contacts: frames at which a robot touches the world, their constraints, and when they are closed.
 
 A contact is at a frame of a robot. While it is closed the frame keeps still: a point its place (three rows), a surface
-its place and its orientation (six rows). On the level of accelerations, in the axes of the frame (Martinez et al. 2024, Eq. 2),
+its place and its orientation (six rows). As accelerations in the axes of the frame (Martinez et al. 2024, Eq. 2),
 
     J a + gamma = 0,    gamma = dJ/dt v + damping * velocity + stiffness * error
 
@@ -35,7 +35,7 @@ from ..recording import CONTACT, Recording
 from .frame_motion import FrameMotion
 from .rotations import log, right_slope, skew
 
-# ------------------------------------------------------------------------------------------------- what holds there
+# ----------------------------------------------------------------------------------------------------- constraints
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Contact(ABC):
 
     @abstractmethod
     def acceleration(self, motion: FrameMotion) -> Float[np.ndarray, "T m"]:
-        """What the acceleration is without Baumgarte's terms: J a + dJ/dt v."""
+        """The acceleration without Baumgarte's terms: J a + dJ/dt v."""
 
     @abstractmethod
     def acceleration_slopes(
@@ -90,7 +90,7 @@ class Contact(ABC):
 
     @abstractmethod
     def error(self, motion: FrameMotion) -> tuple[Float[np.ndarray, "T m"], Float[np.ndarray, "T m n"]]:
-        """How far the frame is from its anchor, and that by q."""
+        """Distance of the frame from its anchor, and its derivative by q."""
 
     def residual(self, motion: FrameMotion) -> Float[np.ndarray, "T m"]:
         """J a + gamma, which is 0 while the contact is closed."""
@@ -156,7 +156,7 @@ class SurfaceContact(Contact):
         return np.concatenate([away, turned], axis=1), np.concatenate([away_by_q, turned_by_q], axis=1)
 
 
-# -------------------------------------------------------------------------------------------------------------- when
+# ------------------------------------------------------------------------------------------------------- schedules
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class ContactSchedule:
         return tuple(self.contacts[place] for place in closed)
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know: phases without support, contacts that never close."""
+        """Notes for reports: phases without support, contacts that never close."""
         notes = []
         flights = [phase for phase in self.phases if not phase.closed]
         if flights and self.contacts:
@@ -361,7 +361,8 @@ class ContactDetection:
                 schedule = schedule_from_channels(self.contacts, values)
             elif self.closes_above is None:
                 raise InvalidSignals(
-                    f"{where}: contacts are measured in N: contacts.closes_above must say from which force on one is closed"
+                    f"{where}: contacts are measured in N: contacts.closes_above must say from which force on one is "
+                    "closed"
                 )
             else:
                 schedule = schedule_from_forces(self.contacts, values, self.closes_above, self.opens_below)

@@ -1,4 +1,4 @@
-"""How frames of a robot move at many states, and the slopes, one call for all.
+"""Motion of frames of a robot at many states, with derivatives, in one call.
 
 All is seen in the frame F itself. Column J_j of its Jacobian is the twist of freedom j, V = J v its velocity, and at
 joint c on the way to the world V_c is the velocity of the joint's moving side, V_o and A_o velocity and acceleration of

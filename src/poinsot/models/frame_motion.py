@@ -1,4 +1,4 @@
-"""How a frame of a robot moves, and the slopes of that by the robot's state.
+"""The motion of a frame of a robot, and its derivatives by the state of the robot.
 
 Velocities and accelerations are spatial, (linear l, angular w), in the frame's own axes. The material point at the
 frame's origin accelerates by l' + w x l. Slopes by q are along the tangent of the configuration.

@@ -1,8 +1,8 @@
-"""Which parameters of a robot are open, and how theta sets them.
+"""The open parameters of a robot, and how theta sets them.
 
     theta = (coordinates of each open body, in a chart of `inertia`; joints' parameters; gains of the actuation)
 
-All others keep their nominal values. A chart's slope dpi/dtheta turns what is known by pi into what is known by theta.
+All others keep their nominal values. A chart's derivative dpi/dtheta maps derivatives by pi to derivatives by theta.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .joint_terms import JointTerms
 
 @dataclass(frozen=True, eq=False)
 class ParameterValues:
-    """What theta stands for.
+    """The values that theta sets.
 
     Args:
         bodies: (k, 10) pi of the open bodies.
@@ -45,13 +45,13 @@ class OpenParameters:
     """A robot of which some parameters are theta.
 
     Args:
-        robot: whose.
+        robot: with all other parameters at their nominal values.
         bodies: those whose ten parameters are open.
         chart: of bodies; None: theta is pi itself, and need not be a real body.
         joints: open parameters of joints, by their names in `robot.parameters`: `fv3`, `fc3`, `off3`, `ia3`, ...; and
             of the base's drag, `drag_x`, ...
         gains: open gains of the actuation.
-        actuation: what u does; None: a motor at each joint.
+        actuation: generalized forces of u; None: a motor at each joint.
         nominal: values of parameters of joints, and of gains; those that are not named are 0, gains 1.
         inertials: (l, 10) pi of all bodies; None: the description's.
         dry_speed, drag: see `JointTerms`.
@@ -93,7 +93,7 @@ class OpenParameters:
 
     @cached_property
     def drive(self) -> Actuation:
-        """What u does."""
+        """Generalized forces of u."""
         return self.actuation or joint_efforts(self.robot)
 
     @cached_property
@@ -166,7 +166,7 @@ class OpenParameters:
         )
 
     def values(self, theta: Vector) -> ParameterValues:
-        """What theta (p,) stands for."""
+        """The values that theta (p,) sets."""
         if theta.shape != (self.size,):
             raise InvalidModel(f"theta needs {self.size} numbers, not {theta.size}")
         k = len(self.bodies)
@@ -234,7 +234,7 @@ class OpenParameters:
         return slope
 
     def natural_scale(self, theta: Vector) -> Vector:
-        """(p,) by how much theta may well change at once: a chart's `natural_scale`, others by themselves or by 1."""
+        """(p,) typical change of theta in one step: a chart's `natural_scale`, others by themselves or by 1."""
         scale = np.maximum(np.abs(theta), 1.0)
         if self.bodies:
             pi = self.values(theta).bodies
@@ -245,7 +245,7 @@ class OpenParameters:
         return scale
 
     def fixed(self, theta: Vector) -> OpenParameters:
-        """The same robot with what theta says held, and nothing open."""
+        """The same robot with the parameters of theta held, and nothing open."""
         values = self.values(theta)
         inertials = self.all_inertials.copy()
         inertials[self.places] = values.bodies

@@ -3,9 +3,8 @@
     node    0 -step-> 1 -step-> 2 -reset-> 3 -step-> 4 ...
     sample  0         1         2          2         3
 
-A step from a sample to the next has the contacts that are closed at the first and the effort that was commanded there.
-Where a contact closes that was open the sample has two nodes, before and after the impact; what sensors read there is
-compared with the second, in which the new contact holds.
+A step from a sample to the next has the contacts that are closed and the effort that was commanded at the first.
+A sample at which a contact closes has two nodes, before and after the impact; its readings belong to the second.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from ..exceptions import InvalidModel, InvalidSignals
 from .contact_dynamics import ContactDynamics, RobotMotion
 from .contacts import ContactSchedule
 from .open_parameters import OpenParameters
-from .robot_states import RobotStates, Step
+from .robot_states import RobotStates, StateStep
 from .sensors import Readings, Residuals, frames_of, residuals
 
-TOGETHER = 200
-"""States in one call: enough to make calls cheap, few enough for their slopes not to fill the memory."""
+STATES_PER_CALL = 200
+"""States in one call of the dynamics: enough to make calls cheap, few enough for their derivatives to fit in memory."""
 
 
 def keep_freed_memory() -> None:
@@ -95,7 +94,7 @@ class Stages:
 
     @cached_property
     def states(self) -> RobotStates:
-        """Where states live."""
+        """The manifold of states."""
         return RobotStates(self.parameters.robot)
 
     @cached_property
@@ -145,7 +144,7 @@ class Stages:
         slopes: bool = False,
         efforts: bool = False,
         command_noise: Float[np.ndarray, "T inputs"] | None = None,
-    ) -> tuple[Step, Residuals]:
+    ) -> tuple[StateStep, Residuals]:
         """Next states of stages first, first + 1, ... from states x, and the residuals of the sensors there.
 
         Args:
@@ -180,7 +179,7 @@ class Stages:
         theta: Vector,
         slopes: bool,
         efforts: bool,
-    ) -> tuple[Step, Residuals]:
+    ) -> tuple[StateStep, Residuals]:
         """Steps of one mode."""
         samples = self.samples[nodes]
         motion = self._motion(nodes, x, u, theta, slopes)
@@ -199,7 +198,7 @@ class Stages:
         theta: Vector,
         command_noise: Float[np.ndarray, "N inputs"] | None = None,
     ) -> Iterator[tuple[np.ndarray, RobotMotion]]:
-        """Samples, and how the robot moves there after impacts, some at a time, mode by mode.
+        """Samples, and the motion of the robot there after impacts, some at a time, mode by mode.
 
         Args:
             x: (N + 1, nx) states at all nodes.
@@ -213,8 +212,8 @@ class Stages:
         mode = self.schedule.mode_of[self.samples[nodes]]
         for each in range(len(self.modes)):
             of_mode = nodes[mode == each]
-            for begin in range(0, len(of_mode), TOGETHER):
-                some = of_mode[begin : begin + TOGETHER]
+            for begin in range(0, len(of_mode), STATES_PER_CALL):
+                some = of_mode[begin : begin + STATES_PER_CALL]
                 yield self.samples[some], self._motion(some, x[some], u[some], theta, slopes=False)
 
     @cached_property
@@ -230,7 +229,7 @@ class Stages:
         theta: Vector,
         slopes: bool,
     ) -> RobotMotion:
-        """Of nodes of one mode that are all resets, or all not."""
+        """The motion at nodes of one mode that are all resets, or all steps."""
         q, v = (np.ascontiguousarray(part) for part in self.states.split(x))
         samples = self.samples[nodes]
         dynamics = self.modes[int(self.schedule.mode_of[samples[0]])]
@@ -239,23 +238,23 @@ class Stages:
         return dynamics(q, v, u, theta, slopes)
 
     def _groups(self, first: int, T: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Places in the stretch, and nodes, that one call can do."""
+        """Places among the stages, and nodes, that one call can evaluate."""
         nodes = np.arange(first, first + T)
         kind = 2 * self.schedule.mode_of[self.samples[nodes]] + self._nodes[1][nodes]
         for each in np.unique(kind):
             places = np.flatnonzero(kind == each)
-            for begin in range(0, len(places), TOGETHER):
-                some = places[begin : begin + TOGETHER]
+            for begin in range(0, len(places), STATES_PER_CALL):
+                some = places[begin : begin + STATES_PER_CALL]
                 yield some, nodes[some]
 
-    def _empty(self, T: int, slopes: bool, efforts: bool) -> tuple[Step, Residuals]:
+    def _empty(self, T: int, slopes: bool, efforts: bool) -> tuple[StateStep, Residuals]:
         """Arrays to be filled; residuals are 0 where there are none."""
         n, d, p = self.parameters.robot.model.nv, self.states.degrees, self.parameters.size
         x, r = np.empty((T, self.states.size)), np.zeros((T, self.rows))
         if not slopes:
-            return Step(x), Residuals(r)
+            return StateStep(x), Residuals(r)
         return (
-            Step(
+            StateStep(
                 x,
                 np.empty((T, d, d)),
                 np.empty((T, d, n)) if efforts else None,
@@ -270,7 +269,7 @@ class Stages:
         )
 
 
-def _put(whole: Step | Residuals, places: np.ndarray, part: Step | Residuals) -> None:
+def _put(whole: StateStep | Residuals, places: np.ndarray, part: StateStep | Residuals) -> None:
     """Every array of a part into the whole's rows at these places."""
     for name, values in vars(part).items():
         if values is not None:

@@ -1,12 +1,12 @@
-"""Estimate -> page: one HTML file that opens offline.
+"""Write estimates as pages: one HTML file that opens offline.
 
-A page is a list of sections, a section is a list of blocks (a table, a grid of figures, ...), and a block knows its
+A page is a list of sections, a section is a list of blocks (a table, a grid of figures, ...), and a block has a
 template:
 
     numbers, words               how a value and a name are written
-    verdicts, origins            how well it is known, and whether that is from the data or from the prior
-    body_facts                   how sure a body's mass properties are, and how far the data moved it
-    blocks                       what a section may hold
+    verdicts, origins            how well it is known, and the shares of data and prior
+    body_facts                   standard deviations of a body's mass properties, and their change by the data
+    blocks                       the content of sections
     tables, body_tables, figures/     estimate -> blocks, pure functions; figures are plain dicts for Plotly
     sections/                    the identify page, one file a section, in the order of its registry
     page                         templates, Plotly's code inlined once, and the atomic write

@@ -1,6 +1,6 @@
-"""What a section of a page may hold. Each block names the template that renders it; nothing here knows HTML.
+"""Content of the sections of a page. Each block names the template that renders it, and is independent of HTML.
 
-All text is plain text: templates escape it, so that a joint called `<script>` is only a strange name.
+All text is plain text: templates escape it, so a joint may be called `<script>`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class PageBlock:
 
     Args:
         title: a heading above it, where a section has several.
-        caption: what the reader sees, and what was done to it for display.
+        caption: explanation beneath it.
     """
 
     template: ClassVar[str]
@@ -58,8 +58,8 @@ class Cell:
 
     Args:
         text: what it says. bar: a bar beneath it, as a part of its full length, 0 to 1.
-        tone: `"good"`, `"fair"`, `"bad"`, `"assumed"` for what was not measured, `"shared"` for a bar whose rest means
-            something too, or nothing; never the only carrier of the meaning.
+        tone: `"good"`, `"fair"`, `"bad"`, `"assumed"` for values that were not measured, `"shared"` for a bar of two
+            parts, or ""; never the only carrier of the meaning.
     """
 
     text: str
@@ -97,10 +97,10 @@ class Figure:
 
     Args:
         data, layout: Plotly's. height: [px].
-        alt: what the picture shows, for who cannot see it.
+        alt: text alternative of the picture.
         title, note: above the picture, left and right.
         wide: whether it takes the whole width of the page, and scrolls sideways where that is too small.
-        frames: Plotly's, of a picture that moves; its layout has the buttons.
+        frames: Plotly's frames of an animation; its layout has the buttons.
     """
 
     data: tuple[dict[str, Any], ...]

@@ -1,4 +1,4 @@
-"""What a page says of a body beside its ten numbers: how sure they are, and how far the data moved it.
+"""Standard deviations of a body's mass properties, and their change by the data.
 
 The standard deviations of centre of mass and inertia follow to first order from those of pi, with c = h / m and
 
@@ -36,7 +36,7 @@ class BodySpread(NamedTuple):
 
 
 class BodyChange(NamedTuple):
-    """How far a body is from what it was before the data; NaN where that was no body.
+    """Change of a body from the prior to the estimate; NaN where the prior was no possible body.
 
     Args:
         mass_ratio: mass now over mass before.
@@ -50,12 +50,12 @@ class BodyChange(NamedTuple):
 
 
 def prior_of(body: Body) -> Vector | None:
-    """(10,) pi before the data; None where it was not known in full."""
+    """(10,) pi of the prior; None where it is incomplete."""
     return body.prior if body.prior is not None and np.isfinite(body.prior).all() else None
 
 
 def spread(body: Body) -> BodySpread:
-    """How sure its mass properties are."""
+    """Standard deviations of its mass properties."""
     if body.inertial is None or body.covariance is None:
         return _UNKNOWN
     try:
@@ -72,7 +72,7 @@ _UNKNOWN = BodySpread(nan, np.full(3, nan), np.full((3, 3), nan))
 
 
 def change(body: Body) -> BodyChange | None:
-    """How far the data moved it; None where one of the two is not known."""
+    """Change by the data; None where prior or estimate is unknown."""
     prior = prior_of(body)
     if body.inertial is None or prior is None:
         return None

@@ -1,4 +1,4 @@
-"""Bodies -> tables: what they are, how sure that is, and how far the data moved them."""
+"""Tables of bodies: mass properties, uncertainty, and their change by the data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .origins import ORIGINS, is_measured, origin
 from .tables import assumed_or_measured, share_cell
 
 ROUNDING = 1e-12
-"""A product of inertia this much smaller than the moments is none."""
+"""Ratio of a product of inertia to the moments below which it is shown as zero."""
 
 
 def body_table(bodies: Sequence[Body], title: str = "") -> Table:
@@ -47,7 +47,7 @@ def body_table(bodies: Sequence[Body], title: str = "") -> Table:
 
 
 def change_table(bodies: Sequence[Body], title: str = "") -> Table | None:
-    """What the data made of each body; None where nothing was known before them."""
+    """Change of each body by the data; None where there is no prior."""
     if all(body.prior_share is None and prior_of(body) is None for body in bodies):
         return None
     return Table(
@@ -118,7 +118,7 @@ def _change_row(body: Body) -> tuple[Cell, ...]:
 
 
 def possible_cell(consistent: bool | None) -> Cell:
-    """Whether some real body could be like this."""
+    """Whether the body is physically possible."""
     words, tone = {
         None: ("– not determined", "none"),
         True: ("● possible", "good"),
@@ -128,7 +128,7 @@ def possible_cell(consistent: bool | None) -> Cell:
 
 
 def verdict_cell(body: Body) -> Cell:
-    """Whether some real body could be like this, and whether that is known from the data."""
+    """Whether the body is physically possible, and the origin of its values."""
     word = origin(body.prior_share)
     if not body.physically_consistent or word is None:
         return possible_cell(body.physically_consistent)

@@ -1,4 +1,4 @@
-"""The page of `poinsot excite`: the motion, what it keeps within, and what it will tell."""
+"""The page of `poinsot excite`: the motion, its limits, and the predicted standard deviations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .page import write_page
 from .words import meaning, number_of, series
 
 HOPELESS_PERCENT = 100.0
-"""A parameter whose deviation is larger than itself is not going to be known."""
+"""Relative standard deviation above which a parameter will not be identified. [%]"""
 
 
 def write_excitation_page(excitation: Excitation, path: str | os.PathLike[str]) -> Path:
@@ -29,8 +29,8 @@ def write_excitation_page(excitation: Excitation, path: str | os.PathLike[str]) 
         Section("Verdict", _lead(excitation), _verdict(excitation)),
         Section("The motion", "Joint by joint, from rest to rest.", (motion_grid(excitation),)),
         Section(
-            "What it will tell",
-            "Standard deviations of weighted least squares, predicted before the robot has moved.",
+            "Predicted standard deviations",
+            "Of weighted least squares, before the robot has moved.",
             (_table(excitation),),
         ),
         Section(
@@ -41,7 +41,7 @@ def write_excitation_page(excitation: Excitation, path: str | os.PathLike[str]) 
 
 
 def expectations(excitation: Excitation) -> tuple[str, ...]:
-    """What the motion will tell, in sentences: of each body the mass, or else what will be known best."""
+    """Sentences on what the motion will identify: of each body the mass, or else the best known parameter."""
     found = excitation.deviations
     percent = found.relative_percent
     sentences = []
@@ -104,7 +104,7 @@ def _verdict(excitation: Excitation) -> tuple[PageBlock, ...]:
             Card(
                 "Closest approach",
                 UNKNOWN if distance is None else f"{significant(100 * distance, 2)} cm",
-                "nothing is watched" if distance is None else "between whatever is watched",
+                "not checked" if distance is None else "between all checked pairs",
             ),
             Card("Noise assumed", f"{spread} {' or '.join(map(unit_text, units))}", "white, each sample"),
         )
@@ -115,8 +115,8 @@ def _verdict(excitation: Excitation) -> tuple[PageBlock, ...]:
         findings.append(
             (
                 "note",
-                f"{series(lost)} will not be known to better than their own size: they are too small in this robot's "
-                "description for this noise",
+                f"{series(lost)} will have standard deviations above 100 %: their values in this robot's description "
+                "are too small for this noise",
             )
         )
     findings += [("ok", f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in expectations(excitation)]

@@ -1,6 +1,6 @@
-"""Numbers as a reader wants them: no more digits than are known.
+"""Numbers as text, with no more digits than are known.
 
-A value is cut where its standard deviation ends. That ends, by the rule of the Particle Data Group, after one digit
+A value is rounded to its standard deviation. That ends, by the rule of the Particle Data Group, after one digit
 or two: with its three leading digits between 100 and 354 two are kept, up to 949 one, and from 950 it is 1.0 of the
 next power of ten:
 
@@ -14,13 +14,13 @@ from decimal import Decimal
 from math import floor, isfinite, isnan, log10
 
 UNKNOWN = "–"
-"""Stands for a number that there is not."""
+"""Text for a number that does not exist."""
 
 NORMAL_95 = 1.959963984540054
 """Half width of the 95 % interval of a normal distribution, in standard deviations."""
 
 MOST_DIGITS = 8
-"""A value is never shown with more significant digits, however well it is known."""
+"""Maximum number of significant digits of a value."""
 
 
 def plus_minus(value: float, std: float) -> str:

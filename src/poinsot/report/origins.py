@@ -1,6 +1,6 @@
-"""Where a value comes from: four words, each with the bound that earns it.
+"""Origin of a value, data or prior: four words, each with its bound.
 
-The share s is the part of the prior's variance that the data left. Of one parameter by itself knowledge adds up,
+The share s is the posterior variance over the prior variance. Of one parameter by itself knowledge adds up,
 1/var = 1/var_prior + 1/var_data, and the value is the mean of both with these weights:
 
     value = s prior + (1 - s) data,   s = var / var_prior = var_data / (var_prior + var_data)
@@ -23,7 +23,7 @@ HARDLY = 0.1
 
 
 class Origin(Enum):
-    """Where a value comes from, from the data to the prior."""
+    """Origin of a value, ordered from data to prior."""
 
     from_data = "from data"
     mostly_data = "mostly data"
@@ -32,12 +32,12 @@ class Origin(Enum):
 
     @property
     def mark(self) -> str:
-        """A sign that reads without colour: how full it is says how much is from the data."""
+        """A symbol that reads without colour, filled by the share of the data."""
         return _MARKS[self]
 
     @property
     def measured(self) -> bool:
-        """Whether the data took away more than half of the prior's variance."""
+        """Whether the data reduced the variance to less than half of the prior's."""
         return self in (Origin.from_data, Origin.mostly_data)
 
 
@@ -49,10 +49,10 @@ _MARKS = {
 }
 
 ORIGINS = (
-    "The shares are the parts of the prior's variance that the data took away and left. "
-    f"From data: they left less than {100 * HARDLY:.0f} %. Mostly data: less than half. "
+    "The share of the prior is the variance after the data over that before; the share of the data is the rest. "
+    f"From data: the prior's share is less than {100 * HARDLY:.0f} %. Mostly data: less than half. "
     f"Mostly prior: less than {100 * (1 - HARDLY):.0f} %. "
-    "From prior: more, so that its standard deviation shrank by less than 5 %."
+    "From prior: more, so the data reduced the standard deviation by less than 5 %."
 )
 
 
@@ -72,7 +72,7 @@ def origin(prior_share: float | None) -> Origin | None:
 
 
 def is_measured(prior_share: float | None) -> bool:
-    """False where the data left half of the prior's variance: the value must not look like a measurement."""
+    """False where the prior's share is at least half, so that the value is not shown as a measurement."""
     found = origin(prior_share)
     return found is None or found.measured
 

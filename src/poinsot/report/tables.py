@@ -1,4 +1,4 @@
-"""Estimate -> tables: pure functions, numbers cut where their standard deviations end."""
+"""Tables of an estimate: pure functions; numbers are rounded to their standard deviations."""
 
 from __future__ import annotations
 
@@ -34,15 +34,23 @@ TONES = {
     ParameterVerdict.not_identifiable: "bad",
 }
 
+PARAMETER_COLUMNS = (
+    TableColumn("Name", code=True),
+    TableColumn("What it is"),
+    TableColumn("Value", numeric=True),
+    TableColumn("Std", numeric=True),
+    TableColumn("Unit"),
+    TableColumn("95 % interval", numeric=True),
+)
 
 AT_STANDSTILL = (
-    "While moving: where the joint is faster than 0.05 rad/s or m/s. At standstill dry friction is anything up to its "
-    "Coulomb value, and no model can say which. "
+    "While moving: where the joint is faster than 0.05 rad/s or m/s. At standstill dry friction is "
+    "indeterminate up to its Coulomb value. "
 )
 
 
 def parameter_table(estimate: Estimate) -> Table:
-    """Every parameter: what it is, its value, how sure, and the verdict."""
+    """All parameters: meaning, value, uncertainty and verdict."""
     rows = []
     std, relative = estimate.std, estimate.relative_std_percent
     for index, judged in enumerate(verdicts(estimate)):
@@ -71,24 +79,15 @@ def parameter_table(estimate: Estimate) -> Table:
             )
         )
     return Table(
-        columns=(
-            TableColumn("Name", code=True),
-            TableColumn("What it is"),
-            TableColumn("Value", numeric=True),
-            TableColumn("Std", numeric=True),
-            TableColumn("Unit"),
-            TableColumn("95 % interval", numeric=True),
-            TableColumn("Relative std", numeric=True),
-            TableColumn("Verdict"),
-        ),
+        columns=(*PARAMETER_COLUMNS, TableColumn("Relative std", numeric=True), TableColumn("Verdict")),
         rows=tuple(rows),
-        caption=f"{EXPLANATION} The bar is full at {ZERO_PERCENT:.0f} %. “With others”: the data see this parameter "
-        "only in sum with others; see the groupings below.",
+        caption=f"{EXPLANATION} The bar is full at {ZERO_PERCENT:.0f} %. “With others”: the data determine this "
+        "parameter only in sum with others; see the groupings below.",
     )
 
 
 def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
-    """Column by column of a fit, which are `of` something: the error, and what the residuals are like."""
+    """Relative error, residual size and whiteness of each column of a fit; `of` names what a column is."""
     rows = []
     rms, largest = fit.rms_per_joint, np.max(np.abs(fit.residuals), axis=0)
     moving = fit.moving_error_percent_per_joint
@@ -129,7 +128,7 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
 
 
 def grouping_table(estimate: Estimate) -> Table | None:
-    """What each regrouped parameter stands for; None where none is regrouped."""
+    """The combination that each regrouped parameter stands for; None where none is regrouped."""
     rows = tuple(
         (Cell(name), Cell(grouping))
         for name, grouping in zip(estimate.names, estimate.groupings, strict=True)
@@ -143,19 +142,14 @@ def grouping_table(estimate: Estimate) -> Table | None:
 
 
 def full_parameter_table(full: FullParameters) -> Table:
-    """Every parameter of the model, body by body and joint by joint, and what of it is the prior's."""
+    """Every parameter of the model, body by body and joint by joint, with the share of the prior."""
     owners: dict[str, list[int]] = {}
     for index, owner in enumerate(full.owners):
         owners.setdefault(owner, []).append(index)
     std = full.std
     return Table(
         columns=(
-            TableColumn("Name", code=True),
-            TableColumn("What it is"),
-            TableColumn("Value", numeric=True),
-            TableColumn("Std", numeric=True),
-            TableColumn("Unit"),
-            TableColumn("95 % interval", numeric=True),
+            *PARAMETER_COLUMNS,
             TableColumn("Before the data", numeric=True),
             TableColumn("Where from", numeric=True),
             TableColumn("Verdict"),
@@ -170,8 +164,8 @@ def full_parameter_table(full: FullParameters) -> Table:
             )
             for owner, indices in owners.items()
         ),
-        caption=f"{ORIGINS} A value in brackets is no measurement: the data left half of the prior's variance, or "
-        "more. The full part of a bar is the data's, the hatched part the prior's. Well known, known, "
+        caption=f"{ORIGINS} A value in brackets is no measurement: the prior's share is at least "
+        "half. The full part of a bar is the data's, the hatched part the prior's. Well known, known, "
         "poorly known, zero within its interval: as above.",
     )
 
@@ -193,14 +187,14 @@ def _full_row(full: FullParameters, index: int, std: float) -> tuple[Cell, ...]:
 
 
 def assumed_or_measured(text: str, prior_share: float | None) -> Cell:
-    """A number; in brackets where it is no measurement."""
+    """A number, in brackets where it is not measured."""
     if text == UNKNOWN or is_measured(prior_share):
         return Cell(text)
     return Cell(f"({text})", tone="assumed")
 
 
 def share_cell(prior_share: float | None) -> Cell:
-    """The data's part and the prior's: the larger in words, both as a bar."""
+    """Shares of data and prior: the larger as text, both as a bar."""
     text = share_text(prior_share)
     if prior_share is None or text == UNKNOWN:
         return Cell(text)
@@ -208,7 +202,7 @@ def share_cell(prior_share: float | None) -> Cell:
 
 
 def _full_verdict(value: float, std: float, prior_share: float) -> Cell:
-    """How well the data know it; where it does not come from them, only that."""
+    """Verdict on a value from the data; the origin of one from the prior."""
     word = origin(prior_share)
     if word is not None and not word.measured:
         return Cell(f"{word.mark} {word.value}", tone="assumed")
@@ -217,7 +211,7 @@ def _full_verdict(value: float, std: float, prior_share: float) -> Cell:
 
 
 def timing_table(seconds: Mapping[str, float]) -> Table:
-    """What took how long."""
+    """Duration of each stage."""
     longest = max(seconds.values(), default=0.0)
     return Table(
         title="Timings",

@@ -1,7 +1,7 @@
-"""How well a parameter is known: five words, each with the bound that earns it.
+"""How well a parameter is known: five words, each with its bound.
 
 The bounds are on the relative standard deviation, as in the identification literature (below 10 % is well identified).
-Above 51 % the 95 % interval holds zero, so that not even the sign is known.
+Above 51 % the 95 % interval contains zero, so the sign is unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ParameterVerdict(Enum):
 
     @property
     def mark(self) -> str:
-        """A sign that reads without colour."""
+        """A symbol that reads without colour."""
         return _MARKS[self]
 
     @property
@@ -54,8 +54,8 @@ _MARKS = {
 EXPLANATION = (
     f"Well known: standard deviation below {WELL_KNOWN_PERCENT:g} % of the value. "
     f"Known: below {KNOWN_PERCENT:g} %. Poorly known: below {ZERO_PERCENT:.0f} %. "
-    "Zero within its interval: the data do not even tell its sign. "
-    "Not identifiable: the data do not determine it at all, whatever its value."
+    "Zero within its interval: the data do not determine its sign. "
+    "Not identifiable: the data do not determine it."
 )
 
 

@@ -1,4 +1,4 @@
-"""What a parameter is, in words, from its symbol, kind and owner (see `parameters.py` for the symbols)."""
+"""Words for parameters, from symbol, kind and owner (see `parameters.py` for the symbols)."""
 
 from __future__ import annotations
 

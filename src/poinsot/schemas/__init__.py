@@ -1,6 +1,6 @@
 """JSON Schema of every `--json` output: `identify.json`, `track.json`, ... beside this file.
 
-They are written from `results` by `python -m poinsot.schemas` (`make schemas`).
+`make schemas` writes them from `docs/json_schemas.py`.
 
 >>> read_schema("identify")["properties"]["schema"]["const"]
 'poinsot.identify/1'

@@ -6,7 +6,7 @@ import pytest
 
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.pooled import PooledImpacts
-from poinsot.estimators.complementarity.result import PooledFit
+from poinsot.estimators.complementarity.pooled_fit import PooledFit
 from poinsot.models.planar import floor, rectangle
 from references.bouncing import SIDE, Throws
 
@@ -20,12 +20,12 @@ def drops() -> list[Drop]:
 
 @pytest.fixture(scope="session")
 def fit(drops: list[Drop]) -> PooledFit:
-    return PooledImpacts().solve(drops, rectangle(SIDE, SIDE), floor())
+    return PooledImpacts().fit(drops, rectangle(SIDE, SIDE), floor())
 
 
 @pytest.fixture(scope="session")
 def few(fit: PooledFit) -> PooledFit:
     """Three drops of it, which dense algebra can hold."""
-    parted = fit.solved.segmented
+    parted = fit.solution.segmented
     three = replace(parted, drops=parted.drops[:3], flights=parted.flights[:3])
     return PooledImpacts(rounds=8).of_flights(three, rectangle(SIDE, SIDE), floor())

@@ -11,25 +11,18 @@ from poinsot.estimators.complementarity.agreement import (
     bootstrap,
     halves,
     held_out,
-    moved,
+    reweighted,
 )
-from poinsot.estimators.complementarity.pooled import descended, residual_tolerances
 from poinsot.exceptions import InvalidMethod
 
 
 def test_a_first_order_move_is_nearly_a_new_solution(fit):
     """Without two drops: what is left is of second order in their weight."""
-    found = fit.solved
-    counts = np.ones(found.chain.drops)
+    found = fit.solution
+    counts = np.ones(found.problem.chain.drops)
     counts[[1, 4]] = 0.0
-    spread = residual_tolerances(
-        found.chain, found.at, found.part, found.turning, found.tolerances, fit.model
-    )
-    at, _ = descended(
-        found.chain, found.at, found.part, spread, found.use, found.free, found.prior, found.tolerances.floor,
-        counts, enough=1e-6,
-    )  # fmt: skip
-    step = moved(fit, counts[None])[0] - fit.shared
+    at, _ = found.problem.minimized(found.at, counts, enough=1e-6)
+    step = reweighted(fit, counts[None])[0] - fit.shared
     assert abs(step[0]) > 0
     assert step[0] == pytest.approx(at.shared[0] - fit.shared[0], abs=0.3 * fit.inertia_to_mass_std)
 
@@ -48,7 +41,7 @@ def test_halves_differ_by_twice_the_standard_deviation(fit):
     assert rms == pytest.approx(2 * fit.inertia_to_mass_std, rel=0.4)
 
 
-def test_held_out_impacts_are_foretold(fit):
+def test_held_out_impacts_are_predicted(fit):
     rows = held_out(fit)
     assert len(rows) >= fit.impacts_used
     error = np.array([abs(row.from_jump - row.jump_of_omega) for row in rows])

@@ -1,5 +1,7 @@
 """Normal equations of flights and impacts against a dense problem."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,24 +10,17 @@ from poinsot.estimators.complementarity.chain import (
     collisions,
     inverse_in_band,
     leverages,
-    linear,
-    reduced,
     rows_of_theta,
     stepped,
 )
-from poinsot.estimators.complementarity.collisions import HEIGHT, OWN
-from poinsot.estimators.complementarity.pooled import (
-    descended,
-    inverse_of,
-    residual_tolerances,
-    theta_step,
-)
+from poinsot.estimators.complementarity.collisions import OWN
+from poinsot.estimators.complementarity.contact_parameters import HEIGHT
 from poinsot.estimators.complementarity.resting import FREEDOM, lying
 
 
 def dense(found):
     """Jacobian and residuals (states, tau, lost, heights, theta), weights and robustness included."""
-    problem, at, system = found.chain, found.at, found.system
+    problem, at, system = found.problem.chain, found.at, found.system
     F, D, N, S = len(problem.mean), problem.drops, B * len(problem.mean), problem.size
     moved = at.shared - problem.reference
     rows, rest = [], []
@@ -45,7 +40,7 @@ def dense(found):
         rows.append(weight[:, None] * J)
         rest.append(weight * system.z[i])
     of = problem.resting
-    e, E = lying(of, at.shared, at.heights, problem.outline, problem.wall, problem.uneven)
+    e, E = lying(of, at.shared, at.heights, problem.geometry)
     chi2 = np.bincount(of.drop, e * e, D) / of.std**2
     for k, d in enumerate(of.drop):
         J, weight = np.zeros((1, N + D + S)), np.sqrt((FREEDOM + 2) / (FREEDOM + chi2[d])) / of.std
@@ -57,25 +52,24 @@ def dense(found):
 
 def test_a_step_is_that_of_the_dense_problem(few):
     fit = few
-    found = fit.solved
-    problem, at = found.chain, found.at
+    found = fit.solution
+    problem, at = found.problem.chain, found.at
     # away from the solution, or there would be nothing to step
     at = type(at)(at.states, at.tau + 1e-5, at.lost, at.shared * 1.01, at.heights + 1e-5, at.brevity)
-    spread = residual_tolerances(problem, at, found.part, found.turning, found.tolerances, fit.model)
-    system = linear(problem, at, found.part, spread, found.use)
-    by = reduced(problem, at, system, found.tolerances.floor)
-    step, _ = theta_step(by, at.shared, found.free, found.prior)
+    system = found.problem.linearized(at)
+    by = found.problem.reduced(at, system)
+    step = found.problem.step(by, at.shared)
     new = stepped(problem, at, by, step)
 
     J, r = dense(type(found)(**{**vars(found), "at": at, "system": system}))
     N, D = B * len(problem.mean), problem.drops
     H, g = J.T @ J, J.T @ r
-    H[N + D :, N + D :] += problem.innovations_normal.sum(axis=0) + np.diag(found.prior)
+    H[N + D :, N + D :] += problem.innovations_normal.sum(axis=0) + np.diag(found.problem.prior)
     moved = at.shared - problem.reference
     g[N + D :] += problem.innovations_gradient.sum(axis=0) + problem.innovations_normal.sum(axis=0) @ moved
-    g[N + D :] += found.prior * at.shared
-    H[range(N, N + D), range(N, N + D)] += 1 / found.tolerances.floor**2
-    g[N : N + D] += at.heights / found.tolerances.floor**2
+    g[N + D :] += found.problem.prior * at.shared
+    H[range(N, N + D), range(N, N + D)] += 1 / found.problem.tolerances.floor**2
+    g[N : N + D] += at.heights / found.problem.tolerances.floor**2
     held = np.diag(H) < 1e-20
     # instants without an impact, and times that were not lost, stay where they are
     H[held, held] = 1.0
@@ -89,35 +83,35 @@ def test_a_step_is_that_of_the_dense_problem(few):
 
 def test_the_gradient_is_that_of_the_cost(fit):
     """By differences of the robust cost along theta, states and instants staying."""
-    found = fit.solved
-    problem, at = found.chain, found.at
-    spread = residual_tolerances(problem, at, found.part, found.turning, found.tolerances, fit.model)
+    found = fit.solution
+    at = found.at
+    stds = found.problem.stds(at)
     at = type(at)(at.states, at.tau, at.lost, at.shared * 1.02, at.heights, at.brevity)
-    here = linear(problem, at, found.part, spread, found.use)
+    here = found.problem.linearized(at, stds)
     for j, step in ((0, 1e-9), (1, 1e-8), (7, 1e-9), (9, 1e-9)):
         costs = []
         for sign in (1, -1):
             shared = at.shared.copy()
             shared[j] += sign * step
             new = type(at)(at.states, at.tau, at.lost, shared, at.heights, at.brevity)
-            costs.append(linear(problem, new, found.part, spread, found.use).cost)
+            costs.append(found.problem.linearized(new, stds).cost)
         slope = (costs[0] - costs[1]) / (4 * step)
         np.testing.assert_allclose(here.g_theta[:, j], slope, rtol=1e-3, atol=1e-4 * np.max(np.abs(slope)))
 
 
 def test_the_second_derivative_is_that_of_the_gradient(fit):
     """By differences along theta, states and instants staying: the corner of the curved system."""
-    found = fit.solved
-    problem, at = found.chain, found.at
-    spread = residual_tolerances(problem, at, found.part, found.turning, found.tolerances, fit.model)
-    corner = linear(problem, at, found.part, spread, found.use, curved=True).corner.sum(axis=0)
+    found = fit.solution
+    at = found.at
+    stds = found.problem.stds(at)
+    corner = found.problem.linearized(at, stds, curved=True).corner.sum(axis=0)
     for j, step in ((0, 1e-9), (1, 1e-8), (3, 1e-8)):
         ends = []
         for sign in (1, -1):
             shared = at.shared.copy()
             shared[j] += sign * step
             new = type(at)(at.states, at.tau, at.lost, shared, at.heights, at.brevity)
-            ends.append(linear(problem, new, found.part, spread, found.use).g_theta.sum(axis=0))
+            ends.append(found.problem.linearized(new, stds).g_theta.sum(axis=0))
         slope = (ends[0] - ends[1]) / (2 * step)
         # residuals are not linear in theta: their own second derivatives, by residuals, are what is left out
         assert corner[j, j] == pytest.approx(slope[j], rel=0.05)
@@ -136,58 +130,45 @@ def test_inverse_in_its_band(rng):
 
 def test_leverages_are_those_of_the_dense_problem(few):
     """The diagonal of J H^-1 J^T, with all unknowns and priors in H."""
-    found = few.solved
-    problem, at = found.chain, found.at
-    by = reduced(problem, at, found.system, found.tolerances.floor)
-    _, H_bar = theta_step(by, at.shared, found.free, found.prior)
-    share = leverages(problem, found.system, by, inverse_of(H_bar, found.free))[found.use]
+    found = few.solution
+    problem, at = found.problem.chain, found.at
+    by = found.problem.reduced(at, found.system)
+    share = leverages(problem, found.system, by, found.problem.covariance(by)[0])[found.problem.use]
     assert (share > -1e-9).all()
     assert (share < 1 + 1e-9).all()
     J = dense(found)[0]
     N, D = B * len(problem.mean), problem.drops
     H = J.T @ J
-    H[N + D :, N + D :] += problem.innovations_normal.sum(axis=0) + np.diag(found.prior)
-    H[range(N, N + D), range(N, N + D)] += 1 / found.tolerances.floor**2
-    left_out = np.concatenate([np.diag(H)[: N + D] < 1e-20, ~found.free])
+    H[N + D :, N + D :] += problem.innovations_normal.sum(axis=0) + np.diag(found.problem.prior)
+    H[range(N, N + D), range(N, N + D)] += 1 / found.problem.tolerances.floor**2
+    left_out = np.concatenate([np.diag(H)[: N + D] < 1e-20, ~found.problem.free])
     H[left_out] = H[:, left_out] = 0.0
     H[left_out, left_out] = 1.0
     scale = 1 / np.sqrt(np.diag(H))
     inverse = np.linalg.inv(H * np.outer(scale, scale)) * np.outer(scale, scale)
-    rows = J[12 * len(problem.mean) : 12 * len(problem.mean) + 5 * len(found.part)]
-    expected = np.sum(rows @ inverse * rows, axis=1).reshape(-1, 5)[found.use]
+    rows = J[12 * len(problem.mean) : 12 * len(problem.mean) + 5 * len(found.problem.part)]
+    expected = np.sum(rows @ inverse * rows, axis=1).reshape(-1, 5)[found.problem.use]
     np.testing.assert_allclose(share, expected, atol=1e-4)
 
 
 def test_rows_of_theta_follow_the_other_unknowns(fit):
     """What a residual does when theta moves and all else is stepped to its best: by a step of one of them."""
-    found = fit.solved
-    rows = rows_of_theta(found.chain, found.system, found.by)
-    direction = np.zeros(found.chain.size)
+    found = fit.solution
+    problem = found.problem
+    rows = rows_of_theta(problem.chain, found.system, found.by)
+    direction = np.zeros(problem.chain.size)
     direction[1] = 1e-6
-    still = type(found.by)(**{**vars(found.by), "offset": 0 * found.by.offset, "height": 0 * found.by.height})
-    new = stepped(found.chain, found.at, still, direction)
-    spread = residual_tolerances(
-        found.chain, found.at, found.part, found.turning, found.tolerances, fit.model
+    still = replace(
+        found.by,
+        offset=0 * found.by.offset,
+        height=replace(found.by.height, step=0 * found.by.height.step),
     )
-    change = (collisions(found.chain, new, found.part).r - found.system.collision.r) / spread
-    use = found.turning & (found.system.trust.min(axis=1) > 0.5)
-    np.testing.assert_allclose(change[use], (rows @ direction)[use], atol=3e-5)
+    new = stepped(problem.chain, found.at, still, direction)
+    change = collisions(problem.chain, new, problem.part).r - found.system.collision.r
+    use = problem.turning & (found.system.trust.min(axis=1) > 0.5)
+    np.testing.assert_allclose((change / problem.stds(found.at))[use], (rows @ direction)[use], atol=3e-5)
 
 
 def test_descent_ends_where_no_step_is_left(fit):
-    found = fit.solved
-    spread = residual_tolerances(
-        found.chain, found.at, found.part, found.turning, found.tolerances, fit.model
-    )
-    at, _ = descended(
-        found.chain,
-        found.at,
-        found.part,
-        spread,
-        found.use,
-        found.free,
-        found.prior,
-        found.tolerances.floor,
-        enough=1e-8,
-    )
+    at, _ = fit.solution.problem.minimized(fit.solution.at, enough=1e-8)
     assert at.shared[0] == pytest.approx(fit.inertia_to_mass, rel=1e-3)

@@ -5,19 +5,20 @@ import pytest
 
 from poinsot.estimators.complementarity.collisions import (
     OWN,
-    SHARED,
     TURNED,
+    ContactGeometry,
+    ImpactStates,
     Outline,
-    S,
     carried,
     collide,
     lags,
 )
+from poinsot.estimators.complementarity.contact_parameters import PARAMETERS, SHARED, S
 from poinsot.estimators.complementarity.flights import glide
 from poinsot.estimators.complementarity.unevenness import unevenness
 from poinsot.models.planar import Ellipse, SmoothCurve, floor, rectangle
 from poinsot.models.planar.contact import contacts
-from poinsot.models.planar.walls import told
+from poinsot.models.planar.walls import wall_array
 
 SHAPES = [rectangle(0.06, 0.05), Ellipse(0.05, 0.025), SmoothCurve(0.04, (2e-3,), (1e-3, 5e-4))]
 SHARED_AT = np.array([6e-4, 1e-3, 5e-4, -3e-4, 0.02, 1e-3, 0.01, 4e-4, 5e-3, 2e-3, 0, -0.4, 0, 0, 0.4, 0.3])
@@ -34,10 +35,10 @@ def test_derivatives(rng, shape):
     shared = np.append(SHARED_AT, 1e-4 * rng.normal(size=UNEVEN.count))
 
     def at(z):
-        return collide(
-            first + z[:6], second + z[6:12], since + z[12], until - z[12] + z[13], brevity, part,
-            shared + z[14:], above, outline, floor(0.01, 0.1), 9.81, UNEVEN,
-        )  # fmt: skip
+        states = ImpactStates(
+            first + z[:6], second + z[6:12], since + z[12], until - z[12] + z[13], brevity, part, above
+        )
+        return collide(states, shared + z[14:], ContactGeometry(outline, floor(0.01, 0.1), 9.81, UNEVEN))
 
     step = np.concatenate([np.full(12, 1e-5), [1e-6, 1e-6], np.full(len(shared), 1e-6)])
     step[OWN] = 1e-8
@@ -58,10 +59,11 @@ def test_contact_is_that_of_the_models(rng, shape):
     P = len(shape.parts)
     q = np.array([0.3, 0.05, rng.uniform(0, 6)])
     g, N, T = np.empty(P), np.empty((P, 3)), np.empty((P, 3))
-    contacts(q, shape.parts, shape.harmonics, told([wall]), g, N, T)
+    contacts(q, shape.parts, shape.harmonics, wall_array([wall]), g, N, T)
     first = np.tile(np.append(q, np.zeros(3)), (P, 1))
     zero, part = np.zeros(P), np.arange(P)
-    hit = collide(first, first, zero, zero, zero + 1, part, shared, zero, outline, wall, 0.0)
+    states = ImpactStates(first, first, zero, zero, zero + 1, part, zero)
+    hit = collide(states, shared, ContactGeometry(outline, wall, 0.0))
     np.testing.assert_allclose(hit.r[:, 3], g, atol=1e-15)
     np.testing.assert_allclose(hit.r[:, [0, 1, 2, 4]], 0, atol=1e-15)
     for direction, expected in ((hit.normal, N), (hit.tangent, T)):
@@ -76,11 +78,10 @@ def test_a_body_struck_by_an_impulse_is_consistent(rng):
     shared = np.zeros(S)
     shared[0] = J
     zero, part = np.zeros(1), np.zeros(1, dtype=np.int64)
-    GQ = collide(before, before, zero, zero, zero + 1, part, shared, zero, Outline(shape), floor(), 9.81).GQ[
-        0
-    ]
+    geometry = ContactGeometry(Outline(shape), floor(), 9.81)
+    GQ = collide(ImpactStates(before, before, zero, zero, zero + 1, part, zero), shared, geometry).GQ[0]
     after = before + np.array([0, 0, 0, *c, (GQ[0] * c[1] - GQ[1] * c[0]) / J])
-    hit = collide(before, after, zero, zero, zero + 1, part, shared, zero, Outline(shape), floor(), 9.81)
+    hit = collide(ImpactStates(before, after, zero, zero, zero + 1, part, zero), shared, geometry)
     assert hit.r[0, 4] == pytest.approx(0, abs=1e-10)
     np.testing.assert_allclose(hit.jump[0, :2], c)
 
@@ -96,8 +97,9 @@ def test_states_are_carried_as_flights_are(rng):
             assert there[i, 3 + a] == pytest.approx(decay * state[i, 3 + a] - fall * f, abs=1e-12)
 
 
-def test_names_units_and_scales_belong_together():
-    assert len(SHARED) == S == len(SHARED_AT)
+def test_each_parameter_is_declared_once():
+    assert len(set(SHARED)) == S == len(SHARED_AT)
+    assert all(each.scale > 0 and each.lower < each.upper for each in PARAMETERS)
 
 
 def test_a_stretched_square_is_a_rectangle():

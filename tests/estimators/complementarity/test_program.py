@@ -6,6 +6,7 @@ from poinsot.models.planar.events import moved
 
 pytest.importorskip("casadi")
 from poinsot.estimators.complementarity.program import ComplementarityProgram
+from poinsot.estimators.complementarity.shooting import Shooting
 
 NOISE = np.array([1e-4, 1e-4, 2e-3])
 
@@ -23,7 +24,11 @@ def bounce():
     """An ellipse that bounces twice, with slip."""
     shape, walls = Ellipse(0.05, 0.025), [floor()]
     times, poses, velocities, impacts = frames(shape, walls, 7.5e-4, 0.3, [0, 0.1, -0.785], [3.0, -3, 0])
-    return ComplementarityProgram(2).solve(times, poses, NOISE, shape, walls, 6e-4, 0.5), velocities, impacts
+    return (
+        ComplementarityProgram(2).solve(Shooting(times, poses, NOISE, shape, walls), 6e-4, 0.5),
+        velocities,
+        impacts,
+    )
 
 
 def test_impacts_between_frames_are_found_where_they_are(bounce):
@@ -60,7 +65,7 @@ def test_several_walls_and_corners():
     shape, walls = rectangle(0.06, 0.06), [floor(), Wall(0.15, 0.0, np.pi / 2)]
     times, poses, _, impacts = frames(shape, walls, 6e-4, 0.2, [0, 0.06, 0.3], [1.5, -0.5, 0], seconds=0.2)
     assert set((impacts.contacts // 4).tolist()) == {0, 1}
-    fit = ComplementarityProgram(3).solve(times, poses, NOISE, shape, walls, 5e-4, 0.3)
+    fit = ComplementarityProgram(3).solve(Shooting(times, poses, NOISE, shape, walls), 5e-4, 0.3)
     assert fit.impulses.shape[1] == 8
     assert fit.chi_square < 3 * 3 * len(times)
     for contact in np.unique(impacts.contacts[impacts.impulses[:, 0] > 0.2]):

@@ -7,15 +7,17 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
-from poinsot.estimators.complementarity.collisions import HEIGHT, LIFT, OF_FLIGHTS, SHARED, Outline, S, levers
+from poinsot.estimators.complementarity.collisions import ContactGeometry, Outline, levers
+from poinsot.estimators.complementarity.contact_parameters import HEIGHT, LIFT, OF_FLIGHTS, SHARED, S
 from poinsot.estimators.complementarity.flights import Drop, FlightModel
-from poinsot.estimators.complementarity.resting import Resting, added, lying, resting, reweighed
+from poinsot.estimators.complementarity.resting import HeightStep, Resting, added, lying, resting, reweighed
 from poinsot.estimators.complementarity.segmentation import Segmented
 from poinsot.estimators.complementarity.unevenness import unevenness
 from poinsot.models.planar import Ellipse, floor, rectangle
 from references.bouncing import SIDE
 
 SQUARE, WALL = Outline(rectangle(SIDE, SIDE)), floor(slope=0.02)
+GEOMETRY = ContactGeometry(SQUARE, WALL, 9.81)
 UNEVEN = unevenness(-1.0, 1.0, 0.1)
 TRUE = np.array(
     [4e-4, 5e-3, -2e-4, 1e-4, 0.03, 1e-3, -3e-3, 4e-4, 4e-3, 1e-3, 5e-5, -0.4, 5e-4, 3e-4, 0.4, 0.4]
@@ -65,40 +67,37 @@ def test_derivatives(outline, rng):
     poses = np.column_stack([rng.uniform(-0.9, 0.9, N), rng.normal(size=N), rng.uniform(-3, 3, N)])
     of = Resting(np.arange(N) // 2, rng.integers(0, len(outline.shape.parts), N), poses, 1.0, 4)
     shared = np.append(TRUE, 1e-5 * rng.normal(size=UNEVEN.count))
-    heights = 1e-3 * rng.normal(size=4)
-    by = lying(of, shared, heights, outline, WALL, UNEVEN)[1]
+    heights, geometry = 1e-3 * rng.normal(size=4), ContactGeometry(outline, WALL, 9.81, UNEVEN)
+    by = lying(of, shared, heights, geometry)[1]
     for j in range(len(shared)):
         ends = [
-            lying(of, shared + h * (np.arange(len(shared)) == j), heights, outline, WALL, UNEVEN)[0]
-            for h in (1e-6, -1e-6)
+            lying(of, shared + h * (np.arange(len(shared)) == j), heights, geometry)[0] for h in (1e-6, -1e-6)
         ]
         np.testing.assert_allclose(by[:, j], (ends[0] - ends[1]) / 2e-6, atol=2e-7, err_msg=str(j))
-    ends = [lying(of, shared, heights + h, outline, WALL, UNEVEN)[0] for h in (1e-6, -1e-6)]
+    ends = [lying(of, shared, heights + h, geometry)[0] for h in (1e-6, -1e-6)]
     np.testing.assert_allclose(by[:, HEIGHT], (ends[0] - ends[1]) / 2e-6, atol=2e-7)
 
 
 def test_a_body_that_lies_has_no_residual(rng):
     of, heights = laid(6, rng, std=0.0)
-    np.testing.assert_allclose(lying(of, TRUE, heights, SQUARE, WALL, None)[0], 0, atol=1e-9)
+    np.testing.assert_allclose(lying(of, TRUE, heights, GEOMETRY)[0], 0, atol=1e-9)
 
 
 def test_the_radius_of_corners_has_no_part_while_the_side_stays(rng):
     """A flat side is where it is drawn, whatever the corners: to first order e does not move with the radius."""
     of, heights = laid(6, rng, std=0.0)
-    by = lying(of, TRUE, heights, SQUARE, WALL, None)[1]
+    by = lying(of, TRUE, heights, GEOMETRY)[1]
     np.testing.assert_allclose(by[:, SHARED.index("corner_radius")], 0, atol=6e-3)
 
 
 def test_what_is_added_is_half_the_derivative_of_the_cost(rng):
     of, heights = laid(4, rng, std=1e-4)
     shared = TRUE + 1e-5
-    here = added(of, shared, heights, SQUARE, WALL, None)
+    here = added(of, shared, heights, GEOMETRY)
     assert (here.cost > 0).all()
     for name in ("corner_radius", "shape_offset_y", "elongation", "floor_height", "resting_lift"):
         j = SHARED.index(name)
-        ends = [
-            added(of, shared + h * (np.arange(S) == j), heights, SQUARE, WALL, None) for h in (1e-7, -1e-7)
-        ]
+        ends = [added(of, shared + h * (np.arange(S) == j), heights, GEOMETRY) for h in (1e-7, -1e-7)]
         np.testing.assert_allclose(
             here.gradient[:, j], (ends[0].cost - ends[1].cost) / 4e-7, rtol=1e-4, atol=1e-2
         )
@@ -112,16 +111,16 @@ def test_the_curved_normal_matrix_is_that_of_the_cost_on_average(rng):
 
     def cost(k: int, up: float) -> float:
         raised = replace(of, poses=of.poses + up * np.outer(np.arange(len(of)) == k, [0.0, 1.0, 0.0]))
-        return added(raised, shared, heights, SQUARE, WALL, None).cost.sum()
+        return added(raised, shared, heights, GEOMETRY).cost.sum()
 
     bend = sum(cost(k, h) - 2 * cost(k, 0.0) + cost(k, -h) for k in range(len(of))) / (2 * h * h)
-    curved = added(of, shared, heights, SQUARE, WALL, None, curved=True)
+    curved = added(of, shared, heights, GEOMETRY, curved=True)
     np.testing.assert_allclose(curved.normal[:, LIFT, LIFT].sum(), bend, rtol=2e-3)
 
 
 def test_a_drop_that_never_rests_adds_nothing(rng):
     of, heights = laid(3, rng)
-    here = added(replace(of, drops=5), TRUE, np.append(heights, [0, 0]), SQUARE, WALL, None, True)
+    here = added(replace(of, drops=5), TRUE, np.append(heights, [0, 0]), GEOMETRY, True)
     assert not here.normal[3:].any()
     assert not here.gradient[3:].any()
     assert not here.cost[3:].any()
@@ -139,12 +138,11 @@ def test_the_standard_deviation_comes_back(rng):
     of, heights = laid(400, rng, std=1e-4, floor_std=0.0)
     of = replace(of, std=2e-4)
     for _ in range(30):
-        e, E = lying(of, TRUE, heights, SQUARE, WALL, None)
+        e, E = lying(of, TRUE, heights, GEOMETRY)
         heights = heights - np.bincount(of.drop, e * E[:, HEIGHT]) / 2
         known = np.zeros((S, S))
-        of = reweighed(
-            of, TRUE, heights, SQUARE, WALL, None, np.zeros((400, S)), np.full(400, of.std**2 / 2), known
-        )
+        still = HeightStep(np.zeros(400), np.zeros((400, S)), np.full(400, of.std**2 / 2))
+        of = reweighed(of, TRUE, heights, GEOMETRY, still, known)
     assert of.std == pytest.approx(1e-4 / np.sqrt(c), rel=0.12)
 
 
@@ -158,7 +156,7 @@ def drop_of(pose, moving=20, still=30, rng=None):
 
 def test_a_lying_body_is_found_on_both_its_corners(rng):
     of, _ = laid(1, rng, std=0.0, floor_std=0.0)
-    found = resting(Segmented((drop_of(of.poses[0], rng=rng),), ((),), MODEL), TRUE, SQUARE, WALL)
+    found = resting(Segmented((drop_of(of.poses[0], rng=rng),), ((),), MODEL), TRUE, GEOMETRY)
     assert sorted(found.part) == sorted(of.part)
     # 30 frames
     np.testing.assert_allclose(found.poses[0], of.poses[0], atol=1e-3)
@@ -173,11 +171,13 @@ def test_what_moves_leans_or_lies_elsewhere_is_not_taken(rng):
         drop_of(pose + np.array([0, 2e-3, 0.2]), rng=rng),
         drop_of(pose + np.array([0, 0.02, 0]), rng=rng),
     )
-    assert resting(Segmented(others, ((),) * 3, MODEL), TRUE, SQUARE, WALL) is None
+    assert resting(Segmented(others, ((),) * 3, MODEL), TRUE, GEOMETRY) is None
 
 
 def test_a_body_without_corners_lies_on_one_point(rng):
     outline = Outline(Ellipse(0.04, 0.03))
     pose = seen(np.array([[0.0, 0.03 + TRUE[HEIGHT]]]), np.zeros(1) - TRUE[4], TRUE)[0]
-    found = resting(Segmented((drop_of(pose, rng=rng),), ((),), MODEL), TRUE, outline, floor())
+    found = resting(
+        Segmented((drop_of(pose, rng=rng),), ((),), MODEL), TRUE, ContactGeometry(outline, floor(), 9.81)
+    )
     assert list(found.part) == [0]

@@ -53,7 +53,7 @@ def test_a_bound_that_binds(rng):
 
 
 def test_the_trust_region_bounds_theta_alone(rng):
-    """ArrivalSolution states and noise are optimal for the theta that is left: those of a prior that holds theta there."""
+    """Arrival states and noise are optimal for the theta that is left: those of a prior that holds theta there."""
     problem, guess, _ = tumbling_problem(rng, N=12, known=True)
     now = evaluate(problem, guess)
     free = LinearizedProblem(problem, now).direction()

@@ -5,7 +5,7 @@ import pytest
 
 from poinsot.models.planar import Circle, Ellipse, Polygon, SmoothCurve, Wall, floor, rectangle
 from poinsot.models.planar.contact import contacts, turning
-from poinsot.models.planar.walls import told
+from poinsot.models.planar.walls import wall_array
 from references.planar import ellipse_points, heights, placed, round_polygon_points
 
 HEXAGON = np.array([[0.5, -0.3], [0.7, 0.1], [0.3, 0.6], [-0.2, 0.55], [-0.6, 0.1], [-0.3, -0.4]])
@@ -30,8 +30,8 @@ def at(shape, walls, q):
     """(g, N, T, by theta)."""
     C = len(shape.parts) * len(walls)
     g, N, T, by_theta = np.empty(C), np.empty((C, 3)), np.empty((C, 3)), np.empty((C, 2))
-    contacts(q, shape.parts, shape.harmonics, told(walls), g, N, T)
-    turning(q, shape.parts, shape.harmonics, told(walls), by_theta)
+    contacts(q, shape.parts, shape.harmonics, wall_array(walls), g, N, T)
+    turning(q, shape.parts, shape.harmonics, wall_array(walls), by_theta)
     return g, N, T, by_theta
 
 

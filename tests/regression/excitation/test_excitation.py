@@ -34,7 +34,7 @@ def test_its_file_is_a_recording(designed, tmp_path, suffix):
 
 
 def test_a_name_without_a_format_is_refused(designed, tmp_path):
-    with pytest.raises(UnwritableOutput, match=r"let it end in \.csv or \.parquet"):
+    with pytest.raises(UnwritableOutput, match=r"no known ending; use \.csv or \.parquet"):
         designed.write(tmp_path / "trajectory.txt")
 
 

@@ -22,6 +22,7 @@ from poinsot_reproductions.discrete.furuta_models import (
 from poinsot_reproductions.discrete.furuta_page import ALL, Study
 from poinsot_reproductions.discrete.furuta_voltage import Commands, commands, delay_of, set_off
 from poinsot_reproductions.discrete.recordings import DRIVEN, Angles
+from poinsot_reproductions.presentation import with_std
 
 STEP = "step 4 V"
 TRUTH = {
@@ -250,8 +251,8 @@ def test_orders_of_a_cogging_motor(estimated):
 
 
 def test_a_value_says_whether_it_is_seen():
-    assert furuta_page.with_std(1.23456, 0.0123) == "1.235 +- 0.012"
-    assert furuta_page.with_std(1.23456, np.nan) == "1.23 (not seen)"
+    assert with_std(1.23456, 0.0123) == "1.235 +- 0.012"
+    assert with_std(1.23456, np.nan) == "1.23 (not identifiable)"
 
 
 # ----------------------------------------------------------------------------------------------------------- recordings

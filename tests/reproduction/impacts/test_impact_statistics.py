@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from poinsot_reproductions.impacts import statistics
+from poinsot_reproductions.normalized_errors import held
 
 pytest.importorskip("casadi")
 FREE, FORCED = statistics.TRIALS
@@ -48,7 +49,7 @@ def test_shares_are_counted():
     row = statistics.judged(FREE, [*results, {"failed": "nothing is struck"}])
     assert row["covered_percent"] == {"J/m": 75.0} and row["failed"] == 1
     assert row["seen_in"] == {"J/m": 4, "friction": 0}
-    assert statistics.held(off, 1.0) == 0.5
+    assert held(off, 1.0) == 0.5
 
 
 def test_errors_are_as_large_as_their_standard_deviations():

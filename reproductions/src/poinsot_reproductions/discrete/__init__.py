@@ -1,4 +1,5 @@
-"""Seed 000: mechanisms in discrete time, states and parameters together, of which only some angles are measured.
+"""Parameter estimation of regularized, time-discrete multibody dynamics: states and parameters together, of mechanisms
+of which only some angles are measured.
 
 paper_furuta    the paper's Furuta pendulum, and simulated recordings of it
 synthetic       Figs. 6 and 7: sweeps over time step, compliance and weight on simulated swings

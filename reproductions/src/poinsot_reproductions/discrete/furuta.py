@@ -35,7 +35,7 @@ def run(data: Path, say: Say = lambda _: None) -> Reproduction:
 
     Args:
         data: folder of the recordings.
-        say: told what is being done.
+        say: takes sentences about the progress.
     """
     watch = Stopwatch()
     on = stand(data)

@@ -1,4 +1,4 @@
-"""Estimates from the recordings of the Furuta pendulum, and what they are worth on recordings that they have not seen.
+"""Estimates from the recordings of the Furuta pendulum, and their errors on held-out recordings.
 
 *The weight.* The paper weighs step errors by kappa and reading errors by 1, so kappa means something only beside the
 impulses of its machine, whose pendulum is forty times as heavy as ours. Here kappa is in the paper's units: the weight
@@ -207,7 +207,7 @@ def settled(fits: Mapping[float, JointFit], names: Sequence[str] = ESTIMATED) ->
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """A model on a recording that it has not seen.
+    """A model on a held-out recording.
 
     Args:
         cost: of its states, by sample [rad^2].

@@ -1,4 +1,4 @@
-"""What the case `furuta` shows of its estimates: rows for scripts, tables, headline numbers, pictures, notes."""
+"""Presentation of the case `furuta`: rows for scripts, tables, headline numbers, pictures, notes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from poinsot.estimators.joint import JointFit, RecordFit
 
 from ..case import Curves
+from ..presentation import finite, with_std
 from .furuta_fits import HeldOut, Stand
 from .furuta_models import (
     ARM_LENGTH,
@@ -111,8 +112,8 @@ def _row(of: str, name: str, value: float, std: float, robust: float) -> dict[st
         "recording": of,
         "parameter": name,
         "value": float(value),
-        "std": _finite(std),
-        "robust_std": _finite(robust),
+        "std": finite(std),
+        "robust_std": finite(robust),
         "unit": unit,
         "identifiable": bool(np.isfinite(robust) and robust < abs(value)),
     }
@@ -122,10 +123,6 @@ def _opened(fit: JointFit, among: Sequence[str] = ESTIMATED) -> list[str]:
     """The names that a fit opened, of the machine's or of all."""
     names = [fit.names[place] for place in fit.open]
     return [name for name in names if not among or name in among]
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def figures(study: Study) -> dict[str, Any]:
@@ -238,15 +235,6 @@ def _estimates(study: Study) -> list[dict[str, Any]]:
         place = fit.names.index("pendulum.Jxx")
         line[of] = with_std(inertia_about_hinge(fit.values), fit.robust_std[place])
     return [*lines, line | {"published": f"{PUBLISHED_HINGE:.4g}"}]
-
-
-def with_std(value: float, std: float) -> str:
-    """A value and its standard deviation, to two of its digits; said where a recording does not show it."""
-    if not np.isfinite(std):
-        return f"{value:.3g} (not seen)"
-    if std <= 0:
-        return f"{value:.4g}"
-    return f"{value:.4g} +- {std:.2g}"
 
 
 def _held_table(study: Study) -> list[dict[str, Any]]:
@@ -463,13 +451,13 @@ def notes(study: Study) -> tuple[str, ...]:
 
 
 def _cogging(study: Study) -> Iterator[str]:
-    """How often in a turn of the arm what else acts on it repeats, from the least forced estimate."""
+    """Sentences on periodic disturbances of the arm, from the estimate with the smallest kappa."""
     fit = study.by_kappa[min(study.by_kappa)]
     for path in fit.paths:
         if study.on.has_constant_voltage(path.name):
             orders = " and ".join(f"{order:.0f}" for order in repeated(path))
             yield (
-                f"In {path.name} what else acts on the arm repeats {orders} times a turn: the motor cogs, and the "
+                f"In {path.name} the disturbance of the arm repeats {orders} times a turn: the motor cogs, and the "
                 "model has no such term. These are disturbances that robust standard deviations are for."
             )
 

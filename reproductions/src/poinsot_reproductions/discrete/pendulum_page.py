@@ -1,4 +1,4 @@
-"""What `pendulum` shows: rows for scripts, tables beside the paper's Tables 2 and 3, pictures and notes."""
+"""Presentation of the case `pendulum`: rows for scripts, tables beside the paper's Tables 2 and 3, pictures, notes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from poinsot.estimators.joint import JointSmoothing, Record, SmoothingProblem
 
 from ..case import Curves, Reproduction
+from ..presentation import finite, significant
 from .emps_axis import REFERENCE, Axis
 from .emps_axis import values as axis_values
 from .pendulum_comparison import Swings
@@ -30,7 +31,7 @@ from .pendulum_swings import (
 )
 
 SIMULATED = 1e14
-"""A weight that leaves next to no impulse errors."""
+"""Weight with which impulse errors are negligible."""
 FREQUENCY = 9.348
 """Of small swings, from what its makers weighed and measured [rad/s]."""
 
@@ -141,14 +142,14 @@ def _law_table(swings: Swings) -> list[dict[str, Any]]:
     return [
         {
             "law": law,
-            "cost": _short(each.cost),
-            "cross-validation": _short(each.cross_validation),
+            "cost": significant(each.cost),
+            "cross-validation": significant(each.cross_validation),
             "by dry": round(each.cross_validation / dry, 3),
-            "all windows together": _short(each.together.cost),
+            "all windows together": significant(each.together.cost),
             "frequency [rad/s]": round(each.frequency, 4),
             "spread of J [%]": round(each.spread_percent, 3),
-            "paper: cost": _short(PAPER_COSTS[law][0]) if law in PAPER_COSTS else None,
-            "paper: cross-validation": _short(PAPER_COSTS[law][1]) if law in PAPER_COSTS else None,
+            "paper: cost": significant(PAPER_COSTS[law][0]) if law in PAPER_COSTS else None,
+            "paper: cross-validation": significant(PAPER_COSTS[law][1]) if law in PAPER_COSTS else None,
             "paper: by dry": round(PAPER_COSTS[law][1] / PAPER_COSTS[DRY][1], 3)
             if law in PAPER_COSTS
             else None,
@@ -168,8 +169,8 @@ def _window_rows(swings: Swings) -> Iterator[dict[str, Any]]:
                         "window": k + 1,
                         "parameter": name,
                         "ours": float(value),
-                        "std": _finite(std),
-                        "robust_std": _finite(robust),
+                        "std": finite(std),
+                        "robust_std": finite(robust),
                     }
 
 
@@ -179,15 +180,17 @@ def _window_table(swings: Swings) -> list[dict[str, Any]]:
         {
             "window": k + 1,
             "swings [rad]": _amplitudes(record),
-            "cost": _short(fit.cost),
-            "cross-validation": _short(crossed),
-            "J [kg m^2]": _short(inertia(fit), 6),
-            "without eccentricity": _short(inertia(swings.centred.each[k]), 6),
-            "b [N m s/rad]": _short(fit.values[DRAG]),
-            "c [N m]": _short(fit.values["pivot.coulomb"]),
-            "r mu [m], in proportion to the load": _short(loaded[k].values[f"pivot.{swings.loaded.kind}"]),
-            "std of J": _short(fit.std[0], 2),
-            "robust std of J": _short(fit.robust_std[0], 2),
+            "cost": significant(fit.cost),
+            "cross-validation": significant(crossed),
+            "J [kg m^2]": significant(inertia(fit), 6),
+            "without eccentricity": significant(inertia(swings.centred.each[k]), 6),
+            "b [N m s/rad]": significant(fit.values[DRAG]),
+            "c [N m]": significant(fit.values["pivot.coulomb"]),
+            "r mu [m], in proportion to the load": significant(
+                loaded[k].values[f"pivot.{swings.loaded.kind}"]
+            ),
+            "std of J": significant(fit.std[0], 2),
+            "robust std of J": significant(fit.robust_std[0], 2),
         }
         for k, (record, fit, crossed) in enumerate(
             zip(swings.windows, swings.dry.each, swings.dry.cross_validations, strict=True)
@@ -225,8 +228,8 @@ def _sweep_table(swings: Swings) -> list[dict[str, Any]]:
             "kappa": f"{weight:.0e}" + (" (chosen)" if weight == swings.weight else ""),
             "work of impulse errors by friction's, dry [%]": round(100 * float(dry[weight].shares.max()), 2),
             "viscous [%]": round(100 * float(viscous[weight].shares.max()), 1),
-            "cross-validation, viscous": _short(viscous[weight].cross_validation),
-            "dry": _short(dry[weight].cross_validation),
+            "cross-validation, viscous": significant(viscous[weight].cross_validation),
+            "dry": significant(dry[weight].cross_validation),
             "viscous by dry": round(viscous[weight].cross_validation / dry[weight].cross_validation, 2),
             "spread of J, dry [%]": round(dry[weight].spread_percent, 3),
             "frequency, dry [rad/s]": round(dry[weight].frequency, 4),
@@ -277,7 +280,7 @@ def _drive_rows(drive: Drive) -> Iterator[dict[str, Any]]:
         yield {
             "name": f"driven pendulum: {name}",
             "ours": value,
-            "robust_std": _finite(drive.stds[name]),
+            "robust_std": finite(drive.stds[name]),
             "weighed": WEIGHED.get(name),
             "least_squares": LEAST_SQUARES.get(name),
             "unit": UNITS[name],
@@ -296,10 +299,10 @@ def _drive_table(drive: Drive) -> list[dict[str, Any]]:
     return [
         {
             "parameter": row["name"].removeprefix("driven pendulum: "),
-            "ours": _short(row["ours"]),
-            "robust std": _short(row.get("robust_std"), 2),
+            "ours": significant(row["ours"]),
+            "robust std": significant(row.get("robust_std"), 2),
             "weighed": None if row["weighed"] is None else "{:.3g} to {:.3g}".format(*row["weighed"]),
-            "plain least squares": _short(row["least_squares"]),
+            "plain least squares": significant(row["least_squares"]),
             "unit": row["unit"],
         }
         for row in _drive_rows(drive)
@@ -314,7 +317,7 @@ def _axis_rows(axis: Axis) -> Iterator[dict[str, Any]]:
             "paper": REFERENCE[name],
             "ours": value,
             "difference_percent": 100 * (value / REFERENCE[name] - 1),
-            "robust_std": _finite(places[name]),
+            "robust_std": finite(places[name]),
             "unit": unit,
         }
 
@@ -324,8 +327,8 @@ def _axis_table(axis: Axis) -> list[dict[str, Any]]:
     return [
         {
             "weight by the chosen one": f"{by:g}",
-            **{name: _short(value, 5) for name, value in axis_values(fit).items()},
-            "position left [um]": _short(1e6 * float(np.sqrt(fit.observation_mse)), 2),
+            **{name: significant(value, 5) for name, value in axis_values(fit).items()},
+            "position residual [um]": significant(1e6 * float(np.sqrt(fit.observation_mse)), 2),
         }
         for by, fit in every.items()
     ]
@@ -346,7 +349,7 @@ def _pictures(swings: Swings, drive: Drive, axis: Axis) -> Iterator[tuple[str, C
             "speed [rad/s]",
         ),
     )
-    yield "What the laws leave of the encoder's angle", _left(swings)
+    yield "Residual of the encoder's angle, by law", _left(swings)
     yield "Last window, one theta for all windows and hardly any impulse errors", _simulated(swings)
     powers = np.log10(list(swings.sweep[DRY]))
     lines = {
@@ -425,7 +428,7 @@ def _notes(swings: Swings, drive: Drive, axis: Axis) -> tuple[str, ...]:
         f"are hard to tell apart, and a window may find hardly any dry friction (the least is {smallest_c:.1e} N m). "
         "This is why the cross-validated cost of dry friction is well above the cost of its "
         "own windows. Friction in proportion to the hinge's load, the paper's own law, gives "
-        f"{_short(swings.loaded.cross_validation)} against {_short(swings.dry.cross_validation)}.",
+        f"{significant(swings.loaded.cross_validation)} against {significant(swings.dry.cross_validation)}.",
         "Standard deviations from white noise are far too small, as the paper finds; robust ones, for errors that "
         "follow each other, are beside.",
         f"The driven pendulum's m l is {100 * (gain - 1):.0f} % above what was weighed, and J / (m l) is not: by so "
@@ -435,11 +438,3 @@ def _notes(swings: Swings, drive: Drive, axis: Axis) -> tuple[str, ...]:
         f"they err, {1e3 * float(np.sqrt(axis.fit.impulse_mse)):.2f} mN s a step, in {axis.rounds} rounds.",
         *(f"Not converged: {what}." for what in unfinished),
     )
-
-
-def _short(value: float | None, digits: int = 3) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(f"{value:.{digits}g}")
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

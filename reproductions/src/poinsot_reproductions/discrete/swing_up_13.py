@@ -11,7 +11,7 @@ counted as an error of the estimate.
 
 J_Axx, J_Ayy and a turn of the base about its own vertical axis move nothing, so no recording shows them, nor does a
 release show the gain. They are open all the same, with a wide prior, and a parameter whose standard deviation is still
-more than half of its prior's is not seen; errors are of the others.
+more than half of its prior's is not identifiable; errors are of the others.
 
 **Seconds.** Warm: the least of several solves in one process, of which the first has compiled. Cold: a Python process
 that is started anew with an empty cache of compiled code, from its start to its end; and once more with that cache.
@@ -383,7 +383,9 @@ def _tables(rows: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> di
         line = by_name.setdefault(
             row["parameter"], {"of": row["parameter"], "unit": row["unit"], "truth": f"{row['truth']:g}"}
         )
-        line[row["scenario"]] = f"{row['ours']:.4g} +- {row['std']:.1g}" if row["seen"] else "not seen"
+        line[row["scenario"]] = (
+            f"{row['ours']:.4g} +- {row['std']:.1g}" if row["seen"] else "not identifiable"
+        )
         error = row["error_percent"]
         line[f"{row['scenario']}, error"] = f"{error:+.2f} %" if row["seen"] and error is not None else "-"
     seconds = [
@@ -456,8 +458,8 @@ def _notes(fits: Mapping[str, JointFit]) -> tuple[str, ...]:
         "The paper's recordings and masses are of its own machine; these are simulated with Table G.5's numbers, and "
         "the gain, dry friction and tilt near Table 4.",
         "Dry friction is a constant torque here; the paper's is in proportion to the hinge's load.",
-        "Not seen by any recording: Jaxx and Jayy, as the arm turns about its z axis alone, and a turn of the base "
-        "about the vertical. By the release: the gain.",
+        "Not identifiable from any recording: Jaxx and Jayy, as the arm turns about its z axis alone, and a turn of "
+        "the base about the vertical. From the release: the gain.",
         "Friction is the least sure: within a recording, drag and dry friction are hard to tell apart, and of b1 the "
         "generator itself brakes a few percent.",
         "Seconds are of the least loaded of several runs; they are of this machine.",

@@ -36,6 +36,7 @@ from poinsot.models.maximal import Model
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
+from ..presentation import percent
 from .paper_furuta import (
     COMPLIANCE,
     GENERATOR_STEP,
@@ -302,16 +303,12 @@ def line(rows: Rows, form: str, name: str) -> dict[str, Any] | None:
 # ------------------------------------------------------------------------------------------------------------ the page
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f} %"
-
-
 def _lead(figures: Mapping[str, Any]) -> str:
     paper_form = figures["inertia_error_percent_at_1ms_by_form"]["explicit"]
     return (
-        f"With steps of 1 ms the inertias are off by at most {_percent(figures['inertia_error_percent_at_1ms'])} in "
-        f"joint coordinates and {_percent(paper_form)} in the paper's explicit form; in the generator's own steps "
-        f"friction is off by at most {_percent(figures['friction_error_percent_at_generator_step'])}."
+        f"With steps of 1 ms the inertias are off by at most {percent(figures['inertia_error_percent_at_1ms'], 2)} in "
+        f"joint coordinates and {percent(paper_form, 2)} in the paper's explicit form; in the generator's own steps "
+        f"friction is off by at most {percent(figures['friction_error_percent_at_generator_step'], 2)}."
     )
 
 
@@ -320,9 +317,9 @@ def _tables(rows: Rows, figures: Mapping[str, Any]) -> dict[str, list[dict[str, 
         "How much inertias vary": [
             {
                 "form": form,
-                "at 1 ms, error": _percent(figures["inertia_error_percent_at_1ms_by_form"][form]),
-                "kappa {:g} to {:g}".format(*STEADY_KAPPAS): _percent(by["kappa"]),
-                "step {:g} to {:g} s".format(*STEADY_STEPS): _percent(by["step"]),
+                "at 1 ms, error": percent(figures["inertia_error_percent_at_1ms_by_form"][form], 2),
+                "kappa {:g} to {:g}".format(*STEADY_KAPPAS): percent(by["kappa"], 2),
+                "step {:g} to {:g} s".format(*STEADY_STEPS): percent(by["step"], 2),
             }
             for form, by in figures["inertia_variation_percent"].items()
         ],

@@ -1,4 +1,4 @@
-"""Seed 003: planar bodies that strike walls, simulated, and identified from how they moved.
+"""Gabiccini and Fusco (2019): planar bodies that strike walls, simulated, and identified from their motion.
 
 paper_ellipse  the paper's ellipse of 10 kg
 impulse        Figs. 6 to 10: impulses by time step and formulation

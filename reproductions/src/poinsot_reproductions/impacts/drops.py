@@ -46,7 +46,7 @@ def run(data: Path, say: Say = lambda _: None) -> Reproduction:
         "Real drops of a square: inertia to mass, friction, restitution and geometry",
         f"J/m is {J:.0f} mm^2, 95 % from {low:.0f} to {high:.0f}, from {figures['impacts_used']} impacts of "
         f"{figures['drops_used']} drops; two halves of them agree within "
-        f"{figures['halves_difference_percent']:.1f} % in 95 % of splits, and held-out impacts are foretold to "
+        f"{figures['halves_difference_percent']:.1f} % in 95 % of splits, and held-out impacts are predicted to "
         f"{figures['held_out_median_error_rad_s']:.2f} rad/s (median).",
         rows_of(fit),
         tables_of(fit, figures),
@@ -61,7 +61,7 @@ def run(data: Path, say: Say = lambda _: None) -> Reproduction:
 def _facts(figures: dict[str, Any]) -> dict[str, Any]:
     def quartiles(name: str) -> str:
         if figures[name] is None:
-            return "not seen"
+            return "not identifiable"
         low, high = figures[f"{name}_quartiles"]
         return f"{figures[name]:.3f}, quartiles {low:.3f} to {high:.3f}"
 
@@ -96,4 +96,10 @@ def _notes(fit: Any, figures: dict[str, Any]) -> tuple[str, ...]:
         "Friction is of impacts that slide in one direction; it does not act on J/m, since each tangential "
         "impulse is free.",
     )
-    return (*notes, *(f"The drops do not show {name}; it is left to its prior." for name in fit.unseen))
+    return (
+        *notes,
+        *(
+            f"{name} is not identifiable from the drops; its value is the prior's."
+            for name in fit.unobservable
+        ),
+    )

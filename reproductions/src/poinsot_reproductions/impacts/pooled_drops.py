@@ -10,7 +10,7 @@ import numpy as np
 from poinsot.estimators.complementarity.agreement import Agreement, agreement
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.pooled import PooledImpacts
-from poinsot.estimators.complementarity.result import PooledFit
+from poinsot.estimators.complementarity.pooled_fit import PooledFit
 from poinsot.models.planar import floor, rectangle
 from poinsot.stopwatch import Stopwatch
 
@@ -42,7 +42,7 @@ def pooled(
     """The fit, its headline numbers, and how long each stage took."""
     watch = Stopwatch()
     say(f"{len(drops)} drops: flights and impacts")
-    fit = PooledImpacts().solve(drops, rectangle(SIDE, SIDE), floor())
+    fit = PooledImpacts().fit(drops, rectangle(SIDE, SIDE), floor())
     watch.lap("solve")
     say("bootstrap, halves, held-out impacts, assumptions")
     agreed = agreement(fit, seed)

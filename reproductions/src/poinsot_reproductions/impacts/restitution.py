@@ -22,7 +22,7 @@ from jaxtyping import Float
 
 from poinsot.models.planar import Motion
 from poinsot.models.planar.contact import contacts
-from poinsot.models.planar.walls import told
+from poinsot.models.planar.walls import wall_array
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -123,7 +123,7 @@ def elastic_drift(step: float) -> float:
 def approach(motion: Motion, k: int) -> tuple[float, Float[np.ndarray, "3"]]:
     """N^T v and N of a step."""
     g, N, T = np.empty(1), np.empty((1, 3)), np.empty((1, 3))
-    contacts(motion.poses[k], SHAPE.parts, SHAPE.harmonics, told(FLOOR), g, N, T)
+    contacts(motion.poses[k], SHAPE.parts, SHAPE.harmonics, wall_array(FLOOR), g, N, T)
     return float(N[0] @ motion.velocities[k]), N[0]
 
 

@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-from poinsot.estimate import NORMAL_95
 from poinsot.estimators.complementarity.drop import DropFit, DropIdentification
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.shooting import FRICTION, INERTIA, MASS, RESTITUTION
@@ -31,7 +30,8 @@ from poinsot.models.planar.stepping import GRAVITY
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
-from ..normalized_errors import BAND, covered_band
+from ..normalized_errors import BAND, covered_band, held, share_of
+from ..presentation import coverage_curves
 from ..workers import Checkpoint, solve_all
 from .table import MASS as WEIGHED
 from .table import NOISE, SECONDS, SHAPE, STEPS_PER_SECOND
@@ -42,8 +42,6 @@ RATES = (60, 120, 240)
 STRIKES = 2
 PUSH = 0.5
 """Known forces, in weights of the body; moments at its size."""
-LEVELS = np.linspace(0.05, 0.99, 48)
-"""Of intervals, in the picture."""
 CHANGES = np.array([2.0, 3.0, 1.5])
 """Of the force in x, in y and of the moment [Hz]."""
 
@@ -110,7 +108,7 @@ def attempt(job: Job) -> dict[str, Any]:
     """Estimate from one throw: errors in standard deviations, by name; None for what is not identifiable."""
     thrown = throw(job)
     try:
-        fit = DropIdentification().solve(thrown.drop, SHAPE, [floor()])
+        fit = DropIdentification().fit(thrown.drop, SHAPE, [floor()])
     except PoinsotError as error:
         return {"failed": str(error)}
     return {
@@ -211,11 +209,6 @@ def judged(kind: str, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def held(off: Sequence[float], widest: float = NORMAL_95) -> float:
-    """Share of intervals, so many standard deviations to each side, that hold the truth."""
-    return float(np.mean(np.abs(off) <= widest))
-
-
 def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "covered_percent": {row["name"]: row["covered_percent"] for row in rows},
@@ -260,12 +253,9 @@ def _pictures(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, C
         names = [name for name in (off[0] if off else ()) if any(one[name] is not None for one in off)]
         if not names:
             continue
-        lines = {"as it should be": LEVELS}
-        for name in names:
-            values = [one[name] for one in off if one[name] is not None]
-            lines[name] = np.array([held(values, stats.norm.ppf(0.5 + 0.5 * level)) for level in LEVELS])
-        pictures[f"Intervals that hold the truth: throws {kind}"] = Curves(
-            LEVELS, "", lines, "probability of the interval"
+        values = {name: [one[name] for one in off if one[name] is not None] for name in names}
+        pictures[f"Intervals that hold the truth: throws {kind}"] = coverage_curves(
+            names, partial(share_of, values)
         )
     return pictures
 

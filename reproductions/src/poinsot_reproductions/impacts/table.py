@@ -2,7 +2,7 @@
 
 The throw is simulated with impulse-restitution complementarity in steps of less than a microsecond (at friction 0.1 and
 0.2 longer ones end elsewhere: one impact there is nearly none), 0.5 s of it, and read at the frame rate with noise of 1
-mm on x and y and 0.02 rad on the angle. The estimate is told times, poses, shape and floor, and nothing else: not the
+mm on x and y and 0.02 rad on the angle. The estimator gets times, poses, shape and floor, and nothing else: not the
 noise, no weight, no start. The paper has one draw a cell; here are twenty.
 
 An error is of J/m, in percent of the truth. `failed` are draws without an answer, `distrusted` those whose answer the
@@ -30,6 +30,7 @@ from poinsot.models.planar import Body, Ellipse, floor, simulate
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
+from ..presentation import percent
 from ..workers import Checkpoint, solve_all
 
 SHAPE, MASS, INERTIA, RESTITUTION = Ellipse(0.05, 0.025), 0.064, 4.84e-5, 0.2
@@ -83,11 +84,11 @@ def read(job: Job) -> tuple[np.ndarray, Float[np.ndarray, "N 3"]]:
 
 
 def attempt(job: Job) -> dict[str, Any]:
-    """What the estimate says."""
+    """Estimate from one draw."""
     times, poses = read(job)
     start = time.process_time()
     try:
-        fit = DropIdentification().solve(Drop("throw", times, poses), SHAPE, [floor()])
+        fit = DropIdentification().fit(Drop("throw", times, poses), SHAPE, [floor()])
     except PoinsotError as error:
         return {"failed": str(error)}
     low, high = fit.inertia_interval
@@ -227,13 +228,9 @@ def figures_of(rows: Sequence[Mapping[str, Any]], found: Mapping[str, Mapping[st
     return figures
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f} %"
-
-
 def _lead(figures: Mapping[str, Any]) -> str:
     by_rate = ", ".join(
-        f"{_percent(figures[f'mean_absolute_error_percent_{rate}'])} at {rate}" for rate in reversed(RATES)
+        f"{percent(figures[f'mean_absolute_error_percent_{rate}'], 1)} at {rate}" for rate in reversed(RATES)
     )
     return (
         f"Frictions {COUNTED[0]} to {COUNTED[1]}: J/m is off by {by_rate} frames a second on average; the paper's "
@@ -244,13 +241,13 @@ def _lead(figures: Mapping[str, Any]) -> str:
 def _facts(figures: Mapping[str, Any]) -> dict[str, Any]:
     seconds = figures["median_seconds"]
     return {
-        "friction 0.2, 120 frames a second and above": _percent(
-            figures["mean_absolute_error_percent_friction_0.2_from_120"]
+        "friction 0.2, 120 frames a second and above": percent(
+            figures["mean_absolute_error_percent_friction_0.2_from_120"], 1
         ),
         f"friction up to {SLIDING}, off by": "-"
         if figures["friction_mean_error"] is None
         else f"{figures['friction_mean_error']:.3f}",
-        "95 % intervals that hold the truth": _percent(figures["covered_percent"]),
+        "95 % intervals that hold the truth": percent(figures["covered_percent"], 1),
         "without an answer": figures["failed"],
         "with a warning": figures["distrusted"],
         "one estimate takes": "-" if seconds is None else f"{seconds:.1f} s",

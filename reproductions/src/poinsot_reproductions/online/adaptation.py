@@ -57,8 +57,6 @@ PRECISION = CLOSE / 2
 """s: relative standard deviation of a body's scale, to which filters average the sensors' noise."""
 CALIBRATION = 5.0
 """Duration of the run before, unloaded [s]: a step with each foot, or a curl and more."""
-BATCH = 0.5
-"""Duration of a batch of residuals, the time constant of the slowest sensor error [s]."""
 BEFORE_SWITCH = 0.1
 """Window before a switch of the mass in which the estimate should have arrived [s]."""
 
@@ -92,54 +90,30 @@ class Tuning:
     Args:
         bias, noise: (n,) mean and standard deviation of the residuals [N m] or [N].
         drift: of the body [1/s^(1/2)].
-        correlated: (n,) number of samples that say as much as one independent sample, at least 1.
     """
 
     bias: Vector
     noise: Vector
     drift: float
-    correlated: Vector
 
 
-def calibrate(scenario: Scenario, rng: np.random.Generator, seconds: float = CALIBRATION) -> Tuning:
+def calibrate(scenario: Scenario, rng: np.random.Generator) -> Tuning:
     """Tune a filter of the link that changes, in a run in which it does not change.
 
     Args:
         scenario: what the robot will do.
         rng: of the sensors' noise.
-        seconds: duration of the run [s].
     """
     humanoid, (link,) = scenario.humanoid, scenario.loads
     own = described_body(humanoid, link)
     constant = ScaledBody(own, lambda time: float(own[0]))
-    unloaded = replace(scenario, loads={link: constant}, duration=seconds)
+    unloaded = replace(scenario, loads={link: constant}, duration=CALIBRATION)
     trace = simulate(unloaded, FixedModel({link: own}), rng)
     samples = [sample for sample in trace.samples if sample is not None]
     torques = LinkTorques(humanoid.robot, (link,))
     bias = calibrate_bias(torques, samples)
     rate_hz = (len(samples) - 1) / (samples[-1].time - samples[0].time)
-    residuals = np.array([each.tau - _predicted(torques, each) for each in samples])
-    correlated = samples_per_independent(residuals, round(BATCH * rate_hz))
-    return Tuning(bias.value, bias.std, drift(torques, bias.std, samples[-1], rate_hz), correlated)
-
-
-def _predicted(torques: LinkTorques, at: Sample) -> Vector:
-    Y, tau = torques(at.q, at.v, at.a, at.wrenches)
-    return tau + Y @ torques.described.ravel()
-
-
-def samples_per_independent(residuals: np.ndarray, batch: int) -> Vector:
-    """Estimate (n,) by how much correlation makes the variance of a mean larger, at least 1 (method of batch means).
-
-    Args:
-        residuals: (T, n). batch: samples in a batch, more than the correlation lasts.
-    """
-    count = len(residuals) // batch
-    means = residuals[: count * batch].reshape(count, batch, -1).mean(axis=1)
-    variance = residuals.var(axis=0, ddof=1)
-    positive = variance > 0
-    ratio = batch * means.var(axis=0, ddof=1) / np.where(positive, variance, 1.0)
-    return np.where(positive, np.maximum(ratio, 1.0), 1.0)
+    return Tuning(bias.value, bias.std, drift(torques, bias.std, samples[-1], rate_hz))
 
 
 def drift(torques: LinkTorques, noise: Vector, at: Sample, rate_hz: float) -> float:

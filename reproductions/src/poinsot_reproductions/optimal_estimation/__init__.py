@@ -1,7 +1,7 @@
-"""Seed 001: state and inertia together, over motion in and out of contact.
+"""Martinez, Griffin and Mastalli (2024): state and inertia together, in motion in and out of contact.
 
-systems             robots, motions and what sensors read of them
-guesses             where an estimator may begin
+systems             robots, motions and readings of their sensors
+guesses             initial guesses
 parametrizations    Fig. 3: both charts, from bodies that are 70 % off
 rollouts            Table I: single shooting, feasibility-driven, multiple shooting
 statistics          errors against the covariance of the estimate, over many recordings

@@ -34,7 +34,7 @@ def run(data: Path, say: Say) -> Reproduction:
 
     Args:
         data: folder with `FILES`.
-        say: told what is being done.
+        say: takes sentences about the progress.
     """
     watch = Stopwatch()
     say("thrust stand")
@@ -244,7 +244,7 @@ def _notes(stand: ThrustCoefficient, flights: Mapping[str, Weighing]) -> tuple[s
         "are not used in it.",
         f"Moments are used from {BAND[0]:.0f} to {BAND[1]:.0f} Hz: below, rotors that are not quite alike turn the "
         "vehicle as much as the controller does. A centre of mass off the middle does the same, so it is held there.",
-        "Jz cannot be told from the rotors' drag coefficient, which is sought too: yaw shows the ratio of both alone.",
+        "Jz and the rotors' drag coefficient, which is estimated too, are not identifiable apart: yaw shows the ratio.",
         f"Standard deviations: position {POSITION:g} m, gyro {GYRO:g} rad/s, accelerometer {ACCELEROMETER:g} m/s^2; "
         f"thrust and moments lack {PUSH:g} m/s^2 and {TURN:g} rad/s^2 in a step. The statistical interval is from "
         "stretches wherever they differ by more than these say.",

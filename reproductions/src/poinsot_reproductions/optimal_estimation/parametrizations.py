@@ -29,7 +29,8 @@ from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.stopwatch import Stopwatch
 
-from ..case import Curves, Reproduction, Say
+from ..case import Reproduction, Say
+from ..presentation import costs_by_iteration
 from ..workers import solve_all
 from .guesses import measured_guess, theta_of
 from .systems import SYSTEMS, fly
@@ -126,7 +127,9 @@ def run(
         figures,
         {f"largest difference of the trajectories, {name}": f"{value:.2g}" for name, value in apart.items()},
         curves={
-            f"Cost: {system}": _costs({chart: found[f"{system} {chart}"]["costs"] for chart in CHARTS})
+            f"Cost: {system}": costs_by_iteration(
+                {chart: found[f"{system} {chart}"]["costs"] for chart in CHARTS}
+            )
             for system in robots
         },
         notes=(*NOTES, *_where_it_differs(rows, robots), *_where_apart(apart)),
@@ -191,15 +194,6 @@ def _readable(row: Mapping[str, Any]) -> dict[str, Any]:
         "sum of errors": round(row["final_error"], 3),
         "unseen": f"{row['unseen']} of {row['parameters']}",
     }
-
-
-def _costs(costs: Mapping[str, Sequence[float]]) -> Curves:
-    length = max(len(each) for each in costs.values())
-    lines = {
-        name: np.log10(np.pad(np.array(each, dtype=float), (0, length - len(each)), mode="edge"))
-        for name, each in costs.items()
-    }
-    return Curves(np.arange(length, dtype=float), "log10 of the cost", lines, "iteration")
 
 
 def _lead(rows: Sequence[Mapping[str, Any]], robots: Sequence[str]) -> str:

@@ -20,7 +20,8 @@ from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, Rollout, SingleShooting
 from poinsot.stopwatch import Stopwatch
 
-from ..case import Curves, Reproduction, Say
+from ..case import Reproduction, Say
+from ..presentation import costs_by_iteration, counted, finite, fixed
 from ..workers import Checkpoint, solve_all
 from .guesses import HEAVIEST, LIGHTEST, SPREAD, random_guess
 from .systems import (
@@ -69,7 +70,7 @@ class Job:
 
 
 def attempt(job: Job) -> dict[str, Any]:
-    """What came of it: `ending`, `converged`, `iterations`, `cost`, `error` and `costs` of the iterations."""
+    """Solve from one guess: `ending`, `converged`, `iterations`, `cost`, `error` and `costs` of the iterations."""
     flown = _flown(job.system, job.seed)
     parameters = flown.system.parameters(flown.system.open_bodies)
     guess = random_guess(flown, parameters, _stream(job.seed, job.system, 1 + job.guess))
@@ -81,14 +82,10 @@ def attempt(job: Job) -> dict[str, Any]:
         "ending": solution.status.name,
         "converged": solution.status.converged,
         "iterations": solution.iterations,
-        "cost": _number(solution.cost),
-        "error": _number(np.abs(away).max()),
-        "costs": [_number(cost) for cost in solution.costs],
+        "cost": finite(solution.cost),
+        "error": finite(np.abs(away).max()),
+        "costs": [finite(cost) for cost in solution.costs],
     }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 @cache
@@ -97,7 +94,7 @@ def _flown(system: str, seed: int) -> Flown:
 
 
 def _stream(seed: int, system: str, number: int) -> np.random.Generator:
-    """Random numbers of its own for each motion and guess: it does not matter who solves it, nor when."""
+    """A random stream for each motion and guess, so that results do not depend on the order of execution."""
     return np.random.default_rng([seed, list(SYSTEMS).index(system), number])
 
 
@@ -148,7 +145,7 @@ def run(
         _figures(rows),
         _facts(robots),
         curves={
-            f"Cost of the first guess: {system}": _costs(
+            f"Cost of the first guess: {system}": costs_by_iteration(
                 {rollout: found[f"{system} {rollout} 0"]["costs"] for rollout in ROLLOUTS}
             )
             for system in robots
@@ -186,10 +183,7 @@ def _row(system: str, rollout: str, results: Sequence[Mapping[str, Any]]) -> dic
         "iterations_std": float(iterations.std()) if solved else None,
         "cost_mean": round(float(costs.mean()), COST_DIGITS) if solved else None,
         "error_mean": float(errors.mean()) if solved else None,
-        "endings": {
-            name: [each["ending"] for each in results].count(name)
-            for name in sorted({each["ending"] for each in results})
-        },
+        "endings": counted(each["ending"] for each in results),
         "ours": float(iterations.mean()) if solved else None,
         "paper": None if paper is None else paper[0],
         "unit": "iterations",
@@ -198,9 +192,6 @@ def _row(system: str, rollout: str, results: Sequence[Mapping[str, Any]]) -> dic
 
 
 def _readable(row: Mapping[str, Any]) -> dict[str, Any]:
-    def shown(value: float | None, digits: int) -> str:
-        return "-" if value is None else f"{value:.{digits}f}"
-
     mean, std = row["iterations_mean"], row["iterations_std"]
     return {
         "system": row["system"],
@@ -208,8 +199,8 @@ def _readable(row: Mapping[str, Any]) -> dict[str, Any]:
         "solved": f"{row['solved']} of {row['guesses']}",
         "iterations": "-" if mean is None else f"{mean:.1f} +- {std:.1f}",
         "in the paper": "not solved" if row["paper"] is None else f"{row['paper']:.1f}",
-        "cost": shown(row["cost_mean"], 2),
-        "largest error": shown(row["error_mean"], 3),
+        "cost": fixed(row["cost_mean"], 2),
+        "largest error": fixed(row["error_mean"], 3),
     }
 
 
@@ -247,16 +238,6 @@ def _facts(robots: Sequence[str]) -> dict[str, Any]:
         "solved": f"a full step shorter than {DDP().step_tolerance:g} standard deviations and gaps below "
         f"{DDP().gap_tolerance:g}, within {MAX_STEPS} iterations",
     }
-
-
-def _costs(costs: Mapping[str, Sequence[float | None]]) -> Curves:
-    """Logarithms over iterations, the last one held."""
-    length = max(len(each) for each in costs.values())
-    lines = {}
-    for name, each in costs.items():
-        values = np.array([np.nan if cost is None else cost for cost in each], dtype=float)
-        lines[name] = np.log10(np.pad(values, (0, length - len(values)), mode="edge"))
-    return Curves(np.arange(length, dtype=float), "log10 of the cost", lines, "iteration")
 
 
 def _lead(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -1,10 +1,10 @@
-"""Are errors as large as the covariance says? Many recordings of each system, each solved from its description's body.
+"""Consistency of the covariance: many recordings of each system, each solved from its description's body.
 
 A recording is of the very model that the estimator has, so that nothing but noise makes it err,
 
     x_{k+1} = f(x_k, u_k; theta) [+] w_k,   w ~ N(0, diag(sigma_w^2)),      z_k = h(x_k, u_k; theta) [+] N(0, Sigma_z)
 
-with the standard deviations that the estimator is told; commands are noisy too, and are estimated. The first state is
+with the standard deviations that the estimator assumes; commands are noisy too, and are estimated. The first state is
 uncertain by what is known of it, and the open body is another each time: the description's, stretched and sheared, off
 its place and of another density. Nothing is known of theta beforehand, and the iteration starts at the description.
 
@@ -39,11 +39,14 @@ from ..normalized_errors import (
     PHYSICAL,
     coverage,
     covered_band,
+    errors_by_name,
     errors_in_std,
     inertial_error,
     mean_in_band,
+    share_of,
     squared_error,
 )
+from ..presentation import counted, coverage_curves
 from ..workers import Checkpoint, solve_all
 from .guesses import measured_guess
 from .systems import (
@@ -68,8 +71,6 @@ JUDGED = (
     *("coverage", "covered_band", "covered_band_of_all"),
 )
 """Keys of a row that are None where no recording was solved."""
-LEVELS = np.linspace(0.05, 0.99, 48)
-"""Of intervals, in the picture."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Job:
 
 
 def attempt(job: Job) -> dict[str, Any]:
-    """What came of one recording.
+    """Solve one recording.
 
     `squares` has pairs of a squared error and its degrees of freedom, of theta, pi and two states; `off` has the error
     of each quantity in standard deviations.
@@ -128,7 +129,7 @@ def attempt(job: Job) -> dict[str, Any]:
 
 @cache
 def _described(system: str) -> System:
-    """As its description has it."""
+    """The system as described."""
     return MOVED[system]()
 
 
@@ -212,10 +213,7 @@ def judged(system: str, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "recordings": len(results),
         "solved": len(solved),
         "iterations_mean": float(np.mean([each["iterations"] for each in results])),
-        "endings": {
-            name: [each["ending"] for each in results].count(name)
-            for name in sorted({each["ending"] for each in results})
-        },
+        "endings": counted(each["ending"] for each in results),
     }
     if not solved:
         return row | dict.fromkeys(JUDGED)
@@ -318,14 +316,10 @@ def _pictures(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, C
         pictures[f"Squared errors of theta: {system}"] = _histogram(
             *np.array([result["squares"]["theta"] for result in solved]).T
         )
-        levels = {level: coverage(solved, level) for level in LEVELS}
-        shares = {name: np.array([by[name] for by in levels.values()]) for name in levels[LEVELS[0]]}
-        pictures[f"Intervals that hold the truth: {system}"] = Curves(
-            LEVELS,
-            "",
-            {"as it should be": LEVELS}
-            | {name: shares[name] for name in shares if name.split(".")[0] in PHYSICAL},
-            "probability of the interval",
+        off = errors_by_name(solved)
+        pictures[f"Intervals that hold the truth: {system}"] = coverage_curves(
+            (name for name in off if name.split(".")[0] in PHYSICAL),
+            partial(share_of, off),
         )
     return pictures
 

@@ -1,12 +1,12 @@
-"""Robots that are estimated, each with a motion of its own and what its sensors read of it (seed 001, Sect. VI-A).
+"""Simulated robots, their motions and the readings of their sensors (Martinez et al. 2024, Sect. VI-A).
 
-A motion comes from the same dynamics that the estimator has. What the robot is told at each sample is what brings it
+A motion comes from the same dynamics that the estimator has. The commands at each sample are those that bring it
 closest to a reference r(t), in the freedoms that its motors reach through the closed contacts,
 
     u = argmin |W (a(u) - a*)|,   a* = stiffness (r [-] q) - damping v,   a(u) = a(0) + P A u
 
 with P of `contact_dynamics` and A of `actuation`; the smallest u where several do. Every sample is disturbed by w, and
-the robot by the difference between what it was told and what is recorded: commands are noisy too. An estimator may have
+the robot by the difference between the commands and their recording: commands are noisy too. An estimator may have
 that as it is, noise of commands. Or, as the paper's process noise does, as equivalent noise: what it does to the speeds
 in a step, dt P A sigma_u, is then part of w's standard deviation, and what it does to an accelerometer part of that
 one's, both as root mean squares over the motion; that it disturbs all freedoms and readings together is not said.
@@ -77,7 +77,7 @@ class System:
         reference: time [s] -> (n,) change from home that it is to follow.
         weights: (n,) W.
         samples, period: of the recording [s].
-        actuation: what it is told; None: efforts of its joints.
+        actuation: inputs to efforts; None: efforts of its joints.
         inertials: (l, 10) of its bodies; None: the description's.
         contacts: with the ground.
         lifts: contact -> times at which it leaves the ground [s].
@@ -202,7 +202,7 @@ def fly(system: System, rng: np.random.Generator, equivalent: bool = True) -> Fl
     Args:
         system: which.
         rng: of its noise.
-        equivalent: whether noise of commands is told as equivalent noise of speeds and readings.
+        equivalent: whether noise of commands is given as equivalent noise of speeds and readings.
     """
     return _Flight(system, rng, equivalent).flown()
 
@@ -254,7 +254,7 @@ class _Flight:
                 forces[k, 3 * place : 3 * place + 3] = motion.frames[frame].rotation[0] @ force
             x = states.step(motion, system.period).x
             x = states.integrate(x, self.noise * self.rng.standard_normal((1, 2 * n)))
-        recorded, readings, noise, command_noise = self.heard(u, clean, by_commands)
+        recorded, readings, noise, command_noise = self.recorded(u, clean, by_commands)
         return Flown(
             system,
             np.array(nodes),
@@ -268,7 +268,7 @@ class _Flight:
             forces,
         )
 
-    def heard(
+    def recorded(
         self, u: np.ndarray, clean: list[np.ndarray], by_commands: list[list[np.ndarray]]
     ) -> tuple[np.ndarray, tuple[Readings, ...], Vector, Vector | None]:
         """Commands and readings as they are recorded, and the standard deviations of w and of commands."""

@@ -21,17 +21,10 @@ from jaxtyping import Float
 from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...models.planar.impulses import one_contact
-from .chain import Unknowns, collisions, reduced
-from .collisions import SHARED, S
-from .pooled import (
-    descended,
-    priors,
-    residual_tolerances,
-    rested,
-    theta_step,
-    updated_tolerances,
-)
-from .result import PooledFit
+from ...solve import Stop, stop_requested
+from .chain import collisions
+from .contact_parameters import INERTIA, SHARED, S
+from .pooled_fit import SLIDES, PooledFit
 
 WAVES = "wall_unevenness"
 """All modes of it, which `assumed` may hold at zero as well."""
@@ -49,11 +42,11 @@ ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
     "a floor without waves": (WAVES,),
     "no drag": ("linear_drag", "angular_drag"),
 }
-"""What is held at zero under each."""
+"""Parameters that are held at zero under each assumption."""
 INTERVAL, LEVEL = (2.5, 97.5), 0.95
 """Percentiles of an interval; part of the halves that agree so well."""
 FEWEST = 4
-"""Drops that halves need."""
+"""Least number of drops for halves."""
 
 
 @dataclass(frozen=True)
@@ -73,23 +66,22 @@ class HeldOut:
     from_before: float
 
 
-def moved(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K named"]:
-    """What has a name in theta (`PooledFit.names`), where drops count as often as each row says."""
-    return _moved(fit, counts)[:, :S]
+def reweighted(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K named"]:
+    """Declared parameters (K, S), where drops count as often as each row says."""
+    return _reweighted_theta(fit, counts)[:, :S]
 
 
-def _moved(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K s"]:
-    """All of theta."""
-    found = fit.solved
+def _reweighted_theta(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K s"]:
+    found = fit.solution
     theta = found.at.shared
-    return np.array([theta + theta_step(found.by, theta, found.free, found.prior, w)[0] for w in counts])
+    return np.array([theta + found.problem.step(found.by, theta, w) for w in counts])
 
 
 def bootstrap(fit: PooledFit, samples: int = 2000, seed: int = 0) -> Vector:
     """(samples,) J/m of drops drawn with replacement [m^2]."""
-    rng, D = np.random.default_rng(seed), fit.solved.chain.drops
+    rng, D = np.random.default_rng(seed), fit.solution.problem.chain.drops
     counts = rng.multinomial(D, np.full(D, 1 / D), size=samples)
-    return moved(fit, counts.astype(float))[:, 0]
+    return reweighted(fit, counts.astype(float))[:, 0]
 
 
 def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
@@ -98,60 +90,50 @@ def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
     Raises:
         InvalidMethod: if there are fewer than four drops.
     """
-    rng, D = np.random.default_rng(seed), fit.solved.chain.drops
+    rng, D = np.random.default_rng(seed), fit.solution.problem.chain.drops
     if D < FEWEST:
         raise InvalidMethod("halves need four drops at least")
     one = np.zeros((splits, D))
     for row in one:
         row[rng.permutation(D)[: D // 2]] = 1.0
-    return np.asarray(np.abs(moved(fit, one)[:, 0] - moved(fit, 1 - one)[:, 0]) / fit.inertia_to_mass)
+    difference = reweighted(fit, one)[:, 0] - reweighted(fit, 1 - one)[:, 0]
+    return np.asarray(np.abs(difference) / fit.inertia_to_mass)
 
 
 def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
-    """Each admitted impact, whether it agrees or not, by what the other drops say of theta, friction and restitution.
+    """Each impact that counts, predicted from the other drops' theta, friction and restitution.
 
     States come from flights, continuity and the floor; consistency is left out of them everywhere.
     """
-    found = fit.solved
-    problem = found.chain
-    nothing = np.zeros(len(found.part), dtype=bool)
-    spread = residual_tolerances(problem, found.at, found.part, nothing, found.tolerances, fit.model)
-    held = np.zeros(len(found.free), dtype=bool)
-    at, _ = descended(
-        problem, found.at, found.part, spread, found.use, held, found.prior, found.tolerances.floor
-    )
-    without = _moved(fit, 1.0 - np.eye(problem.drops))
-    struck = problem.drop[problem.before]
+    found, problem = fit.solution, fit.solution.problem
+    chain, turning = problem.chain, problem.turning
+    without_consistency = replace(problem, turning=np.zeros_like(turning), free=np.zeros_like(problem.free))
+    at, _ = without_consistency.minimized(found.at)
+    without = _reweighted_theta(fit, 1.0 - np.eye(chain.drops))
+    struck = chain.drop[chain.before]
     rows = []
-    for d in np.unique(struck[found.turning]):
-        hit = collisions(problem, replace(at, shared=without[d]), found.part)
-        friction, restitution = _laws(fit, found.segmented.drops[d].name)
-        for i in np.flatnonzero(found.turning & (struck == d)):
-            moment = hit.GQ[i, 0] * hit.jump[i, 1] - hit.GQ[i, 1] * hit.jump[i, 0]
+    for d in np.unique(struck[turning]):
+        hit = collisions(chain, replace(at, shared=without[d]), problem.part)
+        name, J = found.segmented.drops[d].name, float(without[d, INERTIA])
+        friction, restitution = _median_laws(fit, name)
+        for i in np.flatnonzero(turning & (struck == d)):
+            GQ, v = hit.GQ[i], hit.before[i, 3:]
+            N, T = (np.array([*u, GQ[0] * u[1] - GQ[1] * u[0]]) for u in (hit.normal, hit.tangent))
+            moment = GQ[0] * hit.jump[i, 1] - GQ[1] * hit.jump[i, 0]
+            # the jump of omega by Coulomb's and Newton's laws
+            b = np.array([restitution * float(N @ v), 0.0])
+            c_n, c_t, _ = one_contact(N, T, np.array([1.0, 1.0, 1 / J]), v.copy(), b, friction)
+            from_before = float((N[2] * c_n + T[2] * c_t) / J)
             rows.append(
-                HeldOut(
-                    found.segmented.drops[d].name,
-                    float(at.tau[i]),
-                    float(hit.jump[i, 2]),
-                    float(moment / without[d, 0]),
-                    _struck(
-                        hit.before[i, 3:],
-                        hit.GQ[i],
-                        hit.normal,
-                        hit.tangent,
-                        without[d, 0],
-                        friction,
-                        restitution,
-                    ),
-                )
+                HeldOut(name, float(at.tau[i]), float(hit.jump[i, 2]), float(moment / J), from_before)
             )
     return tuple(rows)
 
 
-def _laws(fit: PooledFit, name: str) -> tuple[float, float]:
+def _median_laws(fit: PooledFit, name: str) -> tuple[float, float]:
     """Median friction and restitution without a drop."""
     others = [impact for impact in fit.impacts if impact.used and impact.drop != name]
-    sliding = [impact.friction_ratio for impact in others if impact.mode == "slides"]
+    sliding = [impact.friction_ratio for impact in others if impact.mode == SLIDES]
     restitution = [impact.restitution for impact in others]
     return (
         float(np.median(sliding)) if sliding else fit.friction_bound,
@@ -159,59 +141,40 @@ def _laws(fit: PooledFit, name: str) -> tuple[float, float]:
     )
 
 
-def _struck(
-    v: Vector, GQ: Vector, n: Vector, t: Vector, J: float, friction: float, restitution: float
-) -> float:
-    """The jump of omega by Coulomb's and Newton's laws."""
-    N = np.array([*n, GQ[0] * n[1] - GQ[1] * n[0]])
-    T = np.array([*t, GQ[0] * t[1] - GQ[1] * t[0]])
-    W = np.array([1.0, 1.0, 1 / J])
-    c_n, c_t, _ = one_contact(N, T, W, v.copy(), np.array([restitution * float(N @ v), 0.0]), friction)
-    return float((N[2] * c_n + T[2] * c_t) / J)
-
-
 def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
     """J/m with these held at zero, all else as free as it was; impacts, flights and frames the same [m^2].
 
     Raises:
-        InvalidMethod: if a name is none of what impacts share, or is J/m.
+        InvalidMethod: if a name is not of a shared parameter, or is J/m.
     """
     for name in names:
         if name not in (*SHARED[1:], WAVES):
             raise InvalidMethod(
                 f"cannot hold {name!r} at zero; what may be is {', '.join((*SHARED[1:], WAVES))}"
             )
-    return float(_again(fit, names, rounds).shared[0])
-
-
-def _again(fit: PooledFit, names: Sequence[str], rounds: int) -> Unknowns:
-    """With these held at zero, and tolerances that follow."""
-    found, problem = fit.solved, fit.solved.chain
-    at, tolerances, free = found.at, found.tolerances, found.free.copy()
-    zero = np.isin(np.append(SHARED, np.full(problem.size - S, WAVES)), list(names))
-    free &= ~zero
+    at, problem = fit.solution.at, fit.solution.problem
+    zero = np.isin(np.append(SHARED, np.full(problem.chain.size - S, WAVES)), list(names))
+    problem = replace(problem, free=problem.free & ~zero)
     at = replace(at, shared=np.where(zero, 0.0, at.shared))
     if "floor_height" in names:
-        at, tolerances = replace(at, heights=0 * at.heights), replace(tolerances, floor=1e-9)
+        at = replace(at, heights=0 * at.heights)
+        problem = replace(problem, tolerances=replace(problem.tolerances, floor=1e-9))
     for _ in range(rounds):
-        prior = priors(found.prior, problem.size, tolerances.uneven)
-        spread = residual_tolerances(problem, at, found.part, found.turning, tolerances, fit.model)
-        at, system = descended(problem, at, found.part, spread, found.use, free, prior, tolerances.floor)
-        by = reduced(problem, at, system, tolerances.floor)
-        tolerances = updated_tolerances(problem, at, system, by, found.use, tolerances, spread, free, prior)
-        problem = rested(problem, tolerances)
-    return at
+        at, system = problem.minimized(at)
+        by = problem.reduced(at, system)
+        problem = problem.with_tolerances(problem.updated_tolerances(at, system, by))
+    return float(at.shared[INERTIA])
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """All that is asked of a fit afterwards, once.
+    """Agreement of drops with each other, and of J/m with what could have been assumed.
 
     Args:
         drawn: (K,) J/m of bootstrapped drops [m^2].
         differences: (L,) of random halves by J/m; NaN with fewer than four drops.
         held_out: impacts by drops without their own.
-        assumed: J/m under each of `ASSUMPTIONS` [m^2].
+        assumed: J/m under each of `ASSUMPTIONS` [m^2]; those before an interruption.
     """
 
     drawn: Vector
@@ -241,12 +204,21 @@ class Agreement:
         return np.array([abs(each.from_before - each.jump_of_omega) for each in self.held_out])
 
 
-def agreement(fit: PooledFit, seed: int = 0) -> Agreement:
-    """`seed` is of what is drawn."""
-    enough = fit.solved.chain.drops >= FEWEST
+def agreement(fit: PooledFit, seed: int = 0, stop: Stop | None = None) -> Agreement:
+    """Bootstrap, halves, held-out impacts, and J/m under each assumption.
+
+    Args:
+        seed: of the random draws. stop: ends the assumptions with those computed until then.
+    """
+    enough = fit.solution.problem.chain.drops >= FEWEST
+    moves: dict[str, float] = {}
+    for name, held in ASSUMPTIONS.items():
+        if stop_requested(stop):
+            break
+        moves[name] = assumed(fit, held)
     return Agreement(
         bootstrap(fit, seed=seed),
         halves(fit, seed=seed) if enough else np.full(1, np.nan),
         held_out(fit),
-        {name: assumed(fit, held) for name, held in ASSUMPTIONS.items()},
+        moves,
     )

@@ -36,11 +36,10 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from ...arrays import Matrix, Vector
 from ...banded import inverse_in_band
-from ...models.planar.walls import Wall
-from .collisions import HEIGHT, OF_FLIGHTS, OWN, RESIDUALS, Collision, Outline, collide
+from .collisions import OWN, RESIDUALS, Collision, ContactGeometry, ImpactStates, collide
+from .contact_parameters import HEIGHT, OF_FLIGHTS
 from .flights import Flight
-from .resting import Resting, added
-from .unevenness import Unevenness
+from .resting import HeightStep, Resting, added
 
 B = 14
 """Unknowns of a flight and the impact after it."""
@@ -68,8 +67,8 @@ class Chain:
         before: (I,) the flight before each impact; that after it is the next.
         last, first: (I,) times of the frames on both sides [s].
         drops: how many.
+        geometry: of contact.
         resting: where drops came to rest; None: none did, or that is left out.
-        uneven: how the wall may differ from a line; None: not at all. Theta then has its modes after the named ones.
     """
 
     mean: Float[np.ndarray, "F 12"]
@@ -83,11 +82,8 @@ class Chain:
     last: Vector
     first: Vector
     drops: int
-    outline: Outline
-    wall: Wall
-    gravity: float
+    geometry: ContactGeometry
     resting: Resting | None = None
-    uneven: Unevenness | None = None
 
     @property
     def size(self) -> int:
@@ -119,7 +115,7 @@ class Linear:
         band, border, gradient: T, C, g_x. corner: (D, S, S) of each drop. g_theta: (D, S).
         cost: (D,) robust, of each drop. chi2, trust: (I, 5) of all residuals of the same cause, and their weight.
         z: (I, 5) residuals over their tolerance.
-        rows: (I, 5, 14 + S) their derivatives.
+        rows: (I, 5, 14 + S) their derivatives. std: (I, 5) tolerances of the residuals.
     """
 
     band: Matrix
@@ -133,15 +129,14 @@ class Linear:
     z: Float[np.ndarray, "I 5"]
     rows: Float[np.ndarray, "I 5 c"]
     collision: Collision
+    std: Float[np.ndarray, "I 5"]
 
 
 def chain(
     flights: list[list[Flight]],
     joined: list[list[bool]],
     reference: Vector,
-    outline: Outline,
-    wall: Wall,
-    gravity: float,
+    geometry: ContactGeometry,
 ) -> Chain:
     """Of each drop's flights; joined[d][i] tells whether flights i and i + 1 meet in an impact."""
     flat = [one for of in flights for one in of]
@@ -177,27 +172,22 @@ def chain(
         np.array([flat[i].last for i in index]),
         np.array([flat[i + 1].first for i in index]),
         len(flights),
-        outline,
-        wall,
-        gravity,
+        geometry,
     )
 
 
 def collisions(of: Chain, at: Unknowns, part: Int[np.ndarray, "I"]) -> Collision:
-    return collide(
+    """Residuals of all impacts, each on the given part of the outline."""
+    impacts = ImpactStates(
         at.states[of.before, 6:],
         at.states[of.before + 1, :6],
         at.tau - of.last,
         of.first + at.lost - at.tau,
         at.brevity,
         part,
-        at.shared,
         at.heights[of.drop[of.before]],
-        of.outline,
-        of.wall,
-        of.gravity,
-        of.uneven,
     )
+    return collide(impacts, at.shared, of.geometry)
 
 
 def linear(
@@ -232,7 +222,7 @@ def linear(
         "i,dij,j->d", moved, of.innovations_normal, moved
     )
     if of.resting is not None:
-        lying = added(of.resting, at.shared, at.heights, of.outline, of.wall, of.uneven, curved)
+        lying = added(of.resting, at.shared, at.heights, of.geometry, curved)
         corner, g_theta, cost = corner + lying.normal, g_theta + lying.gradient, cost + lying.cost
     hit = collisions(of, at, part)
     z, rows = hit.r / tolerance, hit.by / tolerance[:, :, None]
@@ -260,7 +250,7 @@ def linear(
     g_theta += per_drop(np.einsum("iab,ia->ib", own, pulled), struck[i], of.drops)
     for column, moves in ((12, use), (13, use & (at.lost > 0))):
         band[0, np.setdiff1d(starts + column, (B * of.before + column)[moves])] += 1.0
-    return Linear(band, border, gradient, corner, g_theta, cost, chi2, trust, z, rows, hit)
+    return Linear(band, border, gradient, corner, g_theta, cost, chi2, trust, z, rows, hit, tolerance)
 
 
 def _add_blocks(band: Matrix, starts: Int[np.ndarray, "K"], blocks: Float[np.ndarray, "K n n"]) -> None:
@@ -287,8 +277,7 @@ class Reduced:
 
     Args:
         offset: (N,) of dx without a step of theta. slope: (N, S). factor: of the band.
-        height: (D,) of the step of heights without one of theta. height_slope: (D, S). height_variance: (D,) given
-        theta.
+        height: how the floor's heights follow.
     """
 
     S_bar: Float[np.ndarray, "D s s"]
@@ -296,9 +285,7 @@ class Reduced:
     offset: Vector
     slope: Matrix
     factor: Matrix
-    height: Vector
-    height_slope: Matrix
-    height_variance: Vector
+    height: HeightStep
 
 
 def reduced(of: Chain, at: Unknowns, system: Linear, height_std: float, damping: float = 0.0) -> Reduced:
@@ -319,11 +306,11 @@ def reduced(of: Chain, at: Unknowns, system: Linear, height_std: float, damping:
     b, g = S_bar[:, HEIGHT].copy(), g_bar[:, HEIGHT] + at.heights / height_std**2
     S_bar -= b[:, :, None] * b[:, None, :] / a[:, None, None]
     g_bar -= b * (g / a)[:, None]
-    return Reduced(S_bar, g_bar, -X[:, 0], -X[:, 1:], factor, -g / a, -b / a[:, None], 1 / a)
+    return Reduced(S_bar, g_bar, -X[:, 0], -X[:, 1:], factor, HeightStep(-g / a, -b / a[:, None], 1 / a))
 
 
 def stepped(of: Chain, at: Unknowns, by: Reduced, dtheta: Vector) -> Unknowns:
-    heights = by.height + by.height_slope @ dtheta
+    heights = by.height.step + by.height.slope @ dtheta
     dx = (by.offset + by.slope @ dtheta).reshape(-1, B)
     dx += by.slope[:, HEIGHT].reshape(-1, B) * heights[of.drop][:, None]
     return Unknowns(
@@ -351,7 +338,7 @@ def leverages(of: Chain, system: Linear, by: Reduced, covariance: Matrix) -> Flo
     local = system.rows[:, :, :OWN][:, :, ORDER]
     of_states = np.einsum("iab,ibc,iac->ia", local, P, local)
     by_height, by_theta = _followed(of, system, by)
-    of_heights = by_height**2 * by.height_variance[of.drop[of.before]][:, None]
+    of_heights = by_height**2 * by.height.variance[of.drop[of.before]][:, None]
     of_theta = np.einsum("iab,bc,iac->ia", by_theta, covariance, by_theta)
     return np.asarray(system.trust * (of_states + of_heights + of_theta))
 
@@ -370,4 +357,4 @@ def _followed(
     local, own = system.rows[:, :, :OWN][:, :, ORDER], system.rows[:, :, OWN:]
     moved = own + local @ follow
     by_height = moved[:, :, HEIGHT]
-    return by_height, moved + by_height[:, :, None] * by.height_slope[of.drop[of.before]][:, None, :]
+    return by_height, moved + by_height[:, :, None] * by.height.slope[of.drop[of.before]][:, None, :]

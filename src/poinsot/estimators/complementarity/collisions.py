@@ -37,8 +37,8 @@ by Delta, the same in all residuals of that impact.
 The wall is no line either: at s along it it is higher by f(s) (`unevenness`), so the gap is less by f where the struck
 point is.
 
-Derivatives are those of columns (before 6, after 6, tau, Delta, shared), shared in the order of `SHARED`, and what
-makes the wall uneven after them.
+Derivatives are those of columns (before 6, after 6, tau, Delta, shared), shared being theta: the declared
+parameters (`contact_parameters`), then the modes of the wall's unevenness.
 """
 
 from __future__ import annotations
@@ -47,51 +47,27 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numba import njit
 
 from ...arrays import Vector
 from ...models.planar.shapes import Polygon, Shape, support_of
 from ...models.planar.walls import Wall
+from .contact_parameters import (
+    ANGLE,
+    HEIGHT,
+    INERTIA,
+    LAG,
+    OF_CORNERS,
+    OF_FLIGHTS,
+    OF_OUTLINE,
+    POWER,
+    SHAPE_OFFSET,
+    SLOPE,
+    S,
+)
 from .unevenness import Unevenness
 
-SHARED = (
-    "inertia_to_mass",
-    "corner_radius",
-    "shape_offset_x",
-    "shape_offset_y",
-    "angle_offset",
-    "floor_height",
-    "floor_slope",
-    "contact_lag",
-    "elongation",
-    "skew",
-    "resting_lift",
-    "lag_power",
-    "tracked_offset_x",
-    "tracked_offset_y",
-    "linear_drag",
-    "angular_drag",
-)
-"""J/m [m^2], radius of the corners [m], the shape's center from the center of mass [m], what the tracked angle lacks
-[rad], the floor's height above where the wall is [m], its slope beyond the wall's [rad], the lag of impulses behind
-touch at 1 m/s [s], by what part the outline is longer than drawn along the body's x and shorter along its y, and the
-same between its diagonals [1], how much higher than its corners say a body lies [m], the power of the striking speed
-with which the lag grows [1], the tracked point from the center of mass [m], drag [1/s]."""
-SCALES = np.array(
-    [1e-4, 1e-3, 1e-3, 1e-3, 1e-2, 1e-3, 1e-2, 1e-4, 1e-3, 1e-3, 1e-4, 0.1, 1e-3, 1e-3, 0.1, 0.1]
-)
-"""By which a step is measured."""
-UNITS = ("m^2", "m", "m", "m", "rad", "m", "rad", "s", "1", "1", "m", "1", "m", "m", "1/s", "1/s")
-S = len(SHARED)
-HEIGHT, LIFT, POWER = (SHARED.index(name) for name in ("floor_height", "resting_lift", "lag_power"))
-OF_FLIGHTS = slice(S - 4, S)
-"""Those which frames in flight show."""
-OF_CORNERS = [SHARED.index(name) for name in ("corner_radius", "elongation", "skew")]
-"""Those which only a polygon has."""
-OF_OUTLINE = [
-    SHARED.index(name) for name in ("corner_radius", "shape_offset_x", "shape_offset_y", "elongation", "skew")
-]
 RESIDUALS = 5
 TURNED = 0.25
 """Of the lag in which force acts, and the jump of omega: how far the angle's mean is beyond the angle at tau."""
@@ -164,6 +140,19 @@ class Collision:
         return np.column_stack([u @ self.normal, u @ self.tangent])
 
 
+def impact_quantities(hit: Collision) -> tuple[Vector, Vector, Vector, Vector, Bool[np.ndarray, "I"]]:
+    """Normal and tangential impulses by mass [m/s], restitution -u_n+ / u_n-, |c_t| / c_n, and whether slip keeps its
+    sign through the impact; each (I,), NaN where a divisor is 0.
+    """
+    before, after = hit.contact_velocity(hit.before), hit.contact_velocity(hit.after)
+    normal, tangential = hit.jump[:, :2] @ hit.normal, hit.jump[:, :2] @ hit.tangent
+    slides = (before[:, 1] * after[:, 1] > 0) & (tangential * before[:, 1] < 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        restitution = np.where(before[:, 0] != 0, -after[:, 0] / before[:, 0], np.nan)
+        ratio = np.where(normal != 0, np.abs(tangential / normal), np.nan)
+    return normal, tangential, restitution, ratio, slides
+
+
 def carried(
     state: Float[np.ndarray, "I 6"], T: Vector, drag: Vector, gravity: float
 ) -> tuple[
@@ -219,6 +208,33 @@ def _supports(parts: np.ndarray, harmonics: np.ndarray, psi: np.ndarray) -> np.n
     return h
 
 
+@dataclass(frozen=True, eq=False)
+class ContactGeometry:
+    """What touches what.
+
+    Args:
+        outline: of the body. wall: that is struck. gravity: [m/s^2].
+        uneven: deviation of the wall from a line; None: none. Theta has its modes after the declared parameters.
+    """
+
+    outline: Outline
+    wall: Wall
+    gravity: float
+    uneven: Unevenness | None = None
+
+    def directions(self, shared: Vector) -> tuple[Vector, Vector]:
+        """(2,) tangent and normal of the wall."""
+        alpha = self.wall.slope + shared[SLOPE]
+        return np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
+
+    def modes(self, s: Vector, shared: Vector) -> tuple[Float[np.ndarray, "I K"], Vector]:
+        """Modes of the unevenness at places (I,) along the wall [m], and the slope of the wall's deviation there."""
+        if self.uneven is None:
+            return np.zeros((len(s), 0)), np.zeros(len(s))
+        values, slopes = self.uneven.at(s)
+        return values, slopes @ shared[S:]
+
+
 def levers(
     theta: Vector, part: Int[np.ndarray, "I"], shared: Vector, alpha: float, outline: Outline
 ) -> Levers:
@@ -227,7 +243,7 @@ def levers(
     t, n = np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
     c, s = np.cos(theta), np.sin(theta)
     R = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], -2)
-    center = np.einsum("iab,ib->ia", R, parts[part, :2] + shared[2:4])
+    center = np.einsum("iab,ib->ia", R, parts[part, :2] + shared[SHAPE_OFFSET])
     h = _supports(parts[part], outline.harmonics, alpha - 0.5 * np.pi - theta)
     corners = np.einsum("iab,kib->kia", R, by_corners[:, part, :2])
     corners -= by_corners[:, part, 2:3] * n
@@ -237,14 +253,6 @@ def levers(
         np.column_stack([-center[:, 1], center[:, 0]]) + h[:, 1:2] * n - h[:, 2:] * t,
         (h[:, :1] + h[:, 2:]) * t,
     )
-
-
-def bumps_at(s: Vector, shared: Vector, uneven: Unevenness | None) -> tuple[Float[np.ndarray, "I K"], Vector]:
-    """phi at places along the wall, and the slope of f there."""
-    if uneven is None:
-        return np.zeros((len(s), 0)), np.zeros(len(s))
-    values, slopes = uneven.at(s)
-    return values, slopes @ shared[S:]
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +271,7 @@ class Lags:
 def lags(shared: Vector, brevity: Vector, approach: Vector) -> Lags:
     soft = approach**2 + SLOW**2
     by_lag = brevity ** (1 + shared[POWER]) * soft ** (0.5 * shared[POWER])
-    value = shared[7] * by_lag
+    value = shared[LAG] * by_lag
     return Lags(
         value,
         value * shared[POWER] * approach / soft,
@@ -273,50 +281,49 @@ def lags(shared: Vector, brevity: Vector, approach: Vector) -> Lags:
     )
 
 
-def collide(
-    first: Float[np.ndarray, "I 6"],
-    second: Float[np.ndarray, "I 6"],
-    since: Vector,
-    until: Vector,
-    brevity: Vector,
-    part: Int[np.ndarray, "I"],
-    shared: Vector,
-    above: Vector,
-    outline: Outline,
-    wall: Wall,
-    gravity: float,
-    uneven: Unevenness | None = None,
-) -> Collision:
-    """
+@dataclass(frozen=True, eq=False)
+class ImpactStates:
+    """States on both sides of I impacts.
+
     Args:
-        first: (I, 6) states at the last frame before. second: at the first frame after.
-        since: (I,) tau less the time of `first` [s]. until: the time of `second` less tau, what was lost added.
-        brevity: (I,) b of each. part: which part of the shape is struck. above: (I,) by how
-        much more than shared the floor is high [m]. uneven: what makes the wall so, by `shared` after the named ones.
+        first: (I, 6) at the last frame before. second: at the first frame after.
+        since: (I,) tau less the time of `first` [s]. until: the time of `second` less tau, lost time added.
+        brevity: (I,) b of each. part: part of the outline that is struck. height: (I,) of the floor in this drop above
+            that of all drops [m].
     """
-    I = len(part)
-    J = float(shared[0])
-    phi, height, slope = float(shared[4]), float(shared[5]), float(shared[6])
-    drag = shared[OF_FLIGHTS][2:]
-    A, A_x, A_t, A_k = carried(first, since, drag, gravity)
-    B, B_x, B_t, B_k = carried(second, -until, drag, gravity)
-    alpha = wall.slope + slope
-    t, n = np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
+
+    first: Float[np.ndarray, "I 6"]
+    second: Float[np.ndarray, "I 6"]
+    since: Vector
+    until: Vector
+    brevity: Vector
+    part: Int[np.ndarray, "I"]
+    height: Vector
+
+
+def collide(of: ImpactStates, shared: Vector, geometry: ContactGeometry) -> Collision:
+    """Residuals of all impacts and their derivatives."""
+    I = len(of.part)
+    J, drag = float(shared[INERTIA]), shared[OF_FLIGHTS][2:]
+    A, A_x, A_t, A_k = carried(of.first, of.since, drag, geometry.gravity)
+    B, B_x, B_t, B_k = carried(of.second, -of.until, drag, geometry.gravity)
+    (t, n), wall = geometry.directions(shared), geometry.wall
+    alpha = wall.slope + float(shared[SLOPE])
     mid = 0.5 * (A[:, :3] + B[:, :3])
-    theta = mid[:, 2] + phi
-    at_tau = levers(theta, part, shared, alpha, outline)
-    away = mid[:, :2] - np.array([wall.x, wall.y + height])
-    away[:, 1] -= above
+    theta = mid[:, 2] + float(shared[ANGLE])
+    at_tau = levers(theta, of.part, shared, alpha, geometry.outline)
+    away = mid[:, :2] - np.array([wall.x, wall.y + float(shared[HEIGHT])])
+    away[:, 1] -= of.height
     dv, dw = B[:, 3:5] - A[:, 3:5], B[:, 5] - A[:, 5]
     GQ, GQ_theta = at_tau.GQ, at_tau.by_theta
     approach = A[:, 3:5] @ n + A[:, 5] * (GQ @ t)
-    lagging = lags(shared, brevity, approach)
+    lagging = lags(shared, of.brevity, approach)
     lag, turning = lagging.value, TURNED * lagging.acts
-    weighted = levers(theta + turning * lag * dw, part, shared, alpha, outline)
+    weighted = levers(theta + turning * lag * dw, of.part, shared, alpha, geometry.outline)
     lever = weighted.GQ
     moment = lever[:, 0] * dv[:, 1] - lever[:, 1] * dv[:, 0]
 
-    bumps, rising = bumps_at((away + GQ) @ t, shared, uneven)
+    bumps, rising = geometry.modes((away + GQ) @ t, shared)
     r = np.empty((I, 5))
     r[:, :3], r[:, 3], r[:, 4] = B[:, :3] - A[:, :3], (away + GQ) @ n - lag * approach, dw - moment / J
     r[:, 3] -= bumps @ shared[S:]
@@ -334,8 +341,8 @@ def collide(
         at[:, 4, side + 5] = sign * (1 - turning * lag * turned / J)
         at[:, 5, side + 2] = 0.5 * A[:, 5] * (GQ_theta @ t)
     at[:, 5, 3:5], at[:, 5, 5] = n, GQ @ t
-    own[:, 4, 0] = moment / J**2
-    turns = (4, 6)
+    own[:, 4, INERTIA] = moment / J**2
+    turns = (ANGLE, SLOPE)
     along = (*at_tau.by_outline, at_tau.by_theta, at_tau.by_slope)
     later = (*weighted.by_outline, weighted.by_theta, weighted.by_slope)
     for column, direction, swept in zip((*OF_OUTLINE, *turns), along, later, strict=True):
@@ -344,19 +351,19 @@ def collide(
         own[:, 5, column] = A[:, 5] * (direction @ t)
     own[:, 3, HEIGHT] = -n[1] + rising * t[1]
     # n turns to -t and t to n; GQ_alpha is along t
-    own[:, 3, 6] = -(away + GQ) @ t - rising * ((away + GQ) @ n + at_tau.by_slope @ t)
-    own[:, 5, 6] = -(A[:, 3:5] @ t) + A[:, 5] * (GQ @ n + at_tau.by_slope @ t)
+    own[:, 3, SLOPE] = -(away + GQ) @ t - rising * ((away + GQ) @ n + at_tau.by_slope @ t)
+    own[:, 5, SLOPE] = -(A[:, 3:5] @ t) + A[:, 5] * (GQ @ n + at_tau.by_slope @ t)
     # the lag turns what is weighted, and its depth is in the gap
     by_lag = np.stack([-approach, -turning * dw * turned / J], axis=1)
     by_approach = by_lag * lagging.by_approach[:, None] - np.column_stack([lag, np.zeros(I)])
     at[:, 3:5] += by_approach[:, :, None] * at[:, None, 5]
     own[:, 3:5] += by_approach[:, :, None] * own[:, None, 5]
-    own[:, 3:5, 7] += by_lag * lagging.by_lag[:, None]
+    own[:, 3:5, LAG] += by_lag * lagging.by_lag[:, None]
     own[:, 3:5, POWER] += by_lag * lagging.by_power[:, None]
     own[:, 4, POWER] -= TURNED * 2 / (2 + shared[POWER]) ** 2 * lag * dw * turned / J
     at, own = at[:, :5], own[:, :5]
     own[:, 3, S:] = -bumps
-    own[:, :, S - 2 : S] = at[:, :, :6] @ A_k + at[:, :, 6:] @ B_k
+    own[:, :, OF_FLIGHTS.stop - 2 : OF_FLIGHTS.stop] = at[:, :, :6] @ A_k + at[:, :, 6:] @ B_k
     by = np.concatenate(
         [
             at[:, :, :6] @ A_x,

@@ -1,15 +1,15 @@
-"""How sure one drop is: what all minima say together that explain its frames about as well as the best.
+"""Posterior of one drop: a mixture of normal distributions about all minima that explain its frames about as well.
 
 A sum of squares over motions with impacts often has several minima that are nearly as deep as the deepest: another
-sequence of impacts, a contact that sticks in the one and slides in the other. About each the likelihood is taken as
-normal. With chi_i^2 its sum there, J_i its slopes and wide P_0 that only say what is possible,
+sequence of impacts, a contact that sticks in the one and slides in the other. The likelihood is taken as normal about
+each (Laplace's approximation). With chi_i^2 the sum there, J_i its Jacobian and P_0 a wide prior (`PRIOR_STD`),
 
     P_i = (J_i^T J_i + P_0^-1)^-1,      w_i = W_i / sum W,      W_i = exp(-chi_i^2 / 2) sqrt(det P_i)
 
-are its covariance and its share (Laplace's approximation). All together have the covariance sum w_i (P_i + d_i d_i^T)
-about the deepest one, d_i being how far each is from it; intervals are those of the mixture.
+are its covariance and its share. The mixture has the covariance sum w_i (P_i + d_i d_i^T) about the deepest minimum,
+d_i being the distance of each from it; intervals are quantiles of the mixture.
 
-Minima are hunted for: of samples about those that are known, wider than their covariance, the best begin fits.
+Minima are searched for: of samples from the mixture, widened, the best start new fits.
 """
 
 from __future__ import annotations
@@ -22,26 +22,36 @@ from jaxtyping import Float
 from scipy import optimize, special, stats
 
 from ...arrays import Matrix, Vector
-from .shooting import Shooting, Shot
+from ...solve import Stop, stop_requested
+from .shooting import PRIOR_STD, Shooting, ShootingFit
 
-WIDE = np.array([1.0, 1.0, 1.0, 10.0, 10.0, 50.0, 1.0, 1.0, 0.5, 1.0])
-"""Standard deviations of theta at most: what the frames do not show has these."""
-LEAST = 0.01
-"""Share below which a minimum is left out."""
-STRAY = 2.5
-"""Times the standard deviations of a minimum, of samples that look for another."""
-LOOKS, FROM = 200, 4
-"""These samples, and how many of them, the best, begin a fit."""
-HUNTS, GAIN = 4, 0.3
-"""How often, while the least sum falls by that much."""
+LEAST_SHARE = 0.01
+"""Minima with a smaller share are left out of the mixture."""
+
+
+@dataclass(frozen=True)
+class MinimumSearch:
+    """Search of further minima by sampling.
+
+    Args:
+        widening: factor on the standard deviations of the samples.
+        samples, fits: number of samples of a round, and how many of them, the best, start a fit.
+        rounds: at most; another follows only if the least chi-square fell by `gain`.
+    """
+
+    widening: float = 2.5
+    samples: int = 200
+    fits: int = 4
+    rounds: int = 4
+    gain: float = 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class MixturePosterior:
     """A mixture of normal distributions of theta, the deepest minimum's first.
 
     Args:
-        means: (M, p). covariances: (M, p, p). shares: (M,) their sum is 1.
+        means: (M, p). covariances: (M, p, p). shares: (M,), their sum is 1.
     """
 
     means: Float[np.ndarray, "M p"]
@@ -49,27 +59,26 @@ class Posterior:
     shares: Vector
 
     @classmethod
-    def of(cls, shooting: Shooting, shots: Sequence[Shot]) -> Posterior:
-        """About distinct minima, of those that have a share worth the name."""
-        shots = sorted(shots, key=lambda shot: shot.chi_square)
-        found = [_normal(shooting, shot) for shot in shots]
+    def of(cls, shooting: Shooting, fits: Sequence[ShootingFit]) -> MixturePosterior:
+        """About distinct minima, of those with a share of at least `LEAST_SHARE`."""
+        fits = sorted(fits, key=lambda fit: fit.chi_square)
+        found = [_laplace(shooting, fit) for fit in fits]
         shares = special.softmax([log for _, log in found])
-        kept = [k for k, share in enumerate(shares) if share >= LEAST or k == 0]
+        kept = [k for k, share in enumerate(shares) if share >= LEAST_SHARE or k == 0]
         return cls(
-            np.array([shots[k].theta for k in kept]),
+            np.array([fits[k].theta for k in kept]),
             np.array([found[k][0] for k in kept]),
             shares[kept] / shares[kept].sum(),
         )
 
     @property
     def covariance(self) -> Matrix:
-        """(p, p) about the first."""
-        away = self.means - self.means[0]
-        spread = self.covariances + away[:, :, None] * away[:, None, :]
-        return np.asarray(np.tensordot(self.shares, spread, 1))
+        """(p, p) about the first mean."""
+        d = self.means - self.means[0]
+        return np.asarray(np.tensordot(self.shares, self.covariances + d[:, :, None] * d[:, None, :], 1))
 
     def interval(self, k: int, level: float = 0.95) -> tuple[float, float]:
-        """Of theta_k: as much of the mixture is below it as is above."""
+        """Of theta_k, with equal probability below and above."""
         means, stds = self.means[:, k], np.sqrt(self.covariances[:, k, k])
         ends = float((means - 9 * stds).min()), float((means + 9 * stds).max())
 
@@ -80,36 +89,45 @@ class Posterior:
 
         return quantile(0.5 - 0.5 * level), quantile(0.5 + 0.5 * level)
 
-    def drawn(self, count: int, spread: float, rng: np.random.Generator) -> Float[np.ndarray, "S p"]:
-        """Samples (count, p), so many times as far away."""
+    def samples(self, count: int, widening: float, rng: np.random.Generator) -> Float[np.ndarray, "S p"]:
+        """(count, p) samples, with standard deviations multiplied by `widening`."""
         which = rng.choice(len(self.shares), count, p=self.shares)
         roots = np.linalg.cholesky(self.covariances)
-        z = spread * rng.standard_normal((count, self.means.shape[1]))
+        z = widening * rng.standard_normal((count, self.means.shape[1]))
         return np.asarray(self.means[which] + np.einsum("sij,sj->si", roots[which], z))
 
 
-def _normal(shooting: Shooting, shot: Shot) -> tuple[Matrix, float]:
+def _laplace(shooting: Shooting, fit: ShootingFit) -> tuple[Matrix, float]:
     """Covariance about a minimum, and log W."""
-    wide, J = WIDE[: len(shot.theta)], scaled_slopes(shooting, shot.theta)
+    wide, J = PRIOR_STD[: len(fit.theta)], normalized_jacobian(shooting, fit.theta)
     s, V = np.linalg.eigh(np.eye(len(wide)) + J.T @ J)
     root = wide[:, None] * V / np.sqrt(s)
-    return root @ root.T, -0.5 * shot.chi_square - 0.5 * float(np.sum(np.log(s)))
+    return root @ root.T, -0.5 * fit.chi_square - 0.5 * float(np.sum(np.log(s)))
 
 
-def scaled_slopes(shooting: Shooting, theta: Vector) -> Matrix:
-    """(3 N, p) slopes of the errors by theta in units of `WIDE`: J^T J + 1 is then the precision of these."""
-    N = len(shooting.times)
-    return np.asarray(shooting.slopes(theta, shooting.errors(theta, N), N) * WIDE[: len(theta)])
+def normalized_jacobian(shooting: Shooting, theta: Vector) -> Matrix:
+    """(3 N, p) Jacobian of the residuals by theta in units of `PRIOR_STD`: their precision is J^T J + 1."""
+    e = shooting.residuals(theta, len(shooting.times))
+    return np.asarray(shooting.jacobian(theta, e) * PRIOR_STD[: len(theta)])
 
 
-def hunted(shooting: Shooting, shots: Sequence[Shot], rng: np.random.Generator) -> list[Shot]:
-    """More minima, from samples about those that are known, the least first."""
-    found = shooting.distinct(shots)
-    for _ in range(HUNTS):
+def further_minima(
+    shooting: Shooting,
+    fits: Sequence[ShootingFit],
+    rng: np.random.Generator,
+    settings: MinimumSearch,
+    stop: Stop | None = None,
+) -> list[ShootingFit]:
+    """The given minima and those found from samples about them, the deepest first."""
+    found = shooting.distinct(fits)
+    for _ in range(settings.rounds):
+        if stop_requested(stop):
+            break
         least = found[0].chi_square
-        looks = np.clip(Posterior.of(shooting, found).drawn(LOOKS, STRAY, rng), *shooting.bounds())
-        chosen = looks[np.argsort(shooting.sums(looks).sum(axis=1))[:FROM]]
+        mixture = MixturePosterior.of(shooting, found)
+        points = np.clip(mixture.samples(settings.samples, settings.widening, rng), *shooting.bounds())
+        chosen = points[np.argsort(shooting.sums_of_squares(points))[: settings.fits]]
         found = shooting.distinct([*found, *(shooting.fit(theta) for theta in chosen)])
-        if found[0].chi_square > least - GAIN:
+        if found[0].chi_square > least - settings.gain:
             break
     return found

@@ -1,7 +1,8 @@
-"""What is asked of drops: what was seen, what is known of the body and of what it strikes."""
+"""The problem of thrown bodies: tracked drops of a body with a known outline that strikes known walls."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,26 +10,30 @@ import numpy as np
 from ...estimate import Certificate, Estimate
 from ...exceptions import InvalidMethod, InvalidModel, InvalidSignals
 from ...models.planar.shapes import Shape
-from ...models.planar.walls import Wall
+from ...models.planar.walls import Wall, floor
+from ...recording import Recording
+from .certificate import certify_drop
 from .checks import check_drop
 from .flights import Drop
 from .noise import tracker_noise
+from .recordings import drop_of
 
 
 @dataclass(frozen=True, eq=False)
 class ImpactsProblem:
-    """What was seen, and what is known.
+    """Drops of one body, its outline, and the walls that it may strike.
 
     Args:
         drops: at least one; angles are unwrapped.
-        shape, walls: what strikes what.
-        mass: [kg]; None: not known, then J/m and impulses by mass are all that follows (Sect. 5.2), unless a drop has
-            known forces.
+        shape: outline about the center of mass. walls: what the body may strike.
+        mass: [kg]; None: not known, then only J/m and impulses by mass are identifiable (Gabiccini et al., Sect. 5.2),
+            unless a drop has known forces.
         name: of the body.
+        warnings: sentences about the drops that limit how far results can be trusted.
 
     Raises:
         InvalidSignals: if a drop cannot be right, saying why.
-        InvalidMethod, InvalidModel: if the mass cannot be, or the center of mass is outside.
+        InvalidMethod, InvalidModel: if the mass cannot be right, or the center of mass is outside the outline.
     """
 
     drops: tuple[Drop, ...]
@@ -36,18 +41,17 @@ class ImpactsProblem:
     walls: tuple[Wall, ...]
     mass: float | None = None
     name: str = "body"
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.drops:
             raise InvalidSignals("there is no drop; give at least one")
         if self.mass is not None and not 0 < self.mass < np.inf:
             raise InvalidMethod(f"the mass of a body must be above 0 kg, not {self.mass:g}")
-        here, edge = (
-            self.shape.outline(),
-            np.diff(self.shape.outline(), axis=0, append=self.shape.outline()[:1]),
-        )
-        beside = here[:, 0] * edge[:, 1] - here[:, 1] * edge[:, 0]
-        if np.min(beside[np.hypot(*edge.T) > 0]) <= 0:
+        outline = self.shape.outline()
+        sides = np.diff(outline, axis=0, append=outline[:1])
+        beside = outline[:, 0] * sides[:, 1] - outline[:, 1] * sides[:, 0]
+        if np.min(beside[np.hypot(*sides.T) > 0]) <= 0:
             raise InvalidModel(
                 f"the origin of {self.name}'s frame is not inside its outline; it is the center of mass, so move the "
                 "outline to it"
@@ -55,23 +59,54 @@ class ImpactsProblem:
         for drop in self.drops:
             check_drop(drop, tracker_noise(drop.times, drop.poses), self.shape, self.walls)
 
-    def certify(self, estimate: Estimate) -> Certificate:
-        """Nothing by itself.
+    @classmethod
+    def from_recordings(
+        cls,
+        recordings: Sequence[Recording] | Mapping[str, Recording],
+        shape: Shape,
+        walls: Sequence[Wall] = (),
+        *,
+        mass: float | None = None,
+        name: str = "body",
+        markers: Mapping[str, Sequence[float]] | None = None,
+    ) -> ImpactsProblem:
+        """The problem of recordings, a drop each; `recordings.drop_of` says which channels they need.
+
+        Args:
+            recordings: of which a mapping gives the names of the drops; else they are `drop 1`, `drop 2`, ...
+            walls: none: a level floor at y = 0.
+            mass: [kg]. name: of the body.
+            markers: points of the body that the tracker follows, in its frame [m]; None: it gives poses.
 
         Raises:
-            InvalidMethod: always: how near a drop's motion is to the best is told by its own fit.
+            InvalidRecording: if a recording lacks what is needed, or cannot be right.
         """
-        raise InvalidMethod(
-            "an estimate from drops goes back to its own fits; ask the estimate for its certificate"
-        )
+        named = recordings if isinstance(recordings, Mapping) else {}
+        named = named or {f"drop {k}": each for k, each in enumerate(recordings, 1)}  # type: ignore[misc]
+        drops, warnings = [], []
+        for title, recording in named.items():
+            drop, found = drop_of(recording, title, markers)
+            drops.append(drop)
+            warnings += found
+        if not walls:
+            warnings.append("There are no walls, so the floor was taken to be level, at y = 0.")
+        return cls(tuple(drops), shape, tuple(walls) or (floor(),), mass, name, tuple(warnings))
+
+    def certify(self, estimate: Estimate) -> Certificate:
+        """Optimality and feasibility at an estimate's values, see `certificate`.
+
+        Raises:
+            InvalidMethod: if it is no estimate of one simulated drop.
+        """
+        return certify_drop(self.drops[0], self.shape, self.walls, self.mass, estimate)
 
 
 @dataclass(frozen=True)
-class ByMass:
-    """Turns what is by mass into what it is, where the mass is known.
+class ImpulseUnit:
+    """Factor and unit of impulses and energies that are computed for a body of mass 1.
 
     Args:
-        mass: [kg], or None.
+        mass: [kg]; None: not known, then they stay by mass.
     """
 
     mass: float | None
@@ -81,8 +116,7 @@ class ByMass:
         return 1.0 if self.mass is None else self.mass
 
     @property
-    def impulses(self) -> str:
-        """Their unit."""
+    def name(self) -> str:
         return "m/s" if self.mass is None else "N s"
 
 

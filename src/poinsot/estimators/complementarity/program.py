@@ -34,11 +34,9 @@ from jaxtyping import Float
 
 from ...arrays import Vector
 from ...exceptions import MissingExtra
-from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
 from ...models.planar.symbolic import contact_functions
-from ...models.planar.walls import Wall
-from .shooting import MASSES, mass_lifted
+from .shooting import MAX_MASS_RATIO, Shooting, lifted_mass
 
 try:
     import casadi
@@ -101,53 +99,23 @@ class ComplementarityProgram:
     max_iterations: int = 80
     tolerance: float = 1e-3
 
-    def solve(
-        self,
-        times: Vector,
-        poses: Float[np.ndarray, "N 3"],
-        noise: Vector,
-        shape: Shape,
-        walls: Sequence[Wall],
-        inertia_to_mass: float,
-        friction: float,
-        forces: Float[np.ndarray, "K 3"] | None = None,
-        mass: float | None = None,
-    ) -> ProgramFit:
-        """From given values of J/m [m^2] and mu, and the frames themselves.
+    def solve(self, drop: Shooting, inertia_to_mass: float, friction: float) -> ProgramFit:
+        """The solution from initial values of J/m [m^2] and mu, and the frames themselves.
 
         Args:
-            times: (N,) of the frames [s]. poses: (N, 3) read. noise: (3,) standard deviations of x, y and theta.
-            shape, walls: what strikes what.
-            forces: (N - 1, 3) beside gravity, held from one frame to the next [N], [N], [N m].
-            mass: [kg]; None: sought, if there are forces, from that on which they are as large as its weight.
+            drop: frames, shape, walls, known forces and mass; its drag is left out. Where the mass is estimated it
+                starts from the one whose weight equals the forces.
         """
-        known = _Known(times, poses, noise, forces, mass)
-        return _Program(self, known, shape, walls).solve(inertia_to_mass, friction)
-
-
-@dataclass(frozen=True, eq=False)
-class _Known:
-    """What was seen and what acted, as `ComplementarityProgram.solve` was given them."""
-
-    times: Vector
-    poses: Float[np.ndarray, "N 3"]
-    noise: Vector
-    forces: Float[np.ndarray, "K 3"] | None
-    mass: float | None
+        return _Program(self, drop).solve(inertia_to_mass, friction)
 
 
 class _Program:
     """Symbols and numbers of one solve."""
 
-    def __init__(
-        self,
-        method: ComplementarityProgram,
-        known: _Known,
-        shape: Shape,
-        walls: Sequence[Wall],
-    ):
-        self.method, self.times = method, np.asarray(known.times, float)
-        self.measured = np.asarray(known.poses, float)
+    def __init__(self, method: ComplementarityProgram, known: Shooting):
+        self.method, self.times = method, known.times
+        shape, walls = known.shape, known.walls
+        self.measured = known.poses
         rough = np.diff(self.measured, axis=0) / np.diff(self.times)[:, None]
         self.length = shape.size
         self.speed = max(
@@ -162,9 +130,9 @@ class _Program:
         self.rough = rough
         forces = np.zeros((len(self.times) - 1, 3)) if known.forces is None else known.forces
         self.mass = known.mass
-        self.sought = known.forces is not None and known.mass is None
+        self.sought = known.mass_is_estimated
         # of mass 1, or of that which the force would lift; then 1/m is in units of one by that
-        self.mass_unit = mass_lifted(forces, shape) if self.sought else known.mass or 1.0
+        self.mass_unit = lifted_mass(forces, shape) if self.sought else known.mass or 1.0
         scaled = forces / self.mass_unit * self.time**2 * self.unit / self.length**2
         self.pushes = np.repeat(scaled, method.steps, axis=0)
 
@@ -243,12 +211,12 @@ class _Program:
         lower: list[Any] = [
             np.full(6 * (K + 1), -inf),
             np.zeros(4 * C * K + K),
-            np.tile([LEAST_INERTIA, 0.0, 1 / MASSES][: self.shared], K),
+            np.tile([LEAST_INERTIA, 0.0, 1 / MAX_MASS_RATIO][: self.shared], K),
         ]
         upper: list[Any] = [
             np.full(6 * (K + 1) + 4 * C * K, inf),
             np.repeat(spans, n),
-            np.tile([1.0, 5.0, MASSES][: self.shared], K),
+            np.tile([1.0, 5.0, MAX_MASS_RATIO][: self.shared], K),
         ]
         equal = 6 * K + len(spans) + self.shared * (K - 1)
         bounds = {

@@ -23,10 +23,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ...arrays import Matrix, Vector
-from ...models.planar.walls import Wall
-from .collisions import HEIGHT, LIFT, OF_FLIGHTS, OF_OUTLINE, Outline, S, bumps_at, levers
+from .collisions import ContactGeometry, levers
+from .contact_parameters import ANGLE, HEIGHT, LIFT, OF_FLIGHTS, OF_OUTLINE, SLOPE, S
 from .segmentation import Segmented, at_rest_from, of_center
-from .unevenness import Unevenness
 
 FREEDOM = 4.0
 """nu of Student's t."""
@@ -68,9 +67,23 @@ class Added:
     cost: Float[np.ndarray, "D"]
 
 
-def resting(parted: Segmented, shared: Vector, outline: Outline, wall: Wall) -> Resting | None:
+@dataclass(frozen=True, eq=False)
+class HeightStep:
+    """How the height of the floor in each drop follows from theta.
+
+    Args:
+        step: (D,) without a step of theta [m]. slope: (D, s). variance: (D,) given theta [m^2].
+    """
+
+    step: Vector
+    slope: Matrix
+    variance: Vector
+
+
+def resting(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Resting | None:
     """Of all drops; None if there is no such drop."""
     model = replace(parted.model, offset=shared[OF_FLIGHTS][:2])
+    outline = geometry.outline
     needed = 2 if outline.has_corners else 1
     P = len(outline.shape.parts)
     drop, part, poses = [], [], []
@@ -80,7 +93,7 @@ def resting(parted: Segmented, shared: Vector, outline: Outline, wall: Wall) -> 
             continue
         pose = one.poses[begin:].mean(axis=0)
         every = Resting(np.full(P, d), np.arange(P), np.tile(pose, (P, 1)), BEGUN, len(parted.drops))
-        gap = lying(every, shared[:S], np.zeros(len(parted.drops)), outline, wall, None)[0]
+        gap = lying(every, shared[:S], np.zeros(len(parted.drops)), replace(geometry, uneven=None))[0]
         carrying = np.flatnonzero(gap < gap.min() + LEVEL * outline.shape.size)
         if len(carrying) == needed and abs(gap.min()) < NEAR * outline.shape.size:
             drop += [d] * needed
@@ -92,26 +105,26 @@ def resting(parted: Segmented, shared: Vector, outline: Outline, wall: Wall) -> 
 
 
 def lying(
-    of: Resting, shared: Vector, heights: Vector, outline: Outline, wall: Wall, uneven: Unevenness | None
+    of: Resting, shared: Vector, heights: Vector, geometry: ContactGeometry
 ) -> tuple[Float[np.ndarray, "N"], Float[np.ndarray, "N s"]]:
     """e of each contact and its derivatives by shared; that by its drop's height is that by the floor's."""
-    phi, alpha = float(shared[4]), wall.slope + float(shared[6])
-    t, n = np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
+    wall, (t, n) = geometry.wall, geometry.directions(shared)
+    alpha, phi = wall.slope + float(shared[SLOPE]), float(shared[ANGLE])
     theta, offset = of.poses[:, 2], shared[OF_FLIGHTS][:2]
     c, s = np.cos(theta), np.sin(theta)
     along = np.stack([np.column_stack([c, s]), np.column_stack([-s, c])])
-    at = levers(theta + phi, of.part, shared, alpha, outline)
+    at = levers(theta + phi, of.part, shared, alpha, geometry.outline)
     point = of.poses[:, :2] - np.einsum("k,kia->ia", offset, along) - np.array([wall.x, wall.y]) + at.GQ
     point[:, 1] -= shared[HEIGHT] + heights[of.drop]
-    bumps, rising = bumps_at(point @ t, shared, uneven)
+    bumps, rising = geometry.modes(point @ t, shared)
     # moves of the touching point, across the wall and along it, where that rises
     across = n - rising[:, None] * t
     by = np.zeros((len(of), len(shared)))
-    for column, direction in zip((*OF_OUTLINE, 4), (*at.by_outline, at.by_theta), strict=True):
+    for column, direction in zip((*OF_OUTLINE, ANGLE), (*at.by_outline, at.by_theta), strict=True):
         by[:, column] = np.sum(direction * across, axis=1)
     by[:, HEIGHT] = -across[:, 1]
     # n turns to -t and t to n
-    by[:, 6] = -point @ t - rising * (point @ n) + np.sum(at.by_slope * across, axis=1)
+    by[:, SLOPE] = -point @ t - rising * (point @ n) + np.sum(at.by_slope * across, axis=1)
     by[:, OF_FLIGHTS][:, :2] = -np.einsum("kia,ia->ik", along, across)
     by[:, LIFT] = -1.0
     by[:, S:] = -bumps
@@ -119,16 +132,10 @@ def lying(
 
 
 def added(
-    of: Resting,
-    shared: Vector,
-    heights: Vector,
-    outline: Outline,
-    wall: Wall,
-    uneven: Unevenness | None,
-    curved: bool = False,
+    of: Resting, shared: Vector, heights: Vector, geometry: ContactGeometry, curved: bool = False
 ) -> Added:
-    """`curved` adds what the weights do to the second derivative on average."""
-    e, E = lying(of, shared, heights, outline, wall, uneven)
+    """Normal equations of bodies at rest; `curved` adds the weights' part of the second derivative, on average."""
+    e, E = lying(of, shared, heights, geometry)
     z, rows = e / of.std, E / of.std
     chi2, trust = _trusted(of, z)
     number = np.bincount(of.drop, minlength=of.drops)
@@ -158,22 +165,21 @@ def reweighed(
     of: Resting,
     shared: Vector,
     heights: Vector,
-    outline: Outline,
-    wall: Wall,
-    uneven: Unevenness | None,
-    height_slope: Matrix,
-    height_variance: Vector,
+    geometry: ContactGeometry,
+    followed: HeightStep,
     covariance: Matrix,
 ) -> Resting:
-    """With the standard deviation that is as large as its residuals, over what is left of their number, say.
+    """With the standard deviation that its residuals have, by their number less the degrees that the unknowns take.
 
     Args:
-        height_slope, height_variance: of `chain.Reduced`. covariance: of theta.
+        followed: how heights follow theta. covariance: of theta.
     """
-    e, E = lying(of, shared, heights, outline, wall, uneven)
+    e, E = lying(of, shared, heights, geometry)
     trust = _trusted(of, e / of.std)[1][of.drop]
-    moved = E + E[:, [HEIGHT]] * height_slope[of.drop]
-    taken = np.einsum("ia,ab,ib->i", moved, covariance, moved) + E[:, HEIGHT] ** 2 * height_variance[of.drop]
+    moved = E + E[:, [HEIGHT]] * followed.slope[of.drop]
+    taken = (
+        np.einsum("ia,ab,ib->i", moved, covariance, moved) + E[:, HEIGHT] ** 2 * followed.variance[of.drop]
+    )
     left = np.sum(1 - trust * taken / of.std**2)
     if left < 1e-9:
         return of

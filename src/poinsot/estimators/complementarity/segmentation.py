@@ -23,7 +23,9 @@ import numpy as np
 from numba import njit
 
 from ...arrays import Indices, Matrix, Vector
+from ...solve import Stop, stop_requested
 from .flights import GRAVITY, Drop, FlightModel, calibrated, filtered, first_noise, glide
+from .noise import tracker_noise
 
 FLIGHT = 30.0
 """What a flight costs. Its first two frames fit whatever they are, which saves 6, and where it begins is chosen."""
@@ -169,13 +171,32 @@ def at_rest_from(poses: Matrix, noise: Vector) -> int:
     return begin if at - begin >= RESTING_FRAMES else at
 
 
+def moving(drop: Drop, at_rest: int = 10) -> Drop:
+    """The drop without all but the first `at_rest` frames in which it lies still: each would have to be simulated."""
+    end = at_rest_from(drop.poses, tracker_noise(drop.times, drop.poses)) + at_rest
+    if end >= len(drop.times):
+        return drop
+    forces = None if drop.forces is None else drop.forces[: end - 1]
+    return Drop(drop.name, drop.times[:end], drop.poses[:end], forces)
+
+
 def segmented(
-    drops: Sequence[Drop], with_offset: bool = True, with_drag: bool = True, gravity: float = GRAVITY
+    drops: Sequence[Drop],
+    with_offset: bool = True,
+    with_drag: bool = True,
+    gravity: float = GRAVITY,
+    stop: Stop | None = None,
 ) -> Segmented:
-    """Flights of all drops, and what these share, each from the other in turn."""
+    """Flights of all drops, and the model that they share, each from the other in turn.
+
+    Args:
+        with_offset, with_drag: whether offset and drag are estimated. stop: ends the turns with what was found.
+    """
     model = FlightModel(noise=first_noise(drops))
     flights: list[tuple[Indices, ...]] = []
-    for inflation in INFLATIONS:
+    for k, inflation in enumerate(INFLATIONS):
+        if k and stop_requested(stop):
+            break
         wide = replace(model, noise=inflation * model.noise, wander=inflation**2 * model.wander)
         flights = [divided(drop, wide, gravity) for drop in drops]
         pieces = [(drop, f) for drop, of in zip(drops, flights, strict=True) for f in of if len(f) >= LONG]

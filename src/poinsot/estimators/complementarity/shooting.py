@@ -1,16 +1,27 @@
-"""One drop by simulation from event to event: how it began, J/m, mu and restitution (after seed 003, Sect. 5).
+"""Single shooting of one drop: initial state, J/m, friction and restitution by simulation from event to event.
 
     minimize    sum_i |(q(t_i; q_0, v_0, J/m, mu, epsilon) - q_i) / sigma|^2
 
-with q from `models.planar.events`, and of the mass m as well where a known force acts and m is not known. Where the
-model holds, that is the maximum of likelihood, and its curvature says how sure it is; the sum is chi-square with
-3 N - 9 degrees of freedom, which says whether the model holds. But a motion with impacts forgets little: an error at
-the beginning grows from impact to impact, and the sum has many minima. So it begins where `program` ended, which has
-none of that, and at many starts about it: each is fitted to a first part of the motion, the best of them to longer
-parts, and the best of these to all.
+with q from `models.planar.events`; the mass m is estimated as well where a known force acts and m is not given. This is
+the problem of Gabiccini et al. (Sect. 5) with exact instants of impact. Where the model holds the minimum is the
+maximum of the likelihood, its curvature gives the covariance, and the sum is chi-square with 3 N - 9 degrees of
+freedom. The cost has many minima, since impacts amplify errors of the initial state. So a search starts from the
+solution of `program` and from many samples about it: each is fitted to a first part of the motion, the best of them to
+longer parts, and the best of these to all frames.
 
-Levenberg and Marquardt's steps; derivatives by differences, since a simulation takes some 0.2 ms and poses are smooth
-between changes of the sequence of events.
+Steps are those of `solve.GaussNewton`; derivatives are forward differences, since a simulation takes some 0.2 ms and
+poses are smooth between changes of the sequence of events.
+
+**Stationarity at a kink.** Where the sequence of events changes, the cost is continuous and has different slopes on the
+two sides, and a minimum may lie there: its gradient does not vanish. Necessary for a minimum, smooth or not, is that
+no direction descends: with L L^T = (J^T J + P_0^-1)^-1 and the columns l_k of L,
+
+    s_k^+- = e . (e(theta +- h l_k) - e(theta)) / h  >= 0     for every k and both signs
+
+Where the cost is smooth s_k^- = -s_k^+, and sum_k min(s_k^+, s_k^-, 0)^2 = g^T (J^T J + P_0^-1)^-1 g, the squared
+length of the Gauss-Newton step in standard deviations. So the square root of this sum is `stationarity` in both cases. h is
+`ONE_SIDED_STEP` standard deviations: small against the curvature of e, large against the 1e-9 m to which instants of
+impact are solved.
 """
 
 from __future__ import annotations
@@ -25,57 +36,104 @@ from jaxtyping import Float
 from numba import njit
 
 from ...arrays import Matrix, Vector
+from ...estimate import Status
 from ...models.planar.contact import contacts_at
 from ...models.planar.events import follow
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY, Body
-from ...models.planar.walls import Wall, told
+from ...models.planar.walls import Wall, wall_array
+from ...solve import GainRatio, GaussNewton, Stop, stop_requested
+from ...solve.dense import DenseProblem
 
 NAMES = ("x", "y", "theta", "v_x", "v_y", "omega", "log J/m", "mu", "epsilon", "log m")
-"""Of theta; the last only where it is sought."""
+"""Components of theta; the last only where the mass is estimated."""
 INERTIA, FRICTION, RESTITUTION, MASS = 6, 7, 8, 9
+PRIOR_STD = np.array([1.0, 1.0, 1.0, 10.0, 10.0, 50.0, 1.0, 1.0, 0.5, 1.0])
+"""Standard deviations of theta without any frame, P_0: wider than any throw. What the frames do not determine keeps
+them."""
+DIFFERENCE_SCALE = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 10.0, 1.0, 1.0, 1.0, 1.0])
+"""Scale of each component for finite differences; that of x and y is the body's size."""
 DIFFERENCE = 1e-6
-"""Of a parameter, in parts of its scale."""
-FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e8
-TOLERANCE, ROUGH = 1e-6, 1e-2
-"""Of the sum: a step that lowers it by less, in parts of it, is the last; of a part of the motion."""
-UNFELT = 1e-8
-"""Part of the sum that a parameter's changing by its scale moves at least, as far as damping goes."""
-MOST_FRICTION = 3.0
-NEARLY, SAME = 20.0, 0.1
-"""More in the sum, up to which a minimum is worth keeping; sum of squares between two that are one."""
-ROUNDS, DRAWS = 3, 600
-"""Of a search, and starts of each."""
-PARTS, KEPT = (0.35, 0.5, 0.75), (30, 8, 4, 2)
-"""Parts of the motion that starts are fitted to, one after the other, and how many go on: first the best of groups of
-like restitution."""
-NEAR = 0.1
-"""Gap from which on a body is about to strike, in parts of its size: from then on parts are counted."""
-SOON, LONGER = 14.0, 1.5
-"""Of a motion that goes on for longer, in times sqrt(size / g), these are parts of so much; then each is so many times
-the one before: what impacts make of an error leaves nothing to be fitted far from where it began."""
-SPREAD = np.array([1e-3, 1e-3, 0.02, 0.05, 0.05, 1.0, 0.1, 0.15, 0.0, 0.1])
-"""Of starts; of J/m, of mu and of m in parts of them."""
-SCALE = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 10.0, 1.0, 1.0, 1.0, 1.0])
-"""By which differences are taken; of places it is the body's size."""
-MASSES = 1e4
-"""Times the mass that the force would lift, up and down, in which m is sought."""
-FAST = 30.0
-"""Times that as far are first velocities, of some starts: few frames may be there before the first impact."""
-MOST_RESTITUTION = 0.8
-"""Of starts."""
-ANYWHERE = np.array([[0.1, 0.05], [0.6, 1.2]])
-"""J/m in squares of the size and mu, at least and at most, of every other start: the program may be wrong in both."""
+"""Step of finite differences, in parts of `DIFFERENCE_SCALE`."""
+ONE_SIDED_STEP = 1e-3
+"""h of the one-sided slopes, in standard deviations."""
+STATIONARY = 0.1
+"""Largest `stationarity` of a minimum: a tenth of a standard deviation, 1 % of what one costs in chi-square."""
+CURVATURE_FLOOR = 1e-8
+"""Least curvature that damping assumes, in parts of the cost by squared scale: keeps unobservable components still."""
+MAX_FRICTION = 3.0
+MAX_MASS_RATIO = 1e4
+"""The mass is sought between the one that a known force would lift divided and multiplied by this."""
 
 
-class _Setting(NamedTuple):
-    """What kernels want of a `Shooting`: as there."""
+@dataclass(frozen=True)
+class SearchSettings:
+    """Search of the deepest minimum of a cost with many.
+
+    Args:
+        max_iterations, tolerance: of a fit to all frames; the tolerance is the predicted decrease of chi-square, in
+            parts of it, at which a fit ends.
+        rough_iterations, rough_tolerance: of a fit to a part of the motion, which only ranks starting points.
+        rounds, samples: rounds of a search, and starting points of each.
+        parts: of the motion up to `first_part_s`, which starting points are fitted to one after the other.
+        kept: how many go on from each part to the next; the first number is that of groups of like restitution.
+        growth: each later part has so many times the frames of the one before.
+        first_part: time after the first contact in units of sqrt(size / g) which `parts` refer to. Errors grow from
+            impact to impact, so that after some ten impacts (14 units) a start far off has nothing to be fitted to.
+        spread: (10,) standard deviations of starting points, SI; of J/m, friction and mass relative.
+        velocity_factor: initial velocities of some starting points are spread so many times as far: few frames may lie
+            before the first impact.
+        max_restitution: of starting points.
+        inertia_range, friction_range: of every other starting point, J/m in squares of the size; the program may be
+            wrong in both.
+        near_chi_square: minima that are deeper than the deepest plus this are kept; exp(-10) of the likelihood.
+        same_chi_square: two motions that differ by less, in chi-square, are one minimum.
+    """
+
+    max_iterations: int = 30
+    tolerance: float = 1e-6
+    rough_iterations: int = 10
+    rough_tolerance: float = 1e-2
+    rounds: int = 3
+    samples: int = 600
+    parts: tuple[float, ...] = (0.35, 0.5, 0.75)
+    kept: tuple[int, ...] = (30, 8, 4, 2)
+    growth: float = 1.5
+    first_part: float = 14.0
+    spread: tuple[float, ...] = (1e-3, 1e-3, 0.02, 0.05, 0.05, 1.0, 0.1, 0.15, 0.0, 0.1)
+    velocity_factor: float = 30.0
+    max_restitution: float = 0.8
+    inertia_range: tuple[float, float] = (0.1, 0.6)
+    friction_range: tuple[float, float] = (0.05, 1.2)
+    near_chi_square: float = 20.0
+    same_chi_square: float = 0.1
+
+    @cached_property
+    def fine(self) -> GaussNewton:
+        """Fits to all frames."""
+        return _iteration(self.max_iterations, self.tolerance)
+
+    @cached_property
+    def rough(self) -> GaussNewton:
+        """Fits to a part of the motion."""
+        return _iteration(self.rough_iterations, self.rough_tolerance)
+
+
+def _iteration(max_iterations: int, tolerance: float) -> GaussNewton:
+    """The cost is half of chi-square; the absolute part ends fits of noiseless frames."""
+    return GaussNewton(
+        max_iterations, tolerance, 0.5 * tolerance, damping=GainRatio(first=1e-3, least=1e-9), take_last=True
+    )
+
+
+class _Simulation(NamedTuple):
+    """Arguments of the compiled kernels, as in `Shooting`."""
 
     parts: np.ndarray
     harmonics: np.ndarray
     walls: np.ndarray
     drag: np.ndarray
-    pushes: np.ndarray
+    forces: np.ndarray
     mass: float
     times: np.ndarray
     poses: np.ndarray
@@ -83,31 +141,34 @@ class _Setting(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Shot:
-    """What shooting found.
+class ShootingFit:
+    """A local minimum.
 
     Args:
         theta: (p,) see `NAMES`.
-        chi_square: of the frames. expected: (frames, 3) poses.
-        converged: whether no step lowers the sum any more. iterations: steps.
+        chi_square: of the frames. predicted: (frames, 3) poses.
+        status: `solved` at a stationary point, smooth or at a kink; `stalled`, `step_limit` otherwise.
+        iterations: accepted steps.
     """
 
     theta: Vector
     chi_square: float
-    expected: Float[np.ndarray, "N 3"]
-    converged: bool
+    predicted: Float[np.ndarray, "N 3"]
+    status: Status
     iterations: int
 
 
 @dataclass(frozen=True, eq=False)
 class Shooting:
-    """One drop, and what it takes to simulate it.
+    """Residuals of one drop against its simulation.
 
     Args:
-        times: (N,) [s]. poses: (N, 3) read. noise: (3,) standard deviations.
-        shape, walls: what strikes what. drag: linear and angular [1/s].
-        forces: (N - 1, 3) known, beside gravity, held from one frame to the next [N], [N], [N m].
-        mass: [kg]; None: sought, if there are forces, else it acts in no way.
+        times: (N,) [s]. poses: (N, 3) measured. noise: (3,) standard deviations.
+        shape, walls: outline of the body, and walls that it may strike.
+        drag: linear and angular [1/s].
+        forces: (N - 1, 3) known forces beside gravity, held from one frame to the next [N], [N], [N m].
+        mass: [kg]; None: estimated if there are forces, else it acts in no way.
+        settings: of the search.
     """
 
     times: Vector
@@ -118,33 +179,30 @@ class Shooting:
     drag: tuple[float, float] = (0.0, 0.0)
     forces: Float[np.ndarray, "K 3"] | None = None
     mass: float | None = None
+    settings: SearchSettings = SearchSettings()
 
     def __post_init__(self) -> None:
         for name in ("times", "poses", "noise"):
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=float))
 
-    @cached_property
-    def geometry(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Parts, harmonics and walls, as kernels want them."""
-        return self.shape.parts, self.shape.harmonics, told(self.walls)
-
-    @cached_property
-    def pushes(self) -> Float[np.ndarray, "K 3"]:
-        """Known forces, or one of none."""
-        return np.zeros((1, 3)) if self.forces is None else np.ascontiguousarray(self.forces, dtype=float)
+    @property
+    def mass_is_estimated(self) -> bool:
+        return self.forces is not None and self.mass is None
 
     @property
     def parameters(self) -> int:
-        """How many: 9, or 10 where the mass is sought."""
-        return RESTITUTION + 1 + (self.forces is not None and self.mass is None)
+        """Length of theta: 9, or 10 where the mass is estimated."""
+        return MASS + self.mass_is_estimated
 
     @cached_property
-    def setting(self) -> _Setting:
-        """All of it, as kernels want it."""
-        return _Setting(
-            *self.geometry,
+    def simulation(self) -> _Simulation:
+        forces = np.zeros((1, 3)) if self.forces is None else np.ascontiguousarray(self.forces, dtype=float)
+        return _Simulation(
+            self.shape.parts,
+            self.shape.harmonics,
+            wall_array(self.walls),
             np.array(self.drag, dtype=float),
-            self.pushes,
+            forces,
             1.0 if self.mass is None else float(self.mass),
             self.times,
             self.poses,
@@ -152,212 +210,227 @@ class Shooting:
         )
 
     def mass_of(self, theta: Vector) -> float | None:
-        """[kg], known or sought; None where no force shows it."""
+        """[kg], given or estimated; None where no force acts."""
         return float(np.exp(theta[MASS])) if len(theta) > MASS else self.mass
 
     def body(self, theta: Vector) -> Body:
-        """Of mass 1, as theta has it."""
+        """The body of mass 1 with the values of theta."""
         inertia = float(np.exp(theta[INERTIA]))
         return Body(self.shape, 1.0, inertia, float(theta[FRICTION]), float(theta[RESTITUTION]), self.drag)
 
     def forces_by_mass(self, theta: Vector) -> Float[np.ndarray, "K 3"] | None:
-        """On a body of mass 1 [m/s^2], [m/s^2], [m^2/s^2]; None where there are none."""
+        """Forces on the body of mass 1 [m/s^2], [m/s^2], [m^2/s^2]; None where there are none."""
         return None if self.forces is None else np.asarray(self.forces / self.mass_of(theta))
 
-    def errors(self, theta: Vector, frames: int) -> Vector:
-        """(3 frames,) weighted."""
+    def residuals(self, theta: Vector, frames: int) -> Vector:
+        """(3 frames,) predicted minus measured poses, in standard deviations."""
         e = np.empty((frames, 3))
-        _errors(self.setting, theta, e)
+        _residuals(self.simulation, theta, e)
         return e.ravel()
 
-    def sums(self, thetas: Float[np.ndarray, "S p"], frames: int | None = None) -> Float[np.ndarray, "S 2"]:
-        """Sums of squares over the first frames, None: all, of x and y, and of the angle."""
-        e, sums = np.empty((frames or len(self.times), 3)), np.empty((len(thetas), 2))
-        _sums(self.setting, np.ascontiguousarray(thetas), e, sums)
+    def sums_of_squares(self, thetas: Float[np.ndarray, "S p"], frames: int | None = None) -> Vector:
+        """(S,) chi-square of the first frames, None: all; infinite where a simulation fails."""
+        e, sums = np.empty((frames or len(self.times), 3)), np.empty(len(thetas))
+        _sums_of_squares(self.simulation, np.ascontiguousarray(thetas), e, sums)
         return sums
 
     def bounds(self) -> tuple[Vector, Vector]:
-        """(p,) of theta: J/m is no more than the square of the size, since all of the mass is inside."""
+        """(p,) of theta: J/m is at most the square of the size, since all mass is inside."""
         lower, upper = np.full(self.parameters, -np.inf), np.full(self.parameters, np.inf)
         lower[INERTIA], upper[INERTIA] = np.log(np.array([1e-3, 1.0]) * self.shape.size**2)
-        lower[[FRICTION, RESTITUTION]], upper[[FRICTION, RESTITUTION]] = 0.0, (MOST_FRICTION, 1.0)
-        if self.forces is not None and self.mass is None:
-            lifted = np.log(mass_lifted(self.forces, self.shape))
-            lower[MASS], upper[MASS] = lifted - np.log(MASSES), lifted + np.log(MASSES)
+        lower[[FRICTION, RESTITUTION]], upper[[FRICTION, RESTITUTION]] = 0.0, (MAX_FRICTION, 1.0)
+        if self.mass_is_estimated:
+            assert self.forces is not None
+            lifted = np.log(lifted_mass(self.forces, self.shape))
+            lower[MASS], upper[MASS] = lifted - np.log(MAX_MASS_RATIO), lifted + np.log(MAX_MASS_RATIO)
         return lower, upper
 
     def scale(self) -> Vector:
-        """(p,) by which differences are taken."""
-        return np.array([self.shape.size, self.shape.size, *SCALE[2 : self.parameters]])
+        """(p,) scale of finite differences."""
+        return np.array([self.shape.size, self.shape.size, *DIFFERENCE_SCALE[2 : self.parameters]])
 
-    def slopes(self, theta: Vector, e: Vector, frames: int) -> Matrix:
-        """(3 frames, p) derivatives of the errors."""
-        J = np.empty((len(theta), frames, 3))
-        _slopes(self.setting, theta, self.scale(), e.reshape(-1, 3), J)
+    def jacobian(self, theta: Vector, e: Vector) -> Matrix:
+        """(3 frames, p) derivatives of the residuals e (3 frames,) at theta."""
+        J = np.empty((len(theta), len(e) // 3, 3))
+        _jacobian(self.simulation, theta, self.scale(), e.reshape(-1, 3), J)
         return J.reshape(len(theta), -1).T
 
     def fit(
         self,
         theta: Vector,
         frames: int | None = None,
-        max_iterations: int = 30,
+        method: GaussNewton | None = None,
         held: int | None = None,
-        tolerance: float = TOLERANCE,
-    ) -> Shot:
-        """The sum's minimum near theta (p,), over the first so many frames; None: all.
+    ) -> ShootingFit:
+        """The minimum near theta (p,), over the first so many frames; None: all.
 
         Args:
-            held: a parameter that stays.
-            tolerance: of the sum; a step that lowers it by less, in parts of it, is the last.
+            method: of the iteration; None: the settings' fine one.
+            held: a component that keeps its value.
         """
         frames = len(self.times) if frames is None else frames
-        (lower, upper), scale = self.bounds(), self.scale()
-        theta = np.clip(theta, lower, upper)
-        e = self.errors(theta, frames)
-        cost, alpha, steps, converged = float(e @ e), FIRST_DAMPING, 0, False
-        while steps < max_iterations and not converged:
-            J = self.slopes(theta, e, frames)
-            H, g = J.T @ J, J.T @ e
-            free = ~((theta <= lower) & (g > 0) | (theta >= upper) & (g < 0))
-            if held is not None:
-                free[held] = False
-            damping = np.maximum(np.diag(H), UNFELT * (cost + 1) / scale**2)
-            steps += 1
-            while True:
-                d = np.zeros(len(theta))
-                d[free] = -np.linalg.solve((H + np.diag(alpha * damping))[np.ix_(free, free)], g[free])
-                there = np.clip(theta + d, lower, upper)
-                e_there = self.errors(there, frames)
-                if e_there @ e_there < cost:
-                    break
-                alpha *= 4
-                if alpha > MOST_DAMPING:
-                    return self._shot(theta, e, frames, steps, True)
-            lower_cost = float(e_there @ e_there)
-            converged = cost - lower_cost < tolerance * (lower_cost + 1)
-            theta, e, cost, alpha = there, e_there, lower_cost, max(alpha / 5, LEAST_DAMPING)
-        return self._shot(theta, e, frames, steps, converged)
-
-    def _shot(self, theta: Vector, e: Vector, frames: int, steps: int, converged: bool) -> Shot:
-        return Shot(
-            theta, float(e @ e), e.reshape(-1, 3) * self.noise + self.poses[:frames], converged, steps
+        lower, upper = self.bounds()
+        if held is not None:
+            lower[held] = upper[held] = theta[held]
+        weight = CURVATURE_FLOOR / self.scale() ** 2
+        problem = DenseProblem(
+            lambda x: self.residuals(x, frames),
+            self.jacobian,
+            lower,
+            upper,
+            lambda _, cost: weight * (2 * cost + 1),
         )
+        found = (method or self.settings.fine).minimize(problem.at(theta))
+        at, status = found.at, found.status
+        # a step that lowers nothing ends at a minimum if the cost has a kink there, and no direction descends
+        if status is Status.stalled and self.stationarity(at.x, frames, held) <= STATIONARY:
+            status = Status.solved
+        predicted = at.r.reshape(-1, 3) * self.noise + self.poses[:frames]
+        return ShootingFit(at.x, 2 * at.cost, predicted, status, found.iterations)
 
-    def search(self, theta: Vector, good_enough: float, rng: np.random.Generator) -> list[Shot]:
-        """From many starts about theta (p,): each is fitted to a first part of the motion, the best to longer ones.
+    def stationarity(self, theta: Vector, frames: int | None = None, held: int | None = None) -> float:
+        """Length of the descent that one-sided slopes still promise, in standard deviations (see above)."""
+        frames = len(self.times) if frames is None else frames
+        lower, upper = self.bounds()
+        e = self.residuals(theta, frames)
+        J, wide = self.jacobian(theta, e), PRIOR_STD[: len(theta)]
+        g = J.T @ e
+        free = ~((theta <= lower) & (g > 0) | (theta >= upper) & (g < 0))
+        if held is not None:
+            free[held] = False
+        s, V = np.linalg.eigh(np.eye(int(free.sum())) + (J * wide)[:, free].T @ (J * wide)[:, free])
+        root = wide[free, None] * V / np.sqrt(s)
+        total = 0.0
+        for column in root.T:
+            step = np.zeros(len(theta))
+            step[free] = ONE_SIDED_STEP * column
+            slopes = [
+                e @ (self.residuals(np.clip(theta + d, lower, upper), frames) - e) for d in (step, -step)
+            ]
+            total += min(*slopes, 0.0) ** 2
+        return float(np.sqrt(total)) / ONE_SIDED_STEP
+
+    def search(
+        self, theta: Vector, good_enough: float, rng: np.random.Generator, stop: Stop | None = None
+    ) -> list[ShootingFit]:
+        """Distinct minima over all frames, the deepest first, from many starting points about theta (p,).
 
         Args:
             good_enough: chi-square at which it ends after the first of its rounds.
-
-        Returns:
-            Distinct minima over all frames, the least first.
+            stop: ends the search with what was found.
         """
-        found = [self.fit(theta)]
-        for k in range(ROUNDS):
+        settings, found = self.settings, [self.fit(theta)]
+        for k in range(settings.rounds):
             if k and found[0].chi_square <= good_enough:
                 break
-            chosen = self._begun(theta, rng)
-            for stage, frames in enumerate(self._parts()):
-                shots = sorted(
-                    (self.fit(each, frames, 10, tolerance=ROUGH) for each in chosen),
-                    key=lambda shot: shot.chi_square,
+            chosen = self._starting_points(theta, rng)
+            for stage, frames in enumerate(self._part_lengths()):
+                if stop_requested(stop):
+                    return found
+                ranked = sorted(
+                    (self.fit(each, frames, settings.rough) for each in chosen),
+                    key=lambda each: each.chi_square,
                 )
-                chosen = [shot.theta for shot in shots[: KEPT[min(stage + 1, len(KEPT) - 1)]]]
+                count = settings.kept[min(stage + 1, len(settings.kept) - 1)]
+                chosen = [each.theta for each in ranked[:count]]
             found = self.distinct([*found, *(self.fit(each) for each in chosen)])
         return found
 
     @cached_property
-    def strikes(self) -> int:
-        """The first frame that is near a wall; 0 if none is."""
+    def first_contact(self) -> int:
+        """Index of the first frame within a tenth of the size from a wall; 0 if there is none."""
         gaps = np.array([contacts_at(pose, self.shape, self.walls)[0].min() for pose in self.poses])
-        near = np.flatnonzero(gaps < NEAR * self.shape.size)
+        near = np.flatnonzero(gaps < 0.1 * self.shape.size)
         return int(near[0]) if len(near) else 0
 
     @property
-    def soon(self) -> int:
-        """How many frames there are until some time after that."""
-        end = self.times[self.strikes] + SOON * np.sqrt(self.shape.size / GRAVITY)
+    def first_part(self) -> int:
+        """Number of frames until `SearchSettings.first_part` after the first contact."""
+        end = self.times[self.first_contact] + self.settings.first_part * np.sqrt(self.shape.size / GRAVITY)
         return int(np.searchsorted(self.times, end))
 
-    def _parts(self) -> list[int]:
-        """How many frames each has."""
-        N, first, soon = len(self.times), self.strikes, self.soon
-        parts = [min(max(first + round(part * (soon - first)), first + 6), N) for part in PARTS]
-        while round(LONGER * parts[-1]) < N:
-            parts.append(round(LONGER * parts[-1]))
+    def _part_lengths(self) -> list[int]:
+        """Number of frames of each part that starting points are fitted to."""
+        N, first, until = len(self.times), self.first_contact, self.first_part
+        parts = [
+            min(max(first + round(part * (until - first)), first + 6), N) for part in self.settings.parts
+        ]
+        while round(self.settings.growth * parts[-1]) < N:
+            parts.append(round(self.settings.growth * parts[-1]))
         return parts
 
-    def _begun(self, theta: Vector, rng: np.random.Generator) -> list[Vector]:
-        """Starts about theta that follow the first part of the motion best, of each of some restitutions."""
-        away = SPREAD[: len(theta)] * rng.standard_normal((DRAWS, len(theta)))
-        away[:, 3:6] *= np.exp(rng.uniform(0, np.log(FAST), (DRAWS, 1)))
-        begun = theta + away
-        begun[:, FRICTION] = theta[FRICTION] * np.exp(begun[:, FRICTION] - theta[FRICTION])
-        begun[:, RESTITUTION] = np.linspace(0, MOST_RESTITUTION, DRAWS)
-        least, most = np.log(ANYWHERE)
-        anywhere = np.exp(rng.uniform(least, most, (DRAWS // 2, 2)))
-        begun[1::2, INERTIA] = np.log(anywhere[:, 0] * self.shape.size**2)
-        begun[1::2, FRICTION] = anywhere[:, 1]
-        begun = np.clip(begun, *self.bounds())
-        costs = self.sums(begun, self._parts()[0]).sum(axis=1)
-        groups = np.array_split(np.arange(DRAWS), KEPT[0])
-        return [begun[group[np.argmin(costs[group])]] for group in groups]
+    def _starting_points(self, theta: Vector, rng: np.random.Generator) -> list[Vector]:
+        """Of samples about theta, those that fit the first part best, one for each group of like restitution."""
+        settings = self.settings
+        count, spread = settings.samples, np.array(settings.spread[: len(theta)])
+        offset = spread * rng.standard_normal((count, len(theta)))
+        offset[:, 3:6] *= np.exp(rng.uniform(0, np.log(settings.velocity_factor), (count, 1)))
+        points = theta + offset
+        points[:, FRICTION] = theta[FRICTION] * np.exp(points[:, FRICTION] - theta[FRICTION])
+        points[:, RESTITUTION] = np.linspace(0, settings.max_restitution, count)
+        ranges = np.log([settings.inertia_range, settings.friction_range]).T
+        anywhere = np.exp(rng.uniform(*ranges, (count // 2, 2)))
+        points[1::2, INERTIA] = np.log(anywhere[:, 0] * self.shape.size**2)
+        points[1::2, FRICTION] = anywhere[:, 1]
+        points = np.clip(points, *self.bounds())
+        costs = self.sums_of_squares(points, self._part_lengths()[0])
+        groups = np.array_split(np.arange(count), settings.kept[0])
+        return [points[group[np.argmin(costs[group])]] for group in groups]
 
-    def distinct(self, shots: Sequence[Shot]) -> list[Shot]:
-        """One of each that ended at the same motion, the least sum first, if it is nearly as good as the best."""
-        found: list[Shot] = []
-        for shot in sorted(shots, key=lambda shot: shot.chi_square):
-            apart = [np.sum(((shot.expected - other.expected) / self.noise) ** 2) for other in found]
-            if not found or (shot.chi_square < found[0].chi_square + NEARLY and min(apart) > SAME):
-                found.append(shot)
+    def distinct(self, fits: Sequence[ShootingFit]) -> list[ShootingFit]:
+        """One fit per motion, the deepest first, of those nearly as deep as the deepest."""
+        found: list[ShootingFit] = []
+        for fit in sorted(fits, key=lambda each: each.chi_square):
+            apart = [np.sum(((fit.predicted - other.predicted) / self.noise) ** 2) for other in found]
+            near = not found or fit.chi_square < found[0].chi_square + self.settings.near_chi_square
+            if near and (not found or min(apart) > self.settings.same_chi_square):
+                found.append(fit)
         return found
 
 
-def mass_lifted(forces: Float[np.ndarray, "K 3"], shape: Shape) -> float:
-    """The mass whose weight is as large as known forces are, moments taken at the body's size [kg]."""
+def lifted_mass(forces: Float[np.ndarray, "K 3"], shape: Shape) -> float:
+    """The mass whose weight equals known forces, moments divided by the body's size [kg]."""
     size = np.sqrt(np.mean(np.sum((forces / [1.0, 1.0, shape.size]) ** 2, axis=1)))
     return float(max(size, np.finfo(float).tiny) / GRAVITY)
 
 
 @njit(cache=True)
-def _errors(setting, theta, e):
-    """Writes weighted errors (frames, 3)."""
+def _residuals(simulation, theta, e):
+    """Writes residuals (frames, 3) in standard deviations."""
     inertia = np.exp(theta[INERTIA])
-    mass = np.exp(theta[MASS]) if len(theta) > MASS else setting.mass
-    pushes = setting.pushes / mass
-    pushes[:, 2] /= inertia
+    mass = np.exp(theta[MASS]) if len(theta) > MASS else simulation.mass
+    accelerations = simulation.forces / mass
+    accelerations[:, 2] /= inertia
     v, log, which = np.empty((len(e), 3)), np.empty((1, 12)), np.empty(1, dtype=np.int64)
-    kind = np.array([inertia, theta[FRICTION], setting.drag[0], setting.drag[1]])
-    epsilon, times = theta[RESTITUTION : RESTITUTION + 1], setting.times[: len(e)]
+    setting = np.array([inertia, theta[FRICTION], simulation.drag[0], simulation.drag[1]])
+    epsilon, times = theta[RESTITUTION : RESTITUTION + 1], simulation.times[: len(e)]
     e[0], v[0] = theta[:3], theta[3:6]
-    follow(setting.parts, setting.harmonics, setting.walls, kind, pushes, epsilon, times, e, v, log, which)
+    geometry = simulation.parts, simulation.harmonics, simulation.walls
+    follow(geometry[0], geometry[1], geometry[2], setting, accelerations, epsilon, times, e, v, log, which)
     for k in range(len(e)):
         for i in range(3):
-            e[k, i] = (e[k, i] - setting.poses[k, i]) / setting.noise[i]
+            e[k, i] = (e[k, i] - simulation.poses[k, i]) / simulation.noise[i]
 
 
 @njit(cache=True)
-def _sums(setting, thetas, e, sums):
-    """Writes sums of squares of errors over the rows of e (frames, 3), of x and y, and of the angle (S, 2)."""
+def _sums_of_squares(simulation, thetas, e, sums):
+    """Writes the sums of squares (S,) of residuals over the rows of e (frames, 3)."""
     for s in range(len(thetas)):
-        _errors(setting, thetas[s], e)
-        sums[s] = 0.0
-        for k in range(len(e)):
-            sums[s, 0] += e[k, 0] ** 2 + e[k, 1] ** 2
-            sums[s, 1] += e[k, 2] ** 2
-        if not np.isfinite(sums[s, 0] + sums[s, 1]):
+        _residuals(simulation, thetas[s], e)
+        sums[s] = np.sum(e * e)
+        if not np.isfinite(sums[s]):
             sums[s] = np.inf
 
 
 @njit(cache=True)
-def _slopes(setting, theta, scale, e, J):
-    """Writes their derivatives (p, frames, 3)."""
+def _jacobian(simulation, theta, scale, e, J):
+    """Writes derivatives (p, frames, 3)."""
     for k in range(len(theta)):
         moved = theta.copy()
         moved[k] += DIFFERENCE * scale[k]
         if k == RESTITUTION and moved[k] > 1.0:
             moved[k] = theta[k] - DIFFERENCE * scale[k]
-        _errors(setting, moved, J[k])
+        _residuals(simulation, moved, J[k])
         for n in range(len(e)):
             for i in range(3):
                 J[k, n, i] = (J[k, n, i] - e[n, i]) / (moved[k] - theta[k])

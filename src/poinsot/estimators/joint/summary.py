@@ -200,6 +200,7 @@ class Summary:
             speeds=None,
             counts=[len(record.times) for record in records],
             recording=name,
+            noise=self.noise,
         )
 
     def validated(self) -> list[Fit]:

@@ -221,7 +221,8 @@ def factorize_arrival(
         damping: of Levenberg and Marquardt, relative to the diagonals of V_xx and V_tt.
         null_space: Eq. 31 instead of Eq. 29: unobservable directions stay zero.
         size_t: (p,) sum of the terms whose difference V_tt's diagonal is, see `Backward`.
-        natural: (p,) typical change of components of theta; one with a standard deviation of 1e9 of that is unobservable.
+        natural: (p,) typical change of components of theta; one with a standard deviation of 1e9 times that is
+            unobservable.
     """
     V_tt = sum((V.V_tt for V in values), start=prior_tt)
     try:

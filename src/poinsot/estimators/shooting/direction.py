@@ -8,8 +8,8 @@ A step of length alpha changes the cost, to second order, by
     D1 = sum of l . delta     D2 = sum of delta^T L delta     over all nodes, arrival states and theta
 
 At alpha = 1 this is the constant that the recursion finds (Eqs. 35 and 36 sum it up node by node), without the cost of
-damping; D1 is summed as it stands, and D2 follows from the two. The paper's own D1 and D2 agree with these at alpha = 1,
-but share the terms of the gaps differently; here dl is exact at any alpha if the problem is linear-quadratic.
+damping; D1 is summed as it stands, and D2 follows from both. The paper's D1 and D2 agree with these at alpha = 1, but
+share the terms of the gaps differently; here dl is exact at any alpha if the problem is linear-quadratic.
 
 sqrt(D2) is the length of the step in standard deviations of the posterior: without gaps, |P r| with P the projection of
 all residuals r on the range of their Jacobian by the unknowns.

@@ -1,13 +1,11 @@
-"""Where the iteration begins: the motion as its sensors read it, one after the other, without any dynamics.
+"""Initial guess of the states from the readings alone, sensor by sensor, without dynamics.
 
-    joints       encoders, else they stay; speeds as read, else differences
-    base         its orientation from a sensor of one, else the gyro summed up, else as at the start
-                 its place from a marker or a pose; else from feet, which keep theirs while they touch the ground;
-                 else it goes on as it went
-                 its speeds are differences
+    joints       encoders, else constant; speeds as read, else differences
+    base         orientation from a sensor of it, else the integrated gyro, else constant
+                 position from a marker or a pose; else from feet, which do not move while they touch the ground;
+                 without either, at the last speed; speeds are differences
 
-Where a sensor has a gap, a line is drawn over it. Multiple shooting takes such a guess, whatever its gaps in the
-dynamics are.
+Gaps in readings are interpolated linearly. Multiple shooting accepts such a guess, whatever its gaps in the dynamics.
 """
 
 from __future__ import annotations
@@ -42,8 +40,8 @@ def first_guess(stages: Stages, start: Vector | None = None) -> Float[np.ndarray
 
     Args:
         stages: the recording.
-        start: (nq,) configuration at the first sample, as far as no sensor says it; None: the neutral one, with the
-            feet that touch the ground at the height 0.
+        start: (nq,) configuration at the first sample, for components that no sensor reads; None: the neutral one, with
+            feet that touch the ground at height 0.
 
     Raises:
         InvalidSignals: if `start` has another size.
@@ -52,7 +50,7 @@ def first_guess(stages: Stages, start: Vector | None = None) -> Float[np.ndarray
 
 
 class _Guess:
-    """The parts of a guess."""
+    """Builds a guess from the readings of each sensor."""
 
     def __init__(self, stages: Stages, start: Vector | None):
         self.stages, self.robot = stages, stages.parameters.robot
@@ -81,12 +79,12 @@ class _Guess:
         for sensor, values in self._of(JointPosition):
             away = values - self._at_start(sensor.dofs)
             for dof, unit, angle in zip(sensor.dofs, sensor.units, away.T, strict=True):
-                angle = _bridged(self.times, angle, turns=unit == "rad")
+                angle = _interpolated(self.times, angle, turns=unit == "rad")
                 turned[:, dof], speeds[:, dof] = angle, np.gradient(angle, self.times)
         for tachometer, values in self._of(JointVelocity):
             for dof, speed in zip(tachometer.dofs, values.T, strict=True):
                 if np.isfinite(speed).any():
-                    speeds[:, dof] = _bridged(self.times, speed)
+                    speeds[:, dof] = _interpolated(self.times, speed)
         x = self.integrate(np.tile(self.still, (S, 1)), turned)
         x[:, self.nq :] = np.where(np.isfinite(speeds), speeds, 0.0)
         return x
@@ -116,7 +114,7 @@ class _Guess:
         x[:, self.nq : self.nq + 3] = np.einsum("tji, tj -> ti", R, speed)
 
     def _placements(self, x: Float[np.ndarray, "S nx"], frames: Iterable[str]) -> dict[str, FrameMotion]:
-        """Of frames in the base's, along the motion of the joints."""
+        """Motion of frames relative to the base, along the motion of the joints."""
         q, still = x[:, : self.nq].copy(), np.zeros((len(x), self.n))
         q[:, :7] = [0, 0, 0, 0, 0, 0, 1]
         return MotionTerms(self.robot).frames(tuple(frames), q, still, still)
@@ -129,11 +127,11 @@ class _Guess:
                 if seen.any():
                     read = Rotation.from_quat(values[seen, -4:])
                     in_base = Rotation.from_matrix(frames[sensor.frame].rotation[seen])
-                    return _between(self.times, self.times[seen], read * in_base.inv())
+                    return _interpolated_rotations(self.times, self.times[seen], read * in_base.inv())
         first = Rotation.from_quat(self.still[3:7])
         for sensor, values in self._of(Gyro):
             if np.isfinite(values).all(axis=1).any():
-                rates = np.stack([_bridged(self.times, rate) for rate in values.T], axis=1)
+                rates = np.stack([_interpolated(self.times, rate) for rate in values.T], axis=1)
                 rates = np.einsum("tij, tj -> ti", frames[sensor.frame].rotation, rates)
                 steps = Rotation.from_rotvec(rates[:-1] * np.diff(self.times)[:, None])
                 turned = [first]
@@ -148,7 +146,7 @@ class _Guess:
                 read = values[:, :3]
                 if np.isfinite(read).all(axis=1).any():
                     away = np.einsum("tij, tj -> ti", R, frames[sensor.frame].position)
-                    return np.stack([_bridged(self.times, column) for column in (read - away).T], axis=1)
+                    return np.stack([_interpolated(self.times, column) for column in (read - away).T], axis=1)
         if not feet:
             return np.tile(self.still[:3], (len(R), 1))
         reach = np.stack([np.einsum("tij, tj -> ti", R, frames[foot].position) for foot in feet], axis=1)
@@ -169,12 +167,12 @@ class _Guess:
         return place
 
     def _of(self, kind: type[Kind]) -> list[tuple[Kind, np.ndarray]]:
-        """Sensors of a kind, with what they read."""
+        """Sensors of a class, with their readings."""
         return [(some.sensor, some.values) for some in self.stages.readings if isinstance(some.sensor, kind)]
 
 
-def _bridged(times: Vector, values: Vector, turns: bool = False) -> Vector:
-    """Lines over what is missing; 0 where everything is. Angles that jump by a turn go on."""
+def _interpolated(times: Vector, values: Vector, turns: bool = False) -> Vector:
+    """Missing values interpolated linearly, 0 where all are missing; angles are unwrapped."""
     seen = np.isfinite(values)
     if not seen.any():
         return np.zeros_like(values)
@@ -182,8 +180,8 @@ def _bridged(times: Vector, values: Vector, turns: bool = False) -> Vector:
     return np.interp(times, times[seen], known)
 
 
-def _between(times: Vector, at: Vector, seen: Rotation) -> Rotation:
-    """At all times, the nearest outside."""
+def _interpolated_rotations(times: Vector, at: Vector, seen: Rotation) -> Rotation:
+    """Rotations at all times; constant before the first and after the last reading."""
     if len(at) == 1:
         return Rotation.concatenate([seen[0]] * len(times))
     return Slerp(at, seen)(np.clip(times, at[0], at[-1]))

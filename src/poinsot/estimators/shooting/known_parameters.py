@@ -30,7 +30,7 @@ from .problem import GaussianPrior
 
 CENTERS = ("cx", "cy", "cz")
 MAX_ITERATIONS, LONGEST_STEP, TOLERANCE = 100, 0.5, 1e-10
-"""Of the search for the theta with the given means: iterations, a component's change, and distance in standard deviations."""
+"""Of the search for the theta with the given means: iterations, change of a component, distance in std."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class KnownParameters:
 
     @property
     def _rows(self) -> dict[str, tuple[int, int]]:
-        """Name of each quantity -> index of its body or -1, and index in pi, 10 + axis of the centre, or index in theta."""
+        """Name of each quantity -> index of its body or -1, and index in pi, in theta, or 10 + axis of the centre."""
         p = self.parameters
         rows: dict[str, tuple[int, int]] = {}
         for k, body in enumerate(p.bodies):

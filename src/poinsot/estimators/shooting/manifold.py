@@ -1,4 +1,6 @@
-"""Manifolds of states: adding a small change, and the difference of two states (Martinez et al. 2024, Eq. 1; Sola et al. 2018).
+"""Manifolds of states: adding a small change, and the difference of two states.
+
+(Martinez et al. 2024, Eq. 1; Sola et al. 2018.)
 
     x [+] d          integrate: from the tangent at x
     y [-] x          difference: the d for which x [+] d = y, in the tangent at x
@@ -62,7 +64,7 @@ class Manifold(ABC):
 
 @dataclass(frozen=True)
 class Euclidean(Manifold):
-    """Plain numbers."""
+    """A flat space of numbers."""
 
     size: int
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
@@ -230,7 +230,7 @@ def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, Stages]]) -> Fit:
     predicted, residuals, deviations = (np.concatenate([part[k] for part in parts]) for k in range(3))
     measured = predicted + residuals
     time = np.concatenate([motion.path.time for motion, _ in motions])
-    fit = fit_of(
+    return fit_of(
         time,
         tuple(columns),
         tuple(columns.values()),
@@ -239,10 +239,8 @@ def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, Stages]]) -> Fit:
         speeds=None,
         counts=[len(motion.path) for motion, _ in motions],
         recording=motions[0][0].name if len(motions) == 1 else "",
+        noise=deviations,
     )
-    size = np.sqrt(np.nansum((measured / deviations) ** 2))
-    relative = 100.0 * float(np.sqrt(np.nansum((residuals / deviations) ** 2)) / size) if size > 0 else np.nan
-    return replace(fit, relative_error_percent=relative)
 
 
 def _columns(

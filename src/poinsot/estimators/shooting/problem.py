@@ -1,12 +1,12 @@
-"""The estimation problem, and the model of one recording that the solver needs (Martinez et al. 2024, Eqs. 1 and 16).
+"""The estimation problem, and the model of one recording (Martinez et al. 2024, Eqs. 1 and 16).
 
     min   1/2 |x_0 [-] xbar_0|^2 + 1/2 |theta - thetabar|^2             priors, weighed with their information
           + sum_k  1/2 |w_k / sigma_k|^2 + 1/2 |r_k(x_k, w_k; theta)|^2 + 1/2 |r_N(x_N; theta)|^2
     s.t.  x_{k+1} = f_k(x_k, w_k; theta)
 
-once for each recording, with theta shared. r are residuals of the sensors in units of their standard deviation, so twice
-the cost is chi-square. w is process noise; a reset map has none. A `TrajectoryModel` is one recording; it evaluates f and
-r with their derivatives at many nodes in one call.
+once for each recording, with theta shared. r are residuals of the sensors in units of their standard deviation: twice
+the cost is chi-square. w is process noise; a reset map has none. A `TrajectoryModel` is one recording: f and r with
+their derivatives, evaluated at many nodes in one call.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class TrajectoryModel(ABC):
     `manifold` is where states live, `noise_std` (N, m) the standard deviations of w, `noisy` (N,) False where a stage
     has none (a reset map), `parameters` the size p of theta. `first` is the number of the first of consecutive stages.
 
-    A missing sample has a residual of 0 with derivatives of 0. At states for which the model has no value it returns NaN
+    A missing sample has a residual of 0 with derivatives of 0. At states without a finite value the model returns NaN
     and does not raise: the solver then tries a shorter step.
     """
 

@@ -1,6 +1,6 @@
 """A recording of a robot, made ready for optimal estimation: sensors, commands, contacts and their noise.
 
-The channels of a recording say which sensors there are: `gyro.imu_link.x` is one axis of a gyro at the frame `imu_link`.
+The channels of a recording say which sensors there are: `gyro.imu.x` is one axis of a gyro at the frame `imu`.
 Commands are `torque.JOINT` (or `current`, `voltage`) and `thrust.ROTOR`, contacts `contact.FRAME`.
 """
 
@@ -313,7 +313,7 @@ class _Reader:
         frames = self.recording.joints(CONTACT)
         if frames:
             raise InvalidMethod(
-                f"{self.where} says when contacts are closed, and no [contacts] says what they are: give points = [...] "
-                f"or surfaces = [...] of {listing(frames)}"
+                f"{self.where} says when contacts are closed, and no [contacts] says what they are: give points "
+                f"= [...] or surfaces = [...] of {listing(frames)}"
             )
         return ContactSchedule((), np.zeros((len(self.recording), 0), dtype=bool))

@@ -21,14 +21,14 @@ from .posterior import TrajectoryPosterior
 from .robot_log import RobotLog
 
 WIDENING_THRESHOLD = 1.05
-"""Chi-square per degree of freedom up to which standard deviations are not widened: 5 % is noise of chi-square itself at
-800 degrees of freedom."""
+"""Chi-square per degree of freedom up to which standard deviations are not widened: 5 % is one standard deviation of
+chi-square itself at 800 degrees of freedom."""
 DOUBTFUL_CHI_SQUARE = 1.5
 """Per degree of freedom: above it, and below its inverse, a warning doubts the stated noise."""
 DOUBTFUL_RMS = 3.0
 """Root mean square of a sensor's residuals, in its standard deviations, above which a warning doubts its noise."""
 UNOBSERVABLE_SHARE = 1e-6
-"""A parameter that an unobservable direction moves by more than this part of its largest derivative is unobservable."""
+"""Part of the norm of its derivatives by theta by which an unobservable direction may move an observable parameter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +224,9 @@ class EstimateSummary:
             if unobservable.shape[1]:
                 freedoms = "direction" if unobservable.shape[1] == 1 else "directions"
                 notes.append(
-                    f"The first state of {log.name} is unobservable in {unobservable.shape[1]} {freedoms}, such as the place "
-                    f"of {log.stages.parameters.robot.name} on the ground or its heading: it keeps its initial guess there."
+                    f"The first state of {log.name} is unobservable in {unobservable.shape[1]} {freedoms}, such as the "
+                    f"place of {log.stages.parameters.robot.name} on the ground or its heading: it keeps its initial "
+                    "guess there."
                 )
             notes += [f"{log.name}: {note}." for note in log.stages.schedule.notes()]
         return tuple(notes)

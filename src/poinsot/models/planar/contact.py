@@ -25,14 +25,14 @@ from numba import njit
 
 from ...arrays import Vector
 from .shapes import Shape, support_of
-from .walls import Wall, told
+from .walls import Wall, wall_array
 
 
 def contacts_at(
     pose: Vector, shape: Shape, walls: Sequence[Wall]
 ) -> tuple[Float[np.ndarray, "C"], Float[np.ndarray, "C 3"], Float[np.ndarray, "C 3"]]:
     """Gaps [m], N and T at one pose (3,)."""
-    planes = told(walls)
+    planes = wall_array(walls)
     C = len(planes) * len(shape.parts)
     g, N, T = np.empty(C), np.empty((C, 3)), np.empty((C, 3))
     contacts(np.array(pose, dtype=float), shape.parts, shape.harmonics, planes, g, N, T)

@@ -29,7 +29,7 @@ from ...arrays import Vector
 from .contact import contacts
 from .impulses import closed_contacts
 from .stepping import GRAVITY, Body
-from .walls import Wall, told
+from .walls import Wall, wall_array
 
 SLOW = 0.02
 """Normal velocity below which an impact is not followed by a flight [m/s]."""
@@ -75,7 +75,7 @@ def moved(
         pose: (3,) of the center of mass [m], [m], [rad]. velocity: (3,) its rate.
         forces: (T - 1, 3) beside gravity, each held from one time to the next [N], [N], [N m].
     """
-    planes = told(walls)
+    planes = wall_array(walls)
     q, v = np.empty((len(times), 3)), np.empty((len(times), 3))
     q[0], v[0] = pose, velocity
     log, which = np.empty((most, 12)), np.empty(most, dtype=np.int64)

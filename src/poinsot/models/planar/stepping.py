@@ -30,7 +30,7 @@ from .contact import contacts, contacts_at
 from .impulses import closed_contacts
 from .motion import Motion
 from .shapes import Shape
-from .walls import Wall, told
+from .walls import Wall, wall_array
 
 GRAVITY = -STANDARD_GRAVITY[2]
 """Downwards [m/s^2]."""
@@ -116,7 +116,7 @@ def simulate(
         raise InvalidModel(f"forces need three numbers for each of the {count} steps")
     if not np.isfinite(forces).all():
         raise InvalidModel("forces must be finite")
-    parts, harmonics, planes = body.shape.parts, body.shape.harmonics, told(walls)
+    parts, harmonics, planes = body.shape.parts, body.shape.harmonics, wall_array(walls)
     C = len(parts) * len(planes)
     q, v = np.empty((count + 1, 3)), np.empty((count + 1, 3))
     q[0], v[0] = pose, velocity

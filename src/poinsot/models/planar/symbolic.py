@@ -9,7 +9,7 @@ import numpy as np
 
 from ...exceptions import MissingExtra
 from .shapes import Shape
-from .walls import Wall, told
+from .walls import Wall, wall_array
 
 try:
     import casadi
@@ -21,7 +21,7 @@ def contact_functions(shape: Shape, walls: Sequence[Wall]) -> Any:
     """A CasADi function q (3,) -> (g (C,), N (3, C), T (3, C)), contacts ordered as in `contact`."""
     q = casadi.SX.sym("q", 3)
     gaps, normals, tangents = [], [], []
-    for x, y, alpha in told(walls):
+    for x, y, alpha in wall_array(walls):
         t, n = casadi.DM([np.cos(alpha), np.sin(alpha)]), casadi.DM([-np.sin(alpha), np.cos(alpha)])
         phi = alpha - casadi.pi / 2 - q[2]
         for c_x, c_y, a, b in shape.parts:

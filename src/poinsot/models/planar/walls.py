@@ -42,7 +42,7 @@ def floor(height: float = 0.0, slope: float = 0.0) -> Wall:
     return Wall(0.0, height, slope)
 
 
-def told(walls: Sequence[Wall]) -> Float[np.ndarray, "W 3"]:
+def wall_array(walls: Sequence[Wall]) -> Float[np.ndarray, "W 3"]:
     """(x, y, alpha) of each.
 
     Raises:

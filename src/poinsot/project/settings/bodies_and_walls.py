@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from .fields import Positive, SettingsTable, refuse
+
+if TYPE_CHECKING:
+    from ...models.planar import Shape
 
 NotNegative = Annotated[float, Field(ge=0)]
 Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
 class AnyBodySettings(SettingsTable):
-    """`mass` [kg]: where it is known, inertia and impulses are told, and not only by mass. `markers`: points of the
-    body that a tracker follows, in its frame [m], where poses are to come from two or more of them.
+    """`mass` [kg]: where it is known, inertia and impulses are given by themselves, not only by mass. `markers`: points
+    of the body that a tracker follows, in its frame [m], where poses come from two or more of them.
     """
 
     name: str = "body"
@@ -29,6 +32,14 @@ class AnyBodySettings(SettingsTable):
             raise refuse("markers", "two markers are at the same point of the body", key="markers")
         return self
 
+    def outline(self) -> Shape:
+        """The shape of `poinsot.models.planar`.
+
+        Raises:
+            InvalidModel: if no body has it.
+        """
+        raise NotImplementedError
+
 
 class EllipseSettings(AnyBodySettings):
     """`half_axes` [m], along x and y of its frame."""
@@ -36,12 +47,22 @@ class EllipseSettings(AnyBodySettings):
     shape: Literal["ellipse"]
     half_axes: Annotated[list[Positive], Field(min_length=2, max_length=2)]
 
+    def outline(self) -> Shape:
+        from ...models.planar import Ellipse
+
+        return Ellipse(*self.half_axes)
+
 
 class CircleSettings(AnyBodySettings):
     """`radius` [m]."""
 
     shape: Literal["circle"]
     radius: Positive
+
+    def outline(self) -> Shape:
+        from ...models.planar import Circle
+
+        return Circle(self.radius)
 
 
 class RectangleSettings(AnyBodySettings):
@@ -55,6 +76,12 @@ class RectangleSettings(AnyBodySettings):
     ]
     corner_radius: NotNegative = 0.0
 
+    def outline(self) -> Shape:
+        from ...models.planar import rectangle
+
+        width, height = self.sides if isinstance(self.sides, list) else (self.sides, self.sides)
+        return rectangle(width, height, self.corner_radius)
+
 
 class PolygonSettings(AnyBodySettings):
     """`vertices` [m], one after the other, about the center of mass."""
@@ -62,6 +89,13 @@ class PolygonSettings(AnyBodySettings):
     shape: Literal["polygon"]
     vertices: Annotated[list[Pair], Field(min_length=3)]
     corner_radius: NotNegative = 0.0
+
+    def outline(self) -> Shape:
+        import numpy as np
+
+        from ...models.planar import Polygon
+
+        return Polygon(np.array(self.vertices, dtype=float), self.corner_radius)
 
 
 class SmoothCurveSettings(AnyBodySettings):
@@ -72,6 +106,11 @@ class SmoothCurveSettings(AnyBodySettings):
     cosines: list[float] = []
     sines: list[float] = []
     center: Pair = [0.0, 0.0]
+
+    def outline(self) -> Shape:
+        from ...models.planar import SmoothCurve
+
+        return SmoothCurve(self.mean, self.cosines, self.sines, self.center)
 
 
 BodySettings = Annotated[

@@ -1,4 +1,4 @@
-"""Autocorrelation of the residuals, with the band that white noise would stay in (Brunot et al. 2017, Figs. 2 and 3).
+"""Autocorrelation of the residuals, with the 95 % band of white noise (Brunot et al. 2017, Figs. 2 and 3).
 
 Of N white residuals each sample autocorrelation is nearly normal with variance 1/N, so 95 of 100 lie within
 1.96 / sqrt(N) of zero.
@@ -14,7 +14,7 @@ import numpy as np
 from ...estimate import Fit
 from ..blocks import Figure, FigureGrid
 from ..numbers import NORMAL_95, correlation_text
-from .style import ACCENT, BAND, INK, axis, layout, rounded
+from .style import ACCENT, BAND, INK, axis, curve, layout, rounded
 
 MOST_STEMS = 150
 """Lags that are drawn one by one; more become a line."""
@@ -30,25 +30,11 @@ def white_band(fit: Fit) -> float:
 def stems(fit: Fit, joint: int) -> dict[str, Any]:
     """The trace of one joint's autocorrelation, lag by lag."""
     values = fit.autocorrelation[joint]
+    points, hover = {"x": list(range(len(values))), "y": rounded(values)}, "lag %{x}: %{y:.3f}<extra></extra>"
     if len(values) > MOST_STEMS:
-        return {
-            "type": "scatter",
-            "mode": "lines",
-            "name": "autocorrelation",
-            "x": list(range(len(values))),
-            "y": rounded(values),
-            "line": {"color": ACCENT, "width": 1.4},
-            "hovertemplate": "lag %{x}: %{y:.3f}<extra></extra>",
-        }
-    return {
-        "type": "bar",
-        "name": "autocorrelation",
-        "x": list(range(len(values))),
-        "y": rounded(values),
-        "width": 0.45,
-        "marker": {"color": ACCENT, "line": {"width": 0}},
-        "hovertemplate": "lag %{x}: %{y:.3f}<extra></extra>",
-    }
+        return curve("autocorrelation", {"color": ACCENT, "width": 1.4}, hover, **points)
+    look = {"width": 0.45, "marker": {"color": ACCENT, "line": {"width": 0}}, "hovertemplate": hover}
+    return {"type": "bar", "name": "autocorrelation"} | points | look
 
 
 def band_shape(fit: Fit, **references: str) -> dict[str, Any]:

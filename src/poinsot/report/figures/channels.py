@@ -8,7 +8,7 @@ import numpy as np
 
 from ..blocks import Figure, FigureGrid
 from ..numbers import significant, unit_text
-from .style import CHANNEL, axis, layout
+from .style import CHANNEL, axis, curve, layout
 from .thinning import line, longest_trace, thinning_note
 
 
@@ -24,16 +24,7 @@ def channel_figure(name: str, unit: str, time: np.ndarray, values: np.ndarray, l
     return Figure(
         title=name,
         note=extent,
-        data=(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": "value",
-                "line": CHANNEL,
-                "hovertemplate": "%{y:.5g}<extra></extra>",
-            }
-            | line(time, values, longest),
-        ),
+        data=(curve("value", CHANNEL, "%{y:.5g}<extra></extra>", **line(time, values, longest)),),
         layout=layout(
             190,
             xaxis=axis("time [s]", zeroline=False),

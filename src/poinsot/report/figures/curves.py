@@ -1,4 +1,4 @@
-"""Lines over one time axis: an estimate against the truth, what was reached against what was wanted."""
+"""Lines over one time axis, for instance an estimate and the truth."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from ..blocks import Figure
 from ..numbers import significant, unit_text
 from ..words import series
-from .style import ACCENT, INK, MUTED, TOP_LEGEND, axis, layout
+from .style import ACCENT, INK, MUTED, TOP_LEGEND, axis, curve, layout
 from .thinning import line
 
 INKS = (
@@ -18,7 +18,7 @@ INKS = (
     {"color": ACCENT, "width": 1.4, "dash": "6px,2px"},
     {"color": MUTED, "width": 1.2, "dash": "2px,2px"},
 )
-"""Of the first, second, ... line; they differ in lightness or dashes too."""
+"""Styles of the first, second, ... line; they also differ in lightness or dashes."""
 
 HEIGHT = 300
 
@@ -30,18 +30,11 @@ def curve_figure(
 
     Args:
         time: (T,) [s]. lines: name -> (T,); NaN leaves a gap.
-        along: what the horizontal axis says, where it is not time.
+        along: title of the horizontal axis.
     """
     shown = unit_text(unit)
     data = tuple(
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": name,
-            "line": INKS[k % len(INKS)],
-            "hovertemplate": "%{y:.4g}",
-        }
-        | line(time, values)
+        curve(name, INKS[k % len(INKS)], **line(time, values))
         for k, (name, values) in enumerate(lines.items())
     )
     finite = np.concatenate([values[np.isfinite(values)] for values in lines.values()] or [np.zeros(0)])

@@ -16,20 +16,20 @@ from ...estimate.motions import EstimatedMotion, Scene
 from ..blocks import Figure, FigureGrid
 from ..numbers import significant
 from ..words import number_of
-from .style import ACCENT, BAND, INK, PREDICTED, RULE, TOP_LEGEND, axis, layout, rounded
+from .style import ACCENT, BAND, INK, PREDICTED, RULE, TOP_LEGEND, axis, curve, layout, rounded
 from .thinning import recordings_note, thinned
 
 MOST_DROPS = 4
-"""Recordings that are played back."""
+"""Maximum number of recordings that are played back."""
 
 MOST_FRAMES = 72
-"""Of a drop that is played back."""
+"""Maximum number of frames of a recording."""
 
 MOST_CORNERS = 48
-"""Points of an outline in a frame."""
+"""Maximum number of points of an outline in a frame."""
 
 GHOSTS = 12
-"""Outlines along the whole motion, for paper and for the first glance."""
+"""Number of outlines along the whole motion, also visible in print."""
 
 FRAME_MS = 50
 """How long a frame is shown [ms]."""
@@ -41,7 +41,7 @@ def drop_grid(motions: Sequence[EstimatedMotion], scene: Scene) -> FigureGrid:
     """The first few recordings."""
     shown = motions[:MOST_DROPS]
     caption = (
-        f"Press play, or drag the slider, which tells the time; each frame stays for {FRAME_MS} ms. The spoke is fixed "
+        f"Press play, or drag the slider, which shows the time; each frame stays for {FRAME_MS} ms. The spoke is fixed "
         f"to the body. {recordings_note(len(motions), len(shown))}"
     )
     return FigureGrid(
@@ -70,16 +70,8 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
         }
         for number, k in enumerate(kept)
     )
-    look = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "the body",
-        "showlegend": False,
-        "line": {"color": ACCENT, "width": 2},
-        "fill": "toself",
-        "fillcolor": BAND,
-        "hoverinfo": "skip",
-    }
+    filled = {"showlegend": False, "fill": "toself", "fillcolor": BAND}
+    look = curve("the body", {"color": ACCENT, "width": 2}, "", **filled)
     height = 470
     return Figure(
         title=motion.name,
@@ -122,7 +114,7 @@ def _corners(outline: Float[np.ndarray, "k 2"]) -> Float[np.ndarray, "c 2"]:
 
 
 def _tracked(motion: EstimatedMotion) -> Float[np.ndarray, "S 2"]:
-    """(x, y) of what was read; NaN where nothing was. [m]"""
+    """(x, y) of the readings, NaN where there are none. [m]"""
     for fit in motion.sensors:
         if {"position.x", "position.y"} <= set(fit.channels):
             columns = [fit.channels.index(f"position.{name}") for name in "xy"]
@@ -131,13 +123,13 @@ def _tracked(motion: EstimatedMotion) -> Float[np.ndarray, "S 2"]:
 
 
 def _view(pose: np.ndarray, tracked: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two corners of what is shown: wherever the body was, and a margin."""
+    """Two corners of the picture: all positions of the body, and a margin."""
     reach = 1.15 * float(np.linalg.norm(corners, axis=1).max())
     points = np.concatenate([pose[:, :2], tracked[np.isfinite(tracked).all(axis=1)]])
     return points.min(axis=0) - reach, points.max(axis=0) + reach
 
 
-def _curve(points: np.ndarray) -> dict[str, Any]:
+def _points_of(points: np.ndarray) -> dict[str, Any]:
     return {"x": rounded(points[:, 0]), "y": rounded(points[:, 1])}
 
 
@@ -145,50 +137,30 @@ def _body(pose: np.ndarray, corners: np.ndarray) -> dict[str, Any]:
     """Its outline, and the spoke."""
     ahead = corners[int(np.argmax(corners @ np.array([1.0, 0.0]) - 1e-6 * np.abs(corners[:, 1])))]
     spoke = np.array([[np.nan, np.nan], [0.0, 0.0], ahead])
-    return _curve(placed(pose, np.concatenate([corners, spoke])))
+    return _points_of(placed(pose, np.concatenate([corners, spoke])))
 
 
 def _wall(wall: np.ndarray, size: float) -> dict[str, Any]:
-    """Its line, and the solid side of it shaded; it goes on beyond the picture."""
+    """Line of a wall, its solid side shaded; it extends beyond the picture."""
     point, slope = wall[:2], wall[2]
     along = np.array([np.cos(slope), np.sin(slope)])
     inward = np.array([along[1], -along[0]])
     far = 20 * size
     ends = point + far * np.array([[-1.0], [1.0]]) * along
     deep = ends[::-1] + far * inward
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "wall",
-        "showlegend": False,
-        "line": WALL,
-        "fill": "toself",
-        "fillcolor": RULE,
-        "hoverinfo": "skip",
-    } | _curve(np.concatenate([ends, deep, ends[:1]]))
+    filled = {"showlegend": False, "fill": "toself", "fillcolor": RULE}
+    return curve("wall", WALL, "", **filled) | _points_of(np.concatenate([ends, deep, ends[:1]]))
 
 
 def _ghosts(poses: np.ndarray, corners: np.ndarray) -> dict[str, Any]:
     gap = np.full((1, 2), np.nan)
     outlines = np.concatenate([part for pose in poses for part in (placed(pose, corners), gap)])
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "the body at other times",
-        "line": {"color": "#b9c1c9", "width": 1},
-        "hoverinfo": "skip",
-    } | _curve(outlines)
+    return curve("the body at other times", {"color": "#b9c1c9", "width": 1}, "", **_points_of(outlines))
 
 
 def _center(pose: np.ndarray) -> dict[str, Any]:
     kept = thinned(pose[:, 1], 1000)
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "centre of mass",
-        "line": {"color": INK, "width": 1.2},
-        "hoverinfo": "skip",
-    } | _curve(pose[kept, :2])
+    return curve("centre of mass", {"color": INK, "width": 1.2}, "", **_points_of(pose[kept, :2]))
 
 
 def _points(tracked: np.ndarray) -> dict[str, Any]:
@@ -198,7 +170,7 @@ def _points(tracked: np.ndarray) -> dict[str, Any]:
         "name": "tracked",
         "marker": {"color": PREDICTED["color"], "size": 4},
         "hovertemplate": "%{x:.4g} m, %{y:.4g} m<extra></extra>",
-    } | _curve(tracked[_evenly(len(tracked), 1000)] if len(tracked) else tracked)
+    } | _points_of(tracked[_evenly(len(tracked), 1000)] if len(tracked) else tracked)
 
 
 def _controls(times: np.ndarray) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Measured against predicted effort of each joint, and what is left beneath it (Brunot et al. 2017, Fig. 4)."""
+"""Measured and predicted effort of each joint, and the residual beneath (Brunot et al. 2017, Fig. 4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...estimate import Fit
 from ..blocks import Figure, FigureGrid
 from ..numbers import percent_text, significant, unit_text
 from ..words import effort_word
-from .style import MEASURED, PREDICTED, RESIDUAL, axis, layout
+from .style import MEASURED, PREDICTED, RESIDUAL, axis, curve, layout
 from .thinning import end_to_end, line, longest_trace, thinning_note
 
 LEGEND = (
@@ -30,16 +30,7 @@ def effort_figure(fit: Fit, joint: int, longest: int = 4000) -> Figure:
         ("residual", residual, RESIDUAL, "y2"),
     )
     data = tuple(
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": label,
-            "line": ink,
-            "yaxis": y,
-            "hovertemplate": "%{y:.4g}",
-        }
-        | line(fit.time, values, longest)
-        for label, values, ink, y in traces
+        curve(label, ink, yaxis=y, **line(fit.time, values, longest)) for label, values, ink, y in traces
     )
     percent = fit.relative_error_percent_per_joint[joint]
     rms, largest = float(np.sqrt(np.mean(residual**2))), float(np.max(np.abs(residual)))

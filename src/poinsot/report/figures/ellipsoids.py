@@ -27,7 +27,7 @@ FINE, COARSE = (20, 12), (12, 8)
 """Meridians and parallels of a surface; fewer than 256 vertices each."""
 
 FEW = 12
-"""Bodies that are drawn finely, and described one by one to who cannot see them; a humanoid has more."""
+"""Bodies that are drawn finely, and described one by one in the text alternative; a humanoid has more."""
 
 SEGMENTS = 24
 """Of each ellipse."""
@@ -38,12 +38,12 @@ SHADES = {
     Origin.mostly_prior: "#a3bedb",
     Origin.from_prior: "#c9d1d9",
 }
-"""The paler, the less is from the data: they differ in lightness, which every eye and printer sees."""
+"""The paler, the smaller the share of the data; they differ in lightness, not only in hue."""
 
 BEFORE = PREDICTED["color"]
 HEIGHT = 560  # [px]
 BOX = 1.55
-"""Diagonal of what is seen, in the unit of Plotly's camera: as large as may be turned about without leaving it."""
+"""Diagonal of the scene in the unit of Plotly's camera: the largest that stays visible when rotated."""
 
 LARGE = 2.0
 """An ellipsoid whose half length is more than this many times the robot's size does not set the scale."""
@@ -341,7 +341,7 @@ def _caption(
         if pi is not None and not any(one.body is body for one in drawn)
     ]
     if missing:
-        sentences.append(f"Not drawn, since no real body is like that: {series(missing)}.")
+        sentences.append(f"Not drawn, since physically impossible: {series(missing)}.")
     if cut:
         names = list(dict.fromkeys(one.body.name for one in cut))
         sentences.append(f"Larger than the picture, and cut off at its edge: {series(names)}.")

@@ -12,18 +12,18 @@ from ...estimate.motions import EstimatedMotion, Impact, Scene
 from ..blocks import Figure, FigureGrid
 from ..numbers import significant, unit_text
 from ..words import number_of
-from .style import ACCENT, INK, MUTED, PREDICTED, TOP_LEGEND, axis, layout, plain, rounded
+from .style import ACCENT, INK, MUTED, PREDICTED, TOP_LEGEND, axis, curve, layout, plain, rounded
 from .thinning import LONGEST, recordings_note, thinned
 
 MOST_PANELS = 6
-"""Recordings whose impulses, or whose energy, are drawn."""
+"""Maximum number of recordings whose impulses, or whose energy, are drawn."""
 
 MODES = {
     "slides": ("slides at its end", "circle", ACCENT),
     "sticks": ("sticks at its end", "circle-open", INK),
-    "": ("the data do not say", "x-thin-open", MUTED),
+    "": ("not determined", "x-thin-open", MUTED),
 }
-"""What a mode is called, and how it is drawn."""
+"""Label, symbol and colour of each mode."""
 
 
 def energy_unit(impacts: Sequence[Impact]) -> str:
@@ -91,15 +91,7 @@ def _stems(impacts: Sequence[Impact], values: np.ndarray, y: str, colour: str) -
     gap = np.nan
     feet = np.array([[impact.time, impact.time, gap] for impact in impacts]).ravel()
     tips = np.array([[0.0, value, gap] for value in values]).ravel()
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": rounded(feet),
-        "y": rounded(tips),
-        "yaxis": y,
-        "line": {"color": colour, "width": 2},
-        "hoverinfo": "skip",
-    }
+    return curve("", {"color": colour, "width": 2}, "", x=rounded(feet), y=rounded(tips), yaxis=y)
 
 
 def _tips(impacts: Sequence[Impact], values: np.ndarray, what: str, y: str, colour: str) -> dict[str, Any]:
@@ -144,15 +136,13 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
     slope, bound = _slope(scene)
     if np.isfinite(slope):
         data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": "least friction times normal impulse" if bound else "friction times normal impulse",
-                "x": rounded([reach, 0.0, reach]),
-                "y": rounded([slope * reach, 0.0, -slope * reach]),
-                "line": {"color": PREDICTED["color"], "width": 1.8, "dash": "6px,3px" if bound else "solid"},
-                "hoverinfo": "skip",
-            }
+            curve(
+                "least friction times normal impulse" if bound else "friction times normal impulse",
+                {"color": PREDICTED["color"], "width": 1.8, "dash": "6px,3px" if bound else "solid"},
+                "",
+                x=rounded([reach, 0.0, reach]),
+                y=rounded([slope * reach, 0.0, -slope * reach]),
+            )
         )
     for mode, (label, symbol, colour) in MODES.items():
         mine = [impact for impact in impacts if (impact.mode if impact.mode in MODES else "") == mode]
@@ -180,7 +170,7 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
 
 
 def _slope(scene: Scene) -> tuple[float, bool]:
-    """Of the cone's edge, and whether it is only the least that it can be."""
+    """Slope of the cone's edge, and whether it is only a lower bound."""
     if np.isfinite(scene.friction):
         return float(scene.friction), False
     return float(scene.least_friction), True
@@ -224,7 +214,7 @@ def _cone_caption(scene: Scene) -> str:
 
 
 def energy_grid(scene: Scene, impacts: Sequence[Impact]) -> FigureGrid | None:
-    """The first few recordings; None where none has its energy told."""
+    """The first few recordings; None where no energy is given."""
     if not scene.energy:
         return None
     shown = list(scene.energy)[:MOST_PANELS]
@@ -254,15 +244,13 @@ def energy_figure(
         title=name,
         note=lost,
         data=(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": "energy",
-                "x": rounded(time[kept]),
-                "y": rounded(energy[kept]),
-                "line": {"color": INK, "width": 1.8},
-                "hovertemplate": f"%{{y:.4g}} {unit_text(unit)}",
-            },
+            curve(
+                "energy",
+                {"color": INK, "width": 1.8},
+                f"%{{y:.4g}} {unit_text(unit)}",
+                x=rounded(time[kept]),
+                y=rounded(energy[kept]),
+            ),
         ),
         layout=layout(
             height,

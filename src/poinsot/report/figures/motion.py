@@ -10,7 +10,7 @@ from ...regression.excitation.excitation import Excitation
 from ..blocks import Figure, FigureGrid
 from ..numbers import percent_text, unit_text
 from ..words import capitalized, effort_word
-from .style import MEASURED, PREDICTED, axis, layout
+from .style import MEASURED, PREDICTED, axis, curve, layout
 from .thinning import line, longest_trace, thinning_note
 
 HEIGHT = 560
@@ -18,7 +18,7 @@ GAP = 0.045
 LEGEND = (("measured", "the motion"), ("predicted", "what it must keep within"))
 
 FAR = 3.0
-"""A limit so many times farther away than the motion ever comes is not drawn: it would flatten the motion."""
+"""A limit beyond this multiple of the motion's range is not drawn, since it would flatten the motion."""
 
 
 def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Figure:
@@ -51,10 +51,12 @@ def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Fi
         axes[f"yaxis{suffix}"] = axis(
             f"{what} [{unit_text(shown)}]", domain=[max(top - (1 - 3 * GAP) / 4, 0.0), top], nticks=5
         )
-        data.append(_trace(what, MEASURED, f"y{suffix}") | line(excitation.time, values[:, joint], longest))
+        data.append(
+            curve(what, MEASURED, yaxis=f"y{suffix}", **line(excitation.time, values[:, joint], longest))
+        )
         for bound in _near(bounds, values[:, joint]):
             ends = excitation.time[[0, -1]]
-            data.append(_trace("limit", PREDICTED, f"y{suffix}") | line(ends, np.full(2, bound)))
+            data.append(curve("limit", PREDICTED, yaxis=f"y{suffix}", **line(ends, np.full(2, bound))))
     used = excitation.use_of_limits_percent[name]
     most = max(used.items(), key=lambda each: each[1], default=("", 0.0))
     note = f"{percent_text(most[1])} of its {most[0]} limit" if most[0] else ""
@@ -85,18 +87,7 @@ def motion_grid(excitation: Excitation) -> FigureGrid:
     )
 
 
-def _trace(name: str, ink: dict[str, Any], y: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "line": ink,
-        "yaxis": y,
-        "hovertemplate": "%{y:.4g}",
-    }
-
-
 def _near(bounds: tuple[float, float], values: np.ndarray) -> list[float]:
-    """The limits that have room in the picture."""
+    """The limits that are within the picture."""
     reach = max(float(np.abs(values).max()), float(np.ptp(values)), 1e-12)
     return [float(bound) for bound in bounds if np.isfinite(bound) and abs(bound) <= FAR * reach]

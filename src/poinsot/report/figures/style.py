@@ -81,6 +81,12 @@ def layout(height: int, **more: Any) -> dict[str, Any]:
     return look | more
 
 
+def curve(name: str, ink: dict[str, Any], hover: str = "%{y:.4g}", **more: Any) -> dict[str, Any]:
+    """A Plotly trace of lines; `hover` is the template of what hovering shows, "" for nothing."""
+    shown = {"hovertemplate": hover} if hover else {"hoverinfo": "skip"}
+    return {"type": "scatter", "mode": "lines", "name": name, "line": ink} | shown | more
+
+
 def label(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
     """A heading inside a figure of several panels, at a place of the paper."""
     return {

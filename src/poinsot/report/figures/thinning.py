@@ -1,12 +1,13 @@
-"""Long traces drawn as their envelope: the smallest and the largest sample of each bucket, where they were.
+"""Thin long traces to their envelope: the smallest and the largest sample of each bucket, at their times.
 
-A screen has some thousand columns of pixels. Two samples a column, the extremes, draw the same picture as all of them,
+A screen has about a thousand columns of pixels. The two extremes of each column draw the same picture as all samples,
 and no peak is lost.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ LONGEST = 4000
 """Points of a trace that are drawn one by one; longer ones are thinned."""
 
 ALL_PANELS = 36000
-"""Points of all panels of a grid together: what keeps the page of a humanoid readable by a browser."""
+"""Maximum number of points of all panels of a grid, so that a browser can show the page of a humanoid."""
 
 
 def longest_trace(panels: int) -> int:
@@ -68,7 +69,7 @@ def end_to_end(time: np.ndarray) -> np.ndarray:
     return time + np.cumsum(jumps)
 
 
-def line(time: np.ndarray, values: np.ndarray, longest: int = LONGEST) -> dict[str, list[float | None]]:
+def line(time: np.ndarray, values: np.ndarray, longest: int = LONGEST) -> dict[str, Any]:
     """`x` and `y` of a Plotly trace: thinned, broken at gaps, restarted clocks put end to end."""
     share = longest / max(len(time), 1)
     display = end_to_end(time)

@@ -1,4 +1,4 @@
-"""What every `--json` output holds, as typed dictionaries: the one description behind the JSON Schema files.
+"""The one description of every `--json` output, as typed dictionaries; writes the JSON Schema files: `make schemas`.
 
 `Number` is null where a value does not exist (NaN, infinity). Units are SI and radians. `docs/command_line.md` says
 what each key means. Within a version keys are added and keep their meaning, so validation ignores keys that are not
@@ -7,9 +7,13 @@ listed here; the tests do not.
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal, NotRequired, TypeAlias
 
+from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # Pydantic asks for this one below Python 3.12
+
+from poinsot.schemas import NAMES, schema_file
 
 Number: TypeAlias = float | None
 Vector: TypeAlias = list[Number]
@@ -89,7 +93,7 @@ class Payload(TypedDict):
     inertia_at_com_std: Matrix
     identifiable: list[str]
     known: list[str]
-    physically_consistent: bool
+    physically_consistent: bool | None
     min_pseudo_inertia_eigenvalue: Number
     reasons: list[str]
     inertial: Vector
@@ -440,3 +444,32 @@ class Reproduce(TypedDict):
     figures: dict[str, Any]
     notes: list[str]
     seconds: ByName
+
+
+# -------------------------------------------------------------------------------------------------------- the files
+
+
+def schema_text(name: str) -> str:
+    """The content of the schema file of an output of `NAMES`."""
+    found = _shortened(TypeAdapter(globals()[name.capitalize()]).json_schema())
+    title = found["properties"]["schema"]["const"]
+    content = {"$schema": "https://json-schema.org/draft/2020-12/schema", **found, "title": title}
+    return json.dumps(content, indent=1) + "\n"
+
+
+def _shortened(value: Any) -> Any:
+    """Drop the titles that Pydantic makes of names, and write "a number or null" in one line."""
+    if isinstance(value, list):
+        return [_shortened(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("anyOf") == [{"type": "number"}, {"type": "null"}]:
+        return {"type": ["number", "null"]}
+    return {
+        key: _shortened(each) for key, each in value.items() if key != "title" or not isinstance(each, str)
+    }
+
+
+if __name__ == "__main__":
+    for each in NAMES:
+        schema_file(each).write_text(schema_text(each), encoding="utf-8")

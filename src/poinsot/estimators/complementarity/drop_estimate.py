@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -11,7 +10,6 @@ from jaxtyping import Float
 from ...arrays import Matrix, Vector
 from ...estimate import (
     NORMAL_95,
-    Certificate,
     Direction,
     Estimate,
     EstimatedParameters,
@@ -21,53 +19,26 @@ from ...estimate import (
 )
 from ...estimate.fit import fit_of
 from ...estimate.motions import POSE, EstimatedMotion, EstimatedMotions, Impact, Impacts, Scene, SensorFit
-from ...exceptions import InvalidMethod
 from ...models.planar.contact import contacts_at
 from ...models.planar.events import SLOW
 from ...models.planar.stepping import GRAVITY
-from ...models.planar.walls import told
+from ...models.planar.walls import wall_array
 from ...recording import Recording
-from ...stopwatch import Stopwatch
-from .drop import DropFit, DropIdentification
+from .certificate import DropSimulation, condition_numbers
+from .drop_fit import DropFit
 from .identifiability import Consistency, consistency, pushed
-from .problem import WITHOUT_MASS, ByMass, ImpactsProblem
+from .problem import WITHOUT_MASS, ImpactsProblem, ImpulseUnit
 from .shooting import FRICTION, INERTIA, MASS, RESTITUTION
 
-FINE = 400
-"""Times at which energies are told."""
-STUCK = 1e-6
-"""Of the cone: an impulse nearer to its side slides."""
-Say = Callable[[str], None]
+ENERGY_SAMPLES = 400
+"""Times at which the energy is given."""
+CONE_MARGIN = 1e-6
+"""An impulse nearer to the side of the friction cone, in parts of it, slides."""
 
 
-@dataclass(frozen=True)
-class ImpactsEstimation:
-    """The method, for one drop whose motion is simulated through all of its impacts.
-
-    Args:
-        identification: of it.
-    """
-
-    identification: DropIdentification = field(default_factory=DropIdentification)
-
-    name = "impacts"
-    citations = ("gabiccini2019", "stewart1996")
-
-    def solve(self, problem: ImpactsProblem, say: Say = lambda _: None) -> Estimate:
-        """
-        Raises:
-            InvalidSignals, NotIdentifiable: if nothing follows from the drop.
-        """
-        watch = Stopwatch()
-        if len(problem.drops) > 1:
-            raise InvalidMethod(
-                "one drop is simulated through its impacts; pool several with PooledEstimation"
-            )
-        fit = self.identification.solve(problem.drops[0], problem.shape, problem.walls, problem.mass, say)
-        watch.lap("solve")
-        estimate = _Summary(problem, fit).estimate()
-        watch.lap("summary")
-        return estimate.updated(method=self.name, citations=self.citations, seconds=watch.seconds)
+def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
+    """The estimate that a fit of the problem's one drop gives."""
+    return _Summary(problem, fit).estimate()
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +49,9 @@ class _Summary:
     fit: DropFit
 
     @property
-    def scale(self) -> ByMass:
+    def scale(self) -> ImpulseUnit:
         """The mass that was given, or that a known force shows."""
-        return ByMass(self.problem.mass if self.problem.mass is not None else self.fit.mass)
+        return ImpulseUnit(self.problem.mass if self.problem.mass is not None else self.fit.mass)
 
     def estimate(self) -> Estimate:
         fit, found = self.fit, self.consistency()
@@ -92,11 +63,9 @@ class _Summary:
         seen = np.array([name not in hidden for name in names])
         covariance[~seen], covariance[:, ~seen] = np.nan, np.nan
         std = np.sqrt(np.diag(covariance))
-        status = Status.solved if seen.all() else Status.partly
         motion = self.motion()
         pose = motion.sensors[0]
-        size = np.sqrt(np.diag(fit.covariance))
-        correlation = fit.covariance / np.outer(size, size)
+        condition, scaled = self.condition_numbers(seen)
         return Estimate(
             method="",
             robot=self.problem.name,
@@ -111,35 +80,35 @@ class _Summary:
                 std_kind="white",
                 identifiable=seen,
                 white_std=std,
-                coloured_std=std,
             ),
-            status=status if not any("did not end" in each for each in fit.distrust) else Status.unsettled,
-            condition_number=float(np.sqrt(np.linalg.cond(fit.covariance))),
-            scaled_condition_number=float(np.sqrt(np.linalg.cond(correlation))),
+            status=Status.partly if fit.status is Status.solved and not seen.all() else fit.status,
+            condition_number=condition,
+            scaled_condition_number=scaled,
             rows=fit.drop.poses.size,
             fit=fit_of(
                 fit.drop.times,
                 pose.channels,
                 pose.units,
                 fit.drop.poses,
-                fit.expected,
+                fit.predicted,
                 speeds=None,
                 counts=[len(fit.drop.times)],
                 recording=fit.drop.name,
             ),
             undetermined=tuple(self.undetermined()),
-            problem=Solved(self.problem, fit),
-            iterations=fit.program.iterations,
+            problem=self.problem,
+            iterations=max(fit.iterations, 1),
             extras=extras_of(
                 EstimatedMotions((motion,)),
                 Impacts(tuple(self.impacts())),
                 Scene(
                     self.problem.shape.outline(),
-                    told(self.problem.walls),
+                    wall_array(self.problem.walls),
                     fit.friction if fit.friction_identifiable else float("nan"),
                     float("nan") if fit.friction_bound is None else fit.friction_bound,
                     {fit.drop.name: self.energy()},
                 ),
+                DropSimulation(fit.noise, fit.shooting.drag, fit.friction, fit.shooting.mass_of(fit.theta)),
             ),
             provenance=Provenance(
                 warnings=tuple(f"Do not trust this yet: {reason}." for reason in fit.distrust),
@@ -166,24 +135,36 @@ class _Summary:
         names, units, kinds, values, slopes = zip(*found, strict=True)
         return names, units, kinds, np.array(values), np.array(slopes)
 
+    def condition_numbers(self, seen: np.ndarray) -> tuple[float, float]:
+        """Of the whitened Jacobian by the identifiable parameters, states eliminated; J = m (J/m) is no other one."""
+        shooting, theta = self.fit.shooting, self.fit.theta
+        J = shooting.jacobian(theta, shooting.residuals(theta, len(shooting.times)))
+        columns = {"J/m": INERTIA, "friction": FRICTION, "restitution": RESTITUTION, "m": MASS}
+        names, _, _, _, slopes = self.parameters()
+        chosen = [(k, columns[name]) for k, name in enumerate(names) if seen[k] and name in columns]
+        by_parameters = np.column_stack([J[:, column] / slopes[k, column] for k, column in chosen])
+        return condition_numbers(by_parameters, J[:, :INERTIA])
+
     def undetermined(self) -> list[Direction]:
         found = []
         if self.scale.mass is None:
             known = "unexcited" if self.fit.mass_sought else "structural"
             found.append(Direction("m and J, of which only J/m acts", known))
         if not self.fit.friction_identifiable:
-            found.append(Direction("friction, beyond that it lets every impact stick", "unexcited"))
+            found.append(
+                Direction("friction, above the least value with which every impact sticks", "unexcited")
+            )
         return found
 
     def motion(self) -> EstimatedMotion:
         fit = self.fit
         channels, units = {}, {}
         for k, (axis, unit) in enumerate(POSE.items()):
-            channels[f"position.{axis}"], units[f"position.{axis}"] = fit.expected[:, k], unit
+            channels[f"position.{axis}"], units[f"position.{axis}"] = fit.predicted[:, k], unit
             channels[f"velocity.{axis}"], units[f"velocity.{axis}"] = fit.velocities[:, k], f"{unit}/s"
         names, read = tuple(f"position.{axis}" for axis in POSE), fit.drop.poses
-        left = (read - fit.expected) / fit.noise
-        pose = SensorFit("pose", names, tuple(POSE.values()), read, fit.expected, names, left)
+        left = (read - fit.predicted) / fit.noise
+        pose = SensorFit("pose", names, tuple(POSE.values()), read, fit.predicted, names, left)
         motion = Recording(fit.drop.times, channels, units, {}, {"estimated": fit.drop.name})
         return EstimatedMotion(fit.drop.name, motion, (pose,))
 
@@ -223,9 +204,9 @@ class _Summary:
                     f"wall {which // parts + 1}{corner}",
                     scale * c_n,
                     scale * c_t,
-                    self.scale.impulses,
+                    self.scale.name,
                     float(-went / came) if came < -SLOW else float("nan"),
-                    "slides" if abs(c_t) > (1 - STUCK) * fit.friction * c_n else "sticks",
+                    "slides" if abs(c_t) > (1 - CONE_MARGIN) * fit.friction * c_n else "sticks",
                     -scale * float(work),
                     float(shares[e]),
                 )
@@ -235,7 +216,7 @@ class _Summary:
     def energy(self) -> tuple[Vector, Vector]:
         """At many times: kinetic and potential [J], or by mass [J/kg]."""
         fit = self.fit
-        times = np.linspace(fit.drop.times[0], fit.drop.times[-1], FINE)
+        times = np.linspace(fit.drop.times[0], fit.drop.times[-1], ENERGY_SAMPLES)
         q, v = fit.motion(times)
         weights = np.array([0.5, 0.5, 0.5 * fit.inertia_to_mass])
         return times, self.scale.factor * (v**2 @ weights + GRAVITY * q[:, 1])
@@ -256,12 +237,12 @@ class _Summary:
                     f"{1e6 * np.exp(inertia):.4g} mm^2 ({100 * share:.0f} %)"
                     for inertia, share in zip(*others, strict=True)
                 )
-                + f"; the one that is told, which comes nearest, has {100 * fit.posterior.shares[0]:.0f} %."
+                + f"; the deepest minimum, which is given, has {100 * fit.posterior.shares[0]:.0f} %."
             )
         if fit.friction_bound is not None:
             notes.append(
                 f"No contact slid in a way that shows friction: it is at least {fit.friction_bound:.3g}, and no "
-                "number is given."
+                "value is given."
             )
         else:
             least, most = np.maximum(fit.posterior.interval(FRICTION), 0.0)
@@ -287,25 +268,3 @@ class _Summary:
             )
         )
         return notes
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """Problem and fit, to go back to."""
-
-    problem: ImpactsProblem
-    fit: DropFit
-
-    def certify(self, estimate: Estimate) -> Certificate:
-        """What part of what is left a search downhill from there still takes away (its norm).
-
-        Where slopes are, it is at least the largest cosine between what is left and one of them; a minimum at a change
-        of the sequence of events has none.
-        """
-        fit = self.fit
-        shooting, frames = fit.shooting, len(fit.drop.times)
-        cost = float(np.sum(shooting.errors(fit.theta, frames) ** 2))
-        gain = max(cost - shooting.fit(fit.theta).chi_square, 0.0) / cost
-        low, high = shooting.bounds()
-        inside = bool((low <= fit.theta).all() and (fit.theta <= high).all())
-        return Certificate(float(np.sqrt(gain)), inside, 1e-2)

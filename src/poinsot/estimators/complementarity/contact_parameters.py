@@ -1,0 +1,116 @@
+"""Parameters that all drops share: each declared once, with unit, prior, bounds and the step by which it is measured.
+
+theta holds them in this order, and after them the modes of the wall's unevenness (`unevenness`). Lengths are priors in
+parts of the body's size where the declaration says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Vector
+
+MODE_SCALE = 1e-5
+"""Scale of a mode of the wall's unevenness [m]."""
+
+
+@dataclass(frozen=True)
+class ContactParameter:
+    """One component of theta.
+
+    Args:
+        name, unit: of its value. meaning: in words.
+        scale: typical change, which makes the normal equations well scaled.
+        prior_std: about 0, in `unit`; infinite: none.
+        prior_by_size: about 0, in parts of the body's size; replaces `prior_std`.
+        lower, upper: bounds. upper_by_size: in parts of the body's size; replaces `upper`.
+        outline: whether it changes the body's outline. corners: whether only a polygon has it.
+        flight: whether frames in flight determine it too.
+    """
+
+    name: str
+    unit: str
+    meaning: str
+    scale: float
+    prior_std: float = np.inf
+    prior_by_size: float | None = None
+    lower: float = -np.inf
+    upper: float = np.inf
+    upper_by_size: float | None = None
+    outline: bool = False
+    corners: bool = False
+    flight: bool = False
+
+
+PARAMETERS = (
+    ContactParameter("inertia_to_mass", "m^2", "J/m", 1e-4),
+    ContactParameter(
+        "corner_radius", "m", "radius of the corners", 1e-3, prior_by_size=0.25, lower=0.0, upper_by_size=0.5,
+        outline=True, corners=True,
+    ),
+    ContactParameter(
+        "shape_offset_x", "m", "center of the shape from the center of mass", 1e-3, prior_by_size=0.1, outline=True
+    ),
+    ContactParameter("shape_offset_y", "m", "the same along y", 1e-3, prior_by_size=0.1, outline=True),
+    ContactParameter("angle_offset", "rad", "angle of the body minus tracked angle", 1e-2, 0.1),
+    ContactParameter("floor_height", "m", "height of the floor above the wall", 1e-3, prior_by_size=0.25),
+    ContactParameter("floor_slope", "rad", "slope of the floor minus slope of the wall", 1e-2, 0.05),
+    ContactParameter("contact_lag", "s", "lag of the impulse behind the touch, at 1 m/s", 1e-4, 1e-3),
+    ContactParameter(
+        "elongation", "1", "outline longer along x and shorter along y, by this part", 1e-3, 0.05,
+        outline=True, corners=True,
+    ),
+    ContactParameter(
+        "skew", "1", "the same between the diagonals", 1e-3, 0.05, outline=True, corners=True
+    ),
+    ContactParameter("resting_lift", "m", "height of a resting body above its corners", 1e-4, prior_by_size=0.01),
+    ContactParameter("lag_power", "1", "power of the speed with which the lag grows", 0.1, 0.5, lower=-0.95, upper=1.0),
+    ContactParameter(
+        "tracked_offset_x", "m", "tracked point from the center of mass", 1e-3, prior_by_size=0.1, flight=True
+    ),
+    ContactParameter("tracked_offset_y", "m", "the same along y", 1e-3, prior_by_size=0.1, flight=True),
+    ContactParameter("linear_drag", "1/s", "drag of the velocity", 0.1, 1.0, flight=True),
+    ContactParameter("angular_drag", "1/s", "drag of the spin", 0.1, 1.0, flight=True),
+)  # fmt: skip
+SHARED = tuple(each.name for each in PARAMETERS)
+S = len(SHARED)
+COLUMN = {name: k for k, name in enumerate(SHARED)}
+"""Column of each parameter in theta."""
+UNITS = tuple(each.unit for each in PARAMETERS)
+
+INERTIA, ANGLE, HEIGHT, SLOPE, LAG, LIFT, POWER = (
+    COLUMN[name]
+    for name in (
+        "inertia_to_mass",
+        "angle_offset",
+        "floor_height",
+        "floor_slope",
+        "contact_lag",
+        "resting_lift",
+        "lag_power",
+    )
+)
+OF_OUTLINE = [k for k, each in enumerate(PARAMETERS) if each.outline]
+OF_CORNERS = [k for k, each in enumerate(PARAMETERS) if each.corners]
+SHAPE_OFFSET = slice(COLUMN["shape_offset_x"], COLUMN["shape_offset_y"] + 1)
+OF_FLIGHTS = slice(COLUMN["tracked_offset_x"], COLUMN["angular_drag"] + 1)
+"""Those which frames in flight determine, in the order of `flights`."""
+
+
+def scales(count: int) -> Vector:
+    """(s,) scale of each component of theta (s,)."""
+    return np.append([each.scale for each in PARAMETERS], np.full(count - S, MODE_SCALE))
+
+
+def prior_precisions(size: float) -> Vector:
+    """(S,) about 0, of a body of this size [m]; 0 where there is no prior."""
+    std = [each.prior_std if each.prior_by_size is None else each.prior_by_size * size for each in PARAMETERS]
+    return np.asarray(1 / np.array(std) ** 2)
+
+
+def bounds(size: float) -> tuple[Vector, Vector]:
+    """(S,) lower and upper, of a body of this size [m]."""
+    upper = [each.upper if each.upper_by_size is None else each.upper_by_size * size for each in PARAMETERS]
+    return np.array([each.lower for each in PARAMETERS]), np.array(upper)

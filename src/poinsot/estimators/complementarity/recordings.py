@@ -1,0 +1,135 @@
+"""A recording of a tracked body -> a drop.
+
+Its channels are `position.x`, `position.y` and `position.angle` of the body's frame, whose origin is the center of
+mass, y up and angles counterclockwise; or `position.left.x`, `position.left.y`, ... of markers, points of the body that
+a tracker follows. A frame of which a reading is missing is left out.
+
+`torque.x`, `torque.y` and `torque.angle`, or some of them, are a known force at the center of mass and its moment [N],
+[N], [N m], each row's held to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays import Indices, Vector
+from ...estimate.motions import POSE
+from ...exceptions import InvalidRecording, listing
+from ...recording import Recording
+from .flights import FEWEST, Drop, held_mean
+
+QUARTER_TURN, FREQUENT = np.pi / 2, 0.25
+"""An angle that changes by more than a quarter turn, between more than this part of the frames, is not in radians."""
+FORCES = {"x": "N", "y": "N", "angle": "N m"}
+"""Known forces beside gravity, and their units."""
+
+
+def pose_channels(markers: Mapping[str, Sequence[float]] | None) -> tuple[str, ...]:
+    """Names after `position.` of the channels that a drop is made of."""
+    return tuple(f"{marker}.{axis}" for marker in markers or () for axis in "xy") or tuple(POSE)
+
+
+def drop_of(
+    recording: Recording, name: str, markers: Mapping[str, Sequence[float]] | None = None
+) -> tuple[Drop, list[str]]:
+    """The drop of a recording, and warnings about it.
+
+    Args:
+        name: of the drop. markers: name -> (x, y) in the body's frame [m]; None: the recording has poses.
+
+    Raises:
+        InvalidRecording: if a channel is missing, has another unit, or cannot be right.
+    """
+    poses = _poses_of_markers(recording, markers, name) if markers else _poses(recording, name)
+    whole, warnings = np.isfinite(poses).all(axis=1), []
+    forces = _forces(recording, np.flatnonzero(whole), name)
+    times, poses = np.asarray(recording.time, dtype=float)[whole], poses[whole]
+    if len(poses) < FEWEST:
+        raise InvalidRecording(
+            f"recording {name!r} has {len(poses)} frames in which nothing is missing, of {len(whole)}; it "
+            f"takes at least {FEWEST}"
+        )
+    if np.mean(np.abs(np.diff(poses[:, 2])) > QUARTER_TURN) > FREQUENT:
+        raise InvalidRecording(
+            f"recording {name!r}: the angle changes by more than a quarter turn from frame to frame; if it is "
+            'in degrees, say so with unit = "deg"'
+        )
+    if not whole.all():
+        warnings.append(
+            f"{int((~whole).sum())} of {len(whole)} frames of {name} are incomplete and left out."
+        )
+    unwrapped = np.unwrap(poses[:, 2])
+    if not markers and np.abs(unwrapped - poses[:, 2]).max(initial=0.0) > np.pi:
+        warnings.append(
+            f"The angle of {name} wraps, and was taken to go on by less than half a turn a frame."
+        )
+    return Drop(name, times, np.column_stack([poses[:, :2], unwrapped]), forces), warnings
+
+
+def _position(recording: Recording, channel: str, unit: str, name: str) -> Vector:
+    if f"position.{channel}" not in recording.channels:
+        raise InvalidRecording(
+            f"recording {name!r} has no position of {channel!r}, only of {listing(recording.joints('position'))}; give "
+            "columns for all that is needed, or name them with joints = [...]"
+        )
+    return _values(recording, f"position.{channel}", unit, name)
+
+
+def _values(recording: Recording, channel: str, unit: str, name: str) -> Vector:
+    """(T,) of a channel, NaN where it is invalid."""
+    if recording.units[channel] != unit:
+        raise InvalidRecording(
+            f"recording {name!r}: {channel} is in {recording.units[channel]}, and {unit} is what it must be: correct "
+            "its unit"
+        )
+    return np.where(recording.mask(channel), recording[channel], np.nan)
+
+
+def _forces(recording: Recording, frames: Indices, name: str) -> Float[np.ndarray, "K 3"] | None:
+    """(N - 1, 3) means over the intervals between frames (N,), rows of the recording; None if there are no forces.
+
+    Raises:
+        InvalidRecording: if one is missing in between.
+    """
+    if not len(frames) or not any(f"torque.{axis}" in recording.channels for axis in FORCES):
+        return None
+    rows = np.zeros((len(recording), 3))
+    for k, (axis, unit) in enumerate(FORCES.items()):
+        if f"torque.{axis}" in recording.channels:
+            rows[:, k] = _values(recording, f"torque.{axis}", unit, name)
+    rows = rows[frames[0] : frames[-1]]
+    missing = ~np.isfinite(rows).all(axis=1)
+    if missing.any():
+        raise InvalidRecording(
+            f"recording {name!r}: forces are missing in {int(missing.sum())} rows; give them in all, or say hold = "
+            "true where they are written only when they change"
+        )
+    time = np.asarray(recording.time[frames[0] : frames[-1] + 1], dtype=float)
+    return held_mean(time, rows, frames - frames[0])
+
+
+def _poses(recording: Recording, name: str) -> Float[np.ndarray, "N 3"]:
+    return np.column_stack([_position(recording, axis, unit, name) for axis, unit in POSE.items()])
+
+
+def _poses_of_markers(
+    recording: Recording, markers: Mapping[str, Sequence[float]], name: str
+) -> Float[np.ndarray, "N 3"]:
+    """(N, 3) poses that bring the markers nearest to where they were measured (least squares)."""
+    measured = np.stack(
+        [
+            _position(recording, f"{marker}.x", "m", name)
+            + 1j * _position(recording, f"{marker}.y", "m", name)
+            for marker in markers
+        ],
+        axis=1,
+    )
+    places = np.array([complex(*place) for place in markers.values()])
+    middle, center = measured.mean(axis=1), places.mean()
+    turned = (measured - middle[:, None]) @ np.conj(places - center)
+    turned = np.where(turned == 0, np.nan, turned)
+    position = middle - turned / np.abs(turned) * center
+    return np.column_stack([position.real, position.imag, np.angle(turned)])
