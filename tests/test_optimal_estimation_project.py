@@ -266,9 +266,9 @@ def test_the_command_writes_page_result_and_motion(poinsot, job, tmp_path, recor
 def test_ctrl_c_ends_with_what_there_is(job):
     path, said = job(), []
 
-    def say(line: Progress) -> None:
-        said.append(line)
-        if str(line).startswith("iteration 1"):
+    def say(now: Progress) -> None:
+        said.append(now)
+        if now.iteration == 1:
             os.kill(os.getpid(), signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..estimators.complementarity.pooled import PooledImpacts
     from ..estimators.complementarity.problem import ImpactsProblem
     from ..recording import Recording
-    from ..solve import ProgressCallback, Stop
     from .job import Project
 
 
