@@ -23,7 +23,7 @@ class JointSmoothingSettings(MethodSettings):
     `parameters`: names of what is open, like `"pendulum.Jxx"`, `"elbow.drag"`, `"elbow encoder.zero"`. `noise`:
     standard deviations of what sensors read, by quantity (`position`) or channel (`position.elbow`) [rad], [m],
     [rad/s]. `weight`: kappa, 1 / (standard deviation of an impulse that the model lacks [N m s], [N s])^2; `"auto"`:
-    chosen by how well readings that are left out are foretold. `step_s`: of the model; without it one sample is one
+    chosen by how well readings that are left out are predicted. `step_s`: of the model; without it one sample is one
     step. `lower`, `upper`: bounds. `start`: where parameters begin, in place of the mechanism's values.
     """
 

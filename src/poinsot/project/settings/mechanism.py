@@ -1,4 +1,4 @@
-"""[mechanism]: bodies and joints, from a robot description or said one by one."""
+"""[mechanism]: bodies and joints, from a robot description or listed one by one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DryFrictionSettings(SettingsTable):
 
 
 class MotorSettings(SettingsTable):
-    """`poinsot.models.maximal.Motor`: effort per unit of what it is told, and the inertia of its shaft at the joint."""
+    """`poinsot.models.maximal.Motor`: effort per unit of its command, and the inertia of its shaft at the joint."""
 
     gain: float = 1.0
     shaft_inertia: NotNegative = 0.0
