@@ -163,6 +163,20 @@ class Scene(TypedDict):
     least_friction: Number
 
 
+class DropSimulation(TypedDict):
+    noise: Vector
+    drag: Vector
+    friction: Number
+    mass: Number
+
+
+class FlightStates(TypedDict):
+    impact_times_s: Vector
+    lost_times_s: Vector
+    floor_heights_m: Vector
+    wall_modes_m: Vector
+
+
 class Convergence(TypedDict):
     cost: Vector
     infeasibility: Vector
@@ -215,6 +229,8 @@ class Estimate(TypedDict):
     motions: NotRequired[list[Motion]]
     impacts: NotRequired[list[Impact]]
     scene: NotRequired[Scene]
+    simulation: NotRequired[DropSimulation]
+    flights: NotRequired[FlightStates]
     convergence: NotRequired[Convergence]
     fit: Fit
     validation: Validation | None

@@ -86,12 +86,24 @@ def parameter_table(estimate: Estimate) -> Table:
     )
 
 
+def _whiteness_cells(fit: Fit, joint: int) -> tuple[Cell, ...]:
+    """None where rows have no order in time."""
+    if not fit.whiteness:
+        return ()
+    white = fit.whiteness[joint]
+    return (
+        Cell(correlation_text(white.lag1)),
+        Cell(probability_text(white.p_value)),
+        Cell("● white" if white.white else "○ not white", tone="good" if white.white else "fair"),
+    )
+
+
 def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
     """Relative error, residual size and whiteness of each column of a fit; `of` names what a column is."""
     rows = []
     rms, largest = fit.rms_per_joint, np.max(np.abs(fit.residuals), axis=0)
     moving = fit.moving_error_percent_per_joint
-    for joint, (name, unit, white) in enumerate(zip(fit.joints, fit.units, fit.whiteness, strict=True)):
+    for joint, (name, unit) in enumerate(zip(fit.joints, fit.units, strict=True)):
         rows.append(
             (
                 Cell(name),
@@ -100,9 +112,7 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
                 Cell(significant(float(rms[joint]), 3, padded=True)),
                 Cell(significant(float(largest[joint]), 3, padded=True)),
                 Cell(unit_text(unit)),
-                Cell(correlation_text(white.lag1)),
-                Cell(probability_text(white.p_value)),
-                Cell("● white" if white.white else "○ not white", tone="good" if white.white else "fair"),
+                *_whiteness_cells(fit, joint),
             )
         )
     lags = sorted({white.lags for white in fit.whiteness})
@@ -115,15 +125,25 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
             TableColumn("Residual, rms", numeric=True),
             TableColumn("largest", numeric=True),
             TableColumn("Unit"),
-            TableColumn("Lag-1 autocorrelation", numeric=True),
-            TableColumn("Ljung-Box p", numeric=True),
-            TableColumn("Residuals"),
+            *(
+                (
+                    TableColumn("Lag-1 autocorrelation", numeric=True),
+                    TableColumn("Ljung-Box p", numeric=True),
+                    TableColumn("Residuals"),
+                )
+                if fit.whiteness
+                else ()
+            ),
         ),
         rows=tuple(rows),
         caption=f"Relative error: 100 |measured - predicted| / |measured|; all {of}s together "
         f"{percent_text(fit.relative_error_percent)}. {AT_STANDSTILL if moving else ''}"
-        f"Not white: so much correlation within the first {' or '.join(map(str, lags))} lags has a probability p below "
-        "1 % in white noise.",
+        + (
+            f"Not white: so much correlation within the first {' or '.join(map(str, lags))} lags has a probability p "
+            "below 1 % in white noise."
+            if lags
+            else "Rows are not a time series: whiteness is not tested."
+        ),
     )
 
 

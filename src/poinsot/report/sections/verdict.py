@@ -106,6 +106,8 @@ def _parameters(estimate: Estimate) -> Card:
 
 def _residuals(estimate: Estimate) -> Card:
     fit, columns = estimate.fit, "component" if motions_of(estimate) else "joint"
+    if not fit.whiteness:
+        return Card("Residuals", "no order", "rows are not a time series, so their whiteness is not tested")
     coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
     if not coloured:
         return Card(
