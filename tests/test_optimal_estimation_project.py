@@ -101,6 +101,12 @@ def test_friction_is_found_too(job, tmp_path):
     assert np.all(np.abs(away) < 4 * estimate.std) and np.all(estimate.std < 0.05)
 
 
+@pytest.mark.parametrize("key", ["max_iterations", "max_steps"])
+def test_the_limit_of_iterations_has_its_older_name_too(job, key):
+    estimate = identify(Project.load(job(("speed_noise = 1e-3", f"speed_noise = 1e-3\n{key} = 1"))))
+    assert estimate.status is Status.step_limit and estimate.iterations == 1
+
+
 def test_a_held_out_recording_is_predicted(job, tmp_path):
     path = job(more=another("other", "validation"))
     write(tmp_path / "other.csv", record(np.random.default_rng(5), phase=1.0))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..exceptions import InvalidProject, listing
-from ..solve import ProgressCallback, Stop, report
+from ..solve import report
 from ..stopwatch import Stopwatch
 from .preparation import condition
 from .recordings import Run
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 
 
 def estimate_from_impacts(
-    project: Project,
-    data_dir: str | Path | None,
-    progress: ProgressCallback | None = None,
-    stop: Stop | None = None,
+    project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
 ) -> Estimate:
     """From a project file to an estimate.
 
