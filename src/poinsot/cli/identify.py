@@ -25,7 +25,9 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
 
         project = Project.load(job)
         estimate = identify(
-            project, data, progress=lambda now: say(f"{now} (Ctrl-C ends with this)" if now.iteration else now)
+            project,
+            data,
+            progress=lambda now: say(f"{now} (Ctrl-C ends with this)" if now.iteration else now),
         )
         from ..io import identify_json
 

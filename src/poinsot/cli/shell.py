@@ -52,7 +52,7 @@ def stop(sentence: str, code: int) -> int:
 
 @contextmanager
 def progress() -> Iterator[Callable[[object], None]]:
-    """Show the current step (text, or `poinsot.solve.Progress`) on standard error, if that is a terminal."""
+    """Show the current step (text, or a `poinsot.solve.Progress`) on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..exceptions import InvalidProject, listing
-from ..solve import report
+from ..solve import ProgressCallback, Stop, report
 from ..stopwatch import Stopwatch
 from .preparation import condition
 from .recordings import Run
