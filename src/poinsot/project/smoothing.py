@@ -130,7 +130,7 @@ def _joint(joint: MechanismJointSettings) -> Any:
     }
     arguments |= {"name": joint.name, "parent": joint.parent, "child": joint.child, "point": joint.point}
     kind = JOINT_KINDS[joint.kind]
-    moving = {
+    moving: dict[str, Any] = {
         "drag": joint.drag,
         "offset": joint.offset,
         "friction": _friction(joint.friction),

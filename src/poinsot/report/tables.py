@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..estimate import Estimate, Fit, FullParameters
-from .blocks import Cell, Column, Table
+from .blocks import Cell, Table, TableColumn
 from .numbers import (
     UNKNOWN,
     correlation_text,
@@ -23,24 +23,24 @@ from .numbers import (
     value_text,
 )
 from .origins import ORIGINS, counted_origins, is_measured, origin, share_text
-from .verdicts import EXPLANATION, ZERO_PERCENT, Verdict, verdict, verdicts
+from .verdicts import EXPLANATION, ZERO_PERCENT, ParameterVerdict, verdict, verdicts
 from .words import capitalized, meaning, series
 
 TONES = {
-    Verdict.well_known: "good",
-    Verdict.known: "good",
-    Verdict.poorly_known: "fair",
-    Verdict.zero_inside: "bad",
-    Verdict.not_identifiable: "bad",
+    ParameterVerdict.well_known: "good",
+    ParameterVerdict.known: "good",
+    ParameterVerdict.poorly_known: "fair",
+    ParameterVerdict.zero_inside: "bad",
+    ParameterVerdict.not_identifiable: "bad",
 }
 
 PARAMETER_COLUMNS = (
-    Column("Name", code=True),
-    Column("What it is"),
-    Column("Value", numeric=True),
-    Column("Std", numeric=True),
-    Column("Unit"),
-    Column("95 % interval", numeric=True),
+    TableColumn("Name", code=True),
+    TableColumn("What it is"),
+    TableColumn("Value", numeric=True),
+    TableColumn("Std", numeric=True),
+    TableColumn("Unit"),
+    TableColumn("95 % interval", numeric=True),
 )
 
 AT_STANDSTILL = (
@@ -79,7 +79,7 @@ def parameter_table(estimate: Estimate) -> Table:
             )
         )
     return Table(
-        columns=(*PARAMETER_COLUMNS, Column("Relative std", numeric=True), Column("Verdict")),
+        columns=(*PARAMETER_COLUMNS, TableColumn("Relative std", numeric=True), TableColumn("Verdict")),
         rows=tuple(rows),
         caption=f"{EXPLANATION} The bar is full at {ZERO_PERCENT:.0f} %. “With others”: the data determine this "
         "parameter only in sum with others; see the groupings below.",
@@ -109,15 +109,15 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
     return Table(
         title=title,
         columns=(
-            Column(capitalized(of), code=True),
-            Column("Relative error", numeric=True),
-            *((Column("while moving", numeric=True),) if moving else ()),
-            Column("Residual, rms", numeric=True),
-            Column("largest", numeric=True),
-            Column("Unit"),
-            Column("Lag-1 autocorrelation", numeric=True),
-            Column("Ljung-Box p", numeric=True),
-            Column("Residuals"),
+            TableColumn(capitalized(of), code=True),
+            TableColumn("Relative error", numeric=True),
+            *((TableColumn("while moving", numeric=True),) if moving else ()),
+            TableColumn("Residual, rms", numeric=True),
+            TableColumn("largest", numeric=True),
+            TableColumn("Unit"),
+            TableColumn("Lag-1 autocorrelation", numeric=True),
+            TableColumn("Ljung-Box p", numeric=True),
+            TableColumn("Residuals"),
         ),
         rows=tuple(rows),
         caption=f"Relative error: 100 |measured - predicted| / |measured|; all {of}s together "
@@ -136,7 +136,9 @@ def grouping_table(estimate: Estimate) -> Table | None:
     )
     if not rows:
         return None
-    return Table(columns=(Column("Parameter", code=True), Column("stands for", code=True)), rows=rows)
+    return Table(
+        columns=(TableColumn("Parameter", code=True), TableColumn("stands for", code=True)), rows=rows
+    )
 
 
 def full_parameter_table(full: FullParameters) -> Table:
@@ -148,9 +150,9 @@ def full_parameter_table(full: FullParameters) -> Table:
     return Table(
         columns=(
             *PARAMETER_COLUMNS,
-            Column("Before the data", numeric=True),
-            Column("Where from", numeric=True),
-            Column("Verdict"),
+            TableColumn("Before the data", numeric=True),
+            TableColumn("Where from", numeric=True),
+            TableColumn("Verdict"),
         ),
         rows=tuple(
             _full_row(full, index, float(std[index])) for indices in owners.values() for index in indices
@@ -213,7 +215,7 @@ def timing_table(seconds: Mapping[str, float]) -> Table:
     longest = max(seconds.values(), default=0.0)
     return Table(
         title="Timings",
-        columns=(Column("Stage"), Column("Time", numeric=True)),
+        columns=(TableColumn("Stage"), TableColumn("Time", numeric=True)),
         rows=tuple(
             (Cell(stage), Cell(seconds_text(duration), bar=duration / longest if longest > 0 else 0.0))
             for stage, duration in seconds.items()
@@ -245,7 +247,7 @@ def table_of_rows(
     return Table(
         title=title,
         caption=caption,
-        columns=tuple(Column(titles[key], numeric=numeric[key]) for key in keys),
+        columns=tuple(TableColumn(titles[key], numeric=numeric[key]) for key in keys),
         rows=tuple(tuple(Cell(texts[key][row]) for key in keys) for row in range(len(rows))),
     )
 

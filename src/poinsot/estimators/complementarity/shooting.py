@@ -19,9 +19,9 @@ no direction descends: with L L^T = (J^T J + P_0^-1)^-1 and the columns l_k of L
     s_k^+- = e . (e(theta +- h l_k) - e(theta)) / h  >= 0     for every k and both signs
 
 Where the cost is smooth s_k^- = -s_k^+, and sum_k min(s_k^+, s_k^-, 0)^2 = g^T (J^T J + P_0^-1)^-1 g, the squared
-length of the Gauss-Newton step in standard deviations. So the square root of this sum is `stationarity` in both cases. h is
-`ONE_SIDED_STEP` standard deviations: small against the curvature of e, large against the 1e-9 m to which instants of
-impact are solved.
+length of the Gauss-Newton step in standard deviations. So the square root of this sum is `stationarity` in both
+cases. h is `ONE_SIDED_STEP` standard deviations: small against the curvature of e, large against the 1e-9 m to which
+instants of impact are solved.
 """
 
 from __future__ import annotations
@@ -368,8 +368,8 @@ class Shooting:
         points = theta + offset
         points[:, FRICTION] = theta[FRICTION] * np.exp(points[:, FRICTION] - theta[FRICTION])
         points[:, RESTITUTION] = np.linspace(0, settings.max_restitution, count)
-        ranges = np.log([settings.inertia_range, settings.friction_range]).T
-        anywhere = np.exp(rng.uniform(*ranges, (count // 2, 2)))
+        low, high = np.log([settings.inertia_range, settings.friction_range]).T
+        anywhere = np.exp(rng.uniform(low, high, (count // 2, 2)))
         points[1::2, INERTIA] = np.log(anywhere[:, 0] * self.shape.size**2)
         points[1::2, FRICTION] = anywhere[:, 1]
         points = np.clip(points, *self.bounds())

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...estimate import Estimate, Fit, Status
 from ...estimate.motions import SensorFit, motions_of, rms_of
-from ..blocks import Block, Card, Cards, Findings, Section
+from ..blocks import Card, Cards, Findings, PageBlock, Section
 from ..numbers import count_text, percent_text, significant
 from ..verdicts import counted, known
 from ..words import number_of, series
@@ -18,7 +18,7 @@ FEW = 6
 
 def verdict_section(estimate: Estimate) -> Section:
     """Warnings first, then the headline numbers."""
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     findings = _findings(estimate)
     if findings:
         blocks.append(Findings(findings=findings))
