@@ -97,6 +97,9 @@ GAP, LOCAL_GAP, FEASIBLE = 1e-5, 1e-4, 1e-7
 """Tolerances of the certificate: the relative duality gap, where the divergence is convex and where only its model near
 the solution is; and of the constraints, relative to the prior."""
 
+AGREEMENT = 1e-9
+"""Rounding between base values and full parameters, relative to the norm of the whitened base values (at least 1e3)."""
+
 STOPPED_EARLY = "Stopped before possible bodies were looked for: these are the values of least squares."
 
 MODEL_STEPS = 50
@@ -617,6 +620,11 @@ class _Recheck:
         size = 1 + abs(bound.primal)
         feasible = bound.violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
         feasible = feasible and self.least_squares.certificate().holds
+        # the base values and the full parameters are two statements of one estimate, and must agree
+        apart = float(np.linalg.norm(reduced.R @ (estimate.values - reduced.K @ full.values)))
+        feasible = feasible and apart <= AGREEMENT * (
+            1e3 + float(np.linalg.norm(reduced.R @ estimate.values))
+        )
         tolerance = GAP if term.convex else LOCAL_GAP
         return Certificate(abs(bound.gap) / size, feasible, tolerance, bound.primal, bound.dual)
 
