@@ -155,11 +155,7 @@ def test_the_page_and_the_files(poinsot, job, tmp_path):
 
 
 def test_the_weight_is_chosen_by_what_it_predicts(job):
-    """Of the weights around the chosen one, none predicts the other recording from its first state much better.
-
-    `two` is not used for the choice. Its simulation differs between weights by their parameters alone; with 400
-    readings its error is known to 1 / sqrt(800) = 3.5 %, so three standard deviations are 11 %.
-    """
+    """The largest of the weights whose squared errors of left-out readings are within 5 % of the lowest."""
     found = identify(Project.load(job(("weight = 1e9", 'weight = "auto"'))))
     (scores,) = [note for note in found.notes if "left out in blocks" in note]
     (used,) = [note for note in found.notes if note.startswith("Residuals of steps have the weight")]
@@ -169,16 +165,8 @@ def test_the_weight_is_chosen_by_what_it_predicts(job):
     # scores are printed with three digits: half a unit of the last is 0.5 % of them
     assert tried[chosen] ** 2 <= 1.05 * 1.01 * min(tried.values()) ** 2
     assert all(score**2 > 1.05 * 0.99 * min(tried.values()) ** 2 for w, score in tried.items() if w > chosen)
-
-    def error(estimate):
-        (simulated,) = [fit for fit in estimate.validation if fit.recording.startswith("two, simulated")]
-        return simulated.rms_per_joint[0]
-
-    others = [
-        error(identify(Project.load(job(("weight = 1e9", f"weight = {weight}")))))
-        for weight in (1e4, 1e8, 1e12)
-    ]
-    assert error(found) < 1.11 * min(others)
+    # no prediction of a noisy reading is better than the noise: 3 standard deviations of 400 squares are 21 %
+    assert min(tried.values()) ** 2 > 1 - 3 * np.sqrt(2 / 400)
     np.testing.assert_array_less(np.abs(found.values - [J, DRAG, DRY, ZERO]), 5 * found.std)
 
 
