@@ -210,6 +210,11 @@ class Validation(TypedDict):
     recordings: list[Fit]
 
 
+class BodyMotionSize(TypedDict):
+    samples: int
+    bodies: int
+
+
 class Estimate(TypedDict):
     status: Status
     method: str
@@ -231,6 +236,7 @@ class Estimate(TypedDict):
     scene: NotRequired[Scene]
     simulation: NotRequired[DropSimulation]
     flights: NotRequired[FlightStates]
+    body_motions: NotRequired[list[BodyMotionSize]]
     convergence: NotRequired[Convergence]
     fit: Fit
     validation: Validation | None
