@@ -1,6 +1,6 @@
-"""The main job on the embedded recordings of an arm: identify it, write the page, hold the estimate against the truth.
+"""Identify the arm of examples/arm, write the report, and compare the estimate with the true parameters.
 
-`make demo` runs this. The recordings are simulated (see examples/arm/record.py), so the truth is known.
+`make demo` runs this. The recordings are simulated (see examples/arm/record.py), so the true parameters are known.
 """
 
 import sys
@@ -30,13 +30,11 @@ def main(folder: Path) -> None:
     ):
         print(f"{name:<10}{true:>10.4f}{value:>11.4f}{std:>9.4f}  {unit}")
     print(
-        f"\ntorques explained to {estimate.fit.relative_error_percent:.2f} %, on a motion it has not seen to "
-        f"{estimate.validation[0].relative_error_percent:.2f} %"
+        f"\nrelative error of the torques: {estimate.fit.relative_error_percent:.2f} % fitted, "
+        f"{estimate.validation[0].relative_error_percent:.2f} % on a held-out motion"
     )
-    print(f"the page: {page}")
-    print(
-        "the same from the command line: .venv/bin/poinsot identify examples/arm/job.toml --out poinsot-demo"
-    )
+    print(f"report: {page}")
+    print("same job on the command line: .venv/bin/poinsot identify examples/arm/job.toml --out poinsot-demo")
 
 
 if __name__ == "__main__":

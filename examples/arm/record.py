@@ -1,6 +1,6 @@
-"""How the recordings of this folder came about: a simulated arm, measured by imperfect sensors.
+"""Simulate the recordings of this folder: an arm with noisy torque sensors and quantized encoders.
 
-python examples/arm/record.py      # writes identification.csv, validation.csv and picking_up.csv again
+python examples/arm/record.py      # rewrites identification.csv, validation.csv and picking_up.csv
 """
 
 from pathlib import Path
@@ -15,23 +15,23 @@ RATE_HZ = 250.0
 FRICTION = {"fv1": 3.0, "fc1": 2.0, "fv2": 2.5, "fc2": 2.4, "off2": 0.3, "fv3": 1.2, "fc3": 1.1}
 ROTORS = {"ia1": 0.12, "ia2": 0.15, "ia3": 0.06}
 LOAD = {"m3": 1.5, "mx3": 0.48, "mz3": 0.06, "xx3": 0.0064, "xz3": -0.0192, "yy3": 0.162, "zz3": 0.1576}
-"""What the forearm picks up: 1.5 kg at (0.32, 0, 0.04) m, a ball of 5 cm; added to the forearm's own parameters."""
+"""Load of the forearm: 1.5 kg at (0.32, 0, 0.04) m, a ball of 5 cm; added to the forearm's parameters."""
 PICKED_UP_S = 6.0
 SENSORS = Sensors(torque_std=0.3, position_step=2 * np.pi / 2**14)
 
 
 def robot():
-    """The arm, with a rotor of its own behind every joint."""
+    """The arm, with a rotor at every joint."""
     return poinsot.load_robot(HERE / "arm.urdf", drive=poinsot.Drive(rotor_inertia=True))
 
 
 def truth():
-    """The parameters that the simulation has."""
+    """True parameters, in the order of `robot().parameters`."""
     return model_parameters(robot(), **FRICTION, **ROTORS)
 
 
 def loaded():
-    """The same with what the forearm picks up."""
+    """True parameters with the load on the forearm."""
     theta = truth()
     for name, value in LOAD.items():
         theta[robot().parameters.index(name)] += value

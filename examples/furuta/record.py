@@ -1,9 +1,9 @@
-"""How the recordings of this folder came about: a simulated rotary pendulum, two encoders and a voltage.
+"""Simulate the recordings of this folder: a rotary pendulum with two encoders and a voltage.
 
-python examples/furuta/record.py      # writes pushes.csv and release.csv again
+python examples/furuta/record.py      # rewrites pushes.csv and release.csv
 
-An arm turns about a vertical axis, driven by a motor; a pendulum hangs from its end. job.toml has another inertia,
-friction and motor than the mechanism, and leaves out that its stand is tilted.
+An arm turns about a vertical axis, driven by a motor; a pendulum hangs from its end. The inertia, friction and
+motor in job.toml differ from the true ones, and its stand is level; the true stand is tilted.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from poinsot.models.maximal import Coulomb, Encoder, Hinge, Mechanism, Motor, Ri
 HERE = Path(__file__).parent
 RATE_HZ, STEP_S = 100, 2e-4
 NOISE, ZERO = 1e-3, 0.02
-"""Of both encoders, and what the pendulum's reads when it hangs [rad]."""
+"""Noise of both encoders, and zero of the pendulum's encoder [rad]."""
 
 TRUE = {
     "pendulum.Jxx": 4e-4,
@@ -31,7 +31,7 @@ TRUE = {
 
 
 def mechanism():
-    """The true one."""
+    """The mechanism with the true parameters."""
     bodies = [
         RigidBody("arm", 0.20, (1e-4, 5e-4, 5e-4), center=(0.07, 0, 0)),
         RigidBody("pendulum", 0.12, (4e-4, 4e-4, 2e-5), center=(0.15, 0, -0.10)),
@@ -47,13 +47,13 @@ def mechanism():
 
 
 def voltage(times):
-    """Pushes to and fro, held for a while each."""
+    """Random steps of voltage [V], 0.35 s each, at `times` [s]."""
     levels = np.random.default_rng(4).uniform(-6, 6, 200)
     return levels[(times / 0.35).astype(int)]
 
 
 def record(name, start, u, rng):
-    """A CSV file of what the encoders read, and what the motor was told."""
+    """Write a CSV file of the encoders' readings [rad] and the motor's voltage [V]."""
     model = mechanism().model(curvature=True)
     every = round(1 / (RATE_HZ * STEP_S))
     simulation = model.simulate(model.state(**start), STEP_S, len(u), u[:, None], every=every)

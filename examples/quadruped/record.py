@@ -1,8 +1,8 @@
-"""How the recordings of this folder came about: a simulated robot on four point feet, measured by imperfect sensors.
+"""Simulate the recordings of this folder: a robot on four point feet, with noisy sensors.
 
-python examples/quadruped/record.py      # writes four_steps.csv and other_steps.csv again
+python examples/quadruped/record.py      # rewrites four_steps.csv and other_steps.csv
 
-It sways on its feet and lifts one after the other. The description in quadruped.urdf has another trunk than the robot.
+It sways on its feet and lifts one after the other. The trunk in quadruped.urdf differs from the true one.
 """
 
 from pathlib import Path
@@ -19,47 +19,47 @@ LEGS = ("lf", "rf", "lh", "rh")
 IMU = "imu"
 
 MASS, CENTRE = 8.0, np.array([0.02, 0.0, 0.01])
-"""Of the true trunk [kg], [m]: the description has 5.6 kg in its frame's origin."""
+"""Mass [kg] and centre of mass [m] of the true trunk; the description has 5.6 kg at its frame's origin."""
 ABOUT_CENTRE = np.array([[0.055, 0.001, -0.004], [0.001, 0.180, 0.0], [-0.004, 0.0, 0.210]])
 """Its inertia about its centre of mass [kg m^2]."""
 ROTOR = 0.02
-"""Inertia of each motor's rotor, seen from its joint, which is known [kg m^2]."""
+"""Known inertia of each motor's rotor, reflected to its joint [kg m^2]."""
 
 ENCODER, ENCODER_SPEED = 1e-3, 5e-3
 ORIENTATION, GYRO, ACCELEROMETER = 5e-3, 3e-3, 0.03
-"""Standard deviations, as job.toml has them."""
+"""Standard deviations, as in job.toml [rad], [rad/s], [m/s^2]."""
 TORQUE = 0.02
-"""Of measured torques [N m]; `fly` adds a thousandth of the largest, so that job.toml has 0.025."""
+"""Standard deviation of measured torques [N m]; `fly` adds a thousandth of the largest, so job.toml has 0.025."""
 
 STANCE = {"roll": 0.0, "pitch": 0.7, "knee": -1.4}
-"""Joint of a leg -> its position [rad]: feet are below their hips."""
+"""Joint of a leg -> its position [rad], with the feet below the hips."""
 FIRST_S, EACH_S, SWING_S = 0.1, 0.26, 0.14
-"""When the first foot leaves the ground, how long after one the next one does, how long it is to be in the air."""
+"""Time of the first lift-off, time between two lift-offs, and duration of a swing."""
 FLEX, REACH = 0.5, 0.3
-"""How far its knee bends then [rad], and how far it is stretched afterwards, until it finds the ground."""
+"""Bending of the knee in the swing, and stretching after it until touch-down [rad]."""
 
 AMPLITUDE = np.array([0.02, 0.02, 0.015, 0.08, 0.08, 0.08])
-"""Of the trunk's sway [m], [rad]."""
+"""Amplitudes of the trunk's sway [m], [rad]."""
 
 
 def robot():
-    """As it is described."""
+    """The robot as described in quadruped.urdf."""
     return poinsot.load_robot(
         HERE / "quadruped.urdf", floating_base=True, drive=poinsot.Drive(rotor_inertia=True)
     )
 
 
 def trunk():
-    """(10,) the true one: m, m c, and I about the frame's origin."""
+    """Inertial parameters (10,) of the true trunk: m, m c, and I about the frame's origin."""
     I = ABOUT_CENTRE + MASS * (CENTRE @ CENTRE * np.eye(3) - np.outer(CENTRE, CENTRE))
     return np.array([MASS, *(MASS * CENTRE), I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2]])
 
 
 def system(order, sway):
-    """The true robot, and what it is to do: sway, and lift its feet in this order.
+    """The true robot and its reference motion: sway, and lift the feet in the given order.
 
     Args:
-        order: of legs. sway: (6,) frequencies of the trunk [Hz].
+        order: names of the legs. sway: (6,) frequencies of the trunk [Hz].
     """
     described = robot()
     inertials = described.inertials.copy()
@@ -107,7 +107,7 @@ def system(order, sway):
 
 
 def write(name, flown, rng):
-    """One recording, a row a sample."""
+    """Write one recording as CSV, one row per sample."""
     joints = flown.system.robot.joints
     torque = flown.u + TORQUE * rng.standard_normal(flown.u.shape)
     columns = [*(some.values for some in flown.readings), torque, flown.schedule.closed]

@@ -1,9 +1,9 @@
-"""How the frames of this folder came about: a simulated ellipse of plywood, thrown onto a level floor.
+"""Simulate the frames of this folder: an ellipse of plywood, thrown onto a level floor.
 
-python examples/throw/record.py      # writes frames.csv again
+python examples/throw/record.py      # rewrites frames.csv
 
-A camera of 120 frames a second tracks its pose with noise of 1 mm and 0.02 rad. job.toml is told its outline and where
-the floor is; the truth below is for comparison.
+A camera of 120 frames a second tracks its pose with noise of 1 mm and 0.02 rad. job.toml has its outline, its mass and
+the floor; the other true parameters below are for comparison.
 """
 
 from pathlib import Path
