@@ -12,7 +12,6 @@ from scipy.integrate import solve_ivp
 
 from poinsot.estimate import EstimatedMotions, Status
 from poinsot.project import Project, identify
-from poinsot.project.smoothing import estimate_jointly
 from references.replacing import replaced
 
 M, L, J, DRAG, DRY, GRAVITY = 0.4, 0.25, 0.004, 2e-3, 5e-3, 9.81
@@ -226,7 +225,7 @@ def test_stopped_it_has_what_was_found(folder):
         asked.append(True)
         return len(asked) > 2
 
-    found = estimate_jointly(Project.load(folder / "whole.toml"), None, reports.append, stop)
+    found = identify(Project.load(folder / "whole.toml"), progress=reports.append, stop=stop)
     assert found.status is Status.interrupted and not found.status.converged and found.iterations == 2
     assert [each.iteration for each in reports if each.stage == "iterating"] == [1, 2]
     assert found.validation == () and np.isfinite(found.values).all()

@@ -84,7 +84,7 @@ class Project:
         Raises:
             InvalidProject: if there is a [robot] in its place.
         """
-        from .smoothing import build_mechanism
+        from .mechanism import build_mechanism
 
         if self.settings.mechanism is None:
             raise InvalidProject(f"{self.path}: there is no [mechanism]; this takes a project with one")
