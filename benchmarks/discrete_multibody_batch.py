@@ -4,7 +4,7 @@
 
 The problem is that of `poinsot reproduce discrete-multibody --case swing_up_13`: 40 s in steps of 10 ms, kappa 100,
 from Table 1's values. `fit_batch` computes on JAX's default device: 1000 draws where that is none of the processor's,
-and a few where it is, which then says so. A few of the same draws are solved by `JointSmoothing.fit`, on the processor
+and a few where it is, which then says so. A few of the same draws are solved by `JointSmoothing`, on the processor
 in any case; what is compared is the time of a problem, and where both ended, in standard deviations of the estimate:
 either may end where a step would lower the cost by less than 1e-7 of it, which is some hundredths of them.
 
@@ -19,7 +19,7 @@ import support  # noqa: F401  BLAS on one thread, before NumPy
 from support.report import Agreement, Ratio, deliver, options
 from support.timing import Program, side_by_side
 
-from poinsot.estimators.joint import BatchFit, JointFit, Record, fit_batch
+from poinsot.estimators.joint import BatchFit, JointFit, Record, SmoothingProblem, fit_batch
 from poinsot_reproductions.discrete.paper_furuta import (
     GENERATOR_STEP,
     INITIAL,
@@ -51,7 +51,10 @@ def main() -> None:
     z = clean.z + NOISE * np.random.default_rng(1).standard_normal((B, *clean.z.shape))
 
     def batch() -> BatchFit:
-        return fit_batch(method(), estimator(), clean.times, clean.u, z, values(ALL, INITIAL), priors=PRIORS)
+        records = [Record("swing-up", clean.times, clean.u, each) for each in z]
+        begin = values(ALL, INITIAL)
+        problems = [SmoothingProblem(estimator(), [each], begin, priors=PRIORS) for each in records]
+        return fit_batch(method(), problems)
 
     def single() -> list[JointFit]:
         with jax.default_device(processor):
@@ -64,7 +67,7 @@ def main() -> None:
     used = seconds[of_all].processor / B, seconds[of_some].processor / len(fits)
     each = passed if elsewhere else used
     away = [np.abs(row - fit.theta) / fit.std for row, fit in zip(found.theta, fits, strict=False)]
-    ended = {ending.name: found.endings.count(ending) for ending in dict.fromkeys(found.endings)}
+    ended = {status.name: found.statuses.count(status) for status in dict.fromkeys(found.statuses)}
     deliver(
         "discrete_multibody_batch",
         arguments,

@@ -14,8 +14,8 @@ from support.report import Agreement, Limit, Ratio, deliver, options
 from support.timing import Program, Seconds, side_by_side
 
 from poinsot.models.planar import Body, Ellipse, SmoothCurve, Wall, floor, rectangle, simulate
-from poinsot.models.planar.step_program import StepProgram
 from poinsot.models.planar.stepping import Law
+from poinsot_reproductions.impacts.step_program import StepProgram
 
 STEPS, STEP = 100_000, 1e-4
 PER_SECOND = 200_000

@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_limits
 from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.direction import LinearizedProblem
 from poinsot.estimators.shooting.local import linearized, linearized_end, stretches
-from poinsot.estimators.shooting.manifold import Euclidean
 from poinsot.estimators.shooting.problem import (
     GaussianPrior,
     LastNodeLinearization,
@@ -30,6 +29,7 @@ from poinsot.estimators.shooting.problem import (
 )
 from poinsot.estimators.shooting.riccati import backward
 from poinsot.estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, evaluate
+from poinsot.models.manifold import FlatSpace
 
 STATES, PARAMETERS, ROWS = 36, 10, 33
 
@@ -47,7 +47,7 @@ class Linear(TrajectoryModel):
 
     def __post_init__(self):
         N = len(self.z) - 1
-        self.manifold = Euclidean(STATES)
+        self.manifold = FlatSpace(STATES)
         self.noise_std = np.broadcast_to(0.1, (N, self.B.shape[1]))
         self.noisy = np.ones(N, dtype=bool)
         self.parameters = PARAMETERS

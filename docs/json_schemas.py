@@ -163,6 +163,20 @@ class Scene(TypedDict):
     least_friction: Number
 
 
+class DropSimulation(TypedDict):
+    noise: Vector
+    drag: Vector
+    friction: Number
+    mass: Number
+
+
+class FlightStates(TypedDict):
+    impact_times_s: Vector
+    lost_times_s: Vector
+    floor_heights_m: Vector
+    wall_modes_m: Vector
+
+
 class Convergence(TypedDict):
     cost: Vector
     infeasibility: Vector
@@ -196,6 +210,11 @@ class Validation(TypedDict):
     recordings: list[Fit]
 
 
+class BodyMotionSize(TypedDict):
+    samples: int
+    bodies: int
+
+
 class Estimate(TypedDict):
     status: Status
     method: str
@@ -215,6 +234,9 @@ class Estimate(TypedDict):
     motions: NotRequired[list[Motion]]
     impacts: NotRequired[list[Impact]]
     scene: NotRequired[Scene]
+    simulation: NotRequired[DropSimulation]
+    flights: NotRequired[FlightStates]
+    body_motions: NotRequired[list[BodyMotionSize]]
     convergence: NotRequired[Convergence]
     fit: Fit
     validation: Validation | None

@@ -23,11 +23,19 @@ import pytest
 import poinsot
 from poinsot import cli
 from poinsot.project import settings
+from poinsot.project.methods import (
+    METHODS,
+    MethodSettings,
+    body_constraints,
+    find_method,
+    impacts,
+    payload,
+    semidefinite,
+)
 from poinsot.project.settings import (
     bodies_and_walls,
     fields,
     mechanism,
-    methods,
     preprocessing,
     recordings,
     robot,
@@ -168,32 +176,25 @@ SECTIONS = {
     "One of `channels`": (recordings.ColumnSettings, ()),
     "`[contacts]`": (robot.ContactsSettings, ()),
     "`[[rotors]]`": (robot.RotorSettings, ()),
-    "With either smoother": (preprocessing._Smoothing, ()),
+    "With either smoother": (preprocessing.SmoothingSettings, ()),
     '`method = "butterworth-decimation"`': (
         preprocessing.ButterworthSettings,
-        preprocessing._Smoothing.model_fields,
+        preprocessing.SmoothingSettings.model_fields,
     ),
     '`method = "random-walk"`': (
         preprocessing.RandomWalkSettings,
-        preprocessing._Smoothing.model_fields,
+        preprocessing.SmoothingSettings.model_fields,
     ),
     "`prior` of the ratio": (preprocessing.RatioPriorSettings, ()),
     '`method = "moving-polynomial"`': (preprocessing.MovingPolynomialSettings, ()),
-    '`method = "none"`': (preprocessing.RawSettings, preprocessing._Conditioning.model_fields),
-    '`name = "least-squares"`': (methods.LeastSquaresSettings, ()),
-    '`name = "essential-parameters"`': (methods.EssentialSettings, ()),
-    '`name = "semidefinite"`': (methods.SemidefiniteSettings, ()),
-    '`name = "payload"`': (methods.PayloadSettings, ()),
-    '`name = "filter"`': (methods.FilterSettings, ()),
-    '`name = "optimal-estimation"`': (methods.OptimalEstimationSettings, ()),
-    '`name = "joint-smoothing"`': (methods.JointSmoothingSettings, ()),
-    '`name = "impacts"`': (methods.ImpactsSettings, ()),
-    "`noise` of a tracker": (methods.TrackerNoiseSettings, ()),
-    "`center_of_mass` of a load": (methods.PointPriorSettings, ()),
-    "`[method.constraints]`": (methods.ConstraintsSettings, ()),
-    "One of `bodies`": (methods.BodyConstraintSettings, ()),
-    "A region": (methods.RegionSettings, ()),
-    "`inside`": (methods.EllipsoidSettings, ()),
+    '`method = "none"`': (preprocessing.RawSettings, preprocessing.ConditioningSettings.model_fields),
+    **{f'`name = "{name}"`': (find_method(name), ()) for name in METHODS},
+    "`noise` of a tracker": (impacts.TrackerNoiseSettings, ()),
+    "`center_of_mass` of a load": (payload.PointPriorSettings, ()),
+    "`[method.constraints]`": (semidefinite.ConstraintsSettings, ()),
+    "One of `bodies`": (body_constraints.BodyConstraintSettings, ()),
+    "A region": (body_constraints.RegionSettings, ()),
+    "`inside`": (body_constraints.EllipsoidSettings, ()),
     "`[priors]`": (settings.PriorSettings, ()),
     "`[output]`": (settings.OutputSettings, ()),
 }
@@ -242,11 +243,11 @@ def type_in_words(annotation, validators=()):
             if typing.get_origin(typing.get_args(inside[1])[0]) is list
             else "table of numbers"
         )
-    if origin is dict and not (isinstance(inside[1], type) and issubclass(inside[1], fields.Section)):
+    if origin is dict and not (isinstance(inside[1], type) and issubclass(inside[1], fields.SettingsTable)):
         return "table of numbers"
     if origin in (list, dict):
         return f"{'list' if origin is list else 'table'} of tables"
-    assert issubclass(annotation, fields.Section)
+    assert issubclass(annotation, fields.SettingsTable)
     return "table"
 
 
@@ -254,7 +255,7 @@ def default_in_words(field):
     if field.is_required():
         return "required"
     value = field.get_default()
-    if value is None or value in ([], {}) or isinstance(value, fields.Section):
+    if value is None or value in ([], {}) or isinstance(value, fields.SettingsTable):
         return "–"
     number = f"{value:g}" if isinstance(value, float) else None
     return f"`{number or json.dumps(value).replace('.0', '')}`"
@@ -289,7 +290,7 @@ def test_the_reference_has_every_key_with_its_type_and_default(heading):
 def test_the_reference_has_every_section():
     def sections(annotation):
         for inside in (annotation, *typing.get_args(annotation)):
-            if isinstance(inside, type) and issubclass(inside, fields.Section):
+            if isinstance(inside, type) and issubclass(inside, fields.SettingsTable):
                 yield inside
                 for field in inside.model_fields.values():
                     yield from sections(field.annotation)
@@ -300,7 +301,10 @@ def test_the_reference_has_every_section():
         settings.Settings,
         robot.OffsetSettings,
     }
-    assert {*sections(settings.Settings)} <= documented
+    found = {
+        section for root in (settings.Settings, *map(find_method, METHODS)) for section in sections(root)
+    }
+    assert found - {MethodSettings} <= documented
     headings = re.findall(r"^## `\[+(\w+)\]+`$", REFERENCE.read_text(), re.MULTILINE)
     assert {*headings} == {*settings.Settings.model_fields}
 

@@ -12,6 +12,7 @@ from poinsot.estimate import Status
 from poinsot.exceptions import PoinsotError
 from poinsot.io import read_recording
 from poinsot.project import Project, identify
+from poinsot.solve import Progress
 from references import recorded_arm
 from references.recorded_arm import (
     FRICTION,
@@ -98,6 +99,12 @@ def test_friction_is_found_too(job, tmp_path):
     assert estimate.status is Status.solved and not estimate.bodies
     away = estimate.values - np.array(list(FRICTION.values()))
     assert np.all(np.abs(away) < 4 * estimate.std) and np.all(estimate.std < 0.05)
+
+
+@pytest.mark.parametrize("key", ["max_iterations", "max_steps"])
+def test_the_limit_of_iterations_has_its_older_name_too(job, key):
+    estimate = identify(Project.load(job(("speed_noise = 1e-3", f"speed_noise = 1e-3\n{key} = 1"))))
+    assert estimate.status is Status.step_limit and estimate.iterations == 1
 
 
 def test_a_held_out_recording_is_predicted(job, tmp_path):
@@ -259,9 +266,9 @@ def test_the_command_writes_page_result_and_motion(poinsot, job, tmp_path, recor
 def test_ctrl_c_ends_with_what_there_is(job):
     path, said = job(), []
 
-    def say(line: str) -> None:
-        said.append(line)
-        if line.startswith("iteration 1"):
+    def say(now: Progress) -> None:
+        said.append(now)
+        if now.iteration == 1:
             os.kill(os.getpid(), signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)
@@ -273,10 +280,10 @@ def test_ctrl_c_ends_with_what_there_is(job):
 
 def test_the_command_says_that_it_was_interrupted(poinsot, job, tmp_path, monkeypatch):
     @contextmanager
-    def pressed():
+    def pressed(**_):
         yield lambda: True
 
-    monkeypatch.setattr("poinsot.project.estimation.stoppable", pressed)
+    monkeypatch.setattr("poinsot.project.job.stoppable", pressed)
     code, _, err = poinsot("identify", job(), "--out", tmp_path / "out")
     assert code == 130 and "interrupted; what was found until then is written" in err
     result = json.loads((tmp_path / "out" / "result.json").read_text())

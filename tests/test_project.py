@@ -708,6 +708,7 @@ def test_keys_have_the_names_of_the_arguments():
     from poinsot.estimators.linear.least_squares import LeastSquares
     from poinsot.models.drive import Drive
     from poinsot.project import settings
+    from poinsot.project.methods import find_method
     from poinsot.signals.butterworth import ButterworthDecimation
     from poinsot.signals.random_walk_smoother import RandomWalkSmoother
 
@@ -716,8 +717,8 @@ def test_keys_have_the_names_of_the_arguments():
         (settings.robot.DriveSettings, Drive),
         (settings.preprocessing.ButterworthSettings, ButterworthDecimation),
         (settings.preprocessing.RandomWalkSettings, RandomWalkSmoother),
-        (settings.methods.LeastSquaresSettings, LeastSquares),
-        (settings.methods.EssentialSettings, EssentialParameters),
+        (find_method("least-squares"), LeastSquares),
+        (find_method("essential-parameters"), EssentialParameters),
     ):
         arguments = python_inspect.signature(it).parameters
         for key, field in section.model_fields.items():

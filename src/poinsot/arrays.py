@@ -31,6 +31,27 @@ Configurations: TypeAlias = Float[np.ndarray, "T nq"]
 Inertial: TypeAlias = Float[np.ndarray, "*batch 10"]
 """pi = (m, m c, I) at the body frame's origin, Pinocchio's order. [kg], [kg m], [kg m^2]"""
 
+States: TypeAlias = Float[np.ndarray, "T nx"]
+"""States, one a row: of a robot its configuration and its speeds."""
+
+NodeStates: TypeAlias = Float[np.ndarray, "nodes nx"]
+"""States at all nodes of a recording, one a row."""
+
+Changes: TypeAlias = Float[np.ndarray, "T n"]
+"""Changes of states in their tangent, one a row."""
+
+RobotChanges: TypeAlias = Float[np.ndarray, "T two_n"]
+"""Changes of a robot's states, of positions and of speeds, one a row."""
+
+Columns: TypeAlias = Float[np.ndarray, "T m"]
+"""m components at each sample: noise, forces, differences of readings."""
+
+ColumnSlopes: TypeAlias = Float[np.ndarray, "T m n"]
+"""Derivatives of m components by n degrees of freedom at each sample."""
+
+ReadingRows: TypeAlias = Float[np.ndarray, "T width"]
+"""Readings of a sensor, one a row; an orientation has four numbers."""
+
 PseudoInertia: TypeAlias = Float[np.ndarray, "*batch 4 4"]
 """J = [[Sigma, h], [h^T, m]]. [kg m^2], [kg m], [kg]"""
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from poinsot.exceptions import InvalidModel
 from poinsot.models.drive import Coupling, Drive
-from poinsot.models.friction import Coulomb, Viscous
+from poinsot.models.friction import CoulombTerm, ViscousTerm
 
 JOINTS = ("a", "b", "c")
 COUPLED = Drive(
@@ -138,7 +138,7 @@ def test_without_rotors_or_coupled_friction_there_are_no_columns(rng):
 def test_the_deadband_is_on_the_motors_speed():
     train = Drive(1.0, (Coupling("b", "a", 1.0),)).resolve(("a", "b"))
     v = np.array([[1.0, -0.95], [1.0, -0.8]])
-    fcm = train.coupling_columns(v, v, (Viscous(), Coulomb(0.1)))["fcm"]
+    fcm = train.coupling_columns(v, v, (ViscousTerm(), CoulombTerm(0.1)))["fcm"]
     np.testing.assert_array_equal(fcm[:, :, 0], [[0, 0], [1, 1]])
 
 

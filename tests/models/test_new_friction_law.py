@@ -11,7 +11,7 @@ import poinsot
 from poinsot.estimators.linear.semidefinite import SemidefiniteLeastSquares
 from poinsot.exceptions import InvalidProject
 from poinsot.export.joint_terms import place_of
-from poinsot.models.friction import LAWS, FrictionLaw, FrictionTerm, ListedLaw, Viscous
+from poinsot.models.friction import LAWS, FrictionLaw, FrictionTerm, ListedLaw, ViscousTerm
 from poinsot.models.joint_terms import JointTerms
 from poinsot.regression.base_parameters import structural_base
 from poinsot.regression.excitation.terms import Terms
@@ -51,11 +51,11 @@ class ViscousSaturating(FrictionLaw):
 
     speed: float = 0.5
 
-    term_types = (Viscous, Saturating)
+    term_types = (ViscousTerm, Saturating)
 
     @property
     def terms(self):
-        return Viscous(), Saturating(self.speed)
+        return ViscousTerm(), Saturating(self.speed)
 
 
 TRUE = {f"{symbol}{k}": value for k in (1, 2, 3) for symbol, value in (("fv", 0.4), ("fs", 1.2))}

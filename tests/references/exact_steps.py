@@ -1,24 +1,34 @@
 """Throws by the exact stepper at small steps, which shares no code with the event-driven simulation of shooting."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from poinsot.models.planar import Body, Motion, simulate
 
-STEP = 1e-5
-"""[s]: implicit Euler is off by g h t / 2, 25 micrometers after half a second, and an impact is late by h at most, 50
-micrometers at 5 m/s; a tenth of the noise of the frames, or less."""
+STEP = 2e-6
+"""[s]. Implicit Euler is off by g h t / 2, 5 micrometers after half a second, and an impact is late by h at most.
+Impacts amplify that: to chi-square of the throws here it adds less than one (in proportion to h^2; 23 at 1e-5)."""
 
 
 def stepped(body: Body, walls, pose, velocity, times, forces=None) -> tuple[np.ndarray, Motion]:
     """(N, 3) poses at evenly spaced times (N,), and the motion; forces (N - 1, 3) are held between frames."""
-    every = round((times[1] - times[0]) / STEP)
-    step = float(times[1] - times[0]) / every
-    held = None if forces is None else np.repeat(forces, every, axis=0)
-    count = every * (len(times) - 1)
-    motion = simulate(
-        body, walls, np.array(pose, float), np.array(velocity, float), step, count * step, forces=held
+    forces = None if forces is None else tuple(map(tuple, forces))
+    interval = float(times[1] - times[0])
+    poses, motion = _stepped(
+        body, tuple(walls), tuple(pose), tuple(velocity), interval, len(times) - 1, forces
     )
-    return motion.poses[::every].copy(), motion
+    return poses.copy(), motion
+
+
+@lru_cache(maxsize=8)
+def _stepped(body, walls, pose, velocity, interval, intervals, forces):
+    every = round(interval / STEP)
+    step, count = interval / every, every * intervals
+    held = None if forces is None else np.repeat(np.array(forces), every, axis=0)
+    start = np.array(pose, float), np.array(velocity, float)
+    motion = simulate(body, walls, *start, step, count * step, forces=held)
+    return motion.poses[::every], motion
 
 
 def contacts_struck(motion: Motion) -> np.ndarray:

@@ -96,7 +96,10 @@ def test_flat_bodies_are_drawn_and_impossible_ones_are_named(tx40):
     grid = ellipsoid_grid(tx40)
     shown = [trace["hovertext"].split("</b>")[0] for trace in traces(tx40, "mesh3d", "now")]
     assert shown == ["<b>link_1", "<b>link_2", "<b>link_3", "<b>link_5"]  # link_3 is flat, link_6 unknown
-    assert "no real body is like that: link_4 identified and link_5 before the data." in grid.caption
+    assert (
+        "Not drawn, since physically impossible: link_4 identified and link_5 before the data."
+        in grid.caption
+    )
     assert "Not drawn" not in ellipsoid_grid(replace(tx40, bodies=tx40.bodies[:2])).caption
 
 

@@ -313,7 +313,7 @@ def test_the_real_flights(shared_data):
         flight = read_flight(folder, name).stretches(2)[0]
         found, given = estimate(flight, stand.value), estimate(flight, stand.value, weighed)
         half.append((found.mass, given.coefficient))
-        assert found.solution.ending.converged
+        assert found.solution.status.converged
         assert found.mass == pytest.approx(weighed, rel=0.07)
         assert found.mass * low / stand.value < weighed < found.mass * high / stand.value
         assert found.inertia[0] == pytest.approx(crazyflie.NOMINAL["Jx"], rel=0.15)

@@ -27,7 +27,7 @@ def flown(request):
 def test_motion_is_that_of_the_model_with_its_noise(flown):
     """At the truth residuals and w have a variance of 1; resets are exact."""
     parameters = flown.system.parameters(flown.system.open_bodies)
-    motion = flown.problem(parameters, parameters.nominal_theta).motions[0]
+    motion = flown.problem(parameters, parameters.nominal_theta).models[0]
     w = np.zeros(motion.noise_std.shape)
     f, r = motion.evaluate(0, flown.x[:-1], w, parameters.nominal_theta)
     left = motion.manifold.difference(f, flown.x[1:])

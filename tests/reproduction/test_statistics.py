@@ -53,11 +53,11 @@ def test_recordings_are_of_the_model_with_the_noise_that_it_is_told(name):
     motion = flown.motion(parameters)
     off, theta = flown.commanded - flown.u, parameters.nominal_theta
     w = np.zeros(motion.noise_std.shape)
-    w[:, : len(motion.doubted)] = off[: len(w), motion.doubted]
+    w[:, : len(motion.noisy_commands)] = off[: len(w), motion.noisy_commands]
     f, r = motion.evaluate(0, flown.x[:-1], w, theta)
     left = motion.manifold.difference(f, flown.x[1:]) / flown.noise
     away = motion.manifold.difference(flown.start.mean[None], flown.x[:1])[0]
-    by_commands = (w / motion.noise_std)[:, : len(motion.doubted)]
+    by_commands = (w / motion.noise_std)[:, : len(motion.noisy_commands)]
     assert by_commands.shape[1] == off.shape[1]
     for each in (left, r, by_commands, away / np.repeat(START, len(away) // 2)):
         assert 5e-5 < stats.chi2.cdf(np.sum(each**2), each.size) < 1 - 5e-5

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from poinsot.report.blocks import Block, Facts, Figure, FigureGrid, Findings, Page, Section, Table
+from poinsot.report.blocks import Facts, Figure, FigureGrid, Findings, Page, PageBlock, Section, Table
 from poinsot.report.page import write_page
 from poinsot.report.tables import plain_text
 from poinsot.report.words import capitalized
@@ -39,7 +39,7 @@ def write_reproduction_page(
     """
     facts = tuple((capitalized(name), plain_text(value)) for name, value in facts)
     notes, tables = tuple(notes), tuple(tables)
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     if facts:
         blocks.append(Facts(facts=facts))
     if notes:

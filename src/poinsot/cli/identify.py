@@ -24,7 +24,11 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
         from ..project import Project, identify
 
         project = Project.load(job)
-        estimate = identify(project, data, say)
+        estimate = identify(
+            project,
+            data,
+            progress=lambda now: say(f"{now} (Ctrl-C ends with this)" if now.iteration else now),
+        )
         from ..io import identify_json
 
         output = project.settings.output
@@ -33,7 +37,7 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
             say("writing the page")
             from ..report import write_report
 
-            write_report(estimate, path)
+            write_report(estimate, path, sections=project.settings.method.sections)
 
         description, refusal = _description(estimate) if out is not None else ({}, "")
         deliver(

@@ -32,7 +32,7 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None) -> 
 
 
 def _inspection_pages(
-    seen: Sequence[tuple[Run, Inspection]], out: Path | None, say: Callable[[str], None]
+    seen: Sequence[tuple[Run, Inspection]], out: Path | None, say: Callable[[object], None]
 ) -> dict[str, Callable[[Path], None]]:
     """One page a recording."""
     if out is None:

@@ -51,15 +51,15 @@ def stop(sentence: str, code: int) -> int:
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """Show the current step on standard error, if that is a terminal."""
+def progress() -> Iterator[Callable[[object], None]]:
+    """Show the current step (text, or a `poinsot.solve.Progress`) on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
 
     with Console(stderr=True).status("starting") as status:
-        yield status.update
+        yield lambda what: status.update(str(what))
 
 
 def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None:

@@ -73,7 +73,7 @@ def track(
         def page(path: Path) -> None:
             from ..report import write_report
 
-            write_report(tracking.estimate, path)
+            write_report(tracking.estimate, path, sections=project.settings.method.sections)
 
         deliver(
             track_json(tracking),

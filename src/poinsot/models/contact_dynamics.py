@@ -34,7 +34,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples, Matrix, Vector
+from ..arrays import Columns, ColumnSlopes, Configurations, JointSamples, Matrix, Vector
 from ..exceptions import InvalidModel
 from .contacts import Contact
 from .frame_motion import FrameMotion
@@ -53,9 +53,9 @@ class DynamicsJacobians:
         theta: (T, m, p).
     """
 
-    q: Float[np.ndarray, "T m n"]
-    v: Float[np.ndarray, "T m n"]
-    tau: Float[np.ndarray, "T m n"]
+    q: ColumnSlopes
+    v: ColumnSlopes
+    tau: ColumnSlopes
     theta: Float[np.ndarray, "T m p"]
 
 
@@ -77,7 +77,7 @@ class RobotMotion:
     q: Configurations
     v: JointSamples
     a: JointSamples
-    forces: Float[np.ndarray, "T m"]
+    forces: Columns
     contacts: tuple[Contact, ...]
     effort_slope: Matrix
     frames: Mapping[str, FrameMotion] = field(default_factory=dict)

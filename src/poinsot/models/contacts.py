@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ..arrays import Matrix, Times, carried_on
+from ..arrays import Columns, ColumnSlopes, Matrix, Times, carried_on
 from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, listing, nearest
 from ..recording import CONTACT, Recording
 from .frame_motion import FrameMotion
@@ -74,32 +74,28 @@ class Contact(ABC):
                 f"the anchor of contact {self.frame!r} must be a placement [[R, p], [0, 1]] of (4, 4)"
             )
 
-    def jacobian(self, motion: FrameMotion) -> Float[np.ndarray, "T m n"]:
+    def jacobian(self, motion: FrameMotion) -> ColumnSlopes:
         """J."""
         return motion.by.jacobian[:, : self.size]
 
     @abstractmethod
-    def acceleration(self, motion: FrameMotion) -> Float[np.ndarray, "T m"]:
+    def acceleration(self, motion: FrameMotion) -> Columns:
         """The acceleration without Baumgarte's terms: J a + dJ/dt v."""
 
     @abstractmethod
-    def acceleration_slopes(
-        self, motion: FrameMotion
-    ) -> tuple[Float[np.ndarray, "T m n"], Float[np.ndarray, "T m n"]]:
+    def acceleration_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
         """Of `acceleration` by q and by v."""
 
     @abstractmethod
-    def error(self, motion: FrameMotion) -> tuple[Float[np.ndarray, "T m"], Float[np.ndarray, "T m n"]]:
+    def error(self, motion: FrameMotion) -> tuple[Columns, ColumnSlopes]:
         """Distance of the frame from its anchor, and its derivative by q."""
 
-    def residual(self, motion: FrameMotion) -> Float[np.ndarray, "T m"]:
+    def residual(self, motion: FrameMotion) -> Columns:
         """J a + gamma, which is 0 while the contact is closed."""
         residual = self.acceleration(motion) + self.damping * motion.velocity[:, : self.size]
         return residual + self.stiffness * self.error(motion)[0] if self.stiffness else residual
 
-    def residual_slopes(
-        self, motion: FrameMotion
-    ) -> tuple[Float[np.ndarray, "T m n"], Float[np.ndarray, "T m n"]]:
+    def residual_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
         """Of `residual` by q and by v."""
         by_q, by_v = self.acceleration_slopes(motion)
         if self.damping:
@@ -122,15 +118,13 @@ class PointContact(Contact):
 
     size: ClassVar[int] = 3
 
-    def acceleration(self, motion: FrameMotion) -> Float[np.ndarray, "T m"]:
+    def acceleration(self, motion: FrameMotion) -> Columns:
         return motion.point_acceleration
 
-    def acceleration_slopes(
-        self, motion: FrameMotion
-    ) -> tuple[Float[np.ndarray, "T m n"], Float[np.ndarray, "T m n"]]:
+    def acceleration_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
         return motion.point_acceleration_slopes()[:2]
 
-    def error(self, motion: FrameMotion) -> tuple[Float[np.ndarray, "T m"], Float[np.ndarray, "T m n"]]:
+    def error(self, motion: FrameMotion) -> tuple[Columns, ColumnSlopes]:
         return self._away(motion)
 
 
@@ -140,15 +134,13 @@ class SurfaceContact(Contact):
 
     size: ClassVar[int] = 6
 
-    def acceleration(self, motion: FrameMotion) -> Float[np.ndarray, "T m"]:
+    def acceleration(self, motion: FrameMotion) -> Columns:
         return motion.acceleration
 
-    def acceleration_slopes(
-        self, motion: FrameMotion
-    ) -> tuple[Float[np.ndarray, "T m n"], Float[np.ndarray, "T m n"]]:
+    def acceleration_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
         return motion.by.acceleration_by_q, motion.by.acceleration_by_v
 
-    def error(self, motion: FrameMotion) -> tuple[Float[np.ndarray, "T m"], Float[np.ndarray, "T m n"]]:
+    def error(self, motion: FrameMotion) -> tuple[Columns, ColumnSlopes]:
         assert self.anchor is not None
         away, away_by_q = self._away(motion)
         turned = log(self.anchor[:3, :3].T @ motion.rotation)

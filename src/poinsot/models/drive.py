@@ -7,13 +7,13 @@ coupling (the TX40's motor 6 turns with joints 5 and 6). By virtual work tau = N
 
 Rotors turn too: N^T diag(J) N q'' is felt at the joints. With each row scaled by the motor's own joint, C = N / N_kk,
 and ia_k = J_k N_kk^2 the rotor's inertia seen from its own joint, motor k adds ia_k C_k^T C_k q'' , viscous friction
-likewise, and dry friction fc_k C_k^T sign(C_k q'). The diagonal of C_k^T C_k cannot be told from the rotor inertia and
+likewise, and dry friction fc_k C_k^T sign(C_k q'). The diagonal of C_k^T C_k acts like the rotor inertia and
 viscous friction of the joints' own motors; so a coupled motor's linear columns (iam, fvm) carry only the cross terms:
 
     iam_k: (C_k^T C_k - diag) q''      fvm_k: (C_k^T C_k - diag) q'      fcm_k: C_k^T sign(C_k q')
 
-which is how the field writes them (seed 002, Sect. 4.1). With `coupled_rotor = "tied"` iam_k is not a parameter of
-its own: the column of ia_k is the whole of ia_k's and iam_k's.
+as in Brunot et al. (2017, Sect. 4.1). With `coupled_rotor = "tied"` iam_k is not a parameter of its own:
+the column of ia_k is the whole of ia_k's and iam_k's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 
 from ..arrays import JointSamples, Matrix
 from ..exceptions import InvalidModel
-from .friction import Coulomb, FrictionTerm, Viscous
+from .friction import CoulombTerm, FrictionTerm, ViscousTerm
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class DriveTrain:
         self,
         v: JointSamples,
         a: JointSamples,
-        friction: Sequence[FrictionTerm] = (Viscous(), Coulomb()),
+        friction: Sequence[FrictionTerm] = (ViscousTerm(), CoulombTerm()),
     ) -> dict[str, np.ndarray]:
         """`iam`, `fvm`, `fcm` -> (T, n, coupled motors): joint torques for each parameter at 1.
 

@@ -1,8 +1,9 @@
 """Motion of frames of a robot at many states, with derivatives, in one call.
 
-All is seen in the frame F itself. Column J_j of its Jacobian is the twist of freedom j, V = J v its velocity, and at
-joint c on the way to the world V_c is the velocity of the joint's moving side, V_o and A_o velocity and acceleration of
-its other side (as if they carried F). With x the cross product of twists, (l, w) x (x, y) = (w x x + l x y, w x y),
+All quantities are in the axes of the frame F itself. Column J_j of its Jacobian is the twist of freedom j, V = J v its
+velocity. At joint c on the way to the world V_c is the velocity of the joint's moving side, V_o and A_o velocity and
+acceleration of its other side (as if they carried F). With x the cross product of twists,
+(l, w) x (x, y) = (w x x + l x y, w x y),
 
     V_o = V_c - J_c v_c,      A_o = A_c - J_c a_c - V_o x J_c v_c
 

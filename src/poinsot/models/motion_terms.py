@@ -22,7 +22,7 @@ import numpy as np
 import pinocchio as pin
 from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples, Vector
+from ..arrays import Columns, ColumnSlopes, Configurations, JointSamples, Vector
 from ..exceptions import InvalidModel, listing, nearest
 from .articulated import Articulated
 from .contacts import Contact
@@ -111,14 +111,14 @@ class MotionTerms:
         return mass_and_effort(self.robot.tree, self._bodies, self._gravity, q, v, np.zeros_like(v))
 
     def inverse_dynamics_slopes(
-        self, q: Configurations, v: JointSamples, a: JointSamples, f: Float[np.ndarray, "T m"]
+        self, q: Configurations, v: JointSamples, a: JointSamples, f: Columns
     ) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
         """Of ID by q and by v."""
         touched, maps = self._to_joints
         wrenches = np.einsum("jrm, tm -> tjr", maps, f)
         return effort_slopes(self.robot.tree, self._bodies, self._gravity, q, v, a, touched, wrenches)
 
-    def jacobian(self, q: Configurations) -> Float[np.ndarray, "T m n"]:
+    def jacobian(self, q: Configurations) -> ColumnSlopes:
         """J."""
         n = self.robot.model.nv
         zero = np.zeros((len(q), n))

@@ -22,11 +22,12 @@ import numpy as np
 import pinocchio as pin
 from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples
+from ..arrays import Configurations, JointSamples, RobotChanges, States
 from . import configuration_space as space
 from . import tree as kinds
 from .articulated import Articulated
 from .contact_dynamics import RobotMotion
+from .manifold import Manifold
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +40,14 @@ class StateStep:
         by_tau, by_theta: (T, 2n, n), (T, 2n, p) by generalized forces, if that was asked for, and by theta.
     """
 
-    x: Float[np.ndarray, "T nx"]
+    x: States
     by_x: Float[np.ndarray, "T two_n two_n"] | None = None
     by_tau: Float[np.ndarray, "T two_n n"] | None = None
     by_theta: Float[np.ndarray, "T two_n p"] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class RobotStates:
+class RobotStates(Manifold):
     """The states of a robot; every call takes T of them.
 
     Args:
@@ -56,35 +57,31 @@ class RobotStates:
     robot: Articulated
 
     @property
-    def size(self) -> int:
+    def size(self) -> int:  # type: ignore[override]
         """Numbers of a state, nq + n."""
         return int(self.robot.model.nq + self.robot.model.nv)
 
     @property
-    def degrees(self) -> int:
+    def degrees(self) -> int:  # type: ignore[override]
         """Numbers of a change, 2 n."""
         return 2 * int(self.robot.model.nv)
 
-    def split(self, x: Float[np.ndarray, "T nx"]) -> tuple[Configurations, JointSamples]:
+    def split(self, x: States) -> tuple[Configurations, JointSamples]:
         """q and v."""
         return x[:, : self.robot.model.nq], x[:, self.robot.model.nq :]
 
-    def integrate(
-        self, x: Float[np.ndarray, "T nx"], d: Float[np.ndarray, "T two_n"]
-    ) -> Float[np.ndarray, "T nx"]:
+    def integrate(self, x: States, d: RobotChanges) -> States:
         """x [+] d."""
         (q, v), n = self.split(x), self.robot.model.nv
         return np.concatenate([self._move(q, d[:, :n]), v + d[:, n:]], axis=1)
 
-    def difference(
-        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
-    ) -> Float[np.ndarray, "T two_n"]:
+    def difference(self, x: States, y: States) -> RobotChanges:
         """y [-] x: the change d for which x [+] d = y."""
         (p, u), (q, v) = self.split(x), self.split(y)
         return np.concatenate([self._away(p, q), v - u], axis=1)
 
     def integrate_jacobians(
-        self, x: Float[np.ndarray, "T nx"], d: Float[np.ndarray, "T two_n"]
+        self, x: States, d: RobotChanges
     ) -> tuple[Float[np.ndarray, "T two_n two_n"], Float[np.ndarray, "T two_n two_n"]]:
         """Slopes of x [+] d by changes of x and by d."""
         q, n = self.split(x)[0], self.robot.model.nv
@@ -92,15 +89,13 @@ class RobotStates:
         return self._dense(by_q, len(x), 1.0), self._dense(by_d, len(x), 1.0)
 
     def difference_jacobians(
-        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
+        self, x: States, y: States
     ) -> tuple[Float[np.ndarray, "T two_n two_n"], Float[np.ndarray, "T two_n two_n"]]:
         """Slopes of y [-] x by changes of x and of y."""
         by_x, by_y = self.difference_blocks(x, y)
         return self._dense(by_x, len(x), -1.0), self._dense(by_y, len(x), 1.0)
 
-    def difference_blocks(
-        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def difference_blocks(self, x: States, y: States) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """(T, k, k) slopes of y [-] x by changes of x and of y, for each of `curved`; else they are -1 and 1."""
         p, q = self.split(x)[0], self.split(y)[0]
         if not self.curved:
@@ -113,8 +108,8 @@ class RobotStates:
 
     def carry(
         self,
-        x: Float[np.ndarray, "T nx"],
-        y: Float[np.ndarray, "T nx"],
+        x: States,
+        y: States,
         *changes: Float[np.ndarray, "T two_n _"],
     ) -> tuple[np.ndarray, ...]:
         """Of changes of y, (T, 2n, ...), the changes of x that keep y [-] x, to first order."""
@@ -123,7 +118,7 @@ class RobotStates:
         return tuple(self._times(factors, change) for change in changes)
 
     def disturbed(
-        self, step: StateStep, w: Float[np.ndarray, "T two_n"]
+        self, step: StateStep, w: RobotChanges
     ) -> tuple[StateStep, Float[np.ndarray, "T two_n two_n"]]:
         """A step with the noise w added, x [+] w, and its slopes by w."""
         by_q, by_d = self._move_slopes(self.split(step.x)[0], w[:, : self.robot.model.nv])

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays import Times, Vector
+from ..arrays import NodeStates, States, Times, Vector
 from ..exceptions import InvalidModel, InvalidSignals
 from .contact_dynamics import ContactDynamics, RobotMotion
 from .contacts import ContactSchedule
@@ -139,7 +139,7 @@ class Stages:
     def evaluate(
         self,
         first: int,
-        x: Float[np.ndarray, "T nx"],
+        x: States,
         theta: Vector,
         slopes: bool = False,
         efforts: bool = False,
@@ -174,7 +174,7 @@ class Stages:
     def _alike(
         self,
         nodes: np.ndarray,
-        x: Float[np.ndarray, "T nx"],
+        x: States,
         u: Float[np.ndarray, "T inputs"],
         theta: Vector,
         slopes: bool,
@@ -194,7 +194,7 @@ class Stages:
 
     def along(
         self,
-        x: Float[np.ndarray, "nodes nx"],
+        x: NodeStates,
         theta: Vector,
         command_noise: Float[np.ndarray, "N inputs"] | None = None,
     ) -> Iterator[tuple[np.ndarray, RobotMotion]]:
@@ -224,7 +224,7 @@ class Stages:
     def _motion(
         self,
         nodes: np.ndarray,
-        x: Float[np.ndarray, "T nx"],
+        x: States,
         u: Float[np.ndarray, "T inputs"],
         theta: Vector,
         slopes: bool,

@@ -3,22 +3,22 @@
     toml          a file with the line of each key
     settings      what it may say, and in which unit
     errors        what is wrong with it, in a sentence with the line
-    translation   what it means: robot, drive trains, smoother, estimator
+    translation   the robot with its drive trains
     recordings    which column is which joint's
     preparation   a recording on its way to signals
     filters       which cutoffs the motion asks for
     other_jobs    gains, and whole robots, that another job has found
-    estimation    motion and parameters together, from what sensors read
+    methods       one file each: settings, what it needs of the rest, recordings -> estimate
     interrupts    Ctrl-C at a good moment
-    job           `Project`, and `identify` from the recordings to the estimate
-    track         `track`: a filter over them, sample by sample
+    tracking      what a filter made of them
+    job           `Project`, `identify` and `track`
 
 The keys of a section are the arguments of what it becomes.
 """
 
-from .job import Project, identify
+from .job import Project, identify, track
 from .recordings import Run
 from .settings import Settings
-from .track import Tracking, track
+from .tracking import Tracking
 
 __all__ = ["Project", "Run", "Settings", "Tracking", "identify", "track"]

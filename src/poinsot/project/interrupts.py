@@ -25,21 +25,32 @@ def uninterrupted() -> Iterator[None]:
 
 
 @contextmanager
-def stoppable() -> Iterator[Callable[[], bool]]:
-    """Gives a function that says whether Ctrl-C was pressed; pressed once more, it interrupts at once."""
+def stoppable(*, at_once_until_asked: bool = False) -> Iterator[Callable[[], bool]]:
+    """Gives a function that says whether Ctrl-C was pressed; pressed once more, it interrupts at once.
+
+    Args:
+        at_once_until_asked: whether Ctrl-C interrupts at once until that function is first called, which shows that
+            somebody heeds it.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    asked: list[int] = []
+    pressed: list[int] = []
+    heeded = not at_once_until_asked
     before = signal.getsignal(signal.SIGINT)
 
-    def ask(number: int, _: object) -> None:
-        if asked:
+    def press(number: int, _: object) -> None:
+        if pressed or not heeded:
             raise KeyboardInterrupt
-        asked.append(number)
+        pressed.append(number)
 
-    signal.signal(signal.SIGINT, ask)
+    def stop() -> bool:
+        nonlocal heeded
+        heeded = True
+        return bool(pressed)
+
+    signal.signal(signal.SIGINT, press)
     try:
-        yield lambda: bool(asked)
+        yield stop
     finally:
         signal.signal(signal.SIGINT, before)

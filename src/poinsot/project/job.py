@@ -1,9 +1,9 @@
-"""Project: one TOML file, checked; and `identify`, which takes it from the recordings to the estimate."""
+"""Project: one TOML file, checked; and what the method that it names makes of its recordings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,29 +11,20 @@ import numpy as np
 from pydantic import ValidationError
 
 from ..exceptions import InvalidProject, UnreadableFile
-from ..stopwatch import Stopwatch
 from .errors import invalid_project
-from .other_jobs import gains_from
+from .interrupts import stoppable
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
-from .settings.methods import (
-    ImpactsSettings,
-    JointSmoothingSettings,
-    OptimalEstimationSettings,
-    PayloadSettings,
-)
-from .settings.preprocessing import MovingPolynomialSettings, RawSettings
 from .toml import read_toml
-from .translation import build_knowledge, build_method, build_robot
+from .tracking import OnSample, Tracking
+from .translation import build_robot
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
     from ..inspection import Inspection
     from ..models.articulated import Articulated
     from ..models.maximal import Mechanism
-
-Progress = Callable[[str], None]
-"""Called with what is being done, in a few words."""
+    from ..solve import ProgressCallback, Stop
 
 
 @dataclass(frozen=True)
@@ -93,19 +84,14 @@ class Project:
         Raises:
             InvalidProject: if there is a [robot] in its place.
         """
-        from .smoothing import build_mechanism
+        from .mechanism import build_mechanism
 
         if self.settings.mechanism is None:
-            raise InvalidProject(f'{self.path}: there is no [mechanism]; "joint-smoothing" needs one')
+            raise InvalidProject(f"{self.path}: there is no [mechanism]; this takes a project with one")
         folder = None if data_dir is None else Path(data_dir)
         return build_mechanism(
             self.settings.mechanism, lambda name: self.find_description(name, folder, "mechanism.path")
         )
-
-    def method(self, data_dir: str | Path | None = None) -> Any:
-        """The estimator."""
-        folder = None if data_dir is None else Path(data_dir)
-        return build_method(self.settings, lambda name: self.find_description(name, folder, "method.prior"))
 
     def recordings(
         self, joints: Sequence[str], driven: Sequence[str], data_dir: str | Path | None = None
@@ -151,101 +137,77 @@ class Project:
                 run.recording, limits, velocity_map=velocity_map, passive=robot.drive.passive, name=run.name
             )
             inspections.append((run, seen))
-        preprocessing = self.settings.preprocessing
-        if isinstance(preprocessing, MovingPolynomialSettings | RawSettings):
-            return tuple(inspections)
-        return propose_in(inspections, preprocessing)
+        preprocessing: Any = self.settings.preprocessing
+        return (
+            propose_in(inspections, preprocessing) if preprocessing.proposes_filters else tuple(inspections)
+        )
 
-
-# ------------------------------------------------------------------------------------------------------------ pipeline
+    def identify(
+        self,
+        data_dir: str | Path | None = None,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Estimate:
+        """From recordings to the estimate: see the function `identify`."""
+        folder, method = None if data_dir is None else Path(data_dir), self.settings.method
+        if stop is not None:
+            return method.identify(self, folder, progress, stop)
+        with stoppable(at_once_until_asked=True) as ctrl_c:
+            return method.identify(self, folder, progress, ctrl_c)
 
 
 def identify(
-    project: Project, data_dir: str | Path | None = None, progress: Progress | None = None
+    project: Project,
+    data_dir: str | Path | None = None,
+    *,
+    progress: ProgressCallback | None = None,
+    stop: Stop | None = None,
 ) -> Estimate:
-    """From a project file to an estimate: read, smooth, regress, solve, validate.
+    """From a project file to an estimate, by the method that it names.
 
     Args:
         project: checked.
         data_dir: folder of the recordings; None: the project file's.
-        progress: called before each stage.
+        progress: called before each stage and after each iteration.
+        stop: asked between iterations; True ends the method with what it has found. None: Ctrl-C does so.
 
     Raises:
         PoinsotError: one sentence about what to mend.
     """
-    from ..regression.inverse_dynamics import inverse_dynamics
-    from ..validation import validate
-    from .filters import with_filters
-    from .preparation import condition, motion_warnings, smooth
+    return project.identify(data_dir, progress=progress, stop=stop)
 
-    say = progress or (lambda _: None)
-    settings, seconds = project.settings, Stopwatch()
-    if isinstance(settings.method, OptimalEstimationSettings):
-        from .estimation import estimate_optimally
 
-        return estimate_optimally(project, data_dir, say)
-    if isinstance(settings.method, JointSmoothingSettings):
-        from .smoothing import estimate_jointly
+def track(
+    project: Project,
+    data_dir: str | Path | None = None,
+    *,
+    stream: str | None = None,
+    follow: bool = False,
+    on_sample: OnSample | None = None,
+    progress: ProgressCallback | None = None,
+    stop: Stop | None = None,
+) -> Tracking:
+    """Run the filter of a project; Ctrl-C, or `stop`, ends it with the samples processed until then.
 
-        return estimate_jointly(project, data_dir, say)
-    if isinstance(settings.method, ImpactsSettings):
-        from .impacts import estimate_from_impacts
+    Args:
+        project: whose method is a filter.
+        data_dir: folder of the recordings; None: the project file's.
+        stream: file of JSON lines in place of the recordings, `-` for standard input.
+        follow: whether to wait for lines that are still being appended to `stream`.
+        on_sample: called after each sample.
+        progress: called with the state of the run.
+        stop: asked before each sample whether to end.
 
-        return estimate_from_impacts(project, data_dir, lambda stage: say(str(stage)))
-    assert not isinstance(settings.preprocessing, RawSettings)
-    if isinstance(settings.preprocessing, MovingPolynomialSettings):
-        raise InvalidProject(
-            f'{project.path}: [method] name = "filter" hears one sample after the other: run poinsot track'
-        )
-    say("reading the robot")
-    robot = project.robot(data_dir)
-    method = project.method(data_dir)
-    seconds.lap("robot")
-    gains = gains_from(project, data_dir, say)
-    if gains is not None:
-        method = replace(method, gains=gains)
-        seconds.lap("gains")
-    say("reading the recordings")
-    runs = list(project.runs(robot, data_dir))
-    seconds.lap("read")
-    say("smoothing")
-    runs = [condition(settings.preprocessing, run) for run in runs]
-    warnings = motion_warnings(runs)
-    preprocessing, runs = with_filters(settings.preprocessing, runs)
-    prepared = [(run, smooth(preprocessing, run)) for run in runs]
-    seconds.lap("signals")
-    say("building the regressor")
-    held, priors = build_knowledge(settings)
-    used = [(run, signals) for run, signals in prepared if run.role == "identification"]
-    payload = isinstance(settings.method, PayloadSettings)
-    problem = inverse_dynamics(
-        robot,
-        [signals for _, signals in used],
-        held=held,
-        priors=priors,
-        loaded=[run.loaded for run, _ in used] if payload else (),
-        link=getattr(settings.method, "link", None),
+    Raises:
+        PoinsotError: one sentence about what to mend.
+    """
+    return project.settings.method.track(
+        project,
+        None if data_dir is None else Path(data_dir),
+        stream=stream,
+        follow=follow,
+        on_sample=on_sample,
+        progress=progress,
+        stop=stop,
     )
-    seconds.lap("regressor")
-    say("solving")
-    estimate: Estimate = method.solve(problem)
-    seconds.lap("solve")
-    held_out = [(run.name, signals) for run, signals in prepared if run.role == "validation"]
-    if held_out:
-        say("validating")
-        estimate = validate(estimate, held_out, loaded=[run.name for run, _ in prepared if run.loaded])
-        seconds.lap("validation")
-    return estimate.updated(
-        warnings=(*warnings, *estimate.warnings),
-        settings={**estimate.settings, "project": settings.model_dump(mode="json", exclude_unset=True)},
-        seconds=_timings(estimate.seconds, seconds),
-    )
-
-
-def _timings(inner: Mapping[str, float], watch: Stopwatch) -> dict[str, float]:
-    """The regressor's rows are made while the problem is solved; the estimate knows how long that took."""
-    seconds = watch.seconds
-    rows = min(inner.get("regressor", 0.0), seconds["solve"])
-    seconds["regressor"] += rows
-    seconds["solve"] -= rows
-    return seconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,31 +12,38 @@ import numpy as np
 
 from ..arrays import Vector
 from ..exceptions import InvalidProject, UnreadableFile, listing
-from .settings.methods import FilterSettings, PayloadSettings
+from ..solve import report
 
 if TYPE_CHECKING:
     from ..estimate import DriveGains
     from ..models.articulated import Articulated
+    from ..solve import ProgressCallback, Stop
     from .job import Project
 
 MAX_RESULT_BYTES = 64 * 2**20
 
 
 def gains_from(
-    project: Project, data_dir: str | Path | None, say: Callable[[str], None]
-) -> DriveGains | None:
-    """The gains that a job asks another one for, which reads the same folder; None: it asks for none.
+    project: Project,
+    name: str,
+    data_dir: Path | None,
+    progress: ProgressCallback | None = None,
+    stop: Stop | None = None,
+) -> DriveGains:
+    """The gains that another job has found, whose recordings are in the same folder.
+
+    Args:
+        project: that asks.
+        name: of the other job's project file, or of its result.
+        data_dir, progress, stop: as of `identify`.
 
     Raises:
         UnreadableFile: if there is no such file, or it is neither a project nor a result.
-        InvalidProject: if it identifies no gains, or asks another one itself.
+        InvalidProject: if it identifies no gains, or takes them from another one itself.
     """
-    method = project.settings.method
-    if not isinstance(method, PayloadSettings) or method.gains_from is None:
-        return None
-    path = _path(project, "gains_from", method.gains_from)
-    say(f"identifying the drive gains: {path.name}")
-    gains = _gains(path, "gains_from", _result(path, "gains_from", data_dir))
+    path = _path(project, "gains_from", name)
+    report(progress, f"identifying the drive gains: {path.name}")
+    gains = _gains(path, "gains_from", _result(project, path, "gains_from", data_dir, stop))
     written = path.suffix == ".json"
     if gains is None and written:
         raise UnreadableFile(f"gains_from: {path} is no result of `poinsot identify` with drive gains")
@@ -64,8 +71,19 @@ class KnownRobot:
     steps: tuple[str, ...] = ()
 
 
-def robot_from(project: Project, data_dir: str | Path | None, say: Callable[[str], None]) -> KnownRobot:
-    """The robot of a job for a filter, as the job that it names has identified it, or as it is described.
+def robot_from(
+    project: Project,
+    name: str | None,
+    data_dir: Path | None,
+    progress: ProgressCallback | None = None,
+    stop: Stop | None = None,
+) -> KnownRobot:
+    """The robot of a project, as another job has identified it, or as it is described.
+
+    Args:
+        project: that asks.
+        name: of the other job's project file, or of its result; None: as it is described.
+        data_dir, progress, stop: as of `identify`.
 
     Raises:
         UnreadableFile, InvalidProject: as in `gains_from`, or if the two jobs' robots differ.
@@ -74,13 +92,11 @@ def robot_from(project: Project, data_dir: str | Path | None, say: Callable[[str
     from ..regression.regressor import Regressor
 
     robot = project.robot(data_dir)
-    method = project.settings.method
-    assert isinstance(method, FilterSettings)
-    if method.robot_from is None:
+    if name is None:
         return KnownRobot(robot, steps=("mass properties of other bodies as described, no friction",))
-    path = _path(project, "robot_from", method.robot_from)
-    say(f"identifying the robot: {path.name}")
-    result = _result(path, "robot_from", data_dir)
+    path = _path(project, "robot_from", name)
+    report(progress, f"identifying the robot: {path.name}")
+    result = _result(project, path, "robot_from", data_dir, stop)
     gains = _gains(path, "robot_from", result)
     if gains is not None:
         robot = _with_gains(robot, gains, path)
@@ -140,21 +156,21 @@ def _path(project: Project, key: str, name: str) -> Path:
     return path
 
 
-def _result(path: Path, key: str, data_dir: str | Path | None) -> Mapping[str, Any]:
+def _result(
+    project: Project, path: Path, key: str, data_dir: str | Path | None, stop: Stop | None = None
+) -> Mapping[str, Any]:
     """Of schema `poinsot.identify/1`: as it was written, or computed now."""
     if path.suffix == ".json":
         return _read(path, key)
     from ..io import identify_json
-    from .job import Project, identify
 
-    other = Project.load(path)
-    asks = getattr(other.settings.method, key, None)
+    other = type(project).load(path)
+    asks = other.settings.method.other_jobs.get(key)
     if asks is not None:
-        wanted = "gains" if key == "gains_from" else "robot"
         raise InvalidProject(
-            f"{key}: {path} takes its {wanted} from {asks}; name the job that identifies them"
+            f"{key}: {path} takes its {key.removesuffix('_from')} from {asks}; name the job that identifies them"
         )
-    return identify_json(identify(other, data_dir))
+    return identify_json(other.identify(data_dir, stop=stop))
 
 
 def _read(path: Path, key: str) -> Mapping[str, Any]:

@@ -12,7 +12,6 @@ from ..signals.resampling import resample
 from ..signals.signals import Signals
 from .recordings import Run
 from .settings.preprocessing import RawSettings, SmootherSettings
-from .translation import build_smoother
 
 
 def condition(preprocessing: SmootherSettings | RawSettings, run: Run, *, even: bool = False) -> Run:
@@ -29,8 +28,10 @@ def condition(preprocessing: SmootherSettings | RawSettings, run: Run, *, even: 
 
 def smooth(preprocessing: SmootherSettings, run: Run) -> Signals:
     """The smoother, with the recording's window."""
-    smoother = build_smoother(preprocessing, run.recording.joints("position"), run.window_s)
-    return smoother.apply(run.recording)
+    signals: Signals = preprocessing.smoother(run.recording.joints("position"), run.window_s).apply(
+        run.recording
+    )
+    return signals
 
 
 def motion_warnings(runs: Sequence[Run]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from ..io import Column, Source, read_recording
 from ..io.readers import RECORDING_ENDING
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, QUANTITIES, THRUST, Recording
+from .settings.fields import by_joint
 from .settings.recordings import (
     ColumnSettings,
     FileSettings,
@@ -19,7 +20,6 @@ from .settings.recordings import (
     QuantitySettings,
     RecordingSettings,
 )
-from .translation import by_joint
 
 if TYPE_CHECKING:
     from ..models.articulated import Articulated

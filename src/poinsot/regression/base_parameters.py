@@ -7,7 +7,7 @@ If some columns of W are combinations of others, W_d = W_b beta for every motion
 and only the regrouped theta_b + beta theta_d can be known. The columns b are chosen in an order of preference, so that
 the grouping is the textbook one (for a joint about z: xx xy xz yz zz mx my of each body stay, yy mz m are regrouped)
 and does not change from run to run: a column stays unless those before it already span it. Rank is decided on columns
-of unit norm, and checked against a pivoted QR factorization.
+of unit norm (the tests check it against a pivoted QR factorization).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class BaseParameters:
         return tuple(self.parameters.kinds[c] for c in self.chosen)
 
     @cached_property
-    def unseen(self) -> tuple[int, ...]:
+    def unobservable(self) -> tuple[int, ...]:
         """Columns that are zero for every motion and belong to no base parameter."""
         return tuple(int(c) for c in np.flatnonzero(~(np.abs(self.map) > 0).any(axis=0)))
 
@@ -139,16 +139,6 @@ def choose(R: Matrix, parameters: Parameters, order: np.ndarray, tolerance: floa
     K[np.abs(K) * norms[chosen, None] <= 1e2 * unspanned * norms] = 0.0
     K[:, chosen] = np.eye(len(chosen))
     return BaseParameters(parameters, np.array(chosen, dtype=np.int64), K)
-
-
-def numerical_rank(R: Matrix, tolerance: float) -> int:
-    """Rank by pivoted QR of the columns at unit norm: the independent check of `choose`."""
-    norms = np.linalg.norm(R, axis=0)
-    seen = norms > tolerance * norms.max(initial=0.0)
-    if not seen.any():
-        return 0
-    diagonal = np.abs(np.diag(linalg.qr(R[:, seen] / norms[seen], mode="r", pivoting=True)[0]))
-    return int((diagonal > tolerance).sum())
 
 
 def preference(regressor: Regressor) -> np.ndarray:

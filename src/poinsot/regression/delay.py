@@ -39,7 +39,7 @@ TOLERANCE = 1e-4
 
 
 def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> Delay:
-    """By how much the efforts lag behind the motion, from the robot's dynamics.
+    """Estimate by how much the efforts lag behind the motion, from the robot's dynamics.
 
     Smooth and decimate as for identification; `align(recording, {"torque": delay.seconds})` then brings the efforts
     forward. Whatever else the model lacks looks like a delay, too: above the band in which it predicts well, believe

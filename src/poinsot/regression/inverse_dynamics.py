@@ -1,4 +1,4 @@
-"""Inverse dynamics identification model: tau = W(q, v, a) theta + e as a stream of rows (seed 002, Eqs. 2 to 4).
+"""Inverse dynamics identification model: tau = W(q, v, a) theta + e, row by row (Brunot et al. 2017, Eqs. 2 to 4).
 
 The rows are made stretch by stretch: joint side, regressor entries, decimation of entries and torques alike. What an
 estimator needs of them, triangular factors and residuals, it folds on the way, so memory does not grow with the length
@@ -100,7 +100,7 @@ class SignalsMethod(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class InverseDynamics:
-    """min over theta of sum |tau - W theta|^2, rows streamed (Janot et al. 2014, Eq. 4).
+    """min over theta of sum |tau - W theta|^2, rows streamed (Brunot et al. 2017, Eq. 4).
 
     Args:
         robot: as `load_robot` gives it; its parameters are theta.

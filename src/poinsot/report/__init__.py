@@ -13,16 +13,16 @@ template:
     identify_page, inspect_page     one per verb
 """
 
-from .blocks import Block, Column, Figure, FigureGrid, Section, Table
+from .blocks import Figure, FigureGrid, PageBlock, Section, Table, TableColumn
 from .figures import curve_figure
 from .identify_page import write_report
 from .inspect_page import ChannelSeries, channel_series, write_inspection_page
 from .tables import table_of_rows
 
 __all__ = [
-    "Block",
+    "PageBlock",
     "ChannelSeries",
-    "Column",
+    "TableColumn",
     "Figure",
     "FigureGrid",
     "Section",

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class PageBlock:
     """One block of a section.
 
     Args:
@@ -30,7 +30,7 @@ class Section:
 
     title: str
     lead: str
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[PageBlock, ...] = ()
 
     @property
     def anchor(self) -> str:
@@ -39,7 +39,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table.
 
     Args:
@@ -68,7 +68,7 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table(Block):
+class Table(PageBlock):
     """A table; the first cell of each row is its header.
 
     Args:
@@ -77,7 +77,7 @@ class Table(Block):
     """
 
     template: ClassVar[str] = "table.html"
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: tuple[tuple[Cell, ...], ...]
     groups: tuple[tuple[str, int], ...] = ()
 
@@ -120,7 +120,7 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FigureGrid(Block):
+class FigureGrid(PageBlock):
     """Small multiples.
 
     Args:
@@ -148,7 +148,7 @@ class Card:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cards(Block):
+class Cards(PageBlock):
     """Headline numbers side by side."""
 
     template: ClassVar[str] = "cards.html"
@@ -156,7 +156,7 @@ class Cards(Block):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts(Block):
+class Facts(PageBlock):
     """Names and values beneath each other."""
 
     template: ClassVar[str] = "facts.html"
@@ -168,7 +168,7 @@ SEVERITIES = ("error", "warning", "note", "ok")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Findings(Block):
+class Findings(PageBlock):
     """Sentences with a severity of `SEVERITIES`, worst first whatever the order given."""
 
     template: ClassVar[str] = "findings.html"
@@ -181,7 +181,7 @@ class Findings(Block):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Items(Block):
+class Items(PageBlock):
     """A list of sentences, numbered where their order matters, or of formulas."""
 
     template: ClassVar[str] = "items.html"
@@ -191,7 +191,7 @@ class Items(Block):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verbatim(Block):
+class Verbatim(PageBlock):
     """Text to be copied as it is."""
 
     template: ClassVar[str] = "verbatim.html"

@@ -23,7 +23,7 @@ from ..inertia.log_cholesky import LogCholesky
 from ..inertia.parameters import center_of_mass, slopes_at_com
 
 
-class Spread(NamedTuple):
+class BodySpread(NamedTuple):
     """Standard deviations of a body's mass properties; NaN where unknown.
 
     Args:
@@ -35,7 +35,7 @@ class Spread(NamedTuple):
     inertia_at_com: np.ndarray
 
 
-class Change(NamedTuple):
+class BodyChange(NamedTuple):
     """Change of a body from the prior to the estimate; NaN where the prior was no possible body.
 
     Args:
@@ -54,7 +54,7 @@ def prior_of(body: Body) -> Vector | None:
     return body.prior if body.prior is not None and np.isfinite(body.prior).all() else None
 
 
-def spread(body: Body) -> Spread:
+def spread(body: Body) -> BodySpread:
     """Standard deviations of its mass properties."""
     if body.inertial is None or body.covariance is None:
         return _UNKNOWN
@@ -65,22 +65,22 @@ def spread(body: Body) -> Spread:
     covariance = D @ body.covariance @ D.T
     slopes = slopes_at_com(body.inertial)
     std = np.sqrt(np.maximum(np.einsum("ka,kl,la->a", slopes, covariance, slopes), 0.0))
-    return Spread(float(std[0]), std[1:4], std[4:].reshape(3, 3))
+    return BodySpread(float(std[0]), std[1:4], std[4:].reshape(3, 3))
 
 
-_UNKNOWN = Spread(nan, np.full(3, nan), np.full((3, 3), nan))
+_UNKNOWN = BodySpread(nan, np.full(3, nan), np.full((3, 3), nan))
 
 
-def change(body: Body) -> Change | None:
+def change(body: Body) -> BodyChange | None:
     """Change by the data; None where prior or estimate is unknown."""
     prior = prior_of(body)
     if body.inertial is None or prior is None:
         return None
     if not (prior[0] > 0 and body.inertial[0] > 0):
-        return Change(nan, nan, nan)
+        return BodyChange(nan, nan, nan)
     shift = float(np.linalg.norm(center_of_mass(body.inertial) - center_of_mass(prior)))
     try:
         distance = sqrt(float(AffineInvariant().between(body.inertial, prior)))
     except ImpossibleBody:
         distance = nan
-    return Change(float(body.inertial[0] / prior[0]), shift, distance)
+    return BodyChange(float(body.inertial[0] / prior[0]), shift, distance)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..estimate import Body
 from ..inertia.parameters import is_consistent
-from .blocks import Cell, Column, Table
+from .blocks import Cell, Table, TableColumn
 from .body_facts import change, prior_of, spread
 from .numbers import UNKNOWN, significant, value_text
 from .origins import ORIGINS, is_measured, origin
@@ -31,13 +31,13 @@ def body_table(bodies: Sequence[Body], title: str = "") -> Table:
     return Table(
         title=title,
         columns=(
-            Column("Body", code=True),
-            Column("Mass [kg]", numeric=True),
-            Column("Centre of mass x, y, z\u00a0[m]", numeric=True),
-            Column("Inertia about it xx, yy, zz\u00a0[kg\u00a0m²]", numeric=True),
-            Column("xy, xz, yz [kg\u00a0m²]", numeric=True),
-            Column("Least eigenvalue of its pseudo-inertia", numeric=True),
-            Column("Verdict"),
+            TableColumn("Body", code=True),
+            TableColumn("Mass [kg]", numeric=True),
+            TableColumn("Centre of mass x, y, z\u00a0[m]", numeric=True),
+            TableColumn("Inertia about it xx, yy, zz\u00a0[kg\u00a0m²]", numeric=True),
+            TableColumn("xy, xz, yz [kg\u00a0m²]", numeric=True),
+            TableColumn("Least eigenvalue of its pseudo-inertia", numeric=True),
+            TableColumn("Verdict"),
         ),
         rows=tuple(_body_row(body) for body in bodies),
         caption="Centre of mass and axes in the body's frame. A body is possible if its pseudo-inertia (4 by 4) has "
@@ -53,14 +53,14 @@ def change_table(bodies: Sequence[Body], title: str = "") -> Table | None:
     return Table(
         title=title,
         columns=(
-            Column("Body", code=True),
-            Column("Before the data"),
-            Column("Mass before [kg]", numeric=True),
-            Column("Mass ratio", numeric=True),
-            Column("Centre of mass moved by [cm]", numeric=True),
-            Column("Distance from before", numeric=True),
-            Column("Where from", numeric=True),
-            Column("Verdict"),
+            TableColumn("Body", code=True),
+            TableColumn("Before the data"),
+            TableColumn("Mass before [kg]", numeric=True),
+            TableColumn("Mass ratio", numeric=True),
+            TableColumn("Centre of mass moved by [cm]", numeric=True),
+            TableColumn("Distance from before", numeric=True),
+            TableColumn("Where from", numeric=True),
+            TableColumn("Verdict"),
         ),
         rows=tuple(_change_row(body) for body in bodies),
         caption="Mass ratio: now over before. Distance: of the pseudo-inertias, affine-invariant, so that no unit and "

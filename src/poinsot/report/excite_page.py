@@ -9,7 +9,7 @@ import numpy as np
 
 from ..parameters import INERTIAL_SYMBOLS
 from ..regression.excitation.excitation import Excitation
-from .blocks import Block, Card, Cards, Cell, Column, Facts, Findings, Page, Section, Table
+from .blocks import Card, Cards, Cell, Facts, Findings, Page, PageBlock, Section, Table, TableColumn
 from .figures.motion import motion_grid
 from .numbers import UNKNOWN, percent_text, seconds_text, significant, unit_text
 from .page import write_page
@@ -79,7 +79,7 @@ def _lead(excitation: Excitation) -> str:
     )
 
 
-def _verdict(excitation: Excitation) -> tuple[Block, ...]:
+def _verdict(excitation: Excitation) -> tuple[PageBlock, ...]:
     distance = excitation.least_distance
     noise = excitation.deviations.noise
     units = dict.fromkeys(excitation.effort_units)
@@ -147,12 +147,12 @@ def _table(excitation: Excitation) -> Table:
         )
     return Table(
         columns=(
-            Column("Name", code=True),
-            Column("What it is"),
-            Column("Description's value", numeric=True),
-            Column("Std", numeric=True),
-            Column("Unit"),
-            Column("Relative std", numeric=True),
+            TableColumn("Name", code=True),
+            TableColumn("What it is"),
+            TableColumn("Description's value", numeric=True),
+            TableColumn("Std", numeric=True),
+            TableColumn("Unit"),
+            TableColumn("Relative std", numeric=True),
         ),
         rows=tuple(rows),
         caption="For white noise of the torques and a motion that is followed and measured exactly; coloured noise and "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..estimate import Estimate, motions_of
@@ -13,17 +14,26 @@ from .sections import sections
 from .words import number_of
 
 
-def write_report(estimate: Estimate, path: str | os.PathLike[str]) -> Path:
-    """Writes the estimate as one HTML file that opens offline.
+def write_report(
+    estimate: Estimate, path: str | os.PathLike[str], *, sections: Sequence[str] | None = None
+) -> Path:
+    """Write the estimate as one HTML file that opens offline.
+
+    Args:
+        estimate: to show.
+        path: of the file.
+        sections: names of `report.sections`, or `"module:function"`, besides those of every estimate; None: all that
+            have something to say.
 
     Raises:
         UnwritableOutput: if it cannot be written there.
+        InvalidMethod: if there is no section of one of these names.
     """
-    return write_page(identify_page(estimate), path)
+    return write_page(identify_page(estimate, sections), path)
 
 
-def identify_page(estimate: Estimate) -> Page:
-    """The page before it is rendered."""
+def identify_page(estimate: Estimate, names: Sequence[str] | None = None) -> Page:
+    """The page before it is rendered, with the sections of these names; None: all."""
     return Page(
         title=estimate.robot or "Identified dynamics",
         kicker="poinsot · identified dynamics",
@@ -31,7 +41,7 @@ def identify_page(estimate: Estimate) -> Page:
             f"{estimate.method}, {number_of(len(estimate.names), 'parameter')}, "
             f"{count_text(estimate.rows)} rows, {_of(estimate)}"
         ),
-        sections=sections(estimate),
+        sections=sections(estimate, names),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..recording import Recording
-from .blocks import SEVERITIES, Block, Facts, Findings, Page, Section
+from .blocks import SEVERITIES, Facts, Findings, Page, PageBlock, Section
 from .figures import channel_grid
 from .page import write_page
 from .tables import plain_text, table_of_rows
@@ -70,7 +70,7 @@ def write_inspection_page(
     """
     facts = tuple((capitalized(name), plain_text(value)) for name, value in facts)
     findings, channels = tuple(findings), tuple(channels)
-    overview: list[Block] = []
+    overview: list[PageBlock] = []
     if findings:
         overview.append(Findings(findings=findings))
     if facts:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..estimate import Estimate, Fit, FullParameters
-from .blocks import Cell, Column, Table
+from .blocks import Cell, Table, TableColumn
 from .numbers import (
     UNKNOWN,
     correlation_text,
@@ -23,24 +23,24 @@ from .numbers import (
     value_text,
 )
 from .origins import ORIGINS, counted_origins, is_measured, origin, share_text
-from .verdicts import EXPLANATION, ZERO_PERCENT, Verdict, verdict, verdicts
+from .verdicts import EXPLANATION, ZERO_PERCENT, ParameterVerdict, verdict, verdicts
 from .words import capitalized, meaning, series
 
 TONES = {
-    Verdict.well_known: "good",
-    Verdict.known: "good",
-    Verdict.poorly_known: "fair",
-    Verdict.zero_inside: "bad",
-    Verdict.not_identifiable: "bad",
+    ParameterVerdict.well_known: "good",
+    ParameterVerdict.known: "good",
+    ParameterVerdict.poorly_known: "fair",
+    ParameterVerdict.zero_inside: "bad",
+    ParameterVerdict.not_identifiable: "bad",
 }
 
 PARAMETER_COLUMNS = (
-    Column("Name", code=True),
-    Column("What it is"),
-    Column("Value", numeric=True),
-    Column("Std", numeric=True),
-    Column("Unit"),
-    Column("95 % interval", numeric=True),
+    TableColumn("Name", code=True),
+    TableColumn("What it is"),
+    TableColumn("Value", numeric=True),
+    TableColumn("Std", numeric=True),
+    TableColumn("Unit"),
+    TableColumn("95 % interval", numeric=True),
 )
 
 AT_STANDSTILL = (
@@ -79,10 +79,22 @@ def parameter_table(estimate: Estimate) -> Table:
             )
         )
     return Table(
-        columns=(*PARAMETER_COLUMNS, Column("Relative std", numeric=True), Column("Verdict")),
+        columns=(*PARAMETER_COLUMNS, TableColumn("Relative std", numeric=True), TableColumn("Verdict")),
         rows=tuple(rows),
         caption=f"{EXPLANATION} The bar is full at {ZERO_PERCENT:.0f} %. “With others”: the data determine this "
         "parameter only in sum with others; see the groupings below.",
+    )
+
+
+def _whiteness_cells(fit: Fit, joint: int) -> tuple[Cell, ...]:
+    """None where rows have no order in time."""
+    if not fit.whiteness:
+        return ()
+    white = fit.whiteness[joint]
+    return (
+        Cell(correlation_text(white.lag1)),
+        Cell(probability_text(white.p_value)),
+        Cell("● white" if white.white else "○ not white", tone="good" if white.white else "fair"),
     )
 
 
@@ -91,7 +103,7 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
     rows = []
     rms, largest = fit.rms_per_joint, np.max(np.abs(fit.residuals), axis=0)
     moving = fit.moving_error_percent_per_joint
-    for joint, (name, unit, white) in enumerate(zip(fit.joints, fit.units, fit.whiteness, strict=True)):
+    for joint, (name, unit) in enumerate(zip(fit.joints, fit.units, strict=True)):
         rows.append(
             (
                 Cell(name),
@@ -100,30 +112,38 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
                 Cell(significant(float(rms[joint]), 3, padded=True)),
                 Cell(significant(float(largest[joint]), 3, padded=True)),
                 Cell(unit_text(unit)),
-                Cell(correlation_text(white.lag1)),
-                Cell(probability_text(white.p_value)),
-                Cell("● white" if white.white else "○ not white", tone="good" if white.white else "fair"),
+                *_whiteness_cells(fit, joint),
             )
         )
     lags = sorted({white.lags for white in fit.whiteness})
     return Table(
         title=title,
         columns=(
-            Column(capitalized(of), code=True),
-            Column("Relative error", numeric=True),
-            *((Column("while moving", numeric=True),) if moving else ()),
-            Column("Residual, rms", numeric=True),
-            Column("largest", numeric=True),
-            Column("Unit"),
-            Column("Lag-1 autocorrelation", numeric=True),
-            Column("Ljung-Box p", numeric=True),
-            Column("Residuals"),
+            TableColumn(capitalized(of), code=True),
+            TableColumn("Relative error", numeric=True),
+            *((TableColumn("while moving", numeric=True),) if moving else ()),
+            TableColumn("Residual, rms", numeric=True),
+            TableColumn("largest", numeric=True),
+            TableColumn("Unit"),
+            *(
+                (
+                    TableColumn("Lag-1 autocorrelation", numeric=True),
+                    TableColumn("Ljung-Box p", numeric=True),
+                    TableColumn("Residuals"),
+                )
+                if fit.whiteness
+                else ()
+            ),
         ),
         rows=tuple(rows),
         caption=f"Relative error: 100 |measured - predicted| / |measured|; all {of}s together "
         f"{percent_text(fit.relative_error_percent)}. {AT_STANDSTILL if moving else ''}"
-        f"Not white: so much correlation within the first {' or '.join(map(str, lags))} lags has a probability p below "
-        "1 % in white noise.",
+        + (
+            f"Not white: so much correlation within the first {' or '.join(map(str, lags))} lags has a probability p "
+            "below 1 % in white noise."
+            if lags
+            else "Rows are not a time series: whiteness is not tested."
+        ),
     )
 
 
@@ -136,7 +156,9 @@ def grouping_table(estimate: Estimate) -> Table | None:
     )
     if not rows:
         return None
-    return Table(columns=(Column("Parameter", code=True), Column("stands for", code=True)), rows=rows)
+    return Table(
+        columns=(TableColumn("Parameter", code=True), TableColumn("stands for", code=True)), rows=rows
+    )
 
 
 def full_parameter_table(full: FullParameters) -> Table:
@@ -148,9 +170,9 @@ def full_parameter_table(full: FullParameters) -> Table:
     return Table(
         columns=(
             *PARAMETER_COLUMNS,
-            Column("Before the data", numeric=True),
-            Column("Where from", numeric=True),
-            Column("Verdict"),
+            TableColumn("Before the data", numeric=True),
+            TableColumn("Where from", numeric=True),
+            TableColumn("Verdict"),
         ),
         rows=tuple(
             _full_row(full, index, float(std[index])) for indices in owners.values() for index in indices
@@ -213,7 +235,7 @@ def timing_table(seconds: Mapping[str, float]) -> Table:
     longest = max(seconds.values(), default=0.0)
     return Table(
         title="Timings",
-        columns=(Column("Stage"), Column("Time", numeric=True)),
+        columns=(TableColumn("Stage"), TableColumn("Time", numeric=True)),
         rows=tuple(
             (Cell(stage), Cell(seconds_text(duration), bar=duration / longest if longest > 0 else 0.0))
             for stage, duration in seconds.items()
@@ -245,7 +267,7 @@ def table_of_rows(
     return Table(
         title=title,
         caption=caption,
-        columns=tuple(Column(titles[key], numeric=numeric[key]) for key in keys),
+        columns=tuple(TableColumn(titles[key], numeric=numeric[key]) for key in keys),
         rows=tuple(tuple(Cell(texts[key][row]) for key in keys) for row in range(len(rows))),
     )
 

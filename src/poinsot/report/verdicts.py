@@ -19,7 +19,7 @@ KNOWN_PERCENT = 30.0
 ZERO_PERCENT = 100.0 / NORMAL_95
 
 
-class Verdict(Enum):
+class ParameterVerdict(Enum):
     """How well a parameter is known, from best to worst."""
 
     well_known = "well known"
@@ -36,19 +36,19 @@ class Verdict(Enum):
     @property
     def summary(self) -> str:
         """Of several parameters: `30 indistinguishable from zero`."""
-        return "indistinguishable from zero" if self is Verdict.zero_inside else self.value
+        return "indistinguishable from zero" if self is ParameterVerdict.zero_inside else self.value
 
     @property
     def determined(self) -> bool:
-        return self is not Verdict.not_identifiable
+        return self is not ParameterVerdict.not_identifiable
 
 
 _MARKS = {
-    Verdict.well_known: "●",
-    Verdict.known: "◐",
-    Verdict.poorly_known: "○",
-    Verdict.zero_inside: "∅",
-    Verdict.not_identifiable: "✕",
+    ParameterVerdict.well_known: "●",
+    ParameterVerdict.known: "◐",
+    ParameterVerdict.poorly_known: "○",
+    ParameterVerdict.zero_inside: "∅",
+    ParameterVerdict.not_identifiable: "✕",
 }
 
 EXPLANATION = (
@@ -62,27 +62,29 @@ EXPLANATION = (
 def counted(estimate: Estimate) -> tuple[str, ...]:
     """`19 well known`, ..., best first; verdicts that no parameter has are left out."""
     counts = Counter(verdicts(estimate))
-    return tuple(f"{counts[verdict]} {verdict.summary}" for verdict in Verdict if counts[verdict])
+    return tuple(f"{counts[verdict]} {verdict.summary}" for verdict in ParameterVerdict if counts[verdict])
 
 
 def known(estimate: Estimate) -> int:
     """How many parameters are known or well known."""
     counts = Counter(verdicts(estimate))
-    return counts[Verdict.well_known] + counts[Verdict.known]
+    return counts[ParameterVerdict.well_known] + counts[ParameterVerdict.known]
 
 
-def verdict(value: float, relative_std_percent: float, identifiable: bool) -> Verdict:
+def verdict(value: float, relative_std_percent: float, identifiable: bool) -> ParameterVerdict:
     """The verdict on one parameter."""
     if not identifiable or isnan(value) or isnan(relative_std_percent):
-        return Verdict.not_identifiable
+        return ParameterVerdict.not_identifiable
     if relative_std_percent < WELL_KNOWN_PERCENT:
-        return Verdict.well_known
+        return ParameterVerdict.well_known
     if relative_std_percent < KNOWN_PERCENT:
-        return Verdict.known
-    return Verdict.poorly_known if relative_std_percent < ZERO_PERCENT else Verdict.zero_inside
+        return ParameterVerdict.known
+    return (
+        ParameterVerdict.poorly_known if relative_std_percent < ZERO_PERCENT else ParameterVerdict.zero_inside
+    )
 
 
-def verdicts(estimate: Estimate) -> tuple[Verdict, ...]:
+def verdicts(estimate: Estimate) -> tuple[ParameterVerdict, ...]:
     """The verdict on each parameter, in their order."""
     relative: Vector = estimate.relative_std_percent
     return tuple(

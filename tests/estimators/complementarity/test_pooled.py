@@ -16,6 +16,7 @@ from poinsot.estimators.complementarity.problem import ImpactsProblem
 from poinsot.estimators.complementarity.segmentation import divided
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.models.planar import floor, rectangle
+from poinsot.report.identify_page import identify_page
 from references.bouncing import SIDE, Throws
 
 
@@ -165,6 +166,8 @@ def test_impacts_of_different_drops_have_no_order(estimate):
     for fit in (estimate.fit, *estimate.validation):
         assert fit.whiteness == () and fit.autocorrelation.shape == (1, 0)
         assert np.isfinite(fit.relative_error_percent)
+    page = str(identify_page(estimate))
+    assert "whiteness is not tested" in page and "Ljung-Box p" not in page
 
 
 def test_standard_deviations_are_of_one_kind(estimate):

@@ -6,7 +6,7 @@ import pytest
 
 from estimators.joint import swings
 from poinsot.estimators.joint import FORMS, JointSmoothing, SmoothingProblem
-from poinsot.estimators.joint.smoothing import _linearizer
+from poinsot.estimators.joint.smoothing import compiled_linearizer
 from poinsot.models.maximal import State, bodies, double_precision
 
 H, N, KAPPA = 0.01, 25, 1e6
@@ -15,7 +15,7 @@ H, N, KAPPA = 0.01, 25, 1e6
 @pytest.mark.parametrize("name", FORMS)
 def test_states_come_back_from_joint_coordinates(name, rng):
     model = swings.model() if name == "reduced" else swings.frictionless()
-    form = _linearizer(model, name).form
+    form = compiled_linearizer(model, name).form
     y, rate = np.cumsum(rng.uniform(0, 0.5, (40, 1)), axis=0), rng.standard_normal((40, 1))
     assert y[-1] > 2 * np.pi
     x = form.pack(y, rate, model.theta)
@@ -121,7 +121,7 @@ def test_with_theta_held_forward_errors_make_a_kalman_smoother(rng):
     ours = np.concatenate([np.asarray(part).reshape(N, -1) for part in states], axis=1)
 
     smoother = Smoother(model, record, theta)
-    form = _linearizer(model, "forward").form
+    form = compiled_linearizer(model, "forward").form
     x = form.pack(motion[0][:, None] + 0.05, motion[1][:, None], theta)
     moves = []
     for _ in range(12):

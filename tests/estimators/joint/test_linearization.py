@@ -5,8 +5,8 @@ import pytest
 
 from estimators.joint import swings
 from poinsot.estimators.joint import FORMS, Record, chunks
-from poinsot.estimators.joint.linearization import Linearization
-from poinsot.estimators.joint.smoothing import _linearizer
+from poinsot.estimators.joint.linearization import RecordLinearization
+from poinsot.estimators.joint.smoothing import compiled_linearizer
 
 N, STEP = 20, 1e-6
 
@@ -24,8 +24,8 @@ def of_form(name):
     """Linearizer, and a theta that leaves nothing out; dry friction in the reduced form alone."""
     theta = swings.theta(coulomb=0.02, sine=0.03, cosine=-0.02, zero=0.1)
     if name == "reduced":
-        return _linearizer(swings.model(), name), theta
-    return _linearizer(swings.frictionless(), name), np.delete(
+        return compiled_linearizer(swings.model(), name), theta
+    return compiled_linearizer(swings.frictionless(), name), np.delete(
         theta, [swings.FREE.index(each) for each in swings.DRY]
     )
 
@@ -111,7 +111,7 @@ def test_chunks_make_no_difference(record, rng, monkeypatch):
 
 
 def test_weights_and_columns(rng):
-    of = Linearization(
+    of = RecordLinearization(
         rng.standard_normal((4, 3)), *rng.standard_normal((2, 4, 3, 2)), rng.standard_normal((4, 3, 5)),
         (rng.standard_normal(2), rng.standard_normal((2, 2)), rng.standard_normal((2, 5))),
     )  # fmt: skip

@@ -8,8 +8,8 @@ import pytest
 from poinsot.estimators.linear.conic import (
     Cone,
     ConeProgram,
+    ConicStatus,
     Membership,
-    Verdict,
     matrix_of,
     side,
     vector_of,
@@ -72,7 +72,7 @@ def test_optimum_is_cvxpys_and_proves_itself():
     for seed in range(3):
         program = random_program(np.random.default_rng(seed))
         optimum = program.solve()
-        assert optimum.verdict is Verdict.solved
+        assert optimum.status is ConicStatus.solved
         bound = program.bound(optimum.x, optimum.multipliers)
         np.testing.assert_allclose(bound.primal, with_cvxpy(program), rtol=1e-6, atol=1e-7)
         assert abs(bound.gap) < 1e-6
@@ -105,7 +105,7 @@ def test_point_outside_is_told_by_how_much(rng):
 def test_what_excludes_itself_is_infeasible():
     above = Membership("x >= 1", Cone.nonnegative, np.eye(1), -np.ones(1))
     below = Membership("x <= 0", Cone.nonnegative, -np.eye(1), np.zeros(1))
-    assert ConeProgram(np.eye(1), np.zeros(1), (above, below)).solve().verdict is Verdict.infeasible
+    assert ConeProgram(np.eye(1), np.zeros(1), (above, below)).solve().status is ConicStatus.infeasible
 
 
 def test_symmetric_matrices_as_vectors_keep_their_scalar_product(rng):

@@ -5,7 +5,7 @@ import pytest
 
 from poinsot.estimators.linear.conic import VIOLATION, matrix_of, vector_of
 from poinsot.estimators.linear.divergence_cones import (
-    LEAST_CURVATURE,
+    MIN_CURVATURE,
     EntropicTerm,
     QuadraticTerm,
     _curvature,
@@ -104,7 +104,7 @@ def test_curvature_is_that_of_log_squared_where_it_is_convex(rng):
 
 def test_curvature_is_positive_where_log_squared_is_not_convex(rng):
     X = np.diag([20.0, 20.0, 0.01, 1.0])
-    assert np.linalg.eigvalsh(_curvature(X))[0] > 0.99 * 2 * LEAST_CURVATURE / 20**2
+    assert np.linalg.eigvalsh(_curvature(X))[0] > 0.99 * 2 * MIN_CURVATURE / 20**2
 
 
 def test_a_body_at_its_prior_is_possible_and_one_without_mass_is_not(coordinates):

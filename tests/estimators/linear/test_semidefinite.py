@@ -114,7 +114,7 @@ def test_impossible_data_become_the_closest_possible_bodies(rng):
     )
     best = np.sqrt(square * scale**2 + y @ y - z @ z)
     found = np.linalg.norm(estimate.fit.residuals)
-    # the allowance, SMALLEST_RADIUS of a standard deviation, and MARGIN of each body are given away
+    # the allowance, MIN_RADIUS of a standard deviation, and MARGIN of each body are given away
     assert best <= found * (1 + 1e-6)
     np.testing.assert_allclose(found, best, rtol=2e-3)
     assert found > 1.5 * np.linalg.norm(LeastSquares().solve(problem).fit.residuals)

@@ -103,6 +103,9 @@ def test_the_certificate_is_of_the_values(name, estimates):
         moved[place] += full.std[place]
         perturbed = estimate.updated(replace(full, values=moved))
     assert not perturbed.certificate().holds
+    moved = estimate.values.copy()  # of the base values alone
+    moved[-1] += estimate.std[-1]
+    assert not estimate.updated(values=moved).certificate().holds
 
 
 @each_method

@@ -103,7 +103,7 @@ def test_initial_std_is_that_of_the_mass(rng):
 
 @each_filter
 def test_errors_are_as_large_as_said(make):
-    """Truth drawn from the initial belief, noise as told: squared errors are chi-square, intervals cover."""
+    """Truth drawn from the initial belief, noise as assumed: squared errors are chi-square, intervals cover."""
     rng = np.random.default_rng(11)
     torques, trials = LinkTorques(ARM, LINK), 60
     squares, covered = [], 0

@@ -36,14 +36,15 @@ def filter_of(chart, gate, drift=0.3):
 def masses_of(filter_, samples, belief=None):
     """Last belief and estimated masses (T,), with every published body looked at."""
     belief = filter_.init() if belief is None else belief
-    limit, published, estimates, told = RateLimit(), filter_.inertial(belief.x), [], []
+    limit, published = RateLimit(), filter_.inertial(belief.x)
+    estimates, published_bodies = [], []
     for sample in samples:
         belief, _ = filter_.step(belief, sample)
         published = limit.next(published, filter_.inertial(belief.x), 1 / RATE)
         estimates.append(filter_.inertial(belief.x)[0, 0])
-        told.append(published[0])
-    assert np.isfinite(told).all() and np.isfinite(belief.root).all()
-    assert is_consistent(np.array(told)).all()
+        published_bodies.append(published[0])
+    assert np.isfinite(published_bodies).all() and np.isfinite(belief.root).all()
+    assert is_consistent(np.array(published_bodies)).all()
     return belief, np.array(estimates)
 
 

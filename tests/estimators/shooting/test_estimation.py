@@ -365,13 +365,9 @@ def test_missing_readings_count_nowhere(parameters, held_out):
         assert fit.relative_error_percent_per_joint[column] == pytest.approx(relative)
         centred = e - e.mean()
         assert fit.whiteness[column].lag1 == pytest.approx(centred[1:] @ centred[:-1] / (centred @ centred))
-    e, z = fit.residuals / _deviations(fit), fit.measured / _deviations(fit)
-    relative = 100 * np.sqrt(np.nansum(e**2) / np.nansum(z**2))
+    noise = np.array([NOISE[name.split(".")[0]] for name in fit.joints])
+    relative = 100 * np.sqrt(np.nansum((fit.residuals / noise) ** 2) / np.nansum((fit.measured / noise) ** 2))
     assert fit.relative_error_percent == pytest.approx(relative)
-
-
-def _deviations(fit):
-    return np.array([NOISE[name.split(".")[0]] for name in fit.joints])
 
 
 # ------------------------------------------------------------------------------------------------------ certificates

@@ -78,7 +78,7 @@ def test_a_robot_that_stands_flies_and_lands(solo, rng):
     rough = states.integrate(x, 0.01 * rng.standard_normal((len(x), 36)))
     guess = Trajectories((rough,), (np.zeros((motion.stages, 18)),), first)
     solution = DDP(max_iterations=40).solve(problem, guess)
-    assert solution.ending.converged
+    assert solution.status.converged
     assert solution.certificate().holds
     error = solution.theta - theta
     covariance = posterior(problem, solution.at).theta

@@ -6,8 +6,8 @@ import pytest
 from estimators.shooting.toys import pendulum_problem, tumbling_problem
 from poinsot.estimators.shooting.local import STRETCH, costates, linearized, linearized_arrival, stretches
 from poinsot.estimators.shooting.lq import LinearQuadraticStages
-from poinsot.estimators.shooting.manifold import Euclidean
 from poinsot.estimators.shooting.problem import GaussianPrior
+from poinsot.models.manifold import FlatSpace
 
 EPS = 1e-6
 
@@ -81,12 +81,12 @@ def test_difference_jacobians(somewhere, rng):
 
 
 def test_flat_spaces_carry_changes_as_they_are(rng):
-    flat = Euclidean(3)
+    flat = FlatSpace(3)
     x, y, change = rng.standard_normal((3, 5, 3))
     assert flat.degrees == 3
     assert flat.carry(x, y, change[:, :, None])[0] is not None
     np.testing.assert_array_equal(flat.carry(x, y, change[:, :, None])[0], change[:, :, None])
-    np.testing.assert_allclose(super(Euclidean, flat).carry(x, y, change[:, :, None])[0], change[:, :, None])
+    np.testing.assert_allclose(super(FlatSpace, flat).carry(x, y, change[:, :, None])[0], change[:, :, None])
 
 
 def test_cost_to_second_order(somewhere):
@@ -165,7 +165,7 @@ def test_costates(rng):
 
 def test_stretches_cover_a_recording(rng):
     for N in (1, STRETCH - 1, STRETCH, STRETCH + 1, 5 * STRETCH + 7):
-        motion = pendulum_problem(rng, N=N)[0].motions[0]
+        motion = pendulum_problem(rng, N=N)[0].models[0]
         ends = stretches(motion)
         assert [first for first, _ in ends] == [0, *(last for _, last in ends[:-1])]
         assert ends[-1][1] == N

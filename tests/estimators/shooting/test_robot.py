@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poinsot.estimators.shooting.problem import InvalidMethod
-from poinsot.estimators.shooting.robot import RobotManifold, RobotTrajectoryModel
+from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.models.contacts import ContactSchedule, PointContact
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, JointPosition, Orientation, Readings
@@ -78,7 +78,7 @@ def test_slopes_through_contact_flight_and_reset(somewhere):
     assert_slope(found.f_x, by_x[:, :n])
     assert_slope(found.r_x, by_x[:, n:])
     assert_slope(found.f_w[motion.noisy], by_w[motion.noisy, :n])
-    noisy_commands = len(motion.doubted)
+    noisy_commands = len(motion.noisy_commands)
     assert (found.r_w is not None) == (noisy_commands > 0) == by_w[:, n:].any()
     if found.r_w is not None:  # the accelerometer feels commands at once
         assert_slope(found.r_w[motion.noisy], by_w[motion.noisy, n:])
@@ -119,7 +119,7 @@ def test_noise_moves_only_its_freedoms(stages, rng):
 
 
 def test_manifold_carries_changes_as_its_jacobians_say(stages, rng):
-    manifold = RobotManifold(stages.states)
+    manifold = stages.states
     q, v, _ = stages.parameters.robot.random_states(6, rng)
     x = np.concatenate([q, v], axis=1)
     x, y = x[:3], manifold.integrate(x[:3], 0.3 * rng.standard_normal((3, manifold.degrees)))

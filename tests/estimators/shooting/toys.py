@@ -7,7 +7,6 @@ from scipy import optimize
 from scipy.spatial.transform import Rotation
 
 from poinsot.estimators.shooting.local import evaluated, stage_cost
-from poinsot.estimators.shooting.manifold import Euclidean, Manifold
 from poinsot.estimators.shooting.problem import (
     Curvature,
     GaussianPrior,
@@ -17,6 +16,7 @@ from poinsot.estimators.shooting.problem import (
     Trajectories,
     TrajectoryModel,
 )
+from poinsot.models.manifold import FlatSpace, Manifold
 
 H = 0.05
 
@@ -38,7 +38,7 @@ class Pendulum(TrajectoryModel):
 
     def __post_init__(self):
         N = len(self.u)
-        self.manifold = Euclidean(2)
+        self.manifold = FlatSpace(2)
         self.noise_std = np.full((N, 1), self.sigma[2])
         self.noisy = ~np.isin(np.arange(N), self.resets)
         self.parameters = 3

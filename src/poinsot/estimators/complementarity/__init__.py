@@ -1,30 +1,37 @@
-"""Planar bodies that strike walls: what they are, and how they moved, from tracked poses (seed 003).
+"""Planar bodies that strike walls: identification from tracked poses (Gabiccini et al. 2019).
 
-problem            what is asked: drops, a body, walls
-checks             what a drop must be for anything to follow from it
-noise              of the tracker, before anything is known
+problem            `ImpactsProblem`: drops, outline, walls
+recordings         a recording -> a drop
+checks             whether a drop can be right: units, vertical axis, first pose
+noise              of the tracker, before the motion is known
 
 One drop, simulated through all of its impacts:
 
 program            poses, impulses, J/m and friction as a nonlinear program with complementarity (CasADi)
 shooting           the same by simulation from event to event
-posterior          minima that are nearly as deep as the deepest, and intervals of all
-drop               the first to start, the second to finish, and when to distrust it
-identifiability    what impacts and known forces say of m and J
-estimation         as an estimate
+posterior          all minima that explain the frames about as well as the deepest
+drop               `DropIdentification`: the method
+drop_fit           its result
+certificate        optimality and feasibility at an estimate's values
+identifiability    rank of the impacts' equations in m, J and impulses
+drop_estimate      the result as an estimate
 
 Many drops, as flights joined by impacts with impulses of their own:
 
-segmentation       which frames are flights
-flights            what a flight's frames say of its ends
-collisions         what an impact's two flights must have in common
-chain              all of it as one least-squares problem, drop by drop
-unevenness         how far a wall is from straight
-resting            where drops came to rest
-pooled             solves it
-result             what comes of it
+contact_parameters the shared parameters, each declared once
+segmentation       frames divided into flights
+flights            states at both ends of a flight, by a Kalman filter
+collisions         residuals of an impact
+unevenness         deviation of the wall from a line
+resting            residuals of a body at rest
+chain              normal equations of all flights and impacts, reduced to the shared parameters drop by drop
+tolerances         standard deviations of these residuals
+admission          first guess of impacts, and which of them count
+pooled_problem     the weighted least-squares problem and its minimization
+pooled             `PooledImpacts`: the method
+pooled_fit         its result
 agreement          bootstrap, halves, held-out drops, assumptions
-pooled_estimation  as an estimate
+pooled_estimate    the result as an estimate, and its certificate
 
 Nothing is imported here: one drop needs CasADi, many do not.
 """

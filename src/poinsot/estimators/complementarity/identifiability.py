@@ -1,4 +1,4 @@
-"""Which of m, J and impulses the impacts of a motion determine (seed 003, Sect. 5.2).
+"""Which of m, J and impulses the impacts of a motion determine (Gabiccini et al., Sect. 5.2).
 
 Each impact gives three equations in the mass, the inertia and its two impulses,
 

@@ -191,8 +191,8 @@ class _Summary:
             covariance[-1, -1] = mass**2 * fit.covariance[0, 0]
         held = np.array([name in fit.held for name in ("inertia_to_mass", *names[1:])])
         unobservable = np.append(fit.is_unobservable, np.zeros(len(names) - S, dtype=bool))
-        values = np.where(unobservable, np.nan, values)
-        identifiable = ~held & np.isfinite(values)
+        known_values = np.where(unobservable, np.nan, values)
+        identifiable = ~held & np.isfinite(known_values)
         std = np.sqrt(np.diag(covariance))
         return EstimatedParameters(
             names=tuple(names),
@@ -200,7 +200,7 @@ class _Summary:
             owners=(self.problem.name,) * len(names),
             kinds=tuple(kinds),
             groupings=tuple(names),
-            values=values,
+            values=known_values,
             covariance=covariance,
             std_kind="coloured" if fit.scattered else "white",
             identifiable=identifiable,

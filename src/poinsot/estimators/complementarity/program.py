@@ -1,4 +1,4 @@
-"""Motion, impulses, J/m and friction of one drop as a nonlinear program (seed 003, Eqs. 23 to 27).
+"""Motion, impulses, J/m and friction of one drop as a nonlinear program (Gabiccini et al., Eqs. 23 to 27).
 
     minimize    sum_i |(q(t_i) - q_i) / sigma|^2  +  rho sum_k Gamma_k  (+ a little that keeps steps even)
 

@@ -14,14 +14,15 @@ poses are smooth between changes of the sequence of events.
 
 **Stationarity at a kink.** Where the sequence of events changes, the cost is continuous and has different slopes on the
 two sides, and a minimum may lie there: its gradient does not vanish. Necessary for a minimum, smooth or not, is that
-no direction descends: with L L^T = (J^T J + P_0^-1)^-1 and the columns l_k of L,
+no direction descends: with L L^T = (J^T J + P_0^-1)^-1, the columns l_k of L, and both signs,
 
-    s_k^+- = e . (e(theta +- h l_k) - e(theta)) / h  >= 0     for every k and both signs
+    s_k = (e(theta +- h l_k) - e(theta)) / h,      e . s_k >= 0
 
-Where the cost is smooth s_k^- = -s_k^+, and sum_k min(s_k^+, s_k^-, 0)^2 = g^T (J^T J + P_0^-1)^-1 g, the squared
-length of the Gauss-Newton step in standard deviations. So the square root of this sum is `stationarity` in both cases. h is
-`ONE_SIDED_STEP` standard deviations: small against the curvature of e, large against the 1e-9 m to which instants of
-impact are solved.
+Where that fails, a step along l_k promises a decrease of chi-square by (e . s_k)^2 / (|s_k|^2 + |P_0^(-1/2) l_k|^2).
+`stationarity` is the square root of their sum over k; where the cost is smooth this is the length of the Gauss-Newton
+step in standard deviations, since the denominators are 1. h is
+`ONE_SIDED_STEP` standard deviations: small against the curvature of e, large against the 1e-9 m to which
+instants of impact are solved.
 """
 
 from __future__ import annotations
@@ -304,11 +305,13 @@ class Shooting:
         for column in root.T:
             step = np.zeros(len(theta))
             step[free] = ONE_SIDED_STEP * column
-            slopes = [
-                e @ (self.residuals(np.clip(theta + d, lower, upper), frames) - e) for d in (step, -step)
-            ]
-            total += min(*slopes, 0.0) ** 2
-        return float(np.sqrt(total)) / ONE_SIDED_STEP
+            share = float(np.sum((column / wide[free]) ** 2))  # of the prior in the curvature
+            decreases = []
+            for d in (step, -step):
+                slope = (self.residuals(np.clip(theta + d, lower, upper), frames) - e) / ONE_SIDED_STEP
+                decreases.append(min(float(e @ slope), 0.0) ** 2 / (float(slope @ slope) + share))
+            total += max(decreases)
+        return float(np.sqrt(total))
 
     def search(
         self, theta: Vector, good_enough: float, rng: np.random.Generator, stop: Stop | None = None
@@ -368,8 +371,8 @@ class Shooting:
         points = theta + offset
         points[:, FRICTION] = theta[FRICTION] * np.exp(points[:, FRICTION] - theta[FRICTION])
         points[:, RESTITUTION] = np.linspace(0, settings.max_restitution, count)
-        ranges = np.log([settings.inertia_range, settings.friction_range]).T
-        anywhere = np.exp(rng.uniform(*ranges, (count // 2, 2)))
+        low, high = np.log([settings.inertia_range, settings.friction_range]).T
+        anywhere = np.exp(rng.uniform(low, high, (count // 2, 2)))
         points[1::2, INERTIA] = np.log(anywhere[:, 0] * self.shape.size**2)
         points[1::2, FRICTION] = anywhere[:, 1]
         points = np.clip(points, *self.bounds())

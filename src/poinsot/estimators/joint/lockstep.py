@@ -59,11 +59,14 @@ def minimize_all(
     point = equations.advance(np.ones(B, dtype=bool), point, None)
     damping, failures, iterations = np.full(B, rule.first), np.zeros(B, dtype=int), np.zeros(B, dtype=int)
     undamped = np.zeros(B, dtype=bool)  # whether the damping was taken away since the last accepted step
-    status: np.ndarray = np.full(B, None, dtype=object)
-    status[~np.isfinite(cost)] = Status.diverged
+    status: list[Status | None] = [None if finite else Status.diverged for finite in np.isfinite(cost)]
+
+    def running() -> np.ndarray:
+        return np.array([each is None for each in status])
 
     def end(which: np.ndarray, how: Status) -> None:
-        status[which & np.equal(status, None)] = how
+        for b in np.flatnonzero(which & running()).tolist():
+            status[b] = how
 
     def raise_damping(which: np.ndarray, at_most: Status) -> None:
         end(which & (damping >= rule.most), at_most)
@@ -75,18 +78,18 @@ def minimize_all(
         end(iterations >= method.max_iterations, Status.step_limit)
         if stop_requested(stop):
             end(np.ones(B, dtype=bool), Status.interrupted)
-        running = np.equal(status, None)
-        if not running.any():
-            return Minima(point, cost, iterations, tuple(status))
+        active = running()
+        if not active.any():
+            return Minima(point, cost, iterations, tuple(each for each in status if each is not None))
         trial, predicted = equations.step(point, damping)
         defined = np.isfinite(predicted)
-        raise_damping(running & ~defined, Status.indefinite)
-        short = running & defined & (np.abs(predicted) <= method.relative_tolerance * cost)
+        raise_damping(active & ~defined, Status.indefinite)
+        short = active & defined & (np.abs(predicted) <= method.relative_tolerance * cost)
         end(short & (damping <= rule.little), Status.solved)
         end(short & undamped, Status.stalled)
-        again = short & np.equal(status, None)  # damping makes any step short: look at the full one, once
+        again = short & running()  # damping makes any step short: look at the full one, once
         damping[again], undamped[again] = rule.little, True
-        tried = running & defined & ~short
+        tried = active & defined & ~short
         if not tried.any():
             continue
         new, reached = equations.evaluate(trial)
@@ -100,5 +103,5 @@ def minimize_all(
         failures[accepted], undamped[accepted] = 0, False
         near = predicted <= method.kink_factor * method.relative_tolerance * cost
         end(tried & ~accepted & near & (damping <= rule.little), Status.solved)
-        raise_damping(tried & ~accepted & np.equal(status, None), Status.stalled)
+        raise_damping(tried & ~accepted & running(), Status.stalled)
         report(progress, "iterating", iteration=int(iterations.max()), cost=float(cost.mean()))

@@ -179,9 +179,11 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
 
     rows = np.concatenate([each.e for each in linearized])
     freedom = degrees_of_freedom(
-        sum(_count(each) for each in linearized),
-        sum(_influence_of_states(each, own) for each, own in zip(linearized, factors, strict=True)),
-        sum(np.einsum("kmp,kmq->mpq", V, V, optimize=True) for V in projected),
+        np.sum([_count(each) for each in linearized], axis=0),
+        np.sum(
+            [_influence_of_states(each, own) for each, own in zip(linearized, factors, strict=True)], axis=0
+        ),
+        np.sum([np.einsum("kmp,kmq->mpq", V, V, optimize=True) for V in projected], axis=0),
         inverse,
     )
     C = residual_covariance(rows.T @ rows, freedom, steps)

@@ -57,6 +57,8 @@ class JointSmoothing:
         form: of the residuals of steps: "reduced", "explicit", "implicit" or "forward".
         max_iterations: accepted steps, at most.
         tolerance: it ends where a step is predicted to lower the cost by at most this part of it.
+        kink_factor: a step with little damping that fails, though predicted to lower the cost by no more than so many
+            times the tolerance, ends at a kink of dry friction, where the linearization holds on one side only.
         state_std: whether fits have standard deviations of states.
         damping: of steps, in parts of the largest diagonal of J^T J so far.
         least_effect: part of the cost that a parameter is assumed to move when it changes by its own size, for damping
@@ -71,6 +73,7 @@ class JointSmoothing:
     form: str = "reduced"
     max_iterations: int = 50
     tolerance: float = 1e-7
+    kink_factor: float = 10.0
     state_std: bool = False
     damping: GainRatio = JOINT_DAMPING
     least_effect: float = 1e-8
@@ -86,7 +89,9 @@ class JointSmoothing:
     @property
     def iteration(self) -> GaussNewton:
         """The iteration that minimizes the cost."""
-        return GaussNewton(self.max_iterations, self.tolerance, damping=self.damping)
+        return GaussNewton(
+            self.max_iterations, self.tolerance, damping=self.damping, kink_factor=self.kink_factor
+        )
 
     def noise_of(self, model: Model) -> Vector:
         """(s,) standard deviations of a model's sensors.

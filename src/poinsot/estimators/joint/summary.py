@@ -255,7 +255,7 @@ class Summary:
             mine, place = list(open_.values()), places[joint.name]
             fastest = max(float(np.abs(path.rates[:, place]).max()) for path in self.fit.paths)
             speed = np.linspace(-fastest, fastest, SPEEDS)
-            numbers = law.numbers | {kind: float(self.fit.theta[k]) for kind, k in open_.items()}
+            numbers = {**law.numbers} | {kind: float(self.fit.theta[k]) for kind, k in open_.items()}
             curve, slopes = law.effort(speed, numbers), []
             for kind in open_:
                 step = max(1e-6 * abs(numbers[kind]), 1e-12)

@@ -25,9 +25,9 @@ from ...arrays import Matrix, Vector
 from ...exceptions import MissingExtra
 
 TOLERANCE = 1e-9
-"""Of feasibility and of the gap, relative."""
+"""Relative tolerance of feasibility and of the duality gap."""
 
-MOST_STEPS = 200
+MAX_ITERATIONS = 200
 ROUNDING = 1e-12
 
 
@@ -57,7 +57,7 @@ class Membership:
     g: Vector
 
 
-class Verdict(Enum):
+class ConicStatus(Enum):
     """How the solution of a program ended."""
 
     solved = "solved"
@@ -85,14 +85,14 @@ class Bound:
 
 
 @dataclass(frozen=True, eq=False)
-class Optimum:
-    """What the solver found.
+class ConeSolution:
+    """The solver's solution.
 
     Args:
         x: (n,). multipliers: z_k of each membership.
     """
 
-    verdict: Verdict
+    status: ConicStatus
     x: Vector
     multipliers: tuple[Vector, ...]
     steps: int
@@ -112,7 +112,7 @@ class ConeProgram:
     memberships: tuple[Membership, ...]
     constant: float = 0.0
 
-    def solve(self, start: Vector | None = None, *, balanced: bool = False) -> Optimum:
+    def solve(self, start: Vector | None = None, *, balanced: bool = False) -> ConeSolution:
         """The optimum.
 
         Args:
@@ -135,7 +135,7 @@ class ConeProgram:
         }
         settings = clarabel.DefaultSettings()
         settings.verbose = False
-        settings.max_iter = MOST_STEPS
+        settings.max_iter = MAX_ITERATIONS
         settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = TOLERANCE
         settings.max_threads = 1
         settings.equilibrate_enable = balanced
@@ -157,16 +157,18 @@ class ConeProgram:
         except BaseException as error:
             if type(error).__name__ != "PanicException":  # Rust's, when numbers are beyond its eigenvalues
                 raise
-            return Optimum(Verdict.failed, start, tuple(0.0 * each.g for each in self.memberships), 0)
+            return ConeSolution(
+                ConicStatus.failed, start, tuple(0.0 * each.g for each in self.memberships), 0
+            )
         x, z = start + np.array(found.x), size * np.array(found.z)
         ends = np.cumsum([len(each.g) for each in self.memberships])[:-1]
-        verdict = {
-            "Solved": Verdict.solved,
-            "AlmostSolved": Verdict.solved,
-            "PrimalInfeasible": Verdict.infeasible,
-            "AlmostPrimalInfeasible": Verdict.infeasible,
-        }.get(str(found.status), Verdict.failed)
-        return Optimum(verdict, x, tuple(np.split(z, ends)), int(found.iterations))
+        status = {
+            "Solved": ConicStatus.solved,
+            "AlmostSolved": ConicStatus.solved,
+            "PrimalInfeasible": ConicStatus.infeasible,
+            "AlmostPrimalInfeasible": ConicStatus.infeasible,
+        }.get(str(found.status), ConicStatus.failed)
+        return ConeSolution(status, x, tuple(np.split(z, ends)), int(found.iterations))
 
     def cost(self, x: Vector) -> float:
         """1/2 x^T P x + q^T x + constant."""

@@ -111,7 +111,7 @@ class EntropicTerm(DivergenceTerm):
 
 
 AUXILIARIES = 14
-"""Of each body: the ten entries of Z, and t."""
+"""Auxiliary variables of each body: the ten entries of Z, and t."""
 
 
 def _log_det(X: int, Z: int, n: int) -> list[Membership]:
@@ -177,8 +177,8 @@ class QuadraticTerm(DivergenceTerm):
         return pi, self.coordinates.prior
 
 
-LEAST_CURVATURE = 0.05
-"""Of the metric's: a model of a divergence that is not convex is at least so much so."""
+MIN_CURVATURE = 0.05
+"""Smallest curvature of the convex model of a divergence that is not convex, relative to the metric's."""
 
 
 def _curvature(X: Matrix) -> Matrix:
@@ -190,7 +190,7 @@ def _curvature(X: Matrix) -> Matrix:
     middle = np.sqrt(product)
     second = 2 * (1 - np.log(middle)) / product
     h = np.where(near, second, (first[:, None] - first) / np.where(near, 1.0, apart))
-    h = np.maximum(h, 2 * LEAST_CURVATURE / product)
+    h = np.maximum(h, 2 * MIN_CURVATURE / product)
     M = (V.T @ matrix_of(np.eye(10)) @ V).reshape(10, 16)
     return (M * h.ravel()) @ M.T
 

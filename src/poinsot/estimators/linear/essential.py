@@ -1,11 +1,11 @@
-"""Essential parameters: what is left when parameters that the data barely show are removed (Janot et al. 2014).
+"""Essential parameters: base parameters without those that are poorly determined (Janot et al. 2014).
 
 Backward elimination: the parameter of the largest relative standard deviation is set to zero, the others are estimated
 anew, until all are below a threshold. A removal must also survive a test: with r parameters of values theta_r removed
 and C their covariance in the full model, theta_r^T C^-1 theta_r / r is F(r, N - b) distributed if they are truly zero.
 C is the honest covariance: with coloured residuals the textbook's F, which counts every row, rejects far too much.
 
-Parameters of friction stay unless they are told to go: a joint has friction, however badly this recording shows it.
+Friction parameters are kept by default: a joint has friction, however poorly this recording determines it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .least_squares import LeastSquares, finish
-from .system import Solution, System, reduce
+from .system import LinearSolution, System, reduce
 
 
 @dataclass(frozen=True)
 class EssentialParameters:
-    """Least squares on the parameters that matter.
+    """Least squares on the essential parameters.
 
     Args:
-        max_relative_std_percent: parameters above it are candidates for removal, the worst first (Eq. 6 of seed 002).
+        max_relative_std_percent: parameters above it are candidates for removal, the worst first
+            (Brunot et al. 2017, Eq. 6).
         significance: a removal is refused where the removed ones together are non-zero at this level.
         keep: kinds of parameters, or names, that are never removed; by default all kinds of friction that take
             energy.
@@ -61,7 +62,7 @@ class EssentialParameters:
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
     ) -> Estimate:
-        """Eliminate, then estimate what is left.
+        """Remove parameters one by one, then estimate the others.
 
         Raises:
             InvalidMethod: if `keep` names nothing that exists.
@@ -124,7 +125,7 @@ class EssentialParameters:
             if {kind, name} & set(self.keep)
         }
 
-    def _worst(self, solution: Solution, columns: list[int], safe: set[int]) -> int | None:
+    def _worst(self, solution: LinearSolution, columns: list[int], safe: set[int]) -> int | None:
         """The base column of the largest relative standard deviation above the threshold."""
         with np.errstate(divide="ignore"):
             relative = 100 * np.sqrt(np.diag(solution.covariance)) / np.abs(solution.theta)
@@ -138,12 +139,12 @@ class EssentialParameters:
         return float(special.fdtrc(len(test), honest.rows - len(honest.values), F)) < self.significance
 
 
-def _resolve(system: System, columns: list[int], full: Solution) -> Solution:
+def _resolve(system: System, columns: list[int], full: LinearSolution) -> LinearSolution:
     return system.without(np.array(columns, dtype=np.int64)).solve(full.weights, full.factors)
 
 
 def _with_removed(system: System, names: list[str]) -> System:
-    """Say what was set to zero beside what the recording does not show."""
+    """The system with the removed parameters among its unobservable directions."""
     removed = tuple(Direction(name, "removed") for name in names)
     return replace(system, undetermined=system.undetermined + removed)
 

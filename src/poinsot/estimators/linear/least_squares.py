@@ -1,4 +1,4 @@
-"""Least squares on the inverse dynamics (seed 002, Eqs. 4 to 7): ordinary, weighted by joint, or robust.
+"""Least squares on the inverse dynamics (Brunot et al. 2017, Eqs. 4 to 7): ordinary, weighted by joint, or robust.
 
     theta = argmin  sum over rows of rho(w (tau - W theta)) + prior
 
@@ -30,10 +30,7 @@ from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics, Rows
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from . import residuals
-from .system import Solution, System, inverse, reduce
-
-HUBER = 1.345
-"""Residuals beyond this many standard deviations are weighed down; 95 % efficient on normal noise."""
+from .system import LinearSolution, System, inverse, reduce
 
 NORMAL_MEDIAN = 0.6744897501960817
 """Median of |x| for a standard normal x."""
@@ -55,6 +52,8 @@ class LeastSquares:
         parameters: `"base"`, or `"full"` where the motion determines every single one.
         rtol: a column (of unit norm) with less than this outside the span of the others counts as not excited.
         max_iterations: of reweighting.
+        huber: residuals beyond so many standard deviations are weighed down if robust; 1.345 makes the estimate 95 %
+            efficient for normal noise (Huber 1981).
         step_tolerance: the weights have settled when a step is shorter than this part of a standard deviation, in
             whatever direction of the parameters.
     """
@@ -63,6 +62,7 @@ class LeastSquares:
     parameters: Literal["base", "full"] = "base"
     rtol: float = EXCITATION_TOLERANCE
     max_iterations: int = 50
+    huber: float = 1.345
     step_tolerance: float = 1e-4
 
     name = "least-squares"
@@ -73,9 +73,9 @@ class LeastSquares:
             raise InvalidMethod(f"weighting must be 'none', 'per-joint' or 'robust', not {self.weighting!r}")
         if self.parameters not in ("base", "full"):
             raise InvalidMethod(f"parameters must be 'base' or 'full', not {self.parameters!r}")
-        if not 0 < self.rtol < 1 or self.max_iterations < 1 or not self.step_tolerance > 0:
+        if not 0 < self.rtol < 1 or self.max_iterations < 1 or not min(self.step_tolerance, self.huber) > 0:
             raise InvalidMethod(
-                "least squares needs 0 < rtol < 1, max_iterations of at least 1 and step_tolerance > 0"
+                "least squares needs 0 < rtol < 1, max_iterations of at least 1, step_tolerance > 0 and huber > 0"
             )
 
     def solve(
@@ -104,7 +104,7 @@ class LeastSquares:
         *,
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
-    ) -> Solution:
+    ) -> LinearSolution:
         """The parameters of a reduced system, weighted as asked."""
         solution = system.solve(np.ones(len(system.factors)))
         if self.weighting == "none":
@@ -118,7 +118,7 @@ class LeastSquares:
                 break
             if not settled:
                 sigma = _spread(problem, system, solution, robust)
-            factors = problem.factors(_Huber(solution.on_base(system), sigma)) if robust else None
+            factors = problem.factors(_Huber(solution.on_base(system), sigma, self.huber)) if robust else None
             previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
             length = float(np.linalg.norm(solution.R @ (solution.theta - previous.theta)))
             rounding = 1e-12 * float(np.linalg.norm(solution.R @ solution.theta))
@@ -131,7 +131,7 @@ class LeastSquares:
             solution = replace(solution, steps=self.max_iterations, status=Status.step_limit)
         if not robust or not len(sigma):  # stopped before the first weights: ordinary least squares
             return solution
-        return _with_clipped_covariance(problem, system, solution)
+        return _with_clipped_covariance(problem, system, solution, self.huber)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,19 +140,20 @@ class _Huber:
 
     theta: Vector
     sigma: np.ndarray
+    clip: float
 
     def __call__(self, rows: Rows) -> np.ndarray:
         size = np.abs(rows.y - rows.W @ self.theta) / self.sigma
-        return np.sqrt(HUBER / np.maximum(size, HUBER))
+        return np.sqrt(self.clip / np.maximum(size, self.clip))
 
 
-def _spread(problem: InverseDynamics, system: System, solution: Solution, robust: bool) -> np.ndarray:
-    """(n,) standard deviation of each degree of freedom's residuals; from the median where outliers must not count.
+def _spread(problem: InverseDynamics, system: System, solution: LinearSolution, robust: bool) -> np.ndarray:
+    """(n,) standard deviation of each degree of freedom's residuals; from their median if `robust`.
 
-    A fit shortens residuals: of N rows that take up k parameters, N - k are left.
+    Corrected for the N - k degrees of freedom that N rows have after fitting k parameters.
     """
     N = system.rows_each
-    left = _left(system, solution.weights, solution.R)
+    left = _degrees_of_freedom(system, solution.weights, solution.R)
     theta = solution.on_base(system)
     if robust:
         _, measured, predicted = problem.predict(theta)
@@ -163,12 +164,14 @@ def _spread(problem: InverseDynamics, system: System, solution: Solution, robust
     return np.maximum(spread, EXACT * np.where(efforts > 0, efforts, efforts.max(initial=0.0) or 1.0))
 
 
-def _left(system: System, weights: np.ndarray, R: Matrix) -> np.ndarray:
-    """(n,) rows of each degree of freedom less the parameters that they determine."""
+def _degrees_of_freedom(system: System, weights: np.ndarray, R: Matrix) -> np.ndarray:
+    """(n,) statistical degrees of freedom of each joint's residuals: rows less leverage."""
     return np.maximum(system.rows_each - system.leverage(weights, R), 1.0)
 
 
-def _with_clipped_covariance(problem: InverseDynamics, system: System, solution: Solution) -> Solution:
+def _with_clipped_covariance(
+    problem: InverseDynamics, system: System, solution: LinearSolution, clip: float
+) -> LinearSolution:
     """A robust solution with its own covariance (Huber 1981, Sect. 7.6): with x = w e, clipped where |x| > c,
 
     H = sum_j p_j w_j^2 W_j^T W_j + P       p_j: part of joint j's residuals that is not clipped
@@ -177,23 +180,23 @@ def _with_clipped_covariance(problem: InverseDynamics, system: System, solution:
     """
     _, measured, predicted = problem.predict(solution.on_base(system))
     x = solution.weights * (measured - predicted)
-    inside = np.mean(np.abs(x) <= HUBER, axis=0)
-    clipped = np.mean(np.clip(x, -HUBER, HUBER) ** 2, axis=0)
+    inside = np.mean(np.abs(x) <= clip, axis=0)
+    clipped = np.mean(np.clip(x, -clip, clip) ** 2, axis=0)
     weights = solution.weights * np.sqrt(inside)
     R = system.curvature(weights)
-    clipped *= system.rows_each / _left(system, weights, R)
+    clipped *= system.rows_each / _degrees_of_freedom(system, weights, R)
     half = system.curvature(solution.weights * np.sqrt(clipped)) @ inverse(R)
-    return replace(solution, covariance=half.T @ half, R=R, clip=HUBER)
+    return replace(solution, covariance=half.T @ half, R=R, clip=clip)
 
 
 def finish(
     method: Any,
     problem: InverseDynamics,
     system: System,
-    solution: Solution,
+    solution: LinearSolution,
     notes: tuple[str, ...] = (),
 ) -> Estimate:
-    """Everything that an estimate says besides its values: honest covariance, fit, verdicts."""
+    """Build the estimate: covariance for coloured residuals where needed, fit, bodies, notes and warnings."""
     started = time.perf_counter()
     base = problem.base
     chosen = base.chosen[system.columns]
@@ -201,7 +204,7 @@ def finish(
     named = BaseParameters(problem.parameters, chosen, system.recorded.map[[place[int(c)] for c in chosen]])
     fitted = residuals.fit(problem, solution.on_base(system))
     scores = solution.scores(fitted.residuals) * np.sqrt(
-        system.rows_each / _left(system, solution.weights, solution.R)
+        system.rows_each / _degrees_of_freedom(system, solution.weights, solution.R)
     )
     coloured = _coloured_covariance(problem, system, solution, scores)
     white = fitted.white and residuals.alike(scores / solution.weights)
@@ -251,7 +254,7 @@ def finish(
 
 
 def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> tuple[Body, ...]:
-    """Mass properties of the bodies; known where each of the ten is estimated, or held, by itself."""
+    """Mass properties of the bodies whose ten parameters are each estimated or held on their own."""
     parameters = problem.parameters
     alone = np.count_nonzero(named.map, axis=1) == 1
     known = dict(parameters.held)
@@ -288,7 +291,7 @@ def _impossible_signs(named: BaseParameters, theta: Vector, std: Vector) -> tupl
 
 
 def _coloured_covariance(
-    problem: InverseDynamics, system: System, solution: Solution, scores: JointSamples
+    problem: InverseDynamics, system: System, solution: LinearSolution, scores: JointSamples
 ) -> Matrix:
     """(k, k) H^-1 (M + P) H^-1, see `residuals`."""
     prior = system.prior[:, system.columns]

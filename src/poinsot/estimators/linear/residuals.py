@@ -1,7 +1,7 @@
 """What residuals say: are they white, and how sure are the parameters if they are not?
 
-Eq. 6 of seed 002, cov = sigma^2 (W^T W)^-1, holds for white residuals. Let s_t (one value a degree of freedom) be what
-row t pulls at the parameters with: the residual times its squared weight, clipped if the estimate is robust. With
+cov = sigma^2 (W^T W)^-1 (Brunot et al. 2017, Eq. 6) holds for white residuals. Let s_t (one value a degree of freedom)
+be the score of row t: the residual times its squared weight, clipped if the estimate is robust. With
 Gamma(l) = E[s_t s_{t+l}^T] the parameters' covariance is
 
     H^-1 M H^-1,    M = sum over t, u of W_t^T Gamma(u - t) W_u  (+ P, the information of priors)

@@ -59,54 +59,58 @@ from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from . import residuals
-from .conic import Cone, ConeProgram, Membership, Optimum, Verdict, vector_of
+from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, vector_of
 from .constraints import Constraints
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
 from .least_squares import EXACT, LeastSquares, finish
-from .system import TINY, Solution, System, reduce
+from .system import TINY, LinearSolution, System, covariance_root, reduce
 from .whitening import Whitened
 
 DIVERGENCES = ("entropic", "euclidean", "affine-invariant")
 
-LEAST_ALLOWANCE = 1e-3
-"""With less, what the prior has to choose from is thinner than a solver's tolerance."""
+MIN_ALLOWANCE = 1e-3
+"""Smallest allowance: with less, the set of base values left to the prior is thinner than the solver's tolerance."""
 
-SMALLEST_RADIUS = 1e-3
+MIN_RADIUS = 1e-3
 """The prior may always move the base values by this many standard deviations where constraints bind."""
 
 IMPLAUSIBLE = 0.01
-"""Real bodies that fit worse than this part of all recordings of real bodies would are a reason to look again."""
+"""Significance level of the warning that no physically possible bodies explain the data (chi-square test)."""
 
-NEAR = 0.1
-"""Possible bodies further from least squares than this, in standard deviations, do not have its base values."""
+MAX_DISTANCE = 0.1
+"""Largest distance [standard deviations] at which possible bodies count as having the base values of least squares."""
 
-ROOM = 1e-5
-"""Least squares is possible if bodies have its base values that hold this part of their priors."""
+MIN_MARGIN = 1e-5
+"""Least squares counts as possible if some bodies have its base values and X_i >= MIN_MARGIN 1 (see `_has_room`)."""
 
-UNSEEN = 1e-9
-"""Singular values below this part of the largest are directions that the data do not show."""
+RANK_TOLERANCE = 1e-9
+"""Singular values below this part of the largest belong to unobservable directions."""
 
-VAGUE = 30.0
-"""Standard deviation, in sizes, of a parameter of which the prior knows nothing."""
+UNINFORMED_STD = 30.0
+"""Prior standard deviation, in sizes, of a parameter on which the prior has no information."""
 
 FIXED = 1e-12
 """A variance below this part of the prior's own is that of a parameter that constraints fix."""
 
 GAP, LOCAL_GAP, FEASIBLE = 1e-5, 1e-4, 1e-7
-"""What a certificate allows: of primal less dual, relative, where the divergence is convex and where only its model
-near the solution is; and of the constraints, relative to the prior."""
+"""Tolerances of the certificate: the relative duality gap, where the divergence is convex and where only its model near
+the solution is; and of the constraints, relative to the prior."""
+
+AGREEMENT = 1e-9
+"""Rounding between base values and full parameters, relative to the norm of the whitened base values (at least 1e3)."""
 
 STOPPED_EARLY = "Stopped before possible bodies were looked for: these are the values of least squares."
 
 MODEL_STEPS = 50
 MODEL_TOLERANCE = 1e-13
-"""Convex models of a divergence that is not convex: how many at most, and when the next one gains too little."""
+"""Sequential convex programming for a divergence that is not convex: most iterations, and the relative decrease of the
+cost below which it has converged."""
 
 
 @dataclass(frozen=True)
 class SemidefiniteLeastSquares:
-    """Least squares whose bodies can be real; every parameter of the model gets a value.
+    """Least squares over physically possible bodies; every parameter of the model gets a value.
 
     Args:
         weighting, rtol: as in `LeastSquares`.
@@ -142,9 +146,9 @@ class SemidefiniteLeastSquares:
             )
         if self.trust not in ("data", "both"):
             raise InvalidMethod(f"trust must be 'data' or 'both', not {self.trust!r}")
-        if not self.prior_std > 0 or not self.allowance >= LEAST_ALLOWANCE:
+        if not self.prior_std > 0 or not self.allowance >= MIN_ALLOWANCE:
             raise InvalidMethod(
-                f"prior_std must be above 0 and allowance at least {LEAST_ALLOWANCE:g}, not {self.prior_std:g} and "
+                f"prior_std must be above 0 and allowance at least {MIN_ALLOWANCE:g}, not {self.prior_std:g} and "
                 f"{self.allowance:g}: the closest possible bodies are infinitely thin"
             )
 
@@ -203,7 +207,7 @@ class SemidefiniteLeastSquares:
         *,
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
-    ) -> _Reduced:
+    ) -> _ReducedProblem:
         """The problem without its rows: least squares and what is known beside it."""
         least_squares = LeastSquares(self.weighting, rtol=self.rtol)
         report(progress, "reading rows")
@@ -219,7 +223,7 @@ class SemidefiniteLeastSquares:
                 values[problem.base.index(name)] = value
             target = replace(target, theta=values[system.columns])
         prior, warnings = self._prior(problem)
-        return _Reduced(self, problem, system, target, prior, kept, warnings)
+        return _ReducedProblem(self, problem, system, target, prior, kept, warnings)
 
     def _prior(self, problem: InverseDynamics) -> tuple[np.ndarray, tuple[str, ...]]:
         """(l, 10) prior bodies with extent in all directions, and what had to be added to them."""
@@ -253,8 +257,8 @@ class SemidefiniteLeastSquares:
 
 
 @dataclass(frozen=True, eq=False)
-class _Reduced:
-    """All that the programs are made of.
+class _ReducedProblem:
+    """The data of the cone programs.
 
     Args:
         target: of least squares; its `theta` are the base values beta to be met.
@@ -265,7 +269,7 @@ class _Reduced:
     method: SemidefiniteLeastSquares
     problem: InverseDynamics
     system: System
-    target: Solution
+    target: LinearSolution
     prior: np.ndarray
     essential: Estimate | None
     warnings: tuple[str, ...]
@@ -329,7 +333,7 @@ class _Reduced:
         """
         shown = np.abs(self.K) > 0
         alone = shown[np.count_nonzero(shown, axis=1) == 1].any(axis=0)
-        return np.where(alone[self.prior.size :], VAGUE, 1.0)
+        return np.where(alone[self.prior.size :], UNINFORMED_STD, 1.0)
 
     @cached_property
     def weight(self) -> float:
@@ -401,7 +405,7 @@ def _held(problem: InverseDynamics) -> list[Membership]:
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """What the programs gave.
+    """Solution of the cone programs.
 
     Args:
         x: (p,). multipliers: of the last program.
@@ -417,20 +421,22 @@ class _Answer:
     status: Status = Status.solved
 
 
-def _answer(reduced: _Reduced, progress: ProgressCallback | None = None, stop: Stop | None = None) -> _Answer:
-    """Data first, then prior; or both at once."""
+def _answer(
+    reduced: _ReducedProblem, progress: ProgressCallback | None = None, stop: Stop | None = None
+) -> _Answer:
+    """Solve: first the closest fit, then the bodies nearest the prior; or both weighed together."""
     closest = _closest(reduced)
     x = closest.x[:-1]
     if reduced.method.trust == "both":
         return _nearest_to_prior(reduced, None, x, closest.steps, progress, stop)
     distance = float(np.linalg.norm(reduced.A @ x - reduced.b))
-    if distance < NEAR and _has_room(reduced):
+    if distance < MAX_DISTANCE and _has_room(reduced):
         return _nearest_to_prior(reduced, 0.0, None, closest.steps, progress, stop)
-    radius = (1 + reduced.method.allowance) * distance + SMALLEST_RADIUS
+    radius = (1 + reduced.method.allowance) * distance + MIN_RADIUS
     return _nearest_to_prior(reduced, radius, x, closest.steps, progress, stop)
 
 
-def _has_room(reduced: _Reduced) -> bool:
+def _has_room(reduced: _ReducedProblem) -> bool:
     """Whether bodies with extent in all directions have exactly the base values of least squares.
 
     max t  subject to  X_i >= t 1,  A x = b,  t <= 1
@@ -444,10 +450,10 @@ def _has_room(reduced: _Reduced) -> bool:
     known = _wider((*reduced.certain, _fit(reduced, 0.0)), p + 1)
     program = ConeProgram(np.zeros((p + 1, p + 1)), -np.eye(p + 1)[-1], (*floors, limit, *known))
     optimum = _solved(program, np.append(reduced.coordinates.center, 0.0))
-    return optimum.verdict is Verdict.solved and bool(optimum.x[-1] > ROOM)
+    return optimum.status is ConicStatus.solved and bool(optimum.x[-1] > MIN_MARGIN)
 
 
-def _closest(reduced: _Reduced) -> Optimum:
+def _closest(reduced: _ReducedProblem) -> ConeSolution:
     """The possible bodies whose base values are closest to least squares; and t.
 
     min t  subject to  |A x - b| <= t misfit, with the prior's misfit for a unit
@@ -464,40 +470,40 @@ def _closest(reduced: _Reduced) -> Optimum:
     known = _wider((*reduced.possible, *reduced.certain), p + 1)
     program = ConeProgram(np.zeros((p + 1, p + 1)), last, (*known, fit))
     optimum = _solved(program, np.append(start, 0.0))
-    if optimum.verdict is Verdict.infeasible:
+    if optimum.status is ConicStatus.infeasible:
         raise InvalidMethod(
             f"no body can satisfy all of this together: {'; '.join(_clash(reduced))}; relax one of them"
         )
     return _converged(optimum)
 
 
-def _solved(program: ConeProgram, start: Vector) -> Optimum:
-    """From a start; where numbers are in the way, from none and with rows and columns balanced."""
+def _solved(program: ConeProgram, start: Vector) -> ConeSolution:
+    """Solve from a start; if that fails numerically, without one and with rows and columns scaled."""
     optimum = program.solve(start)
-    return optimum if optimum.verdict is not Verdict.failed else program.solve(balanced=True)
+    return optimum if optimum.status is not ConicStatus.failed else program.solve(balanced=True)
 
 
-def _clash(reduced: _Reduced) -> list[str]:
-    """Names of what excludes itself: each is needed for that. What a user asked for goes first."""
+def _clash(reduced: _ReducedProblem) -> list[str]:
+    """Names of a smallest set of memberships that contradict each other; the user's own are dropped last."""
     p = len(reduced.coordinates.center)
     nothing = ConeProgram(np.zeros((p, p)), np.zeros(p), ())
     needed = [*reduced.possible, *reduced.certain]
     for each in reversed(needed.copy()):
         fewer = [other for other in needed if other is not each]
-        if fewer and replace(nothing, memberships=tuple(fewer)).solve().verdict is Verdict.infeasible:
+        if fewer and replace(nothing, memberships=tuple(fewer)).solve().status is ConicStatus.infeasible:
             needed = fewer
     return [each.name for each in needed]
 
 
 def _nearest_to_prior(
-    reduced: _Reduced,
+    reduced: _ReducedProblem,
     radius: float | None,
     closest: Vector | None,
     steps: int,
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
 ) -> _Answer:
-    """The bodies that differ least from the prior, of those that the data allow."""
+    """Find the bodies nearest the prior among those that the data allow."""
     term = reduced.term()
     x = reduced.coordinates.center
     if term.convex:
@@ -533,7 +539,9 @@ def _nearest_to_prior(
     return _Answer(x, optimum.multipliers, radius, closest, steps, status)
 
 
-def _last_program(reduced: _Reduced, term: DivergenceTerm, x: Vector, radius: float | None) -> ConeProgram:
+def _last_program(
+    reduced: _ReducedProblem, term: DivergenceTerm, x: Vector, radius: float | None
+) -> ConeProgram:
     """Divergence (or its model near x) over what is possible and fits."""
     program = term.program(x)
     n, p = len(program.q), len(x)
@@ -549,15 +557,15 @@ def _last_program(reduced: _Reduced, term: DivergenceTerm, x: Vector, radius: fl
     return ConeProgram(P, q, (*program.memberships, *known), constant)
 
 
-def _last_cost(reduced: _Reduced, term: DivergenceTerm, x: Vector, radius: float | None) -> float:
-    """What the last program is a model of."""
+def _last_cost(reduced: _ReducedProblem, term: DivergenceTerm, x: Vector, radius: float | None) -> float:
+    """Cost of which the last program is a convex model."""
     value = term.value(x)
     if radius is not None:
         return value
     return reduced.weight * value + 0.5 * float(np.sum((reduced.A @ x - reduced.b) ** 2))
 
 
-def _fit(reduced: _Reduced, radius: float) -> Membership:
+def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
     """|A x - b| <= radius, in units of the radius; rows of an equation have norm 1."""
     A, b = reduced.A, reduced.b
     if radius == 0:
@@ -568,7 +576,7 @@ def _fit(reduced: _Reduced, radius: float) -> Membership:
 
 
 def _wider(memberships: Sequence[Membership], n: int) -> tuple[Membership, ...]:
-    """The same in a program of n variables, theirs first."""
+    """The same memberships on the first of n variables."""
 
     def wider(F: Matrix) -> Matrix:
         wide = np.zeros((len(F), n))
@@ -578,8 +586,8 @@ def _wider(memberships: Sequence[Membership], n: int) -> tuple[Membership, ...]:
     return tuple(replace(each, F=wider(each.F)) for each in memberships)
 
 
-def _converged(optimum: Optimum) -> Optimum:
-    if optimum.verdict is Verdict.solved:
+def _converged(optimum: ConeSolution) -> ConeSolution:
+    if optimum.status is ConicStatus.solved:
         return optimum
     raise NotIdentifiable(
         "the interior-point method stopped before the optimum, where bodies are all but impossible: hold what is "
@@ -596,7 +604,7 @@ class _Recheck:
         least_squares: the estimate whose base values are the target; its own certificate reads the rows again.
     """
 
-    reduced: _Reduced
+    reduced: _ReducedProblem
     found: _Answer
     least_squares: Estimate
 
@@ -612,6 +620,11 @@ class _Recheck:
         size = 1 + abs(bound.primal)
         feasible = bound.violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
         feasible = feasible and self.least_squares.certificate().holds
+        # the base values and the full parameters are two statements of one estimate, and must agree
+        apart = float(np.linalg.norm(reduced.R @ (estimate.values - reduced.K @ full.values)))
+        feasible = feasible and apart <= AGREEMENT * (
+            1e3 + float(np.linalg.norm(reduced.R @ estimate.values))
+        )
         tolerance = GAP if term.convex else LOCAL_GAP
         return Certificate(abs(bound.gap) / size, feasible, tolerance, bound.primal, bound.dual)
 
@@ -641,8 +654,8 @@ class _Knowledge:
         return float(np.clip(np.trace(self.left[body, body]) / free, 0.0, 1.0)) if free > FIXED else 1.0
 
 
-def _knowledge(reduced: _Reduced, theta: Vector, covariance: Matrix) -> _Knowledge:
-    """Of parameters theta (p,) whose base values have this covariance (b, b)."""
+def _knowledge(reduced: _ReducedProblem, theta: Vector, covariance: Matrix) -> _Knowledge:
+    """Covariances at parameters theta (p,), for base values with this covariance (b, b)."""
     around = Whitened(theta[: reduced.prior.size].reshape(-1, 10), reduced.coordinates.sizes)
     T = around.T.copy()
     T[:, : around.others.start] *= 2 * reduced.method.prior_std
@@ -650,9 +663,9 @@ def _knowledge(reduced: _Reduced, theta: Vector, covariance: Matrix) -> _Knowled
     R = reduced.R
     A = R @ reduced.K @ T
     E = reduced.equalities @ np.linalg.solve(reduced.coordinates.T, T)
-    inside = _unseen(E)
+    inside = _null_space(E)
     before = inside @ inside.T
-    N = _unseen(np.concatenate([A, E]))
+    N = _null_space(np.concatenate([A, E]))
     S = np.linalg.pinv(np.concatenate([A, E]))[:, : len(A)] @ R
     if reduced.method.trust == "data":
         left = N @ N.T
@@ -664,26 +677,20 @@ def _knowledge(reduced: _Reduced, theta: Vector, covariance: Matrix) -> _Knowled
     return _Knowledge(T, before, after, after, S)
 
 
-def _unseen(rows: Matrix) -> Matrix:
-    """(p, k) orthonormal directions that move none of the rows, each of which counts by its direction alone."""
+def _null_space(rows: Matrix) -> Matrix:
+    """(p, k) orthonormal basis of the null space of rows (r, p), each row scaled to norm 1."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return (
-        linalg.null_space(rows / np.where(norms > 0, norms, 1.0), rcond=UNSEEN)
+        linalg.null_space(rows / np.where(norms > 0, norms, 1.0), rcond=RANK_TOLERANCE)
         if len(rows)
         else np.eye(rows.shape[1])
     )
 
 
-def _root(C: Matrix) -> Matrix:
-    """(p, p) B with B B^T = C: what rounding made negative is 0."""
-    eigenvalues, V = np.linalg.eigh(0.5 * (C + C.T))
-    return V * np.sqrt(np.maximum(eigenvalues, 0.0))
-
-
-def _full_parameters(reduced: _Reduced, known: _Knowledge, theta: Vector) -> FullParameters:
+def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector) -> FullParameters:
     """Every parameter with covariance and the prior's share."""
     parameters, T = reduced.problem.parameters, known.T
-    half = T @ _root(known.after)
+    half = T @ covariance_root(known.after)
     had, has = np.diag(T @ known.before @ T.T), np.diag(T @ known.left @ T.T)
     # what is held or fixed by a constraint never was the data's to say
     share = np.divide(has, had, out=np.ones_like(has), where=had > FIXED * np.diag(T @ T.T))
@@ -702,7 +709,7 @@ def _full_parameters(reduced: _Reduced, known: _Knowledge, theta: Vector) -> Ful
     )
 
 
-def _bodies(reduced: _Reduced, known: _Knowledge, full: FullParameters) -> tuple[Body, ...]:
+def _bodies(reduced: _ReducedProblem, known: _Knowledge, full: FullParameters) -> tuple[Body, ...]:
     """Mass properties, their covariance in a chart, and where they came from."""
     robot, chart = reduced.problem.robot, LogCholesky()
     found = []
@@ -724,8 +731,8 @@ def _bodies(reduced: _Reduced, known: _Knowledge, full: FullParameters) -> tuple
     return tuple(found)
 
 
-def _price(reduced: _Reduced, found: _Answer) -> tuple[str, ...]:
-    """What it costs that bodies be possible."""
+def _price(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
+    """Note on how far physical possibility moved the base values."""
     if found.closest is None:
         return (
             "Least squares is physically possible as it is: the base values are exactly its own, and what the data do "
@@ -739,8 +746,8 @@ def _price(reduced: _Reduced, found: _Answer) -> tuple[str, ...]:
     )
 
 
-def _implausible(reduced: _Reduced, found: _Answer, covariance: Matrix) -> tuple[str, ...]:
-    """A warning where no real bodies would have made such a recording, residuals as they are."""
+def _implausible(reduced: _ReducedProblem, found: _Answer, covariance: Matrix) -> tuple[str, ...]:
+    """Warn if a chi-square test rejects that any physically possible bodies explain the data."""
     if found.closest is None:
         return ()
     off = reduced.K @ reduced.coordinates.T @ found.closest - reduced.target.theta

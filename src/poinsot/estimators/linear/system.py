@@ -1,4 +1,4 @@
-"""A regression whose rows are folded away: first *whether* the recording shows a parameter, then *how much* it is.
+"""A regression reduced to triangular factors: first *whether* the recording determines a parameter, then its value.
 
 All that least squares needs of the rows is one triangular factor a degree of freedom j, with R_j^T R_j =
 [W_j y_j]^T [W_j y_j]. With w_j the weight of its rows (one over their standard deviation, or 1 where all are alike) and
@@ -6,7 +6,7 @@ prior knowledge theta_i = mean_i +- std_i,
 
     theta = argmin  sum_j w_j^2 |y_j - W_j theta|^2 + s^2 sum_i (theta_i - mean_i)^2 / std_i^2
 
-    s^2 = sum_j w_j^2 |y_j - W_j theta|^2 / (N_t - b)     of the data alone (seed 002, Eq. 7); 1 where w_j says it all
+    s^2 = sum_j w_j^2 |y_j - W_j theta|^2 / (N_t - b)     of the data alone (Brunot et al. 2017, Eq. 7)
     H   = R^T R = sum_j w_j^2 W_j^T W_j + s^2 P           P = diag(1 / std_i^2)
     cov = s^2 H^-1                                        for white residuals of that size (Eq. 6)
 
@@ -34,8 +34,8 @@ TINY = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
-    """What least squares found.
+class LinearSolution:
+    """Least-squares solution of a `System`.
 
     Args:
         theta: (k,) values of the system's columns.
@@ -71,13 +71,13 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A regression problem after its rows are folded away.
+    """A regression problem reduced to triangular factors.
 
     Args:
         factors: (n, b + 1, b + 1), one a degree of freedom.
         columns: (k,) base columns to estimate.
-        recorded: the base parameters that the recording shows, on the problem's full parameters.
-        undetermined: what it does not show.
+        recorded: the base parameters that the recording determines, on the problem's full parameters.
+        undetermined: unobservable directions.
         prior: (r, b + 1) rows of prior knowledge, in units of its standard deviation.
         equations: number of rows of the regression.
         seconds: how long the folding took.
@@ -107,8 +107,8 @@ class System:
 
     def solve(
         self, weights: np.ndarray, factors: np.ndarray | None = None, *, variance: float | None = None
-    ) -> Solution:
-        """Least squares with a weight for each degree of freedom (seed 002, Eqs. 5 to 7).
+    ) -> LinearSolution:
+        """Least squares with a weight for each degree of freedom (Brunot et al. 2017, Eqs. 5 to 7).
 
         Args:
             weights: (n,).
@@ -126,7 +126,9 @@ class System:
             weights, variance = weights / s, 1.0
             R = triangular(np.concatenate([data / s, self._prior]))
         theta = linalg.solve_triangular(R[:k, :k], R[:k, k], check_finite=False)
-        return Solution(theta, variance * inverse(R[:k, :k]), R[:k, :k], weights, variance, factors=factors)
+        return LinearSolution(
+            theta, variance * inverse(R[:k, :k]), R[:k, :k], weights, variance, factors=factors
+        )
 
     def whitened_prior(self, R: Matrix) -> tuple[Matrix, Vector]:
         """(r, k), (r,) what is known beforehand of R theta, in units of its standard deviation."""
@@ -150,10 +152,6 @@ class System:
         """(n,) sum of the squared residuals of each degree of freedom at base values (b,), unweighted."""
         return np.sum((self.factors @ np.append(-theta, 1.0)) ** 2, axis=1)
 
-    def sum_of_squares(self, solution: Solution) -> float:
-        """Weighted residual sum of squares of a solution."""
-        return float(solution.weights**2 @ self.residual_squares(solution.on_base(self)))
-
     @property
     def _prior(self) -> Matrix:
         return self.prior[:, np.append(self.columns, self.size)]
@@ -163,6 +161,12 @@ class System:
         factors = self.factors if factors is None else factors
         used = np.append(self.columns, self.size)
         return triangular((factors[:, :, used] * weights[:, None, None]).reshape(-1, len(used)))
+
+
+def covariance_root(C: Matrix) -> Matrix:
+    """(p, p) B with B B^T = C; eigenvalues that rounding made negative count as 0."""
+    eigenvalues, V = np.linalg.eigh(0.5 * (C + C.T))
+    return np.asarray(V * np.sqrt(np.maximum(eigenvalues, 0.0)))
 
 
 def inverse(R: Matrix) -> Matrix:
@@ -181,7 +185,7 @@ def _residual_variance(data: Matrix, equations: int) -> float:
 
 
 def reduce(problem: InverseDynamics, rtol: float) -> System:
-    """Fold the rows and decide what the recording shows.
+    """Reduce the rows to triangular factors and decide which base parameters the recording determines.
 
     Raises:
         NotIdentifiable: if there are no more equations than parameters, nothing moves, or nothing is left to estimate.
@@ -225,7 +229,7 @@ def _named(base: BaseParameters) -> Parameters:
 
 
 def _structural(base: BaseParameters) -> tuple[Direction, ...]:
-    """What no motion shows: parameters without a column. What is known only in a group, the groupings say."""
+    """Parameters that no motion of this robot excites: their columns are zero."""
     names = base.parameters.names
-    unseen = [names[c] for c in base.unseen if base.parameters.free[c]]
-    return (Direction(", ".join(unseen), "structural"),) if unseen else ()
+    unobservable = [names[c] for c in base.unobservable if base.parameters.free[c]]
+    return (Direction(", ".join(unobservable), "structural"),) if unobservable else ()

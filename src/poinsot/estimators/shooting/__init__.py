@@ -4,7 +4,7 @@ estimation                problem and method: recordings and priors -> an `Estim
 robot_log                 a recording of a robot, made ready: sensors, commands, contacts, noise
 known_parameters          priors of physical quantities, mapped to theta
 first_guess               initial guess of the states from the readings, without dynamics
-problem, manifold         what the solver needs of a recording: nodes, their derivatives, arrival cost, priors
+problem                   what the solver needs of a recording: nodes, their derivatives, arrival cost, priors
 robot                     a robot in and out of contact as such a recording
 ddp                       the iteration: merit, damping, acceptance, certificate
 direction                 linearization at a guess, search direction, predicted change of the cost

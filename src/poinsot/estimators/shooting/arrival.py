@@ -234,7 +234,7 @@ def factorize_arrival(
             scale = np.maximum(scale, MAX_RELATIVE_STD**-2 / RANK_TOLERANCE / natural**2)
         schur = SemidefiniteFactor.of(_schur(values, states, V_tt), scale, null_space)
         if damping > 0:
-            states = [replace(seen, M=_damped(seen.M, damping)) for seen in states]
+            states = [replace(state, M=_damped(state.M, damping)) for state in states]
             schur = replace(schur, M=_schur(values, states, _damped(V_tt, damping)))
         s = prior_t.copy()
         for V, state in zip(values, states, strict=True):

@@ -11,6 +11,12 @@ phi = cost + nu eps is the merit (Eq. 37), eps the sum of |gap|_1. Older phi are
 dl(alpha) <= alpha dl(1), Eq. 38 makes the right-hand side fall by at least alpha eta rho nu eps.
 
 A short step ends the iteration only without damping: damping makes any step short.
+
+The iteration is not that of `solve.gauss_newton`, whose stopping test is the predicted decrease. That has a term
+costate . gap, which rounding keeps above zero: on 120 nodes of a quadruped with gaps of 4e-15 it stays at 5e-12, a
+tenth of what a step of 1e-5 standard deviations predicts, and it grows with the length of the recording and the
+precision of sensors. D2 of `direction`, which is tested here, falls to 1e-20. The trust region of theta and its
+adaptation are this method's own, too.
 """
 
 from __future__ import annotations

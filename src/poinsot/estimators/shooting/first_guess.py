@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial.transform import Rotation, Slerp
 
-from ...arrays import Vector
+from ...arrays import NodeStates, Vector
 from ...exceptions import InvalidSignals
 from ...models.frame_motion import FrameMotion
 from ...models.motion_terms import MotionTerms
@@ -35,7 +35,7 @@ from ...models.stages import Stages
 Kind = TypeVar("Kind", bound=Sensor)
 
 
-def first_guess(stages: Stages, start: Vector | None = None) -> Float[np.ndarray, "nodes nx"]:
+def first_guess(stages: Stages, start: Vector | None = None) -> NodeStates:
     """(N + 1, nx) states at all nodes.
 
     Args:
@@ -123,11 +123,11 @@ class _Guess:
         S = len(self.times)
         for kind in (Orientation, Pose):
             for sensor, values in self._of(kind):
-                seen = np.isfinite(values).all(axis=1)
-                if seen.any():
-                    read = Rotation.from_quat(values[seen, -4:])
-                    in_base = Rotation.from_matrix(frames[sensor.frame].rotation[seen])
-                    return _interpolated_rotations(self.times, self.times[seen], read * in_base.inv())
+                is_read = np.isfinite(values).all(axis=1)
+                if is_read.any():
+                    read = Rotation.from_quat(values[is_read, -4:])
+                    in_base = Rotation.from_matrix(frames[sensor.frame].rotation[is_read])
+                    return _interpolated_rotations(self.times, self.times[is_read], read * in_base.inv())
         first = Rotation.from_quat(self.still[3:7])
         for sensor, values in self._of(Gyro):
             if np.isfinite(values).all(axis=1).any():
@@ -173,15 +173,15 @@ class _Guess:
 
 def _interpolated(times: Vector, values: Vector, turns: bool = False) -> Vector:
     """Missing values interpolated linearly, 0 where all are missing; angles are unwrapped."""
-    seen = np.isfinite(values)
-    if not seen.any():
+    is_read = np.isfinite(values)
+    if not is_read.any():
         return np.zeros_like(values)
-    known = np.unwrap(values[seen]) if turns else values[seen]
-    return np.interp(times, times[seen], known)
+    known = np.unwrap(values[is_read]) if turns else values[is_read]
+    return np.interp(times, times[is_read], known)
 
 
-def _interpolated_rotations(times: Vector, at: Vector, seen: Rotation) -> Rotation:
+def _interpolated_rotations(times: Vector, at: Vector, readings: Rotation) -> Rotation:
     """Rotations at all times; constant before the first and after the last reading."""
     if len(at) == 1:
-        return Rotation.concatenate([seen[0]] * len(times))
-    return Slerp(at, seen)(np.clip(times, at[0], at[-1]))
+        return Rotation.concatenate([readings[0]] * len(times))
+    return Slerp(at, readings)(np.clip(times, at[0], at[-1]))

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ...arrays import Vector
+from ...arrays import Columns, Vector
 from .lq import LinearQuadraticStages, Quadratic
 from .problem import Curvature, GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
 
@@ -90,7 +90,7 @@ def stage_cost(motion: TrajectoryModel, first: int, w: np.ndarray, r: np.ndarray
 def linearized(
     motion: TrajectoryModel,
     x: Float[np.ndarray, "T1 nx"],
-    w: Float[np.ndarray, "T m"],
+    w: Columns,
     theta: Vector,
     first: int,
 ) -> LinearQuadraticStages:

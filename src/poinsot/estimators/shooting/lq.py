@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Changes, Columns, Matrix, Vector
 from ...exceptions import InvalidMethod
 
 
@@ -68,15 +68,15 @@ class LinearQuadraticStages:
     A: Float[np.ndarray, "T n n"]
     B: Float[np.ndarray, "T n m"]
     C: Float[np.ndarray, "T n p"]
-    gap: Float[np.ndarray, "T n"]
+    gap: Changes
     L_xx: Float[np.ndarray, "T n n"]
     L_xw: Float[np.ndarray, "T n m"]
     L_xt: Float[np.ndarray, "T n p"]
     L_ww: Float[np.ndarray, "T m m"]
     L_wt: Float[np.ndarray, "T m p"]
     L_tt: Matrix
-    l_x: Float[np.ndarray, "T n"]
-    l_w: Float[np.ndarray, "T m"]
+    l_x: Changes
+    l_w: Columns
     l_t: Vector
     noisy: Bool[np.ndarray, "T"]
 

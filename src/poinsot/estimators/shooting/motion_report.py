@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
-from ...arrays import Vector
+from ...arrays import NodeStates, Vector
 from ...estimate import Fit
 from ...estimate.fit import fit_of
 from ...estimate.motions import STD, EstimatedMotion, SensorFit
@@ -42,10 +42,10 @@ class RobotMotionEstimate(EstimatedMotion):
         process_noise: (N, m) of each stage.
     """
 
-    nodes: Float[np.ndarray, "nodes nx"] = field(default_factory=lambda: np.empty((0, 0)))
+    nodes: NodeStates = field(default_factory=lambda: np.empty((0, 0)))
     process_noise: Float[np.ndarray, "N m"] = field(default_factory=lambda: np.empty((0, 0)))
 
-    def states_at_nodes(self, robot: Articulated, samples: np.ndarray) -> Float[np.ndarray, "nodes nx"]:
+    def states_at_nodes(self, robot: Articulated, samples: np.ndarray) -> NodeStates:
         """(N + 1, nx) states: those of the path at its samples, which are these nodes; `nodes` before impacts.
 
         Orientations of ball and planar joints are not in a path, and are those of `nodes`.
@@ -80,7 +80,7 @@ def channels_of_base(robot: Articulated) -> list[str]:
 def estimated_motion(
     log: RobotLog,
     theta: Vector,
-    x: Float[np.ndarray, "nodes nx"],
+    x: NodeStates,
     w: Float[np.ndarray, "N m"],
     covariance: Float[np.ndarray, "nodes n n"] | None = None,
 ) -> RobotMotionEstimate:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Changes, Columns, Matrix, States, Vector
 from ...exceptions import InvalidMethod
-from .manifold import Manifold
+from ...models.manifold import Manifold
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class StageLinearization:
         r: (T, rows). r_x: (T, rows, n). r_w, r_theta: (T, rows, m), (T, rows, p); None where they are zero.
     """
 
-    f: Float[np.ndarray, "T nx"]
+    f: States
     f_x: Float[np.ndarray, "T n n"]
     f_w: Float[np.ndarray, "T n m"]
     f_theta: Float[np.ndarray, "T n p"]
@@ -84,8 +84,8 @@ class TrajectoryModel(ABC):
 
     @abstractmethod
     def evaluate(
-        self, first: int, x: Float[np.ndarray, "T nx"], w: Float[np.ndarray, "T m"], theta: Vector
-    ) -> tuple[Float[np.ndarray, "T nx"], Float[np.ndarray, "T rows"]]:
+        self, first: int, x: States, w: Columns, theta: Vector
+    ) -> tuple[States, Float[np.ndarray, "T rows"]]:
         """f and r of consecutive stages."""
 
     @abstractmethod
@@ -93,9 +93,7 @@ class TrajectoryModel(ABC):
         """(rows,) r of the last node, x (nx,)."""
 
     @abstractmethod
-    def linearize(
-        self, first: int, x: Float[np.ndarray, "T nx"], w: Float[np.ndarray, "T m"], theta: Vector
-    ) -> StageLinearization:
+    def linearize(self, first: int, x: States, w: Columns, theta: Vector) -> StageLinearization:
         """The same with derivatives."""
 
     @abstractmethod
@@ -105,10 +103,10 @@ class TrajectoryModel(ABC):
     def curvature(
         self,
         first: int,
-        x: Float[np.ndarray, "T nx"],
-        w: Float[np.ndarray, "T m"],
+        x: States,
+        w: Columns,
         theta: Vector,
-        costate: Float[np.ndarray, "T n"],
+        costate: Changes,
     ) -> Curvature:
         """The second-order term; second derivatives of nearly linear residuals may be left out.
 

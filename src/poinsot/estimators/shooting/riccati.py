@@ -36,7 +36,7 @@ import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ...arrays import Vector
+from ...arrays import Changes, Columns, Vector
 from .lq import LinearQuadraticStages, Quadratic
 
 
@@ -51,12 +51,12 @@ class Policy:
             was not asked for.
     """
 
-    k: Float[np.ndarray, "T m"]
+    k: Columns
     K: Float[np.ndarray, "T m n"]
     P: Float[np.ndarray, "T m p"]
     Phi: Float[np.ndarray, "T n n"]
     Gamma: Float[np.ndarray, "T n p"]
-    phi: Float[np.ndarray, "T n"]
+    phi: Changes
     spread: Float[np.ndarray, "_ n m"]
 
     def __len__(self) -> int:
@@ -126,9 +126,7 @@ def backward(
     return Backward(made, value, None if broke_at < 0 else broke_at, size_t)
 
 
-def forward(
-    policy: Policy, x_0: Vector, theta: Vector
-) -> tuple[Float[np.ndarray, "T1 n"], Float[np.ndarray, "T m"]]:
+def forward(policy: Policy, x_0: Vector, theta: Vector) -> tuple[Float[np.ndarray, "T1 n"], Columns]:
     """States (T + 1, n) and noise (T, m) of the linear-quadratic problem, from its first state on."""
     x, w = np.empty((len(policy) + 1, len(x_0))), np.empty_like(policy.k)
     x[0] = x_0

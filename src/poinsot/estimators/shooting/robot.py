@@ -15,44 +15,11 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays import Vector
+from ...arrays import Changes, Columns, States, Vector
 from ...exceptions import InvalidMethod
 from ...models.robot_states import RobotStates
 from ...models.stages import Stages
-from .manifold import Manifold
 from .problem import LastNodeLinearization, StageLinearization, TrajectoryModel
-
-
-class RobotManifold(Manifold):
-    """States (q, v) of a robot.
-
-    Args:
-        states: of the robot.
-    """
-
-    def __init__(self, states: RobotStates):
-        self.states = states
-        self.size, self.degrees = states.size, states.degrees
-
-    def integrate(
-        self, x: Float[np.ndarray, "T nx"], d: Float[np.ndarray, "T n"]
-    ) -> Float[np.ndarray, "T nx"]:
-        return self.states.integrate(x, d)
-
-    def difference(
-        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
-    ) -> Float[np.ndarray, "T n"]:
-        return self.states.difference(x, y)
-
-    def difference_jacobians(
-        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
-    ) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
-        return self.states.difference_jacobians(x, y)
-
-    def carry(
-        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"], *changes: Float[np.ndarray, "T n _"]
-    ) -> tuple[np.ndarray, ...]:
-        return self.states.carry(x, y, *changes)
 
 
 class RobotTrajectoryModel(TrajectoryModel):
@@ -80,7 +47,7 @@ class RobotTrajectoryModel(TrajectoryModel):
                 f"of {inputs} commands, and one above 0"
             )
         self.stages_of_robot = stages
-        self.manifold: RobotManifold = RobotManifold(stages.states)
+        self.manifold: RobotStates = stages.states
         self.noisy_commands, self.noisy_freedoms = np.flatnonzero(of_commands > 0), np.flatnonzero(noise > 0)
         std = np.concatenate([of_commands[self.noisy_commands], noise[self.noisy_freedoms]])
         self.noise_std = np.tile(std, (stages.count, 1))
@@ -88,22 +55,20 @@ class RobotTrajectoryModel(TrajectoryModel):
         self.parameters = stages.parameters.size
 
     def evaluate(
-        self, first: int, x: Float[np.ndarray, "T nx"], w: Float[np.ndarray, "T m"], theta: Vector
-    ) -> tuple[Float[np.ndarray, "T nx"], Float[np.ndarray, "T rows"]]:
+        self, first: int, x: States, w: Columns, theta: Vector
+    ) -> tuple[States, Float[np.ndarray, "T rows"]]:
         step, residual = self.stages_of_robot.evaluate(first, x, theta, command_noise=self.command_noise(w))
         return self.manifold.integrate(step.x, self._tangent(w)), residual.r
 
     def evaluate_last(self, x: Vector, theta: Vector) -> Vector:
         return self.stages_of_robot.last(x, theta).r[0]
 
-    def linearize(
-        self, first: int, x: Float[np.ndarray, "T nx"], w: Float[np.ndarray, "T m"], theta: Vector
-    ) -> StageLinearization:
+    def linearize(self, first: int, x: States, w: Columns, theta: Vector) -> StageLinearization:
         has_command_noise = len(self.noisy_commands) > 0
         step, residual = self.stages_of_robot.evaluate(
             first, x, theta, slopes=True, efforts=has_command_noise, command_noise=self.command_noise(w)
         )
-        step, by_w = self.manifold.states.disturbed(step, self._tangent(w))
+        step, by_w = self.manifold.disturbed(step, self._tangent(w))
         assert step.by_x is not None
         assert step.by_theta is not None
         assert residual.by_x is not None
@@ -129,7 +94,7 @@ class RobotTrajectoryModel(TrajectoryModel):
             residual.r[0], residual.by_x[0], None if residual.by_theta is None else residual.by_theta[0]
         )
 
-    def command_noise(self, w: Float[np.ndarray, "T m"]) -> Float[np.ndarray, "T inputs"] | None:
+    def command_noise(self, w: Columns) -> Float[np.ndarray, "T inputs"] | None:
         """(T, inputs) noise of commands; None where they are exact."""
         if not len(self.noisy_commands):
             return None
@@ -137,7 +102,7 @@ class RobotTrajectoryModel(TrajectoryModel):
         noise[:, self.noisy_commands] = w[:, : len(self.noisy_commands)]
         return noise
 
-    def _tangent(self, w: Float[np.ndarray, "T m"]) -> Float[np.ndarray, "T n"]:
+    def _tangent(self, w: Columns) -> Changes:
         d = np.zeros((len(w), self.manifold.degrees))
         d[:, self.noisy_freedoms] = w[:, len(self.noisy_commands) :]
         return d

@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Vector
+from ...arrays import NodeStates, Vector
 from ...exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ...models.articulated import Articulated
 from ...models.contacts import ContactDetection, ContactSchedule, SurfaceContact
@@ -110,7 +109,7 @@ class RobotLog:
     noise: Vector
     command_noise: Vector | None = None
     arrival: GaussianPrior | None = None
-    guess: Float[np.ndarray, "nodes nx"] | None = None
+    guess: NodeStates | None = None
 
     @classmethod
     def from_recording(
@@ -141,7 +140,7 @@ class RobotLog:
         return RobotTrajectoryModel(self.stages, self.noise, self.command_noise)
 
     @cached_property
-    def initial_states(self) -> Float[np.ndarray, "nodes nx"]:
+    def initial_states(self) -> NodeStates:
         """(N + 1, nx) initial guess of the states."""
         return first_guess(self.stages) if self.guess is None else self.guess
 

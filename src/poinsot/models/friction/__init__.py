@@ -8,18 +8,18 @@ listed              `LAWS`: every law by its name in a project file; adding a la
 
 from .law import FrictionLaw, NoFriction
 from .listed import LAWS, ListedLaw, term_of
-from .terms import Coulomb, FrictionTerm, Offset, Viscous, dry_level, dry_sign
+from .terms import CoulombTerm, FrictionTerm, OffsetTerm, ViscousTerm, dry_level, dry_sign
 from .viscous_coulomb import ViscousCoulomb
 
 __all__ = [
     "LAWS",
-    "Coulomb",
+    "CoulombTerm",
     "FrictionLaw",
     "FrictionTerm",
     "ListedLaw",
     "NoFriction",
-    "Offset",
-    "Viscous",
+    "OffsetTerm",
+    "ViscousTerm",
     "ViscousCoulomb",
     "dry_level",
     "dry_sign",

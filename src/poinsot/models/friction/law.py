@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...arrays import JointSamples
-from .terms import Coulomb, FrictionTerm, Viscous
+from .terms import CoulombTerm, FrictionTerm, ViscousTerm
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class FrictionLaw(ABC):
     @property
     def coupled_terms(self) -> tuple[FrictionTerm, ...]:
         """Terms of the shaft of a motor that turns with a second joint (see `Drive.coupled_friction`)."""
-        return Viscous(), Coulomb()
+        return ViscousTerm(), CoulombTerm()
 
     @property
     def symbols(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from .law import FrictionLaw, NoFriction
-from .terms import Coulomb, FrictionTerm, Viscous
+from .terms import CoulombTerm, FrictionTerm, ViscousTerm
 from .viscous_coulomb import ViscousCoulomb
 
 
@@ -44,7 +44,7 @@ COUPLING = "_coupling"
 
 def term_types() -> dict[str, type[FrictionTerm]]:
     """Kind -> term, of every listed law."""
-    terms: list[type[FrictionTerm]] = [Viscous, Coulomb]
+    terms: list[type[FrictionTerm]] = [ViscousTerm, CoulombTerm]
     terms += [term for each in LAWS.values() for term in each.law.term_types]
     return {term.kind: term for term in terms}
 

@@ -1,6 +1,6 @@
 """Terms of friction: the effort of a joint is the sum of parameter times `effort(v)` over the terms of its law.
 
-    viscous   fv v            coulomb   fc sign(v)            offset   off          (Janot et al. 2014, Eq. 3)
+    viscous   fv v            coulomb   fc sign(v)            offset   off          (Brunot et al. 2017, Eq. 3)
 
 sign(v) jumps at v = 0. Where a slope is needed there (integration forward in time, gradients of a motion), a term is
 evaluated with a `width` w > 0 [rad/s] or [m/s], and sign(v) becomes tanh(v / w): 76 % of its size at v = w.
@@ -76,7 +76,7 @@ class FrictionTerm(ABC):
         """(...) derivative of `effort` by v; 0 at a jump that is not smoothed."""
 
 
-class Viscous(FrictionTerm):
+class ViscousTerm(FrictionTerm):
     """fv v"""
 
     symbol, kind, words = "fv", "viscous", "viscous friction"
@@ -94,7 +94,7 @@ class Viscous(FrictionTerm):
 
 
 @dataclass(frozen=True)
-class Coulomb(FrictionTerm):
+class CoulombTerm(FrictionTerm):
     """fc sign(v)
 
     Args:
@@ -122,7 +122,7 @@ class Coulomb(FrictionTerm):
         return _library(v).zeros_like(v)
 
 
-class Offset(FrictionTerm):
+class OffsetTerm(FrictionTerm):
     """off: a bias, of an asymmetric friction or an amplifier; of any sign."""
 
     symbol, kind, words = "off", "offset", "constant offset"

@@ -1,11 +1,11 @@
-"""tau_f = fv v + fc sign(v) + off (Janot et al. 2014, Eq. 3)."""
+"""tau_f = fv v + fc sign(v) + off (Brunot et al. 2017, Eq. 3)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from .law import FrictionLaw
-from .terms import Coulomb, FrictionTerm, Offset, Viscous
+from .terms import CoulombTerm, FrictionTerm, OffsetTerm, ViscousTerm
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,16 @@ class ViscousCoulomb(FrictionLaw):
     coulomb: bool = True
     deadband: float = 0.0
 
-    term_types = (Viscous, Coulomb, Offset)
+    term_types = (ViscousTerm, CoulombTerm, OffsetTerm)
 
     def __post_init__(self) -> None:
-        Coulomb(self.deadband)
+        CoulombTerm(self.deadband)
 
     @property
     def terms(self) -> tuple[FrictionTerm, ...]:
-        dry = (Coulomb(self.deadband),) if self.coulomb else ()
-        return (Viscous(), *dry, *((Offset(),) if self.offset else ()))
+        dry = (CoulombTerm(self.deadband),) if self.coulomb else ()
+        return (ViscousTerm(), *dry, *((OffsetTerm(),) if self.offset else ()))
 
     @property
     def coupled_terms(self) -> tuple[FrictionTerm, ...]:
-        return Viscous(), Coulomb(self.deadband)
+        return ViscousTerm(), CoulombTerm(self.deadband)

@@ -1,4 +1,4 @@
-"""Mechanisms in maximal coordinates and discrete time, to be differentiated through dry friction (seed 000; JAX).
+"""Mechanisms in maximal coordinates and discrete time, differentiable through dry friction (Lacoursiere 2007; JAX).
 
 joints, bodies, sensors   what a user says: joints with friction and motors, bodies, contacts, encoders
 mechanism                 all of it, with names and units for every number

@@ -1,6 +1,6 @@
-"""Bodies and contacts: what a user says of them, and their states (seed 000, Eqs. 2.1, 2.2, 2.12 to 2.16).
+"""Bodies and contacts: their description and their states (Lacoursiere 2007, Eqs. 2.1, 2.2, 2.12 to 2.16).
 
-A body has a frame, which in the reference configuration is where `frame` says (at the world's, unless told otherwise),
+A body has a frame, which in the reference configuration is where `frame` says (by default at the world's),
 and in it a centre of mass c and the inertia about c. Its state is that of the centre of mass,
 
     q = (r, e),  r in R^3,  e a unit quaternion (x, y, z, w) from the body's axes to the world's,    v = (rdot, omega)

@@ -11,7 +11,7 @@ LEAST = 0.3
 
 
 def keep_compiled() -> None:
-    """From here on what this process compiles is kept in the user's cache, unless it is told to keep it elsewhere."""
+    """Keep what this process compiles from here on in the user's cache, unless JAX has another cache folder."""
     if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", LEAST)

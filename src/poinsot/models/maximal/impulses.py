@@ -1,4 +1,4 @@
-"""The discrete equations of motion, term by term (seed 000, Eqs. 2.8 to 2.25 and Appendix F).
+"""The discrete equations of motion, term by term (Lacoursiere 2007, Eqs. 2.8 to 2.25 and Appendix F).
 
 From x_k = (q, v) to v+ = v_{k+1} over a step h, all matrices at q:
 

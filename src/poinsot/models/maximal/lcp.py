@@ -1,10 +1,11 @@
-"""Linear complementarity: find z with w = H z + q, w >= 0, z >= 0, w_i z_i = 0 (seed 000, Appendices A and D.1).
+"""Linear complementarity: z with w = H z + q, w >= 0, z >= 0, w_i z_i = 0 (Lacoursiere 2007, Appendices A and D.1).
 
 Lemke's method brings in z0 with w = H z + z0 1 + q, first as large as needed for w >= 0, then exchanges one basic
 variable a step, always the partner of the one that left, until z0 leaves. Among rows that tie for leaving, the one that
 is lexicographically least in [q, B^-1] leaves (z0 if it is among them), so no basis comes twice and the method ends:
-with a solution, or on a ray along which z0 stays. On the matrices of friction (copositive, seed 000, 2.24) it ends with
-a solution. H is equilibrated first: z = D z', w = D^-1 w' has H' = D H D, whose rows have largest entries near 1.
+with a solution, or on a ray along which z0 stays. On the matrices of friction (copositive, Lacoursiere 2007, 2.24) it
+ends with a solution. H is equilibrated first: z = D z', w = D^-1 w' has H' = D H D, whose rows have largest entries
+near 1.
 
 Where rounding makes it cycle, or H is of a kind that ends on a ray, a projected Newton method takes over: with
 phi_i = sqrt(z_i^2 + w_i^2) - z_i - w_i, which is zero exactly at a solution (Fischer and Burmeister), it solves

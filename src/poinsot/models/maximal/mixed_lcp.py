@@ -1,4 +1,4 @@
-"""Mixed complementarity by block LDL^T (seed 000, Eqs. 2.26, 2.27 and Appendix A).
+"""Mixed complementarity by block LDL^T (Lacoursiere 2007, Eqs. 2.26, 2.27 and Appendix A).
 
     S [lambda_A; lambda_B] + b = [0; w],   lambda_B >= 0, w >= 0, lambda_B w = 0
 

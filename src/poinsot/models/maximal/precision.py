@@ -1,4 +1,4 @@
-"""Double precision, lent: JAX computes in single precision unless told otherwise, and telling it is for the process.
+"""Double precision for single calls: JAX computes in single precision by default, and its setting is process-wide.
 
 Constraints of compliance 1e-9 beside masses of 1 leave no digits in single precision, so everything in this folder
 needs double. `jax_enable_x64` set here would change the arrays of everybody who uses JAX in the same process. So the

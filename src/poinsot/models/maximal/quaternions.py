@@ -1,4 +1,6 @@
-"""Rotations in JAX: unit quaternions (x, y, z, w) and rotation vectors (seed 000, Eqs. 2.13 to 2.15, 3.23, 3.24, D.2).
+"""Rotations in JAX: unit quaternions (x, y, z, w) and rotation vectors.
+
+Lacoursiere (2007), Eqs. 2.13 to 2.15, 3.23, 3.24, D.2.
 
 With psi a rotation vector, |psi| its angle,
 

@@ -1,4 +1,4 @@
-"""SPOOK: one step forward (seed 000, Eqs. 2.8 to 2.28; the equations are in `impulses`).
+"""SPOOK: one step forward (Lacoursiere 2007, Eqs. 2.8 to 2.28; the equations are in `impulses`).
 
 Free directions first. With phi = s (c - y+), written out as phi = k - s y+,
 

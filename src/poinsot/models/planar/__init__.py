@@ -1,12 +1,13 @@
-"""Planar rigid bodies that strike walls with friction (seed 003).
+"""Planar rigid bodies that strike walls with friction (Gabiccini et al. 2019).
 
-shapes       what a body may look like: ellipse, circle, polygon, smooth convex curve
-walls        what it may strike
+shapes       outlines of bodies: ellipse, circle, polygon, smooth convex curve
+walls        what a body may strike
 contact      gaps, contact points and the directions in which impulses act, with exact derivatives
 lemke        linear complementarity, compiled
-impulses     what closed contacts do to a velocity: restitution and Coulomb friction
+impulses     impulses at closed contacts: restitution and Coulomb friction
 stepping     motion in steps: impulse-restitution and impulse-gap complementarity
-motion       what comes of it: poses, velocities, impulses, energies
+events       motion from impact to impact, with exact flights
+motion       poses, velocities, impulses and energies of a simulation
 
 A pose is q = (x, y, theta) of the center of mass [m], [m], [rad], a velocity v = (v_x, v_y, omega), y is up.
 """

@@ -1,4 +1,4 @@
-"""Gaps, contact points, and the directions in which impulses act (seed 003, Eqs. 3, 21 and Sect. 4.1).
+"""Gaps, contact points, and the directions in which impulses act (Gabiccini et al., Eqs. 3, 21 and Sect. 4.1).
 
 A part of a shape, with center c in the body's frame, is nearest to a wall with its point in the direction -n, which in
 the body's frame is phi = alpha - pi/2 - theta. With r = R(theta) c its center and cross(a, b) = a_x b_y - a_y b_x,
@@ -7,10 +7,7 @@ the body's frame is phi = alpha - pi/2 - theta. With r = R(theta) c its center a
     GQ = r - h n + h' t
     N  = (n, cross(GQ, n)) = (n, cross(r, n) + h')        T = (t, cross(GQ, t)) = (t, cross(r, t) + h)
 
-N is the derivative of g by q. Both turn with the body alone, and t x n = 1:
-
-    dN/dtheta = (0, 0, -r . n - h'')          (d cross(r, n) / dtheta = cross(k x r, n) = -r . n)
-    dT/dtheta = (0, 0, -r . t - h')
+N is the derivative of g by q.
 
 Contacts are ordered wall by wall, in each of them part by part.
 """
@@ -64,27 +61,4 @@ def contacts(
             g[i] = above + r_x * n_x + r_y * n_y - h
             N[i, 0], N[i, 1], N[i, 2] = n_x, n_y, r_x * n_y - r_y * n_x + slope
             T[i, 0], T[i, 1], T[i, 2] = t_x, t_y, r_x * t_y - r_y * t_x + h
-            i += 1
-
-
-@njit(cache=True)
-def turning(
-    q: np.ndarray,
-    parts: np.ndarray,
-    harmonics: np.ndarray,
-    walls: np.ndarray,
-    by_theta: np.ndarray,
-) -> None:
-    """dN_3/dtheta and dT_3/dtheta (C, 2) at a pose, written into an array that is given."""
-    c, s = np.cos(q[2]), np.sin(q[2])
-    i = 0
-    for w in range(len(walls)):
-        alpha = walls[w, 2]
-        t_x, t_y = np.cos(alpha), np.sin(alpha)
-        for p in range(len(parts)):
-            r_x = c * parts[p, 0] - s * parts[p, 1]
-            r_y = s * parts[p, 0] + c * parts[p, 1]
-            _, slope, bend = support_of(parts[p], harmonics, alpha - 0.5 * np.pi - q[2])
-            by_theta[i, 0] = -(-r_x * t_y + r_y * t_x) - bend
-            by_theta[i, 1] = -(r_x * t_x + r_y * t_y) - slope
             i += 1

@@ -8,7 +8,7 @@ without drag,
 (E = s and F = s^2 / 2 for k = 0). Where a gap closes within a step, its root is found, the closed contacts take their
 impulses there (`impulses`, restitution), and the flight goes on. Poses are then smooth functions of where and how the
 body began and of its parameters, but for changes of the sequence of events, which fixed steps would add a jitter of
-h v to: it is what `estimators.complementarity` shoots with.
+h v to: `estimators.complementarity.shooting` uses it.
 
 A contact that closes more slowly than `SLOW` bounces no more: it stays closed, its normal velocity 0, and
 steps of h follow it until it would pull, with impulses in the directions halfway, velocities that end along the wall

@@ -1,4 +1,6 @@
-"""What closed contacts do to a velocity: restitution and Coulomb's friction as one complementarity (Eqs. 4, 10 to 15).
+"""Impulses at closed contacts: restitution and Coulomb friction as one linear complementarity problem.
+
+After Gabiccini et al., Eqs. 4 and 10 to 15, with the formulation of Stewart and Trinkle (1996).
 
 With v* the velocity that there would be without contact, v+ = v* + M^-1 (N c_n + T c_t), c_t = c_+ - c_-, and E = (1
 1),

@@ -1,4 +1,4 @@
-"""How a body moved, what struck it, and where its energy went.
+"""Motion of a body with its impulses and the work that they do.
 
 Over a step the kinetic energy changes by (v + v+) / 2 . (G c + h f), so impulses do the work
 

@@ -1,4 +1,4 @@
-"""What a planar body may look like: convex outlines, by their support (seed 003, Sect. 4.1).
+"""Convex outlines of planar bodies, by their support (Gabiccini et al., Sect. 4.1).
 
 The support of an outline in the direction u(phi) = (cos phi, sin phi) of the body's frame is how far it reaches,
 
@@ -13,7 +13,7 @@ others have the sum of their supports: a polygon with round corners is its corne
     polygon        a part a corner, since several may touch at once
     smooth curve   h = mean + sum_k (c_k cos k phi + s_k sin k phi),  k = 2, 3, ...; k = 1 would move the center
 
-A shape is told as arrays: parts, each an ellipse about a point of its own, and harmonics, which all parts share. The
+A shape is given as arrays: parts, each an ellipse about a point of its own, and harmonics, which all parts share. The
 next shape is one more class that gives them.
 """
 

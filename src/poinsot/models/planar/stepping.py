@@ -1,4 +1,4 @@
-"""Motion in steps of implicit Euler's kind (seed 003, Eqs. 16 to 20).
+"""Motion in steps of implicit Euler's kind (Gabiccini et al., Eqs. 16 to 20).
 
     M (v_{k+1} - v_k) = G(q_k) c_{k+1} + h f_k,      q_{k+1} = q_k + h v_{k+1}
 

@@ -1,4 +1,4 @@
-"""Contact geometry in CasADi, for nonlinear programs: `contact` in symbols (seed 003, Eqs. 3 and 21)."""
+"""Contact geometry in CasADi, for nonlinear programs: `contact` in symbols (Gabiccini et al., Eqs. 3 and 21)."""
 
 from __future__ import annotations
 

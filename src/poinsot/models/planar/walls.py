@@ -1,4 +1,4 @@
-"""What a body may strike: straight walls of any slope (seed 003, Sect. 4.1).
+"""Straight walls of any slope that a body may strike (Gabiccini et al., Sect. 4.1).
 
     n = (-sin alpha, cos alpha)   into the free side        t = (cos alpha, sin alpha)   along the wall
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Matrix, ReadingRows, Vector
 from ...quantities import WRENCH
 from ..articulated import Articulated
 from ..contact_dynamics import RobotMotion
@@ -38,7 +37,7 @@ class ContactVelocity(FrameSensor):
     def channels(self) -> tuple[str, ...]:
         return channels_of(self.quantity, self.frame, WRENCH[: self.size])
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         return self.motion_of_frame(motion).velocity[:, : self.size]
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
@@ -85,7 +84,7 @@ class ContactForce(FrameSensor):
         rows = motion.rows(self.frame) or slice(0, 0)
         return slice(rows.start, min(rows.stop, rows.start + self.size))
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         rows = self._rows(motion)
         expected = np.zeros((len(motion), self.size))
         expected[:, : rows.stop - rows.start] = motion.forces[:, rows]

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Vector
+from ...arrays import ReadingRows, Vector
 from ..contact_dynamics import RobotMotion
-from ..rotations import skew
 from .sensor import FrameSensor, ReadingSlopes
 
 
@@ -22,7 +20,7 @@ class Gyro(FrameSensor):
     label = "gyro at"
     component_units = ("rad/s",) * 3
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         return self.motion_of_frame(motion).angular
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
@@ -38,7 +36,7 @@ class PreintegratedVelocity(FrameSensor):
     label = "velocity of"
     component_units = ("m/s",) * 3
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         return self.motion_of_frame(motion).linear
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
@@ -59,12 +57,11 @@ class Accelerometer(FrameSensor):
     def _gravity(self) -> Vector:
         return np.array(self.robot.model.gravity.linear)
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         frame = self.motion_of_frame(motion)
-        return frame.point_acceleration - self._gravity @ frame.rotation
+        return frame.point_acceleration - frame.seen_in_frame(self._gravity)[0]
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
         frame = self.motion_of_frame(motion)
         by_q, by_v, by_a = frame.point_acceleration_slopes()
-        falling = skew(self._gravity @ frame.rotation) @ frame.by.jacobian[:, 3:]
-        return ReadingSlopes(by_q - falling, by_v, by_a)
+        return ReadingSlopes(by_q - frame.seen_in_frame(self._gravity)[1], by_v, by_a)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Matrix
+from ...arrays import Columns, Matrix, ReadingRows
 from ...exceptions import InvalidModel, listing, nearest
 from .. import tree as kinds
 from ..contact_dynamics import RobotMotion
@@ -88,16 +87,14 @@ class JointPosition(JointSensor):
     def units(self) -> tuple[str, ...]:
         return tuple(self.robot.position_units[dof] for dof in self.dofs)
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         first, turning = self._coordinates
         position = motion.q[:, first].copy()
         cosines = first[turning]
         position[:, turning] = np.arctan2(motion.q[:, cosines + 1], motion.q[:, cosines])
         return position
 
-    def difference(
-        self, readings: Float[np.ndarray, "T width"], motion: RobotMotion
-    ) -> Float[np.ndarray, "T m"]:
+    def difference(self, readings: ReadingRows, motion: RobotMotion) -> Columns:
         away = readings - self.predicted(motion)
         turning = self._coordinates[1]
         away[:, turning] = np.remainder(away[:, turning] + np.pi, 2 * np.pi) - np.pi
@@ -121,7 +118,7 @@ class JointVelocity(JointSensor):
     def units(self) -> tuple[str, ...]:
         return tuple(f"{self.robot.position_units[dof]}/s" for dof in self.dofs)
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         return motion.v[:, self.dofs]
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:

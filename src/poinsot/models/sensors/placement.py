@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from ...arrays import Columns, ReadingRows
 from ...quantities import QUATERNION, XYZ
 from ..contact_dynamics import RobotMotion
 from ..rotations import from_quaternion, left_slope, log, to_quaternion
@@ -38,21 +39,19 @@ class Orientation(FrameSensor):
     def components(self) -> tuple[str, ...]:
         return channels_of(self.quantity, self.frame, ROTATION)
 
-    def along(self, readings: Float[np.ndarray, "T width"]) -> Float[np.ndarray, "T m"]:
+    def along(self, readings: ReadingRows) -> Columns:
         return rotation_from_first(readings)
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         return to_quaternion(self.motion_of_frame(motion).rotation)
 
-    def difference(
-        self, readings: Float[np.ndarray, "T width"], motion: RobotMotion
-    ) -> Float[np.ndarray, "T m"]:
+    def difference(self, readings: ReadingRows, motion: RobotMotion) -> Columns:
         return log(self.motion_of_frame(motion).rotation.transpose(0, 2, 1) @ from_quaternion(readings))
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
         return ReadingSlopes(q=self.motion_of_frame(motion).by.jacobian[:, 3:])
 
-    def difference_slopes(self, readings: Float[np.ndarray, "T width"], motion: RobotMotion) -> ReadingSlopes:
+    def difference_slopes(self, readings: ReadingRows, motion: RobotMotion) -> ReadingSlopes:
         return self.slopes(motion).times(-left_slope(self.difference(readings, motion)))
 
 
@@ -64,7 +63,7 @@ class Position(FrameSensor):
     label = "position of"
     component_units = ("m",) * 3
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         return self.motion_of_frame(motion).position
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
@@ -101,16 +100,14 @@ class Pose(FrameSensor):
             *channels_of(Orientation.quantity, self.frame, ROTATION),
         )
 
-    def along(self, readings: Float[np.ndarray, "T width"]) -> Float[np.ndarray, "T m"]:
+    def along(self, readings: ReadingRows) -> Columns:
         return np.concatenate([readings[:, :3], rotation_from_first(readings[:, 3:])], axis=1)
 
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         frame = self.motion_of_frame(motion)
         return np.concatenate([frame.position, to_quaternion(frame.rotation)], axis=1)
 
-    def difference(
-        self, readings: Float[np.ndarray, "T width"], motion: RobotMotion
-    ) -> Float[np.ndarray, "T m"]:
+    def difference(self, readings: ReadingRows, motion: RobotMotion) -> Columns:
         frame = self.motion_of_frame(motion)
         turned = log(frame.rotation.transpose(0, 2, 1) @ from_quaternion(readings[:, 3:]))
         return np.concatenate([readings[:, :3] - frame.position, turned], axis=1)
@@ -120,7 +117,7 @@ class Pose(FrameSensor):
         J = frame.by.jacobian
         return ReadingSlopes(q=np.concatenate([frame.rotation @ J[:, :3], J[:, 3:]], axis=1))
 
-    def difference_slopes(self, readings: Float[np.ndarray, "T width"], motion: RobotMotion) -> ReadingSlopes:
+    def difference_slopes(self, readings: ReadingRows, motion: RobotMotion) -> ReadingSlopes:
         factor = np.zeros((len(motion), 6, 6))
         factor[:, :3, :3] = -np.eye(3)
         factor[:, 3:, 3:] = -left_slope(self.difference(readings, motion)[:, 3:])

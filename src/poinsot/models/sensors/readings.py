@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float
 
+from ...arrays import Columns, ReadingRows
 from ...exceptions import InvalidSignals
 from ..contact_dynamics import RobotMotion
 from .sensor import ReadingSlopes, Sensor
@@ -30,7 +31,7 @@ class Readings:
     """
 
     sensor: Sensor
-    values: Float[np.ndarray, "T width"]
+    values: ReadingRows
 
     def __post_init__(self) -> None:
         if self.values.shape[1] != self.sensor.width:
@@ -187,7 +188,7 @@ def _vary(slopes: ReadingSlopes) -> bool:
     return any(own is not None and own.ndim == 3 for own in (slopes.q, slopes.v))
 
 
-def components_read(sensor: Sensor, difference: Float[np.ndarray, "T m"]) -> np.ndarray:
+def components_read(sensor: Sensor, difference: Columns) -> np.ndarray:
     """(T, m) True where a component counts: with correlated components only where all do."""
     read = np.isfinite(difference)
     return read if sensor.independent else np.broadcast_to(read.all(axis=1, keepdims=True), read.shape)

@@ -20,7 +20,7 @@ from typing import ClassVar, Self
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Columns, Matrix, ReadingRows, Vector
 from ...exceptions import InvalidModel
 from ...quantities import FRAME_QUANTITIES, XYZ
 from ..articulated import Articulated
@@ -129,25 +129,23 @@ class Sensor(ABC):
         """Frames whose motion it needs."""
         return ()
 
-    def along(self, readings: Float[np.ndarray, "T width"]) -> Float[np.ndarray, "T m"]:
+    def along(self, readings: ReadingRows) -> Columns:
         """(T, m) readings as components; orientations as rotations from the first one."""
         return readings
 
     @abstractmethod
-    def predicted(self, motion: RobotMotion) -> Float[np.ndarray, "T width"]:
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
         """(T, width) h, the predicted readings."""
 
     @abstractmethod
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
         """Of h, in its tangent."""
 
-    def difference(
-        self, readings: Float[np.ndarray, "T width"], motion: RobotMotion
-    ) -> Float[np.ndarray, "T m"]:
+    def difference(self, readings: ReadingRows, motion: RobotMotion) -> Columns:
         """(T, m) z [-] h."""
         return readings - self.predicted(motion)
 
-    def difference_slopes(self, readings: Float[np.ndarray, "T width"], motion: RobotMotion) -> ReadingSlopes:
+    def difference_slopes(self, readings: ReadingRows, motion: RobotMotion) -> ReadingSlopes:
         """Of `difference`."""
         return self.slopes(motion).times(-1.0)
 

@@ -8,56 +8,46 @@ Keys have the names of the Python arguments that they become, so a page about on
     robot          [robot] [drive] [friction] [contacts] [[rotors]]
     recordings     [[recordings]]
     preprocessing  [preprocessing]
-    methods        [method]
+
+[method] has its settings in `project.methods`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
 
+from ..methods import MethodSettings, method_of, names_where, read_method
 from .bodies_and_walls import BodySettings, WallSettings
-from .fields import Positive, Section, refuse
+from .fields import Positive, SettingsTable, refuse
 from .mechanism import MechanismSettings
-from .methods import (
-    EssentialSettings,
-    FilterSettings,
-    ImpactsSettings,
-    JointSmoothingSettings,
-    LeastSquaresSettings,
-    OptimalEstimationSettings,
-    PayloadSettings,
-    SemidefiniteSettings,
-    default_method,
-)
-from .preprocessing import MovingPolynomialSettings, PreprocessingSettings, RawSettings
+from .preprocessing import PreprocessingSettings
 from .recordings import RecordingSettings
 from .robot import ContactsSettings, DriveSettings, FrictionSettings, RobotSettings, RotorSettings
 
-OF_MOTION = ("optimal-estimation", "joint-smoothing", "impacts")
-"""Methods that estimate the motion too, from samples as they were read."""
-
 SUBJECTS = {
-    "joint-smoothing": ("mechanism", "bodies and joints, or path, of a robot description"),
-    "impacts": ("body", "its shape"),
+    "robot": "path, of a robot description",
+    "mechanism": "bodies and joints, or path, of a robot description",
+    "body": "its shape",
 }
-"""What a method is about, where it is no [robot], and what is said there."""
+"""What a method is about -> what is said there."""
+
+OF_ROBOTS = {
+    "mechanism": "say it in [[mechanism.joints]]",
+    "body": "leave it out",
+}
+"""Where [drive] and [friction] of a robot belong for other subjects."""
 
 
-def _quoted(names: Sequence[str]) -> str:
-    return " or ".join(f'"{name}"' for name in names)
-
-
-class PriorSettings(Section):
+class PriorSettings(SettingsTable):
     """Prior knowledge of a base parameter, in its own unit."""
 
     mean: float
     std: Positive
 
 
-class OutputSettings(Section):
+class OutputSettings(SettingsTable):
     """Names of the files that `--out` fills."""
 
     report: str = "report.html"
@@ -79,7 +69,7 @@ class OutputSettings(Section):
         return self
 
 
-class Settings(Section):
+class Settings(SettingsTable):
     """The whole project file."""
 
     robot: RobotSettings | None = None
@@ -92,20 +82,9 @@ class Settings(Section):
     rotors: list[RotorSettings] = []
     recordings: list[RecordingSettings] = []
     preprocessing: Annotated[PreprocessingSettings, Field(discriminator="method")]
-    method: Annotated[
-        Annotated[
-            LeastSquaresSettings
-            | EssentialSettings
-            | SemidefiniteSettings
-            | PayloadSettings
-            | FilterSettings
-            | OptimalEstimationSettings
-            | JointSmoothingSettings
-            | ImpactsSettings,
-            Field(discriminator="name"),
-        ],
-        BeforeValidator(default_method),
-    ] = LeastSquaresSettings()
+    method: Annotated[SerializeAsAny[MethodSettings], BeforeValidator(read_method)] = Field(
+        default_factory=lambda: read_method({})
+    )
     priors: dict[str, PriorSettings] = {}
     held: dict[str, float] = {}
     output: OutputSettings = OutputSettings()
@@ -118,152 +97,88 @@ class Settings(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _what_estimates_motion_smooths_nothing(cls, content: Any) -> Any:
-        method = content.get("method") if isinstance(content, dict) else None
-        name = method.get("name") if isinstance(method, dict) else None
-        if isinstance(content, dict) and "robot" not in content and name not in SUBJECTS:
+    def _subject_and_preprocessing(cls, content: Any) -> Any:
+        if not isinstance(content, dict):
+            return content
+        method = method_of(content)
+        if method.subject == "robot" and "robot" not in content:
             raise refuse("robot", "the key 'robot' is missing")
-        return {"preprocessing": {"method": "none"}, **content} if name in OF_MOTION else content
+        default = method.takes.default
+        return content if default is None else {"preprocessing": {"method": default}, **content}
 
     @model_validator(mode="after")
-    def _what_the_method_is_about(self) -> Settings:
-        name = self.method.name
-        wanted, said = SUBJECTS.get(name, ("robot", "path, of a robot description"))
+    def _one_subject(self) -> Settings:
+        name, wanted = self.method.name, self.method.subject
         if getattr(self, wanted) is None:
-            raise refuse(wanted, f"{name!r} needs a [{wanted}]: {said}", key="method")
-        for subject in ("robot", "mechanism", "body"):
+            raise refuse(wanted, f"{name!r} needs a [{wanted}]: {SUBJECTS[wanted]}", key="method")
+        for subject in SUBJECTS:
             if subject == wanted or getattr(self, subject) is None:
                 continue
-            if subject == "robot":
-                raise refuse("robot", f"there is a [{wanted}] in place of [robot]; leave it out", key="robot")
-            methods = next(method for method, about in SUBJECTS.items() if about[0] == subject)
-            raise refuse(
-                subject,
-                f'[{subject}] is for [method] name = "{methods}"; {name!r} needs [{wanted}]',
-                key=subject,
+            said = (
+                f"there is a [{wanted}] in place of [robot]; leave it out"
+                if subject == "robot"
+                else f"{self._takes(subject)}; {name!r} needs [{wanted}]"
             )
-        if wanted != "robot":
-            for key in ("drive", "friction"):
-                if key in self.model_fields_set:
-                    where = "say it in [[mechanism.joints]]" if wanted == "mechanism" else "leave it out"
-                    raise refuse("mechanism", f"[{key}] is for robots: {where}", key=key)
-        if self.walls and wanted != "body":
-            raise refuse("body", f'[[walls]] are for [method] name = "impacts", not {name!r}', key="walls")
+            raise refuse(subject, said, key=subject)
+        for key in ("drive", "friction"):
+            if wanted in OF_ROBOTS and key in self.model_fields_set:
+                raise refuse("mechanism", f"[{key}] is for robots: {OF_ROBOTS[wanted]}", key=key)
         return self
+
+    def _takes(self, table: str) -> str:
+        """Which methods take a table."""
+        names = names_where(lambda method: table in (method.subject, *method.tables))
+        shown = f"[[{table}]] are" if isinstance(getattr(self, table), list) else f"[{table}] is"
+        return f"{shown} for [method] name = {names}"
 
     @model_validator(mode="after")
     def _something_to_identify_from(self) -> Settings:
-        if isinstance(self.method, FilterSettings):
-            return self._only_what_a_filter_hears()
+        if not self.method.needs_recordings:
+            return self
         if not self.recordings:
             raise refuse("recordings", "there is no recording: give [[recordings]] with a path")
         if not any(recording.role == "identification" for recording in self.recordings):
             raise refuse("roles", 'every recording is for validation; give one the role = "identification"')
         return self
 
-    def _only_what_a_filter_hears(self) -> Settings:
-        """It may listen to a stream, and so needs no recording; of what there is nothing may be left out unsaid."""
-        for key in ("held", "priors"):
-            if getattr(self, key):
-                raise refuse(
-                    "filter",
-                    f'[{key}] is for a regression: [method] name = "filter" takes robot_from',
-                    key=key,
-                )
-        for recording in self.recordings:
-            if recording.window_s is not None or recording.role != "identification":
-                key = "role" if recording.window_s is None else "window_s"
-                raise refuse(
-                    "filter",
-                    f"recording {recording.title!r}: a filter hears all of each recording, so {key} has no use here; "
-                    "choose a part with between_s, or leave the recording out",
-                    key="recordings",
-                )
-        return self
-
     @model_validator(mode="after")
     def _recordings_have_no_base(self) -> Settings:
-        if (
-            self.robot is not None
-            and self.robot.floating_base
-            and not isinstance(self.method, FilterSettings | OptimalEstimationSettings)
-        ):
+        if self.robot is not None and self.robot.floating_base and not self.method.floating_base:
+            names = names_where(lambda method: method.floating_base and method.estimates_motion)
             raise refuse(
                 "floating_base",
                 f"robot.floating_base: must be false: {self.method.name!r} needs to be told how the base moves; give "
-                '[method] name = "optimal-estimation", which finds out, or in Python Signals that hold its motion',
+                f"[method] name = {names}, which finds out, or in Python Signals that hold its motion",
                 key=("robot", "floating_base"),
             )
         return self
 
     @model_validator(mode="after")
-    def _samples_as_they_were_read(self) -> Settings:
-        """For methods that estimate motions, and for no others; contacts and rotors are for one of them."""
-        raw, of_motion = isinstance(self.preprocessing, RawSettings), self.method.name in OF_MOTION
-        optimal = isinstance(self.method, OptimalEstimationSettings)
-        if raw and not of_motion:
+    def _preprocessing_that_the_method_takes(self) -> Settings:
+        given, takes = self.preprocessing, self.method.takes
+        if given.method not in takes.names:
+            names = names_where(lambda method: given.method in method.takes.names)
             raise refuse(
                 "preprocessing",
-                f'method = "none" is for [method] name = {_quoted(OF_MOTION)}: {self.method.name!r} '
-                'needs accelerations; give "butterworth-decimation" or "random-walk"',
-                key="preprocessing",
-            )
-        if of_motion and not raw:
-            raise refuse(
-                "preprocessing",
-                f"{self.method.name!r} takes samples as they were read, and {self.preprocessing.method!r} smooths "
-                'them: leave [preprocessing] out, or give method = "none"',
-                key="preprocessing",
-            )
-        for key in ("contacts", "rotors"):
-            if getattr(self, key) and not optimal:
-                raise refuse(
-                    key,
-                    f'[{key}] is for [method] name = "optimal-estimation", not {self.method.name!r}',
-                    key=key,
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _a_filter_hears_samples_as_they_come(self) -> Settings:
-        as_they_come = isinstance(self.preprocessing, MovingPolynomialSettings)
-        if isinstance(self.method, FilterSettings) and not as_they_come:
-            raise refuse(
-                "preprocessing",
-                f"a filter hears samples as they come, and {self.preprocessing.method!r} looks ahead: give "
-                'method = "moving-polynomial"',
-                key="preprocessing",
-            )
-        if as_they_come and not isinstance(self.method, FilterSettings):
-            raise refuse(
-                "preprocessing",
-                'method = "moving-polynomial" is for [method] name = "filter", which hears samples as they come: '
-                f'{self.method.name!r} has the whole recording; give "butterworth-decimation" or "random-walk"',
+                f'method = "{given.method}" is for [method] name = {names}: {self.method.name!r} {takes.reason}, and '
+                f"{given.method!r} {given.effect}: {takes.advice}",
                 key="preprocessing",
             )
         return self
 
     @model_validator(mode="after")
-    def _a_load_is_for_payload(self) -> Settings:
-        method = self.method
-        if not isinstance(method, PayloadSettings):
-            for recording in self.recordings:
-                if recording.loaded:
-                    raise refuse(
-                        "loaded",
-                        f"recording {recording.title!r} carries a load, which other methods take for the robot's own: "
-                        'give [method] name = "payload"',
-                        key="recordings",
-                    )
-            return self
-        if method.mass is not None and "mL" in {*self.held, *self.priors}:
+    def _what_the_method_takes(self) -> Settings:
+        for key in ("contacts", "rotors", "walls"):
+            if getattr(self, key) and key not in self.method.tables:
+                raise refuse(key, f"{self._takes(key)}, not {self.method.name!r}", key=key)
+        loaded = next((recording for recording in self.recordings if recording.loaded), None)
+        if loaded is not None and not self.method.loads:
+            names = names_where(lambda method: method.loads)
             raise refuse(
-                "mass",
-                "the load's mass is given twice: as mass, and as mL in [held] or [priors]",
-                key="method",
+                "loaded",
+                f"recording {loaded.title!r} carries a load, which other methods take for the robot's own: "
+                f"give [method] name = {names}",
+                key="recordings",
             )
-        if method.gains_from is not None and self.drive is not None and "gain" in self.drive.model_fields_set:
-            raise refuse(
-                "gains", "drive gains are given twice: gains_from, and gain in [drive]", key="method"
-            )
+        self.method.check(self)
         return self

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from .fields import Positive, Section, refuse
+from .fields import Positive, SettingsTable, refuse
 
 if TYPE_CHECKING:
     from ...models.planar import Shape
@@ -15,7 +15,7 @@ NotNegative = Annotated[float, Field(ge=0)]
 Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
-class AnyBodySettings(Section):
+class AnyBodySettings(SettingsTable):
     """`mass` [kg]: where it is known, inertia and impulses are given by themselves, not only by mass. `markers`: points
     of the body that a tracker follows, in its frame [m], where poses come from two or more of them.
     """
@@ -119,7 +119,7 @@ BodySettings = Annotated[
 ]
 
 
-class WallSettings(Section):
+class WallSettings(SettingsTable):
     """`poinsot.models.planar.Wall`: through `x`, `y` [m], with this `slope` [rad]; the body is on its left."""
 
     x: float = 0.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -16,7 +17,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ...exceptions import UnknownUnit, listing, nearest
+from ...exceptions import InvalidProject, UnknownUnit, listing, nearest
+from ...inertia import CHARTS
 from ...io.units import check_quantity, find_unit
 
 
@@ -24,7 +26,7 @@ def refuse(kind: str, message: str, **context: Any) -> PydanticCustomError:
     return PydanticCustomError(kind, "{message}", {"message": message, **context})
 
 
-class Section(BaseModel):
+class SettingsTable(BaseModel):
     """A table of the project file: frozen, and with no key that it does not know."""
 
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="forbid")
@@ -119,6 +121,12 @@ def is_text(value: Any) -> str:
     return "text" if isinstance(value, str) else "number"
 
 
+if TYPE_CHECKING:
+    ChartName: TypeAlias = str
+    ChartOrNone: TypeAlias = str
+else:
+    ChartName, ChartOrNone = Literal[(*CHARTS,)], Literal[(*CHARTS, "none")]
+
 Unit = Annotated[str, AfterValidator(check_unit)]
 PerJoint = Annotated[Any, AfterValidator(check_per_joint)]
 Positive = Annotated[float, Field(gt=0)]
@@ -137,3 +145,22 @@ def unit_of(quantity: str, unit: str) -> str:
     except UnknownUnit as error:
         raise refuse("unit", str(error).replace(f" of channel '{quantity}.*'", "")) from None
     return unit
+
+
+def by_joint(key: str, value: Any, joints: Sequence[str], default: float | None = None) -> Any:
+    """A number or a list as it is; a table by joint as a list in the robot's order, complete if there is no default.
+
+    Raises:
+        InvalidProject: if the table names another joint, or leaves one out that has no default.
+    """
+    if not isinstance(value, Mapping):
+        return value
+    for joint in value:
+        if joint not in joints:
+            raise InvalidProject(
+                f"{key} names {joint!r}{nearest(joint, joints)}; the robot has {listing(joints)}"
+            )
+    missing = [joint for joint in joints if joint not in value]
+    if default is None and missing:
+        raise InvalidProject(f"{key} has no value for {listing(missing)}; give one for each joint")
+    return [value.get(joint, default) for joint in joints]

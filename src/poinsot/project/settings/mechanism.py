@@ -1,4 +1,4 @@
-"""[mechanism]: bodies and joints, from a robot description or said one by one."""
+"""[mechanism]: bodies and joints, from a robot description or listed one by one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .fields import Point, Positive, Section, refuse
+from .fields import Point, Positive, SettingsTable, refuse
 
 NotNegative = Annotated[float, Field(ge=0)]
 
 
-class DryFrictionSettings(Section):
+class DryFrictionSettings(SettingsTable):
     """`poinsot.models.maximal.Coulomb`, or `LoadDependent`.
 
     `level` [N m] or [N], or as a coefficient of the joint's own forces [-]; `excess`: how much more at rest; `decay`:
@@ -26,14 +26,14 @@ class DryFrictionSettings(Section):
     stick_drag: Positive | None = None
 
 
-class MotorSettings(Section):
-    """`poinsot.models.maximal.Motor`: effort per unit of what it is told, and the inertia of its shaft at the joint."""
+class MotorSettings(SettingsTable):
+    """`poinsot.models.maximal.Motor`: effort per unit of its command, and the inertia of its shaft at the joint."""
 
     gain: float = 1.0
     shaft_inertia: NotNegative = 0.0
 
 
-class MechanismBodySettings(Section):
+class MechanismBodySettings(SettingsTable):
     """`poinsot.models.maximal.RigidBody`.
 
     `mass` [kg]; `center`: of mass [m]; `inertia`: about it, xx, yy, zz, or all six as xx, xy, yy, xz, yz, zz [kg m^2];
@@ -56,7 +56,7 @@ class MechanismBodySettings(Section):
         return self
 
 
-class MechanismJointSettings(Section):
+class MechanismJointSettings(SettingsTable):
     """`poinsot.models.maximal.Hinge`, `Slider`, `Ball` or `Fixed`.
 
     `point`: where it is, and `axis`: along which it moves, in the world with every joint at zero [m]; `child_point`:
@@ -91,7 +91,7 @@ class MechanismJointSettings(Section):
         return self
 
 
-class JointDetails(Section):
+class JointDetails(SettingsTable):
     """What a description does not say of a joint: its dry friction and its motor."""
 
     drag: NotNegative | None = None
@@ -100,7 +100,7 @@ class JointDetails(Section):
     motor: MotorSettings | None = None
 
 
-class MechanismSettings(Section):
+class MechanismSettings(SettingsTable):
     """`poinsot.models.maximal.Mechanism`.
 
     `path`: of a robot description, or `bodies` and `joints`. `details`: joint -> what the description does not say.

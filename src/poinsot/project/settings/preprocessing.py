@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -16,16 +18,15 @@ from .fields import (
     RATIOS,
     Positive,
     PositiveOrAuto,
-    Section,
+    SettingsTable,
+    by_joint,
     check_per_joint,
     numbers,
     refuse,
 )
 
-# ------------------------------------------------------------------------------------------ preprocessing and method
 
-
-class _Conditioning(Section):
+class ConditioningSettings(SettingsTable):
     """What may be asked for before anything is smoothed: a new clock, delays.
 
     `delays`: channel or quantity -> by how much it lags behind the positions [s]. `bridge_intervals`: of a new clock,
@@ -37,23 +38,42 @@ class _Conditioning(Section):
     delays: dict[str, float] = {}
 
 
-class _Smoothing(_Conditioning):
+class SmoothingSettings(ConditioningSettings):
     """What every smoother may be asked for besides: decimation. `"auto"`: the motion says which filter."""
+
+    effect: ClassVar[str] = "smooths them and looks ahead"
+    proposes_filters: ClassVar[bool] = True
 
     decimate_hz: PositiveOrAuto | None = None
     decimation_order: int = Field(8, ge=1, le=HIGHEST_ORDER)
     cut_edges: bool = True
 
+    def common(self, window_s: tuple[float, float] | None) -> dict[str, Any]:
+        """Arguments that every smoother has."""
+        return {
+            "window_s": window_s,
+            "decimate_hz": self.decimate_hz,
+            "decimation_order": self.decimation_order,
+            "cut_edges": self.cut_edges,
+        }
 
-class ButterworthSettings(_Smoothing):
+
+class ButterworthSettings(SmoothingSettings):
     """`poinsot.ButterworthDecimation`."""
 
     method: Literal["butterworth-decimation"]
     cutoff_hz: PositiveOrAuto
     order: int = Field(4, ge=1, le=HIGHEST_ORDER)
 
+    def smoother(self, joints: Sequence[str], window_s: tuple[float, float] | None) -> Any:
+        """For a recording of these joints of which `window_s` is kept."""
+        from ...signals.butterworth import ButterworthDecimation
 
-class RatioPriorSettings(Section):
+        cutoff_hz: Any = self.cutoff_hz
+        return ButterworthDecimation(cutoff_hz, order=self.order, **self.common(window_s))
+
+
+class RatioPriorSettings(SettingsTable):
     """What is known about the noise variance ratio: its median, and a standard deviation in powers of ten."""
 
     median: Positive
@@ -84,7 +104,7 @@ def _cutoff(value: Any) -> Any:
     return value
 
 
-class RandomWalkSettings(_Smoothing):
+class RandomWalkSettings(SmoothingSettings):
     """`poinsot.RandomWalkSmoother`. Order 2 is the seed paper's IRWSM 1, order 3 its IRWSM 2.
 
     How much it smooths is said by `cutoff_hz`, or by `ratio`.
@@ -105,9 +125,26 @@ class RandomWalkSettings(_Smoothing):
             )
         return self
 
+    def smoother(self, joints: Sequence[str], window_s: tuple[float, float] | None) -> Any:
+        """For a recording of these joints of which `window_s` is kept."""
+        from ...signals.noise_variance_ratio import LogNormalPrior
+        from ...signals.random_walk_smoother import PAPER_RATIO, RandomWalkSmoother
 
-class MovingPolynomialSettings(Section):
-    """`poinsot.MovingPolynomial`: what a filter hears as samples come, half a window late."""
+        return RandomWalkSmoother(
+            self.order,
+            by_joint("preprocessing.ratio", self.ratio, joints, PAPER_RATIO),
+            self.highest_cutoff,
+            None if self.prior is None else LogNormalPrior(self.prior.median, self.prior.decades),
+            cutoff_hz=by_joint("preprocessing.cutoff_hz", self.cutoff_hz, joints),
+            **self.common(window_s),
+        )
+
+
+class MovingPolynomialSettings(SettingsTable):
+    """`poinsot.MovingPolynomial`: smooths samples as they come, half a window late."""
+
+    effect: ClassVar[str] = "smooths them as they come"
+    proposes_filters: ClassVar[bool] = False
 
     method: Literal["moving-polynomial"]
     window_s: Positive = 0.2
@@ -120,8 +157,11 @@ class MovingPolynomialSettings(Section):
     }
 
 
-class RawSettings(_Conditioning):
-    """No smoothing, for `[method] name = "optimal-estimation"`, which takes samples as they were read."""
+class RawSettings(ConditioningSettings):
+    """No smoothing, for methods that take samples as they were read."""
+
+    effect: ClassVar[str] = "smooths nothing"
+    proposes_filters: ClassVar[bool] = False
 
     method: Literal["none"] = "none"
 
@@ -135,3 +175,34 @@ SmootherSettings = ButterworthSettings | RandomWalkSettings
 """Those that look at a whole recording."""
 
 PreprocessingSettings = SmootherSettings | MovingPolynomialSettings | RawSettings
+
+
+@dataclass(frozen=True)
+class MethodInput:
+    """Which [preprocessing] a method takes.
+
+    Args:
+        names: of it. reason: why, after the method's name. advice: what to write.
+        default: [preprocessing] of a project file that has none; None: it must have one.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+    advice: str
+    default: str | None = None
+
+
+SMOOTHED = MethodInput(
+    ("butterworth-decimation", "random-walk"),
+    "needs accelerations of the whole recording",
+    'give "butterworth-decimation" or "random-walk"',
+)
+AS_READ = MethodInput(
+    ("none",),
+    "takes samples as they were read",
+    'leave [preprocessing] out, or give method = "none"',
+    default="none",
+)
+AS_THEY_COME = MethodInput(
+    ("moving-polynomial",), "processes samples as they come", 'give method = "moving-polynomial"'
+)

@@ -19,7 +19,7 @@ from .fields import (
     PerJoint,
     Positive,
     Rows,
-    Section,
+    SettingsTable,
     Unit,
     Window,
     check_columns,
@@ -31,7 +31,7 @@ from .fields import (
 # ------------------------------------------------------------------------------------------------------- recordings
 
 
-class ColumnSettings(Section):
+class ColumnSettings(SettingsTable):
     """One column of a file; see `poinsot.Column`."""
 
     column: str | int
@@ -41,7 +41,7 @@ class ColumnSettings(Section):
     initial: float | None = None
 
 
-class ClockSettings(Section):
+class ClockSettings(SettingsTable):
     """The column with the time."""
 
     column: str | int
@@ -56,7 +56,7 @@ class ClockSettings(Section):
         return unit
 
 
-class QuantitySettings(Section):
+class QuantitySettings(SettingsTable):
     """One quantity of all joints: a column for each, in the robot's order or for the `joints` named.
 
     In a `.mat` file `columns` may be the name of one matrix with a column a joint. `unit` may be a list, for a robot
@@ -71,7 +71,7 @@ class QuantitySettings(Section):
     initial: float | None = None
 
 
-class FrameSettings(Section):
+class FrameSettings(SettingsTable):
     """What a sensor at a frame of the robot reads: a column for each axis; of a force also for its moments."""
 
     frame: str
@@ -80,7 +80,7 @@ class FrameSettings(Section):
     scale: float = 1.0
 
 
-class OrientationSettings(Section):
+class OrientationSettings(SettingsTable):
     """A quaternion of a frame in the world, the frame's axes seen from the world's."""
 
     frame: str
@@ -88,7 +88,7 @@ class OrientationSettings(Section):
     order: Literal["xyzw", "wxyz"] = "xyzw"
 
 
-class ContactSettings(Section):
+class ContactSettings(SettingsTable):
     """Which feet touch the ground: 1 or 0 (`unit = "1"`), or the normal force, a column for each frame."""
 
     frames: list[str]
@@ -96,7 +96,7 @@ class ContactSettings(Section):
     unit: Unit = "1"
 
 
-class ThrustSettings(Section):
+class ThrustSettings(SettingsTable):
     """How hard each of these rotors of `[[rotors]]` pushes."""
 
     rotors: list[str]
@@ -118,7 +118,7 @@ _KEYS: dict[str, Any] = {
     name: (OrientationsAtFrames if quantity.is_orientation else AtFrames, [])
     for name, quantity in FRAME_QUANTITIES.items()
 }
-FrameColumns = create_model("FrameColumns", __base__=Section, **_KEYS)
+FrameColumns = create_model("FrameColumns", __base__=SettingsTable, **_KEYS)
 """A key for each listed quantity: where a file has its columns, one table a frame."""
 
 

@@ -17,7 +17,7 @@ from .fields import (
     PerJoint,
     Point,
     Positive,
-    Section,
+    SettingsTable,
     Unit,
     check_per_joint,
     refuse,
@@ -27,7 +27,7 @@ from .fields import (
 # -------------------------------------------------------------------------------------------------- robot and drive
 
 
-class RobotSettings(Section):
+class RobotSettings(SettingsTable):
     """The robot description.
 
     `path` is looked for beside the project file, then in the folder of the recordings. `locked`: joint -> position
@@ -40,7 +40,7 @@ class RobotSettings(Section):
     gravity: list[float] = Field([0.0, 0.0, -9.81], min_length=3, max_length=3)
 
 
-class CouplingSettings(Section):
+class CouplingSettings(SettingsTable):
     """Motor `motor` also turns `ratio` times for each turn of joint `joint`."""
 
     motor: str
@@ -48,7 +48,7 @@ class CouplingSettings(Section):
     ratio: float
 
 
-class OffsetSettings(Section):
+class OffsetSettings(SettingsTable):
     """Positions with their unit."""
 
     values: PerJoint
@@ -68,7 +68,7 @@ def _offset(value: Any) -> Any:
     )
 
 
-class DriveSettings(Section):
+class DriveSettings(SettingsTable):
     """Motors and gears; the keys are those of `poinsot.Drive`.
 
     `position_offset` is added at the joint's side: numbers in [rad] or [m], or `{ values = [...], unit = "deg" }`.
@@ -92,7 +92,7 @@ def check_law(name: str) -> str:
     return name
 
 
-class FrictionSettings(Section):
+class FrictionSettings(SettingsTable):
     """The law of every joint: one of `models.friction.LAWS`, with the fields of that law as keys.
 
     `deadband`: speed below which friction has no sign [rad/s] or [m/s].
@@ -111,7 +111,7 @@ class FrictionSettings(Section):
         return tuple(dict.fromkeys([*cls.model_fields, *(listed.keys if listed else content)]))
 
 
-class ContactsSettings(Section):
+class ContactsSettings(SettingsTable):
     """Where a robot may touch the world, for `[method] name = "optimal-estimation"`.
 
     `points`, `surfaces`: frames that keep their place, and those that keep their orientation too. `closes_above`,
@@ -125,7 +125,7 @@ class ContactsSettings(Section):
     shortest_s: float = Field(0.0, ge=0)
 
 
-class RotorSettings(Section):
+class RotorSettings(SettingsTable):
     """A rotor of a flying robot: where it is in the base's frame [m], where it pushes, and its moment per thrust [m].
 
     `drag`: about its axis, positive along it.

@@ -14,8 +14,8 @@ from ...arrays import Vector
 from ...exceptions import InvalidMethod, listing, nearest
 from ...models.articulated import Articulated
 
-NONE = 1e6
-"""Descriptions write large numbers for what has no limit."""
+UNLIMITED = 1e6
+"""Limits of this size and above mean that there is none."""
 
 PerJoint = float | Sequence[float] | np.ndarray | Mapping[str, float]
 """One number for all joints, one a joint in the robot's order, or some by name."""
@@ -114,8 +114,8 @@ def limits_of(
     found = Limits(
         robot.joints,
         units,
-        per_joint("lower position limit", lower, robot.joints, np.where(low > -NONE, low, -np.inf)),
-        per_joint("upper position limit", upper, robot.joints, np.where(high < NONE, high, np.inf)),
+        per_joint("lower position limit", lower, robot.joints, np.where(low > -UNLIMITED, low, -np.inf)),
+        per_joint("upper position limit", upper, robot.joints, np.where(high < UNLIMITED, high, np.inf)),
         per_joint("velocity limit", velocity, robot.joints, _magnitudes(model.upperVelocityLimit)),
         per_joint("acceleration limit", acceleration, robot.joints, np.full(n, np.inf)),
         per_joint("torque limit", torque, robot.joints, _magnitudes(model.upperEffortLimit)),
@@ -154,4 +154,4 @@ def per_joint(what: str, value: PerJoint | None, joints: Sequence[str], default:
 def _magnitudes(limits: np.ndarray) -> np.ndarray:
     """A description's 0 says that it knows none, as do very large numbers."""
     limits = np.asarray(limits, dtype=float)
-    return np.where((limits > 0) & (limits < NONE), limits, np.inf)
+    return np.where((limits > 0) & (limits < UNLIMITED), limits, np.inf)

@@ -50,7 +50,7 @@ class Deviations:
 
 
 def predict_deviations(problem: ExcitationProblem, W: Float[np.ndarray, "T n b"]) -> Deviations:
-    """What the rows W of a motion will say about the parameters."""
+    """Predict the covariance of the parameters from the rows W of a motion."""
     base = problem.base
     weighted = (W / problem.torque_std[:, None]).reshape(-1, len(base))
     norms = np.linalg.norm(weighted, axis=0)

@@ -120,7 +120,7 @@ def excitation_problem(
     surroundings: Surroundings | None = None,
     clearance_m: float = 0.02,
 ) -> ExcitationProblem:
-    """What a motion is to show, and what it must keep within.
+    """Build the problem of a motion: the parameters that it excites, and its limits.
 
     Args:
         robot: with joints of one degree of freedom each, all driven, and a fixed base.

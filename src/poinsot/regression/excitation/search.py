@@ -42,11 +42,11 @@ SHARPNESS = (2.0, 8.0, 32.0)
 
 LEGS_OF_SHARPNESS = 4
 ITERATIONS_OF_LEG = 60
-SPARE = 0.004
-"""What is kept free of each limit, so that a nearly converged motion passes the check."""
+MARGIN = 0.004
+"""Part of each limit that is left unused, so that a nearly converged motion passes the check."""
 
-NEAR = 0.04
-"""A motion that breaks a limit by more than this has nothing to tell the next leg."""
+MAX_VIOLATION = 0.04
+"""Relative violation above which a motion adds no times to the next leg."""
 
 SHRINKING = 1.2
 """One that fails the check by little is also tried smaller, by so many times as much; for speeds 1 would do."""
@@ -61,7 +61,7 @@ EXCHANGED = 40
 
 @dataclass(frozen=True, eq=False)
 class SearchState:
-    """Where a search is.
+    """State of a search after a leg.
 
     Args:
         start: which random motion it began with, from 0. leg: how many legs have gone since.
@@ -97,7 +97,7 @@ class SearchState:
 
 
 class Method(Protocol):
-    """What a search asks of the method that it serves."""
+    """Settings of the method that a search reads."""
 
     @property
     def basis(self) -> Basis: ...
@@ -207,7 +207,7 @@ class Search:
         coefficients = cost.coefficients(found.x)
         g = cost.excess(coefficients)
         violation = float(g.max(initial=0.0))
-        slow = violation > max(SPARE, 0.5 * state.violation)
+        slow = violation > max(MARGIN, 0.5 * state.violation)
         return replace(
             state,
             leg=state.leg + 1,
@@ -226,7 +226,7 @@ class Search:
         """The state with its motion as the best one if it passes, else with the times at which it does not."""
         value, condition = self.value(state.coefficients)
         state = replace(state, condition_number=condition)
-        if state.violation > NEAR and state.best is not None:
+        if state.violation > MAX_VIOLATION and state.best is not None:
             return state
         g = self.check(state.coefficients)
         if g.max(initial=-np.inf) <= 0:
@@ -236,7 +236,7 @@ class Search:
             state = replace(state, passed=min(value, state.passed), settled=settled)
             return self._passed(state, state.coefficients, value, condition)
         state = replace(state, failure=Constraints(self.problem).describe(g))
-        if state.violation > NEAR:
+        if state.violation > MAX_VIOLATION:
             return state
         smaller = state.coefficients.copy()
         smaller[1:] *= 1 - SHRINKING * float(g.max())
@@ -271,7 +271,7 @@ class AugmentedCost:
         problem, limits = search.problem, search.problem.limits
         self.state = state
         self.criterion = search.method.objective(problem, search.sharpness(state.leg))
-        self.constraints = Constraints(problem, SPARE)
+        self.constraints = Constraints(problem, MARGIN)
         self.terms = problem.rounded_terms
         self.functions = search.method.basis.at(state.times, problem.duration_s)
         self.samples = len(search.samples)

@@ -26,7 +26,7 @@ from ..regressor import Regressor
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What a motion shows of one robot.
+    """Regressor and torques of one robot along a motion.
 
     Args:
         regressor: all of its columns.
@@ -133,7 +133,7 @@ class Terms:
 
 
 def with_friction_held(parameters: Parameters) -> Parameters:
-    """Friction is known, and out of the base."""
+    """The parameters with friction held at 0, so that it is not in the base."""
     friction = {
         name: 0.0
         for name, kind in zip(parameters.names, parameters.kinds, strict=True)

@@ -49,7 +49,7 @@ LARGE = 2.0
 """An ellipsoid whose half length is more than this many times the robot's size does not set the scale."""
 
 
-class Placed(NamedTuple):
+class PlacedBody(NamedTuple):
     """A body's ellipsoid in the world.
 
     Args:
@@ -85,7 +85,7 @@ def ellipsoid_grid(estimate: Estimate) -> FigureGrid | None:
 
 
 def ellipsoid_figure(
-    robot: str, bodies: list[Body], now: list[Placed], before: list[Placed], low: Vector, high: Vector
+    robot: str, bodies: list[Body], now: list[PlacedBody], before: list[PlacedBody], low: Vector, high: Vector
 ) -> Figure:
     """The picture of what is between two corners (3,) [m]."""
     note = f"{number_of(len(now), 'body', 'bodies')} identified, {len(before)} before the data"
@@ -134,7 +134,7 @@ def packed(values: np.ndarray, kind: str) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------ where things are
 
 
-def _placed(body: Body, pi: Vector | None) -> Placed | None:
+def _placed(body: Body, pi: Vector | None) -> PlacedBody | None:
     """None where there is nothing to draw: no parameters, no place, or no such body."""
     if pi is None or body.placement is None:
         return None
@@ -144,10 +144,10 @@ def _placed(body: Body, pi: Vector | None) -> Placed | None:
         return None
     R_wb, p_wb = body.placement[:3, :3], body.placement[:3, 3]
     radii = R_wb @ (ellipsoid.axes * ellipsoid.semi_axes)
-    return Placed(body, pi, ellipsoid, R_wb @ ellipsoid.center + p_wb, radii)
+    return PlacedBody(body, pi, ellipsoid, R_wb @ ellipsoid.center + p_wb, radii)
 
 
-def _view(bodies: list[Body], placed: list[Placed]) -> tuple[Vector, Vector, list[Placed]]:
+def _view(bodies: list[Body], placed: list[PlacedBody]) -> tuple[Vector, Vector, list[PlacedBody]]:
     """Two corners of what is shown, and the ellipsoids that are too large for it."""
     frames = np.array(
         [np.zeros(3), *(body.placement[:3, 3] for body in bodies if body.placement is not None)]
@@ -227,7 +227,7 @@ def _joints(bodies: list[Body]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _before(before: list[Placed]) -> list[dict[str, Any]]:
+def _before(before: list[PlacedBody]) -> list[dict[str, Any]]:
     if not before:
         return []
     turn = np.linspace(0, 2 * np.pi, SEGMENTS + 1)
@@ -251,7 +251,7 @@ LIGHTING = {"ambient": 0.75, "diffuse": 0.4, "specular": 0.1, "roughness": 0.9}
 LIGHT = {"x": 1000, "y": -2000, "z": 3000}
 
 
-def _now(now: list[Placed]) -> list[dict[str, Any]]:
+def _now(now: list[PlacedBody]) -> list[dict[str, Any]]:
     sphere, facets = unit_sphere(*(FINE if len(now) <= FEW else COARSE))
     i, j, k = (packed(column, "u1") for column in facets.T)
     found = [origin(one.body.prior_share) for one in now]
@@ -281,7 +281,7 @@ def _now(now: list[Placed]) -> list[dict[str, Any]]:
 # ------------------------------------------------------------------------------------------ what is said
 
 
-def _words(one: Placed, which: str) -> str:
+def _words(one: PlacedBody, which: str) -> str:
     """What hovering shows."""
     identified = which == "identified"
     mass = (
@@ -307,7 +307,7 @@ def _words(one: Placed, which: str) -> str:
     return "<br>".join(lines)
 
 
-def _alternative(robot: str, note: str, now: list[Placed]) -> str:
+def _alternative(robot: str, note: str, now: list[PlacedBody]) -> str:
     described = [
         f"{one.body.name} {significant(float(one.pi[0]), 3)} kg, semi-axes "
         f"{', '.join(significant(100 * float(a), 2) for a in one.ellipsoid.semi_axes)} cm"
@@ -321,7 +321,9 @@ def _alternative(robot: str, note: str, now: list[Placed]) -> str:
     )
 
 
-def _caption(bodies: list[Body], now: list[Placed], before: list[Placed], cut: list[Placed]) -> str:
+def _caption(
+    bodies: list[Body], now: list[PlacedBody], before: list[PlacedBody], cut: list[PlacedBody]
+) -> str:
     sentences = [
         "Each body is drawn as the uniform ellipsoid that has its mass, centre of mass and inertia; lines join the "
         "frames of the bodies. Drag to turn it; click the legend to hide or show the identified bodies, those before "

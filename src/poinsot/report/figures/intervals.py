@@ -7,15 +7,15 @@ import numpy as np
 from ...estimate import Estimate
 from ..blocks import Figure, FigureGrid
 from ..numbers import NORMAL_95, plus_minus, unit_text
-from ..verdicts import Verdict, verdicts
+from ..verdicts import ParameterVerdict, verdicts
 from ..words import FAMILIES, family, number_of
 from .style import ACCENT, MUTED, axis, layout, plain, rounded
 
 SYMBOLS = {
-    Verdict.well_known: "circle",
-    Verdict.known: "circle",
-    Verdict.poorly_known: "circle-open",
-    Verdict.zero_inside: "x-thin-open",
+    ParameterVerdict.well_known: "circle",
+    ParameterVerdict.known: "circle",
+    ParameterVerdict.poorly_known: "circle-open",
+    ParameterVerdict.zero_inside: "x-thin-open",
 }
 
 
@@ -35,7 +35,7 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
     judged = verdicts(estimate)
     names = [estimate.names[index] for index in indices]
     values, std = estimate.values[indices], estimate.std[indices]
-    sure = [judged[index] in (Verdict.well_known, Verdict.known) for index in indices]
+    sure = [judged[index] in (ParameterVerdict.well_known, ParameterVerdict.known) for index in indices]
     colours = [ACCENT if known else MUTED for known in sure]
     data = {
         "type": "scatter",

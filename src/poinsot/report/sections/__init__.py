@@ -1,14 +1,19 @@
 """The identify page, section by section.
 
 A section is a function from the estimate to a `Section`, or to None where it has nothing to say. To add one, write it
-in a file of its own and put it into `SECTIONS` where a reader should meet it.
+in a file of its own and list it in `SECTIONS` where a reader should meet it. A section of another distribution is
+listed under the entry point group `poinsot.sections`, or named by a method as `"module:function"`; it comes before the
+last one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
 
 from ...estimate import Estimate
+from ...exceptions import InvalidMethod, listing, nearest
 from ..blocks import Section
 from .bodies import bodies_section
 from .effort import effort_section
@@ -26,29 +31,80 @@ from .tracking import excitation_section, masses_section, rejections_section
 from .validation import validation_section
 from .verdict import verdict_section
 
-SECTIONS: tuple[Callable[[Estimate], Section | None], ...] = (
-    verdict_section,
-    masses_section,
-    excitation_section,
-    rejections_section,
-    payload_section,
-    parameters_section,
-    effort_section,
-    friction_section,
-    impacts_section,
-    motion_section,
-    contacts_section,
-    residuals_section,
-    validation_section,
-    groupings_section,
-    identifiability_section,
-    bodies_section,
-    full_parameters_section,
-    convergence_section,
-    provenance_section,
+SectionBuilder = Callable[[Estimate], Section | None]
+
+SECTIONS: MappingProxyType[str, SectionBuilder] = MappingProxyType(
+    {
+        "verdict": verdict_section,
+        "masses": masses_section,
+        "excitation": excitation_section,
+        "rejections": rejections_section,
+        "payload": payload_section,
+        "parameters": parameters_section,
+        "effort": effort_section,
+        "friction": friction_section,
+        "impacts": impacts_section,
+        "motion": motion_section,
+        "contacts": contacts_section,
+        "residuals": residuals_section,
+        "validation": validation_section,
+        "groupings": groupings_section,
+        "identifiability": identifiability_section,
+        "bodies": bodies_section,
+        "full_parameters": full_parameters_section,
+        "convergence": convergence_section,
+        "provenance": provenance_section,
+    }
 )
+"""Name -> section, in the order of the page."""
+
+OF_EVERY_ESTIMATE = frozenset(
+    {
+        "verdict",
+        "parameters",
+        "residuals",
+        "validation",
+        "groupings",
+        "identifiability",
+        "bodies",
+        "provenance",
+    }
+)
+"""Those that say something of the estimate of any method; the others are for those that name them."""
+
+GROUP = "poinsot.sections"
 
 
-def sections(estimate: Estimate) -> tuple[Section, ...]:
-    """All that have something to say, in the order of the page."""
-    return tuple(section for build in SECTIONS if (section := build(estimate)) is not None)
+def sections(estimate: Estimate, names: Sequence[str] | None = None) -> tuple[Section, ...]:
+    """All sections that have something to say, in the order of the page.
+
+    Args:
+        estimate: what they are of.
+        names: of sections besides those of every estimate; None: all.
+
+    Raises:
+        InvalidMethod: if there is no section of one of these names.
+    """
+    builders = _named(names) if names is not None else [*SECTIONS.values(), *_installed().values()]
+    ordered = [*(build for build in builders if build is not provenance_section), provenance_section]
+    return tuple(section for build in ordered if (section := build(estimate)) is not None)
+
+
+def _installed() -> dict[str, SectionBuilder]:
+    """Sections of other distributions."""
+    return {entry.name: entry.load() for entry in entry_points(group=GROUP)}
+
+
+def _named(names: Sequence[str]) -> list[SectionBuilder]:
+    own = [name for name in names if ":" in name]
+    listed = (
+        SECTIONS if OF_EVERY_ESTIMATE.union(names) - {*own} <= SECTIONS.keys() else SECTIONS | _installed()
+    )
+    for name in names:
+        if name not in listed and name not in own:
+            raise InvalidMethod(
+                f"the page has no section {name!r}{nearest(name, tuple(listed))}; it has {listing(listed, 40)}"
+            )
+    wanted = OF_EVERY_ESTIMATE.union(names)
+    found: list[SectionBuilder] = [build for name, build in listed.items() if name in wanted]
+    return [*found, *(EntryPoint(name, name, GROUP).load() for name in own)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...estimate import Body, Estimate
 from ...inertia.parameters import inconsistencies
-from ..blocks import Block, Findings, Section
+from ..blocks import Findings, PageBlock, Section
 from ..body_facts import prior_of
 from ..body_tables import body_table, change_table
 from ..figures import ellipsoid_grid
@@ -17,7 +17,7 @@ def bodies_section(estimate: Estimate) -> Section | None:
     known = [body for body in estimate.bodies if _has_values(body)]
     if not known:
         return None
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     findings = [finding for body in estimate.bodies for finding in _findings(body)]
     if findings:
         blocks.append(Findings(findings=tuple(findings)))

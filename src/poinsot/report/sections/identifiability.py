@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...estimate import Direction, Estimate
-from ..blocks import Block, Facts, Items, Section
+from ..blocks import Facts, Items, PageBlock, Section
 from ..numbers import count_text, significant
 from ..words import capitalized, number_of, series
 
@@ -29,7 +29,7 @@ REASONS = {
 def identifiability_section(estimate: Estimate) -> Section:
     """Condition numbers, then what is not determined, by reason."""
     unseen = [name for name, seen in zip(estimate.names, estimate.identifiable, strict=True) if not seen]
-    blocks: list[Block] = [
+    blocks: list[PageBlock] = [
         Facts(
             facts=(
                 ("Condition number, as stacked", significant(estimate.condition_number, 3)),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...estimate import Estimate
 from ...estimate.motions import Impact, Impacts, Scene, motions_of
-from ..blocks import Block, Cell, Column, Section, Table
+from ..blocks import Cell, PageBlock, Section, Table, TableColumn
 from ..figures import cone_grid, drop_grid, energy_grid, energy_unit, impulse_grid
 from ..numbers import UNKNOWN, percent_text, significant, unit_text
 from ..words import number_of, series
@@ -22,7 +22,9 @@ def impacts_section(estimate: Estimate) -> Section | None:
     scene, impacts = estimate.extra(Scene), estimate.extra(Impacts) or Impacts()
     if scene is None:
         return None
-    blocks: list[Block | None] = [drop_grid(motions_of(estimate), scene) if motions_of(estimate) else None]
+    blocks: list[PageBlock | None] = [
+        drop_grid(motions_of(estimate), scene) if motions_of(estimate) else None
+    ]
     if impacts:
         blocks += [impulse_grid(impacts, motions_of(estimate)), cone_grid(impacts, scene)]
     blocks.append(energy_grid(scene, impacts))
@@ -48,15 +50,15 @@ def impact_table(impacts: Sequence[Impact]) -> Table:
     return Table(
         title="Impact by impact",
         columns=(
-            Column("Recording"),
-            Column("Time [s]", numeric=True),
-            Column("Contact"),
-            Column(f"Normal [{unit}]", numeric=True),
-            Column(f"Tangential [{unit}]", numeric=True),
-            Column("Restitution", numeric=True),
-            Column("At its end"),
-            Column(f"Energy lost [{energy}]", numeric=True),
-            Column("Information", numeric=True),
+            TableColumn("Recording"),
+            TableColumn("Time [s]", numeric=True),
+            TableColumn("Contact"),
+            TableColumn(f"Normal [{unit}]", numeric=True),
+            TableColumn(f"Tangential [{unit}]", numeric=True),
+            TableColumn("Restitution", numeric=True),
+            TableColumn("At its end"),
+            TableColumn(f"Energy lost [{energy}]", numeric=True),
+            TableColumn("Information", numeric=True),
         ),
         rows=tuple(_row(impact) for impact in shown),
         caption=caption,

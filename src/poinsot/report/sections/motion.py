@@ -6,7 +6,7 @@ import numpy as np
 
 from ...estimate import Estimate
 from ...estimate.motions import Convergence, EstimatedMotion, SensorFit, motions_of
-from ..blocks import Block, Figure, FigureGrid, Section
+from ..blocks import Figure, FigureGrid, PageBlock, Section
 from ..figures import curve_figure, effort_grid
 from ..numbers import count_text, significant
 from ..tables import fit_table, table_of_rows
@@ -26,7 +26,9 @@ def motion_section(estimate: Estimate) -> Section | None:
         f"One motion through {count_text(samples)} samples of {number_of(len(motions), 'recording')}, beside "
         "what each sensor read. A root mean square of 1 is the noise that was said; more is what the model misses."
     )
-    blocks: list[Block] = [table_of_rows([row for motion in motions_of(estimate) for row in _rows(motion)])]
+    blocks: list[PageBlock] = [
+        table_of_rows([row for motion in motions_of(estimate) for row in _rows(motion)])
+    ]
     residuals = tuple(_residuals(motion, fit) for motion in motions_of(estimate) for fit in motion.sensors)
     blocks.append(FigureGrid(title="Residuals in standard deviations", panels=residuals, shared_x=True))
     blocks.append(fit_table(estimate.fit, title="Component by component", of="component"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite, nan
 
 from ...estimate import DriveGains, Estimate, Payload
-from ..blocks import Block, Cell, Column, Section, Table
+from ..blocks import Cell, PageBlock, Section, Table, TableColumn
 from ..numbers import (
     UNKNOWN,
     interval_text,
@@ -25,7 +25,7 @@ def payload_section(estimate: Estimate) -> Section | None:
     payload, gains = estimate.extra(Payload), estimate.extra(DriveGains)
     if payload is None and gains is None:
         return None
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     if payload is not None:
         blocks.append(_payload_table(payload))
     if gains is not None:
@@ -66,12 +66,12 @@ def _payload_table(payload: Payload) -> Table:
     return Table(
         title="The load",
         columns=(
-            Column("Quantity"),
-            Column("Value", numeric=True),
-            Column("Std", numeric=True),
-            Column("Unit"),
-            Column("95 % interval", numeric=True),
-            Column("Verdict"),
+            TableColumn("Quantity"),
+            TableColumn("Value", numeric=True),
+            TableColumn("Std", numeric=True),
+            TableColumn("Unit"),
+            TableColumn("95 % interval", numeric=True),
+            TableColumn("Verdict"),
         ),
         rows=tuple(rows),
         caption=f"In the frame of {payload.link}. Determined: the 95 % interval is within a third of the load's own "
@@ -105,13 +105,13 @@ def _gain_table(gains: DriveGains) -> Table:
     return Table(
         title="Drive gains",
         columns=(
-            Column("Joint", code=True),
-            Column("Gain", numeric=True),
-            Column("Std", numeric=True),
-            Column("Unit"),
-            Column("95 % interval", numeric=True),
-            Column("Relative std", numeric=True),
-            Column("Verdict"),
+            TableColumn("Joint", code=True),
+            TableColumn("Gain", numeric=True),
+            TableColumn("Std", numeric=True),
+            TableColumn("Unit"),
+            TableColumn("95 % interval", numeric=True),
+            TableColumn("Relative std", numeric=True),
+            TableColumn("Verdict"),
         ),
         rows=tuple(_gain_row(gains, k) for k in range(len(gains.joints))),
         caption="Effort per unit of what was measured. Poorly known: above 5 %, for all that a joint's currents say is "

@@ -8,14 +8,14 @@ from typing import Any
 
 from ...estimate import Certificate, Estimate
 from ...exceptions import InvalidMethod
-from ..blocks import Block, Facts, Items, Section, Verbatim
+from ..blocks import Facts, Items, PageBlock, Section, Verbatim
 from ..numbers import count_text, seconds_text, significant
 from ..tables import plain_text, timing_table
 
 
 def provenance_section(estimate: Estimate) -> Section:
     """Everything that somebody needs to do it again."""
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     if estimate.steps:
         blocks.append(Items(title="What was done to the data", items=estimate.steps, numbered=True))
     blocks.append(Facts(title="Method", facts=_method(estimate)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...estimate import Estimate, motions_of
-from ..blocks import Block, Section
+from ..blocks import PageBlock, Section
 from ..figures import effort_grid
 from ..numbers import percent_text
 from ..tables import fit_table
@@ -14,7 +14,7 @@ def validation_section(estimate: Estimate) -> Section | None:
     """Each held-out recording with the tables and pictures of the fit."""
     if not estimate.validation:
         return None
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     said = []
     for number, fit in enumerate(estimate.validation, start=1):
         name = fit.recording or f"recording {number}"

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...estimate import Estimate, Fit, Status
 from ...estimate.motions import SensorFit, motions_of, rms_of
-from ..blocks import Block, Card, Cards, Findings, Section
+from ..blocks import Card, Cards, Findings, PageBlock, Section
 from ..numbers import count_text, percent_text, significant
 from ..verdicts import counted, known
 from ..words import number_of, series
@@ -18,7 +18,7 @@ FEW = 6
 
 def verdict_section(estimate: Estimate) -> Section:
     """Warnings first, then the headline numbers."""
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     findings = _findings(estimate)
     if findings:
         blocks.append(Findings(findings=findings))
@@ -106,6 +106,8 @@ def _parameters(estimate: Estimate) -> Card:
 
 def _residuals(estimate: Estimate) -> Card:
     fit, columns = estimate.fit, "component" if motions_of(estimate) else "joint"
+    if not fit.whiteness:
+        return Card("Residuals", "no order", "rows are not a time series, so their whiteness is not tested")
     coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
     if not coloured:
         return Card(

@@ -28,6 +28,7 @@ from ....regression.inverse_dynamics import InverseDynamics, inverse_dynamics
 from ....signals.signals import Signals
 from ....solve import ProgressCallback, Stop
 from ..least_squares import LeastSquares
+from ..system import covariance_root
 from . import drive_gains
 from .identification import check_recordings
 from .notes import notes, warnings
@@ -98,7 +99,7 @@ class PayloadDifference:
         )
         pi, C, known = _difference(problem, problem.attachment, without, with_)
         rng = np.random.default_rng(self.seed)
-        draws = pi + rng.standard_normal((DRAWS, 10)) @ _square_root(C).T
+        draws = pi + rng.standard_normal((DRAWS, 10)) @ covariance_root(C).T
         payload = payload_of(problem.attachment.link, pi, draws, np.isfinite(known))
         gains = drive_gains.gains_of(problem)
         estimate = without.updated(
@@ -186,8 +187,3 @@ def _solved(K: Matrix, d: Vector, C: Matrix, known: Vector) -> tuple[Vector, Mat
     pi[place] = (inverse @ (Q.T @ b))[alone]
     covariance[np.ix_(place, place)] = (inverse @ inverse.T)[np.ix_(alone, alone)]
     return pi, covariance, known
-
-
-def _square_root(C: Matrix) -> Matrix:
-    values, vectors = np.linalg.eigh(C)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

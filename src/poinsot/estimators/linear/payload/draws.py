@@ -1,4 +1,4 @@
-"""How sure robot, load and gains are: the problem solved anew on recordings that might have been.
+"""Uncertainty of robot, load and gains by a block bootstrap: the problem solved on resampled recordings.
 
 Blocks of motion are drawn with replacement (`moments`), and with each set
 
@@ -25,7 +25,7 @@ from ....exceptions import InvalidMethod, NotIdentifiable
 from ....regression.inverse_dynamics import InverseDynamics
 from ....solve import ProgressCallback, Stop, report, stop_requested
 from ..least_squares import finish
-from ..system import Solution, System
+from ..system import LinearSolution, System, covariance_root
 from . import equation_error
 from .certificate import Recheck
 from .drive_gains import motors
@@ -36,7 +36,7 @@ from .possible import Proof
 from .values import load_places, load_values, payload_of
 
 FAILED = 0.05
-"""Of the draws: how many may leave something undetermined before that is worth a warning."""
+"""Part of the samples that may leave a value undetermined without a warning."""
 
 CONSTRAINED = (
     "The load is the one that fits best of those that can be. Standard deviations are those without that condition, "
@@ -52,11 +52,11 @@ STEPS, SETTLED = 50, 1e-6
 
 @dataclass(frozen=True)
 class Resampling:
-    """How uncertainty is found.
+    """Block bootstrap for the uncertainty.
 
     Args:
-        draws: how many recordings that might have been.
-        block_s: how long the blocks are that they are made of [s]; None: twice as long as residuals remember.
+        draws: number of bootstrap samples.
+        block_s: length of the blocks [s]; None: twice the correlation length of the residuals.
         seed: of the draws.
     """
 
@@ -73,7 +73,7 @@ class Resampling:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What was found.
+    """Values found, before their uncertainty.
 
     Args:
         problem: with the gains that were found. system, solution: of it.
@@ -84,7 +84,7 @@ class Found:
 
     problem: InverseDynamics
     system: System
-    solution: Solution
+    solution: LinearSolution
     gains: DriveGains
     free: np.ndarray
     estimator: str
@@ -93,11 +93,11 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """What recordings that might have been would have given.
+    """Values from the bootstrap samples.
 
     Args:
         theta: (d, k). gains: (d, m) over the ones that were found.
-        missing: draws that left something undetermined.
+        missing: samples that did not determine every value.
         moments: what was resampled.
     """
 
@@ -115,7 +115,7 @@ def draw(
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
 ) -> Draws:
-    """Solve anew.
+    """Solve for every bootstrap sample.
 
     Args:
         residuals: (N, n) of the fit.
@@ -155,7 +155,7 @@ def _solved(found: Found, R: Matrix, M: np.ndarray, rng: np.random.Generator) ->
     cost = Cost(M, found.solution.weights, P, z + rng.standard_normal(len(z)))
     c, driven = np.ones(len(M)), motors(found.problem.robot)
     if not found.free.any():
-        half = _square_root(found.gains.covariance)
+        half = covariance_root(found.gains.covariance)
         c[driven] = 1 / (1 + half @ rng.standard_normal(len(half)) / found.gains.values)
         return cost.at(c)
     if found.estimator == "output-error":
@@ -166,12 +166,6 @@ def _solved(found: Found, R: Matrix, M: np.ndarray, rng: np.random.Generator) ->
     if found.estimator == "least-squares":
         return cost.at(1 / equation_error.ordinary(M, found.free))
     return cost.at(1 / equation_error.total(M, found.free, R, found.solution.weights))
-
-
-def _square_root(C: Matrix) -> Matrix:
-    """Of a covariance that may be singular."""
-    values, vectors = np.linalg.eigh(C)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 # ------------------------------------------------------------------------------------------ what the estimate says
@@ -185,7 +179,7 @@ def estimate_of(
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
 ) -> Estimate:
-    """Everything that is known, with the spread of the draws for its uncertainty."""
+    """Build the estimate, with covariances from the spread of the bootstrap samples."""
     fitted = finish(method, found.problem, found.system, found.solution)
     draws = draw(found, resampling, fitted.fit.residuals, progress=progress, stop=stop)
     interrupted = len(draws.theta) + draws.missing < resampling.draws

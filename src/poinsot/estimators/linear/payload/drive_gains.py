@@ -16,7 +16,7 @@ from ....estimate import DriveGains
 from ....exceptions import InvalidMethod, NotIdentifiable, listing, nearest
 from ....models.articulated import Articulated
 from ....regression.inverse_dynamics import InverseDynamics
-from .output_error import Optimum
+from .output_error import GainOptimum
 
 UNDETERMINED = 1e-8
 """Gains are not determined if other parameters make up for them to this part of their effect (squared)."""
@@ -138,7 +138,7 @@ def covariance_of(std: PerMotor | None, motors: Sequence[str]) -> Matrix | None:
     return np.diag(np.broadcast_to(values, (len(motors),)) ** 2)
 
 
-def check_seen(problem: InverseDynamics, optimum: Optimum, free: np.ndarray) -> None:
+def check_seen(problem: InverseDynamics, optimum: GainOptimum, free: np.ndarray) -> None:
     """That no change of gains can be made up for by other parameters.
 
     Raises:

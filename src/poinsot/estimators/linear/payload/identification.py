@@ -29,25 +29,25 @@ from ....regression.inverse_dynamics import InverseDynamics
 from ....solve import ProgressCallback, Stop, report, stop_requested
 from ..constraints import BodyConstraint
 from ..least_squares import LeastSquares
-from ..system import Solution, System, reduce
+from ..system import LinearSolution, System, reduce
 from . import drive_gains, equation_error
 from .draws import Found, Resampling, estimate_of
 from .drive_gains import PerMotor
 from .moments import total_moments, whitening
-from .output_error import Optimum, output_error, output_error_of_any_sign
+from .output_error import GainOptimum, output_error, output_error_of_any_sign
 from .possible import Proof, nearest_possible
 from .values import load_values
 
 ESTIMATORS = ("output-error", "least-squares", "total-least-squares")
 
 PRIOR_STEPS, PRIOR_SETTLED = 20, 1e-10
-"""Of the mass that a prior on the centre of mass goes by."""
+"""Iterations over the mass in the prior on the centre of mass, and their relative tolerance."""
 
-LOWEST_START = 1e-3
-"""Of the largest gain, where the search for one begins at least."""
+MIN_START = 1e-3
+"""Smallest initial guess of a gain, relative to the largest."""
 
 CONTRADICTION = 3.0
-"""Standard deviations between the mass that is known and the one that the recordings show."""
+"""Standard deviations between known and estimated mass above which a warning is given."""
 
 
 @dataclass(frozen=True)
@@ -187,9 +187,11 @@ class PayloadIdentification:
         gains = replace(gains, identified=True, white_std=white)
         return Found(gained, system, solution, gains, free, self.estimator, proof)
 
-    def _optimum(self, problem: InverseDynamics, free: np.ndarray) -> tuple[_Reduced, Optimum, Proof | None]:
+    def _optimum(
+        self, problem: InverseDynamics, free: np.ndarray
+    ) -> tuple[_ReducedPayload, GainOptimum, Proof | None]:
         """The reduced problem with what is known of the centre of mass, and its solution."""
-        reduced = _Reduced.of(problem, self.rtol, free)
+        reduced = _ReducedPayload.of(problem, self.rtol, free)
         optimum = reduced.first(self.max_iterations)
         if free.any():
             drive_gains.check_seen(problem, optimum, free)
@@ -213,7 +215,7 @@ class PayloadIdentification:
         return reduced, optimum, proof
 
     def _with_mass_checked(self, problem: InverseDynamics, estimate: Estimate, stop: Stop | None) -> Estimate:
-        """Where gains and mass are both known: whether the recordings agree."""
+        """Where gains and mass are both known, compare the known mass with the estimated one."""
         name = LOAD_NAMES[0]
         if name not in problem.parameters.held:
             return estimate
@@ -239,7 +241,7 @@ class PayloadIdentification:
 
 
 def check_recordings(problem: InverseDynamics) -> None:
-    """That there is a load, and what it can be told from.
+    """Check that there is a load, and recordings with and without it.
 
     Raises:
         InvalidMethod: if no recording is said to carry one, its mass cannot be, or efforts are of two kinds.
@@ -261,7 +263,7 @@ def check_recordings(problem: InverseDynamics) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Reduced:
+class _ReducedPayload:
     """The problem without its rows.
 
     Args:
@@ -276,12 +278,12 @@ class _Reduced:
     free: np.ndarray
 
     @classmethod
-    def of(cls, problem: InverseDynamics, rtol: float, free: np.ndarray) -> _Reduced:
+    def of(cls, problem: InverseDynamics, rtol: float, free: np.ndarray) -> _ReducedPayload:
         system = reduce(problem, rtol)
         R = whitening(system)
         return cls(problem, system, R, total_moments(problem, system.columns, R), free)
 
-    def first(self, max_iterations: int) -> Optimum:
+    def first(self, max_iterations: int) -> GainOptimum:
         """By output error, with nothing known of unknown gains."""
         P, z = self.system.whitened_prior(self.R)
         if not self.free.any():
@@ -289,7 +291,7 @@ class _Reduced:
         rows = sum(self.problem.row_counts)
         try:
             kappa = equation_error.ordinary(self.M, self.free, P, z)  # too small, but of the right size
-            size = np.maximum(np.abs(kappa), LOWEST_START * np.abs(kappa).max())
+            size = np.maximum(np.abs(kappa), MIN_START * np.abs(kappa).max())
             start = np.where(self.free, np.where(kappa < 0, -1, 1) / size, 1.0)
             return output_error_of_any_sign(self.M, rows, self.free, P, z, start, max_iterations)
         except linalg.LinAlgError:
@@ -298,25 +300,25 @@ class _Reduced:
                 "look at link, and at which recordings carry the load"
             ) from None
 
-    def solve(self, start: Vector, max_iterations: int) -> Optimum:
+    def solve(self, start: Vector, max_iterations: int) -> GainOptimum:
         """By output error, from a start nearby."""
         P, z = self.system.whitened_prior(self.R)
         return output_error(self.M, sum(self.problem.row_counts), self.free, P, z, start, max_iterations)
 
-    def theta(self, optimum: Optimum) -> Vector:
+    def theta(self, optimum: GainOptimum) -> Vector:
         """(k,)"""
         return np.asarray(linalg.solve_triangular(self.R, optimum.point.theta, check_finite=False))
 
-    def solution(self, system: System, optimum: Optimum, weights: np.ndarray) -> Solution:
+    def solution(self, system: System, optimum: GainOptimum, weights: np.ndarray) -> LinearSolution:
         """The optimum, on a system with the same columns."""
         solved = system.solve(weights, variance=1.0)
         return replace(solved, theta=self.theta(optimum), steps=optimum.steps, status=optimum.status)
 
-    def mass(self, optimum: Optimum) -> float:
+    def mass(self, optimum: GainOptimum) -> float:
         """Of the load [kg]."""
         return float(load_values(self.problem, self.system, self.theta(optimum))[0])
 
-    def with_center_of_mass(self, known: tuple[Normal, Normal, Normal], mass: float) -> _Reduced:
+    def with_center_of_mass(self, known: tuple[Normal, Normal, Normal], mass: float) -> _ReducedPayload:
         """What is known of it as three more rows of the prior, for a load of this mass."""
         if not mass > 0:
             raise NotIdentifiable(

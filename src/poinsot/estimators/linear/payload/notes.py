@@ -1,4 +1,4 @@
-"""What an estimate of a load, and of gains, has to say besides its numbers."""
+"""Notes and warnings on an estimated load and on drive gains."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _white(estimate: Estimate) -> str:
 
 
 def notes(estimate: Estimate) -> tuple[str, ...]:
-    """What one should know."""
+    """Notes on the estimate."""
     said: list[str] = []
     gains, payload = estimate.extra(DriveGains), estimate.extra(Payload)
     if gains is not None:
@@ -47,7 +47,7 @@ def notes(estimate: Estimate) -> tuple[str, ...]:
     if isinstance(problem, InverseDynamics) and np.any(np.abs(problem.speeds) <= MOVING):
         said.append(
             f"At standstill (joints slower than {MOVING:g} rad/s or m/s) dry friction is anything up to its Coulomb "
-            "value, either way: efforts are indeterminate there, so errors are told while moving too."
+            "value, either way: efforts are indeterminate there, so errors are also given for moving joints alone."
         )
     return tuple(said)
 
@@ -70,7 +70,7 @@ def _undetermined(payload: Payload) -> list[str]:
         return []
     return [
         f"These recordings do not determine {listing(_together(missing), 20)} of the load to a third of its own size: "
-        "their intervals say what is left."
+        "their intervals are given all the same."
     ]
 
 
@@ -85,7 +85,7 @@ def _together(names: Sequence[str]) -> list[str]:
 
 
 def warnings(estimate: Estimate) -> tuple[str, ...]:
-    """What one should look at before trusting it."""
+    """Warnings on the estimate."""
     said = []
     gains, payload = estimate.extra(DriveGains), estimate.extra(Payload)
     if gains is not None and np.any(gains.values < 0):

@@ -30,20 +30,20 @@ from scipy import linalg
 from ....arrays import Matrix, Vector
 from ....estimate import Status
 
-SMALLEST_RESIDUAL = 1e-7
-"""Residuals below this part of the efforts drown in the rounding of cross products."""
+MIN_RESIDUAL = 1e-7
+"""Residuals below this part of the efforts are rounding errors of the cross products."""
 
 WEIGHTS_SETTLED = 1e-7
 STEP_SETTLED = 1e-11
-MOST_HALVINGS = 30
+MAX_HALVINGS = 30
 
-FARTHEST = 1e3
-"""A search that comes so many times as far from zero as it started runs away: theta takes over what h is there for."""
+MAX_GROWTH = 1e3
+"""Growth of |c| over its initial guess at which the search has diverged: theta then explains what h should."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What is minimized, but for c.
+    """The cost as a function of c, theta eliminated.
 
     Args:
         M: (n, k + 2, k + 2) cross products of [W h y].
@@ -77,7 +77,7 @@ class Cost:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Some c, the best theta for it, and what it costs.
+    """A value of c, with the best theta and the cost.
 
     Args:
         factor: (k, k) lower triangular, of H. squares: (n,) |y - c p|^2 of each degree of freedom.
@@ -108,8 +108,8 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
-class Optimum:
-    """Where the search ended.
+class GainOptimum:
+    """Result of the search for c.
 
     Args:
         free: (n,) which c were searched.
@@ -125,7 +125,7 @@ class Optimum:
         """Minus its logarithm, but for a constant; the smaller, the likelier."""
         point = self.point
         prior = float(np.sum((point.of.P @ point.theta - point.of.z) ** 2))
-        size = np.maximum(point.squares, SMALLEST_RESIDUAL**2 * point.of.M[:, -1, -1])
+        size = np.maximum(point.squares, MIN_RESIDUAL**2 * point.of.M[:, -1, -1])
         return 0.5 * rows * float(np.sum(np.log(size[size > 0]))) + 0.5 * prior
 
     @property
@@ -145,7 +145,7 @@ class Optimum:
 
 def output_error(
     M: np.ndarray, rows: int, free: np.ndarray, P: Matrix, z: Vector, start: Vector, max_iterations: int
-) -> Optimum:
+) -> GainOptimum:
     """c, theta and w together: c for given weights, weights from the residuals, until both stand still.
 
     Args:
@@ -156,13 +156,13 @@ def output_error(
     """
     square = M[:, -1, -1] / rows
     size = np.sqrt(np.where(square > 0, square, square.max()))
-    floor = SMALLEST_RESIDUAL * size
+    floor = MIN_RESIDUAL * size
     cost = Cost(M, 1 / size, P, z)
     c, taken = start, 0
     while taken < max_iterations:
         optimum = search(cost, free, c, max_iterations - taken)
         c, taken = optimum.point.c, taken + optimum.steps
-        if np.any(np.abs(c) > FARTHEST * np.abs(start)):
+        if np.any(np.abs(c) > MAX_GROWTH * np.abs(start)):
             break
         left = np.maximum(rows - optimum.point.leverage() - free, 1.0)
         weights = 1 / np.maximum(np.sqrt(np.maximum(optimum.point.squares, 0.0) / left), floor)
@@ -174,20 +174,20 @@ def output_error(
 
 def output_error_of_any_sign(
     M: np.ndarray, rows: int, free: np.ndarray, P: Matrix, z: Vector, start: Vector, max_iterations: int
-) -> Optimum:
+) -> GainOptimum:
     """The likeliest of what is found with the signs of c as they start, with all positive, and with each turned around.
 
     Raises:
         LinAlgError: if every search ends where nothing is determined.
     """
 
-    def found(c: Vector) -> list[Optimum]:
+    def found(c: Vector) -> list[GainOptimum]:
         try:
             return [output_error(M, rows, free, P, z, c, max_iterations)]
         except linalg.LinAlgError:  # it ran away, to where nothing is determined
             return []
 
-    def likeliest(optima: list[Optimum]) -> Optimum:
+    def likeliest(optima: list[GainOptimum]) -> GainOptimum:
         ended = [
             optimum for optimum in optima if optimum.status is Status.solved
         ]  # others may still run away
@@ -205,12 +205,12 @@ def output_error_of_any_sign(
 
 def search(
     cost: Cost, free: np.ndarray, start: Vector, max_iterations: int, settled: float = STEP_SETTLED
-) -> Optimum:
+) -> GainOptimum:
     """The best c for given weights; a step that is smaller than the part `settled` of c is the last one."""
     point = cost.at(start)
     for steps in range(1, max_iterations + 1):
         S, D, gradient = point.curvature(free)
-        if np.any(np.abs(point.c) > FARTHEST * np.abs(start)) or not np.all(D > 0):
+        if np.any(np.abs(point.c) > MAX_GROWTH * np.abs(start)) or not np.all(D > 0):
             break
         scale = np.sqrt(D)
         step = np.zeros_like(start)
@@ -218,14 +218,14 @@ def search(
         step[free] = np.linalg.lstsq(S / np.outer(scale, scale), gradient / scale, rcond=1e-14)[0] / scale
         point = _downhill(cost, point, step)
         if np.max(np.abs(step) / np.maximum(np.abs(point.c), 1e-300)) < settled or not step.any():
-            return Optimum(point, free, steps)
-    return Optimum(point, free, max_iterations, Status.step_limit)
+            return GainOptimum(point, free, steps)
+    return GainOptimum(point, free, max_iterations, Status.step_limit)
 
 
 def _downhill(cost: Cost, point: Point, step: Vector) -> Point:
     """The step, halved until it costs no more; rounding errors of the cost do not count."""
     rounding = 1e-12 * float(cost.weights**2 @ cost.M[:, -1, -1])
-    for _ in range(MOST_HALVINGS):
+    for _ in range(MAX_HALVINGS):
         try:
             ahead = cost.at(point.c + step)
         except linalg.LinAlgError:

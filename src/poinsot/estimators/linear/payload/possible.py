@@ -1,4 +1,4 @@
-"""The load that fits best of those that can be.
+"""The load that fits best among physically possible ones.
 
     min over pi_L, and over all else for it, of the cost      subject to  J(pi_L) > 0, and what is certain beside it
 
@@ -25,23 +25,23 @@ from ....inertia.parameters import pseudo_inertia
 from ....parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from ....regression.attachment import LOAD_NAMES
 from ....regression.inverse_dynamics import InverseDynamics
-from ..conic import VIOLATION, Cone, ConeProgram, Membership, Verdict, vector_of
+from ..conic import VIOLATION, Cone, ConeProgram, ConicStatus, Membership, vector_of
 from ..constraints import BodyConstraint, Constraints
 from ..system import System
-from .output_error import Cost, Optimum, Point, search
+from .output_error import Cost, GainOptimum, Point, search
 from .values import load_places
 
 MARGIN = 1e-6
 STEPS, SETTLED = 30, 1e-6
 """Of the search, in standard deviations."""
 
-SMALLEST_RADIUS = 1e-3
-"""Of a load, for the units of J [m]."""
+MIN_RADIUS = 1e-3
+"""Smallest size of a load, for the units of J [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Why no load that can be fits better: multipliers of what binds.
+    """Proof that no physically possible load fits better: multipliers of the active constraints.
 
     Args:
         memberships: what the load's ten parameters satisfy. multipliers: of each.
@@ -55,10 +55,10 @@ def nearest_possible(
     problem: InverseDynamics,
     system: System,
     R: Matrix,
-    optimum: Optimum,
+    optimum: GainOptimum,
     constraint: BodyConstraint,
     max_iterations: int,
-) -> tuple[Optimum, Proof]:
+) -> tuple[GainOptimum, Proof]:
     """The optimum over loads that can be, the residuals' weights as they are.
 
     Raises:
@@ -90,7 +90,7 @@ def nearest_possible(
 def _members(pi: Vector, constraint: BodyConstraint, link: str) -> tuple[Membership, ...]:
     """What a load must satisfy, on its ten parameters; pi for its size."""
     mass = max(abs(float(pi[0])), 1e-12)
-    radius = max(float(np.linalg.norm(pi[1:4])) / mass, SMALLEST_RADIUS)
+    radius = max(float(np.linalg.norm(pi[1:4])) / mass, MIN_RADIUS)
     scale = np.array([1 / radius, 1 / radius, 1 / radius, 1.0]) / np.sqrt(mass)
     J = vector_of(pseudo_inertia(np.eye(10)) * np.outer(scale, scale))
     possible = Membership("being a possible body", Cone.semidefinite, J.T, -MARGIN * vector_of(np.eye(4)))
@@ -101,7 +101,7 @@ def _members(pi: Vector, constraint: BodyConstraint, link: str) -> tuple[Members
 
 
 def _search(
-    optimum: Optimum, members: tuple[Membership, ...], A: Matrix, a: Vector, l: int, max_iterations: int
+    optimum: GainOptimum, members: tuple[Membership, ...], A: Matrix, a: Vector, l: int, max_iterations: int
 ) -> tuple[Point, Proof]:
     cost, free = optimum.point.of, optimum.free
     point, x = optimum.point, optimum.point.theta[-l:]
@@ -114,11 +114,11 @@ def _search(
         inside = tuple(replace(each, F=each.F @ A @ to_x, g=each.g + each.F @ a) for each in members)
         # at the best load that cannot be the gradient is zero; from then on it is the solver's measure of small
         found = ConeProgram(np.eye(l), to_x.T @ gradient - U @ x, inside).solve(U @ x if step else None)
-        if found.verdict is Verdict.infeasible:
+        if found.status is ConicStatus.infeasible:
             raise InvalidMethod(
                 f"no load satisfies all of this together: {'; '.join(each.name for each in members)}; relax one of them"
             )
-        if found.verdict is not Verdict.solved:
+        if found.status is not ConicStatus.solved:
             raise NotIdentifiable(
                 "the interior-point method stopped before the best load that can be: hold what is known of it, or "
                 "leave out possible and constraint"

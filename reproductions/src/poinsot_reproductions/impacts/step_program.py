@@ -1,4 +1,4 @@
-"""One step of the motion as the paper writes it: a nonlinear program (seed 003, Eqs. 5, 6 and 20), by CasADi and IPOPT.
+"""One step of the motion as the paper writes it: a nonlinear program (Gabiccini et al., Eqs. 5, 6, 20), by CasADi.
 
     min    |c_t^T (T~^T v+ + E lambda)|^2 + |lambda^T (mu c_n - E^T c_t)|^2       c_t = (c_+, c_-)
     over   v+, c_n, c_t, lambda
@@ -27,17 +27,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ...arrays import Vector
-from ...exceptions import InvalidModel, MissingExtra
-from .stepping import GRAVITY, Body
-from .walls import Wall
+from poinsot.arrays import Vector
+from poinsot.exceptions import InvalidModel, MissingExtra
+from poinsot.models.planar.stepping import GRAVITY, Body
+from poinsot.models.planar.walls import Wall
 
 try:
     import casadi
 except ImportError as error:
     raise MissingExtra("impacts", "casadi") from error
 
-from .symbolic import contact_functions
+from poinsot.models.planar.symbolic import contact_functions
 
 TOLERANCE = 1e-13
 """Of IPOPT."""

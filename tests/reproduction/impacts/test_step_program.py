@@ -7,7 +7,7 @@ from poinsot.exceptions import InvalidModel
 from poinsot.models.planar import Body, Ellipse, floor, simulate
 
 pytest.importorskip("casadi")
-from poinsot.models.planar.step_program import StepProgram
+from poinsot_reproductions.impacts.step_program import StepProgram
 
 ELLIPSE, STEP = Ellipse(1.5, 1.0), 5e-3
 ROOT, PUSH = 1e-13**0.5, 9.81 * STEP

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from ..arrays import Changes, States
+
 
 class Manifold(ABC):
     """A smooth space of states; all calls take a batch (T, ...).
@@ -33,26 +35,20 @@ class Manifold(ABC):
     degrees: int
 
     @abstractmethod
-    def integrate(
-        self, x: Float[np.ndarray, "T nx"], d: Float[np.ndarray, "T n"]
-    ) -> Float[np.ndarray, "T nx"]:
+    def integrate(self, x: States, d: Changes) -> States:
         """x [+] d."""
 
     @abstractmethod
-    def difference(
-        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
-    ) -> Float[np.ndarray, "T n"]:
+    def difference(self, x: States, y: States) -> Changes:
         """y [-] x, in the tangent at x."""
 
     @abstractmethod
     def difference_jacobians(
-        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
+        self, x: States, y: States
     ) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
         """Derivatives of y [-] x by small changes of x and of y."""
 
-    def carry(
-        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"], *changes: Float[np.ndarray, "T n _"]
-    ) -> tuple[np.ndarray, ...]:
+    def carry(self, x: States, y: States, *changes: Float[np.ndarray, "T n _"]) -> tuple[np.ndarray, ...]:
         """T times changes of y: the changes of x that keep y [-] x, to first order.
 
         A manifold that is flat but for a few components does better to override this.
@@ -63,7 +59,7 @@ class Manifold(ABC):
 
 
 @dataclass(frozen=True)
-class Euclidean(Manifold):
+class FlatSpace(Manifold):
     """A flat space of numbers."""
 
     size: int
@@ -73,23 +69,17 @@ class Euclidean(Manifold):
         """As many as numbers."""
         return self.size
 
-    def integrate(
-        self, x: Float[np.ndarray, "T nx"], d: Float[np.ndarray, "T n"]
-    ) -> Float[np.ndarray, "T nx"]:
+    def integrate(self, x: States, d: Changes) -> States:
         return x + d
 
-    def difference(
-        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
-    ) -> Float[np.ndarray, "T n"]:
+    def difference(self, x: States, y: States) -> Changes:
         return y - x
 
     def difference_jacobians(
-        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"]
+        self, x: States, y: States
     ) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
         one = np.broadcast_to(np.eye(self.size), (len(x), self.size, self.size))
         return -one, one
 
-    def carry(
-        self, x: Float[np.ndarray, "T nx"], y: Float[np.ndarray, "T nx"], *changes: Float[np.ndarray, "T n _"]
-    ) -> tuple[np.ndarray, ...]:
+    def carry(self, x: States, y: States, *changes: Float[np.ndarray, "T n _"]) -> tuple[np.ndarray, ...]:
         return changes

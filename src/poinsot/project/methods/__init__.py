@@ -1,0 +1,117 @@
+"""The methods of [method], one file each, listed in `METHODS`.
+
+    base                  what every method says of itself, and does
+    inverse_dynamics      what the linear methods share: recordings -> signals -> regression -> estimate
+    body_constraints      what is certain about a body, for `semidefinite` and `payload`
+
+A method is a class derived from `MethodSettings`, listed here or in another distribution under the entry point group
+`poinsot.methods`. Its module is imported when a project file names it, and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any
+
+from ...exceptions import InvalidProject, nearest
+from ..settings.fields import refuse
+from .base import MethodSettings
+
+__all__ = [
+    "DEFAULT",
+    "GROUP",
+    "METHODS",
+    "MethodSettings",
+    "find_method",
+    "installed_methods",
+    "method_names",
+    "method_of",
+    "names_where",
+    "read_method",
+]
+
+METHODS = MappingProxyType(
+    {
+        "least-squares": "least_squares:LeastSquaresSettings",
+        "essential-parameters": "essential_parameters:EssentialSettings",
+        "semidefinite": "semidefinite:SemidefiniteSettings",
+        "payload": "payload:PayloadSettings",
+        "filter": "filter:FilterSettings",
+        "optimal-estimation": "optimal_estimation:OptimalEstimationSettings",
+        "joint-smoothing": "joint_smoothing:JointSmoothingSettings",
+        "impacts": "impacts:ImpactsSettings",
+    }
+)
+"""Name in project files -> module and class."""
+
+DEFAULT = "least-squares"
+"""The method of a project file that names none."""
+
+GROUP = "poinsot.methods"
+"""Entry points of methods of other distributions: name = "module:class"."""
+
+
+def installed_methods() -> dict[str, EntryPoint]:
+    """Methods of other distributions, by name; a name that is listed here stays ours."""
+    return {each.name: each for each in entry_points(group=GROUP) if each.name not in METHODS}
+
+
+def method_names() -> tuple[str, ...]:
+    """Names of all methods, ours first."""
+    return (*METHODS, *installed_methods())
+
+
+def find_method(name: str) -> type[MethodSettings]:
+    """The method of this name.
+
+    Raises:
+        KeyError: if there is none.
+        InvalidProject: if another distribution has it, and it cannot be loaded.
+    """
+    if name in METHODS:
+        module, _, attribute = METHODS[name].partition(":")
+        listed: type[MethodSettings] = getattr(import_module(f".{module}", __name__), attribute)
+        return listed
+    entry = installed_methods()[name]
+    where = f"the method {name!r} of the entry point {entry.value}"
+    try:
+        found = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise InvalidProject(f"{where} cannot be loaded: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, MethodSettings)):
+        raise InvalidProject(f"{where} must be a class derived from poinsot.project.methods.MethodSettings")
+    return found
+
+
+def names_where(condition: Callable[[type[MethodSettings]], bool]) -> str:
+    """Names of the methods for which this holds, for a message: `"impacts" or "filter"`."""
+    return " or ".join(f'"{name}"' for name in method_names() if condition(find_method(name)))
+
+
+def method_of(content: Any) -> type[MethodSettings]:
+    """The method of a project file that may have any mistake; the default one where it has none that exists."""
+    method = content.get("method") if isinstance(content, dict) else None
+    name = method.get("name", DEFAULT) if isinstance(method, dict) else DEFAULT
+    return find_method(name if isinstance(name, str) and name in method_names() else DEFAULT)
+
+
+def read_method(value: Any) -> Any:
+    """[method] -> the settings of the method that it names.
+
+    Raises:
+        PydanticCustomError, ValidationError: if there is no such method, or it has no such settings.
+    """
+    if not isinstance(value, dict):
+        return value if isinstance(value, MethodSettings) else find_method(DEFAULT).model_validate(value)
+    name = value.get("name", DEFAULT)
+    names = method_names() if name not in METHODS else METHODS
+    if name not in names:
+        *others, last = (f"'{each}'" for each in names)
+        close = nearest(name, tuple(names)) if isinstance(name, str) else ""
+        raise refuse(
+            "method", f"must be {', '.join(others)} or {last}, not {f'{name!r:.60}'}{close}", key="name"
+        )
+    return find_method(name).model_validate({"name": name, **value})

@@ -1,0 +1,89 @@
+"""What every [method] of a project file says of itself, and does."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from ...exceptions import InvalidProject
+from ..settings.fields import SettingsTable
+from ..settings.preprocessing import SMOOTHED, MethodInput
+
+if TYPE_CHECKING:
+    from ...estimate import Estimate
+    from ...solve import ProgressCallback, Stop
+    from ..job import Project
+    from ..settings import Settings
+    from ..tracking import OnSample, Tracking
+
+
+class MethodSettings(SettingsTable):
+    """A method: its keys in the project file are fields, what it needs besides are class variables.
+
+    Class variables:
+        subject: the table that it is about: `"robot"`, `"mechanism"` or `"body"`.
+        tables: further tables that it takes, which others refuse: `"contacts"`, `"rotors"`, `"walls"`.
+        takes: which [preprocessing] its recordings have had.
+        estimates_motion: whether it finds how the mechanism moved.
+        floating_base: whether the robot may have one.
+        loads: whether recordings may carry a load that is to be identified.
+        needs_recordings: whether a project without [[recordings]] is of no use.
+        sections: names of `report.sections` on its page, besides those of every estimate; a section of another
+            distribution as `"module:function"`.
+    """
+
+    name: str
+
+    subject: ClassVar[str] = "robot"
+    tables: ClassVar[tuple[str, ...]] = ()
+    takes: ClassVar[MethodInput] = SMOOTHED
+    estimates_motion: ClassVar[bool] = False
+    floating_base: ClassVar[bool] = False
+    loads: ClassVar[bool] = False
+    needs_recordings: ClassVar[bool] = True
+    sections: ClassVar[tuple[str, ...]] = ()
+
+    def check(self, settings: Settings) -> None:
+        """Refuse combinations with other tables that have no use.
+
+        Raises:
+            PydanticCustomError: by `refuse`, with the `key` to mend.
+        """
+
+    @property
+    def other_jobs(self) -> Mapping[str, str]:
+        """Key -> project file or result of another job whose result is an input of this one."""
+        return {}
+
+    @abstractmethod
+    def identify(
+        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
+    ) -> Estimate:
+        """From recordings to the estimate.
+
+        Raises:
+            PoinsotError: one sentence about what to mend.
+        """
+
+    def track(
+        self,
+        project: Project,
+        data_dir: Path | None,
+        *,
+        stream: str | None = None,
+        follow: bool = False,
+        on_sample: OnSample | None = None,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Tracking:
+        """Run over recordings, or a stream, sample by sample; most methods cannot.
+
+        Raises:
+            PoinsotError: one sentence about what to mend.
+        """
+        raise InvalidProject(
+            f'{project.path}: [method] name = "{self.name}" looks at a whole recording; poinsot track needs '
+            'name = "filter" and links'
+        )

@@ -1,0 +1,292 @@
+"""`[method] name = "filter"`: the changing mass properties of links, sample by sample, for `poinsot track`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from ...exceptions import InvalidProject, NotIdentifiable
+from ...stopwatch import Stopwatch
+from ..interrupts import uninterrupted
+from ..other_jobs import robot_from
+from ..settings.fields import ChartOrNone, PerJoint, Positive, by_joint, is_text, refuse
+from ..settings.preprocessing import AS_THEY_COME
+from ..tracking import OnSample, Tracking
+from .base import MethodSettings
+
+if TYPE_CHECKING:
+    from ...estimate import Estimate
+    from ...estimators.online.calibration import Bias
+    from ...estimators.online.filter import Filter
+    from ...estimators.online.moving_polynomial import MovingPolynomial
+    from ...estimators.online.problem import TrackingProblem
+    from ...estimators.online.sequence import RecordedSample
+    from ...estimators.online.tracking import Tracker
+    from ...io.json_lines import SampleStream
+    from ...models.link_torques import LinkTorques
+    from ...solve import ProgressCallback, Stop
+    from ..job import Project
+    from ..settings import Settings
+
+MANY_REJECTED = 0.3
+"""Fraction of samples that were not used, above which a warning says so."""
+
+
+class FilterSettings(MethodSettings):
+    """`poinsot.ExtendedKalmanFilter`, or with `chart = "none"` `poinsot.KalmanFilter`, for `poinsot track`.
+
+    `links`: bodies whose mass properties are open; all others are known. `robot_from`: the project file, or the result,
+    of a job that identifies the robot: its gains, friction and mass properties; without it the description's.
+    `calibrate_s`: for how long at the start open bodies are as described, and their residuals say the noise and, with
+    `calibrate_bias`, a constant bias; 0: there is no such time, and `noise` is given. `mass_rate`: how fast published
+    masses may change [kg/s].
+    """
+
+    takes = AS_THEY_COME
+    floating_base = True
+    needs_recordings = False
+    sections = ("masses", "excitation", "rejections", "effort")
+
+    name: Literal["filter"]
+    links: list[str] = Field(min_length=1)
+    robot_from: str | None = None
+    chart: ChartOrNone = "log-cholesky"
+    noise: PerJoint | None = None
+    calibrate_s: float = Field(2.0, ge=0)
+    calibrate_bias: bool = False
+    noise_margin: Positive = 2.0
+    initial_std: Positive = 0.3
+    drift: float = Field(0.1, ge=0)
+    largest_std: Positive = 1.0
+    adaptive: bool = False
+    iterations: int = Field(10, ge=0)
+    gate: Annotated[
+        Annotated[Annotated[float, Field(gt=0, lt=1)], Tag("number")]
+        | Annotated[Literal["none"], Tag("text")],
+        Discriminator(is_text),
+    ] = 0.999
+    patience: int = Field(100, ge=1)
+    growth: float = Field(1.1, gt=1)
+    memory_s: Positive = 2.0
+    mass_rate: Positive | None = 3.0
+
+    @model_validator(mode="after")
+    def _noise_from_somewhere(self) -> FilterSettings:
+        if self.noise is None and self.calibrate_s == 0:
+            raise refuse(
+                "noise", "nothing says how large the noise is: give noise, or calibrate_s", key="calibrate_s"
+            )
+        if self.calibrate_bias and self.calibrate_s == 0:
+            raise refuse("bias", "a bias is calibrated over a window: give calibrate_s", key="calibrate_bias")
+        return self
+
+    def check(self, settings: Settings) -> None:
+        """It processes all of each recording, and nothing that is given may be left out silently."""
+        for key in ("held", "priors"):
+            if getattr(settings, key):
+                raise refuse(
+                    "filter", f"[{key}] is for a regression: {self.name!r} takes robot_from", key=key
+                )
+        for recording in settings.recordings:
+            if recording.window_s is not None or recording.role != "identification":
+                key = "role" if recording.window_s is None else "window_s"
+                raise refuse(
+                    "filter",
+                    f"recording {recording.title!r}: a filter processes all of each recording, so {key} has no use "
+                    "here; choose a part with between_s, or leave the recording out",
+                    key="recordings",
+                )
+
+    @property
+    def other_jobs(self) -> Mapping[str, str]:
+        return {} if self.robot_from is None else {"robot_from": self.robot_from}
+
+    def identify(
+        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
+    ) -> Estimate:
+        raise InvalidProject(
+            f'{project.path}: [method] name = "{self.name}" processes one sample at a time: run poinsot track'
+        )
+
+    def track(
+        self,
+        project: Project,
+        data_dir: Path | None,
+        *,
+        stream: str | None = None,
+        follow: bool = False,
+        on_sample: OnSample | None = None,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Tracking:
+        from ...estimate import Status
+        from ...estimators.online.publishing import RateLimit
+        from ...estimators.online.tracking import Tracker
+        from ...models.link_torques import LinkTorques
+
+        watch = Stopwatch()
+        known = robot_from(project, self.robot_from, data_dir, progress)
+        watch.lap("robot")
+        torques = LinkTorques(known.robot, tuple(self.links), known.nominal, known.added)
+        lines, problem = None, None
+        tracker: Tracker | None = None
+        status = Status.solved
+        try:
+            if stream is not None:
+                lines = _lines(stream, torques, follow)
+                calibration, samples = self._stream_samples(project, torques, lines)
+            else:
+                problem = self.problem(project, torques, data_dir)
+                calibration = problem.calibration if problem.calibrate_s > 0 else None
+                samples = problem.samples()
+            tracker = Tracker(
+                self.filter(torques, calibration), RateLimit(self.mass_rate), calibration=calibration
+            )
+
+            def process(each: RecordedSample, tracker: Tracker = tracker) -> None:
+                with uninterrupted():  # a sample that was processed is published
+                    tracked = tracker.update(each.sample, each.recording, each.time)
+                    if on_sample is not None:
+                        on_sample(tracked, tracker)
+
+            if not tracker.run(samples, progress=progress, stop=stop, process=process):
+                status = Status.interrupted
+        except KeyboardInterrupt:
+            status = Status.interrupted
+        if tracker is None:
+            raise NotIdentifiable(
+                "it was interrupted before the calibration had ended, and nothing is known yet"
+            )
+        watch.lap("filter")
+        warnings = _warnings(tracker)
+        if lines is not None and lines.bad:
+            warnings = (*warnings, f"{lines.bad} lines were no samples and were left out; {lines.first_bad}.")
+        estimate = tracker.estimate(
+            status=status,
+            problem=problem,
+            settings={"project": project.settings.model_dump(mode="json", exclude_unset=True)},
+            steps=(*known.steps, *self._steps(calibration)),
+            warnings=warnings,
+            seconds=watch.seconds,
+        )
+        return Tracking(estimate, tracker, calibration)
+
+    def problem(
+        self, project: Project, torques: LinkTorques, data_dir: str | Path | None = None
+    ) -> TrackingProblem:
+        """[[recordings]], [preprocessing] and the calibration of [method] -> the problem.
+
+        Raises:
+            InvalidProject: if there are no recordings.
+        """
+        from ...estimators.online.problem import TrackingProblem
+
+        if not project.settings.recordings:
+            raise InvalidProject(
+                f"{project.path} has no [[recordings]]: give one, or samples as they come with --stream"
+            )
+        runs = project.runs(torques.robot, data_dir)
+        return TrackingProblem(
+            torques,
+            [run.recording for run in runs],
+            _moving_polynomial(project),
+            self._calibrate_s,
+            [run.name for run in runs],
+        )
+
+    def _stream_samples(
+        self, project: Project, torques: LinkTorques, lines: SampleStream
+    ) -> tuple[Bias | None, Iterator[RecordedSample]]:
+        """Calibration, and the samples after it, of a stream, which is read only once."""
+        from ...estimators.online.calibration import calibrate_at_start
+        from ...estimators.online.sequence import in_sequence
+        from ...estimators.online.ticks import configuration_of, stream_ticks
+
+        robot = torques.robot
+        ticks = stream_ticks(robot, lines)
+        samples = in_sequence(
+            [(lines.name, _moving_polynomial(project).samples(ticks, configuration_of(robot)))]
+        )
+        seconds = self._calibrate_s
+        return calibrate_at_start(torques, samples, seconds) if seconds > 0 else (None, samples)
+
+    @property
+    def _calibrate_s(self) -> float:
+        """Length of the calibration [s]; 0 where noise is given and no bias is wanted."""
+        return self.calibrate_s if self.noise is None or self.calibrate_bias else 0.0
+
+    def filter(self, torques: LinkTorques, calibration: Bias | None) -> Filter:
+        """[method] -> the filter.
+
+        Args:
+            calibration: noise and bias of the first seconds; None: there was none, and the settings have the noise.
+        """
+        from ...estimators.online.extended import ExtendedKalmanFilter
+        from ...estimators.online.gating import Gate
+        from ...estimators.online.kalman import KalmanFilter
+        from ...inertia import find_chart
+
+        robot = torques.robot
+        if self.noise is not None:
+            given: Any = by_joint("method.noise", self.noise, robot.joints)
+            noise = np.full(robot.model.nv, float(np.min(given)))
+            noise[robot.actuated] = given
+        else:
+            assert calibration is not None
+            noise = self.noise_margin * calibration.std
+            # an effort that was never read has no residuals, and its noise is used nowhere: any value above 0 does
+            noise = np.where(noise > 0, noise, noise[noise > 0].min(initial=1.0))
+        common: dict[str, Any] = {
+            "initial_std": self.initial_std,
+            "drift": self.drift,
+            "largest_std": self.largest_std,
+            "gate": None if self.gate == "none" else Gate(self.gate, self.patience, self.growth),
+            "bias": calibration.value if calibration is not None and self.calibrate_bias else 0.0,
+            "memory_s": self.memory_s,
+            "adaptive": self.adaptive,
+            "iterations": self.iterations,
+        }
+        if self.chart == "none":
+            return KalmanFilter(torques, noise, **common)
+        return ExtendedKalmanFilter(torques, noise, **common, chart=find_chart(self.chart))
+
+    def _steps(self, calibration: Bias | None) -> tuple[str, ...]:
+        if calibration is None:
+            return ()
+        return (
+            f"noise {'and bias ' if self.calibrate_bias else ''}from the first {self.calibrate_s:g} s, "
+            f"{calibration.samples} samples",
+        )
+
+
+def _lines(stream: str, torques: LinkTorques, follow: bool) -> SampleStream:
+    from ...estimators.online.ticks import line_layout
+    from ...io.json_lines import SampleStream
+
+    return SampleStream(stream, line_layout(torques.robot), follow=follow)
+
+
+def _moving_polynomial(project: Project) -> MovingPolynomial:
+    from ...estimators.online.moving_polynomial import MovingPolynomial
+
+    preprocessing: Any = project.settings.preprocessing
+    return MovingPolynomial(preprocessing.window_s, preprocessing.degree, preprocessing.sample_hz)
+
+
+def _warnings(tracker: Tracker) -> tuple[str, ...]:
+    from ...estimators.online.belief import SampleVerdict
+
+    if not tracker.samples:
+        return ()
+    rejected = 1 - tracker.verdicts[SampleVerdict.accepted] / tracker.samples
+    if rejected < MANY_REJECTED:
+        return ()
+    return (
+        f"{100 * rejected:.0f} % of the samples were not used, most of them "
+        f"{tracker.verdicts.most_common(2)[-1][0].value}: "
+        "the noise may be larger than was calibrated (noise_margin), or the robot not as it is known.",
+    )

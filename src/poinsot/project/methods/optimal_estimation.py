@@ -1,0 +1,226 @@
+"""`[method] name = "optimal-estimation"`: motion and parameters together, from what sensors read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ...arrays import Vector
+from ...exceptions import InvalidProject
+from ...solve import report
+from ...stopwatch import Stopwatch
+from ..other_jobs import values_from
+from ..preparation import condition
+from ..recordings import Run
+from ..settings.fields import ChartName, PerJoint, Positive, Window, refuse
+from ..settings.preprocessing import AS_READ
+from ..settings.robot import ContactsSettings, RotorSettings
+from .base import MethodSettings
+
+if TYPE_CHECKING:
+    from ...estimate import Estimate
+    from ...estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
+    from ...estimators.shooting.robot_log import RobotLog
+    from ...estimators.shooting.rollout import Rollout
+    from ...models.actuation import Actuation
+    from ...models.articulated import Articulated
+    from ...models.contacts import ContactDetection
+    from ...models.open_parameters import OpenParameters
+    from ...solve import ProgressCallback, Stop
+    from ..job import Project
+    from ..settings import Settings
+
+
+NoiseLevel = Positive | Annotated[list[Positive], Field(min_length=1)]
+"""One standard deviation for all components of a reading, or one for each."""
+
+
+class OptimalEstimationSettings(MethodSettings):
+    """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
+
+    `bodies`, `joints`: whose mass properties, and which parameters of joints (`fv3`, `fc3`, ...), are open. `noise`:
+    standard deviations, by quantity (`gyro`) or channel group (`gyro.imu_link`), of what sensors read and, as `torque`,
+    `current` or `thrust`, of what the robot is told; `foot_velocity`: how fast a closed contact may slip.
+    `speed_noise`: what the model lacks, as a standard deviation of the change of each speed in a step, by joint, or as
+    `base_linear` and `base_angular`. `prior_std`: how far bodies may be from the description, in coordinates of the
+    chart; without it only [priors] are known. `start_std`: how well the first state is known, `[positions, speeds]`.
+    `dry_speed`: where dry friction has 76 % of its size [rad/s] or [m/s]. `start_from`: a result to begin at.
+    """
+
+    tables = ("contacts", "rotors")
+    takes = AS_READ
+    estimates_motion = floating_base = True
+    sections = ("motion", "contacts", "convergence")
+
+    name: Literal["optimal-estimation"]
+    bodies: list[str] = []
+    joints: list[str] = []
+    chart: ChartName = "log-cholesky"
+    noise: dict[str, NoiseLevel]
+    speed_noise: PerJoint | None = None
+    prior_std: Positive | None = None
+    start_std: Window | None = None
+    dry_speed: Positive = 0.05
+    start_from: str | None = None
+    rollout: Literal["multiple", "feasible", "single"] = "multiple"
+    max_iterations: int = Field(200, ge=1)
+    step_tolerance: Positive = 1e-5
+    gap_tolerance: Positive = 1e-8
+    null_space: bool = True
+    memory: int = Field(1, ge=1)
+    damping: float = Field(0.0, ge=0)
+    longest: Positive = 0.3
+
+    aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
+
+    @model_validator(mode="after")
+    def _something_disturbs(self) -> OptimalEstimationSettings:
+        told = {"torque", "current", "voltage", "thrust"} & set(self.noise)
+        if self.speed_noise is None and not told:
+            raise refuse(
+                "noise",
+                "nothing says how exact the model is: give speed_noise, or in noise that of torque, current or thrust",
+                key="noise",
+            )
+        if self.start_std is not None and min(self.start_std) <= 0:
+            raise refuse("start", "start_std needs two numbers above 0: positions, speeds", key="start_std")
+        return self
+
+    def identify(
+        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
+    ) -> Estimate:
+        settings, watch = project.settings, Stopwatch()
+        report(progress, "reading the robot")
+        robot = project.robot(data_dir)
+        watch.lap("robot")
+        report(progress, "reading the recordings")
+        runs = project.runs(robot, data_dir)
+        watch.lap("read")
+        problem = self.problem(project, robot, runs)
+        watch.lap("signals")
+        estimate = self.estimator().solve(problem, progress=progress, stop=stop)
+        watch.lap("solve")
+        return estimate.updated(
+            settings={"project": settings.model_dump(mode="json", exclude_unset=True)},
+            seconds={**watch.laps, **estimate.seconds, "total": watch.total},
+        )
+
+    def estimator(self) -> OptimalEstimation:
+        """The method of the family."""
+        from ...estimators.shooting.ddp import DDP
+        from ...estimators.shooting.estimation import OptimalEstimation
+        from ...estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, SingleShooting
+
+        rollouts: dict[str, Rollout] = {
+            "multiple": MultipleShooting(),
+            "feasible": FeasibilityDriven(),
+            "single": SingleShooting(),
+        }
+        same = (
+            "max_iterations",
+            "step_tolerance",
+            "gap_tolerance",
+            "null_space",
+            "memory",
+            "damping",
+            "longest",
+        )
+        return OptimalEstimation(DDP(rollouts[self.rollout], **{key: getattr(self, key) for key in same}))
+
+    def problem(self, project: Project, robot: Articulated, runs: Sequence[Run]) -> OptimalEstimationProblem:
+        """Recordings and what is known -> the problem.
+
+        Raises:
+            PoinsotError: if a recording lacks what is needed, or something names what the robot does not have.
+        """
+        from ...estimators.shooting.estimation import OptimalEstimationProblem
+        from ...estimators.shooting.known_parameters import KnownParameters
+        from ...estimators.shooting.robot_log import MotionNoise, RobotLog, check_names_of_noise
+        from ...parameters import Normal
+
+        settings = project.settings
+        preprocessing: Any = settings.preprocessing
+        parameters = self._open(settings, robot)
+        noise = MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std)
+        logs: dict[str, list[RobotLog]] = {"identification": [], "validation": []}
+        for run in runs:
+            recording = condition(preprocessing, run).recording
+            if run.window_s is not None:
+                recording = recording.between(*run.window_s)
+            contacts = _contacts(settings.contacts, run)
+            logs[run.role].append(RobotLog.from_recording(parameters, recording, noise, contacts, run.name))
+        check_names_of_noise(noise, logs["identification"] + logs["validation"])
+        start = None
+        if self.start_from is not None:
+            start = _start(parameters, values_from(project, self.start_from))
+        priors = {name: Normal(prior.mean, prior.std) for name, prior in settings.priors.items()}
+        return OptimalEstimationProblem(
+            tuple(logs["identification"]),
+            KnownParameters(parameters, priors, self.prior_std),
+            tuple(logs["validation"]),
+            start,
+        )
+
+    def _open(self, settings: Settings, robot: Articulated) -> OpenParameters:
+        from ...inertia import find_chart
+        from ...models.open_parameters import OpenParameters
+
+        return OpenParameters(
+            robot,
+            tuple(self.bodies),
+            find_chart(self.chart),
+            tuple(self.joints),
+            actuation=_actuation(robot, settings.rotors),
+            nominal=settings.held,
+            dry_speed=self.dry_speed,
+        )
+
+
+def _actuation(robot: Articulated, rotors: Sequence[RotorSettings]) -> Actuation | None:
+    """Rotors and the joints' motors; None: motors alone."""
+    from ...models.actuation import rotor_thrusts
+    from ...models.rotations import turning_z_to
+
+    if not rotors:
+        return None
+    placements = {}
+    for rotor in rotors:
+        T_br = np.eye(4)
+        T_br[:3, :3], T_br[:3, 3] = turning_z_to(np.array(rotor.axis)), rotor.position
+        placements[rotor.name] = T_br
+    return rotor_thrusts(robot, placements, {rotor.name: rotor.drag for rotor in rotors})
+
+
+def _start(parameters: OpenParameters, values: Mapping[str, float]) -> Vector:
+    """theta of another result, as far as it has the same parameters."""
+    inertials = parameters.all_inertials.copy()
+    for body, place in zip(parameters.bodies, parameters.places.tolist(), strict=True):
+        ten = [values.get(name) for name in parameters.physical_names if name.endswith(f".{body}")]
+        if all(value is not None for value in ten):
+            inertials[place] = ten
+    of_others = {name: values[name] for name in (*parameters.joints, *parameters.gains) if name in values}
+    begun = replace(parameters, inertials=inertials, nominal={**parameters.nominal, **of_others})
+    return begun.nominal_theta
+
+
+def _contacts(settings: ContactsSettings | None, run: Run) -> ContactDetection | None:
+    """[contacts] and the gait of a recording."""
+    from ...models.contacts import ContactDetection, PointContact, SurfaceContact, read_gait
+
+    if settings is None:
+        if run.gait is not None:
+            raise InvalidProject(
+                f"recording {run.name!r} has a gait, and no [contacts] says what they are: give points = [...] or "
+                "surfaces = [...] of the gait's frames"
+            )
+        return None
+    contacts = (*map(PointContact, settings.points), *map(SurfaceContact, settings.surfaces))
+    if not contacts:
+        raise InvalidProject("[contacts] names no frame: give points = [...] or surfaces = [...]")
+    gait = None if run.gait is None else read_gait(run.gait)
+    return ContactDetection(contacts, settings.closes_above, settings.opens_below, settings.shortest_s, gait)

@@ -1,0 +1,131 @@
+"""`[method] name = "payload"`: what a link carries, directly or as the difference of two identifications."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from ..other_jobs import gains_from
+from ..settings.fields import PerJoint, Point, Positive, SettingsTable, refuse
+from .body_constraints import BodyConstraintSettings
+from .inverse_dynamics import InverseDynamicsSettings
+
+if TYPE_CHECKING:
+    from ...parameters import Normal
+    from ...solve import ProgressCallback, Stop
+    from ..job import Project
+    from ..recordings import Run
+    from ..settings import Settings
+
+
+class PointPriorSettings(SettingsTable):
+    """What is known of a point: where it is and how sure that is, along x, y and z [m]."""
+
+    mean: Point
+    std: Point
+
+    @field_validator("std")
+    @classmethod
+    def _above_zero(cls, std: list[float]) -> list[float]:
+        if min(std) <= 0:
+            raise refuse("std", f"must be three numbers above 0, not {std}")
+        return std
+
+
+class PayloadSettings(InverseDynamicsSettings):
+    """`poinsot.PayloadIdentification`, or by difference `poinsot.PayloadDifference`.
+
+    `link`: that carries the load, and in whose frame it is. `mass` +- `mass_std`: of the load, where it is known [kg].
+    `gains_from`: the project file, or the result, of a job that identifies the drive gains.
+    """
+
+    loads = True
+    sections = ("payload", "effort", "friction")
+
+    name: Literal["payload"]
+    approach: Literal["direct", "difference"] = "direct"
+    link: str | None = None
+    mass: Positive | None = None
+    mass_std: float = Field(0.0, ge=0)
+    gains_from: str | None = None
+    gain_std: PerJoint | None = None
+    identify_gains: bool | None = None
+    estimator: Literal["output-error", "least-squares", "total-least-squares"] = "output-error"
+    center_of_mass: PointPriorSettings | None = None
+    constraint: BodyConstraintSettings | None = None
+    possible: bool = False
+    draws: int = Field(400, ge=20)
+    block_s: Positive | None = None
+    seed: int = Field(0, ge=0)
+
+    @model_validator(mode="after")
+    def _only_what_is_used(self) -> PayloadSettings:
+        if self.mass_std and self.mass is None:
+            raise refuse("payload", "mass_std says how sure the mass is; give mass too", key="mass_std")
+        both = {"name", "approach", "link", "mass", "seed"}
+        if self.approach == "difference":
+            for key in sorted(self.model_fields_set - both):
+                raise refuse("payload", f'{key} needs approach = "direct"', key=key)
+        return self
+
+    def check(self, settings: Settings) -> None:
+        if self.mass is not None and "mL" in {*settings.held, *settings.priors}:
+            raise refuse(
+                "mass",
+                "the load's mass is given twice: as mass, and as mL in [held] or [priors]",
+                key="method",
+            )
+        drive = settings.drive
+        if self.gains_from is not None and drive is not None and "gain" in drive.model_fields_set:
+            raise refuse(
+                "gains", "drive gains are given twice: gains_from, and gain in [drive]", key="method"
+            )
+
+    @property
+    def other_jobs(self) -> Mapping[str, str]:
+        return {} if self.gains_from is None else {"gains_from": self.gains_from}
+
+    def known(self, settings: Settings) -> tuple[dict[str, float], dict[str, Normal]]:
+        """With what is known of the load's mass."""
+        from ...parameters import Normal
+
+        held, priors = super().known(settings)
+        if self.mass is not None and self.mass_std:
+            priors["mL"] = Normal(self.mass, self.mass_std)
+        elif self.mass is not None:
+            held["mL"] = self.mass
+        return held, priors
+
+    def attached(self, runs: Sequence[Run]) -> Mapping[str, Any]:
+        return {"loaded": [run.loaded for run in runs], "link": self.link}
+
+    def build(
+        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
+    ) -> Any:
+        from ...estimators.linear.payload.difference import PayloadDifference
+        from ...estimators.linear.payload.draws import Resampling
+        from ...estimators.linear.payload.identification import PayloadIdentification
+        from ...parameters import Normal
+
+        if self.approach == "difference":
+            return PayloadDifference(seed=self.seed)
+        point = None
+        if self.center_of_mass is not None:
+            x, y, z = map(Normal, self.center_of_mass.mean, self.center_of_mass.std)
+            point = x, y, z
+        gains: dict[str, Any] = {}
+        if self.gains_from is not None:
+            gains["gains"] = gains_from(project, self.gains_from, data_dir, progress, stop)
+        return PayloadIdentification(
+            self.estimator,
+            gain_std=self.gain_std,
+            identify_gains=self.identify_gains,
+            center_of_mass=point,
+            constraint=None if self.constraint is None else self.constraint.build(),
+            possible=self.possible,
+            resampling=Resampling(self.draws, self.block_s, self.seed),
+            **gains,
+        )
