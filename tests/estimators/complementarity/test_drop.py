@@ -7,7 +7,7 @@ from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.problem import ImpactsProblem
 from poinsot.estimators.complementarity.segmentation import moving
 from poinsot.estimators.complementarity.shooting import INERTIA as INERTIA_AT
-from poinsot.estimators.complementarity.shooting import MASS
+from poinsot.estimators.complementarity.shooting import MASS, lifted_mass
 from poinsot.exceptions import InvalidMethod, InvalidRecording, InvalidSignals, NotIdentifiable
 from poinsot.models.planar import Body, Ellipse, Wall, floor, rectangle
 from references.exact_steps import contacts_struck, stepped
@@ -155,7 +155,11 @@ def test_a_known_force_shows_mass_and_inertia():
         away = (fit.theta - np.log([1, 1, 1, 1, 1, 1, INERTIA, 1, 1, mass]))[[INERTIA_AT, MASS]]
         P = fit.covariance[np.ix_([INERTIA_AT, MASS], [INERTIA_AT, MASS])]
         z.append(away @ np.linalg.solve(P, away))
-        assert fit.program.mass == pytest.approx(mass, rel=0.6)
+        # The program's mass is where the search begins: it must be nearer than the mass that the force would lift, at
+        # which the program itself begins. (How near depends on the drop: 70 % off where the force is weakest.)
+        begun = lifted_mass(drop.forces, SHAPE)
+        assert abs(np.log(fit.program.mass / mass)) < abs(np.log(begun / mass))
+        assert fit.mass == pytest.approx(mass, rel=4 * np.sqrt(fit.covariance[MASS, MASS]))
         # impulses by mass are those of the truth once they are multiplied
         assert fit.mass * fit.impacts.impulses[0, 0] == pytest.approx(first_impulse, rel=0.15)
     # chi-square with two degrees of freedom each
