@@ -102,8 +102,11 @@ def assert_as_exact_as_its_data(B, H, y, w, rng):
     found = exactly(step), root @ root.T, Fraction(square)
     caused = np.zeros(3)
     for _ in range(6):
-        nearby = (x * (1 + 2.0**-52 * rng.choice([-1, 1], x.shape)) for x in (B, H, y, w))
-        caused = np.maximum(caused, differences(exact_update(*nearby), exact))
+        # Rotations of columns mix the entries of a row: they are backward stable row by row, not entry by entry.
+        rows = np.linalg.norm(B, axis=1, keepdims=True)
+        nearby = (x * (1 + 2.0**-52 * rng.choice([-1, 1], x.shape)) for x in (H, y, w))
+        B_nearby = B + 2.0**-52 * rows * rng.choice([-1, 1], B.shape)
+        caused = np.maximum(caused, differences(exact_update(B_nearby, *nearby), exact))
     # A row of the array is d sums of d products and d rotations, so what is computed belongs to data that differ by
     # about 3 d units of rounding, added over n rows at worst; d <= 5 and n <= 4 make 60. Six draws of the signs find
     # half of the worst. The second term is the rounding of the result itself, of d products each.
