@@ -91,7 +91,7 @@ def test_a_body_that_strikes_nothing_is_still_drawn(thrown):
             ],
             {"friction": nan, "least": 0.31},
             "3 impacts in 1 recording: the struck point slides at the end of 2 and sticks at the end of 1. "
-            "Friction is at least 0.31; nothing shows how much it is. "
+            "Friction is at least 0.31; the impacts do not determine it. "
             "Restitution is 0.4 in the median, from 0.2 to 0.4. "
             "Of the information on J/m, 2 impacts carry 70 %, the one at 0.5 s of drop 1 alone 40 %, with what follows "
             "until the next.",

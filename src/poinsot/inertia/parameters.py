@@ -141,7 +141,7 @@ def compose(*bodies: Float[np.ndarray, "... 10"]) -> Float[np.ndarray, "... 10"]
 def difference(
     whole: Float[np.ndarray, "... 10"], part: Float[np.ndarray, "... 10"]
 ) -> Float[np.ndarray, "... 10"]:
-    """(..., 10) of what is left when a part is taken away, all in one frame.
+    """(..., 10) of the remainder when a part is taken away, all in one frame.
 
     Where the part is no part of the whole, the rest is no body: `inconsistencies` says why.
     """

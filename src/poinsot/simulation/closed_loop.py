@@ -1,6 +1,6 @@
 """The loop that an estimate closes: plant and state estimator at 1 kHz, filter and controller at 333 Hz.
 
-The blocks are those of seed 004, Fig. 2:
+The blocks are those of Foster et al. (2024), Fig. 2:
 
     plant -> measurement -> sample -> filter -> bodies -> controller -> efforts -> plant
 

@@ -53,7 +53,7 @@ ARM_FRICTION, FRICTION_LEVEL = 3e-3, 3e-5
 """Dry friction to begin with [N m]."""
 STICK_SPEED = 0.1
 """At which a hinge that sticks creeps under the friction to begin with [rad/s]: what a joint gains in a step or two of
-2 ms, so that no reversal passes between two steps unseen."""
+2 ms, so that no reversal passes between two steps unnoticed."""
 BLOCKED = 1e4
 """Drag of a blocked arm [N m s/rad]."""
 

@@ -84,10 +84,10 @@ def run(
         tuple(rows),
         {
             "Impacts of the smooth ellipse": [
-                _told(row) for row in rows if row["friction"] == 0 and row["impact"] <= LISTED
+                _table_row(row) for row in rows if row["friction"] == 0 and row["impact"] <= LISTED
             ],
             f"Impacts with friction {FRICTIONS[-1]:g}": [
-                _told(row) for row in rows if row["friction"] > 0 and row["impact"] <= LISTED
+                _table_row(row) for row in rows if row["friction"] > 0 and row["impact"] <= LISTED
             ],
             "Elastic and smooth: how far the energy drifts": [
                 {
@@ -205,7 +205,7 @@ def _first(rows: Sequence[Mapping[str, Any]], friction: float, restitution: floa
     return next(row for row in rows if (row["friction"], row["restitution"]) == (friction, restitution))
 
 
-def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+def _table_row(row: Mapping[str, Any]) -> dict[str, Any]:
     told_row = {
         "restitution": f"{row['restitution']:g}",
         "impact": row["impact"],

@@ -75,7 +75,7 @@ def run(
             else "Energy does not fall in every step in which it slides."
         ),
         tuple(rows),
-        {"Take-off and energy": [_told(row) for row in rows[:-1]]},
+        {"Take-off and energy": [_table_row(row) for row in rows[:-1]]},
         figures,
         {
             "take-off within 1 s begins at friction": _rounded(begins[SOON]),
@@ -168,7 +168,7 @@ def _figures(
     }
 
 
-def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+def _table_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "friction": f"{row['friction']:g}",
         "takes off [s]": "stays" if row["ours"] is None else f"{row['ours']:.3f}",

@@ -105,7 +105,7 @@ def _rows(name: str, flight: Weighing) -> Iterator[dict[str, Any]]:
     free = flight.free
     yield _row(f"mass, {name}", 1e3 * WEIGHED, 1e3 * free.mass, _times(flight.mass_interval, 1e3), "g")
     for axis, (symbol, nominal) in enumerate(NOMINAL.items()):
-        if symbol not in free.unseen:
+        if symbol not in free.unidentified:
             ours = float(free.inertia[axis])
             yield _row(f"{symbol}, {name}", nominal, ours, flight.inertia_interval(axis), "kg m^2")
     factor = grams_per_rpm2(1.0)
@@ -165,7 +165,7 @@ def _residual_rows(flights: Mapping[str, Weighing]) -> list[dict[str, Any]]:
 def _figures(stand: ThrustCoefficient, flights: Mapping[str, Weighing]) -> dict[str, Any]:
     """The headline numbers."""
     factor = grams_per_rpm2(1.0)
-    unseen = dict.fromkeys(name for flight in flights.values() for name in flight.free.unseen)
+    unidentified = dict.fromkeys(name for flight in flights.values() for name in flight.free.unidentified)
     masses = {name: 1e3 * flight.free.mass for name, flight in flights.items()}
     coefficients = {name: factor * flight.given.coefficient for name, flight in flights.items()}
     return {
@@ -177,7 +177,7 @@ def _figures(stand: ThrustCoefficient, flights: Mapping[str, Weighing]) -> dict[
         },
         "flights_differ_percent": _differ(masses.values()),
         "inertia_kg_m2": {name: _inertia(flight) for name, flight in flights.items()},
-        "not_identifiable": [*unseen, HELD],
+        "not_identifiable": [*unidentified, HELD],
         "thrust_coefficient": {
             "unit": COEFFICIENT_UNIT,
             "stand": factor * stand.value,
@@ -192,7 +192,7 @@ def _inertia(flight: Weighing) -> dict[str, float | None]:
     """Jx, Jy, Jz; None where it is not identifiable."""
     free = flight.free
     return {
-        symbol: None if symbol in free.unseen else float(J)
+        symbol: None if symbol in free.unidentified else float(J)
         for symbol, J in zip(NOMINAL, free.inertia, strict=True)
     }
 

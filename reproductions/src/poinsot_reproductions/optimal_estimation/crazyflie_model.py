@@ -83,7 +83,7 @@ class FlightEstimate:
         flight: which. solution: of the problem.
         mass, mass_std: [kg], by the posterior.
         inertia, inertia_std: (3,) about the centre of mass, axes of the body [kg m^2].
-        unseen: of Jx, Jy, Jz and the rotors' drag moment, what the data do not determine.
+        unidentified: of Jx, Jy, Jz and the rotors' drag moment, what the data do not determine.
         coefficient, coefficient_std: thrust per squared speed of a rotor [N s^2]; the latter 0 where it was given.
         drag: (2,) along x and y [N s/m]; 0 without.
         residuals: sensor -> root mean square in standard deviations.
@@ -96,7 +96,7 @@ class FlightEstimate:
     mass_std: float
     inertia: Vector
     inertia_std: Vector
-    unseen: tuple[str, ...]
+    unidentified: tuple[str, ...]
     coefficient: float
     coefficient_std: float
     drag: Vector

@@ -1,4 +1,4 @@
-"""Flights joined by impacts, of all drops at once: residuals, normal equations, and what is left of them for theta.
+"""Flights joined by impacts, of all drops at once: residuals, normal equations, and the remainder of them for theta.
 
 Unknowns are the states at both ends of each flight, (first 6, last 6), the instant tau of each impact with the time
 Delta that was lost in it, if any, and theta, which all share (`collisions.SHARED`). In the order

@@ -6,7 +6,7 @@ Each impact gives three equations in the mass, the inertia and its two impulses,
     [ dv_y   0        -n_y    -t_y   ]
     [ 0      d omega  -rho_n  -rho_t ]
 
-all together A w = 0 (29). Impulses are two unknowns of three equations, so what is left of each impact is one row in
+all together A w = 0 (29). Impulses are two unknowns of three equations, so the remainder of each impact is one row in
 (m, J): cross(GQ, dv) m - d omega J = 0, which says J/m (31). Contacts that are struck at the same instant share their
 three equations, and two of them leave nothing of these. What A determines of (m, J) is what its null space leaves of
 them: all that A w = 0 can say are ratios. A known force f between impacts, or a moment, says more: with dv what it

@@ -61,7 +61,7 @@ class ProgramFit:
         before: (K, 3) velocities before it.
         impulses: (K, C, 2) normal and tangential, by mass [m/s].
         inertia_to_mass: [m^2]. friction: mu. mass: that a known force shows, or that was known [kg]; else None.
-        chi_square: of the frames. gamma: what is left of the complementarity, in units of the program.
+        chi_square: of the frames. gamma: violation of the complementarity, in units of the program.
         converged: whether the last stage ended well. message: the solver's. iterations: of all stages.
         restitutions: of the impacts, in their order.
     """

@@ -1,7 +1,7 @@
 """What is left of the equations of motion in a step, in four forms; a step at a time, in JAX.
 
 With p the external impulse that a step from x_k to x_{k+1} takes, by the velocity there and by the configuration there
-(3.7, 3.8), the errors of a step are (p_v, p_q). A form says what a state is, and what is left:
+(3.7, 3.8), the errors of a step are (p_v, p_q). A form says what a state is, and which residuals remain:
 
     explicit   bodies, (2.29): the paper's. An error e of a state that is off a constraint of compliance eps is one of
                e / eps here, so it needs compliances of 1e-6 or more

@@ -11,7 +11,7 @@ with rows weighted by W. Weights are chosen, not known, so the covariance uses t
     coloured    S_bar^-1 (sum_|l| < L (1 - |l|/L) sum_k s_k s_{k+l}^T) S_bar^-1,    s_k = V_k^T e_k
 
 The residuals are smaller than the noise, since N d states and q parameters were fitted to them. With H the influence
-matrix of the whitened problem, (I - H) r is what is left of the noise r, so row i of all steps has
+matrix of the whitened problem, (I - H) r is the residual that the noise r causes, so row i of all steps has
 
     n_i - trace(H_ii),    trace(H_ii) = sum_k [A B]_ki T^-1 [A B]_ki^T + V_ki S_bar^-1 V_ki^T
 

@@ -3,7 +3,7 @@
     S [lambda_A; lambda_B] + b = [0; w],   lambda_B >= 0, w >= 0, lambda_B w = 0
 
 S is symmetric but for its last block S_BB. With blocks 1..n of A and B as the last one, S = L D L^T, L unit lower block
-triangular and D block diagonal: for j = 1, 2, ..., of what is left of S
+triangular and D block diagonal: for j = 1, 2, ..., of the remainder of S
 
     D_j = S_jj,    L_.j = S_.j D_j^-1,    S <- S - L_.j S_.j^T    (rows and columns after j)
 
@@ -56,7 +56,7 @@ def solve(
 def block_ldl(
     S: Float[Array, "n n"], blocks: Sequence[int]
 ) -> tuple[list[Array], list[Array], Float[Array, "m m"]]:
-    """The columns L_.j below each block, the Cholesky factors of D_j, and D_B, what is left."""
+    """The columns L_.j below each block, the Cholesky factors of D_j, and D_B, the remainder."""
     L, D = [], []
     for size in blocks:
         below = S[size:, :size]

@@ -1,4 +1,4 @@
-"""The force balance in joint coordinates: what is left of it when constraints are infinitely stiff.
+"""The force balance in joint coordinates: its limit for infinitely stiff constraints.
 
 External impulses (2.29) find the constraints' impulses from their violation, lambda = (...) / Sigma, so an error e of
 the state becomes one of e / Sigma: with compliance 1e-9 that drowns everything. Two forms do without.

@@ -28,7 +28,9 @@ REASONS = {
 
 def identifiability_section(estimate: Estimate) -> Section:
     """Condition numbers, then what is not determined, by reason."""
-    unseen = [name for name, seen in zip(estimate.names, estimate.identifiable, strict=True) if not seen]
+    unidentified = [
+        name for name, seen in zip(estimate.names, estimate.identifiable, strict=True) if not seen
+    ]
     blocks: list[PageBlock] = [
         Facts(
             facts=(
@@ -36,7 +38,7 @@ def identifiability_section(estimate: Estimate) -> Section:
                 ("Condition number, columns of unit norm", significant(estimate.scaled_condition_number, 3)),
                 ("Rows", count_text(estimate.rows)),
                 ("Parameters", str(len(estimate.names))),
-                *((("Not identifiable", series(unseen, 20)),) if unseen else ()),
+                *((("Not identifiable", series(unidentified, 20)),) if unidentified else ()),
             ),
             caption="The first number depends on units; the second says how nearly some parameters' effects "
             "cancel: 1 is perfect, some hundreds are usual, many thousands mean that errors are multiplied.",
@@ -47,7 +49,7 @@ def identifiability_section(estimate: Estimate) -> Section:
         directions = [direction for direction in estimate.undetermined if direction.reason == reason]
         if directions:
             blocks.append(_combinations(reason, directions))
-    return Section("Identifiability", _lead(estimate, unseen), tuple(blocks))
+    return Section("Identifiability", _lead(estimate, unidentified), tuple(blocks))
 
 
 def _combinations(reason: str, directions: list[Direction]) -> Items:
@@ -63,11 +65,11 @@ def _combinations(reason: str, directions: list[Direction]) -> Items:
     )
 
 
-def _lead(estimate: Estimate, unseen: list[str]) -> str:
+def _lead(estimate: Estimate, unidentified: list[str]) -> str:
     counts = {
         reason: sum(direction.reason == reason for direction in estimate.undetermined) for reason in REASONS
     }
-    missing = counts["unexcited"] or len(unseen)
+    missing = counts["unexcited"] or len(unidentified)
     what = "combination" if counts["unexcited"] else "parameter"
     lead = (
         f"This recording leaves {number_of(missing, what)} undetermined that a better motion would show."

@@ -108,7 +108,9 @@ def _friction(scene: Scene) -> str:
     if np.isfinite(scene.friction):
         return f"Friction is {significant(scene.friction, 3)}."
     if np.isfinite(scene.least_friction):
-        return f"Friction is at least {significant(scene.least_friction, 3)}; nothing shows how much it is."
+        return (
+            f"Friction is at least {significant(scene.least_friction, 3)}; the impacts do not determine it."
+        )
     return ""
 
 
