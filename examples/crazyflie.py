@@ -27,7 +27,7 @@ def main(folder: Path, name: str = "figure8_34p7g") -> None:
     print(f"{found.solution.status.value} {found.solution.iterations} iterations, {len(flight)} steps")
     print(f"mass {mass:.2f} g, by the thrust stand between {low * mass:.1f} and {high * mass:.1f} g")
     for name, value, std in zip(("Jx", "Jy", "Jz"), found.inertia, found.inertia_std, strict=True):
-        text = "not identifiable" if name in found.unseen else f"{value:.3g} +- {std:.1g} kg m^2"
+        text = "not identifiable" if name in found.unidentified else f"{value:.3g} +- {std:.1g} kg m^2"
         print(f"{name} {text}")
     print(f"drag {found.drag[0]:.4f} along x, {found.drag[1]:.4f} along y N s/m")
 

@@ -228,8 +228,8 @@ def test_a_weighed_mass_gives_the_coefficient_that_the_mass_calls_for(simulated)
     free, given = estimate(flight, 1.05 * C), estimate(flight, 1.05 * C, MASS)
     assert given.mass == pytest.approx(MASS, rel=1e-4)
     assert given.coefficient == pytest.approx(1.05 * C * MASS / free.mass, rel=1e-4)
-    assert {"Jx", "Jy"}.isdisjoint(given.unseen)
-    assert "Jz" in given.unseen
+    assert {"Jx", "Jy"}.isdisjoint(given.unidentified)
+    assert "Jz" in given.unidentified
 
 
 def simulated_steps(rng, count=140, step=0.008):
@@ -318,7 +318,7 @@ def test_the_real_flights(shared_data):
         assert found.mass * low / stand.value < weighed < found.mass * high / stand.value
         assert found.inertia[0] == pytest.approx(crazyflie.NOMINAL["Jx"], rel=0.15)
         assert found.inertia[1] == pytest.approx(crazyflie.NOMINAL["Jy"], rel=0.15)
-        assert found.unseen == ("Jz", "rotor drag")
+        assert found.unidentified == ("Jz", "rotor drag")
     masses, coefficients = zip(*half, strict=True)
     assert max(masses) <= 1.015 * min(masses)
     assert max(coefficients) <= 1.02 * min(coefficients)
