@@ -63,15 +63,16 @@ class DriveGains(Extra):
 
     def as_json(self) -> list[dict[str, Any]]:
         """One row per motor."""
+        std, intervals, poorly_known = self.std, self.intervals, self.poorly_known
         return [
             {
                 "joint": joint,
                 "value": self.values[k],
-                "std": self.std[k],
-                "interval": self.intervals[k],
+                "std": std[k],
+                "interval": intervals[k],
                 "unit": self.units[k],
                 "identified": self.identified,
-                "poorly_known": self.poorly_known[k],
+                "poorly_known": poorly_known[k],
                 "by_gravity": None if self.by_gravity is None else self.by_gravity[k],
                 "std_white": None if self.white_std is None else self.white_std[k],
                 "covariance": self.covariance[k],

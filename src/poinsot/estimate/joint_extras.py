@@ -66,11 +66,12 @@ class FullParameters(Extra):
 
     def as_json(self) -> list[dict[str, Any]]:
         """One row per parameter."""
+        std = self.std
         return [
             {
                 "name": name,
                 "value": self.values[k],
-                "std": self.std[k],
+                "std": std[k],
                 "unit": self.units[k],
                 "kind": self.kinds[k],
                 "owner": self.owners[k],

@@ -23,12 +23,13 @@ IDENTIFY_SCHEMA = "poinsot.identify/1"
 
 def identify_json(estimate: Estimate) -> dict[str, Any]:
     """The estimate as plain values, schema `poinsot.identify/1`."""
+    std, relative_std_percent = estimate.std, estimate.relative_std_percent
     parameters = [
         {
             "name": name,
             "value": estimate.values[k],
-            "std": estimate.std[k],
-            "relative_std_percent": estimate.relative_std_percent[k],
+            "std": std[k],
+            "relative_std_percent": relative_std_percent[k],
             "unit": estimate.units[k],
             "identifiable": estimate.identifiable[k],
             "kind": estimate.kinds[k],
