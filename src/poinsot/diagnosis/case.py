@@ -13,7 +13,7 @@ and thinned by the same factor M. What remains of the decimation follows as in t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -46,22 +46,56 @@ EXACT = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
+class DenseRows:
+    """The rows of a problem, without their torques.
+
+    Args:
+        W: (N, n, b). held: (N, n) torque of held parameters. gram: (n, b, b) W_j^T W_j.
+    """
+
+    W: np.ndarray
+    held: JointSamples
+    gram: np.ndarray
+
+    @classmethod
+    def of(cls, problem: InverseDynamics) -> DenseRows:
+        rows = list(problem.rows())
+        W = np.concatenate([each.W for each in rows])
+        held = np.concatenate([np.broadcast_to(each.held, each.y.shape) for each in rows])
+        by_joint = np.ascontiguousarray(W.transpose(1, 2, 0))
+        return cls(W, held, by_joint @ by_joint.transpose(0, 2, 1))
+
+
+def efforts(problem: InverseDynamics) -> JointSamples:
+    """(N, n) joint torques of the rows: no regressor is needed for them."""
+    found = []
+    for part in problem.parts:
+        tau = part.joint_side(0, len(part))[3]
+        found.append(tau if part.decimation is None else part.decimation(tau))
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True, eq=False)
 class Solved:
     """A changed problem, solved.
 
     Args:
-        problem: as changed.
+        problem: as changed. dense: (N, n, b), (N, n) its rows.
         theta: (b,) base values. covariance: (b, b) for white residuals.
         sigma: (n,) rms of each joint's residuals. size: (n,) rms of each joint's torque.
-        rows: per joint.
     """
 
     problem: InverseDynamics
+    dense: tuple[np.ndarray, JointSamples]
     theta: Vector
     covariance: Matrix
     sigma: Vector
     size: Vector
-    rows: int
+
+    @property
+    def rows(self) -> int:
+        """Per joint."""
+        return len(self.dense[1])
 
     @property
     def ratio(self) -> Vector:
@@ -72,12 +106,6 @@ class Solved:
     def relative_error(self) -> float:
         """Residuals relative to torque, all joints together."""
         return float(np.linalg.norm(self.sigma) / np.linalg.norm(self.size))
-
-    @cached_property
-    def dense(self) -> tuple[np.ndarray, JointSamples]:
-        """(N, n, b), (N, n) the rows."""
-        rows = list(self.problem.rows())
-        return np.concatenate([each.W for each in rows]), np.concatenate([each.y for each in rows])
 
     @cached_property
     def predicted(self) -> JointSamples:
@@ -149,6 +177,7 @@ class Case:
     problem: InverseDynamics
     explained: list[Any] = field(default_factory=list)
     """The explanation that won, if one did (`explanations.Explained`)."""
+    _last: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def thin(self) -> InverseDynamics:
@@ -162,9 +191,18 @@ class Case:
         """As the project says."""
         return self.solve(self.thin)
 
-    def solve(self, problem: InverseDynamics) -> Solved:
-        """Each joint's residuals at unit variance; see the head of the file."""
-        return solve(problem)
+    def solve(self, problem: InverseDynamics, motion: Hashable = None) -> Solved:
+        """Each joint's residuals at unit variance; see the head of the file.
+
+        Args:
+            motion: what the change did to the motion; two changes that did the same share their regressor.
+        """
+        if motion is not None and self._last.get("motion") == motion:
+            rows = self._last["rows"]
+        else:
+            rows = DenseRows.of(problem)
+            self._last.update(motion=motion, rows=rows)
+        return solve(problem, rows)
 
     @property
     def time(self) -> np.ndarray:
@@ -204,26 +242,28 @@ def thinned(signals: Signals, share: float = 1.0) -> Signals:
     )
 
 
-def solve(problem: InverseDynamics) -> Solved:
-    """Least squares with each joint's residuals at unit variance."""
-    factors = problem.factors()
-    n, b = len(factors), factors.shape[-1] - 1
-    N = problem.equations // n
-    size = np.linalg.norm(factors[:, :, b], axis=1) / np.sqrt(N)
-    size = np.maximum(size, 1e-300)
+def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
+    """Least squares with each joint's residuals at unit variance.
+
+    The normal equations are good enough here: columns have unit norm, and what counts is the size of residuals.
+    """
+    rows = DenseRows.of(problem) if rows is None else rows
+    W, y = rows.W, efforts(problem) - rows.held
+    N, n, b = W.shape
+    size = np.maximum(np.sqrt(np.mean(y**2, axis=0)), 1e-300)
+    projected = np.einsum("tnb, tn -> nb", W, y)
     sigma = size
     for _ in range(REWEIGHTINGS):
-        weighted = factors / sigma[:, None, None]
-        W, y = weighted[:, :, :b].reshape(-1, b), weighted[:, :, b].reshape(-1)
-        norms = np.linalg.norm(W, axis=0)
+        w = sigma**-2.0
+        H, c = np.tensordot(w, rows.gram, 1), w @ projected
+        norms = np.sqrt(np.diag(H))
         norms[norms == 0] = 1.0
-        H = (W / norms).T @ (W / norms) + RIDGE * np.eye(b)
-        theta = np.linalg.solve(H, (W / norms).T @ y) / norms
-        left = max(N - b / n, 1.0)
-        sigma = np.linalg.norm(factors @ np.append(-theta, 1.0), axis=1) / np.sqrt(left)
-        sigma = np.maximum(sigma, EXACT * size)
+        H = H / norms[:, None] / norms + RIDGE * np.eye(b)
+        theta = np.linalg.solve(H, c / norms) / norms
+        e = y - W @ theta
+        sigma = np.maximum(np.sqrt(np.sum(e**2, axis=0) / max(N - b / n, 1.0)), EXACT * size)
     covariance = np.linalg.inv(H) / norms[:, None] / norms
-    return Solved(problem, theta, covariance, sigma, size, N)
+    return Solved(problem, (W, y), theta, covariance, sigma, size)
 
 
 def correlations(e: np.ndarray) -> np.ndarray:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
-from ..arrays import Vector
+from ..arrays import JointSamples, Vector
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.signals import Signals
+from .case import Solved
 from .explanations import Candidate
 
 
@@ -39,9 +40,34 @@ class Scaled(Candidate):
         p, t = self.position, self.torque
         return mapped(problem, lambda s: replace(s, q=s.q * p, v=s.v * p, a=s.a * p, tau=s.tau * t))
 
+    @property
+    def motion(self) -> Hashable:
+        return (
+            ("scaled", tuple(np.atleast_1d(self.position).tolist()))
+            if np.any(self.position != 1.0)
+            else UNMOVED
+        )
 
-def only(joint: int, value: float, count: int) -> np.ndarray:
-    """(count,) ones, and this value for one joint."""
-    factors = np.ones(count)
+
+UNMOVED = ("motion", "as recorded")
+"""`Candidate.motion` of changes of the torque alone."""
+
+
+def moved_torques(solved: Solved, factors: np.ndarray) -> JointSamples:
+    """(N, n) predicted joint torques, with the torque that each channel reads times a factor (n,) or (N, n).
+
+    Of the prediction and not of what was measured: that contains the residuals, which it would then explain.
+    """
+    train = solved.problem.robot.train
+    if train.drive.side != "motor":
+        return cast("JointSamples", solved.predicted * factors)
+    return cast(
+        "JointSamples", (solved.predicted @ np.linalg.inv(train.reduction) * factors) @ train.reduction
+    )
+
+
+def only(joint: int, value: float, count: int, others: float = 1.0) -> np.ndarray:
+    """(count,) this value for one joint, and another one for the others."""
+    factors = np.full(count, others)
     factors[joint] = value
     return factors

@@ -59,7 +59,7 @@ class ClockScale(Explanation):
             starts = [
                 (float(c),) for c in np.log([1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 10, 100, 1e3])
             ]
-            yield FasterClock(self, starts=starts, steps=(1e-3,), zero=(0.0,))
+            yield FasterClock(self, starts=starts, steps=(1e-3,), zero=(0.0,), matters=self.warning)
 
     def finding(self, case: Case, explained: Explained) -> Finding | None:
         c, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])

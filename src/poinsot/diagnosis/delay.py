@@ -75,7 +75,13 @@ class Delay(Explanation):
         starts = [(float(d),) for d in np.linspace(-longest, longest, 21)]
         step = 0.2 / max(each.rate_hz for each in signals)
         if not case.thin.robot.floating_base:
-            yield LateTorque(self, starts=starts, steps=(min(step, 1e-3),), zero=(0.0,))
+            yield LateTorque(
+                self,
+                starts=starts,
+                steps=(min(step, 1e-3),),
+                zero=(0.0,),
+                matters=self.warning_deg / 360 / highest_hz(case),
+            )
 
     def finding(self, case: Case, explained: Explained) -> Finding | None:
         delay, std = float(explained.nuisance[0]), float(explained.std[0])

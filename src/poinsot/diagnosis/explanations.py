@@ -15,7 +15,7 @@ each explanation states. Explanations that are almost as good are named too: the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -46,6 +46,7 @@ class Candidate:
         starts: (s, k) nuisances to begin from.
         steps: (k,) for finite differences.
         zero: (k,) the nuisances of a problem without the defect.
+        matters: size of a single nuisance from which it is worth a warning.
     """
 
     explanation: Explanation
@@ -53,10 +54,16 @@ class Candidate:
     starts: Sequence[Sequence[float]] = ((),)
     steps: Sequence[float] = ()
     zero: Sequence[float] = ()
+    matters: float = 0.0
 
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
         """The problem without the defect of this size."""
         raise NotImplementedError
+
+    @property
+    def motion(self) -> Hashable:
+        """What the change does to the motion, where others may do the same; None: this one alone does it."""
+        return None
 
     def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
         """(N, n) d (predicted - measured torque) / d nuisance, each, at the parameters of `solved`."""
@@ -81,6 +88,8 @@ class Explained:
         nuisance: (k,) values; std: of them.
         solved: the changed problem's solution.
         gain: T(h) - T(as declared).
+        shown: the part of it that the recording itself shows: L, or V if that is more, less what nuisances cost. A
+            nuisance that only pleases the description is no defect, as the description is the less certain of the two.
     """
 
     candidate: Candidate
@@ -88,6 +97,7 @@ class Explained:
     std: Vector
     solved: Solved
     gain: float
+    shown: float
 
 
 class Explanation(ABC):
@@ -117,7 +127,7 @@ class Alignment(Check):
         margin: log-likelihood by which a defect must explain better than none. exp(-12) is 1 in 160 000: a hundred
             candidates a recording stay below 1 in 1000.
         ambiguous: log-likelihood below which two explanations are told apart by nobody.
-        significant: |z| of a nuisance, to first order, that starts the search for larger ones.
+        significant: |z| of a nuisance that matters, to first order, that starts the search for larger ones.
         bad_fit: relative error of a joint beyond which something is likely to be wrong.
     """
 
@@ -143,7 +153,7 @@ class Alignment(Check):
                 later.append(candidate)
                 if len(candidate.zero) == 1:
                     score = local(case, candidate)
-                    suspicious |= abs(score.z) > self.significant
+                    suspicious |= abs(score.z) > self.significant and abs(score.value) > candidate.matters
                     if not np.isfinite(score.std):
                         later.pop()
                         if (unchecked := explanation.unobservable(candidate)) is not None:
@@ -158,6 +168,7 @@ class Alignment(Check):
             (each, finding)
             for each in tried
             if each.gain > self.margin
+            and (each.shown > self.margin or not len(each.nuisance))
             and (finding := each.candidate.explanation.finding(case, each)) is not None
         ]
         found.sort(key=lambda pair: -pair[0].gain)
@@ -187,7 +198,7 @@ def explain(case: Case, candidate: Candidate) -> Explained:
     """The best values of a candidate's nuisances: the best start, then Gauss-Newton."""
     thin, effective = case.thin, case.declared.effective_rows
     points = [np.array(start, dtype=float) for start in candidate.starts]
-    solutions = [(case.solve(candidate.changed(thin, p)), p) for p in points]
+    solutions = [(case.solve(candidate.changed(thin, p), candidate.motion), p) for p in points]
     solved, p = min(solutions, key=lambda each: misfit(each[0], effective))
     std = np.zeros(len(p))
     for _ in range(STEPS if len(p) else 0):
@@ -195,7 +206,7 @@ def explain(case: Case, candidate: Candidate) -> Explained:
         if not np.isfinite(delta).all():
             break
         for shrink in (1.0, 0.5, 0.25):
-            other = case.solve(candidate.changed(thin, p + shrink * delta))
+            other = case.solve(candidate.changed(thin, p + shrink * delta), candidate.motion)
             if misfit(other, effective) < misfit(solved, effective):
                 solved, p = other, p + shrink * delta
                 break
@@ -204,7 +215,10 @@ def explain(case: Case, candidate: Candidate) -> Explained:
         if np.all(np.abs(delta) < 0.1 * std):
             break
     gain = total(case, solved, len(p)) - total(case, case.declared, 0)
-    return Explained(candidate, p, std, solved, gain)
+    fit = misfit(case.declared, effective) - misfit(solved, effective)
+    signs = impossible(case.declared) - impossible(solved)
+    shown = max(fit, signs) - 0.5 * len(p) * float(np.log(effective.sum()))
+    return Explained(candidate, p, std, solved, gain, shown)
 
 
 def _newton(solved: Solved, columns: list[np.ndarray]) -> tuple[Vector, Vector]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,8 +10,8 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Case
-from .changes import recordings_of
+from .case import Case, Solved
+from .changes import UNMOVED, recordings_of
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
 
@@ -22,6 +22,7 @@ class StepOfGain(Candidate):
 
     part: int = 0
     sample: int = 0
+    row: int = 0
 
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
         gain = float(np.exp(nuisance[0]))
@@ -34,6 +35,15 @@ class StepOfGain(Candidate):
             )
             changed.append(replace(s, tau=s.tau / np.where(later, gain, 1.0)[:, None]))
         return problem.with_signals(changed)
+
+    @property
+    def motion(self) -> Hashable:
+        return UNMOVED
+
+    def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
+        column = solved.predicted.copy()
+        column[: self.row] = 0
+        return [column]
 
 
 @dataclass(frozen=True)
@@ -74,7 +84,16 @@ class GainChange(Explanation):
         part = int(np.searchsorted(counts, best, side="right") - 1)
         signals = recordings_of(case.thin)[part]
         sample = int((best - counts[part]) / case.thin.row_counts[part] * len(signals))
-        yield StepOfGain(self, starts=[(0.0,)], steps=(1e-3,), zero=(0.0,), part=part, sample=sample)
+        yield StepOfGain(
+            self,
+            starts=[(0.0,)],
+            steps=(1e-3,),
+            zero=(0.0,),
+            matters=np.log1p(self.warning),
+            part=part,
+            sample=sample,
+            row=best,
+        )
 
     def finding(self, case: Case, explained: Explained) -> Finding | None:
         step = explained.candidate

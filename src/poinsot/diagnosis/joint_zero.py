@@ -61,7 +61,15 @@ class JointZero(Explanation):
         starts = [(float(x),) for x in np.radians(np.arange(-180 + self.grid_deg, 181, self.grid_deg))]
         for k, joint in enumerate(robot.joints):
             if robot.position_units[k] == "rad":
-                yield ShiftedZero(self, (joint,), starts=starts, steps=(1e-3,), zero=(0.0,), joint=k)
+                yield ShiftedZero(
+                    self,
+                    (joint,),
+                    starts=starts,
+                    steps=(1e-3,),
+                    zero=(0.0,),
+                    matters=np.radians(self.warning_deg),
+                    joint=k,
+                )
 
     def finding(self, case: Case, explained: Explained) -> Finding | None:
         candidate = explained.candidate

@@ -25,8 +25,9 @@ class Sign(Explanation):
     def candidates(self, case: Case) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
         for k, joint in enumerate(joints):
+            yield Scaled(self, (joint, "torque"), torque=only(k, -1.0, len(joints)))
+        for k, joint in enumerate(joints):
             turned = only(k, -1.0, len(joints))
-            yield Scaled(self, (joint, "torque"), torque=turned)
             yield Scaled(self, (joint, "position"), position=turned)
             yield Scaled(self, (joint, "position and torque"), position=turned, torque=turned)
 

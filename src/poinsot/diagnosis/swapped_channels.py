@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -12,7 +12,7 @@ from ..arrays import Vector
 from ..estimate import Finding, Severity
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Case
-from .changes import joints_of, mapped
+from .changes import UNMOVED, joints_of, mapped
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement
 
@@ -32,6 +32,10 @@ class Swap(Candidate):
         p, t = (order if self.position else same), (order if self.torque else same)
         return mapped(problem, lambda s: replace(s, q=s.q[:, p], v=s.v[:, p], a=s.a[:, p], tau=s.tau[:, t]))
 
+    @property
+    def motion(self) -> Hashable:
+        return ("exchanged", self.pair) if self.position else UNMOVED
+
 
 @dataclass(frozen=True)
 class SwappedChannels(Explanation):
@@ -45,9 +49,12 @@ class SwappedChannels(Explanation):
 
     def candidates(self, case: Case) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
-        for i, j in combinations(range(len(joints)), 2):
-            for position, torque in ((False, True), (True, False), (True, True)):
-                yield Swap(self, (joints[i], joints[j]), pair=(i, j), position=position, torque=torque)
+        pairs = list(combinations(range(len(joints)), 2))
+        for i, j in pairs:
+            yield Swap(self, (joints[i], joints[j]), pair=(i, j), torque=True)
+        for i, j in pairs:  # both share their regressor
+            for torque in (False, True):
+                yield Swap(self, (joints[i], joints[j]), pair=(i, j), position=True, torque=torque)
 
     def finding(self, case: Case, explained: Explained) -> Finding:
         swap = explained.candidate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,8 +10,8 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Case
-from .changes import joints_of, mapped, only
+from .case import Case, Solved
+from .changes import UNMOVED, joints_of, mapped, moved_torques, only
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
 
@@ -25,6 +25,13 @@ class OtherGain(Candidate):
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
         factor = only(self.joint, float(np.exp(nuisance[0])), len(joints_of(problem)))
         return mapped(problem, lambda s: replace(s, tau=s.tau * factor))
+
+    @property
+    def motion(self) -> Hashable:
+        return UNMOVED
+
+    def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
+        return [-moved_torques(solved, only(self.joint, 1.0, solved.predicted.shape[1], others=0.0))]
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,15 @@ class TorqueGain(Explanation):
         starts = [(float(x),) for x in np.log([1e-3, 0.01, 0.1, 0.5, 1, 2, 10, 100, 1e3])]
         for k, joint in enumerate(joints):
             if joint not in passive:
-                yield OtherGain(self, (joint,), starts=starts, steps=(1e-3,), zero=(0.0,), joint=k)
+                yield OtherGain(
+                    self,
+                    (joint,),
+                    starts=starts,
+                    steps=(1e-3,),
+                    zero=(0.0,),
+                    matters=np.log1p(self.warning),
+                    joint=k,
+                )
 
     def finding(self, case: Case, explained: Explained) -> Finding | None:
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
