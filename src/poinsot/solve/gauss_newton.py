@@ -240,7 +240,8 @@ class _Search(Generic[I]):
     def __init__(self, method: GaussNewton, start: I, progress: ProgressCallback | None, stop: Stop | None):
         self.method, self.now, self.progress, self.stop = method, start, progress, stop
         self.damping, self.penalty = method.damping.first, 0.0
-        self.undamped = False  # whether the damping was taken away since the last accepted step
+        # since the last accepted step: whether the damping was taken away, and whether the Hessian was indefinite then
+        self.undamped = self.indefinite = False
         self.history: list[Iteration] = []
         self.past: deque[tuple[float, float]] = deque(maxlen=method.memory)  # cost and infeasibility
 
@@ -265,6 +266,7 @@ class _Search(Generic[I]):
         while True:
             direction = self.now.direction(self.damping)
             if direction is None:
+                self.indefinite |= self.damping <= rule.little
                 if not self.raise_damping(failures := failures + 1):
                     return Status.indefinite
                 continue
@@ -275,7 +277,7 @@ class _Search(Generic[I]):
                 return Status.solved
             if short:  # damping makes any step short: look at the full one, once
                 if self.undamped:
-                    return Status.stalled
+                    return Status.indefinite if self.indefinite else Status.stalled
                 self.damping, self.undamped = rule.little, True
                 continue
             accepted, alpha, tried = self.line_search(direction)
@@ -336,7 +338,7 @@ class _Search(Generic[I]):
     def accept(self, trial: I, direction: Direction[I], alpha: float, trials: int) -> None:
         used, before, predicted = self.damping, self.now.cost, direction.predicted(alpha)
         gain = (before - trial.cost) / predicted if predicted > 0 else 1.0
-        self.now, self.undamped = trial, False
+        self.now, self.undamped, self.indefinite = trial, False, False
         self.past.append((trial.cost, trial.infeasibility))
         self.damping = self.method.damping.accepted(used, gain, alpha)
         self.record(direction, alpha, trials, used)
