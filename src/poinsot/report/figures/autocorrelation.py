@@ -83,7 +83,6 @@ def autocorrelation_figure(fit: Fit, joint: int, vertical: list[float] | None = 
             shapes=[band_shape(fit)],
             hovermode="closest",
         ),
-        height=210,
         alt=(
             f"{fit.joints[joint]}: autocorrelation of the residuals up to lag {fit.autocorrelation.shape[1] - 1}; "
             f"{whiteness_words(fit, joint)}; white noise would stay within {white_band(fit):.3f}"

@@ -30,7 +30,6 @@ def channel_figure(name: str, unit: str, time: np.ndarray, values: np.ndarray, l
             xaxis=axis("time [s]", zeroline=False),
             yaxis=axis(f"[{shown or '1'}]", nticks=6),
         ),
-        height=190,
         alt=f"{name} over time, {extent}",
     )
 

@@ -54,7 +54,6 @@ def curve_figure(
             legend=TOP_LEGEND,
             margin={"l": 56, "r": 12, "t": 34, "b": 40},
         ),
-        height=HEIGHT,
         alt=f"{title}: {series(list(lines))} over time{extent}",
         wide=True,
     )

@@ -44,7 +44,6 @@ def effort_figure(fit: Fit, joint: int, longest: int = 4000) -> Figure:
             yaxis=axis(f"{word} [{shown}]", domain=[0.38, 1.0], nticks=7),
             yaxis2=axis(f"residual [{shown}]", domain=[0.0, 0.29], nticks=5),
         ),
-        height=320,
         alt=(
             f"{name}: measured and predicted {word} over {float(np.ptp(end_to_end(fit.time))):.3g} s, "
             f"relative error {percent_text(percent)}, root mean square of the residual "

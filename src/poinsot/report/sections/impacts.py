@@ -8,7 +8,7 @@ import numpy as np
 
 from ...estimate import Estimate
 from ...estimate.motions import Impact, Impacts, Scene, motions_of
-from ..blocks import Cell, PageBlock, Section, Table
+from ..blocks import Cell, Section, Table, section_of
 from ..figures import cone_grid, drop_grid, energy_grid, energy_unit, impulse_grid
 from ..numbers import UNKNOWN, percent_text, significant, unit_text
 from ..tables import table
@@ -23,15 +23,16 @@ def impacts_section(estimate: Estimate) -> Section | None:
     scene, impacts = estimate.extra(Scene), estimate.extra(Impacts) or Impacts()
     if scene is None:
         return None
-    blocks: list[PageBlock | None] = [
-        drop_grid(motions_of(estimate), scene) if motions_of(estimate) else None
-    ]
-    if impacts:
-        blocks += [impulse_grid(impacts, motions_of(estimate)), cone_grid(impacts, scene)]
-    blocks.append(energy_grid(scene, impacts))
-    if impacts:
-        blocks.append(impact_table(impacts))
-    return Section("Impacts", _lead(impacts, scene), tuple(block for block in blocks if block is not None))
+    motions = motions_of(estimate)
+    return section_of(
+        "Impacts",
+        _lead(impacts, scene),
+        drop_grid(motions, scene) if motions else None,
+        impulse_grid(impacts, motions) if impacts else None,
+        cone_grid(impacts, scene) if impacts else None,
+        energy_grid(scene, impacts),
+        impact_table(impacts) if impacts else None,
+    )
 
 
 def impact_table(impacts: Sequence[Impact]) -> Table:

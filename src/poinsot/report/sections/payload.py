@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import isfinite, nan
 
 from ...estimate import DriveGains, Estimate, Payload
-from ..blocks import Cell, PageBlock, Section, Table
+from ..blocks import Cell, Section, Table, section_of
 from ..numbers import interval_text, percent_text, plus_minus, significant
 from ..tables import table, value_cells
 
@@ -18,12 +18,12 @@ def payload_section(estimate: Estimate) -> Section | None:
     payload, gains = estimate.extra(Payload), estimate.extra(DriveGains)
     if payload is None and gains is None:
         return None
-    blocks: list[PageBlock] = []
-    if payload is not None:
-        blocks.append(_payload_table(payload))
-    if gains is not None:
-        blocks.append(_gain_table(gains))
-    return Section("Payload", _lead(payload, gains), tuple(blocks))
+    return section_of(
+        "Payload",
+        _lead(payload, gains),
+        None if payload is None else _payload_table(payload),
+        None if gains is None else _gain_table(gains),
+    )
 
 
 def _lead(payload: Payload | None, gains: DriveGains | None) -> str:
