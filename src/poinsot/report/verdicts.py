@@ -11,8 +11,7 @@ from enum import Enum
 from math import isnan
 
 from ..arrays import Vector
-from ..estimate import Estimate
-from .numbers import NORMAL_95
+from ..estimate import NORMAL_95, Estimate
 
 WELL_KNOWN_PERCENT = 10.0
 KNOWN_PERCENT = 30.0

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...estimate import Fit
+from ...estimate import NORMAL_95, Fit
 from ..blocks import Figure, FigureGrid
-from ..numbers import NORMAL_95, correlation_text
+from ..numbers import correlation_text
 from .style import ACCENT, BAND, INK, axis, curve, layout, rounded
 
 MOST_STEMS = 150

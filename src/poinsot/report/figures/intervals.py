@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...estimate import Estimate
+from ...estimate import NORMAL_95, Estimate
 from ..blocks import Figure, FigureGrid
-from ..numbers import NORMAL_95, plus_minus, unit_text
+from ..numbers import plus_minus, unit_text
 from ..verdicts import ParameterVerdict, verdicts
 from ..words import FAMILIES, family, number_of
 from .style import ACCENT, MUTED, axis, layout, markers, plain, rounded
@@ -34,7 +34,7 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
     """Parameters of one kind and unit, first on top."""
     judged = verdicts(estimate)
     names = [estimate.names[index] for index in indices]
-    values, std, shown = estimate.values[indices].tolist(), estimate.std[indices], unit_text(unit)
+    values, std, shown = estimate.values[indices].tolist(), estimate.std[indices].tolist(), unit_text(unit)
     sure = [judged[index] in (ParameterVerdict.well_known, ParameterVerdict.known) for index in indices]
     colours = [ACCENT if known else MUTED for known in sure]
     labels = [f"{name} {plus_minus(*pair)}" for name, *pair in zip(names, values, std, strict=True)]
@@ -45,7 +45,7 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
         colours,
         error_x={
             "type": "data",
-            "array": rounded(NORMAL_95 * std),
+            "array": rounded([NORMAL_95 * s for s in std]),
             "color": ACCENT,
             "thickness": 1.6,
             "width": 4,
