@@ -11,16 +11,10 @@ import numpy as np
 
 from ..exceptions import InvalidProject, listing, nearest
 from ..inertia.parameters import inertia_matrix
-from .settings.mechanism import (
-    DryFrictionSettings,
-    JointDetails,
-    MechanismJointSettings,
-    MechanismSettings,
-    MotorSettings,
-)
+from .settings.mechanism import JointDetails, MechanismJointSettings, MechanismSettings
 
 if TYPE_CHECKING:
-    from ..models.maximal import Coulomb, LoadDependent, Mechanism, Motor
+    from ..models.maximal import Mechanism
 
 
 def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) -> Mechanism:
@@ -53,54 +47,34 @@ def _body(body: Any) -> Any:
     inertia = body.inertia
     if len(inertia) == 6:
         inertia = inertia_matrix(np.array([0, 0, 0, 0, *inertia], dtype=float))
-    return RigidBody(body.name, body.mass, inertia, body.center)
+    return body.build_as(RigidBody, inertia=inertia)
 
 
 def _joint(joint: MechanismJointSettings) -> Any:
     from ..models.maximal import JOINT_KINDS
 
-    arguments: dict[str, Any] = {
-        key: getattr(joint, key) for key in ("compliance", "rotation_compliance", "relaxation", "child_point")
-    }
-    arguments |= {"name": joint.name, "parent": joint.parent, "child": joint.child, "point": joint.point}
-    kind = JOINT_KINDS[joint.kind]
-    moving: dict[str, Any] = {
-        "drag": joint.drag,
-        "offset": joint.offset,
-        "friction": _friction(joint.friction),
-        "axis": joint.axis,
-        "motor": None if joint.motor is None else _motor(joint.motor),
-    }
-    known = {field.name for field in fields(kind)}
-    return kind(**arguments, **{key: value for key, value in moving.items() if key in known})
+    return joint.build_as(JOINT_KINDS[joint.kind], **_given(joint))
 
 
-def _motor(motor: MotorSettings) -> Motor:
-    from ..models.maximal import Motor
+def _given(settings: MechanismJointSettings | JointDetails) -> dict[str, Any]:
+    """What is said of dry friction and of the motor."""
+    from ..models.maximal import FRICTION_LAWS, Motor
 
-    return Motor(motor.gain, motor.shaft_inertia)
+    given: dict[str, Any] = {}
+    if settings.friction is not None:
+        law = FRICTION_LAWS[settings.friction.law]
+        # The laws call the size of their friction, their first field, by its own name.
+        size = fields(law)[0].name
+        given["friction"] = settings.friction.build_as(law, **{size: settings.friction.level})
+    if settings.motor is not None:
+        given["motor"] = settings.motor.build_as(Motor)
+    return given
 
 
 def _detailed(joint: Any, details: JointDetails | None) -> Any:
     if details is None:
         return joint
-    changes: dict[str, Any] = {
-        key: value for key in ("drag", "offset") if (value := getattr(details, key)) is not None
-    }
-    if details.friction is not None:
-        changes["friction"] = _friction(details.friction)
-    if details.motor is not None:
-        changes["motor"] = _motor(details.motor)
-    return replace(joint, **changes)
-
-
-def _friction(law: DryFrictionSettings | None) -> Coulomb | LoadDependent | None:
-    from ..models.maximal import FRICTION_LAWS
-
-    if law is None:
-        return None
-    kind = FRICTION_LAWS[law.law]
-    shared: dict[str, Any] = {key: getattr(law, key) for key in ("excess", "decay", "stick_drag")}
-    if kind.depends_on_load:
-        shared["radius"] = law.radius
-    return kind(law.level, **shared)
+    said = {key: getattr(details, key) for key in ("drag", "offset")}
+    return replace(
+        joint, **{key: value for key, value in said.items() if value is not None}, **_given(details)
+    )

@@ -14,6 +14,7 @@ from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, QUANTITIES, THRUST, Recording
 from .settings.fields import by_joint
 from .settings.recordings import (
+    ClockSettings,
     ColumnSettings,
     FileSettings,
     OrientationSettings,
@@ -121,17 +122,12 @@ def build_source(
 ) -> Source:
     """One file of a recording, its columns named for the joints."""
     assert file.path is not None
-    time = None if file.time is None else Column(file.time.column, file.time.unit, file.time.scale)
-    return Source(
-        folder / file.path,
-        dict(_columns(file, where, joints, driven)),
-        time,
-        file.rows,
-        tuple(file.require),
-        file.delimiter,
-        file.header,
-        file.skip_lines,
-        file.decimal_comma,
+    return file.build_as(
+        Source,
+        path=folder / file.path,
+        channels=dict(_columns(file, where, joints, driven)),
+        time=None if file.time is None else _column(file.time),
+        require=tuple(file.require),
     )
 
 
@@ -231,5 +227,5 @@ def _match(
     return settings.columns, owners
 
 
-def _column(settings: ColumnSettings) -> Column:
-    return Column(settings.column, settings.unit, settings.scale, settings.hold, settings.initial)
+def _column(settings: ColumnSettings | ClockSettings) -> Column:
+    return settings.build_as(Column, name=settings.column)

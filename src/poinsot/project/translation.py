@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ..models.drive import Drive
     from .settings import Settings
 
-__all__ = ["build_drive", "build_robot", "by_joint"]
-
 
 def build_robot(settings: Settings, path: Path) -> Articulated:
     """[robot], [drive] and [friction] -> the robot.
@@ -61,14 +59,10 @@ def build_drive(drive: DriveSettings, joints: Sequence[str]) -> Drive:
     if isinstance(offset, OffsetSettings):
         values = by_joint("drive.position_offset", offset.values, joints, 0.0)
         offset = np.asarray(convert(np.asarray(values), offset.unit)[0]).tolist()
-    return Drive(
-        reduction=by_joint("drive.reduction", drive.reduction, joints, 1.0),
-        couplings=tuple(Coupling(each.motor, each.joint, each.ratio) for each in drive.couplings),
-        side=drive.side,
-        position_offset=by_joint("drive.position_offset", offset, joints, 0.0),
-        gain=by_joint("drive.gain", drive.gain, joints, 1.0),
-        rotor_inertia=drive.rotor_inertia,
-        coupled_rotor=drive.coupled_rotor,
-        coupled_friction=drive.coupled_friction,
-        passive=tuple(drive.passive),
-    )
+    tables = {
+        "reduction": by_joint("drive.reduction", drive.reduction, joints, 1.0),
+        "position_offset": by_joint("drive.position_offset", offset, joints, 0.0),
+        "gain": by_joint("drive.gain", drive.gain, joints, 1.0),
+    }
+    couplings = tuple(each.build_as(Coupling) for each in drive.couplings)
+    return drive.build_as(Drive, couplings=couplings, passive=tuple(drive.passive), **tables)
