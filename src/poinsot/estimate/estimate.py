@@ -37,7 +37,7 @@ class Shown(Generic[V]):
 
     def __get__(self, estimate: Estimate | None, kind: type | None = None) -> V:
         # of the class itself, as documentation tools ask for it, the descriptor
-        return self if estimate is None else self.path(estimate)  # type: ignore[return-value, no-any-return]
+        return self if estimate is None else self.path(estimate)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)

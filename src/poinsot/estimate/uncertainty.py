@@ -70,8 +70,8 @@ class ParameterColumns:
         Args:
             more: further columns, (b,); None for a column that was not computed.
         """
-        columns = {"name": self.names, "value": self.values, "std": self.std, "unit": self.units}
-        columns |= {"kind": self.kinds, "owner": self.owners} | more
+        columns: dict[str, Any] = {"name": self.names, "value": self.values, "std": self.std}
+        columns |= {"unit": self.units, "kind": self.kinds, "owner": self.owners} | more
         # Columns are computed above, once: `std` of b parameters inside the loop would cost b^2.
         return [
             {key: None if column is None else column[k] for key, column in columns.items()}

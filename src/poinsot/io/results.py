@@ -20,6 +20,17 @@ from .writing import write_text
 
 IDENTIFY_SCHEMA = "poinsot.identify/1"
 
+FIT = (
+    *(
+        "recording",
+        "relative_error_percent",
+        "relative_error_percent_per_joint",
+        "moving_error_percent_per_joint",
+    ),
+    *("joints", "units", "rms_per_joint", "readings_per_joint", "white", "whiteness"),
+)
+"""Attributes of a fit that its JSON has."""
+
 
 def identify_json(estimate: Estimate) -> dict[str, Any]:
     """The estimate as plain values, schema `poinsot.identify/1`."""
@@ -110,16 +121,7 @@ def _certificate(estimate: Estimate) -> dict[str, Any]:
 
 
 def _fit(fit: Fit) -> dict[str, Any]:
-    keys = (
-        "recording",
-        "relative_error_percent",
-        "relative_error_percent_per_joint",
-        "joints",
-        "units",
-        "white",
-    )
-    keys += ("moving_error_percent_per_joint", "rms_per_joint", "readings_per_joint", "whiteness")
-    return {key: getattr(fit, key) for key in keys} | {"rows": len(fit.time)}
+    return {key: getattr(fit, key) for key in FIT} | {"rows": len(fit.time)}
 
 
 def _validation(fits: tuple[Fit, ...]) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import nan
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def _body_row(body: Body) -> dict[str, str | Cell]:
     if I is not None:
         I = np.where(np.abs(I) < ROUNDING * np.abs(I).max(), 0.0, I)
 
-    def shown(values: object, stds: object) -> Cell:
+    def shown(values: Any, stds: Any) -> Cell:
         if values is None:
             return Cell(UNKNOWN)
         pairs = zip(np.ravel(values).tolist(), np.ravel(stds).tolist(), strict=True)

@@ -222,7 +222,7 @@ def _full_verdict(value: float, std: float, prior_share: float) -> Cell:
 def timing_table(seconds: Mapping[str, float]) -> Table:
     """Duration of each stage."""
     longest = max(seconds.values(), default=0.0)
-    rows = [
+    rows: list[dict[str, str | Cell]] = [
         {"Stage": stage, "Time": Cell(seconds_text(each), bar=each / longest if longest > 0 else 0.0)}
         for stage, each in seconds.items()
     ]

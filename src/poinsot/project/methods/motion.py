@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...stopwatch import Stopwatch
 from ..preparation import condition
@@ -25,6 +25,8 @@ class MotionSettings(MethodSettings):
 
     takes = AS_READ
     estimates_motion = True
+    stage: ClassVar[str] = "problem"
+    """What `estimate.seconds` calls the making of the problem."""
 
     @abstractmethod
     def problem(
@@ -54,7 +56,7 @@ class MotionSettings(MethodSettings):
         watch = Stopwatch()
         problem = self.problem(project, data_dir, watch, progress)
         solver = self.solver(project.settings, problem)
-        watch.lap("problem")
+        watch.lap(self.stage)
         estimate: Estimate = solver.solve(problem, progress=progress, stop=stop)
         return estimate.updated(
             warnings=(*self.warnings_of(problem), *estimate.warnings),

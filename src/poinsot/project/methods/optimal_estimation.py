@@ -51,6 +51,7 @@ class OptimalEstimationSettings(MotionSettings):
 
     tables = ("contacts", "rotors")
     floating_base = True
+    stage = "signals"
     sections = ("motion", "contacts", "convergence")
 
     name: Literal["optimal-estimation"]
