@@ -59,13 +59,16 @@ def build_run(
     else:
         where = f"{project}: recording {settings.title!r}"
         sources = [build_source(file, folder, where, joints, driven) for file in settings.files or [settings]]
-        if len(sources) > 1:
-            _check_clocks(settings, where)
+        if settings.rate_hz is not None and any(file.time is not None for file in settings.files):
+            raise InvalidProject(f"{where} has both a time column and rate_hz; give one of them")
         recording = read_recording(
             sources, rate_hz=settings.rate_hz, start_s=settings.start_s, invalid=settings.invalid
         )
     if settings.between_s is not None:
-        recording = _part(recording, settings.between_s)
+        start, stop = settings.between_s
+        part = recording.between(start, stop)
+        step = f"took {start:.15g} s to {stop:.15g} s: {len(part)} of {len(recording)} samples"
+        recording = noted(part, step)
     held = tuple(
         name
         for file in settings.files or [settings]
@@ -76,13 +79,10 @@ def build_run(
     return Run(settings.title, settings.role, recording, settings.window_s, held, settings.loaded, gait)
 
 
-def _part(recording: Recording, between_s: tuple[float, float]) -> Recording:
-    """The part that is asked for, which says so."""
-    start, stop = between_s
-    part = recording.between(start, stop)
-    step = f"took {start:.15g} s to {stop:.15g} s: {len(part)} of {len(recording)} samples"
-    steps = [*recording.metadata.get("steps", ()), step]
-    return replace(part, metadata={**part.metadata, "steps": steps})
+def noted(recording: Recording, *steps: str) -> Recording:
+    """The recording with more steps, which signals, estimate and page will show."""
+    done = [*recording.metadata.get("steps", ()), *steps]
+    return replace(recording, metadata={**recording.metadata, "steps": done})
 
 
 def check_kinds(robot: Articulated, run: Run) -> None:
@@ -110,11 +110,6 @@ def check_kinds(robot: Articulated, run: Run) -> None:
                     f"recording {run.name!r}: joint {joint!r} {moves}, so its {quantity} is in {unit}, "
                     f"but the channel {quantity}.{joint} is in {found}: mend its unit"
                 )
-
-
-def _check_clocks(settings: RecordingSettings, where: str) -> None:
-    if settings.rate_hz is not None and any(file.time is not None for file in settings.files):
-        raise InvalidProject(f"{where} has both a time column and rate_hz; give one of them")
 
 
 def build_source(
