@@ -12,13 +12,12 @@ Everything that leaves a plant is in Pinocchio's conventions and order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
-import pinocchio as pin
 from numba import njit
 
 from ..arrays import Matrix, Vector
@@ -250,37 +249,6 @@ class Plant:
             raise InvalidModel(f"no body {name!r}{nearest(name, bodies)}; the robot has {listing(bodies)}")
         return int(self._bodies[bodies.index(name)])
 
-    # -- equations of motion, to be compared with Pinocchio's --------------------------------------------------------
-
-    def mass_matrix(self) -> Matrix:
-        """(n, n) M of the state, in Pinocchio's coordinates."""
-        T = self._to_mujoco()
-        return T.T @ self._mujoco_mass_matrix() @ T
-
-    def bias(self) -> Vector:
-        """(n,) Coriolis, centrifugal and gravitational efforts of the state, in Pinocchio's coordinates."""
-        turning = np.zeros(self.model.nv)
-        if self._base:
-            v = self.v
-            turning[:3] = self._rotation @ np.cross(v[3:6], v[:3])
-        M = self._mujoco_mass_matrix()
-        return self._to_mujoco().T @ (self.data.qfrc_bias[self._v_at] + M @ turning)
-
-    def _mujoco_mass_matrix(self) -> Matrix:
-        mujoco.mj_forward(self.model, self.data)
-        columns = []
-        for unit in np.eye(self.model.nv):
-            column = np.empty(self.model.nv)
-            mujoco.mj_mulM(self.model, self.data, column, unit)
-            columns.append(column)
-        return np.array(columns)[np.ix_(self._v_at, self._v_at)]
-
-    def _to_mujoco(self) -> Matrix:
-        T = np.eye(self.model.nv)
-        if self._base:
-            T[:3, :3] = self._rotation
-        return T
-
 
 def described_efforts(robot: Articulated) -> Vector:
     """(n,) the largest efforts that the description allows, 0 of a floating base, infinite where it says nothing."""
@@ -289,24 +257,6 @@ def described_efforts(robot: Articulated) -> Vector:
     if robot.floating_base:
         limits[:6] = 0.0
     return limits
-
-
-def stand_on_ground(robot: Articulated, q: Vector, soles: Mapping[str, float]) -> Vector:
-    """The configuration with the base raised or lowered so that the lowest sole touches z = 0.
-
-    Args:
-        q: (nq,) of a robot with a floating base.
-        soles: foot -> height of its sole in its frame [m].
-    """
-    data = robot.model.createData()
-    pin.forwardKinematics(robot.model, data, q)
-    lowest = min(
-        float((data.oMi[robot.bodies.index(body) + 1].act(np.array([0.0, 0.0, height])))[2])
-        for body, height in soles.items()
-    )
-    q = q.copy()
-    q[2] -= lowest
-    return q
 
 
 @njit(cache=True, error_model="numpy")

@@ -33,7 +33,9 @@ from poinsot.estimators.online.belief import Sample
 from poinsot.estimators.online.calibration import calibrate_bias
 from poinsot.estimators.online.filter import Filter
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import (
+
+from ..case import Curves, Say
+from .simulation.closed_loop import (
     AdaptedModel,
     ControllerModel,
     FixedModel,
@@ -42,10 +44,8 @@ from poinsot.simulation.closed_loop import (
     TrueModel,
     simulate,
 )
-from poinsot.simulation.humanoid import Humanoid
-
-from ..case import Curves, Say
-from .loads import ScaledBody
+from .simulation.humanoid import Humanoid
+from .simulation.loads import ScaledBody
 
 DURATION = 30.0
 """[s]"""

@@ -17,7 +17,6 @@ from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.parameters import is_consistent
 from poinsot.inertia.transposed_log_cholesky import TransposedLogCholesky
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import AdaptedModel, Scenario, simulate
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -32,9 +31,10 @@ from .adaptation import (
     quiet,
     seconds_of,
 )
-from .loads import ScaledBody
-from .stepping import Stepping, Stride
-from .talos import talos
+from .simulation.closed_loop import AdaptedModel, Scenario, simulate
+from .simulation.gait import Stepping, Stride
+from .simulation.humanoid import talos
+from .simulation.loads import ScaledBody
 
 STRIDE = Stride(length=0.1, shift=1.4, swing=0.8)
 BASELINE, CHART = "ten parameters", "log-Cholesky"

@@ -15,8 +15,6 @@ from poinsot.arrays import Vector
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import AdaptedModel, FixedModel, Scenario, simulate
-from poinsot.simulation.humanoid import Humanoid
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -38,8 +36,9 @@ from .adaptation import (
     seconds_of,
 )
 from .elbow import curls
-from .loads import Attached, point_mass
-from .talos import talos
+from .simulation.closed_loop import AdaptedModel, FixedModel, Scenario, simulate
+from .simulation.humanoid import Humanoid, talos
+from .simulation.loads import Attached, point_mass
 
 POUND = 0.45359237
 """[kg]"""

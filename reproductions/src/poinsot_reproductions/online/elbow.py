@@ -10,7 +10,6 @@ import numpy as np
 
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import JointMotion, Scenario
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -37,8 +36,9 @@ from .adaptation import (
     rows_of_table_2,
     three_ways,
 )
-from .loads import ScaledBody, Sine, Square, Then
-from .talos import talos
+from .simulation.closed_loop import JointMotion, Scenario
+from .simulation.humanoid import talos
+from .simulation.loads import ScaledBody, Sine, Square, Then
 
 SWITCH = 8.0
 """From sine to square [s]."""

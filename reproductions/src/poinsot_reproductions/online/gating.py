@@ -15,7 +15,6 @@ from poinsot.estimators.online.belief import SampleVerdict
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.gating import Gate
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import AdaptedModel, Scenario, simulate
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -31,9 +30,10 @@ from .adaptation import (
     quiet,
     seconds_of,
 )
-from .loads import ScaledBody
-from .stepping import Stepping, Stride
-from .talos import talos
+from .simulation.closed_loop import AdaptedModel, Scenario, simulate
+from .simulation.gait import Stepping, Stride
+from .simulation.humanoid import talos
+from .simulation.loads import ScaledBody
 
 STRIDE = Stride(height=0.04, shift=1.4, swing=0.45, depth=0.03)
 GATE = Gate(confidence=0.999)

@@ -11,8 +11,6 @@ import numpy as np
 
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import Scenario
-from poinsot.simulation.humanoid import Humanoid
 from poinsot.simulation.plant import Slab
 from poinsot.stopwatch import Stopwatch
 
@@ -38,9 +36,10 @@ from .adaptation import (
     rows_of_table_2,
     three_ways,
 )
-from .loads import ScaledBody, Square
-from .stepping import Stepping, Stride
-from .talos import talos
+from .simulation.closed_loop import Scenario
+from .simulation.gait import Stepping, Stride
+from .simulation.humanoid import Humanoid, talos
+from .simulation.loads import ScaledBody, Square
 
 WAVEFORM = Square(offset=30.0, amplitude=5.0, frequency=0.2)
 STRIDE = Stride(length=0.15, height=0.06, shift=1.4, swing=0.8)
