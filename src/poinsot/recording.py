@@ -104,6 +104,15 @@ class Recording:
         median = np.median(intervals)
         return bool(np.all(np.abs(intervals - median) <= UNIFORM_TOLERANCE * median))
 
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The processing steps so far, one sentence each, which signals, estimates and reports show."""
+        return tuple(self.metadata.get("steps", ()))
+
+    def noted(self, *steps: str) -> Recording:
+        """The recording with more processing steps."""
+        return replace(self, metadata={**self.metadata, "steps": [*self.steps, *steps]})
+
     def joints(self, quantity: str) -> tuple[str, ...]:
         """The joints that have a channel of this quantity, in the order of the channels."""
         prefix = quantity + "."
@@ -127,6 +136,10 @@ class Recording:
         if not joints:
             raise ChannelNotFound(f"{quantity}.<joint>", self.channels)
         return np.stack([self[f"{quantity}.{joint}"] for joint in joints], axis=1)
+
+    def readings(self, name: str) -> Samples:
+        """(T,) values of a channel, NaN where they are not valid."""
+        return np.where(self.mask(name), self[name], np.nan)
 
     def mask(self, name: str) -> Mask:
         """(T,) True where the channel's samples are valid."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,9 +79,7 @@ def _part(recording: Recording, between_s: tuple[float, float]) -> Recording:
     """The part that is asked for, which says so."""
     start, stop = between_s
     part = recording.between(start, stop)
-    step = f"took {start:.15g} s to {stop:.15g} s: {len(part)} of {len(recording)} samples"
-    steps = [*recording.metadata.get("steps", ()), step]
-    return replace(part, metadata={**part.metadata, "steps": steps})
+    return part.noted(f"took {start:.15g} s to {stop:.15g} s: {len(part)} of {len(recording)} samples")
 
 
 def check_kinds(robot: Articulated, run: Run) -> None:

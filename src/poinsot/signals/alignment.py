@@ -17,7 +17,7 @@ time of the noise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..arrays import Samples
 from ..exceptions import ChannelNotFound, InvalidSignals
 from ..recording import Recording
 from .bandwidth import FEWEST, noise_hz
+from .preparation import check_samples
 
 ROUNDING = 1e-6
 """Times that differ by less than this fraction of an interval are equal."""
@@ -104,8 +105,8 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
             valid[name] = trusted[before] & trusted[after]
     cut = len(recording) - int(kept.sum())
     said = ", ".join(f"{name} by {1e3 * delay:g} ms" for name, delay in delays.items())
-    steps = [*recording.metadata.get("steps", ()), f"corrected delays: {said}; {cut} samples cut at the ends"]
-    return Recording(time[kept], channels, recording.units, valid, {**recording.metadata, "steps": steps})
+    aligned = Recording(time[kept], channels, recording.units, valid, recording.metadata)
+    return aligned.noted(f"corrected delays: {said}; {cut} samples cut at the ends")
 
 
 def _by_channel(recording: Recording, delays: Mapping[str, float]) -> dict[str, float]:
@@ -171,42 +172,30 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     e = y - x * (u @ y) / (u @ x)
     return Delay(
         (coarse + d) * dt,
-        _delay_std(np.stack([u, u_slope]), np.stack([x, -x_slope, y])) * dt,
+        jackknife_std(np.einsum("it, jt -> tij", (u, u_slope), (x, -x_slope, y)), _delay) * dt,
         1 / dt,
         float(np.linalg.norm(e) / np.linalg.norm(y)),
         float(np.sqrt(max(1 - correlation[most] ** 2, 0.0))),
     )
 
 
-def jackknife_std(score: Samples, information: Samples) -> float:
-    """Jackknife standard deviation of d = sum of score / sum of information over stretches.
+def jackknife_std(terms: np.ndarray, estimate: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Standard deviation of an estimate from sums over samples, by leaving out one stretch of them after the other.
 
-    Valid for scores that are correlated within a stretch, and where few stretches hold most of the information.
+    Valid for terms that are correlated within a stretch, and where few stretches hold most of the information.
+
+    Args:
+        terms: (T, ...) what is summed.
+        estimate: (STRETCHES, ...) sums -> (STRETCHES,) estimates.
     """
-    S, I = (np.array([part.sum() for part in np.array_split(z, STRETCHES)]) for z in (score, information))
-    return _scatter((S.sum() - S) / (I.sum() - I))
+    sums = np.array([stretch.sum(axis=0) for stretch in np.array_split(terms, STRETCHES)])
+    return float(np.sqrt((STRETCHES - 1) * np.var(estimate(sums.sum(axis=0) - sums))))
 
 
-def _scatter(without: np.ndarray) -> float:
-    """Jackknife standard deviation from the estimates that leave out one stretch each."""
-    return float(np.sqrt((STRETCHES - 1) * np.var(without)))
-
-
-def _delay_std(instruments: np.ndarray, columns: np.ndarray) -> float:
-    """Jackknife standard deviation of d in y = g (x - d x'), from instruments (2, T) and columns (3, T) x, -x', y."""
-    seen = np.array(
-        [
-            u @ z.T
-            for u, z in zip(
-                np.array_split(instruments, STRETCHES, axis=1),
-                np.array_split(columns, STRETCHES, axis=1),
-                strict=True,
-            )
-        ]
-    )
-    without = seen.sum(axis=0) - seen
-    g, gd = np.linalg.solve(without[:, :, :2], without[:, :, 2:])[..., 0].T
-    return _scatter(gd / g)
+def _delay(products: np.ndarray) -> np.ndarray:
+    """d in y = g (x - d x'), from products (..., 2, 3) of the instruments with x, -x' and y."""
+    g, gd = np.linalg.solve(products[..., :2], products[..., 2:])[..., 0].T
+    return gd / g
 
 
 def _comparable(
@@ -215,13 +204,10 @@ def _comparable(
     """x, y and the interval dt [s]."""
     x, y = recording[reference], recording[late]
     dt = recording.duration_s / (len(recording) - 1)
+    check_samples(recording, (reference, late))
     for name in (reference, late):
-        if not recording.mask(name).all():
-            raise InvalidSignals(f"channel {name!r} has invalid samples; choose a window without them")
         if np.ptp(recording[name]) == 0:
             raise InvalidSignals(f"channel {name!r} is constant, so no delay can be estimated")
-    if not recording.is_uniform:
-        raise InvalidSignals("the clock is not uniform: resample the recording before estimating a delay")
     if not 0 < largest_s < recording.duration_s / 4 or len(recording) < FEWEST:
         raise InvalidSignals(
             f"delays up to {largest_s:g} s cannot be estimated from {recording.duration_s:g} s "

@@ -20,7 +20,7 @@ from ..exceptions import InvalidMethod, InvalidSignals
 from ..recording import Recording
 from .bandwidth import too_narrow
 from .low_pass import LowPass
-from .preparation import finish, position_and_effort, recording_steps
+from .preparation import finish, position_and_effort
 from .signals import Signals
 
 SETTLED = 1e-2
@@ -76,7 +76,7 @@ class ButterworthDecimation:
             f"Butterworth of order {self.order} at {self.cutoff_hz:g} Hz on the positions, forwards and backwards; "
             "velocity and acceleration by central differences"
         )
-        steps = (*recording_steps(recording), step)
+        steps = (*recording.steps, step)
         signals = Signals(recording.time, joints, q, v, a, tau, effort, steps=steps, warnings=warnings)
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
 

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from ..arrays import JointSamples
+from .bandwidth import encoder_step
 from .random_walk import (
     GeneralizedRandomWalk,
     checked_samples,
@@ -128,7 +129,7 @@ def maximum_likelihood_nvr(
             above=g - lower,
             below=upper - g,
             decades=log10_std[j],
-            on_steps=bool(noise_std[j] < LEAST_NOISE * _rounding(y[valid[:, j], j])),
+            on_steps=bool(noise_std[j] < LEAST_NOISE * encoder_step(y[valid[:, j], j]) / math.sqrt(12)),
             wide=bool(cutoff[j] > max_cutoff),
         )
         for j, g in enumerate(log10_nvr)
@@ -171,10 +172,3 @@ def _maximum(f: Callable[[float], np.ndarray], grid: np.ndarray, values: np.ndar
     x, h = float(found.x), 0.1
     curvature = float((f(x + h) - 2 * f(x) + f(x - h))[0]) / h**2
     return x, 1 / math.sqrt(-curvature) if curvature < 0 else math.inf
-
-
-def _rounding(samples: np.ndarray) -> float:
-    """Standard deviation of rounding to the smallest difference between two values; close to zero if continuous."""
-    steps = np.diff(np.unique(samples))
-    steps = steps[steps > 1e-9 * np.abs(samples).max()]  # smaller ones come from rounding in a change of unit
-    return float(steps.min()) / math.sqrt(12) if len(steps) else 0.0

@@ -81,7 +81,12 @@ class GeneralizedRandomWalk:
         Q11: float = 1.0,
         Q22: float = 1.0,
     ) -> GeneralizedRandomWalk:
-        """A = [[alpha, beta], [0, gamma]], D = diag(delta, kappa), Q_nvr = NVR diag(Q11, Q22)."""
+        """A = [[alpha, beta], [0, gamma]], D = diag(delta, kappa), Q_nvr = NVR diag(Q11, Q22).
+
+        Named members, with beta = kappa = 1 (Young 2012): the smoothed random walk has gamma = 1, delta = 0, and alpha
+        from 0 (random walk) to 1 (integrated); the local linear trend alpha = gamma = delta = 1, its level noise over
+        that of the slope Q11 / Q22; the damped trend gamma < 1 besides.
+        """
         G = np.diag([delta * math.sqrt(Q11), kappa * math.sqrt(Q22)])
         G = G[:, G.any(axis=0)]  # a source of noise with zero variance is no unknown
         return cls(((alpha, beta), (0.0, gamma)), tuple(map(tuple, G.tolist())))
@@ -91,21 +96,6 @@ class GeneralizedRandomWalk:
         """White noise summed `order` times: 1 random walk, 2 IRW (Eq. 12), 3 the IRWSM 2 of Eq. 23."""
         A = np.eye(order) + np.eye(order, k=1)
         return cls(tuple(map(tuple, A.tolist())), ((0.0,),) * (order - 1) + ((1.0,),))
-
-    @classmethod
-    def smoothed(cls, alpha: float) -> GeneralizedRandomWalk:
-        """Between a random walk (alpha -> 0) and an integrated one (alpha = 1)."""
-        return cls.from_equation_12(alpha=alpha, beta=1, gamma=1, delta=0, kappa=1)
-
-    @classmethod
-    def damped_trend(cls, gamma: float, level_ratio: float) -> GeneralizedRandomWalk:
-        """Level and slope are random walks, the slope damped by gamma; `level_ratio` = Q11 / Q22."""
-        return cls.from_equation_12(alpha=1, beta=1, gamma=gamma, delta=1, kappa=1, Q11=level_ratio)
-
-    @classmethod
-    def local_linear_trend(cls, level_ratio: float) -> GeneralizedRandomWalk:
-        """Level and slope are random walks; `level_ratio` = Q11 / Q22."""
-        return cls.damped_trend(1.0, level_ratio)
 
     @property
     def A(self) -> np.ndarray:
@@ -161,7 +151,8 @@ class SmoothedStates:
     """States given all samples, with their covariance under the model.
 
     Args:
-        states: (T, n, n_x), per sample: x, Delta x, Delta^2 x, ... in the unit of y.
+        states: (T, n, n_x), per sample: x, Delta x, Delta^2 x, ... in the unit of y. Delta x(k), a forward difference,
+            belongs half a sample after t_k, Delta^2 x(k) a whole one; `differentiate` centres them.
         noise_variance: (n,) sigma_e^2 of each column (Eq. 22).
         log_likelihood: (n,) concentrated and diffuse: of the data given NVR, at the best sigma_e^2, for a flat x_0.
         unit_covariance: (groups, T, n_x, n_x) at sigma_e^2 = 1: columns with the same NVR and gaps share one.
@@ -178,15 +169,6 @@ class SmoothedStates:
     def covariance(self) -> np.ndarray:
         """(T, n, n_x, n_x), P* of Eq. 21."""
         return self.noise_variance[:, None, None] * np.moveaxis(self.unit_covariance, 0, 1)[:, self.group]
-
-    def per_second(self, rate_hz: float) -> tuple[np.ndarray, np.ndarray]:
-        """States (T, n, n_x) [unit, unit/s, unit/s^2, ...] and their covariance (T, n, n_x, n_x).
-
-        Delta x(k), a forward difference, belongs half a sample after t_k, Delta^2 x(k) a whole one; `differentiate`
-        centres them.
-        """
-        scale = rate_hz ** np.arange(self.states.shape[-1])
-        return self.states * scale, self.covariance * np.outer(scale, scale)
 
 
 def smooth(

@@ -11,10 +11,10 @@ import numpy as np
 from ..arrays import JointSamples
 from ..exceptions import InvalidMethod, InvalidSignals
 from ..recording import Recording
-from .bandwidth import cutoff_for_ratio, ratio_for_cutoff, too_narrow
+from .bandwidth import cutoff_for_ratio, ratio_for_cutoff, span_text, too_narrow
 from .differentiation import differentiate
 from .noise_variance_ratio import LogNormalPrior, NoiseVarianceRatio, RatioVerdict, maximum_likelihood_nvr
-from .preparation import finish, position_and_effort, recording_steps
+from .preparation import finish, position_and_effort
 from .random_walk import GeneralizedRandomWalk
 from .signals import Signals
 
@@ -89,19 +89,19 @@ class RandomWalkSmoother:
         cutoffs = np.array([cutoff_for_ratio(value, rate_hz, self.order) for value in ratio.tolist()])
         step = (
             f"integrated random walk of order {self.order}{' applied twice' if self.order == 2 else ''} with noise "
-            f"variance ratio {how}: accelerations smoothed like by a Butterworth filter at {_span(cutoffs)} Hz"
+            f"variance ratio {how}: accelerations smoothed like by a Butterworth filter at {span_text(cutoffs)} Hz"
         )
         q_std, v_std, a_std = np.moveaxis(smoothed.std, -1, 0)
         signals = Signals(
             recording.time, joints, smoothed.q, smoothed.v, smoothed.a, tau, effort, q_std, v_std, a_std,
-            steps=(*recording_steps(recording), step),
+            steps=(*recording.steps, step),
             warnings=(*warnings, *too_narrow(joints, p, rate_hz, cutoffs)),
         )  # fmt: skip
         edge = settling_samples(float(ratio.min()), self.order) if self.cut_edges else 0
         if len(p) < 2 * edge + 2:
             raise InvalidSignals(
-                f"{len(p)} samples at {rate_hz:g} Hz are too few for a random walk with a cutoff of {_span(cutoffs)} "
-                f"Hz: at least {2 * edge + 2} are needed; raise the ratio or record longer"
+                f"{len(p)} samples at {rate_hz:g} Hz are too few for a random walk with a cutoff of "
+                f"{span_text(cutoffs)} Hz: at least {2 * edge + 2} are needed; raise the ratio or record longer"
             )
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
 
@@ -116,12 +116,12 @@ class RandomWalkSmoother:
                     f"cutoff_hz = {cutoffs.max():g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
                 )
             ratio = np.array([ratio_for_cutoff(cutoff, rate_hz, self.order) for cutoff in cutoffs.tolist()])
-            return ratio, f"{_span(ratio)}, for cutoff_hz = {_span(cutoffs)}", ()
+            return ratio, f"{span_text(ratio)}, for cutoff_hz = {span_text(cutoffs)}", ()
         if isinstance(self.ratio, str):
             found = self.maximum_likelihood(p)
-            return found.nvr, f"{_span(found.nvr)} by maximum likelihood", _doubts(joints, found)
+            return found.nvr, f"{span_text(found.nvr)} by maximum likelihood", _doubts(joints, found)
         ratio = _one_a_joint("ratio", self.ratio, joints)
-        return ratio, _span(ratio), ()
+        return ratio, span_text(ratio), ()
 
     def maximum_likelihood(self, p: JointSamples) -> NoiseVarianceRatio:
         """The ratios of (T, n) positions by maximum likelihood, with a verdict on each."""
@@ -163,8 +163,3 @@ def _doubts(joints: tuple[str, ...], found: NoiseVarianceRatio) -> tuple[str, ..
         for joint, nvr, verdict in zip(joints, found.nvr, found.verdict, strict=True)
         if verdict is not RatioVerdict.credible
     )
-
-
-def _span(values: Sequence[float] | np.ndarray) -> str:
-    low, high = min(values), max(values)
-    return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"

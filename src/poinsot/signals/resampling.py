@@ -70,7 +70,7 @@ def resample(
     metadata = {
         **recording.metadata,
         "resampled": {"method": method, "hold": list(hold), **figures},
-        "steps": [*recording.metadata.get("steps", ()), _sentence(method, figures)],
+        "steps": [*recording.steps, _sentence(method, figures)],
     }
     return Recording(new, channels, recording.units, valid, metadata)
 

@@ -58,7 +58,7 @@ def recording_ticks(robot: Articulated, recording: Recording, name: str = "") ->
         columns = np.full((len(recording), len(joints)), np.nan)
         for joint in names:
             channel = f"{quantity}.{joint}"
-            columns[:, joints.index(joint)] = np.where(recording.mask(channel), recording[channel], np.nan)
+            columns[:, joints.index(joint)] = recording.readings(channel)
         return columns
 
     position = train.joint_positions(measured("position", joints))
