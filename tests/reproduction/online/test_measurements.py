@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
 
-from poinsot.estimators.online.differences import Tick
+from poinsot.estimators.online.belief import Tick
 from poinsot.exceptions import InvalidMethod
 from poinsot.models.articulated import load_robot
 from poinsot.simulation.plant import Plant

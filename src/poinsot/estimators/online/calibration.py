@@ -24,8 +24,7 @@ from ...exceptions import NotIdentifiable
 from ...models.link_torques import LinkTorques
 from ...parameters import columns_of
 from ...regression.base_parameters import combination
-from .belief import Sample
-from .sequence import RecordedSample
+from .belief import RecordedSample, Sample
 
 MIN_SINGULAR_VALUE = 1e-8
 """Singular values below this part of the largest are of combinations that the motion does not distinguish; rounding

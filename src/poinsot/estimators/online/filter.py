@@ -92,6 +92,8 @@ class Filter(ABC):
 
     name: ClassVar[str]
     citations: ClassVar[tuple[str, ...]]
+    curved: ClassVar[bool] = True
+    """Whether the coordinates are a chart of possible bodies, on which updates are nonlinear."""
 
     torques: LinkTorques
     noise: Vector | float
@@ -192,7 +194,7 @@ class Filter(ABC):
                 min(max(belief.surprise, 1.0), self.safeguards.largest_surprise) if self.adaptive else 1.0
             )
             c_dt = 0.5 * dt * surprise * (self.drift / self.largest_std) ** 2
-            root = np.empty_like(belief.root)
+            root = np.empty(belief.root.shape)
             added = self.largest_std * math.sqrt(-math.expm1(-2 * c_dt))
             enlarge(belief.root, math.exp(-c_dt), belief.unit, added, root)
         surprise = 1 + remembered * (belief.surprise - 1)
@@ -337,11 +339,6 @@ class Filter(ABC):
         finished = tracker.run(problem.samples(), progress=progress, stop=stop)
         status = Status.solved if finished else Status.interrupted
         return tracker.estimate(status=status, problem=problem)
-
-    @property
-    def curved(self) -> bool:
-        """Whether the coordinates are a chart of possible bodies, on which updates are nonlinear."""
-        return True
 
     @cached_property
     def inverse_variance(self) -> Vector:

@@ -1,12 +1,17 @@
-"""Accelerations online: the middle of a moving window, by a polynomial through its ticks (Savitzky and Golay 1964).
+"""Accelerations online, from ticks: by central differences of velocities, or by a polynomial through a moving window.
 
-With s_i = (t_i - t) / r the times of a window of half width r about t, V = [1 s s^2 ...] and y the positions,
+Differences, one tick late:
+
+    a(t_k) = (v(t_k+1) - v(t_k-1)) / (t_k+1 - t_k-1)
+
+The polynomial, half a window late (Savitzky and Golay 1964): with s_i = (t_i - t) / r the times of a window of half
+width r about t, V = [1 s s^2 ...] and y the positions,
 
     min over c of |y - V c|^2       q(t) = c_0,   v(t) = c_1 / r,   a(t) = 2 c_2 / r^2
 
-Clocks may jitter. Efforts and wrenches pass the same filter, c_0 of theirs, so that they lag as the positions do: all
-of a sample is half a window old (Foster et al. 2024, Sect. III-D, ask for that with differences). Where velocities are
-measured, they give v = c_0 and a = c_1 / r, and a floating base keeps the configuration nearest to t.
+Clocks may jitter. All of a sample is equally old: a late acceleration beside the newest torque costs more than the
+delay (Foster et al. 2024, Sect. III-D). So efforts and wrenches pass the same filter, c_0 of theirs. Where velocities
+are measured, they give v = c_0 and a = c_1 / r, and a floating base keeps the configuration nearest to t.
 
 Missing readings: a tick without positions is left out, and so is one without velocities where others in the window have
 them. An effort comes from those ticks of the window in which it was read, if they suffice by the same rules as the
@@ -23,8 +28,25 @@ import numpy as np
 
 from ...arrays import JointSamples, Matrix, Vector
 from ...exceptions import InvalidMethod
-from .belief import Sample
-from .differences import Tick
+from .belief import Sample, Tick
+
+
+def with_accelerations(ticks: Iterable[Tick], longest_gap_s: float = 0.1) -> Iterator[Sample]:
+    """Samples by central differences, one tick late; none across a gap, or where clocks run backwards.
+
+    Args:
+        ticks: in the order of time; those with a time that is not finite or not later are left out.
+        longest_gap_s: between the two velocities of a difference [s].
+    """
+    before: Tick | None = None
+    now: Tick | None = None
+    for after in ticks:
+        if not np.isfinite(after.time) or (now is not None and after.time <= now.time):
+            continue
+        if before is not None and now is not None and after.time - before.time <= longest_gap_s:
+            a = (after.v - before.v) / (after.time - before.time)
+            yield Sample(now.time, now.q, now.v, a, now.tau, now.wrenches, now.trusted)
+        before, now = now, after
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ recordings -> ticks -> samples with accelerations, half a window late -> calibra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,9 +16,9 @@ from ...exceptions import InvalidMethod, NotIdentifiable
 from ...inertia.parameters import is_consistent
 from ...models.link_torques import LinkTorques
 from ...recording import Recording
+from .belief import RecordedSample, Sample
 from .calibration import Bias, calibrate_at_start
 from .moving_polynomial import MovingPolynomial
-from .sequence import RecordedSample, in_sequence
 from .ticks import configuration_of, recording_ticks
 from .tracking import Tracker, TrackingRun
 
@@ -116,3 +116,22 @@ class TrackingProblem:
         possible = is_consistent(bodies).all() if run.filter.curved else np.isfinite(bodies).all()
         largest = float(difference.max()) if np.isfinite(difference).all() else np.inf
         return Certificate(largest, bool(possible), REPLAY_TOLERANCE)
+
+
+def in_sequence(
+    recordings: Iterable[tuple[str, Iterable[Sample]]], pause_s: float = 1.0
+) -> Iterator[RecordedSample]:
+    """Samples of all recordings, one recording after the other.
+
+    Args:
+        recordings: name and samples of each.
+        pause_s: time from the last sample of one to the first of the next on the filter's clock [s].
+    """
+    now: float | None = None
+    for name, samples in recordings:
+        later: float | None = None
+        for sample in samples:
+            if later is None:
+                later = 0.0 if now is None else now + pause_s - sample.time
+            now = sample.time + later
+            yield RecordedSample(replace(sample, time=now), name, sample.time)

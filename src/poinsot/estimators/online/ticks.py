@@ -16,7 +16,7 @@ from ...io.json_lines import Layout, SampleLine
 from ...models.articulated import Articulated
 from ...recording import Recording
 from ...signals.preparation import effort_of
-from .differences import Tick
+from .belief import Tick
 
 
 def configuration_of(robot: Articulated) -> Callable[[Vector], Vector]:

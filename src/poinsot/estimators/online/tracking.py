@@ -30,11 +30,10 @@ from ...exceptions import NotIdentifiable
 from ...models.bodies import body_of
 from ...parameters import INERTIAL_UNITS, columns_of
 from ...solve import ProgressCallback, Stop, report, stop_requested
-from .belief import Belief, Innovation, Sample, SampleVerdict
+from .belief import Belief, Innovation, RecordedSample, Sample, SampleVerdict
 from .calibration import NO_SAMPLES, Bias
 from .observability import LinkExcitation, excitation
 from .publishing import RateLimit
-from .sequence import RecordedSample
 
 if TYPE_CHECKING:
     from .filter import Filter

@@ -20,11 +20,11 @@ from .base import MethodSettings
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
+    from ...estimators.online.belief import RecordedSample
     from ...estimators.online.calibration import Bias
     from ...estimators.online.filter import Filter
     from ...estimators.online.moving_polynomial import MovingPolynomial
     from ...estimators.online.problem import TrackingProblem
-    from ...estimators.online.sequence import RecordedSample
     from ...estimators.online.tracking import Tracker
     from ...io.json_lines import SampleStream
     from ...models.link_torques import LinkTorques
@@ -203,7 +203,7 @@ class FilterSettings(MethodSettings):
     ) -> tuple[Bias | None, Iterator[RecordedSample]]:
         """Calibration, and the samples after it, of a stream, which is read only once."""
         from ...estimators.online.calibration import calibrate_at_start
-        from ...estimators.online.sequence import in_sequence
+        from ...estimators.online.problem import in_sequence
         from ...estimators.online.ticks import configuration_of, stream_ticks
 
         robot = torques.robot

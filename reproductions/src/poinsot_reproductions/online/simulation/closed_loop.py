@@ -18,8 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from poinsot.arrays import Vector
-from poinsot.estimators.online.belief import Belief, Sample, SampleVerdict
-from poinsot.estimators.online.differences import Tick
+from poinsot.estimators.online.belief import Belief, Sample, SampleVerdict, Tick
 from poinsot.estimators.online.filter import Filter
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.simulation.plant import Plant, Slab, Sole

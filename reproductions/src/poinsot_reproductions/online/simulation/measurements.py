@@ -26,8 +26,7 @@ import pinocchio as pin
 from scipy import linalg
 
 from poinsot.arrays import Vector
-from poinsot.estimators.online.belief import Sample
-from poinsot.estimators.online.differences import Tick
+from poinsot.estimators.online.belief import Sample, Tick
 from poinsot.exceptions import InvalidMethod
 from poinsot.simulation.plant import Plant
 
