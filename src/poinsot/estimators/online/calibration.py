@@ -70,27 +70,27 @@ def calibrate_bias(torques: LinkTorques, samples: Iterable[Sample], pi: np.ndarr
     for each in samples:
         Y, tau = torques(each.q, each.v, each.a, each.wrenches)
         residuals.append(each.tau - tau - Y @ np.ravel(pi))
-    rows = np.array(residuals).reshape(len(residuals), -1)
-    read = np.isfinite(rows)
-    count = read.sum(axis=0)
-    if not len(rows) or count.max() < 2:
-        raise NotIdentifiable(
-            f"a bias needs two finite samples at least; the window has {count.max() if len(rows) else 0}"
-        )
-    rows = np.where(read, rows, 0.0)
-    value = rows.sum(axis=0) / np.maximum(count, 1)
-    squares = np.where(read, (rows - value) ** 2, 0.0).sum(axis=0)
-    return Bias(value, np.sqrt(squares / np.maximum(count - 1, 1)), int(read.any(axis=1).sum()))
+    rows = np.ma.masked_invalid(np.reshape(residuals, (-1, torques.robot.model.nv)))
+    most = int(rows.count(axis=0).max(initial=0))
+    if most < 2:
+        raise NotIdentifiable(f"a bias needs two finite samples at least; the window has {most}")
+    std = rows.std(axis=0, ddof=1)
+    return Bias(rows.mean(axis=0).filled(0.0), std.filled(0.0), int(rows.count(axis=1).astype(bool).sum()))
 
 
 def calibrate_at_start(
     torques: LinkTorques, samples: Iterator[RecordedSample], seconds: float
-) -> tuple[Bias, Iterator[RecordedSample]]:
+) -> tuple[Bias | None, Iterator[RecordedSample]]:
     """The bias of the first seconds, in which open bodies are as described, and the samples after them.
+
+    Args:
+        seconds: of the calibration; 0: there is none, and the filter gets all samples.
 
     Raises:
         NotIdentifiable: if there are fewer seconds than that, or too few samples in them.
     """
+    if seconds == 0:
+        return None, samples
     window: list[Sample] = []
     for each in samples:
         if window and each.sample.time - window[0].time >= seconds:

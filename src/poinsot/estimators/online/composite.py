@@ -38,7 +38,6 @@ import numpy as np
 from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod, InvalidSignals
 from .belief import Belief, Innovation, Sample
-from .correction import plausible
 from .filter import Filter
 
 
@@ -126,11 +125,7 @@ class CompositeAdaptation:
         x = belief.x + step * (
             safe.longest_step / longest if self.filter.curved and longest > safe.longest_step else 1.0
         )
-        if self.filter.curved and not plausible(
-            belief.start.whitening, self.filter.inertial(x), 1 / safe.body_factor, safe.body_factor
-        ):
-            return belief
-        return replace(belief, x=x)
+        return replace(belief, x=x) if self.filter.is_plausible(belief, x) else belief
 
     def _in_coordinates(self, x: Vector, Y: Matrix) -> Matrix:
         """(n, d) Y D."""

@@ -234,29 +234,33 @@ class Filter(ABC):
         square, log_det, rows, bend = correct_at(belief.x)
         if rows == 0 or not math.isfinite(square):
             return belief, Innovation(SampleVerdict.unusable, math.nan, rows)
-        surprise = self._surprise(belief, square / rows)
+        # one accident must not raise the average surprise for long, so it counts up to a bound
+        surprising = min(square / rows, self.safeguards.largest_surprise)
+        surprise = belief.surprise + self.safeguards.surprise_share * (surprising - belief.surprise)
         threshold = math.inf if self.gate is None else self.gate.threshold(rows)
         likelihood = -0.5 * (square + log_det + rows * LOG_2_PI)
+        innovation = Innovation(SampleVerdict.accepted, square, rows, threshold, likelihood)
         if self.gate is not None and square > threshold and not belief.unchecked:
-            gated = Innovation(SampleVerdict.gated, square, rows, threshold, likelihood)
-            belief, gated = self.gate.rejected(replace(belief, surprise=surprise), gated)
-            if gated.verdict is SampleVerdict.reopened and not self._plausible(
+            belief, verdict = self.gate.rejected(replace(belief, surprise=surprise))
+            # no enlarged covariance lets a sample pass where the body is so light that it moves no effort
+            if verdict is SampleVerdict.reopened and not self.is_plausible(
                 belief, belief.x, self.safeguards.lightest
             ):
-                return self._restarted(belief), replace(gated, verdict=SampleVerdict.restarted)
-            return belief, gated
+                belief, verdict = self._restarted(belief), SampleVerdict.restarted
+            return belief, replace(innovation, verdict=verdict)
         if self.curved and (bend > self.safeguards.bend or not self.iterations):
             root = self._relinearized(belief, x, root, correct_at)
-        if not self._plausible(belief, x, 1 / self.safeguards.body_factor):
-            restarted = Innovation(SampleVerdict.restarted, square, rows, threshold, likelihood)
-            return self._restarted(replace(belief, surprise=surprise)), restarted
+        if not self.is_plausible(belief, x):
+            belief = self._restarted(replace(belief, surprise=surprise))
+            return belief, replace(innovation, verdict=SampleVerdict.restarted)
         rejected, unchecked = max(belief.rejected - 1, 0), max(belief.unchecked - 1, 0)
         if self.gate is not None and belief.rejected > self.gate.patience:
             root, rejected, unchecked = self._bounded(belief, root), 0, self.gate.patience
-        accepted = Innovation(SampleVerdict.accepted, square, rows, threshold, likelihood)
-        return Belief(
+        # not replace(): it takes five times as long, every tick
+        belief = Belief(
             belief.time, x, root, belief.unit, information, belief.start, surprise, rejected, unchecked
-        ), accepted
+        )
+        return belief, innovation
 
     def _relinearized(
         self, belief: Belief, x: Vector, root: Matrix, correct_at: Callable[[Vector], tuple[float, ...]]
@@ -270,14 +274,20 @@ class Filter(ABC):
         step = x - belief.x
         longest = np.abs(step).max()
         if not longest < self.safeguards.longest_step:
+            # the information of a step that was cut short belongs to another x: the covariance stays
             x[:] = belief.x + step * (self.safeguards.longest_step / longest)
             return belief.root
         return root
 
-    def _plausible(self, belief: Belief, x: Vector, least: float) -> bool:
-        return not self.curved or plausible(
-            belief.start.whitening, self.inertial(x), least, self.safeguards.body_factor
-        )
+    def is_plausible(self, belief: Belief, x: Vector, least: float | None = None) -> bool:
+        """Whether bodies of coordinates x are, in mass and size, within `body_factor` of the initial ones.
+
+        Args:
+            least: smallest ratio to the initial bodies; None: 1 / `body_factor`.
+        """
+        largest = self.safeguards.body_factor
+        least = 1 / largest if least is None else least
+        return not self.curved or plausible(belief.start.whitening, self.inertial(x), least, largest)
 
     def _restarted(self, belief: Belief) -> Belief:
         """The initial coordinates with the largest covariance; the next `patience` samples pass the gate unchecked."""
@@ -292,12 +302,6 @@ class Filter(ABC):
         step, bounded, information = np.empty(d), np.empty((d, d)), np.empty((d, d))
         update(root, least, np.zeros(d), np.ones(d), step, bounded, information)
         return bounded
-
-    def _surprise(self, belief: Belief, square: float) -> float:
-        """The average surprise with one more sample, of which none counts for more than `largest_surprise`."""
-        return belief.surprise + self.safeguards.surprise_share * (
-            min(square, self.safeguards.largest_surprise) - belief.surprise
-        )
 
     def step(self, belief: Belief, sample: Sample) -> tuple[Belief, Innovation]:
         """Predict to a sample's time and update with it; one that is not later than the last is not used."""
@@ -334,9 +338,9 @@ class Filter(ABC):
             raise InvalidMethod(
                 "the filter and the problem have different models: make the filter from problem.torques"
             )
-        calibration = problem.calibration if problem.calibrate_s > 0 else None
+        calibration, samples = problem.calibrated_samples()
         tracker = Tracker(self, calibration=calibration)
-        finished = tracker.run(problem.samples(), progress=progress, stop=stop)
+        finished = tracker.run(samples, progress=progress, stop=stop)
         status = Status.solved if finished else Status.interrupted
         return tracker.estimate(status=status, problem=problem)
 

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import special
 
 from ...exceptions import InvalidMethod
-from .belief import Belief, Innovation, SampleVerdict
+from .belief import Belief, SampleVerdict
 
 
 @cache
@@ -57,11 +57,11 @@ class Gate:
         """Largest accepted y^T S^-1 y of so many rows: the chi-square threshold."""
         return _chi_square_quantile(self.confidence, rows)
 
-    def rejected(self, belief: Belief, innovation: Innovation) -> tuple[Belief, Innovation]:
+    def rejected(self, belief: Belief) -> tuple[Belief, SampleVerdict]:
         """Count a rejection; enlarge the covariance where there are more than `patience`."""
         belief = replace(belief, rejected=belief.rejected + 1)
         if belief.rejected <= self.patience:
-            return belief, innovation
+            return belief, SampleVerdict.gated
         relative = np.linalg.norm(np.linalg.solve(belief.unit, belief.root)) / np.sqrt(len(belief.root))
         growth = self.growth if relative < self.largest_std else 1.0
-        return replace(belief, root=belief.root * growth), replace(innovation, verdict=SampleVerdict.reopened)
+        return replace(belief, root=belief.root * growth), SampleVerdict.reopened

@@ -69,30 +69,27 @@ class TrackingProblem:
         Raises:
             NotIdentifiable: if `calibrate_s` is 0, or there are too few samples in that time.
         """
-        if self.calibrate_s == 0:
+        calibration, _ = self.calibrated_samples()
+        if calibration is None:
             raise NotIdentifiable(
                 "nothing was calibrated: give the problem calibrate_s, or the filter a noise"
             )
-        return calibrate_at_start(self.torques, self._all_samples(), self.calibrate_s)[0]
+        return calibration
 
     def samples(self) -> Iterator[RecordedSample]:
         """Samples for a filter, after those of the calibration; each call starts anew."""
-        sequence = self._all_samples()
-        if self.calibrate_s == 0:
-            return sequence
-        return calibrate_at_start(self.torques, sequence, self.calibrate_s)[1]
+        return self.calibrated_samples()[1]
 
-    def _all_samples(self) -> Iterator[RecordedSample]:
+    def calibrated_samples(self) -> tuple[Bias | None, Iterator[RecordedSample]]:
+        """The calibration, None if `calibrate_s` is 0, and the samples after it; each call starts anew."""
         robot = self.torques.robot
         names = self.names or [f"recording {k + 1}" for k in range(len(self.recordings))]
         configuration = configuration_of(robot)
-        return in_sequence(
-            (
-                (name, self.signals.samples(recording_ticks(robot, recording, name), configuration))
-                for name, recording in zip(names, self.recordings, strict=True)
-            ),
-            self.pause_s,
+        runs = (
+            (name, self.signals.samples(recording_ticks(robot, recording, name), configuration))
+            for name, recording in zip(names, self.recordings, strict=True)
         )
+        return calibrate_at_start(self.torques, in_sequence(runs, self.pause_s), self.calibrate_s)
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Replay the recordings through the estimate's filter and compare with the estimate's values.

@@ -141,8 +141,7 @@ class FilterSettings(MethodSettings):
                 calibration, samples = self._stream_samples(project, torques, lines)
             else:
                 problem = self.problem(project, torques, data_dir)
-                calibration = problem.calibration if problem.calibrate_s > 0 else None
-                samples = problem.samples()
+                calibration, samples = problem.calibrated_samples()
             tracker = Tracker(
                 self.filter(torques, calibration), RateLimit(self.mass_rate), calibration=calibration
             )
@@ -211,8 +210,7 @@ class FilterSettings(MethodSettings):
         samples = in_sequence(
             [(lines.name, _moving_polynomial(project).samples(ticks, configuration_of(robot)))]
         )
-        seconds = self._calibrate_s
-        return calibrate_at_start(torques, samples, seconds) if seconds > 0 else (None, samples)
+        return calibrate_at_start(torques, samples, self._calibrate_s)
 
     @property
     def _calibrate_s(self) -> float:
