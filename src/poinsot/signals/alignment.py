@@ -82,6 +82,7 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
 
     time = recording.time
     near = ROUNDING * float(np.median(np.diff(time)))
+    # samples are kept where every delayed channel has a value; channels without a delay are cut alike
     late, early = max(0.0, *seconds.values()), min(0.0, *seconds.values())
     kept = (time + late <= time[-1] + near) & (time + early >= time[0] - near)
     if kept.sum() < 2:
@@ -91,6 +92,7 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
     channels = {name: values[kept] for name, values in recording.channels.items()}
     valid = {name: mask[kept] for name, mask in recording.valid.items()}
     for name, delay in seconds.items():
+        # `near` again: a shift by whole samples must give recorded values, to the last bit
         at = np.clip(time[kept] + delay, time[0], time[-1])
         after = np.minimum(np.searchsorted(time, at - near), len(time) - 1)
         before = np.where(time[after] - at <= near, after, after - 1)
@@ -102,6 +104,7 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
         spline = CubicSpline(time[trusted], recording[name][trusted])
         channels[name] = np.where(before == after, recording[name][before], spline(at))
         if name in recording.valid:
+            # a spline through a gap is a guess
             valid[name] = trusted[before] & trusted[after]
     cut = len(recording) - int(kept.sum())
     said = ", ".join(f"{name} by {1e3 * delay:g} ms" for name, delay in delays.items())
@@ -145,8 +148,10 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
 
     x, y, dt = _comparable(recording, reference, late, largest_s)
     most = int(np.ceil(largest_s / dt))
+    # whole samples first: between samples the correlation has one maximum a period of the motion
     correlation = _correlations(x, y, most)
     coarse = int(np.argmax(correlation)) - most
+    # a maximum at the end of the range is none: it goes on rising outside
     if abs(coarse) == most or correlation.max() <= 0:
         raise InvalidSignals(
             f"{late!r} and {reference!r} do not correlate most inside +-{largest_s:g} s: "
@@ -156,14 +161,17 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     first, last = max(coarse, 0), len(x) + min(coarse, 0)
     x, y = x[first - coarse : last - coarse], y[first:last]
     cutoff = min(_noise_hz(name, z, dt) for name, z in ((reference, x), (late, y))) * dt
+    # the transform takes a record for periodic: without a taper the jump from its end to its start correlates
     taper = signal.windows.tukey(len(x), 0.1)
     X, Y = (np.fft.rfft(taper * signal.detrend(z)) for z in (x, y))
     f = np.fft.rfftfreq(len(x))
+    # without phase, or d would be biased; gradual, as a sharp edge rings, and ringing correlates with itself
     U = X / (1 + (f / cutoff) ** 8)
 
     def c(d: float) -> float:
         return float(np.real(np.vdot(U, Y * np.exp(2j * np.pi * f * d))))
 
+    # the sign: x is late by d where y(t) = x(t - d), whose transform is that of x times e^(-2 pi i f d)
     d = float(minimize_scalar(lambda d: -c(d), bounds=(-1, 1), method="bounded", options={"xatol": 1e-6}).x)
     shift, slope = np.exp(-2j * np.pi * f * d), 2j * np.pi * f
     u, u_slope, x, x_slope, y = (
@@ -188,6 +196,7 @@ def jackknife_std(terms: np.ndarray, estimate: Callable[[np.ndarray], np.ndarray
         terms: (T, ...) what is summed.
         estimate: (STRETCHES, ...) sums -> (STRETCHES,) estimates.
     """
+    # sums and not means: stretches differ by one in length, and in how much moves in them
     sums = np.array([stretch.sum(axis=0) for stretch in np.array_split(terms, STRETCHES)])
     return float(np.sqrt((STRETCHES - 1) * np.var(estimate(sums.sum(axis=0) - sums))))
 
@@ -220,6 +229,7 @@ def _correlations(x: Samples, y: Samples, most: int) -> np.ndarray:
     """(2 most + 1,) correlation of y(t) and x(t - k dt), k from -most to most, over the same samples of y."""
     from scipy import signal
 
+    # the same samples of y at each lag, or the correlation at large lags is of fewer samples
     y = y[most : len(y) - most]
     y = y - y.mean()
     x = x - x.mean()

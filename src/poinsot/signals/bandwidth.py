@@ -125,11 +125,13 @@ def propose_filters(recording: Recording) -> FilterProposal:
     if not moving.any():
         raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
     powers = np.array([excitation.power for excitation in single if excitation is not None])
+    # equal power of each joint: in radians and metres the fastest one would decide alone
     weights = 1 / (powers * len(powers))
     pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate)
     if pooled is None:
         raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
     w_dyn = _rounded(pooled.bandwidth_hz)
+    # from the rounded bandwidth, so that the sentences of the reasons agree with the numbers
     w_q = _rounded(_cutoff(pooled.noise_hz, w_dyn, rate))
     w_f, why_f = _decimation(w_dyn, recording.duration_s, rate)
     nan = float("nan")
@@ -224,7 +226,9 @@ def _velocity_spectrum(p: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarr
     # the velocity leaks less than the position, whose spectrum is steeper; column by column, which needs less memory
     S = np.stack([welch(np.diff(column) * rate, rate, length) for column in p.T], axis=1)
     f = np.arange(len(S)) * rate / fft.next_fast_len(length, real=True)
+    # without the last tenth below the Nyquist frequency, where anti-aliasing filters act and aliases fold
     kept = (f > 0) & (f <= 0.45 * rate)
+    # np.diff has the gain sin(half) / half of a derivative
     half = np.pi * f[kept] / rate
     return f[kept], S[kept] * ((half / np.sin(half)) ** 2)[:, None]
 
@@ -240,6 +244,7 @@ def welch(x: Samples, rate_hz: float, length: int) -> np.ndarray:
     Returns:
         (k,) per Hz, at multiples of the rate over the padded length.
     """
+    # periodic Hann window: with the symmetric one stretches that overlap by half have unequal weights
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / length)
     stretches = np.lib.stride_tricks.sliding_window_view(x, length)[:: length - length // 2]
     padded = fft.next_fast_len(length, real=True)
@@ -262,12 +267,15 @@ def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Exci
     first = np.flatnonzero(np.diff(band, prepend=-1))
     last = np.append(first[1:], len(f))
     mean = np.add.reduceat(S, first) / (last - first)
+    # the median of a band: a single line of the motion in it is no noise
     median = np.array([np.median(S[a:b]) for a, b in zip(first, last, strict=True)])
     centre = np.sqrt(f[first] * f[last - 1])
+    # from above: noise does not fall with the frequency, so what is quieter above bounds it
     quietest = np.minimum.accumulate(median[::-1])[::-1]
     rounding = (2 * np.pi * centre) ** 2 * step**2 / (6 * rate)
     N = np.maximum(quietest, rounding)
     motion = mean > ABOVE * N
+    # one band at 6 dB happens by chance among thirty; none is 20 dB above its own noise
     if not np.any(mean > MOVING * N):
         return None
     power = np.cumsum(np.repeat(motion, last - first) * S)
@@ -301,6 +309,7 @@ def _decimation(w_dyn: float, duration_s: float, rate: float) -> tuple[float | N
             f"No decimation: {rate:.4g} Hz are less than twice the rate that a pass-band of {w_f:.3g} Hz needs.",
         )
     why = f"decimate_hz = {w_f:.3g}: twice {w_dyn:.3g} Hz"
+    # 5 %: two digits round by as much
     if w_f > wanted * 1.05:
         why = (
             f"decimate_hz = {w_f:.3g}: more than twice {w_dyn:.3g} Hz, since {duration_s:.3g} s would leave only "

@@ -58,6 +58,7 @@ class ButterworthDecimation:
         p, joints, effort, tau = position_and_effort(recording)
         rate_hz = recording.rate_hz
         low_pass = self._design(rate_hz)
+        # as MATLAB's filtfilt
         padding = 3 * self.order
         edge = math.ceil(low_pass.samples_until(SETTLED)) if self.cut_edges else 0
         if len(p) <= max(padding, 2 * edge + 2):
@@ -65,7 +66,9 @@ class ButterworthDecimation:
                 f"{len(p)} samples at {rate_hz:g} Hz are too few for a Butterworth filter at {self.cutoff_hz:g} Hz: "
                 f"at least {max(padding, 2 * edge + 2) + 1} are needed; raise cutoff_hz or record longer"
             )
+        # before the filter, which writes into p
         warnings = too_narrow(joints, p, rate_hz, np.full(len(joints), self.cutoff_hz))
+        # p is a copy already, which the recording does not share
         q = p
         # column by column and in place: the filter needs several times the memory of its input
         for column in q.T:

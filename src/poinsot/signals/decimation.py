@@ -37,7 +37,9 @@ RIPPLE_DB = 0.05
 PASSBAND = 0.8
 """MATLAB's `decimate`: Chebyshev I, 0.05 dB of ripple up to 0.8 of the new Nyquist frequency."""
 
+# Below the rounding of doubles, with a margin of a hundred for what the states amplify.
 FORGOTTEN = 1e-18
+# A row that holds 1 % of a transient is as good as others beside residuals of some percent.
 SETTLED = 1e-2
 
 
@@ -76,6 +78,7 @@ class Decimation:
             raise InvalidMethod(
                 f"decimate_hz = {passband_hz:g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
             )
+        # rounded down, so that the pass-band is at least as wide; 1e-9 keeps factors that are whole but rounded
         factor = int(PASSBAND * rate_hz / 2 / passband_hz * (1 + 1e-9))
         return cls(factor, **settings) if factor >= 2 else None
 
@@ -178,6 +181,7 @@ class Decimation:
             if pole.imag < 0:
                 continue
             others = np.delete(poles, i)
+            # partial fractions need distinct poles, which those of a Chebyshev filter are; its zeros lie at -1
             residue = low_pass.gain * (pole + 1) ** order / np.prod(pole - others)
             B[row] = 1.0
             if pole.imag == 0:
@@ -235,6 +239,7 @@ class Decimation:
     def _state_after_prefix(self, piece: np.ndarray) -> np.ndarray:
         """Forward state at the first sample: at rest on the odd reflection's first value, then run through it."""
         A, B, _, _ = self._modes
+        # odd: position and slope go on through the end, so that a filter at rest is nearly settled
         prefix = 2 * piece[0] - piece[self.padding : 0 : -1]
         z = np.outer(self._steady, prefix[0])
         for u in prefix:
@@ -273,6 +278,7 @@ class _BackwardQueue:
     def pop(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield rows with enough later samples, once there are enough of them to repay the overlap."""
         waiting = sum(map(len, self.g))
+        # a pass over the overlap is spent at each release: three times its length bounds the waste by a half
         if waiting >= 3 * self.decimation.memory_rows + 1:
             yield from self._run(np.zeros_like(self.g[0][0]), waiting - self.decimation.memory_rows)
 
@@ -290,6 +296,7 @@ class _BackwardQueue:
                 x[i] = C @ w + D * y[i]
             w = A_M @ w + g[i]
         self.g, self.y = [g[count:]], [y[count:]]
+        # rows in the transient at the start are computed, as later ones need their states, and dropped
         x = x[self.skip :] if self.skip < len(x) else x[:0]
         self.skip = max(self.skip - count, 0)
         x = x[: self.rows - self.handed_out]

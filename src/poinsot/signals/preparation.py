@@ -25,6 +25,7 @@ def position_and_effort(recording: Recording) -> tuple[JointSamples, tuple[str, 
     joints, p = positions(recording)
     effort, driven = effort_of(recording)
     check_samples(recording, [f"{effort}.{joint}" for joint in driven])
+    # zero is true of a joint without a motor, and NaN would spread through the decimation
     tau = np.zeros((len(recording), len(joints)))
     for k, joint in enumerate(joints):
         if joint in driven:
@@ -92,6 +93,7 @@ def finish(
     cut_edges: bool,
 ) -> Signals:
     """Cut the edges, keep the window and attach the decimation; each is added to the steps."""
+    # transients first, in samples of the recording; a window then keeps times, whatever was cut
     if edge:
         seconds = edge / signals.rate_hz
         signals = signals.cut(

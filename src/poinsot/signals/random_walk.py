@@ -136,6 +136,7 @@ def cutoff_hz(model: GeneralizedRandomWalk, nvr: float, rate_hz: float) -> float
     def excess(log_omega: float) -> float:
         return nvr * model.spectrum(math.exp(log_omega)) - HALF_POWER
 
+    # in log omega: the spectrum falls as omega^-2n, and brentq needs an equation that is nearly linear
     low, high = math.log(1e-12), math.log(math.pi)
     if excess(low) < 0:
         return 0.0
@@ -202,6 +203,7 @@ def smooth(
         u, s, noise_variance[columns], log_likelihood[columns] = factor.eliminate(y[:, columns])
         states[:, columns] = factor.substitute(u, s)
         group[columns] = len(unit_covariance)
+        # by group and not by column: (T, n_x, n_x) is the largest array here
         unit_covariance.append(factor.covariance())
     return SmoothedStates(states, noise_variance, log_likelihood, np.array(unit_covariance), group)
 
@@ -242,6 +244,7 @@ def _groups(nvr: float | np.ndarray, valid: np.ndarray) -> Iterator[tuple[float,
     ratios = np.broadcast_to(np.asarray(nvr, dtype=float), valid.shape[1:])
     if not (np.isfinite(ratios).all() and np.all(ratios >= 0)):
         raise InvalidMethod(f"the noise variance ratio must be finite and not negative, not {nvr}; try 1e-5")
+    # joints of one recording have one clock, most often one ratio and no gaps: one factorization for all
     groups: dict[tuple[float, bytes], list[int]] = {}
     for column, ratio in enumerate(ratios.tolist()):
         groups.setdefault((ratio, valid[:, column].tobytes()), []).append(column)
@@ -269,6 +272,7 @@ class _Factor:
         U, V, S = stages[:, :m, :m], stages[:, :m, m : m + n_x], stages[-1, m : m + n_x, m : m + n_x]
         log_det_U = np.log(np.diagonal(U, axis1=1, axis2=2)).sum(axis=1)
         return cls(
+            # U is triangular and at least 1 on its diagonal, as the rows of eta_k are unit vectors
             F=A - G @ np.linalg.solve(U, V),
             B=G @ np.linalg.inv(U),
             rotations=np.ascontiguousarray(stages[:, :, m + n_x :]),
@@ -314,6 +318,7 @@ def _triangularize(A, G, valid):
     S = np.zeros((n_x, n_x))
     count, settled = 0, False
     for k in range(T - 1, -1, -1):
+        # a gap is another stage: the walk has to settle again after it
         if not (settled and valid[k] == valid[k + 1]):
             M = stages[count]
             M[:] = 0.0
@@ -330,6 +335,7 @@ def _triangularize(A, G, valid):
                 M[rows - 1, m] = M[rows - 1, columns - 1] = 1.0
             for j in range(pivots):
                 for i in range(j + 1, rows):
+                    # most entries below the diagonal are zero from the start
                     if M[i, j] != 0.0:
                         # positive, so that S keeps its sign and can settle
                         radius = math.hypot(M[j, j], M[i, j])
@@ -342,6 +348,7 @@ def _triangularize(A, G, valid):
             for i in range(n_x):
                 for j in range(i, n_x):
                     new = M[m + i, m + j]
+                    # relative to the diagonal, to rounding: S converges, and later stages repeat this one
                     settled = settled and abs(new - S[i, j]) <= 4e-16 * M[m + j, m + j]
                     S[i, j] = new
             count += 1

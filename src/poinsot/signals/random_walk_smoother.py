@@ -72,6 +72,7 @@ class RandomWalkSmoother:
             raise InvalidMethod(
                 f"highest_cutoff must lie between {LOWEST_CUTOFF:g} and 1, not {self.highest_cutoff:g}"
             )
+        # the default ratio counts as not given: a dataclass cannot tell it from one that is
         if self.cutoff_hz is not None and not (isinstance(self.ratio, float) and self.ratio == PAPER_RATIO):
             raise InvalidMethod("give ratio or cutoff_hz, not both: each sets the bandwidth")
 
@@ -97,6 +98,7 @@ class RandomWalkSmoother:
             steps=(*recording.steps, step),
             warnings=(*warnings, *too_narrow(joints, p, rate_hz, cutoffs)),
         )  # fmt: skip
+        # the smallest ratio is the longest transient, and all joints are cut alike
         edge = settling_samples(float(ratio.min()), self.order) if self.cut_edges else 0
         if len(p) < 2 * edge + 2:
             raise InvalidSignals(
@@ -140,6 +142,7 @@ def settling_samples(ratio: float, order: int) -> int:
     solutions without y are z^k, (2 - z - 1/z)^order = -ratio.
     """
     w = ratio ** (1 / order) * np.exp(1j * np.pi * (2 * np.arange(order) + 1) / order)
+    # both roots z and 1 / z solve it; the smaller one decays forwards
     z = 1 - w / 2 + np.sqrt(w**2 / 4 - w)
     slowest = np.max(np.minimum(np.abs(z), 1 / np.abs(z)))
     return int(np.ceil(SETTLED[order] / -np.log(slowest)))
