@@ -123,6 +123,7 @@ class Plant:
         for kind, at, joint in zip(tree.kind, tree.q_index, self._joints, strict=True):
             q, v = int(joint.qposadr[0]), int(joint.dofadr[0])
             if kind == kinds.FREE:
+                # MuJoCo has w first
                 q_at += [q, q + 1, q + 2, q + 4, q + 5, q + 6, q + 3]
                 v_at += list(range(v, v + 6))
             elif kind == kinds.CONTINUOUS:
@@ -158,6 +159,7 @@ class Plant:
         """(n,) Pinocchio's velocity."""
         v = self.data.qvel[self._v_at]
         if self._base:
+            # the angular velocity is in the base in both
             v[:3] = self._rotation.T @ v[:3]
         return v
 
@@ -167,6 +169,7 @@ class Plant:
         Args:
             q, v: (nq,), (n,) Pinocchio's; at rest if v is None.
         """
+        # it also sets the time and what the solver begins with to zero: a run does not depend on those before
         mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[self._q_at] = q
         for at, place in self._turning:
@@ -196,6 +199,7 @@ class Plant:
             (n,) what the motors gave.
         """
         given = np.clip(tau, -self.effort_limits, self.effort_limits)
+        # efforts and not actuators, whose dynamics and limits would be further models
         self.data.qfrc_applied[self._v_at] = given
         mujoco.mj_step(self.model, self.data)
         return given
@@ -226,8 +230,10 @@ class Plant:
         at = self._body(body)
         mass, centre = float(pi[0]), pi[1:4] / pi[0]
         about_origin = np.array([[pi[4], pi[5], pi[7]], [pi[5], pi[6], pi[8]], [pi[7], pi[8], pi[9]]])
+        # Steiner: MuJoCo takes the inertia about the centre of mass, along principal axes
         about_centre = about_origin - mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
         principal, axes = np.linalg.eigh(about_centre)
+        # eigenvectors may be left-handed, which no quaternion is
         if np.linalg.det(axes) < 0:
             axes[:, 0] *= -1
         quaternion = np.empty(4)
@@ -272,6 +278,7 @@ def _sum_wrenches(address, frame, position, geoms, sole_of_geom, force, xpos, xm
         if sole < 0:
             continue
         R, origin = xmat[bodies[sole]].reshape(3, 3), xpos[bodies[sole]]
+        # a frame has the normal first, in its first row
         f = np.zeros(3)
         for i in range(3):
             for j in range(3):
@@ -289,6 +296,7 @@ def _compile(
 ) -> mujoco.MjModel:
     _check(robot, soles)
     spec = mujoco.MjSpec.from_string(_bare_description(robot))
+    # Pinocchio's equations of motion have none of these
     for joint in spec.joints:
         joint.damping, joint.frictionloss, joint.armature = np.zeros((3, 1)), 0.0, 0.0
     if robot.floating_base:
@@ -296,6 +304,7 @@ def _compile(
     spec.option.timestep = timestep
     spec.option.gravity = np.array(robot.model.gravity.linear)
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    # stiffer friction: feet creep less
     spec.option.impratio = 10.0
     # its boxes lie in inertial frames, which `set_inertial` turns: contacts would be missed
     spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
@@ -351,6 +360,7 @@ def _bare_description(robot: Articulated) -> str:
         for part in list(element):
             if part.tag in ("visual", "collision", "mimic"):
                 element.remove(part)
+    # without these MuJoCo changes inertias that it finds unlikely, and welds are bodies of their own
     compiler = {"balanceinertia": "false", "fusestatic": "true", "boundmass": "0", "boundinertia": "0"}
     ElementTree.SubElement(ElementTree.SubElement(root, "mujoco"), "compiler", compiler)
     return ElementTree.tostring(root, encoding="unicode")

@@ -89,6 +89,7 @@ class CompositeAdaptation:
             InvalidSignals: if sample or reference are not of this robot.
         """
         after, innovation = self.filter.step(belief, sample)
+        # a sample that is late leaves the time where it was
         dt = after.time - belief.time
         if reference is None or not dt > 0:
             return after, innovation
@@ -118,8 +119,10 @@ class CompositeAdaptation:
             raise InvalidSignals(f"a task's reference has {n} velocities and {n} accelerations")
         s = np.asarray(sample.v, dtype=float) - reference.velocity
         H = self._in_coordinates(belief.x, reference_regressor(self.filter, sample, reference))
+        # without forming P
         step = -self.gain * dt * belief.root @ (belief.root.T @ (H.T @ s))
         longest = np.abs(step).max()
+        # a reference may be missing for some ticks: the filter alone goes on
         if not np.isfinite(longest):
             return belief
         x = belief.x + step * (
@@ -136,6 +139,7 @@ class CompositeAdaptation:
 def reference_regressor(filter_: Filter, sample: Sample, reference: TaskReference) -> Matrix:
     """(n, d) Y_r of the open bodies: Y_r pi = M a_r + C(q, v) v_r + g of them alone."""
     v, v_r, a_r = np.asarray(sample.v, float), reference.velocity, reference.acceleration
+    # NaN in the reference, which `task_update` answers
     with np.errstate(invalid="ignore", over="ignore"):
         Y, _ = filter_.torques(np.asarray(sample.q, float), (v + v_r) / math.sqrt(8), a_r / 2)
         Z, _ = filter_.torques(np.asarray(sample.q, float), (v - v_r) / 2, np.zeros_like(v))

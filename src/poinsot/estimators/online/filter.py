@@ -163,6 +163,7 @@ class Filter(ABC):
     def _start(self, x: Vector) -> InitialBelief:
         if not self.curved:
             return InitialBelief(x, np.zeros((0, 4, 4)))
+        # J = L L^T, so W = L^-T gives W^T J W = 1
         L = np.linalg.cholesky(pseudo_inertia(self.inertial(x)))
         return InitialBelief(x, np.ascontiguousarray(np.swapaxes(np.linalg.inv(L), -1, -2)))
 
@@ -175,8 +176,10 @@ class Filter(ABC):
         root = np.zeros((self.size, self.size))
         for k, (pi, D) in enumerate(zip(self.inertial(x), self.jacobian(x), strict=True)):
             ten = slice(10 * k, 10 * k + 10)
+            # a quarter: scaling a body by e^s has the length 2 s in this metric
             G = D.T @ metric(pi) @ D / 4
             if self.curved:
+                # only what is short is lengthened: the metric of other directions stays exact
                 size, axes = np.linalg.eigh(G)
                 G += (axes * np.maximum(self.safeguards.roundest - size, 0.0)) @ axes.T
             root[ten, ten] = np.linalg.inv(np.linalg.cholesky(G)).T
@@ -184,6 +187,7 @@ class Filter(ABC):
 
     def predict(self, belief: Belief, time: float) -> Belief:
         """The belief at a later time: the same coordinates, and process noise added to the covariance."""
+        # before the first sample no time has passed: drift begins with it
         dt = 0.0 if np.isnan(belief.time) else time - belief.time
         if dt <= 0:
             return replace(belief, time=time)
@@ -195,8 +199,10 @@ class Filter(ABC):
             )
             c_dt = 0.5 * dt * surprise * (self.drift / self.largest_std) ** 2
             root = np.empty(belief.root.shape)
+            # expm1: 1 - e^-x of a tick at 1 kHz loses six digits
             added = self.largest_std * math.sqrt(-math.expm1(-2 * c_dt))
             enlarge(belief.root, math.exp(-c_dt), belief.unit, added, root)
+        # towards 1, what it is if all is as assumed: after a pause nothing is known of it
         surprise = 1 + remembered * (belief.surprise - 1)
         return Belief(
             time, belief.x, root, belief.unit, remembered * belief.information, belief.start, surprise,
@@ -232,6 +238,7 @@ class Filter(ABC):
             )  # fmt: skip
 
         square, log_det, rows, bend = correct_at(belief.x)
+        # a covariance or coordinates that overflowed must not be kept
         if rows == 0 or not math.isfinite(square):
             return belief, Innovation(SampleVerdict.unusable, math.nan, rows)
         # one accident must not raise the average surprise for long, so it counts up to a bound
@@ -247,12 +254,14 @@ class Filter(ABC):
                 belief, belief.x, self.safeguards.lightest
             ):
                 belief, verdict = self._restarted(belief), SampleVerdict.restarted
+            # the belief is that of before, but for its counters and its covariance
             return belief, replace(innovation, verdict=verdict)
         if self.curved and (bend > self.safeguards.bend or not self.iterations):
             root = self._relinearized(belief, x, root, correct_at)
         if not self.is_plausible(belief, x):
             belief = self._restarted(replace(belief, surprise=surprise))
             return belief, replace(innovation, verdict=SampleVerdict.restarted)
+        # counts down by one and not to zero: see the top of `gating`
         rejected, unchecked = max(belief.rejected - 1, 0), max(belief.unchecked - 1, 0)
         if self.gate is not None and belief.rejected > self.gate.patience:
             root, rejected, unchecked = self._bounded(belief, root), 0, self.gate.patience
@@ -267,9 +276,11 @@ class Filter(ABC):
     ) -> Matrix:
         """Relinearize at the result x until it settles, limit the step; the root of the covariance at x."""
         for _ in range(self.iterations):
+            # correct_at writes to x, which is its own argument here
             if correct_at(x.copy())[-1] <= self.safeguards.bend:
                 break
         else:
+            # it does not settle: the mode is not found, and its curvature says nothing
             root = belief.root if self.iterations else root
         step = x - belief.x
         longest = np.abs(step).max()
@@ -298,6 +309,7 @@ class Filter(ABC):
     def _bounded(self, belief: Belief, root: Matrix) -> Matrix:
         """Root of the covariance after the gate opened: no direction is less known than P_max."""
         d = self.size
+        # a measurement of all coordinates at once, as exact as P_max
         least = np.linalg.inv(belief.unit) / self.largest_std
         step, bounded, information = np.empty(d), np.empty((d, d)), np.empty((d, d))
         update(root, least, np.zeros(d), np.ones(d), step, bounded, information)
@@ -305,6 +317,7 @@ class Filter(ABC):
 
     def step(self, belief: Belief, sample: Sample) -> tuple[Belief, Innovation]:
         """Predict to a sample's time and update with it; one that is not later than the last is not used."""
+        # a clock that was set back by more than this starts a new stretch, in which nothing is late
         if not math.isfinite(sample.time) or 0 <= belief.time - sample.time < self.safeguards.clock_jump_s:
             return belief, Innovation(SampleVerdict.late, np.nan, 0)
         return self.update(self.predict(belief, sample.time), sample)

@@ -25,6 +25,7 @@ from .belief import Belief, SampleVerdict
 
 @cache
 def _chi_square_quantile(confidence: float, rows: int) -> float:
+    # chdtri is the inverse of the upper tail: scipy.stats takes half a second to import
     return float(special.chdtri(rows, 1 - confidence))
 
 
@@ -62,6 +63,7 @@ class Gate:
         belief = replace(belief, rejected=belief.rejected + 1)
         if belief.rejected <= self.patience:
             return belief, SampleVerdict.gated
+        # Frobenius norm over sqrt(d): 1 for the covariance of a body known to a factor of 1 +- 1
         relative = np.linalg.norm(np.linalg.solve(belief.unit, belief.root)) / np.sqrt(len(belief.root))
         growth = self.growth if relative < self.largest_std else 1.0
         return replace(belief, root=belief.root * growth), SampleVerdict.reopened

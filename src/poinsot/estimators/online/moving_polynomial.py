@@ -43,6 +43,7 @@ def with_accelerations(ticks: Iterable[Tick], longest_gap_s: float = 0.1) -> Ite
     for after in ticks:
         if not np.isfinite(after.time) or (now is not None and after.time <= now.time):
             continue
+        # a difference over a gap would be a mean, not the acceleration in the middle
         if before is not None and now is not None and after.time - before.time <= longest_gap_s:
             a = (after.v - before.v) / (after.time - before.time)
             yield Sample(now.time, now.q, now.v, a, now.tau, now.wrenches, now.trusted)
@@ -102,6 +103,7 @@ class MovingPolynomial:
                 middle = ahead.popleft()
                 if middle < due:
                     continue
+                # 1e-9, here and below: rounding must not cut off a tick at the very end of the window
                 while window[0].time < middle - self.window_s / 2 * (1 + 1e-9):
                     window.popleft()
                 sample = self._at(middle, window, configuration)
@@ -117,6 +119,7 @@ class MovingPolynomial:
     ) -> Sample | None:
         """The sample of one time; None if its window has too few ticks, or a gap."""
         inside = [tick for tick in window if tick.time <= middle + self.window_s / 2 * (1 + 1e-9)]
+        # mixed windows: velocities where there are any, as positions differentiated twice are noisier
         with_velocity = [tick for tick in inside if np.isfinite(tick.v).all()]
         inside = with_velocity or inside
         offsets = np.array([tick.time for tick in inside]) - middle
@@ -129,6 +132,7 @@ class MovingPolynomial:
         else:
             measured = np.array([tick.v for tick in inside])
             v, a = value @ measured, slope @ measured
+            # the mean of two quaternions is no rotation
             nearest = inside[int(np.argmin(np.abs(offsets)))].q
             position = configuration(value @ q) if q.shape[1] == len(v) else nearest
         trusted = [tick.trusted for tick in inside if tick.trusted is not None]
@@ -144,12 +148,14 @@ class MovingPolynomial:
 
     def _suffices(self, offsets: Vector) -> bool:
         """Whether readings at these times from the middle determine the polynomial."""
+        # ends of the window count as gaps too: an extrapolated derivative is worthless
         edges = np.concatenate([[-self.window_s / 2], offsets, [self.window_s / 2]])
         return len(offsets) >= self.degree + 2 and bool(np.diff(edges).max() <= self.max_gap * self.window_s)
 
     def _values(self, offsets: Vector, value: Vector, readings: JointSamples) -> Vector:
         """(n,) values in the middle of readings (m, n), column by column from those that are finite."""
         read = np.isfinite(readings)
+        # first as if all were read, in one product; columns with gaps are then done again
         values = value @ np.where(read, readings, 0.0)
         for k in np.flatnonzero(~read.all(axis=0)):
             rows = read[:, k]
@@ -161,6 +167,7 @@ class MovingPolynomial:
     def _weights(self, offsets: Vector) -> Matrix:
         """(3, m) weights of m readings in value, slope and curvature in the middle."""
         r = self.window_s / 2
+        # s in -1 to 1: in seconds the columns of V would differ by powers of the window
         c = np.linalg.pinv(np.vander(offsets / r, self.degree + 1, increasing=True))
         weights = np.zeros((3, len(offsets)))
         weights[: len(c)] = c[:3] * np.array([1, 1 / r, 2 / r**2])[: len(c[:3]), None]

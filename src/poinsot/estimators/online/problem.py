@@ -106,8 +106,10 @@ class TrackingProblem:
                 "only the estimate of a filter can be certified by a replay of its recordings"
             )
         replay = Tracker(run.filter, belief=run.start)
+        # as many as the run had, which may have been interrupted
         replay.run(self.samples(), stop=lambda: replay.samples >= run.samples)
         replayed = replay.estimate()
+        # in posterior standard deviations: the coordinates have different units
         difference = np.abs(estimate.values - replayed.values) / replayed.std
         bodies = estimate.values.reshape(-1, 10)
         possible = is_consistent(bodies).all() if run.filter.curved else np.isfinite(bodies).all()
@@ -128,6 +130,7 @@ def in_sequence(
     for name, samples in recordings:
         later: float | None = None
         for sample in samples:
+            # the first sample of a recording; its own clock may start anywhere
             if later is None:
                 later = 0.0 if now is None else now + pause_s - sample.time
             now = sample.time + later
