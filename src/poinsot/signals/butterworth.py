@@ -19,7 +19,7 @@ import numpy as np
 from ..exceptions import InvalidMethod, InvalidSignals
 from ..recording import Recording
 from .bandwidth import too_narrow
-from .low_pass import LowPass
+from .low_pass import LowPass, check_below_nyquist
 from .preparation import finish, position_and_effort
 from .signals import Signals
 
@@ -84,10 +84,7 @@ class ButterworthDecimation:
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
 
     def _design(self, rate_hz: float) -> LowPass:
-        if not 0 < self.cutoff_hz < (1 - 1e-9) * rate_hz / 2:  # the rate is known to rounding only
-            raise InvalidMethod(
-                f"cutoff_hz = {self.cutoff_hz:g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
-            )
+        check_below_nyquist("cutoff_hz", self.cutoff_hz, rate_hz)
         if self.order < 1:
             raise InvalidMethod(f"the Butterworth filter needs an order of at least 1, not {self.order}")
         return LowPass.butterworth(self.order, 2 * self.cutoff_hz / rate_hz)

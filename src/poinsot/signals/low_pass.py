@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit
 
 from ..arrays import Samples
+from ..exceptions import InvalidMethod
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,19 @@ class LowPass:
         backwards = padded[::-1].copy()
         _run(sections, backwards)
         return backwards[::-1][padding : padding + len(x)]
+
+
+def check_below_nyquist(name: str, hz: float, rate_hz: float) -> None:
+    """Refuse a cutoff that is not between 0 and half the sampling rate.
+
+    Raises:
+        InvalidMethod: naming the argument.
+    """
+    # the rate is that of a clock in floating-point numbers: just below half of it is half of it
+    if not 0 < hz < (1 - 1e-9) * rate_hz / 2:
+        raise InvalidMethod(
+            f"{name} = {hz:g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
+        )
 
 
 def _angles(order: int) -> np.ndarray:

@@ -13,6 +13,7 @@ from ..exceptions import InvalidMethod, InvalidSignals
 from ..recording import Recording
 from .bandwidth import cutoff_for_ratio, ratio_for_cutoff, span_text, too_narrow
 from .differentiation import differentiate
+from .low_pass import check_below_nyquist
 from .noise_variance_ratio import LogNormalPrior, NoiseVarianceRatio, RatioVerdict, maximum_likelihood_nvr
 from .preparation import finish, position_and_effort
 from .random_walk import GeneralizedRandomWalk
@@ -113,10 +114,7 @@ class RandomWalkSmoother:
         """(n,) ratios, their origin in words, and warnings."""
         if self.cutoff_hz is not None:
             cutoffs = _one_a_joint("cutoff_hz", self.cutoff_hz, joints)
-            if cutoffs.max() >= (1 - 1e-9) * rate_hz / 2:  # the rate is known to rounding only
-                raise InvalidMethod(
-                    f"cutoff_hz = {cutoffs.max():g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
-                )
+            check_below_nyquist("cutoff_hz", float(cutoffs.max()), rate_hz)
             ratio = np.array([ratio_for_cutoff(cutoff, rate_hz, self.order) for cutoff in cutoffs.tolist()])
             return ratio, f"{span_text(ratio)}, for cutoff_hz = {span_text(cutoffs)}", ()
         if isinstance(self.ratio, str):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from xml.etree import ElementTree
 
 import mujoco
@@ -29,11 +30,8 @@ TIMESTEP = 1e-3
 """[s]"""
 CORNER_RADIUS = 0.005
 """Of the spheres at a sole's corners [m]."""
-FRICTION = 0.8
 SLAB_DEPTH = 0.5
 """How far a slab goes down, so that whatever touches it is nearest to its top or a side [m]."""
-CONTACT_TIME_CONSTANT = 0.01
-"""In which MuJoCo's contacts come to rest [s]."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,9 @@ class Plant:
         ground: slabs on the floor z = 0.
         effort_limits: (n,) what motors can give [N m] or [N], 0 where there is none; None: the description's.
         timestep: [s].
+        friction: of feet on the ground, tangential over normal force [1]; rubber on concrete has 0.6 to 0.85.
+        contact_time_constant: in which MuJoCo's contacts come to rest [s]; ten time steps, where two are the least
+            that it integrates stably.
 
     Raises:
         InvalidModel: if the robot is none of these.
@@ -98,12 +99,15 @@ class Plant:
         ground: Sequence[Slab] = (),
         effort_limits: Vector | None = None,
         timestep: float = TIMESTEP,
+        friction: float = 0.8,
+        contact_time_constant: float = 0.01,
     ):
         self.robot = robot
         self.soles = tuple(soles)
         self.timestep = timestep
         self.effort_limits = described_efforts(robot) if effort_limits is None else effort_limits
-        self.model = _compile(robot, self.soles, ground, timestep)
+        touch = {"condim": 3, "friction": [friction, 0.0, 0.0], "solref": [contact_time_constant, 1.0]}
+        self.model = _compile(robot, self.soles, ground, timestep, touch)
         self.data = mujoco.MjData(self.model)
         self._joints = [self.model.joint(name) for name in list(robot.model.names)[1:]]
         self._bodies = np.array([int(joint.bodyid[0]) for joint in self._joints])
@@ -292,7 +296,7 @@ def _sum_wrenches(address, frame, position, geoms, sole_of_geom, force, xpos, xm
 
 
 def _compile(
-    robot: Articulated, soles: Sequence[Sole], ground: Sequence[Slab], timestep: float
+    robot: Articulated, soles: Sequence[Sole], ground: Sequence[Slab], timestep: float, touch: dict[str, Any]
 ) -> mujoco.MjModel:
     _check(robot, soles)
     spec = mujoco.MjSpec.from_string(_bare_description(robot))
@@ -308,11 +312,6 @@ def _compile(
     spec.option.impratio = 10.0
     # its boxes lie in inertial frames, which `set_inertial` turns: contacts would be missed
     spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
-    touch = {
-        "condim": 3,
-        "friction": [FRICTION, 0.0, 0.0],
-        "solref": [CONTACT_TIME_CONSTANT, 1.0],
-    }
     floor, foot = {"contype": 1, "conaffinity": 2}, {"contype": 2, "conaffinity": 1}
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], **touch, **floor)
     for slab in ground:

@@ -109,10 +109,6 @@ def simulate_recording(
     # the regressor is exact for all parameters, rotors and friction included
     tau = Regressor(robot, robot.parameters).dense(robot.configurations(q), v, a) @ theta
     q_read, tau_read = sensors.read(q, tau, rng)
-    channels = {f"position.{joint}": q_read[:, k] for k, joint in enumerate(robot.joints)}
-    channels |= {f"torque.{joint}": tau_read[:, k] for k, joint in enumerate(robot.joints)}
-    units = {
-        f"position.{joint}": unit for joint, unit in zip(robot.joints, robot.position_units, strict=True)
-    }
-    units |= {f"torque.{joint}": unit for joint, unit in zip(robot.joints, robot.effort_units, strict=True)}
-    return Recording(time, channels, units)
+    names = [f"{quantity}.{joint}" for quantity in ("position", "torque") for joint in robot.joints]
+    units = dict(zip(names, (*robot.position_units, *robot.effort_units), strict=True))
+    return Recording(time, dict(zip(names, (*q_read.T, *tau_read.T), strict=True)), units)

@@ -99,7 +99,7 @@ def _through(Y: Vector, D: np.ndarray, H: Vector) -> None:
     for b in range(len(D)):
         for r in range(10):
             scale = Y[10 * b + r]
-            # most rows: only the base and the joints below the open body feel it
+            # most rows: only the base and the joints that carry the open body feel it
             if scale == 0.0:
                 continue
             for c in range(10):

@@ -109,9 +109,11 @@ class Filter(ABC):
 
     def __post_init__(self) -> None:
         n = self.torques.robot.model.nv
-        noise = np.asarray(self.noise, dtype=float)
-        if noise.shape not in ((), (n,)) or not (np.isfinite(noise).all() and np.all(noise > 0)):
-            raise InvalidMethod(f"noise needs one standard deviation above 0, or one for each of {n} efforts")
+        for name, values, least in (("noise", self.noise, 0.0), ("bias", self.bias, -np.inf)):
+            array = np.asarray(values, dtype=float)
+            if array.shape not in ((), (n,)) or not (np.isfinite(array).all() and (array > least).all()):
+                what = "standard deviation above 0" if name == "noise" else "finite effort"
+                raise InvalidMethod(f"{name} needs one {what}, or one for each of {n} efforts")
         if not 0 < self.initial_std < np.inf or not 0 <= self.drift < np.inf:
             raise InvalidMethod(
                 f"initial_std must be above 0 and drift at least 0, not {self.initial_std:g} and {self.drift:g}"
@@ -120,9 +122,6 @@ class Filter(ABC):
             raise InvalidMethod(
                 f"largest_std must be at least initial_std, {self.initial_std:g}, not {self.largest_std:g}"
             )
-        bias = np.asarray(self.bias, dtype=float)
-        if bias.shape not in ((), (n,)) or not np.isfinite(bias).all():
-            raise InvalidMethod(f"bias needs one finite effort, or one for each of {n}")
         if not self.memory_s > 0:
             raise InvalidMethod(f"memory_s must be above 0, not {self.memory_s:g}")
         if self.iterations < 0:

@@ -95,7 +95,9 @@ class MovingPolynomial:
         ahead: deque[float] = deque()
         due = -np.inf
         for tick in ticks:
-            if not _usable(tick) or (window and tick.time <= window[-1].time):
+            is_later = not window or tick.time > window[-1].time
+            # a filter checks the rest, so that what it cannot use is counted
+            if not (is_later and np.isfinite(tick.time) and np.isfinite(tick.q).all()):
                 continue
             window.append(tick)
             ahead.append(tick.time)
@@ -108,10 +110,10 @@ class MovingPolynomial:
                     window.popleft()
                 sample = self._at(middle, window, configuration)
                 if sample is not None:
-                    # half a tick of tolerance, so that a jittering clock keeps the rate
-                    due = middle + (
-                        0.0 if self.sample_hz is None else 1 / self.sample_hz - 0.5 * self._tick(window)
-                    )
+                    if self.sample_hz is not None:
+                        # half a tick of tolerance, so that a jittering clock keeps the rate
+                        tick_s = (window[-1].time - window[0].time) / max(len(window) - 1, 1)
+                        due = middle + 1 / self.sample_hz - 0.5 * tick_s
                     yield sample
 
     def _at(
@@ -172,13 +174,3 @@ class MovingPolynomial:
         weights = np.zeros((3, len(offsets)))
         weights[: len(c)] = c[:3] * np.array([1, 1 / r, 2 / r**2])[: len(c[:3]), None]
         return weights
-
-    @staticmethod
-    def _tick(window: deque[Tick]) -> float:
-        """Mean interval of the ticks [s]."""
-        return (window[-1].time - window[0].time) / max(len(window) - 1, 1)
-
-
-def _usable(tick: Tick) -> bool:
-    """Whether time and positions are finite; a filter checks the rest."""
-    return bool(np.isfinite(tick.time) and np.isfinite(tick.q).all())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...exceptions import InvalidProject
 from ..settings.fields import SettingsTable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...solve import ProgressCallback, Stop
     from ..job import Project
     from ..settings import Settings
-    from ..tracking import OnSample, Tracking
+    from ..tracking import Tracking
 
 
 class MethodSettings(SettingsTable):
@@ -67,17 +67,7 @@ class MethodSettings(SettingsTable):
             PoinsotError: one sentence about what to mend.
         """
 
-    def track(
-        self,
-        project: Project,
-        data_dir: Path | None,
-        *,
-        stream: str | None = None,
-        follow: bool = False,
-        on_sample: OnSample | None = None,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
-    ) -> Tracking:
+    def track(self, project: Project, data_dir: Path | None, *args: Any, **options: Any) -> Tracking:
         """Run over recordings, or a stream, sample by sample; most methods cannot.
 
         Raises:
