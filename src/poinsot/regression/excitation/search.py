@@ -22,17 +22,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
 
 from ...arrays import JointSamples, Matrix, Times, Vector
 from .constraints import Constraints
-from .criterion import Criterion, condition_number
+from .criterion import condition_number
 from .postures import random_posture
 from .problem import ExcitationProblem
-from .trajectory import Basis
+
+if TYPE_CHECKING:
+    from .design import OptimalExcitation
 
 SAMPLES_PER_DETAIL = 24
 """Times at which a motion is looked at, for each back and forth of its fastest function."""
@@ -96,30 +98,12 @@ class SearchState:
     done: bool = False
 
 
-class Method(Protocol):
-    """Settings of the method that a search reads."""
-
-    @property
-    def basis(self) -> Basis: ...
-
-    @property
-    def starts(self) -> int: ...
-
-    @property
-    def legs(self) -> int: ...
-
-    @property
-    def seed(self) -> int: ...
-
-    def objective(self, problem: ExcitationProblem, sharpness: float) -> Criterion: ...
-
-
 @dataclass(frozen=True, eq=False)
 class Search:
     """One problem and one method."""
 
     problem: ExcitationProblem
-    method: Method
+    method: OptimalExcitation
 
     def motion(self, coefficients: Matrix, times: Times) -> tuple[JointSamples, JointSamples, JointSamples]:
         """q, v, a (N, n) at some times."""
