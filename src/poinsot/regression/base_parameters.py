@@ -12,7 +12,7 @@ of unit norm (the tests check it against a pivoted QR factorization).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -54,11 +54,19 @@ class BaseParameters:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """`zz1r` where something is grouped into zz1, plain names elsewhere."""
-        grouped = (np.abs(self.map) > 0).sum(axis=1) > 1
         return tuple(
-            self.parameters.names[c] + ("r" if more else "")
-            for c, more in zip(self.chosen, grouped, strict=True)
+            self.parameters.names[c] + ("" if alone else "r")
+            for c, alone in zip(self.chosen, self.alone, strict=True)
         )
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """(b,) True where nothing is grouped into a base parameter: it is one of the full parameters."""
+        return np.asarray(np.count_nonzero(self.map, axis=1) == 1)
+
+    def subset(self, rows: np.ndarray) -> BaseParameters:
+        """Some of the base parameters: indices, or a mask (b,)."""
+        return replace(self, chosen=self.chosen[rows], map=self.map[rows])
 
     def index(self, name: str) -> int:
         """Place of a base parameter, with or without the `r` of grouped ones (a recording may group more, or less).

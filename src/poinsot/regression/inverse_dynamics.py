@@ -253,6 +253,26 @@ class InverseDynamics:
             )
         return np.concatenate(velocities)
 
+    def gradient(
+        self, theta: Vector, weights: np.ndarray, clip: float = np.inf
+    ) -> tuple[Vector, Vector, float]:
+        """Of -1/2 sum over rows of rho(w (y - W theta)) by base values theta (b,), and what it is small against.
+
+        Args:
+            weights: (n,) w of each degree of freedom.
+            clip: size beyond which Huber's rho grows linearly.
+
+        Returns:
+            (b,) the gradient, (b,) |w W|^2 column by column, and |w y|^2.
+        """
+        gradient, columns, efforts = np.zeros(len(self.base)), np.zeros(len(self.base)), 0.0
+        for rows in self.rows():
+            W, y = rows.W * weights[:, None], rows.y * weights
+            gradient += np.einsum("rnb,rn->b", W, np.clip(y - W @ theta, -clip, clip))
+            columns += (W**2).sum(axis=(0, 1))
+            efforts += float((y**2).sum())
+        return gradient, columns, efforts
+
     def certify(self, estimate: Estimate) -> Certificate:
         """Stationarity of a least-squares estimate, recomputed row by row: at the optimum of
 
@@ -265,20 +285,16 @@ class InverseDynamics:
         theta = np.zeros(len(self.base))
         theta[place] = np.where(estimate.identifiable, estimate.values, 0.0)
         weights = np.asarray(estimate.settings.get("joint_weights", np.ones(self.robot.model.nv)))
-        clip = float(estimate.settings.get("clip", np.inf))
-        gradient, columns, efforts = np.zeros(len(place)), np.zeros(len(place)), 0.0
-        for rows in self.rows():
-            W = rows.W[:, :, place] * weights[:, None]
-            e = np.clip((rows.y - rows.W @ theta) * weights, -clip, clip)
-            gradient += np.einsum("rnb,rn->b", W, e)
-            columns += (W**2).sum(axis=(0, 1))
-            efforts += float(((rows.y * weights) ** 2).sum())
+        gradient, columns, efforts = self.gradient(
+            theta, weights, float(estimate.settings.get("clip", np.inf))
+        )
         for name, prior in self.priors.items():
-            at = place == self.base.index(name)
-            gradient[at] += (prior.mean - theta[place[at]]) / prior.std**2
-            columns[at] += 1 / prior.std**2
-            efforts += (prior.mean / prior.std) ** 2 if at.any() else 0.0
-        seen = estimate.identifiable & (columns > 0)
+            k = self.base.index(name)
+            gradient[k] += (prior.mean - theta[k]) / prior.std**2
+            columns[k] += 1 / prior.std**2
+            efforts += (prior.mean / prior.std) ** 2 if k in place else 0.0
+        # only what was estimated is at an optimum: parameters that were removed were set to zero
+        seen = place[estimate.identifiable & (columns[place] > 0)]
         scale = np.sqrt(columns[seen] * efforts)
         return Certificate(float(np.max(np.abs(gradient[seen]) / scale, initial=0.0)), feasible=True)
 

@@ -14,7 +14,7 @@ that scalar products stay what they are (`vector_of`, `matrix_of`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 
@@ -55,6 +55,10 @@ class Membership:
     cone: Cone
     F: Matrix
     g: Vector
+
+    def through(self, M: Matrix, offset: Vector | float = 0.0) -> Membership:
+        """The same on y, where x = M y + offset."""
+        return replace(self, F=self.F @ M, g=self.g + self.F @ np.broadcast_to(offset, len(M)))
 
 
 class ConicStatus(Enum):

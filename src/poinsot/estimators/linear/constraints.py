@@ -123,7 +123,7 @@ class Constraints:
         Raises:
             InvalidMethod: if a body is none of the robot's.
         """
-        p = len(parameters)
+        identity = np.eye(len(parameters))
         for name, known in self.bodies.items():
             if name not in bodies:
                 raise InvalidMethod(
@@ -131,12 +131,9 @@ class Constraints:
                 )
             first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{bodies.index(name) + 1}")
             for what, cone, F, g in _of_body(known):
-                whole = np.zeros((len(F), p))
-                whole[:, first : first + 10] = F
-                yield Membership(f"{what} of {name}", cone, whole, g)
+                yield Membership(f"{what} of {name}", cone, F, g).through(identity[first : first + 10])
         if self.total_mass is not None:
-            total = np.zeros((1, p))
-            total[0, : 10 * len(bodies) : 10] = 1
+            total = identity[: 10 * len(bodies) : 10].sum(axis=0, keepdims=True)
             low, high = self.total_mass
             name = f"a total mass between {low:g} and {high:g} kg"
             yield Membership(name, *_between(total, low, high))

@@ -198,10 +198,7 @@ def finish(
 ) -> Estimate:
     """Build the estimate: covariance for coloured residuals where needed, fit, bodies, notes and warnings."""
     started = time.perf_counter()
-    base = problem.base
-    chosen = base.chosen[system.columns]
-    place = {int(c): row for row, c in enumerate(system.recorded.chosen)}
-    named = BaseParameters(problem.parameters, chosen, system.recorded.map[[place[int(c)] for c in chosen]])
+    named = system.base
     fitted = residuals.fit(problem, solution.on_base(system))
     scores = solution.scores(fitted.residuals) * np.sqrt(
         system.rows_each / _degrees_of_freedom(system, solution.weights, solution.R)
@@ -226,7 +223,7 @@ def finish(
             values=solution.theta,
             covariance=covariance,
             std_kind="white" if white else "coloured",
-            identifiable=np.ones(len(chosen), dtype=bool),
+            identifiable=np.ones(len(named), dtype=bool),
             white_std=np.sqrt(np.diag(solution.covariance)),
             coloured_std=np.sqrt(np.diag(coloured)),
         ),
@@ -256,9 +253,10 @@ def finish(
 def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> tuple[Body, ...]:
     """Mass properties of the bodies whose ten parameters are each estimated or held on their own."""
     parameters = problem.parameters
-    alone = np.count_nonzero(named.map, axis=1) == 1
     known = dict(parameters.held)
-    known |= {name: float(value) for name, value, only in zip(named.names, theta, alone, strict=True) if only}
+    known |= {
+        name: float(value) for name, value, only in zip(named.names, theta, named.alone, strict=True) if only
+    }
     bodies = []
     for number, name in enumerate(problem.robot.bodies, start=1):
         ten = [known.get(f"{symbol}{number}") for symbol in INERTIAL_SYMBOLS]
@@ -307,7 +305,7 @@ def _coloured_covariance(
 
 def _require_full(problem: InverseDynamics, system: System) -> None:
     names, free = problem.parameters.names, np.flatnonzero(problem.parameters.free)
-    missing = [names[c] for c in free if c not in problem.base.chosen[system.columns]]
+    missing = [names[c] for c in free if c not in system.base.chosen]
     if missing:
         raise NotIdentifiable(
             f"the recording determines {len(system.columns)} combinations of the {len(free)} parameters, not each of "

@@ -41,7 +41,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -50,7 +50,7 @@ from scipy import linalg, special
 from ...arrays import Matrix, Vector
 from ...estimate import Body, Certificate, Estimate, FullParameters, Status
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing, nearest
-from ...inertia.divergence import AffineInvariant, Euclidean
+from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.extent import with_extent
 from ...inertia.log_cholesky import LogCholesky
 from ...inertia.parameters import body, inconsistencies, is_consistent, pseudo_inertia
@@ -67,7 +67,7 @@ from .least_squares import EXACT, LeastSquares, finish
 from .system import TINY, LinearSolution, System, covariance_root, reduce
 from .whitening import Whitened
 
-DIVERGENCES = ("entropic", "euclidean", "affine-invariant")
+DIVERGENCES = {"entropic": Entropic(), "euclidean": Euclidean(), "affine-invariant": AffineInvariant()}
 
 MIN_ALLOWANCE = 1e-3
 """Smallest allowance: with less, the set of base values left to the prior is thinner than the solver's tolerance."""
@@ -190,7 +190,7 @@ class SemidefiniteLeastSquares:
             fit=residuals.fit(problem, replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=_bodies(reduced, known, full),
-            certifier=_Recheck(reduced, found, reduced.essential or free),
+            certifier=partial(_certify, reduced, found, reduced.essential or free),
             status=free.status if found.status is Status.solved else found.status,
             notes=(
                 *free.notes,
@@ -277,7 +277,7 @@ class _ReducedProblem:
     @property
     def K(self) -> Matrix:
         """(b, p) base values from all parameters."""
-        return self.system.recorded.map
+        return self.system.base.map
 
     @cached_property
     def coordinates(self) -> Whitened:
@@ -306,14 +306,13 @@ class _ReducedProblem:
     @cached_property
     def certain(self) -> tuple[Membership, ...]:
         """Everything but that bodies are possible, on x."""
-        problem, T = self.problem, self.coordinates.T
-        parameters = problem.parameters
+        problem = self.problem
         known = [
             *_signs(problem),
-            *self.method.constraints.memberships(parameters, problem.robot.bodies),
+            *self.method.constraints.memberships(problem.parameters, problem.robot.bodies),
             *_held(problem),
         ]
-        return tuple(self.coordinates.seen(each, T) for each in known)
+        return tuple(each.through(self.coordinates.T) for each in known)
 
     @cached_property
     def possible(self) -> tuple[Membership, ...]:
@@ -344,12 +343,10 @@ class _ReducedProblem:
 
     def term(self) -> DivergenceTerm:
         """How far from the prior."""
+        # the whole term is multiplied by w, and spreads of other parameters are no part of w
         weight = 1 / (self.weight * self.spread**2)
-        names = self.problem.robot.bodies
-        if self.method.divergence == "entropic":
-            return EntropicTerm(self.coordinates, weight)
-        divergence = Euclidean() if self.method.divergence == "euclidean" else AffineInvariant()
-        return QuadraticTerm(self.coordinates, weight, divergence, names)
+        kind = EntropicTerm if self.method.divergence == "entropic" else QuadraticTerm
+        return kind(self.coordinates, weight, DIVERGENCES[self.method.divergence], self.problem.robot.bodies)
 
 
 def _signs(problem: InverseDynamics) -> list[Membership]:
@@ -388,14 +385,9 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
 
 
 def _held(problem: InverseDynamics) -> list[Membership]:
-    parameters = problem.parameters
+    parameters, identity = problem.parameters, np.eye(len(problem.parameters))
     return [
-        Membership(
-            f"{name} = {value:g}",
-            Cone.zero,
-            np.eye(len(parameters))[[parameters.index(name)]],
-            np.array([-value]),
-        )
+        Membership(f"{name} = {value:g}", Cone.zero, identity[[parameters.index(name)]], np.array([-value]))
         for name, value in parameters.held.items()
     ]
 
@@ -442,10 +434,11 @@ def _has_room(reduced: _ReducedProblem) -> bool:
     max t  subject to  X_i >= t 1,  A x = b,  t <= 1
     """
     p = len(reduced.coordinates.center)
-    floors = []
-    for each in reduced.possible:
-        F = np.column_stack([each.F, -vector_of(np.eye(4))])
-        floors.append(Membership(each.name, each.cone, F, np.zeros(len(F))))
+    floors = (
+        replace(each, F=np.column_stack([each.F, -vector_of(np.eye(4))]), g=np.zeros(10))
+        for each in reduced.possible
+    )
+    # without a limit the optimum is at infinity where nothing but the shape of a body is known
     limit = Membership("t <= 1", Cone.nonnegative, -np.eye(p + 1)[-1:], np.ones(1))
     known = _wider((*reduced.certain, _fit(reduced, 0.0)), p + 1)
     program = ConeProgram(np.zeros((p + 1, p + 1)), -np.eye(p + 1)[-1], (*floors, limit, *known))
@@ -577,13 +570,7 @@ def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
 
 def _wider(memberships: Sequence[Membership], n: int) -> tuple[Membership, ...]:
     """The same memberships on the first of n variables."""
-
-    def wider(F: Matrix) -> Matrix:
-        wide = np.zeros((len(F), n))
-        wide[:, : F.shape[1]] = F
-        return wide
-
-    return tuple(replace(each, F=wider(each.F)) for each in memberships)
+    return tuple(each.through(np.eye(each.F.shape[1], n)) for each in memberships)
 
 
 def _converged(optimum: ConeSolution) -> ConeSolution:
@@ -595,38 +582,29 @@ def _converged(optimum: ConeSolution) -> ConeSolution:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Recheck:
-    """The certificate of an estimate, from the problem's rows and the multipliers that were found.
+def _certify(
+    reduced: _ReducedProblem, found: _Answer, least_squares: Estimate, estimate: Estimate
+) -> Certificate:
+    """Primal and dual cost of the last program at an estimate's own values, with the multipliers that were found.
 
     Args:
-        reduced, found: the problem without its rows, and the programs' solution.
         least_squares: the estimate whose base values are the target; its own certificate reads the rows again.
     """
-
-    reduced: _ReducedProblem
-    found: _Answer
-    least_squares: Estimate
-
-    def __call__(self, estimate: Estimate) -> Certificate:
-        """Primal and dual cost of the last program at the estimate's own values."""
-        full = estimate.extra(FullParameters)
-        assert full is not None
-        reduced = self.reduced
-        x = np.linalg.solve(reduced.coordinates.T, full.values)
-        term = reduced.term()
-        program = _last_program(reduced, term, x, self.found.radius)
-        bound = program.bound(term.augmented(x), self.found.multipliers)
-        size = 1 + abs(bound.primal)
-        feasible = bound.violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
-        feasible = feasible and self.least_squares.certificate().holds
-        # the base values and the full parameters are two statements of one estimate, and must agree
-        apart = float(np.linalg.norm(reduced.R @ (estimate.values - reduced.K @ full.values)))
-        feasible = feasible and apart <= AGREEMENT * (
-            1e3 + float(np.linalg.norm(reduced.R @ estimate.values))
-        )
-        tolerance = GAP if term.convex else LOCAL_GAP
-        return Certificate(abs(bound.gap) / size, feasible, tolerance, bound.primal, bound.dual)
+    full = estimate.extra(FullParameters)
+    assert full is not None
+    x = np.linalg.solve(reduced.coordinates.T, full.values)
+    term = reduced.term()
+    program = _last_program(reduced, term, x, found.radius)
+    bound = program.bound(term.augmented(x), found.multipliers)
+    feasible = bound.violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
+    feasible = feasible and least_squares.certificate().holds
+    # the base values and the full parameters are two statements of one estimate, and must agree
+    apart = float(np.linalg.norm(reduced.R @ (estimate.values - reduced.K @ full.values)))
+    feasible = feasible and apart <= AGREEMENT * (1e3 + float(np.linalg.norm(reduced.R @ estimate.values)))
+    tolerance = GAP if term.convex else LOCAL_GAP
+    return Certificate(
+        abs(bound.gap) / (1 + abs(bound.primal)), feasible, tolerance, bound.primal, bound.dual
+    )
 
 
 # ------------------------------------------------------------------------------------------ what is known of each

@@ -76,7 +76,7 @@ class System:
     Args:
         factors: (n, b + 1, b + 1), one a degree of freedom.
         columns: (k,) base columns to estimate.
-        recorded: the base parameters that the recording determines, on the problem's full parameters.
+        base: the same columns as base parameters of the problem's full parameters.
         undetermined: unobservable directions.
         prior: (r, b + 1) rows of prior knowledge, in units of its standard deviation.
         equations: number of rows of the regression.
@@ -85,7 +85,7 @@ class System:
 
     factors: np.ndarray
     columns: np.ndarray
-    recorded: BaseParameters
+    base: BaseParameters
     undetermined: tuple[Direction, ...]
     prior: Matrix
     equations: int
@@ -101,9 +101,9 @@ class System:
         """N, rows of each degree of freedom."""
         return self.equations / len(self.factors)
 
-    def without(self, columns: np.ndarray) -> System:
-        """The same with only these base columns to estimate."""
-        return replace(self, columns=columns)
+    def restricted(self, columns: np.ndarray) -> System:
+        """The same with only these base columns, in rising order, to estimate: the others' parameters are zero."""
+        return replace(self, columns=columns, base=self.base.subset(np.isin(self.columns, columns)))
 
     def solve(
         self, weights: np.ndarray, factors: np.ndarray | None = None, *, variance: float | None = None

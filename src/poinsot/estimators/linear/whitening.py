@@ -16,7 +16,7 @@ import numpy as np
 
 from ...arrays import Matrix, Vector
 from ...inertia.parameters import from_pseudo_inertia, pseudo_inertia
-from .conic import Membership, matrix_of, vector_of
+from .conic import matrix_of, vector_of
 
 _UNITS = matrix_of(np.eye(10))
 """The symmetric matrices that the coordinates of a body count."""
@@ -58,7 +58,3 @@ class Whitened:
     def center(self) -> Vector:
         """(p,) x of the prior: identities, and zeros."""
         return np.concatenate([np.tile(vector_of(np.eye(4)), len(self.prior)), np.zeros(len(self.sizes))])
-
-    def seen(self, membership: Membership, T: Matrix) -> Membership:
-        """The same on x."""
-        return Membership(membership.name, membership.cone, membership.F @ T, membership.g)

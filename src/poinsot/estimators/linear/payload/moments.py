@@ -45,16 +45,12 @@ class Moments:
     Args:
         blocks: (B, n, k + 2, k + 2), columns W, h, y.
         motions: (B,) number of the motion that each is part of.
-        R: (k, k) upper triangular.
-        rows: of each degree of freedom, in all.
         block_s: how long a block is [s].
         stretch: the part of its motion that a block is, where that is most.
     """
 
     blocks: np.ndarray
     motions: Indices
-    R: Matrix
-    rows: int
     block_s: float
     stretch: float
 
@@ -136,8 +132,6 @@ def moments(
     return Moments(
         blocks,
         np.array(owners),
-        R,
-        sum(problem.row_counts),
         float(block_rows * interval_s),
         float(1 / counts.min()),
     )

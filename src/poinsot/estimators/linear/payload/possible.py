@@ -111,7 +111,7 @@ def _search(
         S, gradient = _profile(point, free, l)
         U = linalg.cholesky(S, check_finite=False)
         to_x = linalg.solve_triangular(U, np.eye(l), check_finite=False)
-        inside = tuple(replace(each, F=each.F @ A @ to_x, g=each.g + each.F @ a) for each in members)
+        inside = tuple(each.through(A @ to_x, a) for each in members)
         # at the best load that cannot be the gradient is zero; from then on it is the solver's measure of small
         found = ConeProgram(np.eye(l), to_x.T @ gradient - U @ x, inside).solve(U @ x if step else None)
         if found.status is ConicStatus.infeasible:
