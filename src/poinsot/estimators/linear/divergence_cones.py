@@ -91,8 +91,10 @@ class EntropicTerm(DivergenceTerm):
         P[others, others] = np.diag(self.weight)
         memberships: list[Membership] = []
         for number, body in enumerate(bodies):
+            # tr X, as a scalar product of vectors
             q[body] = vector_of(np.eye(4))
             first = p + AUXILIARIES * number
+            # - sum of t_k = - log det X at the optimum
             q[first + 10 : first + 14] = -1
             memberships += _log_det(body.start, first, n)
         return ConeProgram(P, q, tuple(memberships), constant=-4.0 * len(bodies))
@@ -102,6 +104,7 @@ class EntropicTerm(DivergenceTerm):
         for body in self.coordinates.bodies:
             C = np.linalg.cholesky(matrix_of(x[body]))
             d = np.diag(C)
+            # X = C C^T = L D L^T with L = C / d, so Z = L D = C d, and t_k = log D_k; Z is lower triangular
             parts += [(C * d)[places(4)[::-1]], 2 * np.log(d)]
         return np.concatenate(parts)
 
@@ -119,6 +122,7 @@ def _log_det(X: int, Z: int, n: int) -> list[Membership]:
         if j < 4:
             F[k, X + entry[i, j]] = 1
         elif i < 4 and j - 4 <= i:
+            # entries off the diagonal count sqrt(2) in `vector_of`; X brings its own along
             F[k, Z + entry[j - 4, i]] = np.sqrt(2)
         elif i == j:
             F[k, Z + entry[i - 4, i - 4]] = 1
@@ -126,6 +130,7 @@ def _log_det(X: int, Z: int, n: int) -> list[Membership]:
     exponentials = []
     for k in range(4):
         F = np.zeros((3, n))
+        # (t_k, 1, Z_kk) in the exponential cone: exp(t_k) <= Z_kk
         F[0, Z + 10 + k] = F[2, Z + entry[k, k]] = 1
         exponentials.append(Membership("log det", Cone.exponential, F, np.array([0.0, 1.0, 0.0])))
     return [block, *exponentials]
@@ -144,6 +149,7 @@ class QuadraticTerm(DivergenceTerm):
             g[body] = M.T @ gradient
             H[body, body] = 2 * M.T @ EUCLIDEAN @ M if self.convex else _curvature(matrix_of(x[body]))
         floor = physical(self.coordinates, self.names)
+        # so that costs of the model and of the divergence agree at x, and can be compared
         constant = self.value(x) - float(g @ x) + 0.5 * float(x @ H @ x)
         return ConeProgram(H, g - H @ x, floor, constant)
 
@@ -159,11 +165,13 @@ def _curvature(X: Matrix) -> Matrix:
     """(10, 10) H of log^2 at a positive definite X (4, 4)."""
     l, V = np.linalg.eigh(X)
     first, product = 2 * np.log(l) / l, np.outer(l, l)
+    # a divided difference loses as many digits as two eigenvalues share; then the derivative between them
     apart = l[:, None] - l
     near = np.abs(apart) < 1e-6 * np.sqrt(product)
     middle = np.sqrt(product)
     second = 2 * (1 - np.log(middle)) / product
     h = np.where(near, second, (first[:, None] - first) / np.where(near, 1.0, apart))
+    # log^2 is concave beyond e: a model without a floor has no minimum
     h = np.maximum(h, 2 * MIN_CURVATURE / product)
     M = (V.T @ matrix_of(np.eye(10)) @ V).reshape(10, 16)
     return (M * h.ravel()) @ M.T

@@ -106,6 +106,7 @@ class LeastSquares:
         stop: Stop | None = None,
     ) -> LinearSolution:
         """The parameters of a reduced system, weighted as asked."""
+        # the first weights need residuals, and ordinary least squares gives them
         solution = system.solve(np.ones(len(system.factors)))
         if self.weighting == "none":
             return solution
@@ -119,10 +120,13 @@ class LeastSquares:
             if not settled:
                 sigma = _spread(problem, system, solution, robust)
             factors = problem.factors(_Huber(solution.on_base(system), sigma, self.huber)) if robust else None
+            # weighted residuals are of unit variance by construction: measuring s^2 again would count sigma twice
             previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
             length = float(np.linalg.norm(solution.R @ (solution.theta - previous.theta)))
+            # where noise is tiny, so short a step in standard deviations is below the rounding errors of theta
             rounding = 1e-12 * float(np.linalg.norm(solution.R @ solution.theta))
             report(progress, "reweighting", iteration=steps, detail=f"step {length:.1e} standard deviations")
+            # from here on sigma stays, and what is left to do is a convex problem
             settled = settled or length <= max(self.step_tolerance, rounding)
             if length <= max(tolerance, rounding):
                 solution = replace(solution, steps=steps)
@@ -157,9 +161,11 @@ def _spread(problem: InverseDynamics, system: System, solution: LinearSolution, 
     theta = solution.on_base(system)
     if robust:
         _, measured, predicted = problem.predict(theta)
+        # outliers, up to half of the rows, do not move a median
         spread = np.median(np.abs(measured - predicted), axis=0) / NORMAL_MEDIAN * np.sqrt(N / left)
     else:
         spread = np.sqrt(system.residual_squares(theta) / left)
+    # noise-free data would give a spread of zero and infinite weights
     efforts = np.sqrt(system.residual_squares(np.zeros(system.size)) / N)
     return np.maximum(spread, EXACT * np.where(efforts > 0, efforts, efforts.max(initial=0.0) or 1.0))
 
@@ -184,7 +190,9 @@ def _with_clipped_covariance(
     clipped = np.mean(np.clip(x, -clip, clip) ** 2, axis=0)
     weights = solution.weights * np.sqrt(inside)
     R = system.curvature(weights)
+    # as Eq. 7 divides by N - b: a fit makes its own residuals smaller
     clipped *= system.rows_each / _degrees_of_freedom(system, weights, R)
+    # M = C^T C with C triangular, so H^-1 M H^-1 comes out symmetric and not negative
     half = system.curvature(solution.weights * np.sqrt(clipped)) @ inverse(R)
     return replace(solution, covariance=half.T @ half, R=R, clip=clip)
 
@@ -203,11 +211,13 @@ def finish(
     scores = solution.scores(fitted.residuals) * np.sqrt(
         system.rows_each / _degrees_of_freedom(system, solution.weights, solution.R)
     )
+    # of white residuals too: the page shows both, and their ratio
     coloured = _coloured_covariance(problem, system, solution, scores)
     white = fitted.white and residuals.alike(scores / solution.weights)
     covariance = solution.covariance if white else coloured
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))
+    # the certificate evaluates rho, and reads from the settings where it bends
     if np.isfinite(solution.clip):
         settings["clip"] = solution.clip
         citations += ("huber1981",)
@@ -259,6 +269,7 @@ def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> t
     }
     bodies = []
     for number, name in enumerate(problem.robot.bodies, start=1):
+        # nine parameters and a regrouped one are no body
         ten = [known.get(f"{symbol}{number}") for symbol in INERTIAL_SYMBOLS]
         bodies.append(body(name, None if None in ten else np.array(ten)))
     return tuple(bodies)
@@ -269,6 +280,7 @@ SIGNIFICANT = 3.0
 
 def is_nonnegative(kind: str) -> bool:
     """Whether no real joint has a parameter of this kind below zero; the cross terms of couplings may be negative."""
+    # of coupled motors only the whole matrix is positive, not each entry
     term = None if kind.endswith(COUPLING) else term_of(kind)
     return kind == "rotor_inertia" or (term is not None and term.dissipates)
 

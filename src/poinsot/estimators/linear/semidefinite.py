@@ -440,7 +440,7 @@ def _has_room(reduced: _ReducedProblem) -> bool:
     )
     # without a limit the optimum is at infinity where nothing but the shape of a body is known
     limit = Membership("t <= 1", Cone.nonnegative, -np.eye(p + 1)[-1:], np.ones(1))
-    known = _wider((*reduced.certain, _fit(reduced, 0.0)), p + 1)
+    known = (*reduced.certain, _fit(reduced, 0.0))
     program = ConeProgram(np.zeros((p + 1, p + 1)), -np.eye(p + 1)[-1], (*floors, limit, *known))
     optimum = _solved(program, np.append(reduced.coordinates.center, 0.0))
     return optimum.status is ConicStatus.solved and bool(optimum.x[-1] > MIN_MARGIN)
@@ -458,10 +458,10 @@ def _closest(reduced: _ReducedProblem) -> ConeSolution:
     p, size = len(start), float(np.abs(reduced.A).max())  # of noise-free data, beyond what a solver counts in
     misfit = max(1.0, 1e-3 * size, float(np.linalg.norm(reduced.A @ start - reduced.b)))
     last = np.eye(p + 1)[-1]
-    fit = _wider((_fit(reduced, misfit),), p + 1)[0]
+    fit = _fit(reduced, misfit).through(np.eye(p, p + 1))
+    # the first row of the cone, a radius of 1, becomes t
     fit = replace(fit, F=fit.F + np.outer(np.eye(len(fit.F))[0], last), g=fit.g - np.eye(len(fit.g))[0])
-    known = _wider((*reduced.possible, *reduced.certain), p + 1)
-    program = ConeProgram(np.zeros((p + 1, p + 1)), last, (*known, fit))
+    program = ConeProgram(np.zeros((p + 1, p + 1)), last, (*reduced.possible, *reduced.certain, fit))
     optimum = _solved(program, np.append(start, 0.0))
     if optimum.status is ConicStatus.infeasible:
         raise InvalidMethod(
@@ -497,33 +497,29 @@ def _nearest_to_prior(
     stop: Stop | None = None,
 ) -> _Answer:
     """Find the bodies nearest the prior among those that the data allow."""
-    term = reduced.term()
-    x = reduced.coordinates.center
-    if term.convex:
-        # weighed, the fit is a small difference of large numbers unless it is counted from a good one
-        start = term.augmented(x if radius is not None or closest is None else closest)
-        optimum = _converged(_solved(_last_program(reduced, term, x, radius), start))
-        return _Answer(optimum.x[: len(x)], optimum.multipliers, radius, closest, steps + optimum.steps)
-    x = _nearest_to_prior(
-        replace(reduced, method=replace(reduced.method, divergence="entropic")), radius, closest, 0
-    ).x
+    term, x = reduced.term(), reduced.coordinates.center
+    if not term.convex:
+        entropic = replace(reduced, method=replace(reduced.method, divergence="entropic"))
+        x = _nearest_to_prior(entropic, radius, closest, 0).x
+    elif radius is None and closest is not None:
+        x = closest  # weighed, the fit is a small difference of large numbers unless counted from a good one
     status = Status.step_limit
     for number in range(1, MODEL_STEPS + 1):
         program = _last_program(reduced, term, x, radius)
-        optimum = _converged(_solved(program, x))
+        optimum = _converged(_solved(program, term.augmented(x)))
         steps += optimum.steps
-        step = optimum.x - x
-        cost = program.cost(x)
+        if term.convex:  # the program is no model but the problem itself
+            return _Answer(optimum.x[: len(x)], optimum.multipliers, radius, closest, steps)
+        step, cost = optimum.x - x, program.cost(x)
         gain = cost - program.cost(optimum.x)
         report(progress, "approaching the prior", iteration=number, cost=cost)
         if gain <= MODEL_TOLERANCE * (1 + abs(cost)):
             status = Status.solved
             break
         length = 1.0
-        while (
-            length > 1e-3
-            and _last_cost(reduced, term, x + length * step, radius) > cost - 0.1 * length * gain
-        ):
+        # Armijo's condition; a model that is wrong at 1e-3 of a step is so by rounding
+        least = 0.1 * gain
+        while length > 1e-3 and _last_cost(reduced, term, x + length * step, radius) > cost - length * least:
             length *= 0.5
         x = x + length * step
         if stop_requested(stop):
@@ -537,17 +533,15 @@ def _last_program(
 ) -> ConeProgram:
     """Divergence (or its model near x) over what is possible and fits."""
     program = term.program(x)
-    n, p = len(program.q), len(x)
-    known = _wider(reduced.certain, n)
+    known = (*program.memberships, *reduced.certain)
     if radius is not None:
-        fit = _wider((_fit(reduced, radius),), n)
-        return replace(program, memberships=(*program.memberships, *known, *fit))
-    w = reduced.weight
+        return replace(program, memberships=(*known, _fit(reduced, radius)))
+    w, p = reduced.weight, len(x)
     P, q = w * program.P, w * program.q
     P[:p, :p] += reduced.A.T @ reduced.A
     q[:p] -= reduced.A.T @ reduced.b
     constant = w * program.constant + 0.5 * float(reduced.b @ reduced.b)
-    return ConeProgram(P, q, (*program.memberships, *known), constant)
+    return ConeProgram(P, q, known, constant)
 
 
 def _last_cost(reduced: _ReducedProblem, term: DivergenceTerm, x: Vector, radius: float | None) -> float:
@@ -566,11 +560,6 @@ def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
         return Membership("the fit of least squares", Cone.zero, A / norms[:, None], -b / norms)
     F = np.concatenate([np.zeros((1, A.shape[1])), A]) / radius
     return Membership("a fit close to least squares", Cone.second_order, F, np.append(1.0, -b / radius))
-
-
-def _wider(memberships: Sequence[Membership], n: int) -> tuple[Membership, ...]:
-    """The same memberships on the first of n variables."""
-    return tuple(each.through(np.eye(each.F.shape[1], n)) for each in memberships)
 
 
 def _converged(optimum: ConeSolution) -> ConeSolution:

@@ -50,6 +50,7 @@ class Whitened:
         T = np.zeros((p, p))
         for body, pi in zip(self.bodies, self.prior, strict=True):
             L = np.linalg.cholesky(pseudo_inertia(pi))
+            # a column of T is what one coordinate moves; `from_pseudo_inertia` gives one body a row
             T[body, body] = from_pseudo_inertia(L @ _UNITS @ L.T).T
         T[self.others, self.others] = np.diag(self.sizes)
         return T

@@ -102,6 +102,7 @@ class OptimalExcitation:
         """The state after each leg, until all starts are done or the time is up; arguments as `solve`."""
         search, before = Search(problem, self), 0.0 if resume is None else resume.seconds
         began = time.perf_counter()
+        # threads on matrices this small cost more than they save
         with threadpool_limits(limits=1, user_api="blas"):
             state = search.begin() if resume is None else resume
             if state.done:
@@ -112,6 +113,7 @@ class OptimalExcitation:
                 state = replace(state, seconds=seconds)
                 yield state
                 if self.max_seconds is not None:
+                    # a search that has found nothing yet may go on for twice the time
                     patience = 1 if state.best is not None else 2
                     if seconds > patience * self.max_seconds:
                         return
@@ -136,6 +138,7 @@ class OptimalExcitation:
         q, v, a = search.motion(state.best, problem.time)
         entries = problem.terms.entries(q, v, a)
         W = problem.terms.W(entries)
+        # distances are looked at more often than samples are taken
         closely, _, _ = search.motion(state.best, problem.checked_time)
         distances = problem.collisions.distances(problem.robot.configurations(closely))
         status = Status.solved if state.done else Status.step_limit

@@ -193,6 +193,7 @@ def predicted_covariance(problem: ExcitationProblem, W: Float[np.ndarray, "T n b
     b = len(problem.base)
     weighted = (W / problem.torque_std[:, None]).reshape(-1, b)
     norms = np.linalg.norm(weighted, axis=0)
+    # unit columns: parameters of grams and of kilograms would lose digits beside each other
     R = linalg.qr(weighted / norms, mode="r")[0][:b]
     half = linalg.solve_triangular(R, np.eye(b)) / norms[:, None]
     return np.asarray(half @ half.T)

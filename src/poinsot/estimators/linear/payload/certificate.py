@@ -33,10 +33,12 @@ def certify(found: Found, estimate: Estimate) -> Certificate:
     P, z = system.prior[:, :-1], system.prior[:, -1]
     gradient += P.T @ (z - P @ theta)
     columns += (P**2).sum(axis=0)
+    # before the gradient is cut to the columns that were estimated: multipliers are added to it in place
     feasible, slack = _constrain(found, theta[system.columns], gradient)
     gradient, scale = gradient[system.columns], np.sqrt(columns * (efforts + z @ z))[system.columns]
     worst = float(np.max(np.abs(gradient) / np.where(scale > 0, scale, 1.0)))
     if found.estimator == "output-error" and found.free.any():
+        # a gain is at its optimum where the residuals of its joint are orthogonal to the predicted effort
         _, measured, predicted = problem.predict(theta)
         along, size = np.sum(predicted * (measured - predicted), axis=0), np.linalg.norm(predicted, axis=0)
         worst = max(
@@ -58,6 +60,7 @@ def _constrain(found: Found, theta: Vector, gradient: Vector) -> tuple[bool, flo
     feasible, slack = True, 0.0
     for each, multiplier in zip(found.proof.memberships, found.proof.multipliers, strict=True):
         z, s = NEAREST_DUAL[each.cone](multiplier), each.F @ pi + each.g
+        # held parameters of the load have no column
         gradient[found.system.columns[place[place >= 0]]] += (each.F.T @ z)[place >= 0]
         feasible &= VIOLATION[each.cone](s) <= 1e-6 * max(1.0, float(np.abs(s).max()))
         slack = max(slack, abs(float(z @ s)) / (1 + float(np.linalg.norm(z) * np.linalg.norm(s))))

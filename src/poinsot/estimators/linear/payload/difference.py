@@ -86,6 +86,7 @@ class PayloadDifference:
         )
         pi, C, known = _difference(problem, problem.attachment, without, with_)
         rng = np.random.default_rng(self.seed)
+        # centre of mass and inertia about it are no linear functions of pi: their spread is that of draws
         draws = pi + rng.standard_normal((DRAWS, 10)) @ covariance_root(C).T
         payload = payload_of(problem.attachment.link, pi, draws, np.isfinite(known))
         estimate = without.updated(
@@ -136,6 +137,7 @@ def _difference(
             f"with and without the load the recordings do not show the same combinations ({listing(other, 4)}): let "
             "the robot move alike in both, or identify the load directly"
         )
+    # friction may change with temperature and load, which is no error of the load's parameters
     used = np.array([kind in INERTIAL for kind in without.kinds])
     alone = without.problem
     assert isinstance(alone, InverseDynamics)
@@ -149,10 +151,12 @@ def _difference(
 
 def _solved(K: Matrix, d: Vector, C: Matrix, known: Vector) -> tuple[Vector, Matrix]:
     """Generalized least squares of d = K pi + e, cov(e) = C, for what is not known (NaN)."""
+    # whitened by C = half half^T, generalized least squares is ordinary
     half = linalg.cholesky(C, lower=True)
     A = linalg.solve_triangular(half, K, lower=True)
     b = linalg.solve_triangular(half, d - K @ np.nan_to_num(known), lower=True)
     symbols = Parameters((Block("payload", "", LOAD_NAMES, ("",) * 10),))
+    # of several parameters that look alike none is the load's own value: only those alone are reported
     seen = choose(A, symbols, np.flatnonzero(np.isnan(known)), EXCITATION_TOLERANCE)
     Q, R = linalg.qr(A[:, seen.chosen], mode="economic")
     inverse = linalg.solve_triangular(R, np.eye(len(seen)))

@@ -157,12 +157,14 @@ def _solved(
     gains: list[np.ndarray] = []
     tried = 0
     for M in blocks.resampled(resampling.draws, rng):
+        # an interrupted result has standard deviations as well, from fewer draws
         if len(theta) >= MIN_DRAWS and stop_requested(stop):
             break
         tried += 1
         report(progress, "resampling", fraction=tried / resampling.draws)
         try:
             point = _solve(found, R, M, rng)
+        # blocks that leave out what shows a parameter; they are counted, and many of them are a warning
         except linalg.LinAlgError:
             continue
         theta.append(linalg.solve_triangular(R, point.theta, check_finite=False))
@@ -178,10 +180,12 @@ def _solved(
 def _solve(found: Found, R: Matrix, M: np.ndarray, rng: np.random.Generator) -> Point:
     """One draw: theta and c = 1 / gain, relative to the gains that were found."""
     P, z = found.system.whitened_prior(R)
+    # the prior is drawn too: it is a measurement that would have come out otherwise
     cost = Cost(M, found.solution.weights, P, z + rng.standard_normal(len(z)))
     c, driven = np.ones(len(M)), motors(found.problem.robot)
     if not found.free.any():
         half = covariance_root(found.gains.covariance)
+        # c is relative to the gains that were found: 1 at their values
         c[driven] = 1 / (1 + half @ rng.standard_normal(len(half)) / found.gains.values)
         return cost.at(c)
     if found.estimator == "output-error":

@@ -81,6 +81,7 @@ def _together(names: Sequence[str]) -> list[str]:
     together = []
     for name in names:
         whole = name.partition(".")[0]
+        # nine names of entries are no easier to read than the name of the whole
         entries = [other for other in QUANTITIES if other.partition(".")[0] == whole]
         together.append(whole if set(entries) <= set(names) else name)
     return list(dict.fromkeys(together))

@@ -88,10 +88,12 @@ def payload_of(link: str, pi: Vector, draws: Matrix, held: np.ndarray, widening:
     of_pi: Matrix = widening**2 * np.atleast_2d(np.cov(draws.T))
     # what follows from held parameters alone: the quantities that no unknown one makes NaN
     exact = np.isfinite(quantities(np.where(held, 1.0, np.nan)))
+    # 0, and not the rounding errors of equal draws
     spread = np.where(exact & np.isfinite(value), 0.0, spread)
     of_pi[held] = of_pi[:, held] = 0.0
     whole = body(link, pi) if np.isfinite(pi).all() else None
     determined = np.abs(NORMAL_95 * spread) < HALF_WIDTH * _scales(pi, value)
+    # an impossible body's inertia is not determined, however narrow its interval is
     if whole is not None and not whole.physically_consistent:
         determined[4:] = False
     return Payload(
@@ -118,5 +120,6 @@ def _scales(pi: Vector, value: Vector) -> Vector:
     trace = np.nan_to_num(pi[[4, 6, 9]]).sum()
     r = np.sqrt(max(center @ center, 0.5 * trace / mass)) if mass > 0 else 0.0
     six = np.nan_to_num(value[4:])
+    # of what is known: NaN in one entry would leave no scale for the others
     D = np.abs(np.linalg.eigvalsh(matrix(six))).max()
     return np.concatenate([[mass], np.full(3, r), np.full(6, D)])
