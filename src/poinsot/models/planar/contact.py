@@ -21,7 +21,7 @@ from jaxtyping import Float
 from numba import njit
 
 from ...arrays import Vector
-from .shapes import Shape, support_along
+from .shapes import Shape, support_of
 from .walls import Wall, wall_array
 
 
@@ -53,13 +53,11 @@ def contacts(
         alpha = walls[w, 2]
         t_x, t_y = np.cos(alpha), np.sin(alpha)
         n_x, n_y = -t_y, t_x
-        # cos and sin of phi = alpha - pi/2 - theta: -n in the body's frame
-        u_x, u_y = -(c * n_x + s * n_y), s * n_x - c * n_y
         above = (q[0] - walls[w, 0]) * n_x + (q[1] - walls[w, 1]) * n_y
         for p in range(len(parts)):
             r_x = c * parts[p, 0] - s * parts[p, 1]
             r_y = s * parts[p, 0] + c * parts[p, 1]
-            h, slope, _ = support_along(parts[p, 2], parts[p, 3], harmonics, u_x, u_y)
+            h, slope, _ = support_of(parts[p], harmonics, alpha - 0.5 * np.pi - q[2])
             g[i] = above + r_x * n_x + r_y * n_y - h
             N[i, 0], N[i, 1], N[i, 2] = n_x, n_y, r_x * n_y - r_y * n_x + slope
             T[i, 0], T[i, 1], T[i, 2] = t_x, t_y, r_x * t_y - r_y * t_x + h

@@ -71,30 +71,24 @@ class Shape(ABC):
         return np.array(drawn)
 
 
-@njit(cache=True)
+# inlined: most callers have no use for h'', and the compiler leaves its divisions out there
+@njit(cache=True, inline="always")
 def support_of(part: np.ndarray, harmonics: np.ndarray, phi: float) -> tuple[float, float, float]:
     """h, h' and h'' of a part about its own center."""
-    return support_along(part[2], part[3], harmonics, np.cos(phi), np.sin(phi))
-
-
-@njit(cache=True, inline="always")
-def support_along(
-    a: float, b: float, harmonics: np.ndarray, c: float, s: float
-) -> tuple[float, float, float]:
-    """`support_of` by the direction (c, s) = (cos phi, sin phi), which saves the simulation its trigonometry."""
+    a, b = part[2], part[3]
     if a == b:
         h, slope, bend = a, 0.0, 0.0
     else:
+        c, s = np.cos(phi), np.sin(phi)
         h = np.sqrt(a * a * c * c + b * b * s * s)
         slope = (b * b - a * a) * c * s / h
         bend = ((b * b - a * a) * (c * c - s * s) - slope * slope) / h
-    c_k, s_k = c, s
     for i in range(len(harmonics)):
         k = i + 2
-        c_k, s_k = c_k * c - s_k * s, s_k * c + c_k * s
-        h += harmonics[i, 0] * c_k + harmonics[i, 1] * s_k
-        slope += k * (harmonics[i, 1] * c_k - harmonics[i, 0] * s_k)
-        bend -= k * k * (harmonics[i, 0] * c_k + harmonics[i, 1] * s_k)
+        c, s = np.cos(k * phi), np.sin(k * phi)
+        h += harmonics[i, 0] * c + harmonics[i, 1] * s
+        slope += k * (harmonics[i, 1] * c - harmonics[i, 0] * s)
+        bend -= k * k * (harmonics[i, 0] * c + harmonics[i, 1] * s)
     return h, slope, bend
 
 
