@@ -100,4 +100,4 @@ def test_a_description_is_written_from_a_wrong_result_only_by_force(wrong_job, t
 def test_the_page_begins_with_the_trust(tmp_path):
     estimate = poinsot.Project.load(ARM / "job.toml").identify()
     page = poinsot.write_report(estimate, tmp_path / "page.html").read_text()
-    assert page.index("<h2") < page.index("Trusted") < page.index("Verdict")
+    assert page.index("Trusted") < page.index("Verdict")

@@ -48,8 +48,9 @@ class BodyDirections(Check):
         problem = solved.problem
         if not Described(problem).says_something or problem.robot.floating_base:
             return
-        alone, beta0, _ = Described(problem).base(problem.base)
-        described = dict(zip(np.flatnonzero(alone).tolist(), beta0.tolist(), strict=True))
+        alone, beta0, S = Described(problem, radius=0.0).base(problem.base)
+        places = np.flatnonzero(alone).tolist()
+        described = dict(zip(places, beta0.tolist(), strict=True))
         names = [problem.parameters.names[c] for c in problem.base.chosen]
         std = np.sqrt(np.diag(solved.covariance) * inflation(solved))
         links = []
@@ -58,22 +59,26 @@ class BodyDirections(Check):
             rows = [row for row in rows if row in described]
             if len(rows) == 2:
                 h, h0 = solved.theta[rows], np.array([described[row] for row in rows])
-                links.append((number, body, h, h0, float(np.max(std[rows]))))
-        largest = max((float(np.linalg.norm(h0)) for *_, h0, _ in links), default=0.0)
-        for number, body, h, h0, deviation in links:
+                at = [places.index(row) for row in rows]
+                links.append((number, body, h, h0, float(np.max(std[rows])), S[np.ix_(at, at)]))
+        largest = max((float(np.linalg.norm(h0)) for *_, h0, _, _ in links), default=0.0)
+        for number, body, h, h0, deviation, S0 in links:
             size, was = float(np.linalg.norm(h)), float(np.linalg.norm(h0))
             if was < self.matters * largest or size < self.shown * deviation or was == 0:
                 continue
             angle = float(np.degrees(np.arccos(np.clip(h @ h0 / (size * was), -1, 1))))
-            if angle < self.warning_deg:
+            # of a sum of links the description knows the direction less well than that of one link
+            across = np.array([-h0[1], h0[0]]) / was
+            known = float(np.degrees(np.arctan(np.sqrt(across @ S0 @ across) / was)))
+            if angle < max(self.warning_deg, 2 * known):
                 continue
             joint = problem.robot.joints[number - 1] if number <= len(problem.robot.joints) else body
             yield Finding(
                 "joint-zero",
-                Severity.error if angle >= self.error_deg else Severity.warning,
+                Severity.error if angle >= max(self.error_deg, 3 * known) else Severity.warning,
                 f"The centre of mass of {body} and what it carries lies {angle:.3g} deg from the described direction: "
                 f"the zero of joint {joint} is off by as much, or the description is wrong.",
                 "Write position_offset in [drive], or mend the centre of mass in the description.",
                 joint,
-                evidence=(angle / 30) ** 2 / 2,
+                evidence=(angle / max(known, 1.0)) ** 2 / 2,
             )

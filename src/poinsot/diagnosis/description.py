@@ -32,11 +32,13 @@ class Described:
         problem: of whose robot.
         factor: to which masses are known.
         direction_deg: to which directions of centres of mass are known.
+        radius: part of a body's radius of gyration by which its centre of mass may be off besides.
     """
 
     problem: InverseDynamics
     factor: float = 2.0
     direction_deg: float = 30.0
+    radius: float = 0.5
 
     @property
     def says_something(self) -> bool:
@@ -56,7 +58,7 @@ class Described:
         for k, pi in enumerate(bodies):
             m, r = (pi[0], _radius(pi)) if pi[0] > 0 else (mean_mass, mean_radius)
             c = np.linalg.norm(pi[1:4]) / m
-            shift = np.tan(np.radians(self.direction_deg)) * c + r / 2
+            shift = np.tan(np.radians(self.direction_deg)) * c + self.radius * r
             own = np.concatenate([[s * m], np.full(3, m * shift), np.full(6, s * m * (r**2 + c**2))])
             block = slice(TEN * k, TEN * (k + 1))
             S[block, block] = s**2 * np.outer(pi, pi) + np.diag(own**2)

@@ -133,6 +133,7 @@ class Alignment(Check):
         significant: |z| of a nuisance that matters, to first order, that starts the search for larger ones.
         explains: part of a joint's squared residuals that a defect must explain, of some joint: what leaves residuals
             as they are is not what is wrong, however certain its value.
+        left: relative error at most that an explanation may leave: more explains nothing.
         bad_fit: relative error of a joint beyond which something is likely to be wrong.
     """
 
@@ -141,6 +142,7 @@ class Alignment(Check):
     ambiguous: float = 6.0
     significant: float = 4.0
     explains: float = 0.2
+    left: float = 0.5
     bad_fit: float = 0.15
 
     causes = ()
@@ -170,7 +172,9 @@ class Alignment(Check):
         yield from self._named(case, tried)
 
     def _explains(self, case: Case, explained: Explained) -> bool:
-        """Whether enough of some joint's residuals is gone, or impossible signs are."""
+        """Whether enough of a joint's residuals is gone, or impossible signs are, and most torque is explained."""
+        if explained.solved.relative_error > self.left:
+            return False
         if impossible(case.declared) - impossible(explained.solved) > self.margin:
             return True
         return bool(np.any((explained.solved.ratio / case.declared.ratio) ** 2 < 1 - self.explains))

@@ -47,8 +47,9 @@ class StepOfGain(Candidate):
         return UNMOVED
 
     def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
+        n = solved.predicted.shape[1]
         own = np.zeros(solved.predicted.shape)
-        own[self.row :] = 1.0 if self.joint is None else np.eye(own.shape[1])[self.joint]
+        own[self.row :] = np.ones(n) if self.joint is None else np.eye(n)[self.joint]
         return [moved_torques(solved, own)]
 
 

@@ -59,17 +59,32 @@ class PositionJumps(Check):
                 continue
             q = signals.recording.stack("position", signals.joints)
             time = signals.recording.time
-            for k, joint in enumerate(signals.joints):
-                e, at = self._jumps(q[:, k])
+            jumps = [self._jumps(column) for column in q.T]
+            moving = sum(bool(np.ptp(column) > 0) for column in q.T)
+            # where most joints jump at once nobody set all encoders: samples are missing
+            counts = np.bincount(np.concatenate([at for _, at in jumps]), minlength=len(q))
+            holes = np.flatnonzero(counts >= max(2, moving / 2))
+            if len(holes):
+                yield Finding(
+                    "lost-samples",
+                    Severity.error,
+                    f"Recording {number} has {'a hole' if len(holes) == 1 else f'{len(holes)} holes'}: most joints "
+                    f"jump at {time[holes[0] + 1]:.4g} s.",
+                    "Cut the recording there, into two recordings with between_s; or write time = { column = ... }.",
+                    evidence=2e4,
+                )
+            for joint, (e, found) in zip(signals.joints, jumps, strict=True):
+                at = np.setdiff1d(found, holes)
                 if not len(at):
                     continue
                 cause = self._cause(e, at)
                 remedy = next(each.advice for each in self.causes if each.name == cause)
+                more = f" and {len(at) - 1} more times" if len(at) > 1 else ""
                 yield Finding(
                     cause,
                     Severity.error,
                     f"The position of joint {joint} in recording {number} jumps by {e[at[0]]:.4g} at "
-                    f"{time[at[0] + 1]:.4g} s{f' and {len(at) - 1} more times' if len(at) > 1 else ''}.",
+                    f"{time[at[0] + 1]:.4g} s{more}.",
                     remedy,
                     joint,
                     evidence=1e4 + float(np.max(np.abs(e[at]))),

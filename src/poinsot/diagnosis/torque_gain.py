@@ -13,7 +13,7 @@ from ..regression.inverse_dynamics import InverseDynamics
 from .case import Case, Solved
 from .changes import UNMOVED, joints_of, mapped, moved_torques, only
 from .check import Cause
-from .explanations import Candidate, Explained, Explanation, improvement, severity_of
+from .explanations import Candidate, Explained, Explanation, improvement, misfit, severity_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +40,14 @@ class TorqueGain(Explanation):
 
     Args:
         warning, error: relative sizes.
+        alone: factor, either way, at which a joint shares nothing with the others.
+        determined: log-likelihood by which the factor must fit better than these.
     """
 
     warning: float = 0.1
     error: float = 0.5
+    alone: float = 1e3
+    determined: float = 12.0
 
     cause = Cause(
         "torque-scale",
@@ -71,7 +75,7 @@ class TorqueGain(Explanation):
 
     def finding(self, case: Case, explained: Explained) -> Finding | None:
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
-        if abs(np.log(factor)) < 4 * std:
+        if abs(np.log(factor)) < 4 * std or not self._is_determined(case, explained):
             return None
         (joint,) = explained.candidate.where
         return Finding(
@@ -82,6 +86,22 @@ class TorqueGain(Explanation):
             f"Mend the unit or scale of the torque of {joint}, or gain in [drive].",
             joint,
         )
+
+    def _is_determined(self, case: Case, explained: Explained) -> bool:
+        """Whether another factor, far away on either side, fits worse.
+
+        Far away the joint is alone: its torque says nothing of parameters that other joints share. Whatever else the
+        model lacks makes a joint fit better alone, and then every large or small factor looks better than 1.
+        """
+        effective, thin, candidate = case.declared.effective_rows, case.thin, explained.candidate
+        alone = [
+            case.solve(
+                candidate.changed(thin, explained.nuisance + sign * np.log(self.alone)), candidate.motion
+            )
+            for sign in (-1, 1)
+        ]
+        least = min(misfit(each, effective) for each in alone)
+        return least - misfit(explained.solved, effective) > self.determined
 
     def unobservable(self, candidate: Candidate) -> Unchecked:
         return Unchecked(
