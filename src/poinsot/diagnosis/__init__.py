@@ -22,17 +22,17 @@ from ..exceptions import PoinsotError
 from ..regression.inverse_dynamics import InverseDynamics
 from .angle_unit import AngleUnit
 from .body_directions import BodyDirections
-from .case import Case
+from .case import Examination
 from .check import Cause, Check
 from .clock_scale import ClockScale
-from .delay import Delay
+from .delay import TorqueDelay
 from .dropped_torque import DroppedTorque
 from .explanations import Alignment, Explanation
 from .filters import Filters
 from .fit import PoorFit
 from .gain_change import GainChange
 from .gravity import Gravity
-from .held_out import HeldOut
+from .held_out import HeldOutError
 from .joint_zero import JointZero
 from .lost_samples import LostSamples
 from .outliers import Outliers
@@ -53,7 +53,7 @@ EXPLANATIONS: tuple[Explanation, ...] = (
     ClockScale(),
     Gravity(),
     JointZero(),
-    Delay(),
+    TorqueDelay(),
     TorqueGain(),
     GainChange(),
 )
@@ -69,7 +69,7 @@ CHECKS: tuple[Check, ...] = (
     BodyDirections(),
     TorqueNoise(),
     PoorFit(),
-    HeldOut(),
+    HeldOutError(),
     Physics(),
     Filters(),
 )
@@ -103,7 +103,7 @@ def diagnose(estimate: Estimate) -> Diagnosis:
             Unchecked("the load", "there are no checks yet for recordings with and without a load")
         )
         return Diagnosis(ordered(findings), tuple(unchecked), complete=False)
-    case = Case(estimate, problem)
+    case = Examination(estimate, problem)
     bad_samples = False
     for check in checks():
         if bad_samples and not check.of_samples:

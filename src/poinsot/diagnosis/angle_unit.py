@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity
-from .case import Case
+from .case import Examination
 from .changes import Scaled, joints_of, only
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement
@@ -24,14 +24,14 @@ class AngleUnit(Explanation):
         'Write the unit that the file has: unit = "deg" or unit = "rad".',
     )
 
-    def candidates(self, case: Case) -> Iterable[Candidate]:
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
         for unit, factor in (("deg", np.pi / 180), ("rad", 180 / np.pi)):
             yield Scaled(self, ("all joints", unit), position=factor)
             for k, joint in enumerate(joints if len(joints) > 1 else ()):
                 yield Scaled(self, (joint, unit), position=only(k, factor, len(joints)))
 
-    def finding(self, case: Case, explained: Explained) -> Finding:
+    def finding(self, case: Examination, explained: Explained) -> Finding:
         where, unit = explained.candidate.where
         declared = "rad" if unit == "deg" else "deg"
         return Finding(

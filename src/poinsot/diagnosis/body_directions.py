@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from .case import Case
+from .case import Examination
 from .check import Cause, Check
 from .description import Described
 from .explanations import inflation
@@ -43,7 +43,7 @@ class BodyDirections(Check):
         ),
     )
 
-    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         solved = case.explained[0].solved if case.explained else case.declared
         problem = solved.problem
         if not Described(problem).says_something or problem.robot.floating_base:

@@ -170,7 +170,7 @@ class Score:
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class Examination:
     """An estimate of the linear family, and what its checks need to solve again."""
 
     estimate: Estimate

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..estimate import Finding, Unchecked
-from .case import Case
+from .case import Examination
 
 
 @dataclass(frozen=True)
@@ -37,5 +37,5 @@ class Check(ABC):
     of_samples: ClassVar[bool] = False
 
     @abstractmethod
-    def look(self, case: Case) -> Iterable[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterable[Finding | Unchecked]:
         """What it finds, and what it could not check."""

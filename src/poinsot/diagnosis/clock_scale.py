@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Case
+from .case import Examination
 from .changes import mapped, recordings_of
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
@@ -54,14 +54,14 @@ class ClockScale(Explanation):
         "Mend rate_hz, or the unit of the time column.",
     )
 
-    def candidates(self, case: Case) -> Iterable[Candidate]:
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
         if np.any(case.thin.robot.model.gravity.linear) and is_earths(case.thin.robot.model.gravity.linear):
             starts = [
                 (float(c),) for c in np.log([1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 10, 100, 1e3])
             ]
             yield FasterClock(self, starts=starts, steps=(1e-3,), zero=(0.0,), matters=self.warning)
 
-    def finding(self, case: Case, explained: Explained) -> Finding | None:
+    def finding(self, case: Examination, explained: Explained) -> Finding | None:
         c, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
         if abs(np.log(c)) < 4 * std:
             return None

@@ -12,7 +12,7 @@ from ..estimate import Finding
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import PASSBAND
 from ..signals.signals import Signals
-from .case import Case, Solved
+from .case import Examination, Solved
 from .changes import UNMOVED, joints_of, mapped, recordings_of
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
@@ -76,7 +76,7 @@ def undelayed(signals: Signals, delay_s: float, whole_s: float) -> Signals:
 
 
 @dataclass(frozen=True)
-class Delay(Explanation):
+class TorqueDelay(Explanation):
     """One delay of all torques, and one of each joint's.
 
     Args:
@@ -94,7 +94,7 @@ class Delay(Explanation):
         "Write the delay in [preprocessing]: delays = { torque = ... } [s].",
     )
 
-    def candidates(self, case: Case) -> Iterable[Candidate]:
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
         signals = recordings_of(case.thin)
         longest = min(self.largest_s, 0.1 * min(len(each) / each.rate_hz for each in signals))
         starts = [(float(d),) for d in np.linspace(-longest, longest, 21)]
@@ -110,7 +110,7 @@ class Delay(Explanation):
                 self, where, starts, (step,), (0.0,), matters=matters, largest_step=0.02, joint=k
             )
 
-    def finding(self, case: Case, explained: Explained) -> Finding | None:
+    def finding(self, case: Examination, explained: Explained) -> Finding | None:
         delay, std = float(explained.nuisance[0]), float(explained.std[0])
         if abs(delay) < 4 * std:
             return None
@@ -129,7 +129,7 @@ class Delay(Explanation):
         )
 
 
-def highest_hz(case: Case) -> float:
+def highest_hz(case: Examination) -> float:
     """End of the pass-band of the rows [Hz]."""
     rates = []
     for each in recordings_of(case.problem):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from ..signals.signals import Signals
-from .case import Case
+from .case import Examination
 from .changes import recordings_of
 from .check import Cause, Check
 
@@ -52,7 +52,7 @@ class DroppedTorque(Check):
         ),
     )
 
-    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         for number, signals in enumerate(recordings_of(case.problem), start=1):
             driven = [
                 k for k, joint in enumerate(signals.joints) if joint not in case.problem.robot.drive.passive

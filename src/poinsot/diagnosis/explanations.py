@@ -23,11 +23,11 @@ import numpy as np
 
 from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
-from ..exceptions import PoinsotError
+from ..exceptions import InvalidMethod, PoinsotError
 from ..models.friction import term_of
 from ..models.friction.listed import COUPLING
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Case, Score, Solved
+from .case import Examination, Score, Solved
 from .check import Cause, Check
 from .description import Described
 
@@ -76,7 +76,10 @@ class Candidate:
             for sign in (1, -1):
                 moved = np.array(nuisance, dtype=float)
                 moved[k] += sign * step
-                rows = list(self.changed(problem, moved).rows())
+                other = self.changed(problem, moved)
+                if len(other.base) != len(solved.theta):  # gravity along an axis shows fewer parameters
+                    raise InvalidMethod("the changed problems have different base parameters")
+                rows = list(other.rows())
                 ends.append(np.concatenate([each.W @ solved.theta - each.y for each in rows]))
             columns.append((ends[0] - ends[1]) / (2 * step))
         return columns
@@ -109,11 +112,11 @@ class Explanation(ABC):
     cause: ClassVar[Cause]
 
     @abstractmethod
-    def candidates(self, case: Case) -> Iterable[Candidate]:
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
         """What of this kind may be wrong with this problem."""
 
     @abstractmethod
-    def finding(self, case: Case, explained: Explained) -> Finding | None:
+    def finding(self, case: Examination, explained: Explained) -> Finding | None:
         """What to say where this explains best; None if it is too small to matter."""
 
     def unobservable(self, candidate: Candidate) -> Unchecked | None:
@@ -141,13 +144,13 @@ class Alignment(Check):
     margin: float = 12.0
     ambiguous: float = 6.0
     significant: float = 4.0
-    explains: float = 0.2
+    explains: float = 0.1
     left: float = 0.5
     bad_fit: float = 0.15
 
     causes = ()
 
-    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         suspicious = bool(
             np.any(case.declared.ratio > self.bad_fit) or impossible(case.declared) > self.margin
         )
@@ -171,7 +174,7 @@ class Alignment(Check):
             tried += [each for candidate in later if (each := explain(case, candidate)) is not None]
         yield from self._named(case, tried)
 
-    def _explains(self, case: Case, explained: Explained) -> bool:
+    def _explains(self, case: Examination, explained: Explained) -> bool:
         """Whether enough of a joint's residuals is gone, or impossible signs are, and most torque is explained."""
         if explained.solved.relative_error > self.left:
             return False
@@ -179,7 +182,7 @@ class Alignment(Check):
             return True
         return bool(np.any((explained.solved.ratio / case.declared.ratio) ** 2 < 1 - self.explains))
 
-    def _named(self, case: Case, tried: list[Explained]) -> Iterator[Finding]:
+    def _named(self, case: Examination, tried: list[Explained]) -> Iterator[Finding]:
         found = [
             (each, finding)
             for each in tried
@@ -205,13 +208,13 @@ class Alignment(Check):
             yield replace(finding, message=message, evidence=each.gain)
 
 
-def local(case: Case, candidate: Candidate) -> Score:
+def local(case: Examination, candidate: Candidate) -> Score:
     """The nuisance to first order about none."""
     (column,) = candidate.derivatives(case.declared, case.thin, np.array(candidate.zero))
     return case.declared.score(column)
 
 
-def explain(case: Case, candidate: Candidate) -> Explained | None:
+def explain(case: Examination, candidate: Candidate) -> Explained | None:
     """The best values of a candidate's nuisances: the best start, then Gauss-Newton; None where none can be solved."""
     thin, effective = case.thin, case.declared.effective_rows
     points = [np.array(start, dtype=float) for start in candidate.starts]
@@ -221,7 +224,10 @@ def explain(case: Case, candidate: Candidate) -> Explained | None:
     solved, p = min(solutions, key=lambda each: misfit(each[0], effective))
     std = np.zeros(len(p))
     for _ in range(STEPS if len(p) else 0):
-        delta, std = _newton(solved, candidate.derivatives(solved, thin, p))
+        try:
+            delta, std = _newton(solved, candidate.derivatives(solved, thin, p))
+        except (PoinsotError, np.linalg.LinAlgError):
+            break
         if not np.isfinite(delta).all():
             break
         delta *= min(1.0, candidate.largest_step / max(float(np.max(np.abs(delta))), 1e-300))
@@ -241,7 +247,7 @@ def explain(case: Case, candidate: Candidate) -> Explained | None:
     return Explained(candidate, p, std, solved, gain, shown)
 
 
-def _tried(case: Case, candidate: Candidate, nuisance: Vector) -> Solved | None:
+def _tried(case: Examination, candidate: Candidate, nuisance: Vector) -> Solved | None:
     """The changed problem, solved; None where the change makes a problem that nobody can solve."""
     try:
         solved = case.solve(candidate.changed(case.thin, nuisance), candidate.motion)
@@ -268,7 +274,7 @@ def misfit(solved: Solved, effective: Vector) -> float:
     return float(np.sum(effective * np.log(solved.ratio)))
 
 
-def total(case: Case, solved: Solved, nuisances: int) -> float:
+def total(case: Examination, solved: Solved, nuisances: int) -> float:
     """T."""
     effective = case.declared.effective_rows
     complexity = 0.5 * nuisances * float(np.log(effective.sum()))
@@ -309,7 +315,7 @@ def is_nonnegative(kind: str) -> bool:
     return kind == "rotor_inertia" or (term is not None and term.dissipates)
 
 
-def improvement(case: Case, explained: Explained) -> str:
+def improvement(case: Examination, explained: Explained) -> str:
     """`the torque error falls from 14.7 to 0.97 %`."""
     before, after = 100 * case.declared.relative_error, 100 * explained.solved.relative_error
     return f"the torque error falls from {before:.3g} to {after:.3g} %"

@@ -10,7 +10,7 @@ import numpy as np
 from ..estimate import Finding, Severity, Unchecked
 from ..exceptions import PoinsotError
 from ..signals.signals import Signals
-from .case import Case, Solved, solve, thinned
+from .case import Examination, Solved, solve, thinned
 from .changes import recordings_of
 from .check import Cause, Check
 
@@ -37,7 +37,7 @@ class Filters(Check):
         ),
     )
 
-    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         cutoff = getattr(recordings_of(case.problem)[0].method, "cutoff_hz", None)
         if cutoff is None or any(each.recording is None for each in recordings_of(case.problem)):
             yield Unchecked(
@@ -75,7 +75,7 @@ class Filters(Check):
             evidence=part,
         )
 
-    def _other(self, case: Case, factor: float) -> Solved | None:
+    def _other(self, case: Examination, factor: float) -> Solved | None:
         """The problem with another cutoff; None where that is beyond what the clock allows."""
         signals: list[Signals] = []
         share = len(recordings_of(case.thin)[0]) / len(recordings_of(case.problem)[0])

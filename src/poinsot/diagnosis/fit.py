@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from .case import Case, Solved
+from .case import Examination, Solved
 from .check import Cause, Check
 
 
@@ -49,7 +49,7 @@ class PoorFit(Check):
         ),
     )
 
-    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         if case.explained:
             return
         solved = case.declared
@@ -65,7 +65,7 @@ class PoorFit(Check):
             )
         yield from terms
 
-    def _terms(self, case: Case, solved: Solved) -> Iterator[Finding]:
+    def _terms(self, case: Examination, solved: Solved) -> Iterator[Finding]:
         q, v = joint_motion(case)
         if len(q) != solved.rows or case.problem.robot.floating_base:
             return
@@ -119,7 +119,7 @@ def _variables(q: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def joint_motion(case: Case) -> tuple[np.ndarray, np.ndarray]:
+def joint_motion(case: Examination) -> tuple[np.ndarray, np.ndarray]:
     """(N, n) positions and speeds of the thinned rows."""
     positions, speeds = [], []
     for part in case.thin.parts:

@@ -11,7 +11,7 @@ from ..arrays import Vector
 from ..estimate import Finding
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.signals import Signals
-from .case import Case, Solved
+from .case import Examination, Solved
 from .changes import UNMOVED, joints_of, moved_torques, recordings_of
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
@@ -72,7 +72,7 @@ class GainChange(Explanation):
         "Identify from the part before or after the change: between_s.",
     )
 
-    def candidates(self, case: Case) -> Iterable[Candidate]:
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
         which: list[int | None] = [None, *(range(len(joints)) if len(joints) > 1 else ())]
         if case.thin.robot.floating_base:
@@ -81,7 +81,7 @@ class GainChange(Explanation):
             if (step := self._largest(case, joint)) is not None:
                 yield step
 
-    def _largest(self, case: Case, joint: int | None) -> StepOfGain | None:
+    def _largest(self, case: Examination, joint: int | None) -> StepOfGain | None:
         """The step that explains most, to first order."""
         N, best, explained = case.declared.rows, None, 0.0
         counts = np.cumsum([0, *case.thin.row_counts])
@@ -110,7 +110,7 @@ class GainChange(Explanation):
                 best, explained = step, found.explained
         return best
 
-    def finding(self, case: Case, explained: Explained) -> Finding | None:
+    def finding(self, case: Examination, explained: Explained) -> Finding | None:
         step = explained.candidate
         assert isinstance(step, StepOfGain)
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])

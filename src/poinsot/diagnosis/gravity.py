@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Case
+from .case import Examination
 from .check import Cause
 from .clock_scale import is_earths
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
@@ -51,7 +51,7 @@ class Gravity(Explanation):
         "Mend gravity in [robot]: [m/s^2] in the frame of the robot's base.",
     )
 
-    def candidates(self, case: Case) -> Iterable[Candidate]:
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
         declared = np.array(case.thin.robot.model.gravity.linear)
         # off the axes, where nothing vanishes
         starts = STANDARD * np.concatenate([np.eye(3), -np.eye(3)]) + 1e-3
@@ -67,7 +67,7 @@ class Gravity(Explanation):
             largest_step=5.0,
         )
 
-    def finding(self, case: Case, explained: Explained) -> Finding | None:
+    def finding(self, case: Examination, explained: Explained) -> Finding | None:
         declared = np.array(case.thin.robot.model.gravity.linear)
         found = np.array(explained.solved.problem.robot.model.gravity.linear)
         size, was = float(np.linalg.norm(found)), float(np.linalg.norm(declared))

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..estimate import Finding, Severity, Unchecked
-from .case import Case
+from .case import Examination
 from .check import Cause, Check
 
 
 @dataclass(frozen=True)
-class HeldOut(Check):
+class HeldOutError(Check):
     """Relative error on held-out recordings against that of the fit.
 
     Args:
@@ -28,12 +28,12 @@ class HeldOut(Check):
         Cause(
             "held-out",
             "The estimate predicts recordings that it has not seen much worse than it fits the others.",
-            'Use name = "semidefinite" with a prior, or a livelier motion; or the model lacks what the other motion '
+            "Use the method that finds possible bodies from a prior, or a livelier motion; or the model lacks what the other motion "
             "shows.",
         ),
     )
 
-    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         fitted = case.estimate.fit.relative_error_percent / 100
         if not case.estimate.validation:
             yield Unchecked(
@@ -51,7 +51,7 @@ class HeldOut(Check):
                 Severity.error if grave else Severity.warning,
                 f"The torque of {fit.recording or 'a held-out recording'} is predicted to {100 * error:.3g} %, "
                 f"{times:.2g} times the error of the fit ({100 * fitted:.3g} %).",
-                'Write name = "semidefinite" in [method], or record a livelier motion.',
+                "Write in [method] the name of the method that finds possible bodies, or record a livelier motion.",
                 fit.recording,
                 evidence=times,
             )

@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Case
+from .case import Examination
 from .changes import joints_of, mapped
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
@@ -54,7 +54,7 @@ class JointZero(Explanation):
         "Add the offset: position_offset in [drive].",
     )
 
-    def candidates(self, case: Case) -> Iterable[Candidate]:
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
         robot = case.thin.robot
         if robot.floating_base:
             return
@@ -71,7 +71,7 @@ class JointZero(Explanation):
                     joint=k,
                 )
 
-    def finding(self, case: Case, explained: Explained) -> Finding | None:
+    def finding(self, case: Examination, explained: Explained) -> Finding | None:
         candidate = explained.candidate
         assert isinstance(candidate, ShiftedZero)
         offset, std = float(np.degrees(explained.nuisance[0])), float(np.degrees(explained.std[0]))

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from ..recording import Recording
-from .case import Case
+from .case import Examination
 from .changes import recordings_of
 from .check import Cause, Check
 
@@ -42,7 +42,7 @@ class LostSamples(Check):
         ),
     )
 
-    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         for number, signals in enumerate(recordings_of(case.problem), start=1):
             if signals.recording is None:
                 yield Unchecked(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from .case import Case
+from .case import Examination
 from .changes import recordings_of
 from .check import Cause, Check
 from .delay import highest_hz
@@ -42,7 +42,7 @@ class Outliers(Check):
         ),
     )
 
-    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         for number, signals in enumerate(recordings_of(case.problem), start=1):
             band = min(1.0, 2 * highest_hz(case) / signals.rate_hz)
             for k, joint in enumerate(signals.joints):

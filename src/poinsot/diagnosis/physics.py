@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from .case import Case
+from .case import Examination
 from .check import Cause, Check
 from .explanations import is_nonnegative
 
@@ -34,11 +34,11 @@ class Physics(Check):
         Cause(
             "mass-matrix",
             "The estimated mass matrix is not positive definite at a recorded pose: no bodies have it.",
-            'Use name = "semidefinite", or a motion with larger accelerations.',
+            "Use the method that finds possible bodies, or a motion with larger accelerations.",
         ),
     )
 
-    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         estimate = case.estimate
         std = estimate.std
         negative = [
@@ -59,7 +59,7 @@ class Physics(Check):
             )
         yield from self._mass_matrix(case)
 
-    def _mass_matrix(self, case: Case) -> Iterator[Finding]:
+    def _mass_matrix(self, case: Examination) -> Iterator[Finding]:
         problem, estimate = case.problem, case.estimate
         if problem.robot.floating_base or not np.isfinite(estimate.covariance).all():
             return
@@ -87,6 +87,6 @@ class Physics(Check):
                 Severity.error,
                 f"The mass matrix has an eigenvalue of {value:.3g} +- {1.96 * std:.2g} at a recorded pose, so that "
                 "accelerating would give energy away.",
-                'Write name = "semidefinite" in [method], which finds bodies that can be, or record a livelier motion.',
+                "Write in [method] the name of the method that finds possible bodies, or record a livelier motion.",
                 evidence=-z,
             )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from .case import Case
+from .case import Examination
 from .changes import recordings_of
 from .check import Cause, Check
 
@@ -53,7 +53,7 @@ class PositionJumps(Check):
         ),
     )
 
-    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         for number, signals in enumerate(recordings_of(case.problem), start=1):
             if signals.recording is None:
                 continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity
-from .case import Case
+from .case import Examination
 from .changes import Scaled, joints_of
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement
@@ -24,7 +24,7 @@ class Reduction(Explanation):
         'Write side = "joint" in [drive], or leave the reduction out where the controller has applied it.',
     )
 
-    def candidates(self, case: Case) -> Iterable[Candidate]:
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
         robot = case.thin.robot
         N = np.diag(robot.train.reduction)
         if robot.drive.side != "motor" or np.allclose(np.abs(N), 1) or robot.floating_base:
@@ -34,7 +34,7 @@ class Reduction(Explanation):
         yield Scaled(self, ("positions",), position=N)
         yield Scaled(self, ("torques",), torque=1 / N)
 
-    def finding(self, case: Case, explained: Explained) -> Finding:
+    def finding(self, case: Examination, explained: Explained) -> Finding:
         (what,) = explained.candidate.where
         remedy = {
             "positions and torques": 'Write side = "joint" in [drive].',

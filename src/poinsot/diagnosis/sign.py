@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..estimate import Finding, Severity
-from .case import Case
+from .case import Examination
 from .changes import Scaled, joints_of, only
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement
@@ -24,7 +24,7 @@ class Sign(Explanation):
         "Negate the channel: scale = -1 for its column, or a negative reduction where both are read at the motor.",
     )
 
-    def candidates(self, case: Case) -> Iterable[Candidate]:
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
         if len(joints) > 1:
             yield Scaled(self, (ALL, "torque"), torque=-1.0)
@@ -36,7 +36,7 @@ class Sign(Explanation):
             yield Scaled(self, (joint, "position"), position=turned)
             yield Scaled(self, (joint, "position and torque"), position=turned, torque=turned)
 
-    def finding(self, case: Case, explained: Explained) -> Finding:
+    def finding(self, case: Examination, explained: Explained) -> Finding:
         joint, what = explained.candidate.where
         keys = what.split(" and ")
         joints = joints_of(case.thin)

@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding, Severity
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Case
+from .case import Examination
 from .changes import UNMOVED, joints_of, mapped
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement
@@ -47,7 +47,7 @@ class SwappedChannels(Explanation):
         "Exchange the two columns in the list of columns.",
     )
 
-    def candidates(self, case: Case) -> Iterable[Candidate]:
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
         pairs = list(combinations(range(len(joints)), 2))
         for i, j in pairs:
@@ -56,7 +56,7 @@ class SwappedChannels(Explanation):
             for torque in (False, True):
                 yield Swap(self, (joints[i], joints[j]), pair=(i, j), position=True, torque=torque)
 
-    def finding(self, case: Case, explained: Explained) -> Finding:
+    def finding(self, case: Examination, explained: Explained) -> Finding:
         swap = explained.candidate
         assert isinstance(swap, Swap)
         keys = [key for key, used in (("position", swap.position), ("torque", swap.torque)) if used]

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Case, Solved
+from .case import Examination, Solved
 from .changes import UNMOVED, joints_of, mapped, moved_torques, only
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, misfit, severity_of
@@ -55,7 +55,7 @@ class TorqueGain(Explanation):
         "Mend the unit or scale of torque, or gain in [drive].",
     )
 
-    def candidates(self, case: Case) -> Iterable[Candidate]:
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
         passive = case.thin.robot.drive.passive
         if len(joints) - len(passive) < 2 or case.thin.robot.floating_base:
@@ -73,7 +73,7 @@ class TorqueGain(Explanation):
                     joint=k,
                 )
 
-    def finding(self, case: Case, explained: Explained) -> Finding | None:
+    def finding(self, case: Examination, explained: Explained) -> Finding | None:
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
         if abs(np.log(factor)) < 4 * std or not self._is_determined(case, explained):
             return None
@@ -87,7 +87,7 @@ class TorqueGain(Explanation):
             joint,
         )
 
-    def _is_determined(self, case: Case, explained: Explained) -> bool:
+    def _is_determined(self, case: Examination, explained: Explained) -> bool:
         """Whether another factor, far away on either side, fits worse.
 
         Far away the joint is alone: its torque says nothing of parameters that other joints share. Whatever else the

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from .case import Case
+from .case import Examination
 from .check import Cause, Check
 
 
@@ -30,7 +30,7 @@ class TorqueNoise(Check):
         ),
     )
 
-    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         if case.explained:
             return
         solved = case.declared

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from .case import Case
+from .case import Examination
 from .check import Check
 from .description import Described
 from .torque_gain import TorqueGain
@@ -32,7 +32,7 @@ class TorqueScale(Check):
 
     causes = (TorqueGain.cause,)
 
-    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         # what explains the recording best has its own scale, freed of the defect that it found
         solved = case.explained[0].solved if case.explained else case.declared
         described = Described(solved.problem)

@@ -21,13 +21,13 @@ from ..recording import Recording
 from ..signals.bandwidth import FilterProposal
 from .channels import ChannelFacts, channel_facts, channel_findings, rounding_findings
 from .clock import ClockFacts, clock_facts, clock_findings
-from .findings import Finding, Severity
+from .findings import InspectionFinding, Severity
 from .motion import MotionFacts, motion_facts, motion_findings
 
 __all__ = [
     "ChannelFacts",
     "ClockFacts",
-    "Finding",
+    "InspectionFinding",
     "Inspection",
     "MotionFacts",
     "Severity",
@@ -51,7 +51,7 @@ class Inspection:
     clock: ClockFacts
     motion: MotionFacts
     channels: tuple[ChannelFacts, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[InspectionFinding, ...]
     steps: tuple[str, ...] = ()
     filters: FilterProposal | None = None
 
@@ -89,7 +89,7 @@ class Inspection:
 
     def with_note(self, sentence: str) -> Inspection:
         """Return the inspection with another note."""
-        return replace(self, findings=(*self.findings, Finding("note", None, sentence)))
+        return replace(self, findings=(*self.findings, InspectionFinding("note", None, sentence)))
 
     @property
     def rows(self) -> tuple[dict[str, Any], ...]:
@@ -166,7 +166,7 @@ def inspect(
     return Inspection(name, clock, motion, tuple(channels), tuple(findings), recording.steps)
 
 
-def _effort_findings(recording: Recording, passive: Sequence[str]) -> list[Finding]:
+def _effort_findings(recording: Recording, passive: Sequence[str]) -> list[InspectionFinding]:
     efforts = {joint for quantity in ("torque", "current", "voltage") for joint in recording.joints(quantity)}
     without = [joint for joint in recording.joints("position") if joint not in (*efforts, *passive)]
     if not without:
@@ -175,7 +175,7 @@ def _effort_findings(recording: Recording, passive: Sequence[str]) -> list[Findi
         f"No torque, current or voltage for {listing(without)}: "
         "name its column, or list the joint under drive.passive."
     )
-    return [Finding("warning", None, sentence)]
+    return [InspectionFinding("warning", None, sentence)]
 
 
 def inspect_json(inspections: tuple[Inspection, ...] | list[Inspection]) -> dict[str, Any]:

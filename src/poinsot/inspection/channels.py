@@ -14,7 +14,7 @@ import numpy as np
 
 from ..exceptions import listing
 from ..recording import Recording
-from .findings import Finding
+from .findings import InspectionFinding
 
 NEIGHBOURHOOD = 10
 """Number of samples on either side over which an increment is averaged."""
@@ -218,16 +218,16 @@ def longest_run(flags: np.ndarray) -> int:
 
 def channel_findings(
     channel: ChannelFacts, samples: int, rate_hz: float, *, rests: bool = False, passive: bool = False
-) -> list[Finding]:
+) -> list[InspectionFinding]:
     """Findings of one channel.
 
     Args:
         rests: whether it is the position of a joint that does not move. passive: whether its joint has no motor.
     """
-    found: list[Finding] = []
+    found: list[InspectionFinding] = []
 
     def say(severity: str, sentence: str) -> None:
-        found.append(Finding(severity, channel.name, sentence))  # type: ignore[arg-type]
+        found.append(InspectionFinding(severity, channel.name, sentence))  # type: ignore[arg-type]
 
     quantity, _, joint = channel.name.partition(".")
     if channel.invalid:
@@ -280,7 +280,7 @@ def channel_findings(
     return found
 
 
-def rounding_findings(channels: Sequence[ChannelFacts]) -> list[Finding]:
+def rounding_findings(channels: Sequence[ChannelFacts]) -> list[InspectionFinding]:
     """A note on positions that repeat samples by rounding."""
     repeating = [
         channel
@@ -304,7 +304,7 @@ def rounding_findings(channels: Sequence[ChannelFacts]) -> list[Finding]:
         f"the samples, at a standstill or moving by less than {grain} in an interval, and not while moving faster: "
         "smooth before differentiating, and cut standstills."
     )
-    return [Finding("note", repeating[0].name if len(repeating) == 1 else None, sentence)]
+    return [InspectionFinding("note", repeating[0].name if len(repeating) == 1 else None, sentence)]
 
 
 def _clipped(channel: ChannelFacts) -> str:
@@ -319,7 +319,7 @@ def _clipped(channel: ChannelFacts) -> str:
     )
 
 
-def _speed(channel: ChannelFacts, joint: str) -> list[Finding]:
+def _speed(channel: ChannelFacts, joint: str) -> list[InspectionFinding]:
     peak, limit = channel.peak_speed, channel.speed_limit
     assert peak is not None
     assert limit is not None
@@ -328,11 +328,11 @@ def _speed(channel: ChannelFacts, joint: str) -> list[Finding]:
             f"{joint} reaches {peak:.3g} {channel.unit}/s, {100 * peak / limit:.0f} % of the model's limit "
             f"of {limit:.3g}: check the unit of its position, the reduction and drive.side, or the limit in the model."
         )
-        return [Finding("warning", channel.name, sentence)]
+        return [InspectionFinding("warning", channel.name, sentence)]
     if 0 < peak < 0.02 * limit:
         sentence = (
             f"{joint} reaches only {peak:.3g} {channel.unit}/s, {100 * peak / limit:.1f} % of the model's limit "
             f"of {limit:.3g}: check the unit of its position, or excite it more."
         )
-        return [Finding("note", channel.name, sentence)]
+        return [InspectionFinding("note", channel.name, sentence)]
     return []

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..recording import UNIFORM_TOLERANCE, Recording, clock_text
 from ..signals.resampling import BRIDGED_INTERVALS
-from .findings import Finding
+from .findings import InspectionFinding
 
 GAP_INTERVALS = 2.5
 """An interval longer than this many median ones is a gap: at least one sample is missing."""
@@ -61,14 +61,14 @@ def clock_facts(recording: Recording) -> ClockFacts:
     )
 
 
-def clock_findings(clock: ClockFacts) -> list[Finding]:
+def clock_findings(clock: ClockFacts) -> list[InspectionFinding]:
     findings = []
     propose = f"set resample_hz = {float(f'{clock.rate_hz:.3g}'):g} under [preprocessing]"
     if clock.gaps_s:
-        findings.append(Finding("warning", None, _gaps(clock, propose)))
+        findings.append(InspectionFinding("warning", None, _gaps(clock, propose)))
     if clock.largest_jitter_s > UNIFORM_TOLERANCE * clock.interval_s:
         findings.append(
-            Finding(
+            InspectionFinding(
                 "warning" if clock.rms_jitter_s > SMALL_JITTER * clock.interval_s else "note", None,
                 f"The clock is uneven: intervals of {1e3 * clock.interval_s:.4g} ms vary by up to "
                 f"{1e3 * clock.largest_jitter_s:.3g} ms, rms {1e3 * clock.rms_jitter_s:.3g} ms: {propose}.",
@@ -79,7 +79,7 @@ def clock_findings(clock: ClockFacts) -> list[Finding]:
             f"The clock starts at {clock_text(clock.start_s, clock.interval_s)} s, so it counts from a date: "
             "with start_s = 0 times are easier to read, and window_s and between_s easier to write."
         )
-        findings.append(Finding("note", None, sentence))
+        findings.append(InspectionFinding("note", None, sentence))
     return findings
 
 

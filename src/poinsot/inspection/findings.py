@@ -9,7 +9,7 @@ Severity = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class InspectionFinding:
     """One sentence: what was found and what to do.
 
     Args:

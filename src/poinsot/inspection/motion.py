@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Mask, Samples, Times
 from ..recording import Recording, window_indices
-from .findings import Finding
+from .findings import InspectionFinding
 
 SPEED_OVER_S = 0.02
 """Duration of the position differences that give speeds; shorter ones amplify noise, longer ones lag. [s]"""
@@ -133,15 +133,19 @@ def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> 
     return (start, stop) if worth_it else None
 
 
-def motion_findings(motion: MotionFacts, recording: Recording) -> list[Finding]:
+def motion_findings(motion: MotionFacts, recording: Recording) -> list[InspectionFinding]:
     findings = []
     if motion.joints and len(motion.resting) == len(motion.joints):
-        return [Finding("error", None, "No joint moves in this recording, so nothing can be identified.")]
+        return [
+            InspectionFinding(
+                "error", None, "No joint moves in this recording, so nothing can be identified."
+            )
+        ]
     if motion.window_s is not None:
         start, stop = motion.window_s
         share = 100 * (1 - (stop - start) / recording.duration_s)
         findings.append(
-            Finding(
+            InspectionFinding(
                 "warning", None,
                 f"No joint moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where "
                 f"dry friction is indeterminate: set window_s = [{start:.2f}, {stop:.2f}].",
@@ -154,7 +158,7 @@ def motion_findings(motion: MotionFacts, recording: Recording) -> list[Finding]:
         start, stop = inside[0]
         times = "once" if len(inside) == 1 else f"{len(inside)} times"
         findings.append(
-            Finding(
+            InspectionFinding(
                 "note", None,
                 f"All joints stand still {times} on the way, {total:.2g} s in all, "
                 f"first from {start:.2f} s to {stop:.2f} s: "
