@@ -78,6 +78,7 @@ def minimize_all(
     """Iterate until each problem has ended: the points of the equations there, and the end of each search."""
     new, costs = equations.evaluate(equations.start())
     trials = _places(costs)
+    # without old points there is nothing to compare with: all are accepted
     point = equations.advance(np.ones(len(trials), dtype=bool), new, None)
     searches = [method.search(place, stop) for place in trials]
     asked = [_resumed(search, None) for search in searches]

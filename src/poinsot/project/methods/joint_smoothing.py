@@ -93,9 +93,10 @@ def estimate_jointly(
     watch.lap("read")
     problem = build_problem(method, project, mechanism, runs)
     weight = FIRST_WEIGHT if method.weight == "auto" else method.weight
+    mechanism = problem.model.mechanism
     smoothing = JointSmoothing(
         float(weight),
-        noise_of(problem.mechanism, method.noise),
+        noise_of(mechanism, method.noise),
         method.form,
         method.max_iterations,
         method.tolerance,
@@ -106,7 +107,7 @@ def estimate_jointly(
     saturated = [
         warning
         for record in (*problem.records, *problem.held_out)
-        for warning in record.saturated_commands(problem.mechanism.inputs)
+        for warning in record.saturated_commands(mechanism.inputs)
     ]
     return estimate.updated(
         warnings=(*saturated, *estimate.warnings),
