@@ -86,7 +86,7 @@ def geometry(structure: Structure, values: Values, x: State) -> Geometry:
 
 @dataclass(frozen=True, eq=False)
 class Instant:
-    """A mechanism with its numbers in one state; what the equations of motion are made of is computed once, if asked for."""
+    """A mechanism with its numbers in one state. What the equations of motion need is computed once, when asked for."""
 
     # It belongs to the trace in which it is made. One that is kept for a later call of a compiled function, or that
     # first computes a property inside an inner trace (`jvp`, `scan`), leaks tracers.
