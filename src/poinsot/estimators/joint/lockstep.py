@@ -40,6 +40,7 @@ class Place:
 
     infeasibility = 0.0
     largest_gap = 0.0
+    theta = np.zeros(0)  # not recorded: parameters of all problems stay where they are computed
 
     def direction(self, damping: float) -> Any:
         """Not the direction, but the request for it."""

@@ -22,7 +22,7 @@ import numpy as np
 from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...models.maximal import Model
-from ...solve import GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
+from ...solve import Direction, GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
 from .bordered import NormalEquations, factorize
 from .forms import form_of
 from .linearization import Linearizer, RecordLinearization
@@ -191,8 +191,8 @@ class RecordEquations:
                 )
             )
         accepted = [AcceptedStep(2 * start.cost / samples, start.theta, 0.0, 0)] + [
-            AcceptedStep(2 * each.cost / samples, theta, each.damping, each.trials)
-            for each, theta in zip(found.history, at_end.thetas[1:], strict=True)
+            AcceptedStep(2 * each.cost / samples, each.theta, each.damping, each.trials)
+            for each in found.history
         ]
         return JointFit(
             names=self.problem.model.free,
@@ -246,8 +246,7 @@ class JointIterate:
         squares = sum((each.cost for each in self.linearized), equations.parameters.prior_cost(theta))
         # Inf, not NaN: comparisons of costs must reject the trial
         self.cost = 0.5 * squares if np.isfinite(squares) else float("inf")
-        # only what later iterates need is kept of earlier ones, whose linearizations are large
-        self.thetas: tuple[Vector, ...] = (theta,) if before is None else (*before.thetas, theta)
+        # not the iterate itself: its linearization is large
         self._largest_before = None if before is None else before.largest
 
     @cached_property
@@ -300,7 +299,7 @@ class JointIterate:
 
 
 @dataclass(frozen=True, eq=False)
-class JointStep:
+class JointStep(Direction[JointIterate]):
     """A step of states (N, d) of each record and of the open parameters (q,), with its predicted decrease."""
 
     start: JointIterate
