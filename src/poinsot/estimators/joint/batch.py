@@ -53,13 +53,13 @@ class BatchFit:
     """Parameters of B problems.
 
     Args:
-        names: of all p parameters. open: (q,) places of those that were estimated.
+        names: names of all p parameters. open: (q,) indices of the estimated ones.
         theta: (B, p).
         std: (B, p) standard deviations for white residuals (Lacoursiere, Eqs. 3.30 to 3.32); 0 of held, NaN of
             unobservable parameters. `JointSmoothing.solve` has those for autocorrelated residuals too.
         cost: (B,) weighted squares of all residuals, by the number of samples.
         iterations: (B,) accepted steps.
-        statuses: B.
+        statuses: how each of the B iterations ended.
     """
 
     names: tuple[str, ...]
@@ -90,11 +90,11 @@ def fit_batch(
     On an accelerator it compiles anew for another number of samples, of problems at once, and of open parameters.
 
     Args:
-        method: of all; its weight counts where there are no `weights`.
+        method: the method of all problems; `weights` replace its weight.
         problems: B, of one record each, at the same times; model, open parameters, bounds and priors are the same.
         weights: (B,) kappa of each.
-        at_once: problems in lockstep; None: as many as the accelerator's memory has room for, or one after the other
-            on a processor, where lockstep only means to wait.
+        at_once: number of problems in lockstep; None: as many as the accelerator's memory has room for, or one after
+            the other on a processor, where lockstep gains nothing.
 
     Raises:
         InvalidMethod: if a weight or a number of values is wrong, or problems do not belong together.
@@ -158,7 +158,7 @@ def _checked(
 
 
 class _Given(NamedTuple):
-    """Of each problem: (N, s) readings, (N, inputs) controls, and kappa."""
+    """Data of each problem: (N, s) readings, (N, inputs) controls, and kappa."""
 
     z: Any
     u: Any
@@ -166,7 +166,7 @@ class _Given(NamedTuple):
 
 
 class _Common(NamedTuple):
-    """Of all problems: (N,) steps [s], the last twice; (s,) noise; (q,) places of the open parameters."""
+    """Data that all problems share: (N,) steps [s], the last twice; (s,) noise; (q,) indices of the open parameters."""
 
     h: Any
     noise: Any
@@ -199,7 +199,7 @@ class _Solver:
         self.meat: Any = jax.jit(jax.vmap(white_meat))
 
     def room(self, problem: JointSmoothingProblem) -> int:
-        """For how many problems like this one the device has memory."""
+        """Number of problems like this one that the device has memory for."""
         N, q = len(problem.records[0].times), len(problem.parameters.open)
         d, m = self.form.degrees, self.form.rows + self.linearizer.sensors
         blocks, rows = m * (1 + 2 * d + q), d * (2 * d + q + 1)
@@ -331,7 +331,7 @@ class _BatchEquations:
 
 @lru_cache(maxsize=16)
 def _solver(model: Model, form: str) -> _Solver:
-    """Compiled functions are kept."""
+    """The compiled functions of a form of a model, kept for later calls."""
     return _Solver(compiled_linearizer(model, form))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 SAMPLES = 512
-"""In a call."""
+"""Samples in one call of a compiled function."""
 
 
 def in_chunks(

@@ -35,7 +35,7 @@ long, 1 twice."""
 
 
 class RecordLinearization(NamedTuple):
-    """Of one record at given states and theta; of NumPy's arrays, or of JAX's in `batch`.
+    """Errors of one record with their derivatives at given states and theta; of NumPy's arrays, or of JAX's in `batch`.
 
     Args:
         e: (N, m) errors; of the last sample only its readings are not 0.
@@ -80,7 +80,7 @@ class Linearizer:
     """Compiled once for a form of a model.
 
     Args:
-        form: of it.
+        form: the form.
     """
 
     def __init__(self, form: Form):

@@ -19,7 +19,7 @@ from ...recording import Recording
 from ...signals.low_pass import LowPass
 
 CUTOFF = 10.0
-"""Of the filter of the initial guess: above the frequencies of swinging mechanisms, below those of noise [Hz]."""
+"""Cutoff of the filter of the initial guess: above the frequencies of swinging mechanisms, below those of noise [Hz]."""
 FEWEST = 4
 """Samples of a record."""
 STEP_TOLERANCE = 0.05
@@ -36,7 +36,7 @@ class Record:
     """One recording, a sample a step.
 
     Args:
-        name: of the recording.
+        name: name of the recording.
         times: (N,) [s], rising; steps may differ.
         u: (N, inputs) controls, each held until the next sample; the last is not used.
         z: (N, s) readings of the mechanism's sensors, in their order; NaN where nothing was measured.
@@ -79,8 +79,8 @@ class Record:
 
         Args:
             mechanism: with sensors.
-            recording: of it.
-            name: of the record.
+            recording: a recording of the mechanism.
+            name: name of the record.
             step_s: time step of the model, a multiple of the recording's interval [s]; None: one sample.
 
         Raises:

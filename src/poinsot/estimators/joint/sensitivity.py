@@ -161,7 +161,7 @@ def state_variances(linearized: RecordLinearization, covariance: Matrix) -> Floa
 
 
 class Influence(NamedTuple):
-    """Of one record, what sums over records; of NumPy's arrays, or of JAX's in `batch`.
+    """The sums of one record that `sensitivity` adds over records; of NumPy's arrays, or of JAX's in `batch`.
 
     Args:
         V: (N, m, q). S: (q, q) sum V^T V. effect: (q,) the diagonal of that before the states moved.
@@ -228,7 +228,7 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
 
 
 def influence(linearized: RecordLinearization) -> Influence:
-    """Of one record, by LAPACK's factor of the band."""
+    """The sums of one record, by LAPACK's factor of the band."""
     factors = _factorize(linearized)
     return Influence.of(linearized, -factors.solved[:, :, :-1], *factors.inverse_blocks())
 

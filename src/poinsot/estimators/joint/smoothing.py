@@ -251,7 +251,7 @@ class JointIterate:
 
     @cached_property
     def normals(self) -> list[NormalEquations]:
-        """Of each record."""
+        """Normal equations of each record."""
         return [NormalEquations.of(each) for each in self.linearized]
 
     @cached_property

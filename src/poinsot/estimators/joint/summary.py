@@ -235,7 +235,7 @@ class Summary:
         return tuple(found)
 
     def friction_curves(self) -> list[FrictionCurve]:
-        """Of joints of which a friction parameter was estimated and whose friction depends on speed alone."""
+        """Friction over speed of joints with an estimated friction parameter, where friction depends on speed alone."""
         curves, mechanism = [], self.model.mechanism
         places = {name: k for k, (name, _) in enumerate(mechanism.coordinates)}
         for joint in mechanism.joints:

@@ -128,5 +128,5 @@ def _about_z(angle: Array) -> Array:
 
 
 def _quaternion(R: np.ndarray) -> Array:
-    """Of a constant rotation."""
+    """Quaternion of a constant rotation matrix."""
     return jnp.asarray(Rotation.from_matrix(R).as_quat())

@@ -31,7 +31,7 @@ CREEP = 1e-3
 
 
 class State(NamedTuple):
-    """Of l bodies at one time; with leading axes, of a batch.
+    """State of l bodies at one time; leading axes are those of a batch.
 
     Args:
         position: (..., l, 3) centres of mass [m].

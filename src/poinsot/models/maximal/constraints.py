@@ -59,7 +59,7 @@ class Geometry(NamedTuple):
 
 
 def geometry(structure: Structure, values: Values, x: State) -> Geometry:
-    """Of the configuration of x."""
+    """Geometry of the configuration of x."""
     one = jnp.eye(3, dtype=x.position.dtype)[None]
     R = jnp.concatenate([matrix(jnp.asarray(x.quaternion)), one])
     r = jnp.concatenate([jnp.asarray(x.position), jnp.zeros_like(one[0, :1])])

@@ -165,7 +165,7 @@ def symmetric(six: Float[Numbers, "*batch 6"]) -> Float[Array, "*batch 3 3"]:
 
 
 def weights(values: Values) -> Float[Array, "l 3"]:
-    """Of the bodies, with gravity turned by the tilt [N]."""
+    """Weights of the bodies, with gravity turned by the tilt [N]."""
     gravity = turn(matrix(exp(jnp.asarray(values.tilt))), jnp.asarray(values.gravity))
     return jnp.asarray(values.mass)[:, None] * gravity
 
@@ -179,7 +179,7 @@ def forces(here: Instant) -> Float[Array, "l 6"]:
 def external_impulse(
     here: Instant, after: Float[Numbers, "l 6"], u: Float[Numbers, "_"], h: Scalar
 ) -> Float[Array, "l 6"]:
-    """What it takes beside all of the above to get to the velocity `after` (2.29, times h) [N s], [N m s]."""
+    """External impulse, beside all of the above, of a step to the velocity `after` (2.29, times h) [N s], [N m s]."""
     given = multipliers(here, after, u, h)
     gained = inertia_times(here, after - here.x.velocity)
     return gained - h * forces(here) - momenta(here, given.held, given.free, given.contact)

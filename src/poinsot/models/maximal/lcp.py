@@ -10,7 +10,7 @@ near 1.
 Where rounding makes it cycle, or H is of a kind that ends on a ray, a projected Newton method takes over: with
 phi_i = sqrt(z_i^2 + w_i^2) - z_i - w_i, which is zero exactly at a solution (Fischer and Burmeister), it solves
 (P^T P + mu 1) d = -P^T phi, P the slope of phi, and halves the step until phi decreases. Its answer is polished like
-Lemke's: the variables with z_i > w_i solve H_aa z_a = -q_a. `Solution.method` says who found z.
+Lemke's: the variables with z_i > w_i solve H_aa z_a = -q_a. `Solution.method` says which method found z.
 
 The derivative (D.1). Near a solution in which no z_i and w_i are both zero, the active variables a (z_i > 0) stay the
 active ones, so H_aa z_a + q_a = 0 holds along with its derivative, below. Where z_i = w_i = 0, active are those in
@@ -31,10 +31,10 @@ from jaxtyping import Array, Bool, Float, Int
 from .precision import Numbers
 
 TRIVIAL, LEMKE, NEWTON, FAILED = range(4)
-"""Who found z: nobody had to (q >= 0), Lemke's method, the projected Newton method, or nobody."""
+"""Which method found z: none was needed (q >= 0), Lemke's, the projected Newton method, or none did."""
 
 RELATIVE_TOLERANCE = 1e-9
-"""Of min(z, w) against the largest entry of q, in equilibrated units, for a solution to be one."""
+"""Largest min(z, w) of a solution, relative to the largest entry of q, in equilibrated units."""
 ROUGHLY = 1e-6
 """The same for what Lemke's method gives, before it is polished."""
 PIVOTS_PER_VARIABLE = 20
@@ -47,7 +47,7 @@ EQUILIBRATIONS = 4
 
 
 class Solution(NamedTuple):
-    """Of a linear complementarity problem.
+    """Solution of a linear complementarity problem.
 
     Args:
         z: (n,).

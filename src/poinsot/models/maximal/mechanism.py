@@ -41,7 +41,7 @@ class Mechanism:
         contacts: points of bodies that may not pass planes.
         sensors: what is measured.
         gravity: (3,) [m/s^2].
-        name: of it all.
+        name: name of the mechanism.
         numbers: of `entries`, by name, that are not as bodies, joints, contacts and sensors say.
 
     Raises:

@@ -62,7 +62,7 @@ class Model:
     """A mechanism in discrete time, some of whose numbers are theta.
 
     Args:
-        mechanism: of which.
+        mechanism: the mechanism.
         free: names of theta's parameters, in its order.
         curvature: whether steps follow curved constraints to second order, see `impulses`.
     """
@@ -394,7 +394,7 @@ class Model:
         return np.array([given.get(name, 0.0) for name in names], dtype=float)
 
     def needs_a_tree(self, what: str) -> None:
-        """That joint coordinates say everything.
+        """Check that joint coordinates determine the state of all bodies.
 
         Raises:
             InvalidModel: if `what` cannot be: joints close loops, are balls, or leave a body loose.
