@@ -19,7 +19,7 @@ from ...recording import Recording
 from ...signals.low_pass import LowPass
 
 CUTOFF = 10.0
-"""Cutoff of the filter of the initial guess: above the frequencies of swinging mechanisms, below those of noise [Hz]."""
+"""Cutoff of the initial guess's filter: above the frequencies of swinging mechanisms, below those of noise [Hz]."""
 FEWEST = 4
 """Samples of a record."""
 STEP_TOLERANCE = 0.05
