@@ -52,7 +52,7 @@ def placed(
     """Axes of the bodies, and the state in which joints have the coordinates y and the rates given."""
     # Axes and quaternions are both carried along the tree. The reduced form asks for the axes alone, many times a step:
     # compilation then leaves out the quaternions, which cost more.
-    world, place = structure.bodies, coordinates(structure)
+    world, place, (y, rate) = structure.bodies, coordinates(structure), (jnp.asarray(y), jnp.asarray(rate))
     T = [jnp.asarray(each) for each in (*structure.placement, np.eye(4))]
     R, origin = [each[:3, :3] for each in T], [each[:3, 3] for each in T]
     e = [_quaternion(each[:3, :3]) for each in (*structure.placement, np.eye(4))]
