@@ -22,6 +22,7 @@ smoother with one cutoff per joint.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,8 +123,6 @@ def propose_filters(recording: Recording) -> FilterProposal:
     steps = np.array([encoder_step(column) for column in p.T])
     single = [_excitation(f, S[:, j], steps[j], rate) for j in range(len(joints))]
     moving = np.array([excitation is not None for excitation in single])
-    if not moving.any():
-        raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
     powers = np.array([excitation.power for excitation in single if excitation is not None])
     # equal power of each joint: in radians and metres the fastest one would decide alone
     weights = 1 / (powers * len(powers))
@@ -134,7 +133,10 @@ def propose_filters(recording: Recording) -> FilterProposal:
     # from the rounded bandwidth, so that the sentences of the reasons agree with the numbers
     w_q = _rounded(_cutoff(pooled.noise_hz, w_dyn, rate))
     w_f, why_f = _decimation(w_dyn, recording.duration_s, rate)
-    nan = float("nan")
+
+    def per_joint(value: Callable[[_Excitation], float]) -> np.ndarray:
+        return np.array([np.nan if it is None else value(it) for it in single])
+
     return FilterProposal(
         joints,
         rate,
@@ -142,11 +144,9 @@ def propose_filters(recording: Recording) -> FilterProposal:
         noise_hz=pooled.noise_hz,
         cutoff_hz=w_q,
         decimate_hz=w_f,
-        bandwidth_hz_per_joint=np.array([nan if it is None else it.bandwidth_hz for it in single]),
-        noise_hz_per_joint=np.array([nan if it is None else it.noise_hz for it in single]),
-        cutoff_hz_per_joint=np.array(
-            [nan if it is None else _cutoff(it.noise_hz, it.bandwidth_hz, rate) for it in single]
-        ),
+        bandwidth_hz_per_joint=per_joint(lambda it: it.bandwidth_hz),
+        noise_hz_per_joint=per_joint(lambda it: it.noise_hz),
+        cutoff_hz_per_joint=per_joint(lambda it: _cutoff(it.noise_hz, it.bandwidth_hz, rate)),
         reasons=(
             _why_bandwidth(joints, single, w_dyn, rate),
             _why_noise(pooled, steps[moving]),
