@@ -58,22 +58,22 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
     if not wanted:
         return preprocessing, list(runs)
     given = tuple(start for key in REASON if key not in wanted for start in REASON[key])
-    proposals, noted = [], []
+    proposals, prepared = [], []
     for run in runs:
         if run.role != "identification":
-            noted.append(run)
+            prepared.append(run)
             continue
         try:
             proposals.append(propose(run))
         except InvalidSignals as error:
             raise InvalidSignals(_no_spectrum(wanted[0], run, error)) from None
         reasons = [reason for reason in proposals[-1].reasons if not reason.startswith(given)]
-        noted.append(replace(run, recording=run.recording.noted(*reasons)))
+        prepared.append(replace(run, recording=run.recording.noted(*reasons)))
     found = {key: value for key, value in widest(proposals).items() if key in wanted}
     if len(proposals) > 1:
         step = f"{in_words(found)} for all recordings: the largest of what they ask for"
-        noted = [replace(run, recording=run.recording.noted(step)) for run in noted]
-    return preprocessing.model_copy(update=found), noted
+        prepared = [replace(run, recording=run.recording.noted(step)) for run in prepared]
+    return preprocessing.model_copy(update=found), prepared
 
 
 def _no_spectrum(key: str, run: Run, error: InvalidSignals) -> str:

@@ -67,12 +67,13 @@ class MethodSettings(SettingsTable):
             PoinsotError: one sentence about what to mend.
         """
 
-    def track(self, project: Project, data_dir: Path | None, *args: Any, **options: Any) -> Tracking:
-        """Run over recordings, or a stream, sample by sample; most methods cannot.
+    def track(self, *arguments: Any, **options: Any) -> Tracking:
+        """Run over recordings, or a stream, sample by sample, as `poinsot.track` asks for; most methods cannot.
 
         Raises:
             PoinsotError: one sentence about what to mend.
         """
+        project: Project = arguments[0]
         raise InvalidProject(
             f'{project.path}: [method] name = "{self.name}" looks at a whole recording; poinsot track needs '
             'name = "filter" and links'

@@ -238,19 +238,13 @@ class FilterSettings(MethodSettings):
             noise = self.noise_margin * calibration.std
             # an effort that was never read has no residuals, and its noise is used nowhere: any value above 0 does
             noise = np.where(noise > 0, noise, noise[noise > 0].min(initial=1.0))
-        common: dict[str, Any] = {
-            "initial_std": self.initial_std,
-            "drift": self.drift,
-            "largest_std": self.largest_std,
-            "gate": None if self.gate == "none" else Gate(self.gate, self.patience, self.growth),
-            "bias": calibration.value if calibration is not None and self.calibrate_bias else 0.0,
-            "memory_s": self.memory_s,
-            "adaptive": self.adaptive,
-            "iterations": self.iterations,
-        }
+        # not by `build_as`: a gate has a `largest_std` too, of another meaning
+        gate = None if self.gate == "none" else Gate(self.gate, self.patience, self.growth)
+        bias = calibration.value if calibration is not None and self.calibrate_bias else 0.0
+        common: dict[str, Any] = {"torques": torques, "noise": noise, "gate": gate, "bias": bias}
         if self.chart == "none":
-            return KalmanFilter(torques, noise, **common)
-        return ExtendedKalmanFilter(torques, noise, **common, chart=find_chart(self.chart))
+            return self.build_as(KalmanFilter, **common)
+        return self.build_as(ExtendedKalmanFilter, chart=find_chart(self.chart), **common)
 
     def _steps(self, calibration: Bias | None) -> tuple[str, ...]:
         if calibration is None:
@@ -272,7 +266,8 @@ def _moving_polynomial(project: Project) -> MovingPolynomial:
     from ...estimators.online.moving_polynomial import MovingPolynomial
 
     preprocessing: Any = project.settings.preprocessing
-    return MovingPolynomial(preprocessing.window_s, preprocessing.degree, preprocessing.sample_hz)
+    polynomial: MovingPolynomial = preprocessing.build_as(MovingPolynomial)
+    return polynomial
 
 
 def _warnings(tracker: Tracker) -> tuple[str, ...]:
