@@ -316,7 +316,12 @@ class Tracker:
             NotIdentifiable: if no sample was used.
         """
         if not self.verdicts[SampleVerdict.accepted]:
-            raise NotIdentifiable(_nothing_used(self.verdicts))
+            reasons = "; ".join(f"{count} {verdict.value}" for verdict, count in self.verdicts.items())
+            raise NotIdentifiable(
+                f"no sample could be used ({reasons}): look at units and columns, and at noise and gate"
+                if reasons
+                else NO_SAMPLES
+            )
         filter_, belief = self.filter, self.belief
         links, torques = filter_.torques.links, filter_.torques
         # physical covariance to first order: dpi/dx is taken at the end
@@ -404,10 +409,3 @@ def _change(link: str, pi: Vector, prior: Vector, mass_std: float) -> LinkChange
     return LinkChange(
         link, float(added[0]), float(mass_std), added[1:4] / added[0] if is_significant else None
     )
-
-
-def _nothing_used(verdicts: Mapping[SampleVerdict, int]) -> str:
-    if not verdicts:
-        return NO_SAMPLES
-    reasons = "; ".join(f"{count} {verdict.value}" for verdict, count in verdicts.items())
-    return f"no sample could be used ({reasons}): look at units and columns, and at noise and gate"
