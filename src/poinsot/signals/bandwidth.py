@@ -352,12 +352,9 @@ def _why_bandwidth(
 
 
 def _why_noise(pooled: _Excitation, steps: np.ndarray) -> str:
-    if pooled.rounding:
-        return (
-            f"The rounding of the positions, to steps of {span_text(steps, 2)}, dominates the motion above "
-            f"{_rounded(pooled.noise_hz):g} Hz."
-        )
-    return f"The measurement noise dominates the motion above {_rounded(pooled.noise_hz):g} Hz."
+    rounding = f"rounding of the positions, to steps of {span_text(steps, 2)},"
+    what = rounding if pooled.rounding else "measurement noise"
+    return f"The {what} dominates the motion above {_rounded(pooled.noise_hz):g} Hz."
 
 
 def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float, rule: FilterRule) -> str:
