@@ -114,11 +114,11 @@ def structural_base(regressor: Regressor, seed: int = 0) -> BaseParameters:
     W = regressor.dense(*regressor.robot.random_states(count, np.random.default_rng(seed)))
     # R spans the same rows as W and is some dozen times smaller
     R = linalg.qr(W.reshape(-1, p), mode="r", overwrite_a=True, check_finite=False)[0][:p]
-    return choose(R, regressor.parameters, preference(regressor), STRUCTURAL_TOLERANCE)
+    return BaseParameters(regressor.parameters, *choose(R, preference(regressor), STRUCTURAL_TOLERANCE))
 
 
-def choose(R: Matrix, parameters: Parameters, order: np.ndarray, tolerance: float) -> BaseParameters:
-    """The base parameters of a system whose triangular (or any) factor is R.
+def choose(R: Matrix, order: np.ndarray, tolerance: float) -> tuple[np.ndarray, Matrix]:
+    """(b,) columns that span all others, in rising order, and (b, p) K, of a system whose triangular factor is R.
 
     Args:
         R: (k, p) with R^T R = W^T W.
@@ -152,7 +152,7 @@ def choose(R: Matrix, parameters: Parameters, order: np.ndarray, tolerance: floa
     K[np.abs(K) * norms[chosen, None] <= 1e2 * unspanned * norms] = 0.0
     # exactly, so that `alone` can count nonzero entries
     K[:, chosen] = np.eye(len(chosen))
-    return BaseParameters(parameters, np.array(chosen, dtype=np.int64), K)
+    return np.array(chosen, dtype=np.int64), K
 
 
 def preference(regressor: Regressor) -> np.ndarray:

@@ -180,6 +180,7 @@ class SemidefiniteLeastSquares:
         if found.radius == 0:  # the solver's tolerance, taken off
             known = _knowledge(reduced, theta, np.zeros_like(target.covariance))
             theta = theta + known.T @ known.S @ (target.theta - reduced.K @ theta)
+        # base values are those of the bodies, so that both statements of the estimate agree to rounding
         base = reduced.K @ theta
         free = finish(self, problem, system, target)  # how sure least squares is, possible or not
         known = _knowledge(reduced, theta, free.covariance)
@@ -218,6 +219,7 @@ class SemidefiniteLeastSquares:
             kept = EssentialParameters(weighting=self.weighting, rtol=self.rtol).solve(
                 problem, progress=progress, stop=stop
             )
+            # the factor of all columns stays: what was set to zero is a measurement of zero here
             values = np.zeros(system.size)
             for name, value in zip(kept.names, kept.values, strict=True):
                 values[problem.base.index(name)] = value
@@ -228,6 +230,7 @@ class SemidefiniteLeastSquares:
     def _prior(self, problem: InverseDynamics) -> tuple[np.ndarray, tuple[str, ...]]:
         """(l, 10) prior bodies with extent in all directions, and what had to be added to them."""
         names = problem.robot.bodies
+        # the description's bodies belong to the robot, and must not change with one method
         prior = problem.robot.inertials.copy()
         for name, pi in (self.prior or {}).items():
             if name not in names:
@@ -301,6 +304,7 @@ class _ReducedProblem:
         """(b, b) of base values in units of standard deviations."""
         R = self.target.R
         efforts = np.linalg.norm(R @ self.target.theta) / np.sqrt(self.system.equations)
+        # of noise-free data s is rounding, and A would be beyond what a solver counts in
         return R / max(np.sqrt(self.target.variance), EXACT * efforts, TINY)
 
     @cached_property
@@ -332,6 +336,7 @@ class _ReducedProblem:
         """
         shown = np.abs(self.K) > 0
         alone = shown[np.count_nonzero(shown, axis=1) == 1].any(axis=0)
+        # a prior this wide is no prior, and keeps the program's Hessian positive definite
         return np.where(alone[self.prior.size :], UNINFORMED_STD, 1.0)
 
     @cached_property
@@ -368,6 +373,7 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
     numbers = problem.robot.joint_numbers
     pairs = [("ia", "rotor inertia")]
     pairs += [(t.symbol, t.words) for t in problem.robot.friction.coupled_terms if t.linear and t.dissipates]
+    # the diagonal may be held or absent; the cross terms make the matrix one of all joints
     for own, words in pairs:
         cross = f"{own}m"
         named = {name: k for k, name in enumerate(parameters.names)}
@@ -379,6 +385,7 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
             if (column := named.get(f"{own}{number}")) is not None:
                 F[:, column] = vector_of(np.diag(np.eye(n)[joint]))
         for motor in train.coupled:
+            # added and not assigned: several motors may share one parameter
             F[:, named[f"{cross}{numbers[motor]}"]] += vector_of(train.cross[motor])
         members.append(Membership(f"{words} that takes energy", Cone.semidefinite, F, np.zeros(len(F))))
     return members
@@ -421,6 +428,7 @@ def _answer(
     x = closest.x[:-1]
     if reduced.method.trust == "both":
         return _nearest_to_prior(reduced, None, x, closest.steps, progress, stop)
+    # the closest point is found to the solver's tolerance, so a distance of zero is not: hence a second question
     distance = float(np.linalg.norm(reduced.A @ x - reduced.b))
     if distance < MAX_DISTANCE and _has_room(reduced):
         return _nearest_to_prior(reduced, 0.0, None, closest.steps, progress, stop)
@@ -443,6 +451,7 @@ def _has_room(reduced: _ReducedProblem) -> bool:
     known = (*reduced.certain, _fit(reduced, 0.0))
     program = ConeProgram(np.zeros((p + 1, p + 1)), -np.eye(p + 1)[-1], (*floors, limit, *known))
     optimum = _solved(program, np.append(reduced.coordinates.center, 0.0))
+    # on the border least squares is possible, and yet the next program would have no interior
     return optimum.status is ConicStatus.solved and bool(optimum.x[-1] > MIN_MARGIN)
 
 
@@ -481,6 +490,7 @@ def _clash(reduced: _ReducedProblem) -> list[str]:
     p = len(reduced.coordinates.center)
     nothing = ConeProgram(np.zeros((p, p)), np.zeros(p), ())
     needed = [*reduced.possible, *reduced.certain]
+    # the last ones are held parameters and the user's constraints: those that remain explain the conflict best
     for each in reversed(needed.copy()):
         fewer = [other for other in needed if other is not each]
         if fewer and replace(nothing, memberships=tuple(fewer)).solve().status is ConicStatus.infeasible:
@@ -556,6 +566,7 @@ def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
     """|A x - b| <= radius, in units of the radius; rows of an equation have norm 1."""
     A, b = reduced.A, reduced.b
     if radius == 0:
+        # an equation has no unit; a row of norm 1 misses it by a distance in x
         norms = np.linalg.norm(A, axis=1)
         return Membership("the fit of least squares", Cone.zero, A / norms[:, None], -b / norms)
     F = np.concatenate([np.zeros((1, A.shape[1])), A]) / radius
@@ -581,6 +592,7 @@ def _certify(
     """
     full = estimate.extra(FullParameters)
     assert full is not None
+    # from the values that the estimate states, and not from what the solver found
     x = np.linalg.solve(reduced.coordinates.T, full.values)
     term = reduced.term()
     program = _last_program(reduced, term, x, found.radius)
@@ -625,6 +637,7 @@ def _knowledge(reduced: _ReducedProblem, theta: Vector, covariance: Matrix) -> _
     """Covariances at parameters theta (p,), for base values with this covariance (b, b)."""
     around = Whitened(theta[: reduced.prior.size].reshape(-1, 10), reduced.coordinates.sizes)
     T = around.T.copy()
+    # 1 / (4 std^2) is the weight of |dy|^2: y is of standard deviation 1 where T is scaled by 2 std
     T[:, : around.others.start] *= 2 * reduced.method.prior_std
     T[:, around.others] *= reduced.spread
     R = reduced.R
@@ -633,6 +646,7 @@ def _knowledge(reduced: _ReducedProblem, theta: Vector, covariance: Matrix) -> _
     inside = _null_space(E)
     before = inside @ inside.T
     N = _null_space(np.concatenate([A, E]))
+    # constraints that fix directions are rows too: base values move nothing along them
     S = np.linalg.pinv(np.concatenate([A, E]))[:, : len(A)] @ R
     if reduced.method.trust == "data":
         left = N @ N.T
@@ -657,6 +671,7 @@ def _null_space(rows: Matrix) -> Matrix:
 def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector) -> FullParameters:
     """Every parameter with covariance and the prior's share."""
     parameters, T = reduced.problem.parameters, known.T
+    # a product of a matrix with its transpose is symmetric and not negative to the last digit
     half = T @ covariance_root(known.after)
     had, has = np.diag(T @ known.before @ T.T), np.diag(T @ known.left @ T.T)
     # what is held or fixed by a constraint never was the data's to say
@@ -684,6 +699,7 @@ def _bodies(reduced: _ReducedProblem, known: _Knowledge, full: FullParameters) -
         ten = slice(10 * number, 10 * number + 10)
         pi = full.values[ten]
         D = chart.jacobian(chart.from_inertial(pi))
+        # twice by D^-1: from pi to the chart's coordinates, in which intervals stay possible bodies
         half = np.linalg.solve(D, full.covariance[ten, ten])
         found.append(
             replace(
@@ -718,6 +734,7 @@ def _implausible(reduced: _ReducedProblem, found: _Answer, covariance: Matrix) -
     if found.closest is None:
         return ()
     off = reduced.K @ reduced.coordinates.T @ found.closest - reduced.target.theta
+    # least squares: a covariance may be singular where a prior determines a parameter alone
     square = float(off @ np.linalg.lstsq(covariance, off, rcond=None)[0])
     if special.chdtrc(len(off), square) > IMPLAUSIBLE:
         return ()

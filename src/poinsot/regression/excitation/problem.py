@@ -16,9 +16,10 @@ from ...exceptions import InvalidMethod, InvalidModel, listing
 from ...models import tree as kinds
 from ...models.articulated import Articulated
 from ...models.collisions import Collisions, Surroundings
+from ...parameters import PerJoint, per_joint
 from ..base_parameters import BaseParameters, structural_base
 from ..regressor import Regressor
-from .limits import Limits, PerJoint, limits_of, per_joint
+from .limits import Limits, limits_of
 from .terms import Terms, with_friction_held
 from .trajectory import sample_times
 
@@ -165,7 +166,7 @@ def excitation_problem(
     for name, value in (held or {}).items():
         theta[parameters.index(name)] = value
     assumed = np.where(np.isfinite(limits.torque), NOISE_OF_LIMIT * limits.torque, 1.0)
-    std = per_joint("noise of the torques", torque_std, robot.joints, assumed)
+    std = per_joint("the noise of the torques", torque_std, robot.joints, assumed)
     if not (np.isfinite(std).all() and (std > 0).all()):
         raise InvalidMethod(
             f"the noise of the torques must be above 0 for every joint, not {listing(map(str, std))}"
@@ -176,7 +177,9 @@ def excitation_problem(
             "no noise of the torques was given: 1 % of each joint's torque limit is assumed (1 N m where it has none), "
             "and all predicted deviations grow in proportion to it"
         )
-    posture = None if start is None else per_joint("start posture", start, robot.joints, np.zeros(len(std)))
+    posture = (
+        None if start is None else per_joint("the start posture", start, robot.joints, np.zeros(len(std)))
+    )
     free = None if posture is None else robot.configurations(posture[None])
     collisions = (surroundings or Surroundings()).resolve(robot, free)
     problem = ExcitationProblem(

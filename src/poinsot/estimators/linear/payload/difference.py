@@ -20,7 +20,6 @@ from scipy import linalg
 from ....arrays import Matrix, Vector
 from ....estimate import Estimate
 from ....exceptions import InvalidMethod, NotIdentifiable, listing
-from ....parameters import Block, Parameters
 from ....regression.attachment import LOAD_NAMES, Attachment
 from ....regression.base_parameters import EXCITATION_TOLERANCE, choose
 from ....regression.inverse_dynamics import InverseDynamics, inverse_dynamics
@@ -155,13 +154,13 @@ def _solved(K: Matrix, d: Vector, C: Matrix, known: Vector) -> tuple[Vector, Mat
     half = linalg.cholesky(C, lower=True)
     A = linalg.solve_triangular(half, K, lower=True)
     b = linalg.solve_triangular(half, d - K @ np.nan_to_num(known), lower=True)
-    symbols = Parameters((Block("payload", "", LOAD_NAMES, ("",) * 10),))
     # of several parameters that look alike none is the load's own value: only those alone are reported
-    seen = choose(A, symbols, np.flatnonzero(np.isnan(known)), EXCITATION_TOLERANCE)
-    Q, R = linalg.qr(A[:, seen.chosen], mode="economic")
-    inverse = linalg.solve_triangular(R, np.eye(len(seen)))
-    place = seen.chosen[seen.alone]
+    chosen, grouped = choose(A, np.flatnonzero(np.isnan(known)), EXCITATION_TOLERANCE)
+    alone = np.count_nonzero(grouped, axis=1) == 1
+    Q, R = linalg.qr(A[:, chosen], mode="economic")
+    inverse = linalg.solve_triangular(R, np.eye(len(chosen)))
+    place = chosen[alone]
     pi, covariance = known.copy(), np.zeros((10, 10))
-    pi[place] = (inverse @ (Q.T @ b))[seen.alone]
-    covariance[np.ix_(place, place)] = (inverse @ inverse.T)[np.ix_(seen.alone, seen.alone)]
+    pi[place] = (inverse @ (Q.T @ b))[alone]
+    covariance[np.ix_(place, place)] = (inverse @ inverse.T)[np.ix_(alone, alone)]
     return pi, covariance

@@ -7,22 +7,20 @@ are coupled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ....arrays import JointSamples, Matrix
 from ....estimate import DriveGains
-from ....exceptions import InvalidMethod, NotIdentifiable, listing, nearest
+from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....models.articulated import Articulated
+from ....parameters import PerJoint, per_joint
 from ....regression.inverse_dynamics import InverseDynamics
 from .output_error import GainOptimum
 
 UNDETERMINED = 1e-8
 """Gains are not determined if other parameters make up for them to this part of their effect (squared)."""
-
-PerMotor = Mapping[str, float] | Sequence[float] | float
-"""By joint, one a motor in the robot's order, or one for all."""
 
 UNITS = {"torque": "1", "current": "A", "voltage": "V"}
 """Of the quantities that an effort can be measured as."""
@@ -117,7 +115,7 @@ def loaded_by_gravity(robot: Articulated) -> np.ndarray:
     return np.asarray(felt > UNLOADED * felt.max())
 
 
-def covariance_of(std: PerMotor | None, motors: Sequence[str]) -> Matrix | None:
+def covariance_of(std: PerJoint | None, motors: Sequence[str]) -> Matrix | None:
     """(m, m) of gains with these standard deviations; None: they are exact.
 
     Raises:
@@ -125,19 +123,10 @@ def covariance_of(std: PerMotor | None, motors: Sequence[str]) -> Matrix | None:
     """
     if std is None:
         return None
-    if isinstance(std, Mapping):
-        for name in std:
-            if name not in motors:
-                raise InvalidMethod(
-                    f"gain_std names {name!r}{nearest(name, motors)}; there are motors at {listing(motors)}"
-                )
-        std = [std.get(name, 0.0) for name in motors]
-    values = np.asarray(std, dtype=float)
-    if values.shape not in ((), (len(motors),)):
-        raise InvalidMethod(f"gain_std has {values.size} values; the robot has {len(motors)} motors")
+    values = per_joint("gain_std", std, motors, np.zeros(len(motors)))
     if not (np.isfinite(values).all() and (values >= 0).all()):
-        raise InvalidMethod(f"gain_std must be finite and at least 0, not {values.tolist()}")
-    return np.diag(np.broadcast_to(values, (len(motors),)) ** 2)
+        raise InvalidMethod(f"gain_std must be finite and at least 0, not {std}")
+    return np.diag(values**2)
 
 
 def check_seen(problem: InverseDynamics, optimum: GainOptimum, free: np.ndarray) -> None:

@@ -22,7 +22,7 @@ from scipy import linalg
 from ....arrays import Matrix, Vector
 from ....estimate import DriveGains, Estimate, Payload
 from ....exceptions import InvalidMethod, NotIdentifiable, listing
-from ....parameters import Normal
+from ....parameters import Normal, PerJoint
 from ....regression.attachment import LOAD_NAMES
 from ....regression.base_parameters import EXCITATION_TOLERANCE
 from ....regression.inverse_dynamics import InverseDynamics
@@ -32,7 +32,6 @@ from ..least_squares import LeastSquares
 from ..system import LinearSolution, System, reduce
 from . import drive_gains, equation_error
 from .draws import Found, Resampling, estimate_of
-from .drive_gains import PerMotor
 from .moments import total_moments, whitening
 from .output_error import GainOptimum, output_error, output_error_of_any_sign
 from .possible import Proof, nearest_possible
@@ -71,7 +70,7 @@ class PayloadIdentification:
 
     estimator: Literal["output-error", "least-squares", "total-least-squares"] = "output-error"
     gains: DriveGains | None = None
-    gain_std: PerMotor | None = None
+    gain_std: PerJoint | None = None
     identify_gains: bool | None = None
     center_of_mass: tuple[Normal, Normal, Normal] | None = None
     constraint: BodyConstraint | None = None
