@@ -96,7 +96,7 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
         delay_s += step
     return Delay(
         delay_s,
-        jackknife_std(score, information),
+        jackknife_std(np.stack([score, information], axis=1), lambda sums: sums[:, 0] / sums[:, 1]),
         rate_hz,
         float(np.linalg.norm(u * e) / np.linalg.norm(u * y)),
         float(np.linalg.norm(u * _residuals(still, u)[0]) / np.linalg.norm(u * y)),

@@ -9,10 +9,11 @@ import numpy as np
 
 from ..parameters import INERTIAL_SYMBOLS
 from ..regression.excitation.excitation import Excitation
-from .blocks import Card, Cards, Cell, Facts, Findings, Page, PageBlock, Section, Table, TableColumn
+from .blocks import Card, Cards, Cell, Facts, Findings, Page, PageBlock, Section, Table
 from .figures.motion import motion_grid
 from .numbers import UNKNOWN, percent_text, seconds_text, significant, unit_text
 from .page import write_page
+from .tables import table, with_others
 from .words import meaning, number_of, series
 
 HOPELESS_PERCENT = 100.0
@@ -123,36 +124,24 @@ def _verdict(excitation: Excitation) -> tuple[PageBlock, ...]:
 
 def _table(excitation: Excitation) -> Table:
     found, std, nominal = excitation.problem.base, excitation.std, excitation.problem.nominal
-    rows = []
+    rows: list[dict[str, str | Cell]] = []
     for k, name in enumerate(found.names):
         percent = float(excitation.relative_std_percent[k])
-        shared = found.groupings[k] not in ("", name)
+        bar = None if np.isnan(percent) else min(percent / HOPELESS_PERCENT, 1.0)
+        what = f"{meaning(name, found.kinds[k])}, {found.owners[k]}"
         rows.append(
-            (
-                Cell(name),
-                Cell(
-                    f"{meaning(name, found.kinds[k])}, {found.owners[k]}{', with others' if shared else ''}"
-                ),
-                Cell(UNKNOWN if np.isnan(nominal[k]) else significant(float(nominal[k]))),
-                Cell(significant(float(std[k]), 2, padded=True)),
-                Cell(unit_text(found.units[k])),
-                Cell(
-                    percent_text(percent),
-                    bar=None if np.isnan(percent) else min(percent / HOPELESS_PERCENT, 1.0),
-                    tone=_tone(percent),
-                ),
-            )
+            {
+                "Name": name,
+                "What it is": what + with_others(name, found.groupings[k]),
+                "Description's value": significant(float(nominal[k])),
+                "Std": significant(float(std[k]), 2, padded=True),
+                "Unit": unit_text(found.units[k]),
+                "Relative std": Cell(percent_text(percent), bar=bar, tone=_tone(percent)),
+            }
         )
-    return Table(
-        columns=(
-            TableColumn("Name", code=True),
-            TableColumn("What it is"),
-            TableColumn("Description's value", numeric=True),
-            TableColumn("Std", numeric=True),
-            TableColumn("Unit"),
-            TableColumn("Relative std", numeric=True),
-        ),
-        rows=tuple(rows),
+    return table(
+        rows,
+        code=("Name",),
         caption="For white noise of the torques and a motion that is followed and measured exactly; coloured noise and "
         "errors of the motion add to it. Relative to the value in the robot's description; – where that is zero or "
         "unknown. The bar is full at 100 %. “With others”: known only in sum with other parameters.",

@@ -22,7 +22,7 @@ import numpy as np
 from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...models.maximal import Model
-from ...solve import GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
+from ...solve import Direction, GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
 from ...solve.box import step_in_box
 from .bordered import Factorization, NormalEquations, factorize, normal_equations
 from .forms import form_of
@@ -296,7 +296,7 @@ class JointIterate:
 
 
 @dataclass(frozen=True, eq=False)
-class JointStep:
+class JointStep(Direction[JointIterate]):
     """A step of states (N d,) of each record and of the open parameters (q,), with its predicted decrease."""
 
     start: JointIterate

@@ -63,7 +63,6 @@ def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Fi
         note=note,
         data=tuple(data),
         layout=layout(HEIGHT, xaxis=axis("time [s]", anchor="y4", zeroline=False), **axes),
-        height=HEIGHT,
         alt=f"{name}: {', '.join(capitalized(what) for what, *_ in rows)} of the motion over "
         f"{excitation.problem.duration_s:g} s, with their limits; it uses {note or 'limits that are infinite'}",
     )
