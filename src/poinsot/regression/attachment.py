@@ -71,7 +71,7 @@ def attach(robot: Articulated, link: str | None = None) -> Attachment:
 def with_load(
     base: BaseParameters, attachment: Attachment, regressor: Regressor, seed: int = 0
 ) -> BaseParameters:
-    """The robot's base parameters, and those of the load that some motion shows.
+    """The robot's base parameters, and those of the load that some motion determines.
 
     Args:
         base: of the robot, on all parameters, the load's (last, ten) included.

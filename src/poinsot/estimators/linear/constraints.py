@@ -1,4 +1,4 @@
-"""What else is known for certain about a robot's bodies, as cones that its parameters lie in.
+"""Certain knowledge of a robot's bodies, as cones that contain its parameters.
 
 With pi = (m, h, I) of a body, J its pseudo-inertia and c = h / m, all of these are convex in pi:
 
@@ -35,7 +35,7 @@ Point = Sequence[float]
 
 @dataclass(frozen=True)
 class Box:
-    """Where a centre of mass may be: between two corners, in the body frame [m]."""
+    """A box between two corners, in the body frame [m]."""
 
     low: Point
     high: Point
@@ -78,14 +78,14 @@ class Hull:
 
 @dataclass(frozen=True)
 class BodyConstraint:
-    """What is known for certain about one body; None: nothing.
+    """Certain knowledge of one body; None: none of this kind.
 
     Args:
         mass: lowest and highest [kg].
-        center_of_mass: where it is.
-        inside: no part of the body is outside of this.
+        center_of_mass: region that contains it.
+        inside: region that contains the whole body.
         mirror: normals of planes through the frame's origin that the body is symmetric to.
-        round: axis of the frame that it is a body of revolution about, at least as its inertia goes.
+        round: axis of the frame about which its inertia is that of a body of revolution.
     """
 
     mass: Interval | None = None
@@ -104,10 +104,10 @@ class BodyConstraint:
 
 @dataclass(frozen=True)
 class Constraints:
-    """What is known for certain.
+    """Certain knowledge of a robot.
 
     Args:
-        bodies: body name -> what is known of it.
+        bodies: body name -> knowledge of it.
         total_mass: of all moving bodies, lowest and highest [kg].
     """
 
@@ -141,7 +141,7 @@ class Constraints:
 
 
 def _of_body(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Vector]]:
-    """In words, and on its ten parameters."""
+    """(words, cone, F, g) of each membership, on the ten parameters."""
     m, h = np.eye(10)[:1], np.eye(10)[1:4]
     if known.mass is not None:
         low, high = known.mass

@@ -1,4 +1,4 @@
-"""How much a motion says about the parameters: the condition number, and the volume of their uncertainty.
+"""Criteria of excitation: the condition number of the regressor, and the volume of the parameters' uncertainty.
 
 W are the rows of all samples, W_s = W / |W_j| the same with columns at unit norm, and lambda_1 <= ... <= lambda_b the
 eigenvalues of C = W_s^T W_s. The condition number of W_s is sqrt(lambda_b / lambda_1). Where two eigenvalues meet it

@@ -1,4 +1,4 @@
-"""Optimal excitation: the motion that says most about a robot's parameters, within its limits."""
+"""Optimal excitation: the most informative motion of a robot within its limits."""
 
 from __future__ import annotations
 

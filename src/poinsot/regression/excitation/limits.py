@@ -1,4 +1,4 @@
-"""What a motion must keep within: positions, speeds, accelerations and torques, joint by joint.
+"""Limits of a motion: positions, speeds, accelerations and torques, joint by joint.
 
 Descriptions hold positions, speeds and torques, and no accelerations. Whatever is infinite is no limit.
 """
@@ -122,6 +122,6 @@ def limits_of(
 
 
 def _magnitudes(limits: np.ndarray) -> np.ndarray:
-    """A description's 0 says that it knows none, as do very large numbers."""
+    """(n,) limits; infinite where a description has 0, or a very large number, for want of one."""
     limits = np.asarray(limits, dtype=float)
     return np.where((limits > 0) & (limits < UNLIMITED), limits, np.inf)

@@ -1,4 +1,4 @@
-"""The motion that is wanted: of which robot, for which parameters, how long, and within what.
+"""The excitation problem: robot, parameters to excite, duration and limits.
 
 Everything that contradicts itself is refused here, in one sentence, before any time is spent on a design.
 """
@@ -41,7 +41,7 @@ class ExcitationProblem:
         robot: whose motion it is.
         duration_s: of the motion. rate_hz: of the samples that will be recorded.
         limits: that hold at every moment.
-        base: the parameters to be shown.
+        base: the parameters to excite.
         theta: (p,) parameters that torques are computed with: the description's, and what is held.
         torque_std: (n,) white noise of each measured torque [N m] or [N].
         start: (n,) posture to start from [rad] or [m]; None: any.
@@ -129,8 +129,8 @@ def excitation_problem(
         duration_s: of the motion.
         rate_hz: of the samples that will be recorded.
         limits: as `limits_of` gives them; None: the description's.
-        friction: whether friction is to be shown too, by the law of the robot's joints.
-        payload: a link, where only the ten parameters of what is fixed to it are to be shown, the rest being known.
+        friction: whether the parameters of friction are excited too, by the law of the robot's joints.
+        payload: a link, where only the ten parameters of its load are excited and all others are known.
         held: parameter name -> value of what is known.
         torque_std: white noise of each sample of a joint's torque [N m] or [N]; None: 1 % of the joint's limit.
         start: the posture to start from [rad] or [m]; None: the design chooses one.

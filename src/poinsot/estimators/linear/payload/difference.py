@@ -1,4 +1,4 @@
-"""A load by difference: what is found with it less what is found without it.
+"""A load by difference: the estimate with it less the estimate without it.
 
     beta_with - beta_without = K A pi_L + e,      cov(e) = cov(beta_with) + cov(beta_without)
 
@@ -67,8 +67,8 @@ class PayloadDifference:
         """The estimate of the robot without the load, and the load.
 
         Raises:
-            NotIdentifiable: if gains are unknown, every recording carries the load or none does, or what they show of
-                the robot is not the same.
+            NotIdentifiable: if gains are unknown, every recording carries the load or none does, or they do not
+                determine the same base parameters of the robot.
         """
         started = time.perf_counter()
         check_recordings(problem)
@@ -96,11 +96,11 @@ class PayloadDifference:
                 "solve": time.perf_counter() - started - without.seconds["regressor"],
             },
         )
-        said = (
+        note = (
             "The load is the difference of two identifications; the other one, with the load, is from "
             f"{with_.rows} rows and explains the efforts to {with_.fit.relative_error_percent:.2f} %."
         )
-        return with_load(estimate, payload, drive_gains.gains_of(problem), (said,))
+        return with_load(estimate, payload, drive_gains.gains_of(problem), (note,))
 
 
 def _robot_alone(problem: InverseDynamics, loaded: bool) -> InverseDynamics:
@@ -128,7 +128,7 @@ def _difference(
     """(10,) the load's parameters, NaN where not determined, (10, 10) their covariance, (10,) what was known of them.
 
     Raises:
-        NotIdentifiable: if the two recordings show the robot differently.
+        NotIdentifiable: if the two recordings determine different base parameters.
     """
     if without.names != with_.names or without.groupings != with_.groupings:
         other = sorted(set(without.groupings) ^ set(with_.groupings))

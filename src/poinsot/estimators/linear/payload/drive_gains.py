@@ -1,6 +1,6 @@
-"""What is known of drive gains, and a problem whose efforts were measured with other ones.
+"""Drive gains: known ones with their covariance, and whether unknown ones are identifiable.
 
-Currents say what torques are up to one factor a motor. With y_j the effort that a drive's own gain makes of the
+A current gives the torque up to one factor a motor. With y_j the effort that a drive's own gain makes of the
 current and 1 / c_j what the gain really is over that one, y_j / c_j is the effort; it stays in joint j unless motors
 are coupled.
 """
@@ -27,8 +27,7 @@ UNITS = {"torque": "1", "current": "A", "voltage": "V"}
 
 POSTURES = 64
 UNLOADED = 1e-4
-"""Gravity loads a joint if it feels more than this part of what the joint that feels it most does: robot descriptions
-round a right angle."""
+"""Gravity loads a joint if its torque is more than this part of the largest one: descriptions round a right angle."""
 
 
 def measured_as(problem: InverseDynamics) -> str:
@@ -47,7 +46,7 @@ def measured_as(problem: InverseDynamics) -> str:
 
 
 def unknown(problem: InverseDynamics) -> bool:
-    """Whether currents or voltages were measured and the drive says nothing of its gains."""
+    """Whether currents or voltages were measured and the drive's gains are not given."""
     return measured_as(problem) != "torque" and bool(np.all(problem.robot.train.gain == 1))
 
 
@@ -59,7 +58,7 @@ def motors(robot: Articulated) -> np.ndarray:
 
 
 def check_uncoupled(problem: InverseDynamics) -> None:
-    """That the effort of each joint is that of its own motor.
+    """Check that the effort of each joint is that of its own motor.
 
     Raises:
         InvalidMethod: if motors are coupled and were measured themselves.
@@ -74,7 +73,7 @@ def check_uncoupled(problem: InverseDynamics) -> None:
 
 
 def check_scale(problem: InverseDynamics) -> None:
-    """That something is known in absolute terms.
+    """Check that something is known in absolute terms.
 
     Raises:
         NotIdentifiable: if unknown gains and unknown parameters leave the scale open.
@@ -111,8 +110,8 @@ def loaded_by_gravity(robot: Articulated) -> np.ndarray:
     q, v, _ = robot.random_states(POSTURES, np.random.default_rng(0))
     still: JointSamples = np.zeros_like(v)
     # at rest only gravity makes torques: the regressor's columns are those of mass and first moments
-    felt = np.abs(robot.torque_regressor(q, still, still)).max(axis=(0, 2))
-    return np.asarray(felt > UNLOADED * felt.max())
+    torques = np.abs(robot.torque_regressor(q, still, still)).max(axis=(0, 2))
+    return np.asarray(torques > UNLOADED * torques.max())
 
 
 def covariance_of(std: PerJoint | None, motors: Sequence[str]) -> Matrix | None:
@@ -129,8 +128,8 @@ def covariance_of(std: PerJoint | None, motors: Sequence[str]) -> Matrix | None:
     return np.diag(values**2)
 
 
-def check_seen(problem: InverseDynamics, optimum: GainOptimum, free: np.ndarray) -> None:
-    """That no change of gains can be made up for by other parameters.
+def check_identifiable(problem: InverseDynamics, optimum: GainOptimum, free: np.ndarray) -> None:
+    """Check that no change of gains is compensated by other parameters.
 
     Raises:
         NotIdentifiable: with the joints whose gains would have to be given.
@@ -139,7 +138,7 @@ def check_seen(problem: InverseDynamics, optimum: GainOptimum, free: np.ndarray)
     if values[0] > UNDETERMINED:
         return
     names = np.array(gains_of(problem).joints)
-    # the eigenvector of the smallest eigenvalue says which gains can change together
+    # the eigenvector of the smallest eigenvalue has the gains that can change together
     largest = np.abs(vectors[:, 0])
     raise NotIdentifiable(
         f"the recordings do not determine the drive gains of {listing(names[largest > 0.3 * largest.max()])}: other "

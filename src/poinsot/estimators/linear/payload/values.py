@@ -1,4 +1,4 @@
-"""What a load is, from its ten parameters and what they would have been in other recordings.
+"""Mass, centre of mass and inertia of a load, with their uncertainty, from draws of its ten parameters.
 
     c = h / m,    I_c = I - m (|c|^2 1 - c c^T)
 
