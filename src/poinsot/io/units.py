@@ -118,15 +118,8 @@ QUANTITY_UNITS = MappingProxyType(
 )
 """The SI units of each quantity: of joints, revolute or prismatic, and of sensors at frames."""
 
-_SPELLINGS = (
-    ("·", " "),
-    ("⋅", " "),
-    ("*", " "),
-    ("²", "^2"),
-    ("°C", "degC"),
-    ("°", "deg"),
-    ("µ", "u"),
-    ("μ", "u"),
+_SPELLINGS = str.maketrans(
+    {"·": " ", "⋅": " ", "*": " ", "²": "^2", "°": "deg", "µ": "u", "μ": "u"}  # micro sign and Greek letter
 )
 _JOINED = MappingProxyType({name.replace(" ", ""): name for name in UNITS if " " in name})
 
@@ -144,9 +137,7 @@ def find_unit(unit: str, where: str = "") -> Unit:
     >>> find_unit("Nm").si
     'N m'
     """
-    name = unit.replace("**", "^")
-    for written, meant in _SPELLINGS:
-        name = name.replace(written, meant)
+    name = unit.replace("**", "^").translate(_SPELLINGS)  # powers first: a single * joins units
     name = re.sub(r"\s+", " ", name).strip()
     name = _JOINED.get(name.replace(" ", ""), name)
     try:

@@ -3,7 +3,7 @@
     toml          a file with the line of each key
     settings      what it may say, and in which unit
     errors        what is wrong with it, in a sentence with the line
-    translation   the robot with its drive trains
+    translation   the robot with its drive trains, the mechanism
     recordings    which column is which joint's
     preparation   a recording on its way to signals
     filters       which cutoffs the motion asks for
