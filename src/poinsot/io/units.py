@@ -121,6 +121,7 @@ QUANTITY_UNITS = MappingProxyType(
 _SPELLINGS = str.maketrans(
     {"·": " ", "⋅": " ", "*": " ", "²": "^2", "°": "deg", "µ": "u", "μ": "u"}  # micro sign and Greek letter
 )
+# `Nm`, `mNm`, `Ncm` and `kNm` are the names of no other unit, so nothing is ambiguous.
 _JOINED = MappingProxyType({name.replace(" ", ""): name for name in UNITS if " " in name})
 
 
@@ -157,6 +158,7 @@ def convert(values: np.ndarray, unit: str) -> tuple[np.ndarray, str]:
     """
     known = find_unit(unit)
     values = np.asarray(values, dtype=float)
+    # Long recordings that are in SI units already are not copied.
     if known.factor != 1.0:
         values = values * known.factor
     if known.offset != 0.0:
@@ -184,6 +186,7 @@ def check_quantity(channel: str, unit: str) -> None:
     try:
         found = find_unit(unit)
     except UnknownUnit:
+        # Again, to name the nearest among the units of this quantity.
         raise UnknownUnit(unit, units_of(quantity), where) from None
     if found.si not in QUANTITY_UNITS[quantity]:
         raise UnknownUnit(unit, units_of(quantity), f"{where}: a {quantity} is not measured in it")
