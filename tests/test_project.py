@@ -520,6 +520,8 @@ MORE_BAD = {
         "did you mean 'ratio'?",
     ),
     "deadband": ("[friction]\ndeadband = -1", "must be at least 0"),
+    "key of friction": ("[friction]\ndeadbnd = 0.1", "unknown key 'deadbnd'; did you mean 'deadband'?"),
+    "list of laws": ('[friction]\nlaw = ["viscous"]', "must be text in quotes"),
 }
 
 

@@ -39,6 +39,7 @@ def sentences() -> Iterator[None]:
         raise typer.Exit(stop(str(error), MENDABLE)) from None
     except KeyboardInterrupt:
         raise typer.Exit(stop("interrupted; nothing was left half-written", INTERRUPTED)) from None
+    # A recording of hours at kilohertz: no defect, and a trace of calls would not help.
     except MemoryError:
         raise typer.Exit(
             stop("not enough memory for these recordings; cut them, or decimate first", MENDABLE)
@@ -53,6 +54,7 @@ def stop(sentence: str, code: int) -> int:
 @contextmanager
 def progress() -> Iterator[Callable[[object], None]]:
     """Show the current step (text, or a `poinsot.solve.Progress`) on standard error, if that is a terminal."""
+    # A log file would hold thousands of moving lines.
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -103,11 +105,13 @@ def deliver(
     from ..io.results import to_text
 
     if out is not None:
+        # Before the other files: --json may name one in it.
         folder = output_folder(out)
         for name, page in pages.items():
             page(folder / name)
         write_json(content, folder / file)
     if json == "-":
+        # Nothing else: a script reads this.
         sys.stdout.write(to_text(content))
         return
     if json is not None:

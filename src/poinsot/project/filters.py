@@ -28,6 +28,7 @@ def propose(run: Run) -> FilterProposal:
     Raises:
         InvalidSignals: if its clock is not uniform, samples are invalid or too few, or no joint moves.
     """
+    # A standstill has noise only, which would widen the spectrum of the motion.
     window_s = run.window_s or motion_facts(run.recording).window_s
     return propose_filters(run.recording if window_s is None else run.recording.between(*window_s))
 
@@ -37,6 +38,7 @@ def widest(proposals: Sequence[FilterProposal]) -> dict[str, float | None]:
     decimate = [proposal.decimate_hz for proposal in proposals if proposal.decimate_hz is not None]
     return {
         "cutoff_hz": max(proposal.cutoff_hz for proposal in proposals),
+        # A recording that bears no decimation speaks for all.
         "decimate_hz": max(decimate) if len(decimate) == len(proposals) else None,
     }
 
@@ -57,6 +59,7 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
     wanted = [key for key in REASON if getattr(preprocessing, key) == AUTO]
     if not wanted:
         return preprocessing, list(runs)
+    # A key with a number needs no reason.
     given = tuple(start for key in REASON if key not in wanted for start in REASON[key])
     proposals, prepared = [], []
     for run in runs:
@@ -90,6 +93,8 @@ def propose_in(
     for run, seen in inspections:
         if run.role == "identification":
             try:
+                # On an even clock whatever the file asks for: here a proposal is wanted,
+                # not an error.
                 proposal = propose(condition(preprocessing, run, even=True))
             except (InvalidSignals, InvalidRecording) as error:
                 seen = seen.with_note(f"No filter can be proposed: {error}.")

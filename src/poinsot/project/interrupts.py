@@ -15,11 +15,13 @@ def uninterrupted() -> Iterator[None]:
         yield
         return
     asked: list[int] = []
+    # Signals reach the main thread only, and only there a handler can be set.
     before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+    # Postponed, not lost.
     if asked:
         raise KeyboardInterrupt
 
@@ -40,6 +42,7 @@ def stoppable(*, at_once_until_asked: bool = False) -> Iterator[Callable[[], boo
     before = signal.getsignal(signal.SIGINT)
 
     def press(number: int, _: object) -> None:
+        # Nobody has asked yet whether to stop: waiting for that could take minutes.
         if pressed or not heeded:
             raise KeyboardInterrupt
         pressed.append(number)

@@ -150,7 +150,9 @@ class Project:
         """From recordings to the estimate: see the function `identify`."""
         folder, method = None if data_dir is None else Path(data_dir), self.settings.method
         if stop is not None:
+            # With a `stop` of its own, a program decides itself what Ctrl-C does.
             return method.identify(self, folder, progress, stop)
+        # Linear methods never ask: there Ctrl-C is to work at once, as everywhere.
         with stoppable(at_once_until_asked=True) as ctrl_c:
             return method.identify(self, folder, progress, ctrl_c)
 

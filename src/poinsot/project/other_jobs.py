@@ -109,10 +109,14 @@ def robot_from(
         parameters = robot.parameters.hold(
             **{name: value for name, value in held.items() if name in robot.parameters.names}
         )
+        # Base parameters were found with these values held, and are wrong without them.
         theta += parameters.held_values
         base = structural_base(Regressor(robot, parameters))
+        # The value of a sum goes to the one parameter that names it, all others are 0: the torques
+        # are the same.
         places = dict(zip(base.names, base.chosen.tolist(), strict=True))
         found = result["parameters"]
+    # The load belongs to those recordings, and not to the robot.
     rows = [row for row in found if row["kind"] != "payload"]
     unknown = [row["name"] for row in rows if row["name"] not in places]
     if unknown or not rows:
@@ -160,12 +164,14 @@ def _result(
     project: Project, path: Path, key: str, data_dir: str | Path | None, stop: Stop | None = None
 ) -> Mapping[str, Any]:
     """Of schema `poinsot.identify/1`: as it was written, or computed now."""
+    # A result is taken as it is, without its recordings, which may be elsewhere by now.
     if path.suffix == ".json":
         return _read(path, key)
     from ..io import identify_json
 
     other = type(project).load(path)
     asks = other.settings.method.other_jobs.get(key)
+    # One step and no chain: a circle of jobs would never end.
     if asks is not None:
         raise InvalidProject(
             f"{key}: {path} takes its {key.removesuffix('_from')} from {asks}; name the job that identifies them"

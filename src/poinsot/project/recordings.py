@@ -55,6 +55,7 @@ def build_run(
         and settings.path is not None
         and settings.path.endswith(RECORDING_ENDING)
     ):
+        # Our own file has its channels, units and clock.
         recording = read_recording(folder / settings.path)
     else:
         where = f"{project}: recording {settings.title!r}"
@@ -91,6 +92,7 @@ def check_kinds(robot: Articulated, run: Run) -> None:
     Raises:
         InvalidProject: for the first channel that is not.
     """
+    # Motors turn, also those whose joint slides.
     if robot.drive.side == "motor":
         return
     efforts = {"m": "N", "rad": "N m"}
@@ -160,6 +162,7 @@ def _at_frames(file: FileSettings, where: str) -> list[tuple[str, Column]]:
                 units = _each(f"{where}: {quantity}.unit", sensor.unit, sensor.columns)
             columns += [
                 (f"{quantity}.{sensor.frame}.{end}", Column(name, unit, scale))
+                # A force sensor may come without its moments.
                 for end, name, unit in zip(ends, sensor.columns, units, strict=False)
             ]
     if file.contact is not None:
@@ -193,6 +196,7 @@ def _match(
     """Columns and the joints that they belong to; those that may have an effort may be others than `joints`."""
     effort = quantity in EFFORTS
     if effort:
+        # A motor may drive a joint whose position nobody reads.
         joints = [*joints, *(joint for joint in driven if joint not in joints)]
     owners = list(settings.joints) if settings.joints is not None else None
     for joint in owners or ():
@@ -206,6 +210,7 @@ def _match(
         owners = owners or list(driven if effort else joints)
         count = len(owners)
         return (
+            # A matrix of a `.mat` file, column by column.
             [settings.columns] if count == 1 else [f"{settings.columns}[{k}]" for k in range(count)]
         ), owners
     count = len(settings.columns)

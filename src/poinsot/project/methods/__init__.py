@@ -71,6 +71,8 @@ def find_method(name: str) -> type[MethodSettings]:
         KeyError: if there is none.
         InvalidProject: if another distribution has it, and it cannot be loaded.
     """
+    # Ours first: looking for entry points reads the metadata of every distribution, which takes its
+    # time.
     if name in METHODS:
         module, _, attribute = METHODS[name].partition(":")
         listed: type[MethodSettings] = getattr(import_module(f".{module}", __name__), attribute)
@@ -114,4 +116,5 @@ def read_method(value: Any) -> Any:
         raise refuse(
             "method", f"must be {', '.join(others)} or {last}, not {f'{name!r:.60}'}{close}", key="name"
         )
+    # A file without a name gets the default, which is then a key like any other.
     return find_method(name).model_validate({"name": name, **value})

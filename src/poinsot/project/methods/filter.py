@@ -155,6 +155,8 @@ class FilterSettings(MethodSettings):
 
             if not tracker.run(samples, progress=progress, stop=stop, process=process):
                 status = Status.interrupted
+        # Between two samples, or while waiting for a line: what was processed until then is the
+        # result.
         except KeyboardInterrupt:
             status = Status.interrupted
         if tracker is None:
@@ -233,6 +235,8 @@ class FilterSettings(MethodSettings):
         robot = torques.robot
         if self.noise is not None:
             given: Any = by_joint("method.noise", self.noise, robot.joints)
+            # Efforts of the base are never measured, but the filter wants a positive noise for
+            # each.
             noise = np.full(robot.model.nv, float(np.min(given)))
             noise[robot.actuated] = given
         else:
@@ -278,6 +282,7 @@ def _warnings(tracker: Tracker) -> tuple[str, ...]:
     if not tracker.samples:
         return ()
     rejected = 1 - tracker.verdicts[SampleVerdict.accepted] / tracker.samples
+    # Some samples at a gripper that closes, or at a collision, are what the gate is for.
     if rejected < MANY_REJECTED:
         return ()
     return (

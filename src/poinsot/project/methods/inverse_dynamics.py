@@ -55,13 +55,17 @@ class InverseDynamicsSettings(MethodSettings):
         report(progress, "reading the robot")
         robot = project.robot(data_dir)
         watch.lap("robot")
+        # Before the recordings are read, as another job may have to be solved for it, or may be
+        # wrong.
         estimator = self.build(project, data_dir, progress, stop)
         watch.lap("gains" if self.other_jobs else "robot")
         report(progress, "reading the recordings")
         runs = list(project.runs(robot, data_dir))
         watch.lap("read")
         report(progress, "smoothing")
+        # All recordings, also those for validation, which are smoothed alike.
         runs = [condition(preprocessing, run) for run in runs]
+        # Before filters are chosen: a robot at rest is to be called that, and not a bad spectrum.
         warnings = motion_warnings(runs)
         preprocessing, runs = with_filters(preprocessing, runs)
         prepared = [(run, smooth(preprocessing, run)) for run in runs]

@@ -63,6 +63,7 @@ class JointSmoothingSettings(MotionSettings):
         from ...models.maximal import keep_compiled
         from ...parameters import Normal
 
+        # JAX compiles for longer than it solves; a second run finds the code on disk.
         keep_compiled()
         settings = project.settings
         report(progress, "reading the mechanism")
@@ -82,6 +83,8 @@ class JointSmoothingSettings(MotionSettings):
         for run in runs:
             used[run.role][run.name] = prepared(settings, run)
         return JointSmoothingProblem.from_recordings(
+            # Held parameters are values of the mechanism like any other; only that they are not
+            # open makes them held.
             mechanism.starting({**settings.held, **self.start}),
             used["identification"],
             self.parameters,

@@ -110,6 +110,7 @@ class OptimalEstimationSettings(MotionSettings):
             contacts = _contacts(settings.contacts, run)
             log = RobotLog.from_recording(parameters, prepared(settings, run), noise, contacts, run.name)
             logs[run.role].append(log)
+        # After all recordings: a sensor may be in one of them only.
         check_names_of_noise(noise, logs["identification"] + logs["validation"])
         start = None
         if self.start_from is not None:
@@ -169,6 +170,7 @@ def _start(parameters: OpenParameters, values: Mapping[str, float]) -> Vector:
     inertials = parameters.all_inertials.copy()
     for body, place in zip(parameters.bodies, parameters.places.tolist(), strict=True):
         ten = [values.get(name) for name in parameters.physical_names if name.endswith(f".{body}")]
+        # All ten or none: some of them with the rest of the described body need not be possible.
         if all(value is not None for value in ten):
             inertials[place] = ten
     of_others = {name: values[name] for name in (*parameters.joints, *parameters.gains) if name in values}

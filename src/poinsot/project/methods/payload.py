@@ -111,6 +111,8 @@ class PayloadSettings(InverseDynamicsSettings):
         from ...parameters import Normal
 
         if self.approach == "difference":
+            # A difference needs two recordings and no gains; `check` has refused all other
+            # keys.
             return PayloadDifference(seed=self.seed)
         more: dict[str, Any] = {}
         if self.center_of_mass is not None:

@@ -48,6 +48,7 @@ class SemidefiniteSettings(InverseDynamicsSettings):
         prior = None
         if self.prior is not None:
             path = project.find_description(self.prior, data_dir, "method.prior")
+            # The same joints locked, so that the bodies have the same names.
             described = load_robot(path, locked=project.settings.described.locked)
             prior = dict(zip(described.bodies, described.inertials.tolist(), strict=True))
         bodies = {name: body.build() for name, body in self.constraints.bodies.items()}

@@ -100,10 +100,12 @@ class Settings(SettingsTable):
     def _subject_and_preprocessing(cls, content: Any) -> Any:
         if not isinstance(content, dict):
             return content
+        # Before validation, as the method decides what may be left out.
         method = method_of(content)
         if method.subject == "robot" and "robot" not in content:
             raise refuse("robot", "the key 'robot' is missing")
         default = method.takes.default
+        # What is written comes last and wins.
         return content if default is None else {"preprocessing": {"method": default}, **content}
 
     @model_validator(mode="after")
@@ -131,6 +133,7 @@ class Settings(SettingsTable):
             )
             raise refuse(subject, said, key=subject)
         for key in ("drive", "friction"):
+            # [friction] has a default: only a table that was written is a mistake.
             if wanted in OF_ROBOTS and key in self.model_fields_set:
                 raise refuse("mechanism", f"[{key}] is for robots: {OF_ROBOTS[wanted]}", key=key)
 

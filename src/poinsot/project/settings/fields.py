@@ -32,6 +32,8 @@ def refuse(kind: str, message: str, **context: Any) -> PydanticCustomError:
 class SettingsTable(BaseModel):
     """A table of the project file: frozen, and with no key that it does not know."""
 
+    # Strict, as "7" in quotes or a 1 for true are mistakes in a file written by hand; TOML can write
+    # nan and inf.
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="forbid")
 
     elsewhere: ClassVar[dict[str, str]] = {}
@@ -44,6 +46,7 @@ class SettingsTable(BaseModel):
     def _known_keys_only(cls, content: Any) -> Any:
         if not isinstance(content, dict):
             raise refuse("not_a_table", f"must be a table with the keys {listing(cls.model_fields)}")
+        # Before the fields are checked: a key that is misspelt would be reported as missing.
         content = {cls.aliases.get(key, key): value for key, value in content.items()}
         known = cls.known_keys(content)
         for key in content:
@@ -86,7 +89,9 @@ def check_per_joint(value: Any) -> Any:
     """One number for all joints, a list in the robot's order, or a table by joint."""
     given = numbers(value)
     if not given or not all(
-        isinstance(number, (int, float)) and not isinstance(number, bool) for number in given
+        # TOML's true is an int in Python.
+        isinstance(number, (int, float)) and not isinstance(number, bool)
+        for number in given
     ):
         raise refuse(
             "per_joint", "must be a number, a list with one number a joint, or a table of numbers by joint"
@@ -136,6 +141,7 @@ def is_text(value: Any) -> str:
 
 
 if TYPE_CHECKING:
+    # The names are listed at run time, where no type checker sees them.
     ChartName: TypeAlias = str
     ChartOrNone: TypeAlias = str
 else:

@@ -194,6 +194,7 @@ class RecordingSettings(FileSettings):
 
     @model_validator(mode="after")
     def _one_file_or_several(self) -> RecordingSettings:
+        # Keys that were written: every recording has the defaults of a file.
         own = self.model_fields_set & FileSettings.model_fields.keys()
         if self.files and own:
             key = sorted(own)[0]

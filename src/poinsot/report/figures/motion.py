@@ -47,6 +47,7 @@ def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Fi
     axes: dict[str, Any] = {}
     for row, (what, shown, values, bounds) in enumerate(rows):
         suffix = str(row + 1) if row else ""
+        # From the top downwards, in parts of the height of the figure.
         top = 1 - row * (1 + GAP) / 4
         axes[f"yaxis{suffix}"] = axis(
             f"{what} [{unit_text(shown)}]", domain=[max(top - (1 - 3 * GAP) / 4, 0.0), top], nticks=5
@@ -88,5 +89,6 @@ def motion_grid(excitation: Excitation) -> FigureGrid:
 
 def _near(bounds: tuple[float, float], values: np.ndarray) -> list[float]:
     """The limits that are within the picture."""
+    # Never 0: a joint that stands still has limits too.
     reach = max(float(np.abs(values).max()), float(np.ptp(values)), 1e-12)
     return [float(bound) for bound in bounds if np.isfinite(bound) and abs(bound) <= FAR * reach]

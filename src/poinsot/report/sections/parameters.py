@@ -35,6 +35,7 @@ def which_std(estimate: Estimate) -> str:
         )
     if estimate.white_std is None or estimate.coloured_std is None:
         return "Standard deviations account for residuals that are correlated in time."
+    # Held parameters have no standard deviation.
     seen = estimate.identifiable & (estimate.white_std > 0)
     ratios = estimate.coloured_std[seen] / estimate.white_std[seen]
     ratios = ratios[np.isfinite(ratios)]
