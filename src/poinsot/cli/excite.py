@@ -295,12 +295,13 @@ def _print(found: Excitation, written: list[str]) -> None:
     """Print the summary, a line per joint, a line per parameter, and warnings."""
     from ..report.excite_page import expectations, hopeless
 
+    problem, base = found.problem, found.problem.base
     kept = "all limits are kept" if found.limits_respected else "A LIMIT IS BROKEN"
     near = "" if found.least_distance is None else f", minimum distance {100 * found.least_distance:.2g} cm"
     typer.echo(
-        f"{found.robot}: {found.duration_s:g} s from rest to rest, {len(found.time)} samples\n"
-        f"condition number {found.condition_number:.3g} of {len(found.deviations.names)} parameters (columns at unit "
-        f"norm); {kept}{near}; {found.iterations} iterations in {found.seconds:.0f} s"
+        f"{problem.robot.name}: {problem.duration_s:g} s from rest to rest, {len(found.time)} samples\n"
+        f"condition number {found.condition_number:.3g} of {len(problem.base)} parameters (columns at unit "
+        f"norm); {kept}{near}; {found.state.iterations} iterations in {found.state.seconds:.0f} s"
     )
     used = found.use_of_limits_percent
     rows: list[dict[str, Any]] = [
@@ -308,7 +309,6 @@ def _print(found: Excitation, written: list[str]) -> None:
         for joint in found.joints
     ]
     typer.echo(f"\nuse of the limits\n{table(rows)}")
-    known = found.deviations
     rows = [
         {
             "name": name,
@@ -319,7 +319,7 @@ def _print(found: Excitation, written: list[str]) -> None:
             "stands for": grouping,
         }
         for name, std, unit, percent, grouping in zip(
-            known.names, known.std, known.units, known.relative_percent, known.groupings, strict=True
+            base.names, found.std, base.units, found.relative_std_percent, base.groupings, strict=True
         )
     ]
     typer.echo(f"\npredicted standard deviations\n{table(rows)}\n")

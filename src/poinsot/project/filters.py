@@ -14,7 +14,7 @@ from ..inspection import Inspection
 from ..inspection.motion import motion_facts
 from ..signals.bandwidth import FilterProposal, propose_filters
 from .preparation import condition
-from .recordings import Run, noted
+from .recordings import Run
 from .settings.fields import AUTO
 from .settings.preprocessing import SmootherSettings
 
@@ -71,11 +71,11 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
         except InvalidSignals as error:
             raise InvalidSignals(_no_spectrum(wanted[0], run, error)) from None
         reasons = [reason for reason in proposals[-1].reasons if not reason.startswith(given)]
-        prepared.append(replace(run, recording=noted(run.recording, *reasons)))
+        prepared.append(replace(run, recording=run.recording.noted(*reasons)))
     found = {key: value for key, value in widest(proposals).items() if key in wanted}
     if len(proposals) > 1:
         step = f"{in_words(found)} for all recordings: the largest of what they ask for"
-        prepared = [replace(run, recording=noted(run.recording, step)) for run in prepared]
+        prepared = [replace(run, recording=run.recording.noted(step)) for run in prepared]
     return preprocessing.model_copy(update=found), prepared
 
 

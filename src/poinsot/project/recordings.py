@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,7 @@ def build_run(
         start, stop = settings.between_s
         part = recording.between(start, stop)
         step = f"took {start:.15g} s to {stop:.15g} s: {len(part)} of {len(recording)} samples"
-        recording = noted(part, step)
+        recording = part.noted(step)
     held = tuple(
         name
         for file in settings.files or [settings]
@@ -80,10 +80,6 @@ def build_run(
     return Run(settings.title, settings.role, recording, settings.window_s, held, settings.loaded, gait)
 
 
-def noted(recording: Recording, *steps: str) -> Recording:
-    """The recording with more steps, which signals, estimate and page will show."""
-    done = [*recording.metadata.get("steps", ()), *steps]
-    return replace(recording, metadata={**recording.metadata, "steps": done})
 
 
 def check_kinds(robot: Articulated, run: Run) -> None:

@@ -20,11 +20,11 @@ from .base import MethodSettings
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
+    from ...estimators.online.belief import RecordedSample
     from ...estimators.online.calibration import Bias
     from ...estimators.online.filter import Filter
     from ...estimators.online.moving_polynomial import MovingPolynomial
     from ...estimators.online.problem import TrackingProblem
-    from ...estimators.online.sequence import RecordedSample
     from ...estimators.online.tracking import Tracker
     from ...io.json_lines import SampleStream
     from ...models.link_torques import LinkTorques
@@ -141,8 +141,7 @@ class FilterSettings(MethodSettings):
                 calibration, samples = self._stream_samples(project, torques, lines)
             else:
                 problem = self.problem(project, torques, data_dir)
-                calibration = problem.calibration if problem.calibrate_s > 0 else None
-                samples = problem.samples()
+                calibration, samples = problem.calibrated_samples()
             tracker = Tracker(
                 self.filter(torques, calibration), RateLimit(self.mass_rate), calibration=calibration
             )
@@ -205,7 +204,7 @@ class FilterSettings(MethodSettings):
     ) -> tuple[Bias | None, Iterator[RecordedSample]]:
         """Calibration, and the samples after it, of a stream, which is read only once."""
         from ...estimators.online.calibration import calibrate_at_start
-        from ...estimators.online.sequence import in_sequence
+        from ...estimators.online.problem import in_sequence
         from ...estimators.online.ticks import configuration_of, stream_ticks
 
         robot = torques.robot
@@ -213,8 +212,7 @@ class FilterSettings(MethodSettings):
         samples = in_sequence(
             [(lines.name, _moving_polynomial(project).samples(ticks, configuration_of(robot)))]
         )
-        seconds = self._calibrate_s
-        return calibrate_at_start(torques, samples, seconds) if seconds > 0 else (None, samples)
+        return calibrate_at_start(torques, samples, self._calibrate_s)
 
     @property
     def _calibrate_s(self) -> float:
