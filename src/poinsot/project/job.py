@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from ..exceptions import InvalidProject, UnreadableFile
+from ..solve import report
 from .errors import invalid_project
 from .interrupts import stoppable
 from .recordings import Run, build_run, check_kinds
@@ -25,6 +26,30 @@ if TYPE_CHECKING:
     from ..models.articulated import Articulated
     from ..models.maximal import Mechanism
     from ..solve import ProgressCallback, Stop
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A project that is being solved.
+
+    Args:
+        project: checked.
+        data_dir: folder of the recordings; None: the project file's.
+        progress, stop: as of `identify`.
+    """
+
+    project: Project
+    data_dir: Path | None = None
+    progress: ProgressCallback | None = None
+    stop: Stop | None = None
+
+    @property
+    def settings(self) -> Settings:
+        return self.project.settings
+
+    def say(self, stage: str) -> None:
+        """Tell what comes next."""
+        report(self.progress, stage)
 
 
 @dataclass(frozen=True)
@@ -151,10 +176,10 @@ class Project:
         folder, method = None if data_dir is None else Path(data_dir), self.settings.method
         if stop is not None:
             # With a `stop` of its own, a program decides itself what Ctrl-C does.
-            return method.identify(self, folder, progress, stop)
+            return method.identify(Job(self, folder, progress, stop))
         # Linear methods never ask: there Ctrl-C is to work at once, as everywhere.
         with stoppable(at_once_until_asked=True) as ctrl_c:
-            return method.identify(self, folder, progress, ctrl_c)
+            return method.identify(Job(self, folder, progress, ctrl_c))
 
 
 def identify(
@@ -202,12 +227,6 @@ def track(
     Raises:
         PoinsotError: one sentence about what to mend.
     """
-    return project.settings.method.track(
-        project,
-        None if data_dir is None else Path(data_dir),
-        stream=stream,
-        follow=follow,
-        on_sample=on_sample,
-        progress=progress,
-        stop=stop,
-    )
+    folder = None if data_dir is None else Path(data_dir)
+    job = Job(project, folder, progress, stop)
+    return project.settings.method.track(job, stream=stream, follow=follow, on_sample=on_sample)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +11,6 @@ from pydantic import Field, model_validator
 
 from ...arrays import Vector
 from ...exceptions import InvalidProject
-from ...solve import report
 from ...stopwatch import Stopwatch
 from ..other_jobs import values_from
 from ..recordings import Run
@@ -28,8 +26,7 @@ if TYPE_CHECKING:
     from ...models.articulated import Articulated
     from ...models.contacts import ContactDetection
     from ...models.open_parameters import OpenParameters
-    from ...solve import ProgressCallback
-    from ..job import Project
+    from ..job import Job
     from ..settings import Settings
 
 
@@ -88,20 +85,18 @@ class OptimalEstimationSettings(MotionSettings):
             raise refuse("start", "start_std needs two numbers above 0: positions, speeds", key="start_std")
         return self
 
-    def problem(
-        self, project: Project, data_dir: Path | None, watch: Stopwatch, progress: ProgressCallback | None
-    ) -> OptimalEstimationProblem:
+    def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
         from ...estimators.shooting.estimation import OptimalEstimationProblem
         from ...estimators.shooting.known_parameters import KnownParameters
         from ...estimators.shooting.robot_log import MotionNoise, RobotLog, check_names_of_noise
         from ...parameters import Normal
 
-        settings = project.settings
-        report(progress, "reading the robot")
-        robot = project.robot(data_dir)
+        settings = job.settings
+        job.say("reading the robot")
+        robot = job.project.robot(job.data_dir)
         watch.lap("robot")
-        report(progress, "reading the recordings")
-        runs = project.runs(robot, data_dir)
+        job.say("reading the recordings")
+        runs = job.project.runs(robot, job.data_dir)
         watch.lap("read")
         parameters = self._open(settings, robot)
         noise = MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std)
@@ -114,7 +109,7 @@ class OptimalEstimationSettings(MotionSettings):
         check_names_of_noise(noise, logs["identification"] + logs["validation"])
         start = None
         if self.start_from is not None:
-            start = _start(parameters, values_from(project, self.start_from))
+            start = _start(parameters, values_from(job.project, self.start_from))
         priors = {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
         return OptimalEstimationProblem(
             tuple(logs["identification"]),
