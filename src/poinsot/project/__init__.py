@@ -8,10 +8,10 @@
     preparation   a recording on its way to signals
     filters       which cutoffs the motion asks for
     other_jobs    gains, and whole robots, that another job has found
-    methods       one file each: settings, what it needs of the rest, recordings -> estimate
+    methods       one file each: settings, what it needs of the rest, a job -> the estimate
     interrupts    Ctrl-C at a good moment
     tracking      what a filter made of them
-    job           `Project`, `identify` and `track`
+    job           `Project`; `Job`, a project being solved; `identify` and `track`
 
 The keys of a section are the arguments of what it becomes.
 """

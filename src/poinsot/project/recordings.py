@@ -159,21 +159,14 @@ def _at_frames(file: FileSettings, where: str) -> list[tuple[str, Column]]:
                 # A force sensor may come without its moments.
                 for end, name, unit in zip(ends, sensor.columns, units, strict=False)
             ]
-    if file.contact is not None:
-        frames, unit = (
-            _each(f"{where}: contact.frames", file.contact.frames, file.contact.columns),
-            file.contact.unit,
-        )
-        columns += [
-            (f"{CONTACT}.{frame}", Column(name, unit))
-            for frame, name in zip(frames, file.contact.columns, strict=True)
-        ]
-    if file.thrust is not None:
-        rotors = _each(f"{where}: thrust.rotors", file.thrust.rotors, file.thrust.columns)
-        columns += [
-            (f"{THRUST}.{rotor}", Column(name, file.thrust.unit, file.thrust.scale))
-            for rotor, name in zip(rotors, file.thrust.columns, strict=True)
-        ]
+    for kind, owner in ((CONTACT, "frames"), (THRUST, "rotors")):
+        settings = getattr(file, kind)
+        if settings is not None:
+            owners = _each(f"{where}: {kind}.{owner}", getattr(settings, owner), settings.columns)
+            columns += [
+                (f"{kind}.{each}", Column(name, settings.unit, getattr(settings, "scale", 1.0)))
+                for each, name in zip(owners, settings.columns, strict=True)
+            ]
     return columns
 
 
