@@ -25,8 +25,7 @@ def invalid_project(path: Path, text: str, content: dict[str, Any], error: Valid
         further = () if extra is None else extra if isinstance(extra, tuple) else (extra,)
         line = line_of(text, [*keys, *further])
         found.append((line, f"{_place(keys)}{_sentence(detail)}"))
-    # In the order of the file, where Pydantic has that of the classes: who mends from the top meets
-    # them so.
+    # In the order of the file; Pydantic lists them in the order of the classes.
     found.sort(key=lambda each: each[0])
     line, sentence = found[0]
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

@@ -23,7 +23,7 @@ REASON = {"cutoff_hz": ("cutoff_hz =",), "decimate_hz": ("decimate_hz =", "No de
 
 
 def propose(run: Run) -> FilterProposal:
-    """What the motion of a recording asks for, standstills at its ends left out.
+    """The filter that the motion of a recording needs, without standstills at its ends.
 
     Raises:
         InvalidSignals: if its clock is not uniform, samples are invalid or too few, or no joint moves.
@@ -88,7 +88,7 @@ def _no_spectrum(key: str, run: Run, error: InvalidSignals) -> str:
 def propose_in(
     inspections: Sequence[tuple[Run, Inspection]], preprocessing: SmootherSettings
 ) -> tuple[tuple[Run, Inspection], ...]:
-    """What was seen, with the filters that the motion asks for where the job identifies from it."""
+    """The inspections, with the filters that the motion needs where the job identifies from it."""
     found, proposals = [], []
     for run, seen in inspections:
         if run.role == "identification":

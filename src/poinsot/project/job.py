@@ -48,7 +48,7 @@ class Job:
         return self.project.settings
 
     def say(self, stage: str) -> None:
-        """Tell what comes next."""
+        """Report the stage that begins."""
         report(self.progress, stage)
 
 
@@ -83,7 +83,7 @@ class Project:
         """A robot description: beside the project file, else in the folder of the recordings.
 
         Raises:
-            UnreadableFile: if it is in neither; `key` is what to mend.
+            UnreadableFile: if it is in neither; `key` names the key to correct.
         """
         folders = [self.path.parent, *([data_dir] if data_dir is not None else [])]
         candidates = [folder / name for folder in folders]
@@ -91,7 +91,7 @@ class Project:
             if candidate.is_file():
                 return candidate
         raise UnreadableFile(
-            f"no robot description {' nor '.join(map(str, candidates))}: mend {key} in {self.path}"
+            f"no robot description {' nor '.join(map(str, candidates))}: correct {key} in {self.path}"
         )
 
     def robot(self, data_dir: str | Path | None = None) -> Articulated:
@@ -198,7 +198,7 @@ def identify(
         stop: asked between iterations; True ends the method with what it has found. None: Ctrl-C does so.
 
     Raises:
-        PoinsotError: one sentence about what to mend.
+        PoinsotError: one sentence that says what to correct.
     """
     return project.identify(data_dir, progress=progress, stop=stop)
 
@@ -225,7 +225,7 @@ def track(
         stop: asked before each sample whether to end.
 
     Raises:
-        PoinsotError: one sentence about what to mend.
+        PoinsotError: one sentence that says what to correct.
     """
     folder = None if data_dir is None else Path(data_dir)
     job = Job(project, folder, progress, stop)

@@ -1,4 +1,4 @@
-"""What another job has found: `gains_from` and `robot_from` name its project file, or the result that it wrote."""
+"""Results of another job: `gains_from` and `robot_from` name its project file, or the result file that it wrote."""
 
 from __future__ import annotations
 

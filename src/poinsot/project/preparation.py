@@ -35,7 +35,7 @@ def smooth(preprocessing: SmootherSettings, run: Run) -> Signals:
 
 
 def motion_warnings(runs: Sequence[Run]) -> tuple[str, ...]:
-    """What inspection calls an error and no later stage would notice: a recording, or a joint, that stands still.
+    """Warnings of recordings and joints that stand still, which no later stage would notice.
 
     Raises:
         NotIdentifiable: if nothing moves in any recording that is to be identified from.

@@ -104,7 +104,7 @@ def check_kinds(robot: Articulated, run: Run) -> None:
                 moves = "slides" if position == "m" else "turns"
                 raise InvalidProject(
                     f"recording {run.name!r}: joint {joint!r} {moves}, so its {quantity} is in {unit}, "
-                    f"but the channel {quantity}.{joint} is in {found}: mend its unit"
+                    f"but the channel {quantity}.{joint} is in {found}: correct its unit"
                 )
 
 

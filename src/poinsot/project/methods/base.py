@@ -47,7 +47,7 @@ class MethodSettings(SettingsTable):
         """Refuse combinations with other tables that have no use.
 
         Raises:
-            PydanticCustomError: by `refuse`, with the `key` to mend.
+            PydanticCustomError: by `refuse`, with the `key` to correct.
         """
 
     @property
@@ -60,7 +60,7 @@ class MethodSettings(SettingsTable):
         """From recordings to the estimate.
 
         Raises:
-            PoinsotError: one sentence about what to mend.
+            PoinsotError: one sentence that says what to correct.
         """
 
     def track(
@@ -69,7 +69,7 @@ class MethodSettings(SettingsTable):
         """Run over recordings, or a stream, sample by sample; most methods cannot.
 
         Raises:
-            PoinsotError: one sentence about what to mend.
+            PoinsotError: one sentence that says what to correct.
         """
         raise InvalidProject(
             f'{job.project.path}: [method] name = "{self.name}" looks at a whole recording; poinsot track needs '

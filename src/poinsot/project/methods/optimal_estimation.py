@@ -39,7 +39,7 @@ class OptimalEstimationSettings(MotionSettings):
 
     `bodies`, `joints`: whose mass properties, and which parameters of joints (`fv3`, `fc3`, ...), are open. `noise`:
     standard deviations, by quantity (`gyro`) or channel group (`gyro.imu_link`), of what sensors read and, as `torque`,
-    `current` or `thrust`, of what the robot is told; `foot_velocity`: how fast a closed contact may slip.
+    `current` or `thrust`, of its commands; `foot_velocity`: how fast a closed contact may slip.
     `speed_noise`: what the model lacks, as a standard deviation of the change of each speed in a step, by joint, or as
     `base_linear` and `base_angular`. `prior_std`: how far bodies may be from the description, in coordinates of the
     chart; without it only [priors] are known. `start_std`: how well the first state is known, `[positions, speeds]`.
@@ -74,8 +74,8 @@ class OptimalEstimationSettings(MotionSettings):
 
     @model_validator(mode="after")
     def _something_disturbs(self) -> OptimalEstimationSettings:
-        told = {"torque", "current", "voltage", "thrust"} & set(self.noise)
-        if self.speed_noise is None and not told:
+        commands = {"torque", "current", "voltage", "thrust"} & set(self.noise)
+        if self.speed_noise is None and not commands:
             raise refuse(
                 "noise",
                 "nothing says how exact the model is: give speed_noise, or in noise that of torque, current or thrust",

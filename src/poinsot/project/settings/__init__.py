@@ -156,8 +156,8 @@ class Settings(SettingsTable):
             names = names_where(lambda method: method.floating_base and method.estimates_motion)
             raise refuse(
                 "floating_base",
-                f"robot.floating_base: must be false: {self.method.name!r} needs to be told how the base moves; give "
-                f"[method] name = {names}, which finds out, or in Python Signals that hold its motion",
+                f"robot.floating_base: must be false: {self.method.name!r} needs the motion of the base; give "
+                f"[method] name = {names}, which estimates it, or in Python Signals that hold it",
                 key=("robot", "floating_base"),
             )
 

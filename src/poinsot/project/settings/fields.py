@@ -37,7 +37,7 @@ class SettingsTable(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="forbid")
 
     elsewhere: ClassVar[dict[str, str]] = {}
-    """Keys that people look for here, and what to say."""
+    """Keys that belong elsewhere, and what the message says about them."""
     aliases: ClassVar[dict[str, str]] = {}
     """Older names of keys that are still accepted, and the keys that they stand for."""
 
@@ -81,7 +81,7 @@ def check_unit(unit: str) -> str:
 
 
 def numbers(value: Any) -> list[Any]:
-    """Those of one for all joints, of a list, or of a table by joint."""
+    """The numbers of a value by joint: one for all joints, a list, or a table."""
     return value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else [value]
 
 
@@ -126,11 +126,11 @@ def pair(value: Any) -> Any:
 
 
 AUTO = "auto"
-"""Of a filter: what the motion asks for."""
+"""The value of a filter's key that the motion decides."""
 
 
 HIGHEST_ORDER = 20
-"""Of a filter: beyond it rounding errors rule."""
+"""Maximum order of a filter; beyond it rounding errors dominate."""
 
 RATIOS = (1e-30, 1e6)
 """Noise variance ratios outside these smooth everything away, or nothing."""

@@ -27,10 +27,10 @@ FINE, COARSE = (20, 12), (12, 8)
 """Meridians and parallels of a surface; fewer than 256 vertices each."""
 
 FEW = 12
-"""Bodies that are drawn finely, and described one by one in the text alternative; a humanoid has more."""
+"""Maximum number of bodies that are drawn finely, and described one by one in the text alternative."""
 
 SEGMENTS = 24
-"""Of each ellipse."""
+"""Number of line segments of an ellipse."""
 
 SHADES = {
     Origin.from_data: ACCENT,

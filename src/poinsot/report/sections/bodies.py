@@ -13,7 +13,7 @@ from ..words import number_of, series
 
 
 def bodies_section(estimate: Estimate) -> Section | None:
-    """Only where the estimate has bodies with values."""
+    """None where the estimate has no body with values."""
     known = [body for body in estimate.bodies if _has_values(body)]
     if not known:
         return None

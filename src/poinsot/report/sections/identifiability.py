@@ -1,4 +1,4 @@
-"""What the data can and cannot see."""
+"""Which parameters and combinations the data determine, and which they do not."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ..tables import fit_table, table_of_rows
 from ..words import number_of, series
 
 MOST_LINES = 10
-"""Of a picture of parameters; more would not be told apart."""
+"""Maximum number of parameters in a figure; more lines cannot be distinguished."""
 
 
 def motion_section(estimate: Estimate) -> Section | None:
