@@ -16,7 +16,7 @@ from ...arrays import Vector
 from .chain import Chain, Unknowns, collisions
 from .collisions import lags
 from .contact_parameters import INERTIA
-from .tolerances import Tolerances
+from .pooled_problem import Tolerances
 
 ADMITTED = "admitted"
 SHORT, WEAK, LYING, DOUBLE, SIDE, OFF, NOTHING, PARTING = (

@@ -40,8 +40,7 @@ from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .drop_estimate import drop_estimate
 from .drop_fit import DropFit
-from .flights import FEWEST, Drop, held_mean
-from .noise import tracker_noise
+from .flights import FEWEST, Drop, held_mean, tracker_noise
 from .posterior import MinimumSearch, MixturePosterior, further_minima
 from .problem import ImpactsProblem
 from .segmentation import moving

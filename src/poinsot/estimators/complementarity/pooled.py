@@ -56,11 +56,10 @@ from .contact_parameters import (
 from .flights import GRAVITY, Drop, FlightModel, flight
 from .pooled_estimate import check_poolable, pooled_estimate
 from .pooled_fit import SLIDES, STICKS, PooledFit, PooledImpact
-from .pooled_problem import PooledProblem
+from .pooled_problem import PooledProblem, Tolerances
 from .problem import ImpactsProblem
 from .resting import resting
 from .segmentation import Segmented, segmented
-from .tolerances import Tolerances
 from .unevenness import unevenness
 
 

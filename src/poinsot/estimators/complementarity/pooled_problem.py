@@ -20,7 +20,6 @@ from .chain import Chain, Linear, Reduced, Unknowns, collisions, leverages, line
 from .contact_parameters import HEIGHT, INERTIA, S, bounds, prior_precisions, scales
 from .flights import FlightModel
 from .resting import reweighed
-from .tolerances import Tolerances
 
 CONTINUITY = 0.3
 """Tolerance of continuity whatever the jump, in standard deviations of a frame's noise."""
@@ -28,6 +27,29 @@ LEAST_LEVER, LEAST_UNEVENNESS = 1e-4, 1e-7
 """Least tolerances of levers, and of second differences of the wall [m]."""
 LARGEST_CHANGE = 2.0
 """Factor by which an update changes a tolerance at most."""
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """Standard deviations of the residuals of impacts and of bodies at rest.
+
+    Args:
+        instant: difference of the centers of normal, tangential and turning impulse [s].
+        gap: outline and floor, from impact to impact [m].
+        lever: place of the contact along the wall [m].
+        spin: jump of omega, whatever the impulse [rad/s].
+        floor: of the floor's height, from drop to drop [m].
+        rest: of the height of a corner that a body at rest lies on [m].
+        uneven: of second differences of the wall's unevenness, from knot to knot [m].
+    """
+
+    instant: float = 2e-4
+    gap: float = 3e-4
+    lever: float = 5e-4
+    spin: float = 0.1
+    floor: float = 3e-4
+    rest: float = 1e-4
+    uneven: float = 3e-5
 
 
 @dataclass(frozen=True, eq=False)
