@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -58,15 +59,35 @@ TOUCHES = 1e-12
 
 
 class Law(IntEnum):
-    """What is asked of normal velocities."""
+    """Law for the normal velocities of contacts."""
 
     RESTITUTION = 0
     GAP = 1
 
 
+class World(NamedTuple):
+    """A body, its walls and the forces on it, for compiled simulations.
+
+    Args:
+        parts, harmonics, walls: as in `contact`.
+        W: (3,) inverse masses, the diagonal of M^-1. drag: (3,) of each coordinate [1/s].
+        friction, restitution: mu and epsilon.
+        pushes: (K, 3) accelerations beside gravity, each constant over an interval; the last one continues.
+    """
+
+    parts: np.ndarray
+    harmonics: np.ndarray
+    walls: np.ndarray
+    W: np.ndarray
+    drag: np.ndarray
+    friction: float
+    restitution: float
+    pushes: np.ndarray
+
+
 @dataclass(frozen=True)
 class Body:
-    """What moves.
+    """The body that moves.
 
     Args:
         shape: about the center of mass.
@@ -98,6 +119,19 @@ class Body:
     def inertias(self) -> Float[np.ndarray, "3"]:
         """The diagonal of M [kg], [kg], [kg m^2]."""
         return np.array([self.mass, self.mass, self.inertia], dtype=float)
+
+    def world(self, walls: Sequence[Wall], forces: Float[np.ndarray, "K 3"]) -> World:
+        """The body among walls, with forces (K, 3) beside gravity [N], [N], [N m]."""
+        return World(
+            self.shape.parts,
+            self.shape.harmonics,
+            wall_array(walls),
+            1 / self.inertias,
+            np.array([self.drag[0], *self.drag], dtype=float),
+            float(self.friction),
+            float(self.restitution),
+            np.ascontiguousarray(forces / self.inertias),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +207,8 @@ def simulate(
         raise InvalidModel(f"forces need three numbers for each of the {count} steps")
     if not np.isfinite(forces).all():
         raise InvalidModel("forces must be finite")
-    parts, harmonics, planes = body.shape.parts, body.shape.harmonics, wall_array(walls)
-    C = len(parts) * len(planes)
+    world = body.world(walls, forces)
+    C = len(world.parts) * len(world.walls)
     q, v = np.empty((count + 1, 3)), np.empty((count + 1, 3))
     q[0], v[0] = pose, velocity
     c, g, work = np.zeros((count, C, 2)), np.empty((count + 1, C)), np.zeros((count, 2))
@@ -183,13 +217,7 @@ def simulate(
         raise InvalidModel(
             f"the body begins {-1e3 * least:.3g} mm inside a wall; lift it, or check the floor and the shape"
         )
-    W = 1 / body.inertias
-    accelerations = forces * W + [0.0, -GRAVITY, 0.0]
-    drag = np.array([body.drag[0], body.drag[0], body.drag[1]], dtype=float)
-    mu, epsilon = float(body.friction), float(body.restitution)
-    unsolved = _steps(
-        int(law), parts, harmonics, planes, W, mu, epsilon, accelerations, drag, float(step), q, v, c, g, work
-    )
+    unsolved = _steps(world, int(law), float(step), q, v, c, g, work)
     kinetic = 0.5 * v**2 @ body.inertias
     times = step * np.arange(count + 1)
     return Motion(
@@ -198,16 +226,28 @@ def simulate(
 
 
 @njit(cache=True)
-def _steps(law, parts, harmonics, walls, W, mu, epsilon, accelerations, drag, h, q, v, c, g, work):
-    """Writes motion (T + 1, 3), impulses (T, C, 2), gaps (T + 1, C) and works (T, 2); how many steps went unsolved."""
-    C = len(parts) * len(walls)
+def _steps(
+    world: World,
+    law: int,
+    h: float,
+    q: np.ndarray,
+    v: np.ndarray,
+    c: np.ndarray,
+    g: np.ndarray,
+    work: np.ndarray,
+) -> int:
+    """Write motion q, v (T + 1, 3), impulses c (T, C, 2), gaps g (T + 1, C) and works (T, 2); return unsolved steps."""
+    parts, harmonics, walls, W, drag = world.parts, world.harmonics, world.walls, world.W, world.drag
+    mu, epsilon, pushes = world.friction, world.restitution, world.pushes
+    C = g.shape[1]
     N, T = np.empty((C, 3)), np.empty((C, 3))
     b, c_closed, closed = np.zeros((C, 2)), np.empty((C, 2)), np.empty(C, dtype=np.int64)
     unsolved, touches = 0, TOUCHES * np.abs(parts).max()
-    for k in range(len(accelerations)):
+    for k in range(len(c)):
         contacts(q[k], parts, harmonics, walls, g[k], N, T)
         for i in range(3):
-            v[k + 1, i] = v[k, i] + h * (accelerations[k, i] - drag[i] * v[k, i])
+            a = pushes[k, i] - (GRAVITY if i == 1 else 0.0)
+            v[k + 1, i] = v[k, i] + h * (a - drag[i] * v[k, i])
         free, count = v[k + 1], 0
         for i in range(C):
             speed = N[i, 0] * v[k, 0] + N[i, 1] * v[k, 1] + N[i, 2] * v[k, 2]
