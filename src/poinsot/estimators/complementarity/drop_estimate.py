@@ -1,9 +1,10 @@
-"""Drops of a body -> an estimate: J/m, friction and restitution, how it moved, what struck it and how hard."""
+"""The estimate of one drop: J/m, friction and restitution, the motion, and its impacts."""
 
 from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
+from scipy import linalg
 
 from ...arrays import Matrix, Vector
 from ...estimate import (
@@ -22,16 +23,16 @@ from ...models.planar.events import SLOW
 from ...models.planar.stepping import GRAVITY
 from ...models.planar.walls import wall_array
 from ...recording import Recording
-from .certificate import DropSimulation, condition_numbers
+from .certificate import DropSimulation
 from .drop_fit import DropFit
 from .identifiability import Consistency, consistency, pushed
 from .problem import WITHOUT_MASS, ImpactsProblem, ImpulseUnit
 from .shooting import FRICTION, INERTIA, MASS, RESTITUTION
 
 ENERGY_SAMPLES = 400
-"""Times at which the energy is given."""
+"""Number of times at which the energy is given."""
 CONE_MARGIN = 1e-6
-"""An impulse nearer to the side of the friction cone, in parts of it, slides."""
+"""An impulse whose relative distance from the side of the friction cone is smaller slides."""
 
 
 def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
@@ -132,7 +133,12 @@ def _condition_numbers(
     columns = {"J/m": INERTIA, "friction": FRICTION, "restitution": RESTITUTION, "m": MASS}
     chosen = [(k, columns[name]) for k, name in enumerate(names) if seen[k] and name in columns]
     by_parameters = np.column_stack([J[:, column] / slopes[k, column] for k, column in chosen])
-    return condition_numbers(by_parameters, J[:, :INERTIA])
+    # of unit columns, so that the rank does not depend on the units of the initial state
+    by_state = J[:, :INERTIA] / np.maximum(np.linalg.norm(J[:, :INERTIA], axis=0), np.finfo(float).tiny)
+    basis = linalg.orth(by_state)
+    reduced = by_parameters - basis @ (basis.T @ by_parameters)
+    norms = np.maximum(np.linalg.norm(reduced, axis=0), np.finfo(float).tiny)
+    return float(np.linalg.cond(reduced)), float(np.linalg.cond(reduced / norms))
 
 
 def _undetermined(fit: DropFit, scale: ImpulseUnit) -> tuple[Direction, ...]:

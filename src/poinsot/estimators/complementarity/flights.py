@@ -33,8 +33,8 @@ from scipy.optimize import least_squares, minimize
 
 from ...arrays import Indices, Matrix, Vector
 from ...exceptions import InvalidRecording
+from ...models.planar.stepping import GRAVITY
 
-GRAVITY = 9.81
 NO_DRAG = 1e-6
 """A drag below this counts as 0 [1/s]: the closed form divides by it, and the difference is below rounding."""
 OUTLIER = 3.0

@@ -1,4 +1,4 @@
-"""Many drops of a body -> an estimate: J/m and the geometry of contact, pooled, with predictions of held-out drops."""
+"""The estimate of pooled drops: J/m and the geometry of contact, predictions of held-out drops; its certificate."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from .pooled_problem import PooledProblem
 from .problem import WITHOUT_MASS, ImpactsProblem, ImpulseUnit
 
 MEDIAN_FACTOR, QUARTILE_FACTOR = 1.2533, 1.349
-"""Standard deviation of a median by that of a mean, and distance of the quartiles by the standard deviation, of normal
-variables."""
+"""For normal variables: standard deviation of a median by that of a mean, and distance of the quartiles by the standard
+deviation."""
 MEDIAN_ERROR_FACTOR = 1.4826
 """Standard deviation by the median of absolute errors, of normal variables."""
 JUMP = "jump of the spin"
@@ -103,9 +103,9 @@ class PooledCertifier:
     def certify(self, estimate: Estimate) -> Certificate:
         """Optimality and feasibility at an estimate's values, with its `FlightStates`.
 
-        stationarity is the length of the Gauss-Newton step that is left, in standard deviations: the largest of the
-        estimated parameters', and that of states, instants and heights together. feasible: theta and instants are
-        within their bounds, held values are held, and J, friction and restitution are what theta and states give.
+        stationarity is the length of the remaining Gauss-Newton step in standard deviations: the largest of each
+        estimated parameter, and of states, instants and heights together. feasible: theta and instants are within their
+        bounds, held values are held, and J, friction and restitution agree with theta and states.
 
         Raises:
             InvalidMethod: if the estimate has no flights.
@@ -125,7 +125,7 @@ class PooledCertifier:
         by = problem.curved(at, system)
         step, std = problem.step(by, theta)[:S], estimate.std[:S]
         counts = problem.free[:S] & np.isfinite(std) & (std > 0)
-        # g^T T^-1 g, the squared length of the step of what is not theta
+        # g^T T^-1 g, the squared length of the step of the unknowns other than theta
         others = -float(system.gradient @ by.offset)
         stationarity = max(float(np.max(np.abs(step[counts]) / std[counts])), np.sqrt(max(others, 0.0)))
         chain = problem.chain

@@ -42,7 +42,7 @@ from ...models.planar.contact import contacts_at
 from ...models.planar.events import follow
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY, Body, World
-from ...models.planar.walls import Wall, wall_array
+from ...models.planar.walls import Wall
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested
 from ...solve.dense import DenseProblem
 
@@ -128,13 +128,9 @@ def _iteration(max_iterations: int, tolerance: float) -> GaussNewton:
 
 
 class _Simulation(NamedTuple):
-    """Arguments of the compiled kernels, as in `Shooting`."""
+    """Arguments of the compiled kernels, as in `Shooting`; `unit` is the body with mass and inertia 1."""
 
-    parts: np.ndarray
-    harmonics: np.ndarray
-    walls: np.ndarray
-    drag: np.ndarray
-    forces: np.ndarray
+    unit: World
     mass: float
     times: np.ndarray
     poses: np.ndarray
@@ -197,18 +193,10 @@ class Shooting:
 
     @cached_property
     def simulation(self) -> _Simulation:
-        forces = np.zeros((1, 3)) if self.forces is None else np.ascontiguousarray(self.forces, dtype=float)
-        return _Simulation(
-            self.shape.parts,
-            self.shape.harmonics,
-            wall_array(self.walls),
-            np.array([self.drag[0], *self.drag], dtype=float),
-            forces,
-            1.0 if self.mass is None else float(self.mass),
-            self.times,
-            self.poses,
-            self.noise,
-        )
+        unit = Body(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag)
+        world = unit.world(self.walls, np.zeros((1, 3)) if self.forces is None else self.forces)
+        mass = 1.0 if self.mass is None else float(self.mass)
+        return _Simulation(world, mass, self.times, self.poses, self.noise)
 
     def mass_of(self, theta: Vector) -> float | None:
         """[kg], given or estimated; None where no force acts."""
@@ -408,16 +396,16 @@ def _residuals(simulation, theta, e):
     """Write residuals (frames, 3) in standard deviations."""
     inertia = np.exp(theta[INERTIA])
     mass = np.exp(theta[MASS]) if len(theta) > MASS else simulation.mass
-    accelerations = simulation.forces / mass
+    accelerations = simulation.unit.pushes / mass
     accelerations[:, 2] /= inertia
     v, log, which = np.empty((len(e), 3)), np.empty((1, 12)), np.empty(1, dtype=np.int64)
     e[0], v[0] = theta[:3], theta[3:6]
     world = World(
-        simulation.parts,
-        simulation.harmonics,
-        simulation.walls,
+        simulation.unit.parts,
+        simulation.unit.harmonics,
+        simulation.unit.walls,
         np.array([1.0, 1.0, 1.0 / inertia]),
-        simulation.drag,
+        simulation.unit.drag,
         theta[FRICTION],
         theta[RESTITUTION],
         accelerations,

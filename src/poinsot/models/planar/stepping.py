@@ -7,7 +7,7 @@ with the impulses c of `impulses`, and one of two laws for the normal velocities
     RESTITUTION   impulse-restitution complementarity (IRC): a contact with g(q_k) <= 0 leaves at least as fast as
                   restitution says, N^T v_{k+1} >= -epsilon min(N^T v_k, 0)
     GAP           impulse-gap complementarity (IGC): no gap is below 0 after the step, g(q_k) + h N^T v_{k+1} >= 0. It
-                  halts a body where the step happens to end, in two steps, with an impulse that hangs on the step
+                  stops a body where the step happens to end, in two steps, with an impulse that depends on the step
 
 In the plane M is constant, so there are no gyroscopic terms, K = 0. Drag, where there is some, is linear in the
 velocity.
@@ -53,9 +53,9 @@ from .walls import Wall, wall_array
 GRAVITY = -STANDARD_GRAVITY[2]
 """Downwards [m/s^2]."""
 INSIDE = 1e-6
-"""How far inside a wall a body may begin, of its size."""
+"""Largest depth inside a wall at the start, relative to the size."""
 TOUCHES = 1e-12
-"""A gap that is 0 but for rounding, of the size: what rests would otherwise leave now and then for a step."""
+"""A gap that is 0 but for rounding, relative to the size: a resting body would otherwise leave for single steps."""
 
 
 class Law(IntEnum):
@@ -136,16 +136,17 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Of one body over T steps, with C contacts: wall by wall, in each part by part of the shape.
+    """Motion of one body over T steps, with C contacts: wall by wall, and part by part of the shape.
 
     Args:
         times: (T + 1,) [s].
         poses, velocities: (T + 1, 3) of the center of mass [m], [m], [rad] and their rates.
-        impulses: (T, C, 2) normal and tangential, of the step that begins there [N s].
+        impulses: (T, C, 2) normal and tangential, of the step that begins at that time [N s].
         gaps: (T + 1, C) [m].
         normal_work, tangential_work: (T,) of the impulses [J].
         kinetic, potential: (T + 1,) energies; potential is 0 at y = 0 [J].
-        unsolved: steps whose complementarity was not solved, so that no impulse acted; 0 unless numbers overflow.
+        unsolved: number of steps whose complementarity was not solved, so that no impulse acted; 0 unless numbers
+            overflow.
     """
 
     times: Float[np.ndarray, "T1"]
@@ -166,11 +167,11 @@ class Motion:
 
     @property
     def struck(self) -> np.ndarray:
-        """Places of the steps in which an impulse acted."""
+        """Indices of the steps in which an impulse acted."""
         return np.flatnonzero(self.impulses[:, :, 0].max(axis=1) > 0)
 
     def at(self, times: Vector) -> Float[np.ndarray, "N 3"]:
-        """Poses at other times within, on straight lines between the steps'."""
+        """Poses at times within the motion, linearly interpolated between steps."""
         return np.column_stack([np.interp(times, self.times, self.poses[:, k]) for k in range(3)])
 
 
@@ -184,14 +185,14 @@ def simulate(
     law: Law = Law.RESTITUTION,
     forces: Float[np.ndarray, "T 3"] | None = None,
 ) -> Motion:
-    """How a body moves from a pose and a velocity.
+    """Simulate a body from a pose and a velocity.
 
     Args:
-        body, walls: what strikes what.
+        body, walls: the body, and the walls that it may strike.
         pose: (3,) of the center of mass [m], [m], [rad]. velocity: (3,) its rate.
-        step: h [s]. seconds: how long [s].
+        step: h [s]. seconds: duration [s].
         law: for normal velocities.
-        forces: (T, 3) beside gravity, one a step [N], [N], [N m].
+        forces: (T, 3) beside gravity, one for each step [N], [N], [N m].
 
     Raises:
         InvalidModel: if the body begins inside a wall, or a number has no meaning.
@@ -251,6 +252,7 @@ def _steps(
         free, count = v[k + 1], 0
         for i in range(C):
             speed = N[i, 0] * v[k, 0] + N[i, 1] * v[k, 1] + N[i, 2] * v[k, 2]
+            # restitution needs a closed contact now; the gap law one that would be closed after the step
             if law == 0 and g[k, i] <= touches:
                 b[count, 0] = epsilon * min(speed, 0.0)
             elif law == 1 and g[k, i] + h * (N[i, 0] * free[0] + N[i, 1] * free[1] + N[i, 2] * free[2]) < 0.0:
@@ -264,6 +266,7 @@ def _steps(
             for j in range(count):
                 c[k, closed[j]] = c_closed[j]
                 for i in range(3):
+                    # impulses do work by the mean of the velocities before and after: exact for the kinetic energy
                     middle = 0.5 * (v[k, i] + v[k + 1, i])
                     work[k, 0] += middle * N[closed[j], i] * c_closed[j, 0]
                     work[k, 1] += middle * T[closed[j], i] * c_closed[j, 1]
