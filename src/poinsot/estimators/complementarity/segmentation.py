@@ -24,17 +24,7 @@ from numba import njit
 from ...arrays import Indices, Matrix, Vector
 from ...models.planar.stepping import GRAVITY
 from ...solve import Stop, stop_requested
-from .flights import (
-    GRAVITY,
-    Drop,
-    FlightModel,
-    calibrated,
-    filtered,
-    first_noise,
-    glide,
-    of_center,
-    tracker_noise,
-)
+from .flights import Drop, FlightModel, calibrated, filtered, first_noise, glide, of_center, tracker_noise
 
 FLIGHT = 30.0
 """Cost of a flight. Its first two frames always fit, which saves 6, and its start is chosen freely."""
