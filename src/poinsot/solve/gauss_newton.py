@@ -28,9 +28,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from ..arrays import Vector
 from ..estimate.status import Status
@@ -187,6 +188,10 @@ class Minimum(Generic[I]):
         return sum(each.step_length > 0 for each in self.history)
 
 
+Search: TypeAlias = Generator[Any, Any, Minimum[I]]
+"""A suspended iteration, see `GaussNewton.search`."""
+
+
 @dataclass(frozen=True)
 class GaussNewton:
     """The iteration.
@@ -231,7 +236,23 @@ class GaussNewton:
         Args:
             progress: called after each iteration. stop: asked before each.
         """
-        return _Search(self, start, progress, stop).run()
+        search: Search[I] = _Search(self, start, progress, stop).run()
+        answer: Any = None
+        while True:
+            try:
+                answer = search.send(
+                    answer
+                )  # what it asks for is there: directions and trials of a single problem
+            except StopIteration as end:
+                found: Minimum[I] = end.value
+                return found
+
+    def search(self, start: I, stop: Stop | None = None) -> Search[I]:
+        """The same iteration, suspended at each direction and trial: send back what was yielded, or what it stands for.
+
+        Whoever solves many problems together answers those that wait for the same in one computation.
+        """
+        return _Search(self, start, None, stop).run()
 
 
 class _Search(Generic[I]):
@@ -245,14 +266,14 @@ class _Search(Generic[I]):
         self.history: list[Iteration] = []
         self.past: deque[tuple[float, float]] = deque(maxlen=method.memory)  # cost and infeasibility
 
-    def run(self) -> Minimum[I]:
+    def run(self) -> Search[I]:
         if not self.now.cost < float("inf"):
             return self.ended(Status.diverged)
         self.past.append((self.now.cost, self.now.infeasibility))
         while len(self.history) < self.method.max_iterations:
             if stop_requested(self.stop):
                 return self.ended(Status.interrupted)
-            status = self.iterate()
+            status = yield from self.iterate()
             if status is not None:
                 return self.ended(status)
         return self.ended(Status.step_limit)
@@ -260,11 +281,11 @@ class _Search(Generic[I]):
     def ended(self, status: Status) -> Minimum[I]:
         return Minimum(self.now, status, tuple(self.history))
 
-    def iterate(self) -> Status | None:
+    def iterate(self) -> Generator[Any, Any, Status | None]:
         """One accepted step, or a failed line search; a status where the iteration ends."""
         rule, trials, failures = self.method.damping, 0, 0
         while True:
-            direction = self.now.direction(self.damping)
+            direction = yield self.now.direction(self.damping)
             if direction is None:
                 self.indefinite |= self.damping <= rule.little
                 if not self.raise_damping(failures := failures + 1):
@@ -280,7 +301,7 @@ class _Search(Generic[I]):
                     return Status.indefinite if self.indefinite else Status.stalled
                 self.damping, self.undamped = rule.little, True
                 continue
-            accepted, alpha, tried = self.line_search(direction)
+            accepted, alpha, tried = yield from self.line_search(direction)
             trials += tried
             direction.adapt(alpha)
             if accepted is not None:
@@ -313,7 +334,7 @@ class _Search(Generic[I]):
         self.damping = min(self.method.damping.rejected(self.damping, failures), self.method.damping.most)
         return True
 
-    def line_search(self, direction: Direction[I]) -> tuple[I | None, float, int]:
+    def line_search(self, direction: Direction[I]) -> Generator[Any, Any, tuple[I | None, float, int]]:
         """The first step length whose merit falls enough, and how many were tried."""
         method, e = self.method, self.now.infeasibility
         if e > 0:
@@ -327,7 +348,7 @@ class _Search(Generic[I]):
         alpha, trials = 1.0, 0
         while alpha >= self.method.shortest:
             trials += 1
-            trial = direction.trial(alpha)
+            trial = yield direction.trial(alpha)
             falls = direction.predicted(alpha) + alpha * nu * e
             merit = trial.cost + nu * trial.infeasibility
             if merit <= reference - share * falls + slack and (searches or merit < reference):
