@@ -340,6 +340,7 @@ def load_robot(
         InvalidModel: if nothing moves, or a locked joint or the drive train does not fit.
     """
     path = Path(path)
+    # Pinocchio would expand entities and open files that they name
     text, root = read_description(path)
     said: list[str] = []
     try:

@@ -73,6 +73,7 @@ def _slopes(kernel: Any, d: np.ndarray, planar: bool) -> tuple[np.ndarray, np.nd
 def _coefficients(t2):
     """a, b, c, e, f at the angle's square."""
     t = np.sqrt(t2)
+    # `not <`: NaN takes the closed form, which keeps it NaN
     if not t < NEAR:
         s, c = np.sin(t), np.cos(t)
         return (
@@ -267,6 +268,7 @@ def _between(p, q, at, w):
         o0, o1, o2, o3 = -o0, -o1, -o2, -o3
     length2 = o0 * o0 + o1 * o1 + o2 * o2
     length = np.sqrt(length2)
+    # a series of arctan2(l, o3) / l, which is 0 / 0 at rest
     if length < 1e-6:
         scale = (2.0 - 2.0 * length2 / (3.0 * o3 * o3)) / o3
     else:

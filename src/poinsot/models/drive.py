@@ -102,6 +102,7 @@ class Drive:
                     f"joint {coupling.motor!r} is passive: it has no motor to couple to {coupling.joint!r}"
                 )
             reduction[motor, joint] = coupling.ratio
+        # rows are scaled first: a gear and a spindle differ by 19 orders of magnitude
         size = np.abs(reduction).max(axis=1, keepdims=True, initial=0)
         if (
             not np.all(np.isfinite(size))
@@ -163,6 +164,7 @@ class DriveTrain:
         """(n, n, n) C_k^T C_k for each motor k, without the part of its diagonal that a joint's own motor makes too."""
         outer = self.scaled[:, :, None] * self.scaled[:, None, :]
         own = np.flatnonzero(self.driven)
+        # a passive joint has no motor of its own to take the diagonal over
         outer[:, own, own] = 0.0
         return outer
 

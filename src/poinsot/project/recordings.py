@@ -79,8 +79,6 @@ def build_run(
     return Run(settings.title, settings.role, recording, settings.window_s, held, settings.loaded, gait)
 
 
-
-
 def check_kinds(robot: Articulated, run: Run) -> None:
     """That what slides is measured in metres and what turns in radians; motors may turn what slides.
 

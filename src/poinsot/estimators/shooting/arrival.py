@@ -98,11 +98,14 @@ class SemidefiniteFactor:
             scale: (d,) a diagonal in units of M; an eigenvalue of M in these units within `RANK_TOLERANCE` is zero.
             null_space: otherwise nothing counts as zero.
         """
+        # nothing is known of what has scale 0: any unit will do
         d = np.sqrt(np.where(np.abs(scale) > SMALLEST_SCALE, np.abs(scale), 1.0))
         if null_space:
             values, vectors = np.linalg.eigh(M / np.outer(d, d))
+            # of either sign: rounding makes a zero eigenvalue negative as often as positive
             zero = np.abs(values) <= RANK_TOLERANCE
             if zero.any():
+                # in the units of M the eigenvectors are not orthogonal any more
                 null = np.linalg.qr(vectors[:, zero] / d[:, None])[0]
                 return cls(M, vectors[:, ~zero] / d[:, None], null)
         return cls(M, np.diag(1.0 / d), np.zeros((len(M), 0)))
@@ -137,12 +140,15 @@ class SemidefiniteFactor:
         the one lambda that gives |a| = radius.
         """
         Y = np.linalg.qr(self.null, mode="complete")[0][:, self.null.shape[1] :]
+        # V is orthonormal in the metric of the scale, in which the bound is a ball
         m, V = linalg.eigh(Y.T @ self.M @ Y, (Y / scale[:, None] ** 2).T @ Y, check_finite=False)
         c, m = V.T @ (Y.T @ b), np.maximum(m, 0.0)
 
         def off(shift: float) -> float:
+            # 1 / |a| is nearly linear in lambda, |a| has a pole: Hebden's form of the secular equation
             return 1.0 / float(np.linalg.norm(c / (m + shift))) - 1.0 / radius
 
+        # |a| <= |c| / lambda, so the root is below |c| / radius
         high = 2.0 * float(np.linalg.norm(c)) / radius
         low = 1e-15 * high
         shift = low if off(low) >= 0 else optimize.brentq(off, low, high, xtol=low, rtol=1e-6)
@@ -229,16 +235,19 @@ def factorize_arrival(
         states = [SemidefiniteFactor.of(V.V_xx, _state_scale(V.V_xx), null_space) for V in values]
         scale = np.abs(np.diag(V_tt))
         if size_t is not None:
+            # a diagonal that is a difference of far larger terms is rounding, not information
             scale = np.maximum(scale, CANCELLATION * size_t)
         if natural is not None:
             scale = np.maximum(scale, MAX_RELATIVE_STD**-2 / RANK_TOLERANCE / natural**2)
         schur = SemidefiniteFactor.of(_schur(values, states, V_tt), scale, null_space)
         if damping > 0:
+            # with the null space of the undamped matrices: damping adds no information
             states = [replace(state, M=_damped(state.M, damping)) for state in states]
             schur = replace(schur, M=_schur(values, states, _damped(V_tt, damping)))
         s = prior_t.copy()
         for V, state in zip(values, states, strict=True):
             s += V.V_t - V.V_xt.T @ state.solve(V.V_x)
+        # factorizes, so that an indefinite matrix is found here
         schur.solve(s)
     except np.linalg.LinAlgError:
         return None
@@ -253,6 +262,7 @@ def _state_scale(V_xx: Matrix) -> Vector:
 
 def _schur(values: Sequence[Quadratic], states: Sequence[SemidefiniteFactor], V_tt: Matrix) -> Matrix:
     S = V_tt - sum(V.V_xt.T @ state.solve_indefinite(V.V_xt) for V, state in zip(values, states, strict=True))
+    # Cholesky reads one half only
     return np.asarray(0.5 * (S + S.T))
 
 

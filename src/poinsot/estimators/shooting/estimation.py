@@ -178,6 +178,7 @@ class OptimalEstimation:
         """
         watch = Stopwatch()
         solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
+        # other endings are statuses of an estimate, which shows what was found
         if solution.status in (Status.diverged, Status.indefinite):
             raise NotIdentifiable(solution.status.value)
         watch.lap("solve")
