@@ -370,7 +370,7 @@ def _kept_to_ourselves(said: list[str]) -> Iterator[None]:
     """The parser is not Python's: what it writes to standard error goes into `said`, without its places in C++."""
     try:
         terminal = os.dup(2)
-    except OSError:  # it is closed: nobody would have heard
+    except OSError:  # standard error is closed, so there is nothing to redirect
         yield
         return
     with TemporaryFile() as file:

@@ -5,7 +5,7 @@ second. A small motion moves material points, and to first order nothing else ch
 
     dd/dq = n . (J_2(p_2) - J_1(p_1))
 
-Where bodies overlap d is less than zero, how deep. Floor and walls are half-spaces. Meshes are taken by their convex
+Where bodies overlap d is minus the depth. Floor and walls are half-spaces. Meshes are taken by their convex
 hulls, which is safe, a hundred times faster and tells how deep; but where the hulls of two links overlap although the
 links do not (at the neutral configuration, or at postures that are known to be free), their meshes are taken instead.
 Links that a joint joins, and links that touch at the neutral configuration, are not watched; links that are close there

@@ -193,7 +193,7 @@ def _add_response(D, x, out):
 
 
 @njit(**STEP)
-def _felt_back(D, x, out):
+def _transposed_response(D, x, out):
     """out = the angular part of D^T x, which has no other."""
     c0, c1, c2 = cross(D[0], D[1], D[2], x[0], x[1], x[2])
     out[0] = 2 * c0 + D[3] * x[3] + D[6] * x[4] + D[9] * x[5]
@@ -304,7 +304,7 @@ def _kernel(tree, inertials, gravity, q, v, a, touched, wrenches, M, tau, by_q, 
                 _add_wrench_cross(J[j], F[i], of_q)
                 inertia_times(Y[i], A_v[j], of_v)
                 _add_response(D[i], J[j], of_v)
-                _felt_back(D[i], J[j], back)
+                _transposed_response(D[i], J[j], back)
                 _slope_columns(
                     j, i, parent, kind, v_index, p, J, V_j, A_j, A_v, back, by_a, of_q, of_v, by_q[t], by_v[t]
                 )  # fmt: skip

@@ -30,9 +30,9 @@ STATES_PER_CALL = 200
 
 
 def keep_freed_memory() -> None:
-    """Let the process reuse large arrays instead of giving them back to the system.
+    """Let the process reuse large arrays instead of returning them to the system.
 
-    The C library of Linux gives freed memory above a threshold back, and has it handed out again page by page: for the
+    The C library of Linux returns freed memory above a threshold to the system, and gets it again page by page. For the
     slopes of a humanoid that takes longer than their computation. The threshold rises to the largest block that was
     ever freed, up to 32 MiB; so one is, untouched. Elsewhere this does nothing.
     """

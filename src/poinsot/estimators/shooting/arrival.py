@@ -81,8 +81,8 @@ class SemidefiniteFactor:
 
     Args:
         M: (d, d).
-        basis: (d, r) B of what it sees, which makes B^T M B well-conditioned whatever the units.
-        null: (d, d - r) Z, orthonormal.
+        basis: (d, r) B of its range, which makes B^T M B well-conditioned whatever the units.
+        null: (d, d - r) Z of its null space, orthonormal.
     """
 
     M: Matrix
@@ -91,7 +91,7 @@ class SemidefiniteFactor:
 
     @classmethod
     def of(cls, M: Matrix, scale: Vector, null_space: bool = True) -> SemidefiniteFactor:
-        """With its null space, if that is asked for.
+        """Factorize M, with its null space if that is asked for.
 
         Args:
             M: (d, d).
@@ -121,14 +121,14 @@ class SemidefiniteFactor:
         """z with M z = b, orthogonal to the null space.
 
         Raises:
-            LinAlgError: if M is not positive definite on what it sees.
+            LinAlgError: if M is not positive definite on its range.
         """
         return self._off_null(
             self.basis @ linalg.cho_solve((self._factor, True), self.basis.T @ b, check_finite=False)
         )
 
     def solve_indefinite(self, b: np.ndarray) -> np.ndarray:
-        """The same whatever the signs of M."""
+        """z with M z = b where M may be indefinite, orthogonal to the null space."""
         return self._off_null(
             self.basis @ np.linalg.solve(self.basis.T @ self.M @ self.basis, self.basis.T @ b)
         )
@@ -160,7 +160,7 @@ class SemidefiniteFactor:
 
     @property
     def inverse(self) -> Matrix:
-        """(d, d) of M where it sees, zero where it does not."""
+        """(d, d) inverse of M on its range, zero on its null space."""
         basis = self._off_null(self.basis)
         half = linalg.solve_triangular(self._factor, basis.T, lower=True, check_finite=False)
         return np.asarray(half.T @ half)
@@ -181,7 +181,7 @@ class ArrivalSystem:
     s: Vector
 
     def solve(self, scale: Vector | None = None, radius: float = np.inf) -> ArrivalSolution:
-        """ArrivalSolution states and theta, which may be bound to |theta / scale| <= radius."""
+        """States and theta of the arrival nodes, with |theta / scale| <= radius."""
         theta = -self.schur.solve(self.s)
         excess = 0.0
         if scale is not None and np.linalg.norm(theta / scale) > radius:
@@ -255,7 +255,7 @@ def factorize_arrival(
 
 
 def _state_scale(V_xx: Matrix) -> Vector:
-    """(n,) its diagonal; of a component that is only rounding of others, with which dynamics mix it, that of theirs."""
+    """(n,) the diagonal of V_xx, at least the rounding of its largest component, with which dynamics mix the others."""
     d = np.abs(np.diag(V_xx))
     return np.maximum(d, CANCELLATION * d.max(initial=0.0))
 

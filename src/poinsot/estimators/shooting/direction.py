@@ -70,7 +70,7 @@ class SearchDirection:
 
 @dataclass(frozen=True, eq=False)
 class _Chain:
-    """What the backward pass of one recording leaves for the forward pass.
+    """Results of the backward pass of one recording that the forward pass needs.
 
     Args:
         value: at its first node, arrival cost added. arrival_x, end: the costs there.

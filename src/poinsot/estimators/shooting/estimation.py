@@ -105,7 +105,7 @@ class OptimalEstimationProblem:
 
     @cached_property
     def shooting(self) -> ShootingProblem:
-        """The same for the solver."""
+        """The problem as the solver takes it."""
         return _shooting(self.logs, self.known.known())
 
     @property

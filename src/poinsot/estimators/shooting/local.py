@@ -25,7 +25,7 @@ from .lq import LinearQuadraticStages, Quadratic
 from .problem import GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
 
 STRETCH = 100
-"""LinearQuadraticStages that are linearized in one call."""
+"""Stages that are linearized in one call."""
 
 
 def stretches(motion: TrajectoryModel) -> list[tuple[int, int]]:
@@ -82,7 +82,7 @@ def prior_cost(problem: ShootingProblem, at: Trajectories) -> float:
 
 
 def stage_cost(motion: TrajectoryModel, first: int, w: np.ndarray, r: np.ndarray) -> float:
-    """Of a stretch with noise w (T, m) and residuals r (T, rows)."""
+    """Cost of a stretch with noise w (T, m) and residuals r (T, rows)."""
     stretch = slice(first, first + len(w))
     noise = w[motion.noisy[stretch]] / motion.noise_std[stretch][motion.noisy[stretch]]
     return 0.5 * float(np.sum(r**2) + np.sum(noise**2))
@@ -158,7 +158,7 @@ def _products(r_x, r_t, r, L_xx, L_xt, L_tt, l_x, l_t):
 
 
 def linearized_end(motion: TrajectoryModel, x: Vector, theta: Vector) -> Quadratic:
-    """The last node's cost, less what it is at the guess."""
+    """The last node's cost, less its value at the guess."""
     at = motion.linearize_last(x, theta)
     r_t = np.zeros((len(at.r), len(theta))) if at.r_theta is None else at.r_theta
     return Quadratic(at.r_x.T @ at.r_x, at.r_x.T @ r_t, r_t.T @ r_t, at.r_x.T @ at.r, r_t.T @ at.r)

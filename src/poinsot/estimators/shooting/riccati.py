@@ -20,7 +20,7 @@ policy U^-1 Y is used only where states are rolled out,
 
     x' = Phi x + Gamma theta + phi,   Phi = A - B K,   Gamma = C - B P,   phi = gap - B k
 
-so a stretch of the chain is forgotten once it has been passed, but for its policy and these three. A stage without
+so nothing of a stretch is kept after its backward pass but its policy and these three. A stage without
 noise (a reset map) has V_yy = Q_yy.
 
 Where each column of B has one entry, as noise on speeds alone gives it, products with B are a choice of rows.
@@ -90,13 +90,13 @@ class Policy:
 
 @dataclass(frozen=True, eq=False)
 class Backward:
-    """What a backward pass finds.
+    """Result of a backward pass.
 
     Args:
         policy: of the stretch.
         value: the value function where the stretch begins; its constant is what all of it costs there.
         broke_at: the stage whose Q_ww is not positive definite, at which the pass ended; None where there is none.
-        size_t: (p,) what V_tt's diagonal is the difference of; V_tt is rounded to its 1e-16.
+        size_t: (p,) sum of the terms whose difference V_tt's diagonal is; its rounding error is 1e-16 of that.
     """
 
     policy: Policy
@@ -156,7 +156,7 @@ def marginals(
 ) -> tuple[Float[np.ndarray, "T1 n n"], Float[np.ndarray, "T1 n p"]]:
     """Covariance (T + 1, n, n) of each state, and (T + 1, n, p) of each with theta, from those of the first.
 
-    What the future says of w given x and theta is N(-k - K x - P theta, Q_ww^-1), the integrand of Eq. 24, so
+    Given x, theta and all later readings, w is N(-k - K x - P theta, Q_ww^-1), the integrand of Eq. 24, so
 
         x' = Phi x + Gamma theta + phi + spread u,   u ~ N(0, 1), independent of x and theta
 

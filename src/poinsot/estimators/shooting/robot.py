@@ -7,7 +7,7 @@ one component moves all degrees of freedom, and an accelerometer measures it in 
 speeds instead would bias theta: heavier bodies would seem to be disturbed less.) w^x is noise of state components; that
 of speeds alone is enough where positions are measured.
 
-The last node has no stage, so no noise of commands: readings of accelerations and forces there must be residual out.
+The last node has no stage, so no noise of commands: readings of accelerations and forces there must be left out.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Rollout(ABC):
     name: str
 
     def begin(self, problem: ShootingProblem, guess: Trajectories, mapping: Mapping = map) -> Evaluation:
-        """The guess as this rollout needs it."""
+        """The evaluation of a guess, made consistent if the rollout needs that."""
         return evaluate(problem, guess, mapping)
 
     @abstractmethod

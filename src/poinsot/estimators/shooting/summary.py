@@ -33,7 +33,7 @@ UNOBSERVABLE_SHARE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class EstimateSummary:
-    """A solution with its covariance, to be made an estimate.
+    """Makes an estimate of a solution and its covariance.
 
     Args:
         logs: that were estimated from. known: prior of theta.
