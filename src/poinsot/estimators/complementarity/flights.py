@@ -367,6 +367,7 @@ def tracker_noise(times: Vector, poses: Float[np.ndarray, "N 3"]) -> Vector:
     In flight poses are parabolas of time, so third differences are noise alone, of 20 sigma^2 for even frames. Frames
     may be uneven, so these are divided differences. x and y have the same standard deviation.
     """
+    # of the divided difference over four frames: 1 / product of the differences of times
     weights = np.zeros((len(times) - 3, 4))
     for k in range(4):
         others = [j for j in range(4) if j != k]

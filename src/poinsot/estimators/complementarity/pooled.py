@@ -295,6 +295,7 @@ class PooledImpacts:
         n = len(struck)
         if n < self.few:
             return False, inverse
+        # only drops with contacts say anything; their gradients sum to minus the prior's, hence the mean is subtracted
         g = by.g_bar[struck] - by.g_bar[struck].mean(axis=0)
         return True, inverse @ (g.T @ g * (n / (n - 1))) @ inverse
 
@@ -352,6 +353,7 @@ def _chain_at(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> C
         for drop, of in zip(parted.drops, parted.flights, strict=True)
     ]
     joined = [[bool(b.frames[0] == a.frames[-1] + 1) for a, b in pairwise(of)] for of in flights]
+    # flights depend on offset and drag alone: the chain continues linearly from where they were filtered
     reference = np.zeros(len(shared))
     reference[OF_FLIGHTS] = shared[OF_FLIGHTS]
     return chain(flights, joined, reference, geometry)
