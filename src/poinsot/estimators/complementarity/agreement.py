@@ -88,6 +88,7 @@ def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
     rng, D = np.random.default_rng(seed), fit.problem.chain.drops
     if D < FEWEST:
         raise InvalidMethod("halves need four drops at least")
+    # with an odd number, one half has a drop more
     one = np.zeros((splits, D))
     for row in one:
         row[rng.permutation(D)[: D // 2]] = 1.0

@@ -229,6 +229,7 @@ def linear(
     # impacts
     hit = collisions(of, at, part)
     z, rows = hit.r / tolerance, hit.by / tolerance[:, :, None]
+    # no time is lost where none was found at the start: this unknown stays 0
     rows[:, :, LOST] *= (at.lost > 0)[:, None]
     chi2 = z * z @ TOGETHER
     weight, robust, bent = student_t(chi2, COUNTS, FREEDOM)
@@ -305,6 +306,7 @@ def reduced(of: Chain, at: Unknowns, system: Linear, height_std: float, damping:
     through = per_drop(np.swapaxes(C, 1, 2) @ X_f, of.drop, of.drops)
     S_bar -= through[:, :, 1:]
     g_bar -= through[:, :, 0]
+    # a drop's own height moves its residuals as the common one does: row and column of it are those of HEIGHT
     a = S_bar[:, HEIGHT, HEIGHT] + 1 / height_std**2
     b, g = S_bar[:, HEIGHT].copy(), g_bar[:, HEIGHT] + at.heights / height_std**2
     S_bar -= b[:, :, None] * b[:, None, :] / a[:, None, None]

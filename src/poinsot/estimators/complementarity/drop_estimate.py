@@ -46,6 +46,7 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
     if fit.mass_sought and not fit.mass_identifiable:
         hidden |= {"m", "J"}
     seen = np.array([name not in hidden for name in names])
+    # a number with a small standard deviation must not be read for what the data do not determine
     covariance[~seen], covariance[:, ~seen] = np.nan, np.nan
     std = np.sqrt(np.diag(covariance))
     motion = _motion(fit)

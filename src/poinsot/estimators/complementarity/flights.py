@@ -220,15 +220,13 @@ STEP_OF_DRAG = 1e-3
 """Step of central differences by drag [1/s]; the filter is smooth in it on a scale of 1/T, at least some 1/s."""
 
 
-def _coordinate(
-    a: int, t: Vector, poses: Matrix, model: FlightModel, fall: float
-) -> tuple[Matrix, Matrix, Matrix, float]:
+def _coordinate(a: int, t: Vector, poses: Matrix, model: FlightModel) -> tuple[Matrix, Matrix, Matrix, float]:
     """Mean (4, 1 + 4), covariance, innovations (n - 2, 1 + 4): the value, then by offset x, y, drag linear, angular."""
     c, s = np.cos(poses[:, 2]), np.sin(poses[:, 2])
     by_offset = ((-c, s), (-s, -c), (0 * c, 0 * c))[a]
     y = poses[:, a] + by_offset[0] * model.offset[0] + by_offset[1] * model.offset[1]
     k, variance, wander = model.drag[int(a == 2)], model.noise[a] ** 2, model.wander[a]
-    Y, gamma = np.column_stack([y, *by_offset]), np.array([fall if a == 1 else 0.0, 0.0, 0.0])
+    Y, gamma = np.column_stack([y, *by_offset]), np.array([GRAVITY if a == 1 else 0.0, 0.0, 0.0])
     x, C, e, log = filtered(t, Y, gamma, k, variance, wander)
     more = filtered(t, Y[:, :1], gamma[:1], k + STEP_OF_DRAG, variance, wander)
     less = filtered(t, Y[:, :1], gamma[:1], k - STEP_OF_DRAG, variance, wander)
@@ -239,13 +237,13 @@ def _coordinate(
     return mean, C, innovations, log
 
 
-def flight(drop: Drop, frames: Indices, model: FlightModel, gravity: float = GRAVITY) -> Flight:
+def flight(drop: Drop, frames: Indices, model: FlightModel) -> Flight:
     """The flight of these frames, at least two."""
     t, poses = drop.times[frames], drop.poses[frames]
     mean, covariance, by_shared, e = np.zeros(12), np.zeros((12, 12)), np.zeros((12, 4)), []
     for a in range(3):
         at = np.array([a, 3 + a, 6 + a, 9 + a])
-        x, C, innovations, _ = _coordinate(a, t, poses, model, gravity)
+        x, C, innovations, _ = _coordinate(a, t, poses, model)
         mean[at], by_shared[at], covariance[np.ix_(at, at)] = x[:, 0], x[:, 1:], C
         e.append(innovations)
     stacked = np.concatenate(e)
@@ -369,6 +367,7 @@ def tracker_noise(times: Vector, poses: Float[np.ndarray, "N 3"]) -> Vector:
     In flight poses are parabolas of time, so third differences are noise alone, of 20 sigma^2 for even frames. Frames
     may be uneven, so these are divided differences. x and y have the same standard deviation.
     """
+    # of the divided difference over four frames: 1 / product of the differences of times
     weights = np.zeros((len(times) - 3, 4))
     for k in range(4):
         others = [j for j in range(4) if j != k]

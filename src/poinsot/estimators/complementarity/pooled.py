@@ -68,7 +68,6 @@ class PooledImpacts:
 
     Args:
         held: parameters that are known, by name (`contact_parameters.SHARED`), in SI.
-        gravity: [m/s^2].
         rounds: updates of the tolerances at most.
         seed: of bootstrap and halves.
         admission: which impacts count.
@@ -84,7 +83,6 @@ class PooledImpacts:
     """
 
     held: Mapping[str, float] = field(default_factory=dict)
-    gravity: float = GRAVITY
     rounds: int = 80
     seed: int = 0
     admission: Admission = field(default_factory=Admission, repr=False)
@@ -149,7 +147,6 @@ class PooledImpacts:
             drops,
             with_offset=not {"tracked_offset_x", "tracked_offset_y"} <= set(self.held),
             with_drag=not {"linear_drag", "angular_drag"} <= set(self.held),
-            gravity=self.gravity,
             stop=stop,
         )
         return self.of_flights(parted, shape, wall, progress=progress, stop=stop)
@@ -164,7 +161,7 @@ class PooledImpacts:
         stop: Stop | None = None,
     ) -> PooledFit:
         """`fit`, of drops that are divided into flights already."""
-        geometry = ContactGeometry(Outline(shape), wall, self.gravity)
+        geometry = ContactGeometry(Outline(shape), wall, GRAVITY)
         may = np.array([name not in self.held for name in SHARED])
         may[OF_CORNERS] &= geometry.outline.has_corners
         shared = np.zeros(S)
@@ -298,6 +295,7 @@ class PooledImpacts:
         n = len(struck)
         if n < self.few:
             return False, inverse
+        # only drops with contacts say anything; their gradients sum to minus the prior's, hence the mean is subtracted
         g = by.g_bar[struck] - by.g_bar[struck].mean(axis=0)
         return True, inverse @ (g.T @ g * (n / (n - 1))) @ inverse
 
@@ -351,10 +349,11 @@ def _chain_at(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> C
     """Flights filtered with these values of what they share, and the impacts between them."""
     model: FlightModel = replace(parted.model, offset=shared[OF_FLIGHTS][:2], drag=shared[OF_FLIGHTS][2:])
     flights = [
-        [flight(drop, frames, model, geometry.gravity) for frames in of]
+        [flight(drop, frames, model) for frames in of]
         for drop, of in zip(parted.drops, parted.flights, strict=True)
     ]
     joined = [[bool(b.frames[0] == a.frames[-1] + 1) for a, b in pairwise(of)] for of in flights]
+    # flights depend on offset and drag alone: the chain continues linearly from where they were filtered
     reference = np.zeros(len(shared))
     reference[OF_FLIGHTS] = shared[OF_FLIGHTS]
     return chain(flights, joined, reference, geometry)

@@ -205,6 +205,7 @@ def _condition_numbers(fit: PooledFit, seen: np.ndarray) -> tuple[float, float]:
     modes, chosen = np.arange(S, len(S_bar)), np.flatnonzero(seen)
     of_modes = S_bar[np.ix_(modes, modes)] + np.diag(problem.prior[S:])
     cross = S_bar[np.ix_(modes, chosen)]
+    # modes of the floor are eliminated with their prior, the other parameters have none here
     normal = S_bar[np.ix_(chosen, chosen)] - cross.T @ np.linalg.solve(of_modes, cross)
     size = np.sqrt(np.diag(normal))
     return _root_condition(normal), _root_condition(normal / np.outer(size, size))

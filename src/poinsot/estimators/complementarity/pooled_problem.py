@@ -222,6 +222,7 @@ class PooledProblem:
             above = np.sum((share * share * excess[:, columns])[of])
             below = np.sum((share * share * degrees[:, columns])[of])
             new[name] = _changed(getattr(old, name), np.sqrt(above / below) if below > 1e-9 else 1.0)
+        # where contacts are exact, as in simulations, a tolerance of 0 would make every other residual worthless
         new["lever"] = max(new["lever"], LEAST_LEVER)
         struck = np.bincount(chain.drop[chain.before[use]], minlength=chain.drops) > 0
         if struck.any() and self.free[HEIGHT]:

@@ -201,6 +201,7 @@ class _Program:
         spans = np.diff(self.times) / self.time
         even = np.repeat(spans / n, n)
         sums = casadi.sum1(casadi.reshape(h, n, K // n)).T - spans
+        # poses are nodes of the program at every n-th step
         misfit = (q[:, ::n] - casadi.DM((self.measured / self.unit).T)) / casadi.DM(self.noise)
         cost = (
             casadi.sumsqr(misfit) + rho * casadi.sum2(gamma) + EVEN * casadi.sumsqr(h / casadi.DM(even).T - 1)
@@ -225,6 +226,7 @@ class _Program:
             "lbg": np.zeros(equal + 4 * C * K),
             "ubg": np.concatenate([np.zeros(equal), np.full(4 * C * K, inf)]),
         }
+        # expanded to scalar operations, exact Hessians of a step cost less; "sb" suppresses IPOPT's banner
         options = {
             "print_time": False,
             "expand": True,
@@ -300,5 +302,6 @@ class _Program:
     ) -> Vector:
         normals = np.array([self.contact(each)[1].full().T for each in q])
         came, left = (np.einsum("kcd,kd->kc", normals, v) for v in (before, after))
+        # soft contacts leave small impulses everywhere, whose ratios of velocities mean nothing
         real = (c_n > IMPULSE_FROM * c_n.max()) & (came < -SLOWEST * self.speed)
         return np.clip(-left[real] / came[real], 0.0, 1.0)

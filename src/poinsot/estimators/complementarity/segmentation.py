@@ -110,28 +110,28 @@ def _division(
     return found[:count][::-1].copy()
 
 
-def divided(drop: Drop, model: FlightModel, gravity: float = GRAVITY) -> tuple[Indices, ...]:
+def divided(drop: Drop, model: FlightModel) -> tuple[Indices, ...]:
     """The frames of each flight of a drop, by what is known of all flights."""
     poses = of_center(drop, model.offset)
     end = at_rest_from(poses, model.noise)
     t, poses = drop.times[:end], np.ascontiguousarray(poses[:end])
     if len(t) < 4:
         return ()
-    found = [np.arange(i, j) for i, j in _division(t, poses, model.drag, model.noise, model.wander, gravity)]
+    found = [np.arange(i, j) for i, j in _division(t, poses, model.drag, model.noise, model.wander, GRAVITY)]
     merged: list[Indices] = []
     for frames in found:
         if merged and frames[0] - merged[-1][-1] <= MISREAD + 1:
             together = np.concatenate([merged[-1], frames])
-            apart = _cost(t, poses, merged[-1], model, gravity) + _cost(t, poses, frames, model, gravity)
-            if _cost(t, poses, together, model, gravity) < apart + FLIGHT:
+            apart = _cost(t, poses, merged[-1], model) + _cost(t, poses, frames, model)
+            if _cost(t, poses, together, model) < apart + FLIGHT:
                 merged[-1] = together
                 continue
         merged.append(frames)
-    return tuple(frames for frames in merged if _falls(t, poses, frames, model, gravity))
+    return tuple(frames for frames in merged if _falls(t, poses, frames, model))
 
 
-def _cost(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, fall: float) -> float:
-    return sum(_unlikely(t, poses, frames, model, fall, a) for a in range(3))
+def _cost(t: Vector, poses: Matrix, frames: Indices, model: FlightModel) -> float:
+    return sum(_unlikely(t, poses, frames, model, GRAVITY, a) for a in range(3))
 
 
 def _unlikely(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, fall: float, a: int) -> float:
@@ -143,8 +143,8 @@ def _unlikely(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, fal
     return float(np.sum(e * e))
 
 
-def _falls(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, gravity: float) -> bool:
-    falling = _unlikely(t, poses, frames, model, gravity, 1)
+def _falls(t: Vector, poses: Matrix, frames: Indices, model: FlightModel) -> bool:
+    falling = _unlikely(t, poses, frames, model, GRAVITY, 1)
     return falling < _unlikely(t, poses, frames, model, 0.0, 1) + WEIGHTLESS
 
 
@@ -177,7 +177,6 @@ def segmented(
     drops: Sequence[Drop],
     with_offset: bool = True,
     with_drag: bool = True,
-    gravity: float = GRAVITY,
     stop: Stop | None = None,
 ) -> Segmented:
     """Flights of all drops, and the model that they share, each from the other in turn.
@@ -192,7 +191,7 @@ def segmented(
             break
         # the wander grows by the square, so that the filter's gains stay the same
         wide = replace(model, noise=inflation * model.noise, wander=inflation**2 * model.wander)
-        flights = [divided(drop, wide, gravity) for drop in drops]
+        flights = [divided(drop, wide) for drop in drops]
         pieces = [(drop, f) for drop, of in zip(drops, flights, strict=True) for f in of if len(f) >= LONG]
         if pieces:
             model = calibrated(pieces, model, with_offset, with_drag, rounds=1)

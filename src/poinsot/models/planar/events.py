@@ -325,6 +325,7 @@ def _fly_on(world: World, now: _Now, dt: float) -> float:
     """Fly for dt, or until a gap closes; return the time until then, -1 where none closes."""
     _fly(world, now, dt)
     closes = now.g_next.min() < 0.0
+    # a gap that closes and opens again within dt is missed, which is why LOOK is short
     if closes:
         dt = _until_closed(world, now, dt)
         _fly(world, now, dt)
