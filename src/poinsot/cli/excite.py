@@ -185,6 +185,7 @@ class Outputs:
         """Read the options, and check that all outputs can be written."""
         from ..io.table_writing import check_suffix
 
+        # A folder may have a dot in its name.
         is_file = out is not None and out.suffix != "" and not out.is_dir()
         if out is not None and is_file:
             check_suffix(out)
@@ -250,6 +251,7 @@ def _search(
     try:
         for state in method.search(problem, resume):
             say(_progress(state, method.starts))
+            # Not by the clock on the wall, which may be set back.
             if time.monotonic() - saved > SAVED_EVERY_S:
                 save(state)
     except KeyboardInterrupt:
@@ -257,6 +259,7 @@ def _search(
     assert state is not None
     found = method.finish(problem, state)
     if written and checkpoint is not None:
+        # The search has ended: there is nothing to resume.
         with suppress(OSError):
             checkpoint.unlink()
     return found
@@ -311,6 +314,7 @@ def _print(found: Excitation, written: list[str]) -> None:
             "name": name,
             "std": float(f"{std:.2g}"),
             "unit": unit,
+            # NaN: the description has no value of which this could be a part.
             "std %": None if percent != percent else float(f"{percent:.3g}"),
             "stands for": grouping,
         }

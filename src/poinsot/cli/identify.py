@@ -39,6 +39,7 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
 
             write_report(estimate, path, sections=project.settings.method.sections)
 
+        # Only with --out, as checking the description takes as long as a small identification.
         description, refusal = _description(estimate) if out is not None else ({}, "")
         deliver(
             identify_json(estimate),

@@ -101,6 +101,7 @@ def _lines(name: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     def to(file: Any) -> Callable[[Mapping[str, Any]], None]:
         def write(content: Mapping[str, Any]) -> None:
             file.write(json.dumps(plain(content), allow_nan=False) + "\n")
+            # At once, for a controller that reads along.
             file.flush()
 
         return write
@@ -148,6 +149,7 @@ def track_json(tracking: Tracking) -> dict[str, Any]:
     from ..io import identify_json
 
     content = identify_json(tracking.estimate)
+    # Its keys stand at the top here.
     run = content.pop("tracking")
     return {**content, **run, "schema": "poinsot.track/1"}
 

@@ -129,6 +129,7 @@ def fit_of(
     """
     residuals = measured - predicted
     read = np.isfinite(residuals)
+    # NaN would spread over all sums: what was not measured counts as no residual of nothing.
     e = residuals if read.all() else np.where(read, residuals, 0.0)
     z = measured if read.all() else np.where(read, measured, 0.0)
     correlation, verdicts = np.empty((len(names), 0)), []
@@ -137,6 +138,7 @@ def fit_of(
         verdicts = [whiteness(row, int(mask.sum())) for row, mask in zip(each, read.T, strict=True)]
         lags = max((len(row) for row in each), default=1)
         correlation = np.array([np.pad(row, (0, lags - len(row))) for row in each]).reshape(len(each), lags)
+    # Newton metres and radians have no common size: there each is in units of its noise.
     scale = np.ones(1) if noise is None or len(set(units)) <= 1 else noise
     size = np.linalg.norm(z / scale)
     return Fit(
@@ -180,6 +182,7 @@ def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:
 def _autocorrelation(e: np.ndarray, lags: int) -> np.ndarray:
     from scipy import fft
 
+    # Padded by the lags, without which the transform would wrap the end round to the start.
     spectrum = fft.rfft(e, fft.next_fast_len(len(e) + lags, real=True))
     power = np.real(spectrum) ** 2 + np.imag(spectrum) ** 2
     covariance = fft.irfft(power, fft.next_fast_len(len(e) + lags, real=True))[: lags + 1]
@@ -190,6 +193,7 @@ def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:
     """Ljung and Box's test on the autocorrelation (L + 1,) of `samples` residuals."""
     from scipy import special
 
+    # Of few samples few lags: the test needs more samples than lags.
     lags = min(LJUNG_BOX_LAGS, len(correlation) - 1, max(samples - 1, 1))
     l = np.arange(1, lags + 1)
     Q = samples * (samples + 2) * np.sum(correlation[1 : lags + 1] ** 2 / np.maximum(samples - l, 1))
@@ -212,6 +216,7 @@ def pooled(
     total: np.ndarray | float = 0.0
     for part in np.split(e, np.cumsum(counts)[:-1]):
         values = function(part, min(lags, len(part) - 1))
+        # A short recording says nothing about long lags.
         missing = [(0, 0)] * (values.ndim - 1) + [(0, lags + 1 - values.shape[-1])]
         total = total + len(part) / len(e) * np.pad(values, missing)
     return np.asarray(total)

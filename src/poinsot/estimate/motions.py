@@ -181,6 +181,7 @@ class Impacts(tuple[Impact, ...], Extra):
     key = "impacts"
 
     def as_json(self) -> list[dict[str, Any]]:
+        # Scripts see these names; in Python the unit is in the documentation.
         longer = {"time": "time_s", "normal": "normal_impulse", "tangential": "tangential_impulse"}
         longer["energy"] = "energy_lost"
         return [{longer.get(key, key): value for key, value in vars(impact).items()} for impact in self]

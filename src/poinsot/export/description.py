@@ -180,9 +180,12 @@ def written(pi: Vector) -> Written:
         return Written(0.0, np.zeros(3), np.zeros((3, 3)))
     I = inertia_at_com(pi)
     I = 0.5 * (I + I.T)
+    # Second moments of mass: tr(I)/2 1 - I, positive for every real body.
     L, V = np.linalg.eigh(0.5 * np.trace(I) * np.eye(3) - I)
     size = np.abs(L).sum()
+    # A plate has one small moment. A rod has two, and lifting one of them would make it a plate.
     if L[0] < LEAST * size and L[1] > 1e-3 * size and is_consistent(pi):
+        # A second moment s along v adds s (1 - v v^T) to the inertia.
         lift = (LEAST * size - L[0]) * np.outer(V[:, 0], V[:, 0])
         I = I + np.trace(lift) * np.eye(3) - lift
     return Written(float(pi[0]), center_of_mass(pi), I)
@@ -218,6 +221,7 @@ def updated(text: str, values: Vector | float, size: float) -> str:
     Where none differs the text is returned unchanged, with its white space.
     """
     values, words = np.ravel(values), text.split()
+    # A missing attribute, or one with another number of words, is written anew.
     if len(words) != len(values):
         return number_text(values)
     kept = np.abs(np.array([float(word) for word in words]) - values) <= KEPT * size

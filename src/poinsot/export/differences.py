@@ -111,4 +111,5 @@ def _known(pi: Vector) -> Vector:
 def _percent(old: float | None, new: float | None, size: float) -> float | None:
     if old is None or new is None or not size:
         return None
+    # Another way to write the same number is no change.
     return 0.0 if abs(new - old) <= ROUNDING * size else 100 * (new - old) / size

@@ -62,6 +62,7 @@ def torque_parameters(estimate: Estimate) -> Iterator[TorqueParameter]:
     known = full or estimate
     chosen = np.isfinite(known.values) & (np.array(known.kinds) != "inertia")
     if full is None:
+        # A regrouped base parameter is a sum, and not the joint's own term.
         chosen = chosen & estimate.identifiable & (np.array(estimate.names) == np.array(estimate.groupings))
     for k in np.flatnonzero(chosen):
         yield TorqueParameter(
@@ -101,6 +102,7 @@ def place(
     unsupported = []
     for parameter in parameters:
         term, freedom = place_of(parameter.kind), freedom_of.get(parameter.owner)
+        # A coupled motor, an offset, a ball joint, a rotor in URDF: none of these has a place.
         if freedom is None or freedom not in source.freedoms or term is None or term not in source.holds:
             unsupported.append(parameter)
             continue

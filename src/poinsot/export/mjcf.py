@@ -117,6 +117,7 @@ class Mjcf(Description):
         body = self.links[link]
         element = body.first("inertial")
         if pi is None:
+            # The compiler would raise these zeros too.
             self._check_bounds(link, 0.0, np.zeros((3, 3)))
             if element is not None:
                 return [Edit(element.start, element.end, NOTHING)]
@@ -129,6 +130,7 @@ class Mjcf(Description):
         if element is None:
             new = f'<inertial pos="{number_text(c)}" mass="{number_text(m)}" fullinertia="{full}"/>'
             return [self.text.insert(body, [new])]
+        # Axes of the body: an orientation of the inertial frame would turn what is written.
         edits = [
             self.text.remove_attribute(element, name) for name in ORIENTATIONS if name in element.attributes
         ]
@@ -140,6 +142,7 @@ class Mjcf(Description):
 
     def _terms_edits(self, freedom: Freedom, terms: JointTerms) -> list[Edit]:
         joint, old = self.freedoms[freedom], self.terms(freedom)
+        # "0 0" is a springdamper that does nothing.
         if terms.damping is not None and self._of_joint(joint, "springdamper").strip("0. "):
             raise InvalidModel(
                 f"the joint that moves {freedom[0]!r} in {self.path} has a springdamper, which overrides its damping; "
@@ -165,6 +168,7 @@ class Mjcf(Description):
             raise InvalidModel(
                 f'{self.path} takes all inertia from shapes; set inertiafromgeom="auto" in its <compiler> first'
             )
+        # -1: masses are not scaled.
         if float(numbers(self._compiler("settotalmass", "-1"), 1, f"settotalmass in {self.path}")[0]) > 0:
             raise InvalidModel(
                 f"{self.path} scales all masses; remove settotalmass from its <compiler> first"
@@ -213,6 +217,7 @@ class Mjcf(Description):
         main = list(self.text.root.all("default"))
         classes = [each for top in main for each in top.walk() if each.tag == "default"]
         own = [each for each in classes if chosen and each.get("class") == chosen]
+        # The nearest first: the class itself, the classes around it, then the main one.
         for default in (*own, *(above for each in own for above in _above(each)), *main):
             of_joints = default.first("joint") if default.tag == "default" else None
             if of_joints is not None and name in of_joints.attributes:

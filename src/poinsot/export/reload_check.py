@@ -44,6 +44,7 @@ def check_reloaded(
     if (again.joints, again.bodies) != (robot.joints, robot.bodies):
         raise _changed(description, "it has other joints or bodies")
     states = robot.random_states(STATES, np.random.default_rng(0))
+    # Before the regressor, which would fail on states of another size.
     if again.model.nq != robot.model.nq:
         raise _changed(description, "its joints are of other types")
     Y, pi = robot.torque_regressor(*states), inertials.ravel()
@@ -51,6 +52,7 @@ def check_reloaded(
     size = np.maximum(np.abs(asked).max(axis=0), 1e-6 * (np.abs(Y) @ np.abs(pi)).max(axis=0))
     error = np.abs(found - asked).max(axis=0)
     relative = np.divide(error, size, out=np.where(error > 0, np.inf, 0.0), where=size > 0)
+    # Not `>`: NaN must fail too.
     if not relative.max() <= TOLERANCE:
         worst = int(np.argmax(relative))
         joint = (

@@ -81,12 +81,14 @@ class Urdf(Description):
             return [self.text.insert(self.links[link], _new_inertial(m, c, I))]
         where = f"the inertia of link {link!r} in {self.path}"
         R = self._rotation(element, where)
+        # Into the axes of the inertial frame that the file has, so that its rpy stays as it is.
         I = R.T @ I @ R
         mass, inertia = element.first("mass"), element.first("inertia")
         assert mass is not None and inertia is not None, "inertial() has read it"
         edits = self._changed(mass, "value", np.array([m]), abs(m))
         rounded = float(np.abs(np.diag(I)).sum() + abs(m) * (c @ c))
         for name, (row, column) in ENTRIES.items():
+            # R^T I R is symmetric to rounding only.
             entry = 0.5 * (I[row, column] + I[column, row])
             edits += self._changed(inertia, name, np.array([entry]), rounded)
         origin = element.first("origin")
@@ -120,6 +122,7 @@ class Urdf(Description):
         """(3, 3) R = Rz(yaw) Ry(pitch) Rx(roll), from the inertial frame to the link's."""
         origin = inertial.first("origin")
         rpy = numbers("0 0 0" if origin is None else origin.get("rpy", "0 0 0"), 3, f"rpy of {where}")
+        # Lower case is SciPy's way to say fixed axes, which URDF means.
         return Rotation.from_euler("xyz", rpy).as_matrix()
 
 

@@ -151,6 +151,7 @@ def inspect(
     for channel in (channel_facts(recording, each, motion.moving) for each in recording.channels):
         joint, peak = speeds.get(channel.name, ("", None))
         limit = (limits or {}).get(joint)
+        # URDF writes 0 where nobody has thought of a limit.
         known = limit if limit is not None and np.isfinite(limit) and limit > 0 else None
         channels.append(replace(channel, peak_speed=peak, speed_limit=known))
     findings = clock_findings(clock) + motion_findings(motion, recording)

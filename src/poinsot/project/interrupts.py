@@ -1,4 +1,4 @@
-"""Ctrl-C at a good moment: work that is done as a whole, and work that ends with what it has."""
+"""Ctrl-C: blocks that it cannot interrupt, and loops that end with what they have found."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from contextlib import contextmanager
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """What is inside is done as a whole: Ctrl-C waits for its end."""
+    """Delay Ctrl-C until the end of the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     asked: list[int] = []
+    # Signals reach the main thread only, and only there a handler can be set.
     before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+    # Postponed, not lost.
     if asked:
         raise KeyboardInterrupt
 
@@ -30,23 +32,24 @@ def stoppable(*, at_once_until_asked: bool = False) -> Iterator[Callable[[], boo
 
     Args:
         at_once_until_asked: whether Ctrl-C interrupts at once until that function is first called, which shows that
-            somebody heeds it.
+            the work polls it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
     pressed: list[int] = []
-    heeded = not at_once_until_asked
+    polled = not at_once_until_asked
     before = signal.getsignal(signal.SIGINT)
 
     def press(number: int, _: object) -> None:
-        if pressed or not heeded:
+        # The work does not poll yet: waiting for that could take minutes.
+        if pressed or not polled:
             raise KeyboardInterrupt
         pressed.append(number)
 
     def stop() -> bool:
-        nonlocal heeded
-        heeded = True
+        nonlocal polled
+        polled = True
         return bool(pressed)
 
     signal.signal(signal.SIGINT, press)

@@ -53,6 +53,7 @@ def expectations(excitation: Excitation) -> tuple[str, ...]:
         if not own:
             continue
         mass = [k for k in own if _symbol(found.names[k]) == "m"]
+        # Who designs a motion asks for masses; where none will be known, the best of what will.
         best = mass[0] if mass else min(own, key=lambda k: float(percent[k]))
         name = found.names[best]
         grouped = found.groupings[best] not in ("", name)

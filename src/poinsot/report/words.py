@@ -27,6 +27,7 @@ INERTIAL = {
     **{pair: f"product of inertia {pair}" for pair in ("xy", "xz", "yz")},
 }
 
+# Long symbols first: `mx` must not be read as an `m` with something behind it. `L` is a load.
 _INERTIAL_NAME = re.compile(
     rf"({'|'.join(sorted(INERTIAL_SYMBOLS, key=len, reverse=True))})(?:(?:\d+|L)[a-z]*|\..+)"
 )

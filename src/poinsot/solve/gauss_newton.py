@@ -240,9 +240,7 @@ class GaussNewton:
         answer: Any = None
         while True:
             try:
-                answer = search.send(
-                    answer
-                )  # what it asks for is there: directions and trials of a single problem
+                answer = search.send(answer)  # a single problem's directions and trials are there at once
             except StopIteration as end:
                 found: Minimum[I] = end.value
                 return found

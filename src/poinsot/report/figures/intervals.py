@@ -73,6 +73,7 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
             yaxis=axis(
                 tickvals=list(range(len(indices))),
                 ticktext=[plain(name) for name in names],
+                # Turned round: the first on top.
                 range=[len(indices) - 0.4, -0.6],
                 zeroline=False,
                 ticks="",

@@ -63,6 +63,7 @@ def _bodies(estimate: Estimate) -> str:
 def _findings(estimate: Estimate) -> tuple[tuple[str, str], ...]:
     findings = [("warning", warning) for warning in estimate.warnings]
     if not estimate.status.converged:
+        # A result that has not converged makes all that follows doubtful.
         findings.insert(0, ("error", estimate.status.value))
     elif estimate.status is Status.partly:
         findings.append(("note", estimate.status.value))
@@ -75,6 +76,7 @@ def _error(estimate: Estimate) -> Card:
         return _sensors(estimate)
     errors = np.asarray(fit.relative_error_percent_per_joint)
     note = "of the measured effort"
+    # All are NaN where every torque is zero: then there is no best joint.
     if len(errors) > 1 and not np.all(np.isnan(errors)):
         best, worst = int(np.nanargmin(errors)), int(np.nanargmax(errors))
         note += (
