@@ -264,6 +264,7 @@ class ShootingProblem:
             raise InvalidMethod(
                 f"the initial guess must have states {shapes}, noise {noise} and {len(self.prior.mean)} parameters"
             )
+        # checked at the door: a NaN would show as a divergence after the first step
         if not all(np.isfinite(part).all() for part in (*guess.x, *guess.w, guess.theta)):
             raise InvalidMethod(
                 "the initial guess holds NaN or infinity; start from the measurements, or from a state at rest"
