@@ -37,7 +37,7 @@ FALLEN = 0.6
 """Part of its height below which a pelvis has fallen."""
 
 
-# -- inertial parameters that the controller assumes ------------------------------------------------------------------------------
+# -- inertial parameters that the controller assumes ------------------------------------------------------------
 
 
 class ControllerModel(ABC):
@@ -236,11 +236,13 @@ class _Loop:
         still = np.zeros(robot.model.nv)
         kinematics = self.controller.kinematics
         kinematics.set_bodies({body: load(0.0) for body, load in scenario.loads.items()})
+        # with the true bodies: where the centre of mass is held must not depend on what is assumed of it
         kinematics.update(humanoid.home, still)
         self.tasks = _Tasks(scenario, kinematics)
         standing = Standing(kinematics, soles)
         self.gait = scenario.gait(kinematics, soles)
         self.estimator = StateEstimator(self.plant, scenario.sensors, rng)
+        # only without the match does an impact reach forces later than velocities
         lag = scenario.sensors.force_lag if scenario.matched else 0.0
         self.window = Differentiator(robot.model, CONTROL_TICKS, lag)
         self.wrenches = self.plant.wrenches()
@@ -254,6 +256,7 @@ class _Loop:
         """Let every run begin at rest, with full windows, whichever model the controller has."""
         kinematics = self.controller.kinematics
         self._load(0.0)
+        # negative, so that the run itself begins at 0
         self.plant.time = -SETTLING
         for tick in range(round(SETTLING / self.plant.timestep)):
             if tick % CONTROL_TICKS == 0:
@@ -267,6 +270,7 @@ class _Loop:
         """The changing bodies as they are, in the plant too."""
         bodies = {body: load(time) for body, load in self.scenario.loads.items()}
         for body, pi in bodies.items():
+            # setting a body costs an eigenvalue problem; most change seldom
             if body not in self._are or not np.array_equal(self._are[body], pi):
                 self.plant.set_inertial(body, pi)
         self._are = bodies
@@ -282,6 +286,7 @@ class _Loop:
                 progress(tick / second)
             if tick % CONTROL_TICKS == 0:
                 records.append(self._control(bodies))
+                # nothing that comes after a fall says anything of the controller
                 if records[-1].q[2] < floor:
                     break
             self._move()
@@ -301,14 +306,18 @@ class _Loop:
     def _control(self, bodies: Mapping[str, Vector]) -> _Record:
         """One tick of filter and controller."""
         time, kinematics = self.plant.time, self.controller.kinematics
+        # at 0 there is no sample: the first record shows what the controller began with
         sample = self.window.sample() if time > 0 else None
         assumed = self.model.update(time, sample)
+        # before update, which computes M and c of these bodies
         kinematics.set_bodies(assumed)
         kinematics.update(self.newest.q, self.newest.v)
         footing = self.gait(time, kinematics, self.newest.wrenches)
+        # after the gait, whose reference is of the same tick
         self.tasks.follow(time)
         command = self.controller.solve(self.tasks.at(footing, kinematics), footing.loads)
         self.tau = command.tau
+        # its efforts are those of the tick before
         self.unsolved += not command.solved
         return _Record(
             time,
@@ -397,11 +406,13 @@ class _Tasks:
         for foot, stance in self._feet.items():
             if foot == footing.swing:
                 swing = self._swing[foot]
+                # the swinging foot has its own task: it is lighter than that of a foot on the ground
                 swing.placement, swing.velocity = footing.placement, footing.velocity
                 swing.acceleration = footing.acceleration
                 tasks.append(swing)
             else:
-                if foot == self._swinging:  # it has just come down: here it stays
+                # it has just come down: its place is where it landed, not where it was to land
+                if foot == self._swinging:
                     stance.placement = kinematics.placement(kinematics.frame(stance.frame)).copy()
                 stance.velocity = np.array([0.0, 0.0, -footing.sinking.get(foot, 0.0), 0.0, 0.0, 0.0])
                 tasks.append(stance)
