@@ -311,6 +311,7 @@ class Articulated:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(count, nq), (count, n), (count, n): configurations anywhere, speeds and accelerations of order 1."""
         v, a = rng.standard_normal((2, count, self.model.nv))
+        # uniform configurations would be without bounds for joints that have none
         step = rng.uniform(-np.pi, np.pi, (count, self.model.nv))
         q = np.array([pin.integrate(self.model, self.neutral, dq) for dq in step])
         return q, v, a
@@ -356,6 +357,7 @@ def load_robot(
     g = np.asarray(gravity, dtype=float)
     if g.shape != (3,) or not np.isfinite(g).all():
         raise InvalidModel("gravity needs three finite numbers [m/s^2], e.g. [0, 0, -9.81]")
+    # of the model itself, so that Pinocchio's own functions agree with our kernels
     model.gravity.linear = g
     name = model.name or path.stem
     robot = Articulated(
@@ -442,6 +444,7 @@ def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
             raise InvalidModel(
                 f"cannot lock joint {name!r} at {position}; give a finite position [rad] or [m]"
             )
+        # a joint without limits has cosine and sine
         q[joint.idx_q : joint.idx_q + joint.nq] = (
             position if joint.nq == 1 else (np.cos(position), np.sin(position))
         )

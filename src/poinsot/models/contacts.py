@@ -500,6 +500,7 @@ def _schedule(contacts: Sequence[Contact], columns: Mapping[str, Bool[np.ndarray
             "the channels of a contact sequence need the same number of samples"
             + (f", not {', '.join(f'{name}: {count}' for name, count in lengths.items())}" if lengths else "")
         )
+    # a contact without a channel
     never = np.zeros(next(iter(lengths.values())), dtype=bool)
     return ContactSchedule(tuple(contacts), np.stack([columns.get(name, never) for name in names], axis=1))
 

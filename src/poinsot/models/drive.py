@@ -101,6 +101,7 @@ class Drive:
                 raise InvalidModel(
                     f"joint {coupling.motor!r} is passive: it has no motor to couple to {coupling.joint!r}"
                 )
+            # row motor, column joint: motor turns per joint turn
             reduction[motor, joint] = coupling.ratio
         # rows are scaled first: a gear and a spindle differ by 19 orders of magnitude
         size = np.abs(reduction).max(axis=1, keepdims=True, initial=0)
@@ -146,6 +147,7 @@ class DriveTrain:
 
     def joint_torques(self, effort: JointSamples) -> JointSamples:
         """(T, n) joint torques from measured efforts; what a passive joint has for one is not an effort."""
+        # a log may hold numbers for joints without a motor
         torque = effort * self.gain * self.driven
         return torque @ self.reduction if self.drive.side == "motor" else torque
 

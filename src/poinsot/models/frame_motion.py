@@ -89,6 +89,7 @@ class FrameMotion:
 @njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
 def _add_turning(V, slope, out):
     """out (T, 3, n) += w x l' - l x w' with V = (l, w) and its slope (l', w') (T, 6, n)."""
+    # a kernel: array products would make six temporaries of this size
     T, _, n = slope.shape
     for t in range(T):
         l0, l1, l2, w0, w1, w2 = V[t]

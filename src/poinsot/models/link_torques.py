@@ -83,6 +83,7 @@ class LinkTorques:
     def known(self) -> np.ndarray:
         """(l, 10) known pi of all bodies; of open bodies the nominal ones less `described`, usually 0."""
         pi = self._nominal.copy()
+        # base parameters are no bodies: what an open body starts from is taken off them
         pi[self.open_bodies] -= self.described
         return pi
 

@@ -150,6 +150,7 @@ class MotionTerms:
         names = tuple(dict.fromkeys(names))
         if not names:
             return {}
+        # frames are looked up in Pinocchio once, not in every call
         if names not in self._carriers:
             self._carriers[names] = self._carry(names)
         joints, placements = self._carriers[names]

@@ -86,6 +86,7 @@ class OpenParameters:
                 raise InvalidModel(f"name each {what} once, not {listing(asked)}")
         if self.inertials is not None and self.inertials.shape != robot.inertials.shape:
             raise InvalidModel(f"inertials need ten numbers for each of {len(robot.bodies)} bodies")
+        # an actuation may have been made for another robot, or for one without its base
         if self.drive.matrix.shape[0] != robot.model.nv:
             raise InvalidModel(
                 f"the actuation moves {self.drive.matrix.shape[0]} degrees of freedom; the robot has {robot.model.nv}"
@@ -250,6 +251,7 @@ class OpenParameters:
         """The same robot with the parameters of theta held, and nothing open."""
         values = self.values(theta)
         inertials = self.all_inertials.copy()
+        # all others keep their nominal values, not those of the description
         inertials[self.places] = values.bodies
         nominal = dict(zip(self.joint_terms.names, values.joints.tolist(), strict=True))
         nominal |= dict(zip(self.drive.gains, values.gains.tolist(), strict=True))

@@ -133,6 +133,7 @@ class RobotStates(Manifold):
             """(T, 2n, ...) of q+ and v+ from slopes of a, side by side; `own`: they are those by q and v."""
             out = np.empty((T, 2 * n, sum(part.shape[2] for part in parts)))
             of_q, of_v = out[:, :n], out[:, n:]
+            # into the memory of the result, without copies of the largest arrays
             np.multiply(np.concatenate(parts, axis=2) if len(parts) > 1 else parts[0], h, out=of_v)
             if own:
                 of_v[:, range(n), range(n, 2 * n)] += 1.0

@@ -90,6 +90,7 @@ class Stages:
                 f"need them all: fill the gaps, or take a stretch without any"
             )
         for some in self.readings:
+            # by identity: frames and joints of a copy may have other numbers
             if some.sensor.robot is not self.parameters.robot:
                 raise InvalidModel(f"{some.sensor.name} is a sensor of another robot than the one estimated")
         _ = self.modes  # a contact at a frame that does not exist is refused here
@@ -214,6 +215,7 @@ class Stages:
         """
         u = self.u[self.samples]
         if command_noise is not None:
+            # the last node has no stage, so no noise
             u[:-1] += command_noise
         # a sample with an impact is compared with what sensors read after it
         nodes = self.after_impacts

@@ -92,6 +92,7 @@ class Tree:
     @cached_property
     def path(self) -> tuple[np.ndarray, np.ndarray]:
         """(start, dof): the degrees of freedom between the world and joint i are dof[start[i]:start[i + 1]]."""
+        # parents come before children, so their paths are there already
         paths: list[list[int]] = []
         for i in range(len(self)):
             inherited = paths[self.parent[i]] if self.parent[i] >= 0 else []

@@ -72,6 +72,7 @@ class DenseIterate:
 
     def direction(self, damping: float) -> DenseDirection | None:
         (H, g), problem = self.normal, self.problem
+        # Marquardt's scaling: the damped step does not depend on units
         D = np.maximum(np.diag(H), problem.curvature_floor(self.x, self.cost))
         try:
             d = step_in_box(H + damping * np.diag(D), g, problem.lower - self.x, problem.upper - self.x)

@@ -361,6 +361,7 @@ class _Search(Generic[I]):
         # where gaps close, the cost may be predicted to rise
         gain = (before - trial.cost) / predicted if predicted > 0 else 1.0
         self.now, self.undamped, self.indefinite = trial, False, False
+        # cost and gaps apart, since the penalty of their sum may change
         self.past.append((trial.cost, trial.infeasibility))
         self.damping = self.method.damping.accepted(used, gain, alpha)
         self.record(direction, alpha, trials, used)

@@ -201,6 +201,7 @@ class OptimalEstimation:
         """Fits of held-out recordings, whose motions are estimated with theta fixed."""
         fits = []
         for log in problem.held_out:
+            # its residuals judge theta; a theta fitted to it would hide what they show
             fixed = log.with_parameters(problem.parameters.fixed(theta))
             shooting = _shooting((fixed,), GaussianPrior.flat(np.zeros(0)))
             solution = self.ddp.solve(shooting, _guess((fixed,), np.zeros(0)), stop=stop)

@@ -30,6 +30,7 @@ STRETCH = 100
 
 def stretches(motion: TrajectoryModel) -> list[tuple[int, int]]:
     """First and last + 1 of each stretch of a recording, as equal as they come."""
+    # equal parts: a short last one would take a call of its own
     count = -(-motion.stages // STRETCH)
     ends = [round(i * motion.stages / count) for i in range(count + 1)]
     return list(pairwise(ends))

@@ -82,6 +82,7 @@ class MotionNoise:
             raise InvalidMethod("speed_noise: standard deviations must be at least 0")
         levels = np.broadcast_to(levels, (len(names),))
         speeds = np.zeros(robot.model.nv)
+        # one number of a list for each speed: joints first, though the base is first in v
         speeds[robot.actuated] = levels[: len(robot.joints)]
         if robot.floating_base:
             speeds[:3], speeds[3:6] = levels[-2], levels[-1]
@@ -277,6 +278,7 @@ class _Reader:
 
     def _inputs(self) -> dict[str, str]:
         """Quantity of each command: a rotor's thrust, or the first effort that joints have in this recording."""
+        # the first of them: a log may hold currents beside the torques made of them
         effort = next((each for each in EFFORTS if self.recording.joints(each)), EFFORTS[0])
         joints = self.robot.joints
         return {name: effort if name in joints else THRUST for name in self.parameters.drive.inputs}

@@ -100,6 +100,7 @@ class EstimateSummary:
             names, parameters.physical(theta), slope @ self.covariance.unobservable, unknown
         )
         status = self.solution.status
+        # an assumption alone determines nothing, though the solver saw a minimum
         if status is Status.solved and undetermined:
             status = Status.partly
         moved = self._is_unobservable

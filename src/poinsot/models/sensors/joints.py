@@ -31,6 +31,7 @@ class JointSensor(Sensor):
                     f"no joint {joint!r}{nearest(joint, self.robot.joints)}; the robot has "
                     f"{listing(self.robot.joints, 20)}"
                 )
+        # a floating body alone
         if not self.robot.joints:
             raise InvalidModel(f"robot {self.robot.name!r} has no joints to read")
 

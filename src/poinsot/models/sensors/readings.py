@@ -39,6 +39,7 @@ class Readings:
             raise InvalidSignals(
                 f"a reading of {self.sensor.name} has {self.sensor.width} numbers, not {self.values.shape[1]}"
             )
+        # NaN says missing; infinity is an error of whoever wrote the file
         if np.isinf(self.values).any():
             raise InvalidSignals(
                 f"the readings of {self.sensor.name} are infinite somewhere; leave out what is missing as NaN"
