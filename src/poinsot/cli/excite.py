@@ -222,7 +222,7 @@ class Outputs:
         deliver(
             found.as_json(),
             RESULT,
-            {TRAJECTORY: found.write, PAGE: page} if self.folder is not None else {},
+            {TRAJECTORY: found.write, PAGE: page},
             self.folder,
             self.json,
             lambda: _print(found, [str(path) for path in (self.file, self.report) if path is not None]),
