@@ -340,6 +340,7 @@ def load_robot(
         InvalidModel: if nothing moves, or a locked joint or the drive train does not fit.
     """
     path = Path(path)
+    # Pinocchio would expand entities and open files that they name
     text, root = read_description(path)
     said: list[str] = []
     try:
@@ -369,7 +370,7 @@ def _kept_to_ourselves(said: list[str]) -> Iterator[None]:
     """The parser is not Python's: what it writes to standard error goes into `said`, without its places in C++."""
     try:
         terminal = os.dup(2)
-    except OSError:  # it is closed: nobody would have heard
+    except OSError:  # standard error is closed, so there is nothing to redirect
         yield
         return
     with TemporaryFile() as file:

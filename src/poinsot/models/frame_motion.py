@@ -65,6 +65,7 @@ class FrameMotion:
     @property
     def point_acceleration(self) -> Float[np.ndarray, "T 3"]:
         """Of the material point at the origin [m/s^2]."""
+        # a spatial acceleration is that of the point which is here now, not of the material
         return self.acceleration[:, :3] + cross(self.angular, self.linear)
 
     def point_acceleration_slopes(

@@ -235,10 +235,12 @@ class OpenParameters:
 
     def natural_scale(self, theta: Vector) -> Vector:
         """(p,) typical change of theta in one step: a chart's `natural_scale`, others by themselves or by 1."""
+        # a coefficient may start at 0, where its own size says nothing
         scale = np.maximum(np.abs(theta), 1.0)
         if self.bodies:
             pi = self.values(theta).bodies
             mass, length = pi[:, :1], size_of(pi)[:, None]
+            # kg, kg m and kg m^2 of a body of this mass and size
             of_pi = np.concatenate([mass, *3 * (mass * length,), *6 * (mass * length**2,)], axis=1)
             ten = of_pi if self.chart is None else self.chart.natural_scale(pi)
             scale[: ten.size] = ten.ravel()

@@ -69,6 +69,7 @@ class Tree:
             if kind == PRISMATIC:
                 S_i[0, :3] = axis
             elif DEGREES[kind] == 1:
+                # pitch is 0 but for a screw
                 S_i[0] = [*(pitch * axis), *axis]
             else:
                 freedoms = {SPHERICAL: [3, 4, 5], TRANSLATION: [0, 1, 2], PLANAR: [0, 1, 5], FREE: range(6)}[

@@ -75,6 +75,7 @@ class DenseIterate:
         D = np.maximum(np.diag(H), problem.curvature_floor(self.x, self.cost))
         try:
             d = step_in_box(H + damping * np.diag(D), g, problem.lower - self.x, problem.upper - self.x)
+        # the driver raises the damping
         except np.linalg.LinAlgError:
             return None
         return DenseDirection(self, d)

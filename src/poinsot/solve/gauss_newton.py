@@ -240,9 +240,7 @@ class GaussNewton:
         answer: Any = None
         while True:
             try:
-                answer = search.send(
-                    answer
-                )  # what it asks for is there: directions and trials of a single problem
+                answer = search.send(answer)  # a single problem's directions and trials are there at once
             except StopIteration as end:
                 found: Minimum[I] = end.value
                 return found
@@ -329,6 +327,7 @@ class _Search(Generic[I]):
 
     def raise_damping(self, failures: int) -> bool:
         """Raise it; False where it was at its maximum."""
+        # at the limit already: another try would give the same step
         if self.damping >= self.method.damping.most:
             return False
         self.damping = min(self.method.damping.rejected(self.damping, failures), self.method.damping.most)
@@ -351,6 +350,7 @@ class _Search(Generic[I]):
             trial = yield direction.trial(alpha)
             falls = direction.predicted(alpha) + alpha * nu * e
             merit = trial.cost + nu * trial.infeasibility
+            # without a line search any decrease is taken: the gain ratio judges it
             if merit <= reference - share * falls + slack and (searches or merit < reference):
                 return trial, alpha, trials
             alpha /= 2
@@ -358,6 +358,7 @@ class _Search(Generic[I]):
 
     def accept(self, trial: I, direction: Direction[I], alpha: float, trials: int) -> None:
         used, before, predicted = self.damping, self.now.cost, direction.predicted(alpha)
+        # where gaps close, the cost may be predicted to rise
         gain = (before - trial.cost) / predicted if predicted > 0 else 1.0
         self.now, self.undamped, self.indefinite = trial, False, False
         self.past.append((trial.cost, trial.infeasibility))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from poinsot.estimators.complementarity.noise import tracker_noise
+from poinsot.estimators.complementarity.flights import tracker_noise
 from poinsot.models.planar import Body, Ellipse, floor
 from poinsot.models.planar.events import moved
 

@@ -127,6 +127,7 @@ class DropFit:
         the same instant share it evenly.
         """
         J = normalized_jacobian(self.shooting, self.theta).reshape(len(self.drop.times), 3, -1)
+        # information of the first n frames, prior included: variance of log J/m after each, in parts of the prior's
         normal = np.eye(len(self.theta)) + np.cumsum(np.einsum("nki,nkj->nij", J, J), axis=0)
         known = np.concatenate([[0.0], 1 / np.linalg.inv(normal)[:, INERTIA, INERTIA] - 1])
         instants, which, counts = np.unique(self.impacts.times, return_inverse=True, return_counts=True)
@@ -136,6 +137,7 @@ class DropFit:
 
     def motion(self, times: Vector) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"]]:
         """Poses and velocities at rising times (T,), of which the first is the first frame's [s]."""
+        # frames are times of it too: forces are constant from one to the next
         clock = np.union1d(times, self.drop.times)
         forces = self.shooting.forces_by_mass(self.theta)
         if forces is not None:

@@ -14,8 +14,7 @@ from ...models.planar.walls import Wall, floor
 from ...recording import Recording
 from .certificate import certify_drop
 from .checks import check_drop
-from .flights import Drop
-from .noise import tracker_noise
+from .flights import Drop, tracker_noise
 from .recordings import drop_of
 
 

@@ -143,6 +143,7 @@ class ExplicitForm(Form):
 
     @double_precision
     def pack(self, y: Motion, rate: Motion, theta: Theta, states: State | None = None) -> States:
+        # given states keep what coordinates lack: errors of the constraints
         parts = states or in_chunks(self._assembled, len(y), y, rate, last=(theta,))
         return np.concatenate([np.asarray(part).reshape(len(y), -1) for part in parts], axis=1)
 
@@ -151,8 +152,8 @@ class ExplicitForm(Form):
         return jax.jit(jax.vmap(self.model.assemble, in_axes=(0, 0, None)))
 
     def unpack(self, x: States, theta: Theta) -> tuple[Motion, Motion, State | None]:
-        states = self.state(x)
-        return *self.model.joint_motion(states, theta), states
+        states = self.state(np.asarray(x))
+        return *self.model.joint_motion(states, np.asarray(theta)), states
 
     def state(self, x: Float[Numbers, "*batch size"]) -> State:
         """Of rows."""

@@ -106,6 +106,7 @@ class Record:
                 raise InvalidSignals(
                     f"{channel} of recording {name!r} has no valid value; leave the motor out if it had no command"
                 )
+            # a drive holds its last command; before the first valid one it is that one
             u.append(carried_on(values, float(values[np.isfinite(values)][0])))
         none = np.zeros((len(recording), 0))
         record = cls(
@@ -206,7 +207,7 @@ def first_guess(
             y[:, place] = smoothed(record.times, values, turns)
     for place in np.flatnonzero(np.isnan(rate).any(axis=0)).tolist():
         rate[1:, place] = np.diff(y[:, place]) / record.steps
-        rate[0, place] = rate[1, place]
+        rate[0, place] = rate[1, place]  # differences have one value less than coordinates
     return y, rate
 
 
@@ -222,11 +223,13 @@ def smoothed(times: Vector, values: Vector, turns: bool = False) -> Vector:
     read = np.isfinite(values)
     if not read.any():
         return np.zeros_like(values)
+    # unwrapped before interpolation: a line between 3.1 and -3.1 rad would pass 0
     kept = np.unwrap(values[read]) if turns else values[read]
     h = float(np.median(np.diff(times)))
+    # a filter needs even samples; steps of a record may differ
     even = np.arange(times[0], times[-1] + 0.5 * h, h)
     line = np.interp(even, times[read], kept)
-    if 2 * CUTOFF * h >= 1:
+    if 2 * CUTOFF * h >= 1:  # sampled below twice the cutoff: there is nothing to filter
         return np.interp(times, even, line)
     low_pass = LowPass.butterworth(2, 2 * CUTOFF * h)
     pad = min(int(3 / (CUTOFF * h)), len(line) - 1)

@@ -84,7 +84,7 @@ class AcceptedStep:
 
 @dataclass(frozen=True, eq=False)
 class JointFit:
-    """Parameters and motions of a `SmoothingProblem`.
+    """Parameters and motions of a `JointSmoothingProblem`.
 
     Args:
         names: of all p parameters. theta: (p,). open: (q,) places of those that were estimated.
@@ -165,6 +165,7 @@ class JointFit:
         return _mean_square([path.step_errors for path in self.paths])
 
     def _all(self, part: Matrix) -> Matrix:
+        # rows of held parameters stay 0: they are taken as known
         every = np.zeros((len(self.names), len(self.names)))
         every[np.ix_(self.open, self.open)] = part
         return every

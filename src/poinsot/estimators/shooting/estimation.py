@@ -105,7 +105,7 @@ class OptimalEstimationProblem:
 
     @cached_property
     def shooting(self) -> ShootingProblem:
-        """The same for the solver."""
+        """The problem as the solver takes it."""
         return _shooting(self.logs, self.known.known())
 
     @property
@@ -178,6 +178,7 @@ class OptimalEstimation:
         """
         watch = Stopwatch()
         solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
+        # other endings are statuses of an estimate, which shows what was found
         if solution.status in (Status.diverged, Status.indefinite):
             raise NotIdentifiable(solution.status.value)
         watch.lap("solve")

@@ -141,6 +141,7 @@ class GaussianPrior:
             raise InvalidMethod(
                 "priors of states and parameters must be finite; information 0 says that nothing is known"
             )
+        # relative to its diagonal: units of components differ by orders of magnitude
         I, size = self.information, np.abs(self.information).max(initial=0.0)
         scale = (
             np.sqrt(np.where(np.diag(I) > 0, np.diag(I), 1.0))

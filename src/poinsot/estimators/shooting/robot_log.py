@@ -195,10 +195,12 @@ class _Reader:
         command_noise = self.noise.of_commands(
             {name: "" if name in passive else quantity for name, quantity in inputs.items()}
         )
+        # the last node has no step, so no noise of commands that could explain its accelerations
         if command_noise.any():
             readings = tuple(some.without_last_effort() for some in readings)
         stages = Stages(self.parameters, schedule, self.recording.time, self._commands(inputs), readings)
         guess, n = first_guess(stages), int(self.robot.model.nv)
+        # about its own initial guess, which comes from the readings: a weak prior, not a second measurement
         arrival, first = None, self.noise.first_state
         if first is not None:
             arrival = GaussianPrior.from_covariance(guess[0], np.repeat(np.square(first), n))
@@ -240,6 +242,7 @@ class _Reader:
                         f"{self.where}: {kind.quantity} is at the motors' side, so it takes all joints to know one; "
                         f"there is none of {listing(joint for joint in robot.joints if joint not in measured)}"
                     )
+                # couplings mix motors: one joint takes the readings of several
                 values = joint_side(values)
             found.append(Readings(kind(robot, self._noise(kind.quantity), joints), values))
         return found

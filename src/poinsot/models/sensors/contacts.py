@@ -81,6 +81,7 @@ class ContactForce(FrameSensor):
 
     def _rows(self, motion: RobotMotion) -> slice:
         """The rows of forces that are read; empty where the contact is open."""
+        # an open contact has no rows
         rows = motion.rows(self.frame) or slice(0, 0)
         return slice(rows.start, min(rows.stop, rows.start + self.size))
 

@@ -59,6 +59,7 @@ class Accelerometer(FrameSensor):
 
     def predicted(self, motion: RobotMotion) -> ReadingRows:
         frame = self.motion_of_frame(motion)
+        # at rest it reads what holds it up
         return frame.point_acceleration - frame.seen_in_frame(self._gravity)[0]
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:

@@ -97,6 +97,7 @@ class JointPosition(JointSensor):
     def difference(self, readings: ReadingRows, motion: RobotMotion) -> Columns:
         away = readings - self.predicted(motion)
         turning = self._coordinates[1]
+        # a joint without limits is read in any turn
         away[:, turning] = np.remainder(away[:, turning] + np.pi, 2 * np.pi) - np.pi
         return away
 

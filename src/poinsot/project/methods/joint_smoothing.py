@@ -97,14 +97,14 @@ class JointSmoothingSettings(MotionSettings):
         smoothing = self.build_as(
             JointSmoothing,
             weight=FIRST_WEIGHT if automatic else self.weight,
-            noise=noise_of(problem.mechanism, self.noise),
+            noise=noise_of(problem.model.mechanism, self.noise),
         )
         return JointEstimation(smoothing, WeightChoice() if automatic else None)
 
     def warnings_of(self, problem: JointSmoothingProblem) -> tuple[str, ...]:
         records = (*problem.records, *problem.held_out)
         return tuple(
-            warning for each in records for warning in each.saturated_commands(problem.mechanism.inputs)
+            warning for each in records for warning in each.saturated_commands(problem.model.mechanism.inputs)
         )
 
 

@@ -4,8 +4,8 @@ The blocks are those of Foster et al. (2024), Fig. 2:
 
     plant -> measurement -> sample -> filter -> bodies -> controller -> efforts -> plant
 
-What the controller takes bodies for comes from a `ControllerModel`: it may be fixed, the truth, or the estimate of a
-filter. Everything else is the same in all three, so what differs is what knowing is worth.
+The inertial parameters that the controller assumes come from a `ControllerModel`: constant ones, the true ones, or the
+estimate of a filter. All else is the same in the three, so their difference is the effect of adaptation.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ FALLEN = 0.6
 """Part of its height below which a pelvis has fallen."""
 
 
-# -- what the controller takes bodies for ------------------------------------------------------------------------------
+# -- inertial parameters that the controller assumes ------------------------------------------------------------------------------
 
 
 class ControllerModel(ABC):
-    """What a controller takes changing bodies for."""
+    """Inertial parameters that a controller assumes for changing bodies."""
 
     @abstractmethod
     def update(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
@@ -49,7 +49,7 @@ class ControllerModel(ABC):
 
     @property
     def verdict(self) -> SampleVerdict | None:
-        """What became of the newest sample, where there is a filter."""
+        """Verdict of the filter on the newest sample; None without a filter."""
         return None
 
 
@@ -65,7 +65,7 @@ class FixedModel(ControllerModel):
 
 @dataclass(frozen=True, eq=False)
 class TrueModel(ControllerModel):
-    """The bodies as they are."""
+    """The true bodies."""
 
     loads: Mapping[str, BodyInTime]
 
@@ -78,7 +78,7 @@ class AdaptedModel(ControllerModel):
 
     Args:
         filter_: of the changing bodies.
-        start: (k, 10) what they are taken for first.
+        start: (k, 10) initial guess of the bodies.
         limit: on how fast the published bodies change; None: none.
         from_time: the filter processes samples from then on [s].
     """
@@ -143,7 +143,7 @@ JointMotion = Callable[[float], Mapping[str, tuple[float, float]]]
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """What a robot does and what happens to it.
+    """Motion, loads, ground and sensors of one run.
 
     Args:
         humanoid: as it is described, which is what controller and filter take it for.
@@ -172,7 +172,7 @@ class Scenario:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What happened, at the controller's rate.
+    """States, assumptions and forces of a run, at the controller's rate.
 
     Args:
         time: (T,) [s].
@@ -217,7 +217,7 @@ def simulate(
         rng: of the sensors' noise; the same generator state gives the same noise whatever the model.
         progress: takes the simulated time at each full second [s].
     """
-    with threadpool_limits(limits=1, user_api="blas"):  # how many threads there are must not show in sums
+    with threadpool_limits(limits=1, user_api="blas"):  # the order of sums must not depend on threads
         return _Loop(scenario, model, rng).run(progress)
 
 
@@ -251,7 +251,7 @@ class _Loop:
         self._settle(standing)
 
     def _settle(self, standing: Standing) -> None:
-        """A run begins at rest, whoever knows what in it: the ground carries the robot, and windows are full."""
+        """Let every run begin at rest, with full windows, whichever model the controller has."""
         kinematics = self.controller.kinematics
         self._load(0.0)
         self.plant.time = -SETTLING

@@ -25,7 +25,7 @@ from .whole_body import sole_frame
 
 @dataclass(frozen=True, eq=False)
 class Footing:
-    """What a gait wants at a tick.
+    """Reference of feet and centre of mass at a tick.
 
     Args:
         centre, centre_velocity, centre_acceleration: (2,) of the centre of mass.
@@ -46,7 +46,7 @@ class Footing:
 
 
 class Gait(ABC):
-    """What feet and centre of mass should do, tick by tick; it remembers where it is in its phases."""
+    """References of feet and centre of mass, tick by tick; it keeps its phase between calls."""
 
     @abstractmethod
     def __call__(self, time: float, kinematics: Kinematics, wrenches: Mapping[str, Vector]) -> Footing:

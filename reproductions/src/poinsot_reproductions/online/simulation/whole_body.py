@@ -43,7 +43,7 @@ FEASIBLE = 1e-2
 
 @dataclass(frozen=True)
 class ContactLimits:
-    """What a sole may do.
+    """Limits of the wrench on a sole.
 
     Args:
         friction: tangential over normal force.
@@ -61,7 +61,7 @@ class ContactLimits:
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """What a controller decided.
+    """Result of one program.
 
     Args:
         tau: (n,) efforts, 0 of the base.
@@ -76,7 +76,7 @@ class Command:
 
 
 class WholeBodyController:
-    """Efforts that make tasks come true as far as feet and motors allow.
+    """Efforts that fulfil tasks as well as the limits of feet and motors allow.
 
     Args:
         robot: its description gives the bodies unless `inertials` do.
