@@ -222,7 +222,7 @@ class Outputs:
         deliver(
             found.as_json(),
             RESULT,
-            {TRAJECTORY: found.write, PAGE: page} if self.folder is not None else {},
+            {TRAJECTORY: found.write, PAGE: page},
             self.folder,
             self.json,
             lambda: _print(found, [str(path) for path in (self.file, self.report) if path is not None]),
@@ -244,6 +244,8 @@ def _search(
     def save(state: SearchState) -> None:
         nonlocal written, saved
         if checkpoint is not None:
+            # The only folder that is made before the end: a long search must survive an
+            # interruption.
             checkpoint.parent.mkdir(parents=True, exist_ok=True)
             write_checkpoint(checkpoint, state, problem, method)
             written, saved = True, time.monotonic()
@@ -256,6 +258,7 @@ def _search(
                 save(state)
     except KeyboardInterrupt:
         raise typer.Exit(stop(_interrupted(state, save, checkpoint), INTERRUPTED)) from None
+    # A search yields once at least.
     assert state is not None
     found = method.finish(problem, state)
     if written and checkpoint is not None:
@@ -374,6 +377,7 @@ def _numbers(option: str, text: str | None) -> Any:
         return None
     parts = [part.strip() for part in text.split(",")]
     try:
+        # One name makes all of them pairs: a mixture is refused below.
         if any("=" in part for part in parts):
             pairs = [part.split("=", 1) for part in parts]
             return {joint.strip(): float(number) for joint, number in pairs}

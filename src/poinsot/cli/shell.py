@@ -107,6 +107,7 @@ def deliver(
     if out is not None:
         # Before the other files: --json may name one in it.
         folder = output_folder(out)
+        # The result comes last: where it is, everything else is.
         for name, page in pages.items():
             page(folder / name)
         write_json(content, folder / file)
@@ -141,6 +142,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     keys = list(dict.fromkeys(key for row in rows for key in row))
     cells = [[str(key) for key in keys], *([_cell(row.get(key)) for key in keys] for row in rows)]
     widths = [max(len(line[k]) for line in cells) for k in range(len(keys))]
+    # An empty cell aligns with numbers.
     numeric = [all(isinstance(row.get(key), (int, float, type(None))) for row in rows) for key in keys]
     return "\n".join(
         "  "

@@ -44,10 +44,12 @@ def track(
 ) -> None:
     """Follow the changing mass of a robot's links, sample by sample, with the filter of a project file."""
     interrupted = False
+    # The stack closes the files of published lines after an error too: the lines until then are valid.
     with sentences(), progress() as say, ExitStack() as closing:
         check_outputs(data, out, json)
         if follow and stream in (None, "-"):
             raise InvalidMethod("--follow waits for a file: give --stream FILE")
+        # Lines and one object of many lines in the same stream could not be separated again.
         if publish == "-" and json == "-":
             raise InvalidMethod("--publish and --json cannot both go to standard output")
         from ..estimate import Status

@@ -101,6 +101,7 @@ class Fit:
 
     @property
     def white(self) -> bool:
+        # True also where nothing was tested: ask `whiteness` first.
         return all(verdict.white for verdict in self.whiteness)
 
 
@@ -162,6 +163,7 @@ def _correlation(e: np.ndarray, read: np.ndarray, counts: Sequence[int]) -> np.n
     if not read.all():
         starts = np.cumsum(counts) - counts
         counts = [int(read[k : k + count].sum()) for k, count in zip(starts.tolist(), counts, strict=True)]
+        # A recording in which this sensor was never read has no pairs.
         counts, e = [count for count in counts if count], e[read]
     if not len(e):
         return np.zeros(2)
@@ -196,6 +198,7 @@ def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:
     # Of few samples few lags: the test needs more samples than lags.
     lags = min(LJUNG_BOX_LAGS, len(correlation) - 1, max(samples - 1, 1))
     l = np.arange(1, lags + 1)
+    # Terms of long lags weigh more, as they have fewer products.
     Q = samples * (samples + 2) * np.sum(correlation[1 : lags + 1] ** 2 / np.maximum(samples - l, 1))
     p = float(special.chdtrc(lags, Q))
     lag1 = float(correlation[1]) if len(correlation) > 1 else 0.0

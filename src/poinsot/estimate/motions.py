@@ -50,6 +50,7 @@ class SensorFit:
         read = np.isfinite(self.normalized)
         squares = np.where(read, self.normalized, 0.0) ** 2
         with np.errstate(invalid="ignore"):
+            # 0 / 0 is NaN: never read.
             return np.asarray(np.sqrt(squares.sum(axis=0) / read.sum(axis=0)))
 
     @property

@@ -56,6 +56,7 @@ def _text(names: Sequence[str], row: Vector, size: Vector) -> str:
     terms: list[str] = []
     for k in order[:MAX_TERMS]:
         sign = "-" if row[k] < 0 else "+"
+        # `m4 + mz5`, and not `1 m4 + 1 mz5`.
         factor = "" if abs(abs(row[k]) - 1.0) < 1e-6 else f"{abs(row[k]):.3g} "
         terms.append(
             f"{sign} {factor}{names[k]}" if terms else f"{'-' if row[k] < 0 else ''}{factor}{names[k]}"

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..exceptions import InvalidRecording, listing
 from ..io.results import plain
-from ..recording import Recording
+from ..recording import EFFORTS, Recording
 from ..signals.bandwidth import FilterProposal
 from .channels import ChannelFacts, channel_facts, channel_findings, rounding_findings
 from .clock import ClockFacts, clock_facts, clock_findings
@@ -168,7 +168,7 @@ def inspect(
 
 
 def _effort_findings(recording: Recording, passive: Sequence[str]) -> list[Finding]:
-    efforts = {joint for quantity in ("torque", "current", "voltage") for joint in recording.joints(quantity)}
+    efforts = {joint for quantity in EFFORTS for joint in recording.joints(quantity)}
     without = [joint for joint in recording.joints("position") if joint not in (*efforts, *passive)]
     if not without:
         return []

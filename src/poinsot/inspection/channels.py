@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..exceptions import listing
-from ..recording import Recording
-from .findings import Finding
+from ..recording import EFFORTS, Recording
+from .findings import Finding, Severity
 
 NEIGHBOURHOOD = 10
 """Number of samples on either side over which an increment is averaged."""
@@ -234,55 +234,48 @@ def channel_findings(
     """
     found: list[Finding] = []
 
-    def say(severity: str, sentence: str) -> None:
-        found.append(Finding(severity, channel.name, sentence))  # type: ignore[arg-type]
+    def say(sentence: str, severity: Severity = "warning") -> None:
+        found.append(Finding(severity, channel.name, sentence))
 
     quantity, _, joint = channel.name.partition(".")
     if channel.invalid:
         say(
-            "warning",
             f"{channel.name}: {channel.invalid} of {samples} samples are masked (empty, NaN or infinite): "
-            "bridge them with resample_hz and bridge_intervals, or cut the recording with between_s.",
+            "bridge them with resample_hz and bridge_intervals, or cut the recording with between_s."
         )
     if channel.invalid == samples:
         return found
-    if channel.constant and quantity in ("torque", "current", "voltage") and not passive:
+    if channel.constant and quantity in EFFORTS and not passive:
         what = "zero" if channel.maximum == 0 else f"{channel.maximum:.6g} {channel.unit}"
         say(
-            "error",
             f"{channel.name} is {what} throughout: check its column, or list joint {joint!r} under drive.passive.",
+            "error",
         )
     elif channel.constant and quantity == "position":
-        say(
-            "warning",
-            f"{channel.name} never moves: hold the joint with robot.locked, or its friction stays unknown.",
-        )
+        say(f"{channel.name} never moves: hold the joint with robot.locked, or its friction stays unknown.")
     elif quantity == "position" and not channel.moves:
         say(
-            "warning",
             f"{channel.name} hardly moves, by {channel.maximum - channel.minimum:.3g} {channel.unit} in all and at "
-            f"{100 - channel.repeated_percent:.2g} % of the samples: hold the joint with robot.locked, or excite it.",
+            f"{100 - channel.repeated_percent:.2g} % of the samples: hold the joint with robot.locked, or excite it."
         )
     elif rests:
         span = channel.maximum - channel.minimum
         say(
-            "warning",
             f"{channel.name} shows no more than noise, {span:.3g} {channel.unit} in all: "
-            "hold the joint with robot.locked, or excite it.",
+            "hold the joint with robot.locked, or excite it."
         )
     elif channel.constant:
-        say("note", f"{channel.name} is {channel.maximum:.6g} {channel.unit} throughout.")
+        say(f"{channel.name} is {channel.maximum:.6g} {channel.unit} throughout.", "note")
     if channel.clipped:
-        say("warning", _clipped(channel))
+        say(_clipped(channel))
     if channel.stale_percent is not None and channel.stale_percent >= STALE_PERCENT:
-        # A voltage is a command, which may be renewed at any rate.
-        severity = "note" if quantity == "voltage" else "warning"
         read_hz = rate_hz * (1 - channel.stale_percent / 100)
         say(
-            severity,
             f"{channel.name} repeats {channel.stale_percent:.0f} % of its samples while it should change: "
             f"it is read at about {read_hz:.4g} Hz and logged at {rate_hz:.4g} Hz; "
             f"keep the filter's cutoff well below {read_hz / 2:.3g} Hz.",
+            # a voltage is a command, which may be renewed at any rate
+            "note" if quantity == "voltage" else "warning",
         )
     if channel.speed_limit is not None and channel.peak_speed is not None:
         found += _speed(channel, joint)

@@ -11,17 +11,9 @@ from contextlib import contextmanager
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Delay Ctrl-C until the end of the block."""
-    if threading.current_thread() is not threading.main_thread():
+    asked: list[bool] = []
+    with _on_ctrl_c(lambda: asked.append(True)):
         yield
-        return
-    asked: list[int] = []
-    # Signals reach the main thread only, and only there a handler can be set.
-    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    # Postponed, not lost.
     if asked:
         raise KeyboardInterrupt
 
@@ -34,26 +26,32 @@ def stoppable(*, at_once_until_asked: bool = False) -> Iterator[Callable[[], boo
         at_once_until_asked: whether Ctrl-C interrupts at once until that function is first called, which shows that
             the work polls it.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    pressed: list[int] = []
+    pressed: list[bool] = []
     polled = not at_once_until_asked
-    before = signal.getsignal(signal.SIGINT)
 
-    def press(number: int, _: object) -> None:
-        # The work does not poll yet: waiting for that could take minutes.
+    def press() -> None:
+        # Where the work does not poll yet, waiting for that could take minutes.
         if pressed or not polled:
             raise KeyboardInterrupt
-        pressed.append(number)
+        pressed.append(True)
 
     def stop() -> bool:
         nonlocal polled
         polled = True
         return bool(pressed)
 
-    signal.signal(signal.SIGINT, press)
-    try:
+    with _on_ctrl_c(press):
         yield stop
+
+
+@contextmanager
+def _on_ctrl_c(press: Callable[[], None]) -> Iterator[None]:
+    # Signals reach the main thread only, and only there a handler can be set.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda number, frame: press())
+    try:
+        yield
     finally:
         signal.signal(signal.SIGINT, before)

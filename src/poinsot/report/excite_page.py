@@ -49,6 +49,8 @@ def expectations(excitation: Excitation) -> tuple[str, ...]:
     sentences = []
     for owner in dict.fromkeys(found.owners):
         own = [k for k, each in enumerate(found.owners) if each == owner and np.isfinite(percent[k])]
+        # Friction and drives are known from almost any motion; mass properties are what a motion is
+        # designed for.
         own = [k for k in own if found.kinds[k] == "inertia" and percent[k] < HOPELESS_PERCENT]
         if not own:
             continue

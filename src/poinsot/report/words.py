@@ -53,6 +53,7 @@ def meaning(name: str, kind: str) -> str:
         return INERTIAL[symbol[1]]
     if kind == "payload" and symbol:
         return f"{INERTIAL[symbol[1]]}, of the load"
+    # Laws of friction bring their own words.
     return KINDS.get(kind) or words_of(kind)
 
 

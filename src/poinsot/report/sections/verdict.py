@@ -44,6 +44,7 @@ def _explained(estimate: Estimate) -> str:
 def _rms(estimate: Estimate) -> dict[str, float]:
     """Sensor -> root mean square of its residuals, in its standard deviations, of all recordings together."""
     fits: dict[str, list[SensorFit]] = {}
+    # All recordings of a sensor together: each alone may be short.
     for motion in motions_of(estimate):
         for fit in motion.sensors:
             fits.setdefault(fit.name, []).append(fit)
