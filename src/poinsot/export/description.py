@@ -29,7 +29,7 @@ Freedom = tuple[str, int]
 """The link that a joint moves, and the index of the degree of freedom there."""
 
 
-class JointTerms(NamedTuple):
+class JointDynamics(NamedTuple):
     """Joint terms of a degree of freedom; None: not given, or to be kept.
 
     Args:
@@ -57,7 +57,7 @@ class Description(ABC):
     """Name of the format."""
 
     holds: ClassVar[tuple[str, ...]]
-    """The `JointTerms` that the format supports."""
+    """The `JointDynamics` that the format supports."""
 
     @cached_property
     @abstractmethod
@@ -82,7 +82,7 @@ class Description(ABC):
         """Whether simulators compute its inertia from its shapes, since the description gives none."""
 
     @abstractmethod
-    def terms(self, freedom: Freedom) -> JointTerms:
+    def terms(self, freedom: Freedom) -> JointDynamics:
         """The joint terms of a degree of freedom."""
 
     @abstractmethod
@@ -94,7 +94,7 @@ class Description(ABC):
         """Edits that set a link's pi (10,) in its own frame; None removes the inertia."""
 
     @abstractmethod
-    def _terms_edits(self, freedom: Freedom, terms: JointTerms) -> list[Edit]:
+    def _terms_edits(self, freedom: Freedom, terms: JointDynamics) -> list[Edit]:
         """Edits that set these terms, where they are not None."""
 
     def _by_name(self, links: Iterable[Element]) -> dict[str, Element]:
@@ -127,7 +127,7 @@ class Description(ABC):
         write_text(path, self.text.data.decode())
 
     def edited(
-        self, inertials: Mapping[str, Vector | None], terms: Mapping[Freedom, JointTerms] | None = None
+        self, inertials: Mapping[str, Vector | None], terms: Mapping[Freedom, JointDynamics] | None = None
     ) -> Self:
         """Return the description with new inertia and joint terms.
 

@@ -20,7 +20,7 @@ from ..arrays import Matrix, Vector
 from ..exceptions import InvalidModel, UnreadableFile
 from ..inertia.parameters import from_physical
 from ..models.rotations import from_quaternion, turning_z_to
-from .description import Description, Freedom, JointTerms, number_text, numbers, symmetric, written
+from .description import Description, Freedom, JointDynamics, number_text, numbers, symmetric, written
 from .xml_text import Edit, Element
 
 ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -96,12 +96,12 @@ class Mjcf(Description):
         body = self.links[link]
         return body.first("inertial") is None and body.first("geom") is not None
 
-    def terms(self, freedom: Freedom) -> JointTerms:
+    def terms(self, freedom: Freedom) -> JointDynamics:
         joint = self.freedoms[freedom]
         where = f"the joint that moves {freedom[0]!r} in {self.path}"
         given = {term: self._of_joint(joint, name) for term, name in ATTRIBUTES.items()}
         # MuJoCo's damping may be a polynomial in the speed; its first number is the linear coefficient
-        return JointTerms(
+        return JointDynamics(
             **{
                 term: float(numbers(text.split()[0], 1, f"{ATTRIBUTES[term]} of {where}")[0])
                 for term, text in given.items()
@@ -140,7 +140,7 @@ class Mjcf(Description):
             return [*edits, self.text.replace_attribute(element, "diaginertia", "fullinertia", full)]
         return [*edits, self.text.set_attribute(element, "fullinertia", full)]
 
-    def _terms_edits(self, freedom: Freedom, terms: JointTerms) -> list[Edit]:
+    def _terms_edits(self, freedom: Freedom, terms: JointDynamics) -> list[Edit]:
         joint, old = self.freedoms[freedom], self.terms(freedom)
         # "0 0" is a springdamper that does nothing.
         if terms.damping is not None and self._of_joint(joint, "springdamper").strip("0. "):

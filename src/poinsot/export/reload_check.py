@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from ..exceptions import InvalidModel
 from ..models.articulated import Articulated
-from .description import Description, Freedom, JointTerms
+from .description import Description, Freedom, JointDynamics
 
 STATES = 32
 TOLERANCE = 1e-9
@@ -26,7 +26,7 @@ def check_reloaded(
     robot: Articulated,
     description: Description,
     inertials: Float[np.ndarray, "l 10"],
-    terms: Mapping[Freedom, JointTerms],
+    terms: Mapping[Freedom, JointDynamics],
 ) -> float:
     """Largest relative torque error of the description, read with the same options as `robot`.
 
@@ -64,7 +64,7 @@ def check_reloaded(
             description, f"{joint} has torques that differ by {relative[worst]:.2g} of the largest"
         )
     for k, (joint, freedom) in enumerate(zip(robot.joints, robot.freedoms, strict=True)):
-        given = terms.get(freedom, JointTerms())._asdict()
+        given = terms.get(freedom, JointDynamics())._asdict()
         for name, values in again.described_terms.items():
             before = float(robot.described_terms[name][k])
             meant = before if given[name] is None else float(given[name])

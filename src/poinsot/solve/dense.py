@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import Matrix, Vector
 from .box import step_in_box
-from .gauss_newton import Direction
+from .gauss_newton import DampedStep
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class DenseIterate:
 
 
 @dataclass(frozen=True, eq=False)
-class DenseDirection(Direction[DenseIterate]):
+class DenseDirection(DampedStep[DenseIterate]):
     """The step d (p,) from an iterate."""
 
     start: DenseIterate

@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
 from ...estimate import Status
-from ...models.planar.events import Impacts, moved
-from ...models.planar.stepping import Body
+from ...models.planar.events import ImpactEvents, moved
+from ...models.planar.stepping import PlanarBody
 from .flights import Drop
 from .posterior import MixturePosterior, normalized_jacobian
 from .shooting import FRICTION, INERTIA, RESTITUTION, Shooting
@@ -48,7 +48,7 @@ class DropFit:
     distrust: tuple[str, ...]
     predicted: Float[np.ndarray, "N 3"]
     velocities: Float[np.ndarray, "N 3"]
-    impacts: Impacts
+    impacts: ImpactEvents
     friction_bound: float | None
     mass_identifiable: bool
     program: ProgramFit | None
@@ -70,7 +70,7 @@ class DropFit:
         return self.shooting.noise
 
     @property
-    def body(self) -> Body:
+    def body(self) -> PlanarBody:
         """The identified body, with mass 1."""
         return self.shooting.body(self.theta)
 

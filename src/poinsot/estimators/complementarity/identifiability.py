@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Vector
-from ...models.planar.events import Impacts
+from ...models.planar.events import ImpactEvents
 
 TURNED = 1e-9
 """Least singular value that counts for the rank, relative to the largest."""
@@ -60,7 +60,7 @@ class Consistency:
 
 
 def consistency(
-    impacts: Impacts,
+    impacts: ImpactEvents,
     normals: Float[np.ndarray, "E 3"],
     tangents: Float[np.ndarray, "E 3"],
     pushes: Float[np.ndarray, "F 3"] | None = None,

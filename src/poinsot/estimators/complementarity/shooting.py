@@ -41,7 +41,7 @@ from ...estimate import Status
 from ...models.planar.contact import contacts_at
 from ...models.planar.events import follow
 from ...models.planar.shapes import Shape
-from ...models.planar.stepping import GRAVITY, Body, World
+from ...models.planar.stepping import GRAVITY, PlanarBody, World
 from ...models.planar.walls import Wall
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested
 from ...solve.dense import DenseProblem
@@ -193,7 +193,7 @@ class Shooting:
 
     @cached_property
     def simulation(self) -> _Simulation:
-        unit = Body(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag)
+        unit = PlanarBody(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag)
         world = unit.world(self.walls, np.zeros((1, 3)) if self.forces is None else self.forces)
         mass = 1.0 if self.mass is None else float(self.mass)
         return _Simulation(world, mass, self.times, self.poses, self.noise)
@@ -202,10 +202,12 @@ class Shooting:
         """[kg], given or estimated; None where no force acts."""
         return float(np.exp(theta[MASS])) if len(theta) > MASS else self.mass
 
-    def body(self, theta: Vector) -> Body:
+    def body(self, theta: Vector) -> PlanarBody:
         """The body of mass 1 with the values of theta."""
         inertia = float(np.exp(theta[INERTIA]))
-        return Body(self.shape, 1.0, inertia, float(theta[FRICTION]), float(theta[RESTITUTION]), self.drag)
+        return PlanarBody(
+            self.shape, 1.0, inertia, float(theta[FRICTION]), float(theta[RESTITUTION]), self.drag
+        )
 
     def forces_by_mass(self, theta: Vector) -> Float[np.ndarray, "K 3"] | None:
         """Forces on the body of mass 1 [m/s^2], [m/s^2], [m^2/s^2]; None where there are none."""

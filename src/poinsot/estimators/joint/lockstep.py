@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from jaxtyping import Float
 
-from ...solve import Direction, GaussNewton, Minimum, ProgressCallback, Search, Stop, report
+from ...solve import DampedStep, GaussNewton, Minimum, ProgressCallback, Search, Stop, report
 
 
 class Equations(Protocol):
@@ -56,7 +56,7 @@ class StepRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class PooledStep(Direction[Place]):
+class PooledStep(DampedStep[Place]):
     """The step of one problem."""
 
     decrease: float

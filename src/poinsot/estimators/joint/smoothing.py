@@ -22,7 +22,7 @@ import numpy as np
 from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...models.maximal import Model
-from ...solve import Direction, GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
+from ...solve import DampedStep, GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
 from .bordered import NormalEquations, factorize
 from .forms import form_of
 from .linearization import Linearizer, RecordLinearization
@@ -299,7 +299,7 @@ class JointIterate:
 
 
 @dataclass(frozen=True, eq=False)
-class JointStep(Direction[JointIterate]):
+class JointStep(DampedStep[JointIterate]):
     """A step of states (N, d) of each record and of the open parameters (q,), with its predicted decrease."""
 
     start: JointIterate
@@ -308,7 +308,7 @@ class JointStep(Direction[JointIterate]):
     decrease: float
 
     def predicted(self, alpha: float) -> float:
-        """See `poinsot.solve.Direction`; only full steps are taken."""
+        """See `poinsot.solve.DampedStep`; only full steps are taken."""
         return self.decrease
 
     def trial(self, alpha: float) -> JointIterate:

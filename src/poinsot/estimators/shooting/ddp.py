@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from ...arrays import Matrix, Vector
 from ...estimate import Certificate, Status
 from ...exceptions import InvalidMethod
-from ...solve import Direction, GaussNewton, Iteration, ProgressCallback, StepLength, Stop
+from ...solve import DampedStep, GaussNewton, Iteration, ProgressCallback, StepLength, Stop
 from .direction import LinearizedProblem, SearchDirection, allocate_policies
 from .local import Evaluation
 from .problem import ShootingProblem, Trajectories
@@ -225,7 +225,7 @@ class ShootingIterate:
 
 
 @dataclass(frozen=True, eq=False)
-class ShootingStep(Direction[ShootingIterate]):
+class ShootingStep(DampedStep[ShootingIterate]):
     """A direction from a guess."""
 
     start: ShootingIterate

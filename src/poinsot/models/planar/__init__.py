@@ -12,7 +12,7 @@ A pose is q = (x, y, theta) of the center of mass [m], [m], [rad], a velocity v 
 """
 
 from .shapes import Circle, Ellipse, Polygon, Shape, SmoothCurve, rectangle
-from .stepping import Body, Motion, simulate
+from .stepping import Motion, PlanarBody, simulate
 from .walls import Wall, floor
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "rectangle",
     "Wall",
     "floor",
-    "Body",
+    "PlanarBody",
     "Motion",
     "simulate",
 ]

@@ -27,7 +27,7 @@ from numba import njit
 from ...arrays import Vector
 from .contact import contacts
 from .impulses import apply_impulses
-from .stepping import GRAVITY, Body, World
+from .stepping import GRAVITY, PlanarBody, World
 from .walls import Wall
 
 SLOW = 0.02
@@ -42,7 +42,7 @@ MAX_SECANTS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Impacts:
+class ImpactEvents:
     """The impacts of a motion in order of time; E of them, one for each contact that closes.
 
     Args:
@@ -60,14 +60,14 @@ class Impacts:
 
 
 def moved(
-    body: Body,
+    body: PlanarBody,
     walls: Sequence[Wall],
     pose: Vector,
     velocity: Vector,
     times: Vector,
     most: int = 256,
     forces: Float[np.ndarray, "K 3"] | None = None,
-) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"], Impacts]:
+) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"], ImpactEvents]:
     """Poses and velocities at rising times, the first of which is the start, and the first `most` impacts.
 
     Args:
@@ -81,7 +81,7 @@ def moved(
     world = body.world(walls, np.zeros((1, 3)) if forces is None else forces)
     count = min(follow(world, np.asarray(times, float), q, v, log, which), most)
     log = log[:count]
-    return q, v, Impacts(log[:, 0], which[:count], log[:, 1:4], log[:, 4:7], log[:, 7:10], log[:, 10:])
+    return q, v, ImpactEvents(log[:, 0], which[:count], log[:, 1:4], log[:, 4:7], log[:, 7:10], log[:, 10:])
 
 
 class _Now(NamedTuple):

@@ -86,7 +86,7 @@ class World(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Body:
+class PlanarBody:
     """The body that moves.
 
     Args:
@@ -176,7 +176,7 @@ class Motion:
 
 
 def simulate(
-    body: Body,
+    body: PlanarBody,
     walls: Sequence[Wall],
     pose: Vector,
     velocity: Vector,

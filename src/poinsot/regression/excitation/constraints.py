@@ -21,7 +21,7 @@ CLEARANCE_SCALE_M = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Constraints:
+class MotionConstraints:
     """Of one problem, kept with something to spare.
 
     Args:

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ...arrays import JointSamples, Matrix, Times, Vector
-from .constraints import Constraints
+from .constraints import MotionConstraints
 from .criterion import condition_number
 from .postures import random_posture
 from .problem import ExcitationProblem
@@ -150,7 +150,7 @@ class Search:
         """(T, G) g at all moments of the check, with nothing to spare."""
         q, v, a = self.motion(coefficients, self.problem.checked_time)
         terms = self.problem.terms
-        return Constraints(self.problem).excess(q, v, a, terms.torques(terms.entries(q, v, a)))
+        return MotionConstraints(self.problem).excess(q, v, a, terms.torques(terms.entries(q, v, a)))
 
     # -- the beginning -------------------------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class Search:
             settled = state.settled + 1 if last and little else 0
             state = replace(state, passed=min(value, state.passed), settled=settled)
             return self._passed(state, state.coefficients, value, condition)
-        state = replace(state, failure=Constraints(self.problem).describe(g))
+        state = replace(state, failure=MotionConstraints(self.problem).describe(g))
         if state.violation > MAX_VIOLATION:
             return state
         # the first coefficient is the posture at the start, about which the motion shrinks
@@ -261,7 +261,7 @@ class AugmentedCost:
         problem, limits = search.problem, search.problem.limits
         self.state = state
         self.search, self.sharpness = search, search.sharpness(state.leg)
-        self.constraints = Constraints(problem, MARGIN)
+        self.constraints = MotionConstraints(problem, MARGIN)
         self.terms = problem.rounded_terms
         self.functions = search.method.basis.at(state.times, problem.duration_s)
         self.samples = len(search.samples)
