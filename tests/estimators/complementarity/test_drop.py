@@ -67,6 +67,7 @@ def test_rolling_hides_friction_and_a_bound_is_given(rolling):
     assert rolling.noise_given and rolling.chi_square < 1.5 * rolling.degrees
 
 
+@pytest.mark.slow
 def test_a_wrong_shape_is_distrusted():
     times, poses = thrown(0.4, seconds=0.25)
     fit = DropIdentification(NOISE).fit(Drop("throw", times, poses), Ellipse(0.05, 0.035), [floor()])
@@ -101,6 +102,7 @@ def test_frames_of_a_body_that_lies_still_are_left_out():
     assert moving(shorter) is shorter
 
 
+@pytest.mark.slow
 def test_what_neighbouring_frames_do_not_show_is_distrusted():
     """A floor that is 10 mm too high, a frame that was misread."""
     times, poses = thrown(0.35)
