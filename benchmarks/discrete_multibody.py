@@ -29,7 +29,7 @@ needs.package("mujoco")
 
 from peers.furuta_sysid import furuta, identify, simulated  # noqa: E402
 
-from poinsot.estimators.joint import JointSmoothing, Record, SmoothingProblem  # noqa: E402
+from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, Record  # noqa: E402
 from poinsot_reproductions.discrete.paper_furuta import (  # noqa: E402
     ARM_CENTER,
     ARM_LENGTH,
@@ -75,7 +75,7 @@ def main() -> None:
         z = encoders[::EVERY]
         record = Record("release", EVERY * PERIOD * np.arange(len(z)), np.zeros((len(z), 1)), z)
         begin = np.array([starts[start][name] for name in FOUR])
-        fit = JointSmoothing(KAPPA).solve(SmoothingProblem(model, [record], begin))
+        fit = JointSmoothing(KAPPA).solve(JointSmoothingProblem(model, [record], begin))
         return {name: fit.values[NAMES[name]] for name in FOUR}, fit.iterations
 
     programs = {

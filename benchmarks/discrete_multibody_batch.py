@@ -19,7 +19,7 @@ import support  # noqa: F401  BLAS on one thread, before NumPy
 from support.report import Agreement, Ratio, deliver, options
 from support.timing import Program, side_by_side
 
-from poinsot.estimators.joint import BatchFit, JointFit, Record, SmoothingProblem, fit_batch
+from poinsot.estimators.joint import BatchFit, JointFit, JointSmoothingProblem, Record, fit_batch
 from poinsot_reproductions.discrete.paper_furuta import (
     GENERATOR_STEP,
     INITIAL,
@@ -53,7 +53,7 @@ def main() -> None:
     def batch() -> BatchFit:
         records = [Record("swing-up", clean.times, clean.u, each) for each in z]
         begin = values(ALL, INITIAL)
-        problems = [SmoothingProblem(estimator(), [each], begin, priors=PRIORS) for each in records]
+        problems = [JointSmoothingProblem(estimator(), [each], begin, priors=PRIORS) for each in records]
         return fit_batch(method(), problems)
 
     def single() -> list[JointFit]:

@@ -18,7 +18,7 @@ from support.timing import Program, Seconds, side_by_side
 
 from poinsot.estimators.complementarity.drop import DropFit, DropIdentification
 from poinsot.estimators.complementarity.flights import Drop
-from poinsot.models.planar import Body, floor
+from poinsot.models.planar import PlanarBody, floor
 from poinsot.models.planar.events import moved
 from poinsot_reproductions.impacts.table import INERTIA, MASS, NOISE, POSE, SHAPE, VELOCITY, Job, read
 
@@ -82,7 +82,7 @@ def long(count: int) -> Drop:
 def filmed(
     times: np.ndarray, restitution: float, pose: tuple[float, ...], velocity: tuple[float, ...]
 ) -> Drop:
-    body = Body(SHAPE, MASS, INERTIA, 0.3, restitution)
+    body = PlanarBody(SHAPE, MASS, INERTIA, 0.3, restitution)
     poses, _, _ = moved(body, [floor()], np.array(pose), np.array(velocity), times)
     return Drop(
         "throw", times, poses + np.array(NOISE) * np.random.default_rng(0).standard_normal(poses.shape)

@@ -13,7 +13,7 @@ import numpy as np
 from support.report import Agreement, Limit, Ratio, deliver, options
 from support.timing import Program, Seconds, side_by_side
 
-from poinsot.models.planar import Body, Ellipse, SmoothCurve, Wall, floor, rectangle, simulate
+from poinsot.models.planar import Ellipse, PlanarBody, SmoothCurve, Wall, floor, rectangle, simulate
 from poinsot.models.planar.stepping import Law
 from poinsot_reproductions.impacts.step_program import StepProgram
 
@@ -22,9 +22,9 @@ PER_SECOND = 200_000
 PROGRAM = "the paper's program"
 PROGRAM_STEPS, PROGRAM_STEP = 40, 5e-3
 LEFT, SLOPES = Wall(0.0, 0.0, -np.pi / 2), [floor(0.0, 0.7), Wall(0.0, 0.0, -0.7)]
-BIG = Body(Ellipse(1.5, 1.0), 10.0, 2.0, 0.3)
-SQUARE = Body(rectangle(0.06, 0.06, 0.004), 1.0, 6e-4, 0.3, 0.3)
-SMOOTH = Body(SmoothCurve(0.03, (0.002, 0.001), (0.0, 0.001)), 1.0, 6e-4, 0.3, 0.3)
+BIG = PlanarBody(Ellipse(1.5, 1.0), 10.0, 2.0, 0.3)
+SQUARE = PlanarBody(rectangle(0.06, 0.06, 0.004), 1.0, 6e-4, 0.3, 0.3)
+SMOOTH = PlanarBody(SmoothCurve(0.03, (0.002, 0.001), (0.0, 0.001)), 1.0, 6e-4, 0.3, 0.3)
 MOTIONS = {
     "ellipse that is thrown": (BIG, [floor()], [0.0, 5.0, 0.0], [10.0, -3.0, -8.0]),
     "ellipse that slides": (BIG, [floor()], [0.0, 1.0, 0.0], [15.0, 0.0, 0.0]),
@@ -78,7 +78,7 @@ def main() -> None:
     )
 
 
-def moves(body: Body, walls: list[Wall], pose: list[float], velocity: list[float], law: Law) -> int:
+def moves(body: PlanarBody, walls: list[Wall], pose: list[float], velocity: list[float], law: Law) -> int:
     """How many steps went unsolved."""
     return simulate(body, walls, np.array(pose), np.array(velocity), STEP, STEPS * STEP, law).unsolved
 

@@ -279,7 +279,7 @@ BAD = {
     "standstill": (still, "nothing moves in 'run'"),
     "floating base": (
         change_text("job.toml", 'path = "table.urdf"', 'path = "table.urdf"\nfloating_base = true'),
-        "line 3: robot.floating_base: must be false: 'least-squares' needs to be told how the base moves",
+        "line 3: robot.floating_base: must be false: 'least-squares' needs the motion of the base",
     ),
     "gap": (
         lambda folder: (

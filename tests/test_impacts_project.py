@@ -10,7 +10,7 @@ from poinsot import Project, identify
 from poinsot.cli import main
 from poinsot.estimate import EstimatedMotions
 from poinsot.exceptions import PoinsotError
-from poinsot.models.planar import Body, Ellipse, floor
+from poinsot.models.planar import Ellipse, PlanarBody, floor
 from references.bouncing import SIDE, Throws
 from references.exact_steps import stepped
 from references.replacing import replaced
@@ -41,7 +41,7 @@ MARKERS = {"left": (-0.04, 0.01), "right": (0.03, 0.0)}
 
 def thrown(seconds=0.35, rate=120):
     times = np.arange(round(seconds * rate) + 1) / rate
-    body = Body(Ellipse(0.05, 0.025), 1.0, INERTIA, FRICTION, RESTITUTION)
+    body = PlanarBody(Ellipse(0.05, 0.025), 1.0, INERTIA, FRICTION, RESTITUTION)
     poses, _ = stepped(body, [floor()], [0, 0.1, -0.785], [3.0, -5, 0], times)
     return times, poses + NOISE * np.random.default_rng(0).standard_normal(poses.shape)
 
@@ -148,7 +148,7 @@ def pushed(folder, *changes):
     times = np.arange(85) / 240
     forces = np.zeros((84, 3))
     forces[:, 1] = 0.4 * np.sign(np.cos(20 * times[:-1]))
-    body = Body(Ellipse(0.05, 0.025), 0.064, 0.064 * INERTIA, FRICTION, RESTITUTION)
+    body = PlanarBody(Ellipse(0.05, 0.025), 0.064, 0.064 * INERTIA, FRICTION, RESTITUTION)
     poses, _ = stepped(body, [floor()], [0, 0.1, -0.785], [3.0, -5, 0], times, forces)
     poses = poses + NOISE * np.random.default_rng(0).standard_normal(poses.shape)
     poses[1::2] = np.nan

@@ -416,7 +416,7 @@ BAD = {
     "floating base": (
         ('path = "table.urdf"', 'path = "table.urdf"\nfloating_base = true'),
         3,
-        "robot.floating_base: must be false: 'least-squares' needs to be told how the base moves; give [method] name = "
+        "robot.floating_base: must be false: 'least-squares' needs the motion of the base; give [method] name = "
         '"optimal-estimation"',
     ),
     "order": (("cutoff_hz = 40", "cutoff_hz = 40\norder = 21"), 22, "must be at most 20, not 21"),
@@ -520,6 +520,8 @@ MORE_BAD = {
         "did you mean 'ratio'?",
     ),
     "deadband": ("[friction]\ndeadband = -1", "must be at least 0"),
+    "key of friction": ("[friction]\ndeadbnd = 0.1", "unknown key 'deadbnd'; did you mean 'deadband'?"),
+    "list of laws": ('[friction]\nlaw = ["viscous"]', "must be text in quotes"),
 }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from poinsot.models.planar import Body, Ellipse, floor, simulate
+from poinsot.models.planar import Ellipse, PlanarBody, floor, simulate
 
 HERE = Path(__file__).parent
 RATE_HZ, SECONDS, STEPS_A_FRAME = 120, 0.5, 5000
@@ -19,7 +19,7 @@ MASS, INERTIA, FRICTION, RESTITUTION = 0.064, 4.84e-5, 0.35, 0.2
 
 
 def main():
-    body = Body(Ellipse(0.05, 0.025), MASS, INERTIA, FRICTION, RESTITUTION)
+    body = PlanarBody(Ellipse(0.05, 0.025), MASS, INERTIA, FRICTION, RESTITUTION)
     pose, velocity = np.array([0.0, 0.1, -0.785]), np.array([3.0, -5.0, 0.0])
     motion = simulate(body, [floor()], pose, velocity, 1 / (RATE_HZ * STEPS_A_FRAME), SECONDS)
     frames = motion.poses[::STEPS_A_FRAME]

@@ -10,7 +10,7 @@ Names are the short symbols of the identification literature, numbered like Pino
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -114,3 +114,40 @@ class Parameters:
         for name in values:
             self.index(name)
         return replace(self, held={**self.held, **values})
+
+
+PerJoint = float | Sequence[float] | np.ndarray | Mapping[str, float]
+"""One number for all joints, one a joint in the robot's order, or some by name."""
+
+
+def per_joint(what: str, value: PerJoint | None, joints: Sequence[str], default: Vector) -> Vector:
+    """(n,) numbers, of `default` (n,) where none are given.
+
+    Args:
+        what: they are, as the subject of a message.
+
+    Raises:
+        InvalidMethod: if a joint does not exist, a number is none, or there are too few or too many.
+    """
+    if value is None:
+        return np.array(default, dtype=float)
+    if isinstance(value, Mapping):
+        result = np.array(default, dtype=float)
+        for joint, number in value.items():
+            if joint not in joints:
+                raise InvalidMethod(
+                    f"{what} names joint {joint!r}{nearest(joint, joints)}; the robot has {listing(joints)}"
+                )
+            # joints that are not named keep their default
+            result[list(joints).index(joint)] = number
+    else:
+        numbers = np.asarray(value, dtype=float)
+        if numbers.shape not in ((), (len(joints),)):
+            raise InvalidMethod(
+                f"{what} has {numbers.size} values; give one, or one for each of the {len(joints)} joints"
+            )
+        # a copy: a broadcast array repeats one number in memory and cannot be written to
+        result = np.broadcast_to(numbers, (len(joints),)).copy()
+    if np.isnan(result).any():
+        raise InvalidMethod(f"{what} must be numbers, not {value}")
+    return result

@@ -6,7 +6,7 @@ import pytest
 from export.test_urdf import ARM, arm  # noqa: F401
 from poinsot.exceptions import UnreadableFile
 from poinsot.export import Change, compare_descriptions
-from poinsot.export.description import JointTerms
+from poinsot.export.description import JointDynamics
 from poinsot.export.differences import differences
 from poinsot.inertia.parameters import from_physical
 
@@ -22,7 +22,7 @@ def test_ten_rows_a_link_and_one_a_joint_term(arm):  # noqa: F811
     I = np.array([[0.02, 0.002, 0], [0.002, 0.04, 0], [0, 0, 0.03]])
     new = arm.edited(
         {"fore": from_physical(3.0, np.array([0.3, 0.5, 0]), I)},
-        {("upper", 0): JointTerms(damping=1.0), ("fore", 0): JointTerms(friction=0.5)},
+        {("upper", 0): JointDynamics(damping=1.0), ("fore", 0): JointDynamics(friction=0.5)},
     )
     rows = {(row.owner, row.quantity): row for row in differences(arm, new)}
     assert len(rows) == 12

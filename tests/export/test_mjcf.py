@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 from export.estimates import random_bodies
 from export.test_urdf import changed_lines, same_body
 from poinsot.exceptions import InvalidModel, UnreadableFile
-from poinsot.export.description import JointTerms
+from poinsot.export.description import JointDynamics
 from poinsot.export.mjcf import Mjcf
 from poinsot.export.reading import open_description
 from poinsot.inertia.parameters import from_physical
@@ -176,7 +176,7 @@ def test_no_change_changes_no_number_of_a_joint(arm):
 def test_mujoco_compiles_what_was_written(arm, seed):
     rng = np.random.default_rng(seed)
     pi = random_bodies(rng, 5, size=0.5)
-    terms = {freedom: JointTerms(*rng.uniform(0, 1, 3)) for freedom in arm.freedoms}
+    terms = {freedom: JointDynamics(*rng.uniform(0, 1, 3)) for freedom in arm.freedoms}
     edited = arm.edited(dict(zip(arm.links, pi, strict=True)), terms)
     model = compiled(edited.text.data)
     for link, expected in zip(arm.links, pi, strict=True):
@@ -199,7 +199,7 @@ def test_mujoco_compiles_what_was_written(arm, seed):
 
 def test_only_the_lines_asked_for_change(arm):
     pi = from_physical(2.0, np.array([0, 0, -0.5]), np.diag([0.1, 0.2, 0.15]))
-    terms = {("fore", 0): JointTerms(0.25, 0.5), ("fore", 1): JointTerms(armature=0.0)}
+    terms = {("fore", 0): JointDynamics(0.25, 0.5), ("fore", 1): JointDynamics(armature=0.0)}
     removed, added = changed_lines(arm, arm.edited({"upper": pi, "fore": pi}, terms))
     assert removed == [
         '<inertial pos="0 0 -0.5" mass="2" diaginertia="0.1 0.12 0.05" euler="30 40 50"/> <!-- CAD -->',
@@ -266,11 +266,11 @@ def test_a_mass_below_zero_has_no_place(arm):
 def test_a_spring_that_overrules_damping_is_refused(load):
     text = ARM.replace('armature="0.01"', 'armature="0.01" springdamper="1 1"')
     with pytest.raises(InvalidModel, match="has a springdamper, which overrides its damping"):
-        load(text).edited({}, {("upper", 0): JointTerms(damping=1.0)})
+        load(text).edited({}, {("upper", 0): JointDynamics(damping=1.0)})
 
 
 def test_a_polynomial_of_damping_becomes_a_number(load):
     arm = load(ARM.replace('damping="0.25"', 'damping="0.25 1"'))
     assert arm.terms(("fore", 0)).damping == 0.25
-    _, (line,) = changed_lines(arm, arm.edited({}, {("fore", 0): JointTerms(0.25)}))
+    _, (line,) = changed_lines(arm, arm.edited({}, {("fore", 0): JointDynamics(0.25)}))
     assert 'damping="0.25"' in line

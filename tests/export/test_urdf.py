@@ -8,7 +8,7 @@ import pytest
 from export.estimates import random_bodies
 from inertia.families import EPS, scale
 from poinsot.exceptions import InvalidModel, UnreadableFile, UnwritableOutput
-from poinsot.export.description import JointTerms
+from poinsot.export.description import JointDynamics
 from poinsot.export.reading import open_description
 from poinsot.export.urdf import Urdf
 from poinsot.inertia.parameters import change_frame, from_physical, inconsistencies, inertia_at_com
@@ -106,8 +106,8 @@ def test_a_link_is_read_in_its_own_frame(arm):
 
 def test_joint_terms_are_read(arm):
     assert tuple(arm.freedoms) == (("upper", 0), ("fore", 0))
-    assert arm.terms(("upper", 0)) == JointTerms(0.5, 0.1)
-    assert arm.terms(("fore", 0)) == JointTerms()
+    assert arm.terms(("upper", 0)) == JointDynamics(0.5, 0.1)
+    assert arm.terms(("fore", 0)) == JointDynamics()
 
 
 @pytest.mark.parametrize(
@@ -187,11 +187,11 @@ def test_inertia_can_go(arm):
 
 
 def test_joint_terms_are_written_where_they_belong(arm):
-    edited = arm.edited({}, {("upper", 0): JointTerms(0.5, 0.2), ("fore", 0): JointTerms(damping=0.7)})
+    edited = arm.edited({}, {("upper", 0): JointDynamics(0.5, 0.2), ("fore", 0): JointDynamics(damping=0.7)})
     removed, added = changed_lines(arm, edited)
     assert removed == ["<dynamics damping=\"0.5\" friction='0.10'/>"]
     assert added == ["<dynamics damping=\"0.5\" friction='0.2'/>", '<dynamics damping="0.7"/>']
-    assert edited.terms(("fore", 0)) == JointTerms(damping=0.7)
+    assert edited.terms(("fore", 0)) == JointDynamics(damping=0.7)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -6,6 +6,7 @@ import pytest
 from scipy.linalg import expm
 
 from poinsot.models import configuration_space as space
+from poinsot.models.primitive_joints import tree_of
 from references.robots import random_robot
 
 SIZES = [0.0, 1e-9, 1e-5, 0.1, 0.99, 1.01, 3.0]
@@ -78,3 +79,23 @@ def test_what_is_not_a_number_stays_so(robot, rng, broken):
     d[0, 4] = broken
     assert not np.isfinite(space.integrate(robot.tree, q, d)).all()
     assert not np.isfinite(space.integrate_slopes(d[:, :6])[1]).all()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_planar_joints_are_pinocchio_s(rng, size):
+    model = pin.Model()
+    joint = model.addJoint(0, pin.JointModelPlanar(), pin.SE3.Random(), "sledge")
+    model.addJoint(joint, pin.JointModelRX(), pin.SE3.Random(), "arm")
+    tree = tree_of(model)
+    q = np.array([pin.randomConfiguration(model, -np.ones(5), np.ones(5)) for _ in range(3)])
+    d = rng.standard_normal((3, 4))
+    d[:, 2] = size * rng.choice([-1, 1], 3)
+    moved = space.integrate(tree, q, d)
+    np.testing.assert_allclose(moved, [pin.integrate(model, *x) for x in zip(q, d, strict=True)], atol=1e-13)
+    np.testing.assert_allclose(space.difference(tree, q, moved), d, atol=1e-13)
+    atol = 1e-12 + (1e-16 / size if size else 0.0)  # Pinocchio divides 1 - cos(size) by size
+    ours = *space.integrate_slopes(d[:, :3], True), *space.difference_slopes(d[:, :3], True)
+    for t in range(3):
+        theirs = *pin.dIntegrate(model, q[t], d[t]), *pin.dDifference(model, q[t], moved[t])
+        for mine, its in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(mine[t], its[:3, :3], atol=atol)

@@ -22,9 +22,10 @@ each_law = pytest.mark.parametrize("law", LAWS, ids=repr)
 @each_law
 def test_names_kinds_units_and_columns_belong_together(law, rng):
     v = rng.standard_normal((50, 4))
-    count = len(law.symbols)
-    assert len(law.kinds) == len(law.units("N m", "rad/s")) == count
-    assert len(set(law.symbols)) == count
+    count = len(law.terms)
+    for each in ({term.symbol for term in law.terms}, {term.kind for term in law.terms}):
+        assert len(each) == count
+    assert all(term.unit("N m", "rad/s") for term in law.terms)
     assert law.columns(v).shape == (50, 4, count)
 
 
@@ -39,8 +40,9 @@ def test_each_joint_feels_its_own_velocity_only(law, rng):
 @each_law
 def test_friction_takes_energy_and_changes_sign_with_the_velocity(law, rng):
     v = rng.standard_normal((200, 2))
+    kinds = [term.kind for term in law.terms]
     for kind, forth, back in zip(
-        law.kinds, np.moveaxis(law.columns(v), -1, 0), np.moveaxis(law.columns(-v), -1, 0), strict=True
+        kinds, np.moveaxis(law.columns(v), -1, 0), np.moveaxis(law.columns(-v), -1, 0), strict=True
     ):
         if kind == "offset":  # a bias, not a friction
             np.testing.assert_array_equal(forth, np.ones_like(v))
@@ -76,10 +78,14 @@ def test_the_law_of_janot(rng):
     )
 
 
+def units(law, effort, velocity):
+    return tuple(term.unit(effort, velocity) for term in law.terms)
+
+
 def test_units_of_hinges_and_slides():
-    assert ViscousCoulomb().units("N m", "rad/s") == ("N m s/rad", "N m", "N m")
-    assert ViscousCoulomb().units("N", "m/s") == ("N s/m", "N", "N")
-    assert ViscousCoulomb(coulomb=False).units("N", "m/s") == ("N s/m", "N")
+    assert units(ViscousCoulomb(), "N m", "rad/s") == ("N m s/rad", "N m", "N m")
+    assert units(ViscousCoulomb(), "N", "m/s") == ("N s/m", "N", "N")
+    assert units(ViscousCoulomb(coulomb=False), "N", "m/s") == ("N s/m", "N")
 
 
 @given(st.floats(-10, 10), st.floats(0, 5))

@@ -104,7 +104,9 @@ def test_slopes_of_a_step(rng, impact):
     def away(x):
         return states.difference(np.tile(base, (len(x) // 2, 1)), x)
 
-    by_q, by_v = by_state(lambda q, v: away(moved(q, v, np.tile(u, (len(q) // 2, 1)), theta).value), robot, q, v)
+    by_q, by_v = by_state(
+        lambda q, v: away(moved(q, v, np.tile(u, (len(q) // 2, 1)), theta).value), robot, q, v
+    )
     assert_slope(step.by_x, np.concatenate([by_q, by_v], axis=2))
     assert_slope(step.by_theta, by_vector(lambda theta: away(moved(q, v, u, theta).value), theta))
     if not impact:

@@ -4,14 +4,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from poinsot.models.planar import Body, Motion, simulate
+from poinsot.models.planar import Motion, PlanarBody, simulate
 
 STEP = 2e-6
 """[s]. Implicit Euler is off by g h t / 2, 5 micrometers after half a second, and an impact is late by h at most.
 Impacts amplify that: to chi-square of the throws here it adds less than one (in proportion to h^2; 23 at 1e-5)."""
 
 
-def stepped(body: Body, walls, pose, velocity, times, forces=None) -> tuple[np.ndarray, Motion]:
+def stepped(body: PlanarBody, walls, pose, velocity, times, forces=None) -> tuple[np.ndarray, Motion]:
     """(N, 3) poses at evenly spaced times (N,), and the motion; forces (N - 1, 3) are held between frames."""
     forces = None if forces is None else tuple(map(tuple, forces))
     interval = float(times[1] - times[0])

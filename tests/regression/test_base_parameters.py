@@ -270,7 +270,7 @@ def test_choose_finds_the_rank_and_follows_the_preference(seed):
         * 10.0 ** rng.uniform(-3, 3, columns)
     )
     order = rng.permutation(columns)
-    base = choose(W, parameters_named(*map("p{}".format, range(columns))), order, 1e-9)
+    base = BaseParameters(parameters_named(*map("p{}".format, range(columns))), *choose(W, order, 1e-9))
     assert len(base) == rank == numerical_rank(W, 1e-9)
     norms = np.linalg.norm(W, axis=0)
     if rank:
@@ -281,7 +281,7 @@ def test_choose_finds_the_rank_and_follows_the_preference(seed):
 
 def test_columns_that_are_not_considered_stay_out(rng):
     W = rng.standard_normal((20, 4))
-    base = choose(W, parameters_named(*"abcd"), np.array([3, 1]), 1e-9)
+    base = BaseParameters(parameters_named(*"abcd"), *choose(W, np.array([3, 1]), 1e-9))
     np.testing.assert_array_equal(base.chosen, [1, 3])
     assert not base.map[:, [0, 2]].any()
 
@@ -289,14 +289,14 @@ def test_columns_that_are_not_considered_stay_out(rng):
 def test_a_column_that_is_nearly_nothing_is_nothing(rng):
     W = rng.standard_normal((20, 3))
     W[:, 1] *= 1e-12
-    base = choose(W, parameters_named(*"abc"), np.arange(3), 1e-9)
+    base = BaseParameters(parameters_named(*"abc"), *choose(W, np.arange(3), 1e-9))
     np.testing.assert_array_equal(base.chosen, [0, 2])
     assert base.names == ("a", "c")
     assert base.unobservable == (1,)
 
 
 def test_nothing_at_all():
-    base = choose(np.zeros((5, 3)), parameters_named(*"abc"), np.arange(3), 1e-9)
+    base = BaseParameters(parameters_named(*"abc"), *choose(np.zeros((5, 3)), np.arange(3), 1e-9))
     assert len(base) == 0
     assert numerical_rank(np.zeros((5, 3)), 1e-9) == 0
 

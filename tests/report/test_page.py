@@ -12,7 +12,7 @@ import pytest
 
 from poinsot.estimate import Direction
 from poinsot.exceptions import PoinsotError, UnwritableOutput
-from poinsot.inspection import Finding, inspect
+from poinsot.inspection import InspectionFinding, inspect
 from poinsot.recording import Recording
 from poinsot.report import write_inspection_page, write_report
 from poinsot.report.blocks import Page, Section
@@ -277,7 +277,7 @@ def test_the_inspection_page(tmp_path):
     seen = inspect(recording, name="log.csv")
 
     def written(*findings):
-        found = tuple(Finding(severity, None, sentence) for severity, sentence in findings)
+        found = tuple(InspectionFinding(severity, None, sentence) for severity, sentence in findings)
         return read(
             write_inspection_page(replace(seen, findings=found), recording, tmp_path / "inspect.html")
         )

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import least_squares
 
 from poinsot.estimate import Status
-from poinsot.solve import Direction, GainRatio, GaussNewton, Progress, StepLength
+from poinsot.solve import DampedStep, GainRatio, GaussNewton, Progress, StepLength
 from poinsot.solve.dense import DenseProblem
 
 DAMPINGS = [
@@ -127,7 +127,7 @@ class Circle:
 
 
 @dataclass(frozen=True)
-class Along(Direction):
+class Along(DampedStep):
     start: Circle
     d: np.ndarray
 

@@ -29,6 +29,7 @@ app = typer.Typer(
     help="Identify mechanisms from recordings: mass properties, friction, drives, contact and motion.",
     no_args_is_help=True,
     add_completion=False,
+    # A defect shows Python's own trace, which can be pasted into a report.
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -71,6 +72,7 @@ def _run(arguments: list[str] | None) -> int:
         app(args=arguments)
     except KeyboardInterrupt:
         return stop("interrupted", INTERRUPTED)
+    # Typer ends by exceptions; `main` returns their code.
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
     return 0

@@ -185,6 +185,7 @@ class Outputs:
         """Read the options, and check that all outputs can be written."""
         from ..io.table_writing import check_suffix
 
+        # A folder may have a dot in its name.
         is_file = out is not None and out.suffix != "" and not out.is_dir()
         if out is not None and is_file:
             check_suffix(out)
@@ -221,7 +222,7 @@ class Outputs:
         deliver(
             found.as_json(),
             RESULT,
-            {TRAJECTORY: found.write, PAGE: page} if self.folder is not None else {},
+            {TRAJECTORY: found.write, PAGE: page},
             self.folder,
             self.json,
             lambda: _print(found, [str(path) for path in (self.file, self.report) if path is not None]),
@@ -243,6 +244,8 @@ def _search(
     def save(state: SearchState) -> None:
         nonlocal written, saved
         if checkpoint is not None:
+            # The only folder that is made before the end: a long search must survive an
+            # interruption.
             checkpoint.parent.mkdir(parents=True, exist_ok=True)
             write_checkpoint(checkpoint, state, problem, method)
             written, saved = True, time.monotonic()
@@ -250,13 +253,16 @@ def _search(
     try:
         for state in method.search(problem, resume):
             say(_progress(state, method.starts))
+            # Not by the clock on the wall, which may be set back.
             if time.monotonic() - saved > SAVED_EVERY_S:
                 save(state)
     except KeyboardInterrupt:
         raise typer.Exit(stop(_interrupted(state, save, checkpoint), INTERRUPTED)) from None
+    # A search yields once at least.
     assert state is not None
     found = method.finish(problem, state)
     if written and checkpoint is not None:
+        # The search has ended: there is nothing to resume.
         with suppress(OSError):
             checkpoint.unlink()
     return found
@@ -311,6 +317,7 @@ def _print(found: Excitation, written: list[str]) -> None:
             "name": name,
             "std": float(f"{std:.2g}"),
             "unit": unit,
+            # NaN: the description has no value of which this could be a part.
             "std %": None if percent != percent else float(f"{percent:.3g}"),
             "stands for": grouping,
         }
@@ -370,6 +377,7 @@ def _numbers(option: str, text: str | None) -> Any:
         return None
     parts = [part.strip() for part in text.split(",")]
     try:
+        # One name makes all of them pairs: a mixture is refused below.
         if any("=" in part for part in parts):
             pairs = [part.split("=", 1) for part in parts]
             return {joint.strip(): float(number) for joint, number in pairs}

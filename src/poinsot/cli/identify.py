@@ -11,8 +11,8 @@ import typer
 
 from ..exceptions import PoinsotError
 from .shell import (
+    CORRECTABLE,
     INTERRUPTED,
-    MENDABLE,
     UNTRUSTED,
     Data,
     Job,
@@ -65,6 +65,7 @@ def identify(
 
             write_report(estimate, path, sections=project.settings.method.sections)
 
+        # Only with --out, as checking the description takes as long as a small identification.
         description, refusal = _description(estimate, force) if out is not None else ({}, "")
         deliver(
             identify_json(estimate),
@@ -80,7 +81,7 @@ def identify(
         if strict:
             raise typer.Exit(stop(f"the result is {estimate.diagnosis.verdict}", UNTRUSTED))
         if refusal:
-            raise typer.Exit(stop(refusal, MENDABLE))
+            raise typer.Exit(stop(refusal, CORRECTABLE))
 
 
 def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:

@@ -104,6 +104,7 @@ def load_case(name: str) -> Case:
     """
     from importlib.metadata import entry_points
 
+    # Loading one imports its case and nothing of the others.
     installed = {point.name: point for point in entry_points(group=GROUP)}
     if not installed:
         raise InvalidMethod(

@@ -17,7 +17,7 @@ import typer
 
 from ..exceptions import PoinsotError
 
-MENDABLE, UNTRUSTED, INTERRUPTED = 2, 3, 130
+CORRECTABLE, UNTRUSTED, INTERRUPTED = 2, 3, 130
 MANY = 4
 """Maximum number of files of one kind that are listed one by one."""
 
@@ -37,12 +37,13 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except PoinsotError as error:
-        raise typer.Exit(stop(str(error), MENDABLE)) from None
+        raise typer.Exit(stop(str(error), CORRECTABLE)) from None
     except KeyboardInterrupt:
         raise typer.Exit(stop("interrupted; nothing was left half-written", INTERRUPTED)) from None
+    # A recording of hours at kilohertz: no defect, and a trace of calls would not help.
     except MemoryError:
         raise typer.Exit(
-            stop("not enough memory for these recordings; cut them, or decimate first", MENDABLE)
+            stop("not enough memory for these recordings; cut them, or decimate first", CORRECTABLE)
         ) from None
 
 
@@ -54,6 +55,7 @@ def stop(sentence: str, code: int) -> int:
 @contextmanager
 def progress() -> Iterator[Callable[[object], None]]:
     """Show the current step (text, or a `poinsot.solve.Progress`) on standard error, if that is a terminal."""
+    # A log file would hold thousands of moving lines.
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -104,11 +106,14 @@ def deliver(
     from ..io.results import to_text
 
     if out is not None:
+        # Before the other files: --json may name one in it.
         folder = output_folder(out)
+        # The result comes last: where it is, everything else is.
         for name, page in pages.items():
             page(folder / name)
         write_json(content, folder / file)
     if json == "-":
+        # Nothing else: a script reads this.
         sys.stdout.write(to_text(content))
         return
     if json is not None:
@@ -121,14 +126,14 @@ def deliver(
 def _few(out: Path, names: Sequence[str]) -> list[str]:
     """Shorten a list of paths: of many files of one kind the first, and the number of others."""
     kinds = [Path(name).suffix for name in names]
-    told = []
+    shown = []
     for k, name in enumerate(names):
         alike = kinds.count(kinds[k])
         if alike <= MANY:
-            told.append(str(out / name))
+            shown.append(str(out / name))
         elif kinds.index(kinds[k]) == k:
-            told.append(f"{out / name} and {alike - 1} more {kinds[k]} files")
-    return told
+            shown.append(f"{out / name} and {alike - 1} more {kinds[k]} files")
+    return shown
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -138,6 +143,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     keys = list(dict.fromkeys(key for row in rows for key in row))
     cells = [[str(key) for key in keys], *([_cell(row.get(key)) for key in keys] for row in rows)]
     widths = [max(len(line[k]) for line in cells) for k in range(len(keys))]
+    # An empty cell aligns with numbers.
     numeric = [all(isinstance(row.get(key), (int, float, type(None))) for row in rows) for key in keys]
     return "\n".join(
         "  "

@@ -44,10 +44,12 @@ def track(
 ) -> None:
     """Follow the changing mass of a robot's links, sample by sample, with the filter of a project file."""
     interrupted = False
+    # The stack closes the files of published lines after an error too: the lines until then are valid.
     with sentences(), progress() as say, ExitStack() as closing:
         check_outputs(data, out, json)
         if follow and stream in (None, "-"):
             raise InvalidMethod("--follow waits for a file: give --stream FILE")
+        # Lines and one object of many lines in the same stream could not be separated again.
         if publish == "-" and json == "-":
             raise InvalidMethod("--publish and --json cannot both go to standard output")
         from ..estimate import Status
@@ -101,6 +103,7 @@ def _lines(name: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     def to(file: Any) -> Callable[[Mapping[str, Any]], None]:
         def write(content: Mapping[str, Any]) -> None:
             file.write(json.dumps(plain(content), allow_nan=False) + "\n")
+            # At once, for a controller that reads along.
             file.flush()
 
         return write
@@ -148,6 +151,7 @@ def track_json(tracking: Tracking) -> dict[str, Any]:
     from ..io import identify_json
 
     content = identify_json(tracking.estimate)
+    # Its keys stand at the top here.
     run = content.pop("tracking")
     return {**content, **run, "schema": "poinsot.track/1"}
 

@@ -49,7 +49,8 @@ class Body:
         return f"{self.mass:>11.5g} {', '.join(f'{x:.4f}' for x in center):>26}  {possible}{share}"
 
     def as_json(self) -> dict[str, Any]:
-        """All but its place; `covariance` says there of which coordinates it is."""
+        """All but its place in the robot."""
+        # A covariance in coordinates of a chart is named by its chart.
         fields = {**vars(self), "log_cholesky_covariance": self.covariance}
         return {key: fields[key] for key in fields if key not in ("covariance", "placement", "parent")}
 

@@ -48,6 +48,7 @@ class DriveGains(Extra):
     @property
     def poorly_known(self) -> np.ndarray:
         """(m,) whether the standard deviation is above 5 % of the value: all that follows is scaled by it."""
+        # Multiplied, as a gain may be zero.
         return self.std > 0.05 * np.abs(self.values)
 
     def __str__(self) -> str:

@@ -119,6 +119,7 @@ class Estimate:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Extra:
+            # By `__dict__`, as copying and unpickling ask for attributes before there are any.
             extras = self.__dict__.get("extras", {})
             if name in extras:
                 return extras[name]
@@ -206,6 +207,7 @@ class Estimate:
         Raises:
             InvalidMethod: if the estimate has no problem to go back to: it was read from a file.
         """
+        # Constraints that belong to the method are unknown to the problem.
         if self.certifier is not None:
             return self.certifier(self)
         if self.problem is None:

@@ -101,6 +101,7 @@ class Fit:
 
     @property
     def white(self) -> bool:
+        # True also where nothing was tested: ask `whiteness` first.
         return all(verdict.white for verdict in self.whiteness)
 
 
@@ -129,6 +130,7 @@ def fit_of(
     """
     residuals = measured - predicted
     read = np.isfinite(residuals)
+    # NaN would spread over all sums: what was not measured counts as no residual of nothing.
     e = residuals if read.all() else np.where(read, residuals, 0.0)
     z = measured if read.all() else np.where(read, measured, 0.0)
     correlation, verdicts = np.empty((len(names), 0)), []
@@ -137,6 +139,7 @@ def fit_of(
         verdicts = [whiteness(row, int(mask.sum())) for row, mask in zip(each, read.T, strict=True)]
         lags = max((len(row) for row in each), default=1)
         correlation = np.array([np.pad(row, (0, lags - len(row))) for row in each]).reshape(len(each), lags)
+    # Newton metres and radians have no common size: there each is in units of its noise.
     scale = np.ones(1) if noise is None or len(set(units)) <= 1 else noise
     size = np.linalg.norm(z / scale)
     return Fit(
@@ -160,6 +163,7 @@ def _correlation(e: np.ndarray, read: np.ndarray, counts: Sequence[int]) -> np.n
     if not read.all():
         starts = np.cumsum(counts) - counts
         counts = [int(read[k : k + count].sum()) for k, count in zip(starts.tolist(), counts, strict=True)]
+        # A recording in which this sensor was never read has no pairs.
         counts, e = [count for count in counts if count], e[read]
     if not len(e):
         return np.zeros(2)
@@ -180,6 +184,7 @@ def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:
 def _autocorrelation(e: np.ndarray, lags: int) -> np.ndarray:
     from scipy import fft
 
+    # Padded by the lags, without which the transform would wrap the end round to the start.
     spectrum = fft.rfft(e, fft.next_fast_len(len(e) + lags, real=True))
     power = np.real(spectrum) ** 2 + np.imag(spectrum) ** 2
     covariance = fft.irfft(power, fft.next_fast_len(len(e) + lags, real=True))[: lags + 1]
@@ -190,8 +195,10 @@ def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:
     """Ljung and Box's test on the autocorrelation (L + 1,) of `samples` residuals."""
     from scipy import special
 
+    # Of few samples few lags: the test needs more samples than lags.
     lags = min(LJUNG_BOX_LAGS, len(correlation) - 1, max(samples - 1, 1))
     l = np.arange(1, lags + 1)
+    # Terms of long lags weigh more, as they have fewer products.
     Q = samples * (samples + 2) * np.sum(correlation[1 : lags + 1] ** 2 / np.maximum(samples - l, 1))
     p = float(special.chdtrc(lags, Q))
     lag1 = float(correlation[1]) if len(correlation) > 1 else 0.0
@@ -212,6 +219,7 @@ def pooled(
     total: np.ndarray | float = 0.0
     for part in np.split(e, np.cumsum(counts)[:-1]):
         values = function(part, min(lags, len(part) - 1))
+        # A short recording says nothing about long lags.
         missing = [(0, 0)] * (values.ndim - 1) + [(0, lags + 1 - values.shape[-1])]
         total = total + len(part) / len(e) * np.pad(values, missing)
     return np.asarray(total)

@@ -50,6 +50,7 @@ class SensorFit:
         read = np.isfinite(self.normalized)
         squares = np.where(read, self.normalized, 0.0) ** 2
         with np.errstate(invalid="ignore"):
+            # 0 / 0 is NaN: never read.
             return np.asarray(np.sqrt(squares.sum(axis=0) / read.sum(axis=0)))
 
     @property
@@ -181,6 +182,7 @@ class Impacts(tuple[Impact, ...], Extra):
     key = "impacts"
 
     def as_json(self) -> list[dict[str, Any]]:
+        # Scripts see these names; in Python the unit is in the documentation.
         longer = {"time": "time_s", "normal": "normal_impulse", "tangential": "tangential_impulse"}
         longer["energy"] = "energy_lost"
         return [{longer.get(key, key): value for key, value in vars(impact).items()} for impact in self]

@@ -16,6 +16,7 @@ def _versions() -> Mapping[str, str]:
     packages = ("poinsot", "numpy", "scipy", "numba", "pin", "clarabel")
     found = {"python": platform.python_version()}
     for package in packages:
+        # Some are optional, and a checkout that is only on the path has no version.
         with suppress(PackageNotFoundError):
             found[package] = version(package)
     return found

@@ -62,6 +62,7 @@ class ParameterColumns:
     def relative_std_percent(self) -> Vector:
         """(b,) 100 std / |value|; infinite where the value is zero."""
         with np.errstate(divide="ignore", invalid="ignore"):
+            # Infinite where the value is 0, NaN where both are: meant, and no warning.
             return 100.0 * self.std / np.abs(self.values)
 
     def rows(self, **more: Any) -> list[dict[str, Any]]:

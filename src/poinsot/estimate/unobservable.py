@@ -39,9 +39,12 @@ def _combinations(names: Sequence[str], values: Vector, null_space: Matrix) -> l
     z = null_space.shape[1]
     if z == 0:
         return []
+    # A parameter of value 0 has no size of its own.
     size = np.where(np.abs(values) > 0, np.abs(values), 1.0)
     scaled = (null_space / size[:, None]).T
     scaled = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    # Pivots are the parameters that move most for their size; by them the basis is brought to echelon
+    # form.
     leading = qr(scaled, mode="economic", pivoting=True)[2][:z]
     rows = np.linalg.solve(scaled[:, leading], scaled) * size / size[leading][:, None]
     return [_text(names, row, size) for row in rows]
@@ -53,6 +56,7 @@ def _text(names: Sequence[str], row: Vector, size: Vector) -> str:
     terms: list[str] = []
     for k in order[:MAX_TERMS]:
         sign = "-" if row[k] < 0 else "+"
+        # `m4 + mz5`, and not `1 m4 + 1 mz5`.
         factor = "" if abs(abs(row[k]) - 1.0) < 1e-6 else f"{abs(row[k]):.3g} "
         terms.append(
             f"{sign} {factor}{names[k]}" if terms else f"{'-' if row[k] < 0 else ''}{factor}{names[k]}"

@@ -64,11 +64,15 @@ def share(body: str, pi: Vector, placements: Mapping[str, np.ndarray], source: D
     shaped = [link for link in placements if source.has_shape_inertia(link)]
     masses = {link: float(own[link][0]) if link in own else 0.0 for link in placements}
     main, heaviest = next(iter(placements)), max(masses, key=lambda link: masses[link])
+    # The frame of a joint is often a link of a gram, which should not carry the difference to all
+    # others.
     carrier = heaviest if masses[main] < PLACEHOLDER * masses[heaviest] else main
     others = [l for l in placements if l != carrier and (l in shaped or (l in own and own[l].any()))]
     T_lb = np.linalg.inv(placements[carrier])
     if set(others).isdisjoint(shaped):
         rest = difference(pi, compose(np.zeros(10), *(change_frame(placements[l], own[l]) for l in others)))
+        # An impossible whole, which only force=True brings here, has no possible remainder to ask
+        # for.
         if (is_consistent(rest) and rest[0] > 0) or not is_consistent(pi):
             return Shares(_unless_same(carrier, change_frame(T_lb, rest), own))
         why = "since the remainder would be physically impossible"

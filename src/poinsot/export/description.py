@@ -29,7 +29,7 @@ Freedom = tuple[str, int]
 """The link that a joint moves, and the index of the degree of freedom there."""
 
 
-class JointTerms(NamedTuple):
+class JointDynamics(NamedTuple):
     """Joint terms of a degree of freedom; None: not given, or to be kept.
 
     Args:
@@ -57,7 +57,7 @@ class Description(ABC):
     """Name of the format."""
 
     holds: ClassVar[tuple[str, ...]]
-    """The `JointTerms` that the format supports."""
+    """The `JointDynamics` that the format supports."""
 
     @cached_property
     @abstractmethod
@@ -82,7 +82,7 @@ class Description(ABC):
         """Whether simulators compute its inertia from its shapes, since the description gives none."""
 
     @abstractmethod
-    def terms(self, freedom: Freedom) -> JointTerms:
+    def terms(self, freedom: Freedom) -> JointDynamics:
         """The joint terms of a degree of freedom."""
 
     @abstractmethod
@@ -94,7 +94,7 @@ class Description(ABC):
         """Edits that set a link's pi (10,) in its own frame; None removes the inertia."""
 
     @abstractmethod
-    def _terms_edits(self, freedom: Freedom, terms: JointTerms) -> list[Edit]:
+    def _terms_edits(self, freedom: Freedom, terms: JointDynamics) -> list[Edit]:
         """Edits that set these terms, where they are not None."""
 
     def _by_name(self, links: Iterable[Element]) -> dict[str, Element]:
@@ -127,7 +127,7 @@ class Description(ABC):
         write_text(path, self.text.data.decode())
 
     def edited(
-        self, inertials: Mapping[str, Vector | None], terms: Mapping[Freedom, JointTerms] | None = None
+        self, inertials: Mapping[str, Vector | None], terms: Mapping[Freedom, JointDynamics] | None = None
     ) -> Self:
         """Return the description with new inertia and joint terms.
 
@@ -180,9 +180,12 @@ def written(pi: Vector) -> Written:
         return Written(0.0, np.zeros(3), np.zeros((3, 3)))
     I = inertia_at_com(pi)
     I = 0.5 * (I + I.T)
+    # Second moments of mass: tr(I)/2 1 - I, positive for every real body.
     L, V = np.linalg.eigh(0.5 * np.trace(I) * np.eye(3) - I)
     size = np.abs(L).sum()
+    # A plate has one small moment. A rod has two, and lifting one of them would make it a plate.
     if L[0] < LEAST * size and L[1] > 1e-3 * size and is_consistent(pi):
+        # A second moment s along v adds s (1 - v v^T) to the inertia.
         lift = (LEAST * size - L[0]) * np.outer(V[:, 0], V[:, 0])
         I = I + np.trace(lift) * np.eye(3) - lift
     return Written(float(pi[0]), center_of_mass(pi), I)
@@ -218,6 +221,7 @@ def updated(text: str, values: Vector | float, size: float) -> str:
     Where none differs the text is returned unchanged, with its white space.
     """
     values, words = np.ravel(values), text.split()
+    # A missing attribute, or one with another number of words, is written anew.
     if len(words) != len(values):
         return number_text(values)
     kept = np.abs(np.array([float(word) for word in words]) - values) <= KEPT * size

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Vector
 from ..inertia.parameters import ROUNDING, center_of_mass, inertia_at_com
-from .description import Description, Freedom, JointTerms
+from .description import Description, Freedom, JointDynamics
 from .reading import open_description
 
 SECOND_MOMENTS = ("xx", "xy", "yy", "xz", "yz", "zz")
@@ -76,7 +76,7 @@ def _link_rows(link: str, old: Description, new: Description) -> Iterator[Change
 
 
 def _joint_rows(freedom: Freedom, old: Description, new: Description) -> Iterator[Change]:
-    before = old.terms(freedom) if freedom in old.freedoms else JointTerms()
+    before = old.terms(freedom) if freedom in old.freedoms else JointDynamics()
     after = new.terms(freedom)
     name = new.freedoms[freedom].get("name") or f"joint of {freedom[0]}"
     for quantity, units in UNITS.items():
@@ -111,4 +111,5 @@ def _known(pi: Vector) -> Vector:
 def _percent(old: float | None, new: float | None, size: float) -> float | None:
     if old is None or new is None or not size:
         return None
+    # Another way to write the same number is no change.
     return 0.0 if abs(new - old) <= ROUNDING * size else 100 * (new - old) / size

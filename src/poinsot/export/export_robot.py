@@ -72,6 +72,7 @@ class Export:
             raise UnwritableOutput(
                 f"cannot write {path}: a {self.description.format} file ends in .urdf or .xml"
             )
+        # Before the description is written: both files or none.
         check_writable(beside)
         self.description.write(path)
         content = {
@@ -134,6 +135,7 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
     placed = place(parameters, robot, source, negative=force)
     inertials = {link: pi for each in shares for link, pi in each.inertials.items()}
     description = source.edited(inertials, placed.terms)
+    # Read again before anything is written: a parser may see more in a file than the editor did.
     error = check_reloaded(robot, description, np.array(list(bodies.values())), placed.terms)
     notes = [*(each.note for each in shares if each.note), *placed.notes(source)]
     if _names_relative_files(source):

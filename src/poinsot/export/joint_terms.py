@@ -17,7 +17,7 @@ from ..exceptions import InvalidModel, listing
 from ..models.articulated import Articulated
 from ..models.friction import term_of
 from ..models.friction.listed import COUPLING
-from .description import Description, Freedom, JointTerms
+from .description import Description, Freedom, JointDynamics
 
 
 class TorqueParameter(NamedTuple):
@@ -40,7 +40,7 @@ class Placed(NamedTuple):
         zeroed: joints whose armature is set to zero, since the estimate has none.
     """
 
-    terms: dict[Freedom, JointTerms]
+    terms: dict[Freedom, JointDynamics]
     unsupported: tuple[TorqueParameter, ...]
     zeroed: tuple[str, ...]
 
@@ -62,6 +62,7 @@ def torque_parameters(estimate: Estimate) -> Iterator[TorqueParameter]:
     known = full or estimate
     chosen = np.isfinite(known.values) & (np.array(known.kinds) != "inertia")
     if full is None:
+        # A regrouped base parameter is a sum, and not the joint's own term.
         chosen = chosen & estimate.identifiable & (np.array(estimate.names) == np.array(estimate.groupings))
     for k in np.flatnonzero(chosen):
         yield TorqueParameter(
@@ -75,7 +76,7 @@ def torque_parameters(estimate: Estimate) -> Iterator[TorqueParameter]:
 
 
 def place_of(kind: str) -> str | None:
-    """Which of the `JointTerms` a parameter of this kind is."""
+    """Which of the `JointDynamics` a parameter of this kind is."""
     if kind == "rotor_inertia":
         return "armature"
     friction = None if kind.endswith(COUPLING) else term_of(kind)
@@ -97,10 +98,11 @@ def place(
         InvalidModel: if one is negative and `negative` is False.
     """
     freedom_of = dict(zip(robot.joints, robot.freedoms, strict=True))
-    terms: dict[Freedom, JointTerms] = {}
+    terms: dict[Freedom, JointDynamics] = {}
     unsupported = []
     for parameter in parameters:
         term, freedom = place_of(parameter.kind), freedom_of.get(parameter.owner)
+        # A coupled motor, an offset, a ball joint, a rotor in URDF: none of these has a place.
         if freedom is None or freedom not in source.freedoms or term is None or term not in source.holds:
             unsupported.append(parameter)
             continue
@@ -109,15 +111,15 @@ def place(
                 f"{parameter.name} of joint {parameter.owner!r} is {parameter.value:.4g} {parameter.unit}, and no "
                 f"joint has a {term} below 0; force=True writes it nevertheless"
             )
-        terms[freedom] = terms.get(freedom, JointTerms())._replace(**{term: parameter.value})
+        terms[freedom] = terms.get(freedom, JointDynamics())._replace(**{term: parameter.value})
     zeroed = [
         joint
         for joint, freedom in freedom_of.items()
         if freedom in source.freedoms
         and source.terms(freedom).armature
-        and terms.get(freedom, JointTerms()).armature is None
+        and terms.get(freedom, JointDynamics()).armature is None
     ]
     for joint in zeroed:
         freedom = freedom_of[joint]
-        terms[freedom] = terms.get(freedom, JointTerms())._replace(armature=0.0)
+        terms[freedom] = terms.get(freedom, JointDynamics())._replace(armature=0.0)
     return Placed(terms, tuple(unsupported), tuple(zeroed))

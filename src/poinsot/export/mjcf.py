@@ -20,7 +20,7 @@ from ..arrays import Matrix, Vector
 from ..exceptions import InvalidModel, UnreadableFile
 from ..inertia.parameters import from_physical
 from ..models.rotations import from_quaternion, turning_z_to
-from .description import Description, Freedom, JointTerms, number_text, numbers, symmetric, written
+from .description import Description, Freedom, JointDynamics, number_text, numbers, symmetric, written
 from .xml_text import Edit, Element
 
 ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -96,12 +96,12 @@ class Mjcf(Description):
         body = self.links[link]
         return body.first("inertial") is None and body.first("geom") is not None
 
-    def terms(self, freedom: Freedom) -> JointTerms:
+    def terms(self, freedom: Freedom) -> JointDynamics:
         joint = self.freedoms[freedom]
         where = f"the joint that moves {freedom[0]!r} in {self.path}"
         given = {term: self._of_joint(joint, name) for term, name in ATTRIBUTES.items()}
         # MuJoCo's damping may be a polynomial in the speed; its first number is the linear coefficient
-        return JointTerms(
+        return JointDynamics(
             **{
                 term: float(numbers(text.split()[0], 1, f"{ATTRIBUTES[term]} of {where}")[0])
                 for term, text in given.items()
@@ -117,6 +117,7 @@ class Mjcf(Description):
         body = self.links[link]
         element = body.first("inertial")
         if pi is None:
+            # The compiler would raise these zeros too.
             self._check_bounds(link, 0.0, np.zeros((3, 3)))
             if element is not None:
                 return [Edit(element.start, element.end, NOTHING)]
@@ -129,6 +130,7 @@ class Mjcf(Description):
         if element is None:
             new = f'<inertial pos="{number_text(c)}" mass="{number_text(m)}" fullinertia="{full}"/>'
             return [self.text.insert(body, [new])]
+        # Axes of the body: an orientation of the inertial frame would turn what is written.
         edits = [
             self.text.remove_attribute(element, name) for name in ORIENTATIONS if name in element.attributes
         ]
@@ -138,8 +140,9 @@ class Mjcf(Description):
             return [*edits, self.text.replace_attribute(element, "diaginertia", "fullinertia", full)]
         return [*edits, self.text.set_attribute(element, "fullinertia", full)]
 
-    def _terms_edits(self, freedom: Freedom, terms: JointTerms) -> list[Edit]:
+    def _terms_edits(self, freedom: Freedom, terms: JointDynamics) -> list[Edit]:
         joint, old = self.freedoms[freedom], self.terms(freedom)
+        # "0 0" is a springdamper that does nothing.
         if terms.damping is not None and self._of_joint(joint, "springdamper").strip("0. "):
             raise InvalidModel(
                 f"the joint that moves {freedom[0]!r} in {self.path} has a springdamper, which overrides its damping; "
@@ -165,6 +168,7 @@ class Mjcf(Description):
             raise InvalidModel(
                 f'{self.path} takes all inertia from shapes; set inertiafromgeom="auto" in its <compiler> first'
             )
+        # -1: masses are not scaled.
         if float(numbers(self._compiler("settotalmass", "-1"), 1, f"settotalmass in {self.path}")[0]) > 0:
             raise InvalidModel(
                 f"{self.path} scales all masses; remove settotalmass from its <compiler> first"
@@ -213,6 +217,7 @@ class Mjcf(Description):
         main = list(self.text.root.all("default"))
         classes = [each for top in main for each in top.walk() if each.tag == "default"]
         own = [each for each in classes if chosen and each.get("class") == chosen]
+        # The nearest first: the class itself, the classes around it, then the main one.
         for default in (*own, *(above for each in own for above in _above(each)), *main):
             of_joints = default.first("joint") if default.tag == "default" else None
             if of_joints is not None and name in of_joints.attributes:

@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from ..exceptions import InvalidModel
 from ..models.articulated import Articulated
-from .description import Description, Freedom, JointTerms
+from .description import Description, Freedom, JointDynamics
 
 STATES = 32
 TOLERANCE = 1e-9
@@ -26,7 +26,7 @@ def check_reloaded(
     robot: Articulated,
     description: Description,
     inertials: Float[np.ndarray, "l 10"],
-    terms: Mapping[Freedom, JointTerms],
+    terms: Mapping[Freedom, JointDynamics],
 ) -> float:
     """Largest relative torque error of the description, read with the same options as `robot`.
 
@@ -44,6 +44,7 @@ def check_reloaded(
     if (again.joints, again.bodies) != (robot.joints, robot.bodies):
         raise _changed(description, "it has other joints or bodies")
     states = robot.random_states(STATES, np.random.default_rng(0))
+    # Before the regressor, which would fail on states of another size.
     if again.model.nq != robot.model.nq:
         raise _changed(description, "its joints are of other types")
     Y, pi = robot.torque_regressor(*states), inertials.ravel()
@@ -51,6 +52,7 @@ def check_reloaded(
     size = np.maximum(np.abs(asked).max(axis=0), 1e-6 * (np.abs(Y) @ np.abs(pi)).max(axis=0))
     error = np.abs(found - asked).max(axis=0)
     relative = np.divide(error, size, out=np.where(error > 0, np.inf, 0.0), where=size > 0)
+    # Not `>`: NaN must fail too.
     if not relative.max() <= TOLERANCE:
         worst = int(np.argmax(relative))
         joint = (
@@ -62,7 +64,7 @@ def check_reloaded(
             description, f"{joint} has torques that differ by {relative[worst]:.2g} of the largest"
         )
     for k, (joint, freedom) in enumerate(zip(robot.joints, robot.freedoms, strict=True)):
-        given = terms.get(freedom, JointTerms())._asdict()
+        given = terms.get(freedom, JointDynamics())._asdict()
         for name, values in again.described_terms.items():
             before = float(robot.described_terms[name][k])
             meant = before if given[name] is None else float(given[name])

@@ -85,6 +85,7 @@ def repair(path: str | Path, *, length: float | None = None) -> Repair:
     repaired = source.edited(changed)
     for link in changed:
         pi = repaired.inertial(link)
+        # Judged as the written text says it, with its rounding.
         assert pi is not None and is_consistent(pi), "the floor is far from rounding"
     return Repair(source.path, links, repaired)
 

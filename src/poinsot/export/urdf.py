@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from ..arrays import Matrix, Vector
 from ..exceptions import UnreadableFile
 from ..inertia.parameters import from_physical
-from .description import Description, Freedom, JointTerms, number_text, numbers, symmetric, written
+from .description import Description, Freedom, JointDynamics, number_text, numbers, symmetric, written
 from .xml_text import Edit, Element
 
 ENTRIES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
@@ -56,12 +56,12 @@ class Urdf(Description):
     def has_shape_inertia(self, link: str) -> bool:
         return False
 
-    def terms(self, freedom: Freedom) -> JointTerms:
+    def terms(self, freedom: Freedom) -> JointDynamics:
         dynamics = self.freedoms[freedom].first("dynamics")
         if dynamics is None:
-            return JointTerms()
+            return JointDynamics()
         where = f"<dynamics> of the joint that moves {freedom[0]!r} in {self.path}"
-        return JointTerms(
+        return JointDynamics(
             **{
                 term: float(numbers(dynamics.get(name), 1, where)[0])
                 for term, name in ATTRIBUTES.items()
@@ -81,12 +81,14 @@ class Urdf(Description):
             return [self.text.insert(self.links[link], _new_inertial(m, c, I))]
         where = f"the inertia of link {link!r} in {self.path}"
         R = self._rotation(element, where)
+        # Into the axes of the inertial frame that the file has, so that its rpy stays as it is.
         I = R.T @ I @ R
         mass, inertia = element.first("mass"), element.first("inertia")
         assert mass is not None and inertia is not None, "inertial() has read it"
         edits = self._changed(mass, "value", np.array([m]), abs(m))
         rounded = float(np.abs(np.diag(I)).sum() + abs(m) * (c @ c))
         for name, (row, column) in ENTRIES.items():
+            # R^T I R is symmetric to rounding only.
             entry = 0.5 * (I[row, column] + I[column, row])
             edits += self._changed(inertia, name, np.array([entry]), rounded)
         origin = element.first("origin")
@@ -94,7 +96,7 @@ class Urdf(Description):
             return [*edits, *([self.text.insert(element, [_origin(c)])] if c.any() else [])]
         return [*edits, *self._changed(origin, "xyz", c, float(np.abs(c).max()))]
 
-    def _terms_edits(self, freedom: Freedom, terms: JointTerms) -> list[Edit]:
+    def _terms_edits(self, freedom: Freedom, terms: JointDynamics) -> list[Edit]:
         joint = self.freedoms[freedom]
         asked = {ATTRIBUTES[name]: getattr(terms, name) for name in ATTRIBUTES}
         values = {name: value for name, value in asked.items() if value is not None}
@@ -120,6 +122,7 @@ class Urdf(Description):
         """(3, 3) R = Rz(yaw) Ry(pitch) Rx(roll), from the inertial frame to the link's."""
         origin = inertial.first("origin")
         rpy = numbers("0 0 0" if origin is None else origin.get("rpy", "0 0 0"), 3, f"rpy of {where}")
+        # Lower case is SciPy's way to say fixed axes, which URDF means.
         return Rotation.from_euler("xyz", rpy).as_matrix()
 
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 from xml.parsers import expat
 
+# Quoted values are passed over as a whole, since they may hold a `>`.
 _TAG = re.compile(rb"<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))*\s*/?>")
 _ATTRIBUTE = re.compile(rb"\s+([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 
@@ -131,6 +132,8 @@ class XmlText:
         Where its siblings stand on one line with the element, the child does.
         """
         outer = self._indentation(parent)
+        # Its siblings show how a child is indented; without one, a step deeper than the element
+        # itself.
         inner = next(filter(None, map(self._indentation, parent.children)), None)
         on_one_line = parent.children and b"\n" not in self.data[parent.start : parent.end]
         if inner is None and outer is not None and not on_one_line:
@@ -145,6 +148,7 @@ class XmlText:
             )
             before_end = self._newline + (outer or "")
         if _closes_itself(self.data, parent):
+            # <a/> becomes <a>...</a>.
             slash = self.data.rindex(b"/", 0, parent.tag_end)
             tag_end = len(self.data[:slash].rstrip())
             opening = self._newline if inner is not None else ""
@@ -184,11 +188,13 @@ class XmlText:
 
 def _parse(data: bytes) -> Element:
     parser = expat.ParserCreate("utf-8")
+    # In the order of the text, in which the spans are found.
     parser.ordered_attributes = True
     roots: list[Element] = []
     open_elements: list[Element] = []
 
     def started(tag: str, attributes: list[str]) -> None:
+        # Bytes and not characters, like all spans here.
         start = parser.CurrentByteIndex
         written = _TAG.match(data, start)
         assert written is not None, "expat has accepted this tag"
@@ -210,6 +216,7 @@ def _parse(data: bytes) -> Element:
 
     def ended(tag: str) -> None:
         element = open_elements.pop()
+        # At the end of <a/> expat is still at its start tag: there is no end tag to look for.
         closed = _closes_itself(data, element)
         element.ends.append(element.tag_end if closed else data.index(b">", parser.CurrentByteIndex) + 1)
 

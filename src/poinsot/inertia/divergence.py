@@ -160,6 +160,7 @@ def _spectrum(pi: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.nda
     """mu (..., 4) and W (..., 4, 4): W^T J0 W = 1, W^T (J - J0) W = diag(mu); mu is NaN where J is not > 0."""
     W = _whitening(reference)
     M = np.swapaxes(W, -1, -2) @ pseudo_inertia(pi - reference) @ W
+    # `eigh` refuses the whole batch if one matrix is not finite
     finite = np.isfinite(M).all(axis=(-2, -1))[..., None]
     mu, V = np.linalg.eigh(np.where(finite[..., None], M, 0.0))
     return np.where(finite & (mu[..., :1] > -1), mu, np.nan), W @ V

@@ -41,4 +41,5 @@ def with_extent(pi: Inertial, density: float = ALUMINIUM) -> tuple[Inertial, Int
     I = R * (L.sum(axis=-1, keepdims=True) - L)[..., None, :] @ np.swapaxes(R, -1, -2)
     extended = from_physical(m, center_of_mass(pi), I)
     count = np.asarray(thin.sum(axis=-1))
+    # bodies with extent stay as they are to the last digit
     return np.where((count > 0)[..., None], extended, pi), count

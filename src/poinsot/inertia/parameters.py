@@ -1,4 +1,4 @@
-"""The ten inertial parameters of a body, and what they mean (Martinez et al. 2024, Eqs. 4 to 8).
+"""The ten inertial parameters of a body, their meaning and consistency (Martinez et al. 2024, Eqs. 4 to 8).
 
     pi = (m, h, I),  h = m c,  I about the body frame's origin
     I_c = I - m (|c|^2 1 - c c^T) = R diag(D) R^T      (Steiner; D the principal moments)
@@ -173,7 +173,9 @@ def closest_axes(
     own = R[..., np.arange(3), _ORDERS]  # the diagonal of R in each order
     sign = np.where(own < 0, -1.0, 1.0)
     mirrored = np.linalg.det(R)[..., None] * _PARITY * sign.prod(axis=-1) < 0
-    least = np.abs(own).min(axis=-1)  # where it would mirror, the axis that says least keeps its direction
+    least = np.abs(own).min(
+        axis=-1
+    )  # where it would mirror, the axis of the least component keeps its direction
     best = np.argmax(np.abs(own).sum(axis=-1) - 2 * least * mirrored, axis=-1)[..., None]
     order = _ORDERS[best[..., 0]]
     sign, own = (np.take_along_axis(x, best[..., None], axis=-2)[..., 0, :] for x in (sign, own))
@@ -249,7 +251,7 @@ def _broken_inequalities(I: np.ndarray, point: str, rounding: float, needed: boo
             sentence = f"about {point} the principal moment {name[i]} is {D[i]:.4g} kg m^2, below 0"
             found.append(Inconsistency(f"D{axis} >= 0", float(-D[i]), "kg m^2", sentence))
     if found:
-        return found  # a negative moment breaks triangle inequalities too, which says nothing new
+        return found  # a negative moment breaks triangle inequalities too, which adds no information
     L = 0.5 * D.sum() - D
     for i, axis in enumerate("xyz"):
         if L[i] < -rounding or (needed and i == np.argmin(L)):

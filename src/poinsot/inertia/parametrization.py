@@ -91,6 +91,7 @@ def _inverted(kernel: Callable[[np.ndarray, np.ndarray], int], pi: np.ndarray) -
     """
     pi = _ten(pi, "pi")
     theta = np.empty(pi.shape)
+    # a kernel cannot raise with a reason: it stops, and the reason is looked for here
     done = kernel(pi.reshape(-1, 10), theta.reshape(-1, 10))
     if done < theta.size // 10:
         failed = pi.reshape(-1, 10)[done]

@@ -73,6 +73,7 @@ def nearest_possible(pi: Vector, length: float | None = None) -> Nearest:
         )
     if not np.isfinite(pi).all():
         raise ImpossibleBody(inconsistencies(pi))
+    # a possible body is its own nearest, also one on the border, which the floor would move
     if is_consistent(pi):
         return Nearest(pi, 0.0)
     if length is None and pi[0] > 0:
@@ -84,6 +85,7 @@ def _at_center_of_mass(pi: Vector) -> Nearest:
     m, I = float(pi[0]), inertia_at_com(pi)
     L, V = np.linalg.eigh(_second_moments(I))
     size = float(np.abs(L).sum())
+    # far from the frame's origin I itself is rounded by more than the floor of a small body
     floor = max(FLOOR * size, 4 * ROUNDING * float(np.abs(pi[[4, 6, 9]]).sum()))
     raised = np.maximum(L, floor)
     change = (V * (raised - L)) @ V.T

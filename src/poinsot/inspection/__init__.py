@@ -17,7 +17,7 @@ import numpy as np
 
 from ..exceptions import InvalidRecording, listing
 from ..io.results import plain
-from ..recording import Recording
+from ..recording import EFFORTS, Recording
 from ..signals.bandwidth import FilterProposal
 from .channels import ChannelFacts, channel_facts, channel_findings, rounding_findings
 from .clock import ClockFacts, clock_facts, clock_findings
@@ -151,6 +151,7 @@ def inspect(
     for channel in (channel_facts(recording, each, motion.moving) for each in recording.channels):
         joint, peak = speeds.get(channel.name, ("", None))
         limit = (limits or {}).get(joint)
+        # URDF writes 0 where nobody has thought of a limit.
         known = limit if limit is not None and np.isfinite(limit) and limit > 0 else None
         channels.append(replace(channel, peak_speed=peak, speed_limit=known))
     findings = clock_findings(clock) + motion_findings(motion, recording)
@@ -167,7 +168,7 @@ def inspect(
 
 
 def _effort_findings(recording: Recording, passive: Sequence[str]) -> list[InspectionFinding]:
-    efforts = {joint for quantity in ("torque", "current", "voltage") for joint in recording.joints(quantity)}
+    efforts = {joint for quantity in EFFORTS for joint in recording.joints(quantity)}
     without = [joint for joint in recording.joints("position") if joint not in (*efforts, *passive)]
     if not without:
         return []

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..exceptions import listing
-from ..recording import Recording
-from .findings import InspectionFinding
+from ..recording import EFFORTS, Recording
+from .findings import InspectionFinding, Severity
 
 NEIGHBOURHOOD = 10
 """Number of samples on either side over which an increment is averaged."""
@@ -99,11 +99,14 @@ def channel_facts(recording: Recording, name: str, moving: np.ndarray) -> Channe
     repeated = np.concatenate([[False], np.diff(values) == 0])
     constant, position = bool(np.ptp(values) == 0), name.startswith("position")
     lowest, highest = (values == values.min()) & moving, (values == values.max()) & moving
+    # At least ten samples: the smooth peak of a slow channel has some at its extreme.
     pile = max(10.0, 1e-2 * EXTREME_PERCENT * moving.sum())
     levels = len(np.unique(values))
     stale = None
     if levels > FEWEST_LEVELS and 100 * repeated.mean() < HARDLY_MOVES_PERCENT:
         stale = stale_percent(values, repeated, moving, resolution(values, digits, step), steadily=position)
+    # A position may rest at its end as a matter of course, and a stale channel repeats its extremes
+    # like all else.
     varied = not position and (stale or 0.0) < 50 and levels > FEWEST_LEVELS
     clipped = varied and any(
         extreme.sum() >= pile and longest_run(extreme) >= EXTREME_RUN for extreme in (lowest, highest)
@@ -135,11 +138,13 @@ def significant_digits(values: np.ndarray) -> int | None:
     5
     """
     magnitudes = np.abs(values[values != 0])
+    # Within one decade a fixed grid and significant digits look the same.
     if len(magnitudes) < 2 or magnitudes.max() < 10 * magnitudes.min():
         return None
     exponents = np.floor(np.log10(magnitudes))
     for digits in DIGITS:
         scaled = magnitudes * 10.0 ** (digits - 1 - exponents)
+        # Eight digits of a double are scaled exactly to about 1e-8.
         if np.all(np.abs(scaled - np.round(scaled)) < 1e-6):
             return digits if _has_finer_digits(magnitudes, exponents, digits) else None
     return None
@@ -169,6 +174,8 @@ def grid_step(values: np.ndarray) -> float | None:
     places = np.round((levels - levels[0]) / step)
     step = float(span / places[-1])
     off_grid = np.abs((levels - levels[0]) / step - np.round((levels - levels[0]) / step))
+    # Rounding in the file moves values off the grid a little; with ten million steps anything is near
+    # one.
     return step if off_grid.max() < 0.05 and places[-1] < 1e7 else None
 
 
@@ -199,6 +206,7 @@ def stale_percent(
     if steadily:
         increment = np.abs(values[2 * w :] - values[: -2 * w]) / (2 * w)
     else:
+        # Sums of changes, so that each window of samples costs one difference.
         path = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(values)))])
         increment = (path[2 * w :] - path[: -2 * w]) / (2 * w)
     middle = slice(w, len(values) - w)
@@ -226,54 +234,48 @@ def channel_findings(
     """
     found: list[InspectionFinding] = []
 
-    def say(severity: str, sentence: str) -> None:
-        found.append(InspectionFinding(severity, channel.name, sentence))  # type: ignore[arg-type]
+    def say(sentence: str, severity: Severity = "warning") -> None:
+        found.append(InspectionFinding(severity, channel.name, sentence))
 
     quantity, _, joint = channel.name.partition(".")
     if channel.invalid:
         say(
-            "warning",
             f"{channel.name}: {channel.invalid} of {samples} samples are masked (empty, NaN or infinite): "
-            "bridge them with resample_hz and bridge_intervals, or cut the recording with between_s.",
+            "bridge them with resample_hz and bridge_intervals, or cut the recording with between_s."
         )
     if channel.invalid == samples:
         return found
-    if channel.constant and quantity in ("torque", "current", "voltage") and not passive:
+    if channel.constant and quantity in EFFORTS and not passive:
         what = "zero" if channel.maximum == 0 else f"{channel.maximum:.6g} {channel.unit}"
         say(
-            "error",
             f"{channel.name} is {what} throughout: check its column, or list joint {joint!r} under drive.passive.",
+            "error",
         )
     elif channel.constant and quantity == "position":
-        say(
-            "warning",
-            f"{channel.name} never moves: hold the joint with robot.locked, or its friction stays unknown.",
-        )
+        say(f"{channel.name} never moves: hold the joint with robot.locked, or its friction stays unknown.")
     elif quantity == "position" and not channel.moves:
         say(
-            "warning",
             f"{channel.name} hardly moves, by {channel.maximum - channel.minimum:.3g} {channel.unit} in all and at "
-            f"{100 - channel.repeated_percent:.2g} % of the samples: hold the joint with robot.locked, or excite it.",
+            f"{100 - channel.repeated_percent:.2g} % of the samples: hold the joint with robot.locked, or excite it."
         )
     elif rests:
         span = channel.maximum - channel.minimum
         say(
-            "warning",
             f"{channel.name} shows no more than noise, {span:.3g} {channel.unit} in all: "
-            "hold the joint with robot.locked, or excite it.",
+            "hold the joint with robot.locked, or excite it."
         )
     elif channel.constant:
-        say("note", f"{channel.name} is {channel.maximum:.6g} {channel.unit} throughout.")
+        say(f"{channel.name} is {channel.maximum:.6g} {channel.unit} throughout.", "note")
     if channel.clipped:
-        say("warning", _clipped(channel))
+        say(_clipped(channel))
     if channel.stale_percent is not None and channel.stale_percent >= STALE_PERCENT:
-        severity = "note" if quantity == "voltage" else "warning"
         read_hz = rate_hz * (1 - channel.stale_percent / 100)
         say(
-            severity,
             f"{channel.name} repeats {channel.stale_percent:.0f} % of its samples while it should change: "
             f"it is read at about {read_hz:.4g} Hz and logged at {rate_hz:.4g} Hz; "
             f"keep the filter's cutoff well below {read_hz / 2:.3g} Hz.",
+            # a voltage is a command, which may be renewed at any rate
+            "note" if quantity == "voltage" else "warning",
         )
     if channel.speed_limit is not None and channel.peak_speed is not None:
         found += _speed(channel, joint)

@@ -61,6 +61,7 @@ def motion_facts(recording: Recording, velocity_map: np.ndarray | None = None) -
     velocities = np.stack([_velocity(recording, f"position.{joint}") for joint in joints], axis=1)
     resting = resting_joints(recording)
     peaks = np.abs(velocities).max(axis=0)
+    # A joint at rest has noise only, and by its own peak it would never stand still.
     at_least = STILL * np.where([joint in resting for joint in joints], np.inf, peaks)
     moving = np.any(np.abs(velocities) > at_least, axis=1)
     still = _still_periods(time, ~moving)
@@ -97,9 +98,11 @@ def _velocity(recording: Recording, name: str) -> np.ndarray:
     time, trusted = recording.time, recording.mask(name)
     if trusted.sum() < 2:
         return np.zeros(len(time))
+    # A masked sample is no reason for a standstill: interpolated, the speed goes on.
     x = np.interp(time, time[trusted], recording[name][trusted])
     half = max(1, round(0.5 * SPEED_OVER_S * recording.rate_hz))
     after = np.minimum(np.arange(len(time)) + half, len(time) - 1)
+    # One-sided at the ends of the recording.
     before = np.maximum(np.arange(len(time)) - half, 0)
     return (x[after] - x[before]) / (time[after] - time[before])
 
@@ -124,10 +127,12 @@ def _at_an_end(time: Times, start: float, stop: float) -> bool:
 
 def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
     """Interval from first to last motion, rounded inwards to hundredths of a second."""
+    # Exactly equal: both are times of samples.
     ends = [(start, stop) for start, stop in still if start == time[0] or stop == time[-1]]
     if not ends or not moving.any():
         return None
     first, last = float(time[np.argmax(moving)]), float(time[len(moving) - 1 - np.argmax(moving[::-1])])
+    # Inwards, as the samples just before and after may stand.
     start, stop = math.ceil(100 * first) / 100, math.floor(100 * last) / 100
     worth_it = 0 < stop - start < (1 - WORTH_CUTTING) * (time[-1] - time[0])
     return (start, stop) if worth_it else None
@@ -135,6 +140,7 @@ def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> 
 
 def motion_findings(motion: MotionFacts, recording: Recording) -> list[InspectionFinding]:
     findings = []
+    # This says all: a window and standstills of a recording without motion would only repeat it.
     if motion.joints and len(motion.resting) == len(motion.joints):
         return [
             InspectionFinding(

@@ -126,6 +126,7 @@ def _numbers(content: dict[str, Any], key: str, count: int) -> Vector:
 
 
 def _is_number(value: Any) -> bool:
+    # JSON's true is an int in Python.
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -158,6 +159,8 @@ class SampleStream:
             except InvalidRecording as error:
                 where = "standard input" if self.name == "-" else self.name
                 said = f"line {number} of {where} is no sample: {error}"
+                # A first line that is wrong means another layout of all of them, a later
+                # one an accident.
                 if not right:
                     raise InvalidRecording(said) from None
                 self.bad += 1
@@ -171,6 +174,7 @@ class SampleStream:
             yield from sys.stdin
             return
         try:
+            # A damaged line is a sample that is left out, not the end of the stream.
             with Path(self.name).open(encoding="utf-8", errors="replace") as file:
                 yield from growing_lines(file, self.follow)
         except OSError as error:
@@ -182,6 +186,7 @@ def growing_lines(file: Any, follow: bool, wait: Callable[[float], None] = time.
     begun = ""
     while True:
         line = file.readline()
+        # A writer may be in the middle of a line: what has begun waits for its end.
         begun += line
         if begun.endswith("\n"):
             yield begun

@@ -26,6 +26,7 @@ def read_mat(source: Source) -> Columns:
     variables = sorted({match["variable"] for match in parsed.values()})
     try:
         available = [name for name, _, _ in scipy.io.whosmat(path)]
+        # Not squeezed: the matrix of a single sample must not look like a vector.
         content = scipy.io.loadmat(path, variable_names=variables, squeeze_me=False)
     except NotImplementedError:
         raise UnreadableFile(
@@ -56,6 +57,7 @@ def _field(path: Path, name: str, array: np.ndarray, field: str) -> np.ndarray:
     fields = array.dtype.names or ()
     if array.size != 1 or field not in fields:
         raise column_not_found(path, name, fields, f": there is no single struct with a field {field!r}, but")
+    # MATLAB saves a struct as a (1, 1) array of records.
     return np.asarray(array.reshape(-1)[0][field])
 
 

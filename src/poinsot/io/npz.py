@@ -110,6 +110,7 @@ def _read_array(archive: zipfile.ZipFile, path: Path, name: str, dtype: np.dtype
 
 def _member(archive: zipfile.ZipFile, path: Path, name: str) -> bytes:
     info = archive.getinfo(name)
+    # A compressed member may be a bomb: a few bytes that fill the memory.
     if info.compress_type != zipfile.ZIP_STORED or info.file_size > path.stat().st_size:
         raise UnreadableFile(f"{path} is not a recording that poinsot wrote: {name} is compressed")
     return archive.read(info)

@@ -49,6 +49,7 @@ def find_reader(path: Path) -> Callable[[Source], Columns]:
     ending = path.suffix.lower().removeprefix(".")
     if ending in READERS:
         return _load(EntryPoint(ending, READERS[ending], GROUP))
+    # Looked up only here: it reads the metadata of every installed distribution.
     others = {found.name: found for found in entry_points(group=GROUP)}
     if ending in others:
         return _load(others[ending])
@@ -68,6 +69,7 @@ def _load(listed: EntryPoint) -> Callable[[Source], Columns]:
     try:
         reader: Callable[[Source], Columns] = listed.load()
     except (ImportError, AttributeError) as error:
+        # One of ours that cannot be imported is a broken installation, and no fault of the file.
         if listed.value in READERS.values():
             raise
         raise UnreadableFile(

@@ -154,6 +154,7 @@ def _read_part(source: Source, invalid: str) -> _Part:
     rows, steps = _kept_rows(source, table)
     channels, units, valid = {}, {}, {}
     for name, column in source.columns.items():
+        # Held before rows are cut: the last value above the first row holds on into it.
         values = rows.of(_hold(table[column.name], column))
         good = np.isfinite(values)
         if not good.all():
@@ -182,6 +183,7 @@ def _hold(values: np.ndarray, column: Column) -> np.ndarray:
     """Fill empty cells with the previous value, if the column holds."""
     if not column.hold:
         return values
+    # Cells are held as the file has them; the initial value is given after scaling.
     return carried_on(values, np.nan if column.initial is None else column.initial / column.scale)
 
 
@@ -224,6 +226,7 @@ def _check_ticks(rows: _Rows, clock: Column, ticks: np.ndarray) -> None:
             f"{rows.where(int(np.argmin(finite)))}; "
             f"if such rows belong to another topic, set require = [{clock.name!r}]"
         )
+    # A negative scale turns a clock that counts down into one that counts up.
     backwards = np.diff(ticks * clock.scale) <= 0
     if backwards.any():
         k = int(np.argmax(backwards)) + 1
@@ -250,6 +253,7 @@ def _clock(parts: Sequence[_Part], rate_hz: float | None, start_s: float | None)
             raise InvalidRecording(f"no clock for {paths}: name its time column, or give rate_hz")
         if not (np.isfinite(rate_hz) and rate_hz > 0):
             raise InvalidRecording(f"rate_hz must be a positive number, not {rate_hz}")
+        # Each time by one division: sums of intervals drift.
         return np.arange(len(parts[0])) / rate_hz + (start_s or 0.0)
     if rate_hz is not None:
         raise InvalidRecording(f"both a time column and rate_hz are given for {paths}; give one of them")

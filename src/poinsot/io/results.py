@@ -95,10 +95,12 @@ def to_text(content: Mapping[str, Any]) -> str:
 
 def plain(value: Any) -> Any:
     """What JSON can hold: arrays and tuples as lists, dataclasses as objects, NaN and infinity as None."""
+    # First, as an enum may be a str or an int besides.
     if isinstance(value, Enum):
         return value.name
     if value is None or isinstance(value, (bool, int, str)):
         return value
+    # Before float: `np.float64` is one, `np.bool_` and `np.int64` are neither bool nor int.
     if isinstance(value, np.generic):
         return plain(value.item())
     if isinstance(value, float):
@@ -132,6 +134,7 @@ def _validation(fits: tuple[Fit, ...]) -> dict[str, Any] | None:
     if not fits:
         return None
 
+    # Sums of squares add up over recordings, relative errors do not.
     squares = np.array([fit.sum_of_squares_per_joint for fit in fits]).sum(axis=0)
     measured = np.array([np.sum(np.where(fit.mask, fit.measured, 0.0) ** 2, axis=0) for fit in fits]).sum(
         axis=0

@@ -128,6 +128,7 @@ def existing_file(path: Path) -> Path:
     folder = path.parent
     if not folder.is_dir():
         raise UnreadableFile(f"no file {path}: there is no folder {folder}")
+    # Sorted: the order of a folder differs between file systems, and messages are tested.
     names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
     raise UnreadableFile(f"no file {path}{nearest(path.name, names)}; the folder has {listing(names)}")
 

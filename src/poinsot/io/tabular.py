@@ -103,6 +103,7 @@ def _numbers(source: Source, text: pl.DataFrame, headers: Mapping[str, str | int
         cells = cells.set(cells.is_in(EMPTY), None)
         if source.decimal_comma:
             cells = cells.str.replace(",", ".", literal=True)
+        # Polars reads no leading plus sign, and loggers write them.
         numbers = cells.str.strip_prefix("+").cast(pl.Float64, strict=False)
         bad = (numbers.is_null() & cells.is_not_null()).arg_true()
         if len(bad):
@@ -112,6 +113,7 @@ def _numbers(source: Source, text: pl.DataFrame, headers: Mapping[str, str | int
 
 
 def _without_trailing_blank_lines(table: pl.DataFrame) -> pl.DataFrame:
+    # The usual case first: looking for blank lines passes over the whole table.
     if not len(table) or any(cell is not None for cell in table.row(-1)):
         return table
     filled = table.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
@@ -148,6 +150,8 @@ def _text_in_number(source: Source, header: str | int, row: int, cell: str) -> U
 
 def _first_line(path: Path, skip_lines: int) -> str:
     try:
+        # Excel writes a byte order mark. A binary file may have no line break: no line is read
+        # further than this.
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = iter(lambda: file.readline(LONGEST_LINE), "")
             line = next(islice(lines, skip_lines, None), "")
@@ -178,6 +182,7 @@ def _column_index(source: Source, name: str | int, cells: Sequence[str], line: s
             return name
     elif source.header and name.strip() in cells:
         return cells.index(name.strip())
+    # A wrong delimiter explains a missing column better than a misspelt name does.
     if (better := _delimiter_that_splits(source, line, delimiter)) is not None:
         raise UnreadableFile(
             f"{source.path} is not separated by {DELIMITERS.get(delimiter, repr(delimiter))} but by "

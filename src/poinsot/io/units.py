@@ -118,16 +118,10 @@ QUANTITY_UNITS = MappingProxyType(
 )
 """The SI units of each quantity: of joints, revolute or prismatic, and of sensors at frames."""
 
-_SPELLINGS = (
-    ("·", " "),
-    ("⋅", " "),
-    ("*", " "),
-    ("²", "^2"),
-    ("°C", "degC"),
-    ("°", "deg"),
-    ("µ", "u"),
-    ("μ", "u"),
+_SPELLINGS = str.maketrans(
+    {"·": " ", "⋅": " ", "*": " ", "²": "^2", "°": "deg", "µ": "u", "μ": "u"}  # micro sign and Greek letter
 )
+# `Nm`, `mNm`, `Ncm` and `kNm` are the names of no other unit, so nothing is ambiguous.
 _JOINED = MappingProxyType({name.replace(" ", ""): name for name in UNITS if " " in name})
 
 
@@ -144,9 +138,7 @@ def find_unit(unit: str, where: str = "") -> Unit:
     >>> find_unit("Nm").si
     'N m'
     """
-    name = unit.replace("**", "^")
-    for written, meant in _SPELLINGS:
-        name = name.replace(written, meant)
+    name = unit.replace("**", "^").translate(_SPELLINGS)  # powers first: a single * joins units
     name = re.sub(r"\s+", " ", name).strip()
     name = _JOINED.get(name.replace(" ", ""), name)
     try:
@@ -166,6 +158,7 @@ def convert(values: np.ndarray, unit: str) -> tuple[np.ndarray, str]:
     """
     known = find_unit(unit)
     values = np.asarray(values, dtype=float)
+    # Long recordings that are in SI units already are not copied.
     if known.factor != 1.0:
         values = values * known.factor
     if known.offset != 0.0:
@@ -193,6 +186,7 @@ def check_quantity(channel: str, unit: str) -> None:
     try:
         found = find_unit(unit)
     except UnknownUnit:
+        # Again, to name the nearest among the units of this quantity.
         raise UnknownUnit(unit, units_of(quantity), where) from None
     if found.si not in QUANTITY_UNITS[quantity]:
         raise UnknownUnit(unit, units_of(quantity), f"{where}: a {quantity} is not measured in it")

@@ -25,8 +25,11 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """
     path = Path(path)
     check_writable(path)
+    # A link stays a link: what it points to is replaced.
     target = Path(os.path.realpath(path))
     folder = Path(gettempdir()) if _is_device(path) else target.parent
+    # Beside the target, as `os.replace` is atomic within one file system only. The stem is cut: names
+    # end at 255 bytes.
     temporary = folder / f".{path.stem[:100]}.{secrets.token_hex(4)}.partial{path.suffix}"
     try:
         yield temporary
@@ -38,6 +41,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise UnwritableOutput(f"cannot write {path}: {error.strerror or error}") from error
     finally:
+        # After Ctrl-C too, so that nothing half-written is left behind.
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
 
@@ -86,6 +90,7 @@ def check_folder(folder: str | Path) -> None:
         UnwritableOutput: if not.
     """
     folder = Path(folder)
+    # The nearest folder above that exists is the one in which all others will be made.
     existing = next((parent for parent in (folder, *folder.absolute().parents) if parent.exists()), folder)
     if not existing.is_dir():
         raise UnwritableOutput(f"cannot write to the folder {folder}: {existing} is not a folder")

@@ -60,6 +60,7 @@ class Actuation:
 
     def slope(self, gains: Vector) -> Matrix:
         """(n, m) of tau by u."""
+        # an input without a gain has the gain 1
         g = gains @ self.shares + (self.shares.sum(axis=0) == 0)
         return self.matrix * g
 

@@ -311,6 +311,7 @@ class Articulated:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(count, nq), (count, n), (count, n): configurations anywhere, speeds and accelerations of order 1."""
         v, a = rng.standard_normal((2, count, self.model.nv))
+        # uniform configurations would be without bounds for joints that have none
         step = rng.uniform(-np.pi, np.pi, (count, self.model.nv))
         q = np.array([pin.integrate(self.model, self.neutral, dq) for dq in step])
         return q, v, a
@@ -340,6 +341,7 @@ def load_robot(
         InvalidModel: if nothing moves, or a locked joint or the drive train does not fit.
     """
     path = Path(path)
+    # Pinocchio would expand entities and open files that they name
     text, root = read_description(path)
     said: list[str] = []
     try:
@@ -355,6 +357,7 @@ def load_robot(
     g = np.asarray(gravity, dtype=float)
     if g.shape != (3,) or not np.isfinite(g).all():
         raise InvalidModel("gravity needs three finite numbers [m/s^2], e.g. [0, 0, -9.81]")
+    # of the model itself, so that Pinocchio's own functions agree with our kernels
     model.gravity.linear = g
     name = model.name or path.stem
     robot = Articulated(
@@ -369,7 +372,7 @@ def _kept_to_ourselves(said: list[str]) -> Iterator[None]:
     """The parser is not Python's: what it writes to standard error goes into `said`, without its places in C++."""
     try:
         terminal = os.dup(2)
-    except OSError:  # it is closed: nobody would have heard
+    except OSError:  # standard error is closed, so there is nothing to redirect
         yield
         return
     with TemporaryFile() as file:
@@ -441,6 +444,7 @@ def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
             raise InvalidModel(
                 f"cannot lock joint {name!r} at {position}; give a finite position [rad] or [m]"
             )
+        # a joint without limits has cosine and sine
         q[joint.idx_q : joint.idx_q + joint.nq] = (
             position if joint.nq == 1 else (np.cos(position), np.sin(position))
         )

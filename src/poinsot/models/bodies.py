@@ -36,6 +36,7 @@ def body_of(
         placement=robot.placements[place],
         parent=robot.parents[place],
     )
+    # an impossible body has no place in the chart, so draws of it are made in pi
     if not found.physically_consistent:
         return found
     chart = LogCholesky()

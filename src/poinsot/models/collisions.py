@@ -5,7 +5,7 @@ second. A small motion moves material points, and to first order nothing else ch
 
     dd/dq = n . (J_2(p_2) - J_1(p_1))
 
-Where bodies overlap d is less than zero, how deep. Floor and walls are half-spaces. Meshes are taken by their convex
+Where bodies overlap d is minus the depth. Floor and walls are half-spaces. Meshes are taken by their convex
 hulls, which is safe, a hundred times faster and tells how deep; but where the hulls of two links overlap although the
 links do not (at the neutral configuration, or at postures that are known to be free), their meshes are taken instead.
 Links that a joint joins, and links that touch at the neutral configuration, are not watched; links that are close there
@@ -217,6 +217,7 @@ class _Scene:
             if isinstance(shape.geometry, coal.BVHModelBase):
                 mesh = shape.copy()
                 mesh.name = f"{shape.name} mesh"
+                # "Qt": triangles alone, which is all that coal takes
                 shape.geometry.buildConvexHull(True, "Qt")
                 shape.geometry = shape.geometry.convex
                 self.meshes[index] = geometry.addGeometryObject(mesh)
@@ -231,6 +232,7 @@ class _Scene:
             return empty, (
                 f"collisions are not checked: robot {robot.name!r} has no description to read shapes from",
             )
+        # bytes: a declared encoding other than that of the text is refused in a string
         root = ElementTree.fromstring(robot.source.read_bytes())
         is_urdf, kind = root.tag == "robot", pin.GeometryType.COLLISION
         missing = _resolve_meshes(root, robot.source, packages) if is_urdf else {}
@@ -273,6 +275,7 @@ class _Scene:
             meshes = self.meshes.get(pair[0], pair[0]), self.meshes.get(pair[1], pair[1])
             if (distances > 0).all():
                 self._watch(pair, distances[0])
+            # hulls overlap where the links do not: take the meshes
             elif meshes != pair and (apart := self._distances([meshes], postures[:1])[0, 0]) > 0:
                 self._watch(meshes, apart)
             elif distances[0] > 0:

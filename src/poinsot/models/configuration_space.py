@@ -13,24 +13,26 @@ Slopes are Pinocchio's: by q of q [+] d the adjoint of the inverse of Exp(d), by
                             e = (t^2 + 2 cos t - 2) / (2 t^4),   f = (2 t - 3 sin t + t cos t) / (2 t^5)
 
 and those of y [-] x are the inverses of that, at d = y [-] x by y, and less it at -d by x. Below t = 1 all of a to f
-are power series, which rounding spares. Planar joints are left to Pinocchio.
+are power series, which rounding spares. A planar joint moves as a floating base whose other freedoms are held.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from ..arrays import Configurations, JointSamples
 from .joint_motion import STEP, cross
-from .tree import CONTINUOUS, DEGREES, FREE, SPHERICAL, Tree
+from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, SPHERICAL, Tree
 
 NEAR = 1.0
 """Angle [rad] below which coefficients are series."""
 
 
 def integrate(tree: Tree, q: Configurations, d: JointSamples) -> Configurations:
-    """q [+] d of a tree without planar joints."""
+    """q [+] d."""
     out = np.empty(q.shape)
     _integrate(tree.kind, tree.q_index, tree.v_index, np.ascontiguousarray(q), np.ascontiguousarray(d), out)
     return out
@@ -43,26 +45,35 @@ def difference(tree: Tree, p: Configurations, q: Configurations) -> JointSamples
     return out
 
 
-def integrate_slopes(d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(T, k, k) slopes of q [+] d by q and by d (T, k), of a ball, k = 3, or a floating base, k = 6."""
-    T, k = d.shape
-    by_q, by_d = np.zeros((2, T, k, k))
-    _integrate_slopes(np.ascontiguousarray(d), by_q, by_d)
-    return by_q, by_d
+def integrate_slopes(d: np.ndarray, planar: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """(T, k, k) slopes of q [+] d by q and by d (T, k), of a ball or a plane, k = 3, or a floating base, k = 6."""
+    return _slopes(_integrate_slopes, d, planar)
 
 
-def difference_slopes(d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(T, k, k) slopes of y [-] x by x and by y, of a ball or a floating base, at d = y [-] x (T, k)."""
-    T, k = d.shape
-    by_x, by_y = np.zeros((2, T, k, k))
-    _difference_slopes(np.ascontiguousarray(d), by_x, by_y)
-    return by_x, by_y
+def difference_slopes(d: np.ndarray, planar: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """(T, k, k) slopes of y [-] x by x and by y, of such joints, at d = y [-] x (T, k)."""
+    return _slopes(_difference_slopes, d, planar)
+
+
+PLANE = np.array([0, 1, 5])
+"""Freedoms of a planar joint among those of a floating base: x, y, turning about z."""
+
+
+def _slopes(kernel: Any, d: np.ndarray, planar: bool) -> tuple[np.ndarray, np.ndarray]:
+    T, k = len(d), 6 if planar else d.shape[1]
+    whole = np.zeros((T, k))
+    whole[:, PLANE if planar else slice(None)] = d
+    first, second = np.zeros((2, T, k, k))
+    kernel(whole, first, second)
+    # motions in a plane are a subgroup: the slopes along it are those of the whole group
+    return (first[:, PLANE[:, None], PLANE], second[:, PLANE[:, None], PLANE]) if planar else (first, second)
 
 
 @njit(**STEP)
 def _coefficients(t2):
     """a, b, c, e, f at the angle's square."""
     t = np.sqrt(t2)
+    # `not <`: NaN takes the closed form, which keeps it NaN
     if not t < NEAR:
         s, c = np.sin(t), np.cos(t)
         return (
@@ -147,7 +158,7 @@ def _mixed(v, w, W, W2, out, memory):
 
 
 @njit(**STEP)
-def _matrices():
+def _matrices() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Memory."""
     return np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
 
@@ -155,7 +166,8 @@ def _matrices():
 @njit(**STEP)
 def _integrate_slopes(d, by_q, by_d):
     T, k = d.shape
-    W, W2, X, out, Y, memory = *_matrices(), np.empty((6, 3, 3))
+    W, W2, X, out, Y = _matrices()
+    memory = np.empty((6, 3, 3))
     w, v, p = np.empty(3), np.empty(3), np.empty(3)
     for t in range(T):
         for r in range(3):
@@ -188,7 +200,8 @@ def _integrate_slopes(d, by_q, by_d):
 @njit(**STEP)
 def _difference_slopes(d, by_x, by_y):
     T, k = d.shape
-    W, W2, Q, out, Y, memory = *_matrices(), np.empty((6, 3, 3))
+    W, W2, Q, out, Y = _matrices()
+    memory = np.empty((6, 3, 3))
     w, v = np.empty(3), np.empty(3)
     for t in range(T):
         for by, sign in ((by_y[t], -1.0), (by_x[t], 1.0)):
@@ -255,11 +268,28 @@ def _between(p, q, at, w):
         o0, o1, o2, o3 = -o0, -o1, -o2, -o3
     length2 = o0 * o0 + o1 * o1 + o2 * o2
     length = np.sqrt(length2)
+    # a series of arctan2(l, o3) / l, which is 0 / 0 at rest
     if length < 1e-6:
         scale = (2.0 - 2.0 * length2 / (3.0 * o3 * o3)) / o3
     else:
         scale = 2.0 * np.arctan2(length, o3) / length
     w[0], w[1], w[2] = scale * o0, scale * o1, scale * o2
+
+
+@njit(**STEP)
+def _turn_cosine(q, at, angle, out):
+    """Cosine and sine out[at:] = q[at:] turned by an angle."""
+    c, s = np.cos(angle), np.sin(angle)
+    x, y = c * q[at] - s * q[at + 1], s * q[at] + c * q[at + 1]
+    unit = 0.5 * (3.0 - (x * x + y * y))
+    out[at], out[at + 1] = unit * x, unit * y
+
+
+@njit(**STEP)
+def _angle_between(p, q, at):
+    """The angle that turns cosine and sine p[at:] to q[at:]."""
+    cosine = p[at] * q[at] + p[at + 1] * q[at + 1]
+    return np.arctan2(p[at] * q[at + 1] - p[at + 1] * q[at], cosine)
 
 
 @njit(**STEP)
@@ -283,10 +313,14 @@ def _integrate(kind, q_index, v_index, q, d, out):
             elif kind[i] == SPHERICAL:
                 _turn(q[t], at, d[t, dof : dof + 3], out[t])
             elif kind[i] == CONTINUOUS:
-                c, s = np.cos(d[t, dof]), np.sin(d[t, dof])
-                x, y = c * q[t, at] - s * q[t, at + 1], s * q[t, at] + c * q[t, at + 1]
-                unit = 0.5 * (3.0 - (x * x + y * y))
-                out[t, at], out[t, at + 1] = unit * x, unit * y
+                _turn_cosine(q[t], at, d[t, dof], out[t])
+            elif kind[i] == PLANAR:
+                w = d[t, dof + 2]
+                a, b, _, _, _ = _coefficients(w * w)
+                x, y = a * d[t, dof] - b * w * d[t, dof + 1], b * w * d[t, dof] + a * d[t, dof + 1]
+                c, s = q[t, at + 2], q[t, at + 3]
+                out[t, at], out[t, at + 1] = q[t, at] + c * x - s * y, q[t, at + 1] + s * x + c * y
+                _turn_cosine(q[t], at + 2, w, out[t])
             else:
                 for k in range(DEGREES[kind[i]]):
                     out[t, at + k] = q[t, at + k] + d[t, dof + k]
@@ -310,8 +344,14 @@ def _difference(kind, q_index, v_index, p, q, out):
             elif kind[i] == SPHERICAL:
                 _between(p[t], q[t], at, out[t, dof : dof + 3])
             elif kind[i] == CONTINUOUS:
-                cosine = p[t, at] * q[t, at] + p[t, at + 1] * q[t, at + 1]
-                out[t, dof] = np.arctan2(p[t, at] * q[t, at + 1] - p[t, at + 1] * q[t, at], cosine)
+                out[t, dof] = _angle_between(p[t], q[t], at)
+            elif kind[i] == PLANAR:
+                w = _angle_between(p[t], q[t], at + 2)
+                a, b, _, _, _ = _coefficients(w * w)
+                x, y, c, s = q[t, at] - p[t, at], q[t, at + 1] - p[t, at + 1], p[t, at + 2], p[t, at + 3]
+                x, y, size = c * x + s * y, c * y - s * x, a * a + b * b * w * w
+                out[t, dof], out[t, dof + 1] = (a * x + b * w * y) / size, (a * y - b * w * x) / size
+                out[t, dof + 2] = w
             else:
                 for k in range(DEGREES[kind[i]]):
                     out[t, dof + k] = q[t, at + k] - p[t, at + k]

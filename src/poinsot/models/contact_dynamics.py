@@ -145,6 +145,7 @@ class ContactDynamics:
         joints = self.parameters.joint_terms
         effort = self.parameters.drive.slope(values.gains)
         M, b = terms.mass_and_bias(q, v)
+        # without acceleration the residual of a constraint is gamma
         still = terms.frames(self._contact_frames, q, v, np.zeros_like(v), jacobians=True)
         J, gamma = self._constraint(still, len(v))
         inverse = _Inverse.of(M + joints.rotors(values.joints), J, self.softness)
@@ -161,6 +162,7 @@ class ContactDynamics:
             [
                 self._body_columns(values, q, v, a, gravity=True),
                 joints.columns(self.parameters.joint_places, v, a),
+                # r = M a + b - tau: what drives is on the other side
                 -self.parameters.drive.columns(u)[:, :, self.parameters.gain_places],
             ],
             axis=2,
@@ -188,6 +190,7 @@ class ContactDynamics:
         motion = RobotMotion(q, v, after, impulses, self.contacts, effort)
         if not slopes:
             return motion
+        # ID_0 of the jump is the momentum that the impulses bring; speeds are 0 in it, as they last no time
         jump = after - v
         r_q, _ = terms.inverse_dynamics_slopes(q, zero, jump, impulses)
         frames = terms.frames(self._contact_frames, q, after, zero, slopes=True)
@@ -243,6 +246,7 @@ class ContactDynamics:
         """Of each open body the pairs of the regressor that it has, which are neighbours, and their rows."""
         dofs, bodies = self.parameters.robot.tree.pairs
         found = [np.flatnonzero(bodies == place) for place in self.parameters.places]
+        # a slice of the entries is a view, chosen columns would be copied
         assert all(len(pairs) == pairs[-1] + 1 - pairs[0] for pairs in found)
         return tuple((slice(int(pairs[0]), int(pairs[-1]) + 1), dofs[pairs]) for pairs in found)
 
@@ -255,6 +259,7 @@ class ContactDynamics:
         if not k:
             return np.empty((T, n, 0))
         tree = self.parameters.robot.tree
+        # no weight acts within an impact
         if not gravity:
             tree = replace(tree, gravity=np.zeros(3))
         entries = regressor_entries(tree, q, v, a).reshape(T, -1, 10)
@@ -279,9 +284,11 @@ class _Inverse:
     def of(cls, M: np.ndarray, J: np.ndarray, softness: float) -> _Inverse:
         m = J.shape[1]
         M_inverse = inverses(M)
+        # in flight: LAPACK and BLAS refuse empty matrices or waste time on them
         if not m:
             return cls(M_inverse, J, np.zeros((len(M), 0, 0)))
         through = J @ M_inverse
+        # softness also bounds the condition of G where contacts are redundant
         G_inverse = inverses(through @ J.transpose(0, 2, 1) + softness * np.eye(m))
         L = G_inverse @ through
         return cls(M_inverse - through.transpose(0, 2, 1) @ L, L, G_inverse)

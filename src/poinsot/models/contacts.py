@@ -201,6 +201,7 @@ class ContactSchedule:
         phases = []
         for first, last in pairwise(edges):
             now = self.closed[first]
+            # what is closed at the start has closed before: no impact
             gained = now & ~self.closed[first - 1] if first else np.zeros_like(now)
             phases.append(Phase(first, last, _places(now), _places(gained)))
         return tuple(phases)
@@ -300,6 +301,7 @@ def schedule_from_forces(
     for name, force in forces.items():
         force = np.asarray(force, dtype=float)
         said = np.where(force > closes_above, 1.0, np.where(force < opens_below, 0.0, np.nan))
+        # between both thresholds the contact stays as it was
         columns[name] = carried_on(said, 0.0) == 1
     return _schedule(contacts, columns)
 
@@ -382,6 +384,7 @@ class Gait:
         Raises:
             InvalidModel: if the gait names an unknown foot.
         """
+        # 1 ns for the rounding of times that were read as text
         row = np.searchsorted(self.times, np.asarray(times) + 1e-9, side="right") - 1
         closed = np.where(row[:, None] >= 0, self.closed[np.maximum(row, 0)], False)
         return _schedule(contacts, {foot: closed[:, k] for k, foot in enumerate(self.feet)})
@@ -497,6 +500,7 @@ def _schedule(contacts: Sequence[Contact], columns: Mapping[str, Bool[np.ndarray
             "the channels of a contact sequence need the same number of samples"
             + (f", not {', '.join(f'{name}: {count}' for name, count in lengths.items())}" if lengths else "")
         )
+    # a contact without a channel
     never = np.zeros(next(iter(lengths.values())), dtype=bool)
     return ContactSchedule(tuple(contacts), np.stack([columns.get(name, never) for name in names], axis=1))
 

@@ -5,8 +5,8 @@ coupling (the TX40's motor 6 turns with joints 5 and 6). By virtual work tau = N
 
     q = N^-1 p + q0,     tau_joint = N^T (gain * effort).
 
-Rotors turn too: N^T diag(J) N q'' is felt at the joints. With each row scaled by the motor's own joint, C = N / N_kk,
-and ia_k = J_k N_kk^2 the rotor's inertia seen from its own joint, motor k adds ia_k C_k^T C_k q'' , viscous friction
+Rotors turn too, which takes N^T diag(J) N q'' at the joints. Each row scaled by the motor's own joint, C = N / N_kk,
+and ia_k = J_k N_kk^2 the rotor's inertia reflected to its own joint, motor k adds ia_k C_k^T C_k q'' , viscous friction
 likewise, and dry friction fc_k C_k^T sign(C_k q'). The diagonal of C_k^T C_k acts like the rotor inertia and
 viscous friction of the joints' own motors; so a coupled motor's linear columns (iam, fvm) carry only the cross terms:
 
@@ -101,7 +101,9 @@ class Drive:
                 raise InvalidModel(
                     f"joint {coupling.motor!r} is passive: it has no motor to couple to {coupling.joint!r}"
                 )
+            # row motor, column joint: motor turns per joint turn
             reduction[motor, joint] = coupling.ratio
+        # rows are scaled first: a gear and a spindle differ by 19 orders of magnitude
         size = np.abs(reduction).max(axis=1, keepdims=True, initial=0)
         if (
             not np.all(np.isfinite(size))
@@ -145,6 +147,7 @@ class DriveTrain:
 
     def joint_torques(self, effort: JointSamples) -> JointSamples:
         """(T, n) joint torques from measured efforts; what a passive joint has for one is not an effort."""
+        # a log may hold numbers for joints without a motor
         torque = effort * self.gain * self.driven
         return torque @ self.reduction if self.drive.side == "motor" else torque
 
@@ -163,6 +166,7 @@ class DriveTrain:
         """(n, n, n) C_k^T C_k for each motor k, without the part of its diagonal that a joint's own motor makes too."""
         outer = self.scaled[:, :, None] * self.scaled[:, None, :]
         own = np.flatnonzero(self.driven)
+        # a passive joint has no motor of its own to take the diagonal over
         outer[:, own, own] = 0.0
         return outer
 

@@ -92,6 +92,7 @@ def _frame_motions(tree, joints, placements, q, v, a, R_out, p_out, V_out, A_out
         np.empty((3, n if slopes else 0, 6)),
     )
     V_j, A_j, A_v = by[0], by[1], by[2]
+    # accelerations of motion alone: an accelerometer takes gravity off itself
     no_gravity, away, columns, turning = np.zeros(3), np.empty(3), np.empty((4, 6)), np.empty(6)
     for t in range(len(v)):
         outward(tree, no_gravity, q[t], v[t], a[t], R, p, V, A, J, V_j, A_j, A_v)

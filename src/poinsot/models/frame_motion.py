@@ -65,6 +65,7 @@ class FrameMotion:
     @property
     def point_acceleration(self) -> Float[np.ndarray, "T 3"]:
         """Of the material point at the origin [m/s^2]."""
+        # a spatial acceleration is that of the point which is here now, not of the material
         return self.acceleration[:, :3] + cross(self.angular, self.linear)
 
     def point_acceleration_slopes(
@@ -88,6 +89,7 @@ class FrameMotion:
 @njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
 def _add_turning(V, slope, out):
     """out (T, 3, n) += w x l' - l x w' with V = (l, w) and its slope (l', w') (T, 6, n)."""
+    # a kernel: array products would make six temporaries of this size
     T, _, n = slope.shape
     for t in range(T):
         l0, l1, l2, w0, w1, w2 = V[t]

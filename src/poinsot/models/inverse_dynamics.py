@@ -143,6 +143,7 @@ def _add_shifted(Y, r, out):
     """out += Y about a point that is r behind: I + 2 (r . h) 1 - r h^T - h r^T + m (|r|^2 1 - r r^T)."""
     m, h0, h1, h2, r0, r1, r2 = Y[0], Y[1], Y[2], Y[3], r[0], r[1], r[2]
     g0, g1, g2 = 2 * h0 + m * r0, 2 * h1 + m * r1, 2 * h2 + m * r2
+    # g = 2 h + m r, so that r g^T symmetrized is all that is taken off
     trace = r0 * g0 + r1 * g1 + r2 * g2
     out[0] += m
     out[1] += h0 + m * r0
@@ -192,7 +193,7 @@ def _add_response(D, x, out):
 
 
 @njit(**STEP)
-def _felt_back(D, x, out):
+def _transposed_response(D, x, out):
     """out = the angular part of D^T x, which has no other."""
     c0, c1, c2 = cross(D[0], D[1], D[2], x[0], x[1], x[2])
     out[0] = 2 * c0 + D[3] * x[3] + D[6] * x[4] + D[9] * x[5]
@@ -241,6 +242,7 @@ def _slope_columns(j, i, parent, kind, v_index, p, J, V_j, A_j, A_v, back, by_a,
         for k in range(v_index[i], v_index[i] + DEGREES[kind[i]]):
             by_q[j, k] = dot(by_a, A_j[k]) + back[0] * V_j[k, 3] + back[1] * V_j[k, 4] + back[2] * V_j[k, 5]
             by_v[j, k] = dot(by_a, A_v[k]) + back[0] * J[k, 3] + back[1] * J[k, 4] + back[2] * J[k, 5]
+            # on its own joint the line above has both: J_j x* F is of freedoms before j
             if i != own:
                 by_q[k, j], by_v[k, j] = dot(J[k], of_q), dot(J[k], of_v)
         if parent[i] < 0:
@@ -302,7 +304,7 @@ def _kernel(tree, inertials, gravity, q, v, a, touched, wrenches, M, tau, by_q, 
                 _add_wrench_cross(J[j], F[i], of_q)
                 inertia_times(Y[i], A_v[j], of_v)
                 _add_response(D[i], J[j], of_v)
-                _felt_back(D[i], J[j], back)
+                _transposed_response(D[i], J[j], back)
                 _slope_columns(
                     j, i, parent, kind, v_index, p, J, V_j, A_j, A_v, back, by_a, of_q, of_v, by_q[t], by_v[t]
                 )  # fmt: skip

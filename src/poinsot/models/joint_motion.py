@@ -116,6 +116,7 @@ def outward(
         _compose(R[o] if o >= 0 else world, rotation[i], translation[i], R_q, p_q, R[i], p[i])
         for r in range(3):
             Vo[r] = Vo[3 + r] = Ao[3 + r] = 0.0
+            # a world that accelerates upward: what carries bodies against gravity then carries their inertia
             Ao[r] = -gravity[r]
         if o >= 0:
             _seen_ahead(V[o], p[i], Vo)
@@ -131,10 +132,12 @@ def outward(
             for r in range(6):
                 moving[r] += J[j, r] * v[j]
                 A[i, r] += J[j, r] * a[j]
+        # V_o or V alike: J v x J v is 0
         twist_cross(Vo, moving, across)
         for r in range(6):
             V[i, r] = Vo[r] + moving[r]
             A[i, r] += across[r]
+        # at most four more products a freedom, which pure motion does not need
         if len(V_j):
             for j in range(first, last):
                 twist_cross(Ao, J[j], A_j[j])

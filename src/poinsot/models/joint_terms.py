@@ -122,6 +122,7 @@ class JointTerms:
         """(n, n) the rotor inertia that the description gives, of joints where it is no parameter."""
         open_to_theta = {block.owner for block in self._blocks if block.kind == "rotor_inertia"}
         own = np.array([joint not in open_to_theta for joint in self.robot.joints], dtype=bool)
+        # Pinocchio adds the armature in `crba`; our kernels know bodies only
         armature = np.zeros(self.robot.model.nv)
         armature[self.robot.actuated] = self.robot.described_terms["armature"] * own
         return np.diag(armature)
@@ -137,6 +138,7 @@ class JointTerms:
         used = np.flatnonzero(phi)
         out: JointSamples = v @ np.tensordot(phi[used], V[used], 1).T
         for term, places in self._nonlinear:
+            # tanh of all speeds is dear, and most robots have no dry friction open
             if phi[places].any():
                 C = c[places]
                 out = out + (term.effort(v @ C.T, self.dry_speed) * phi[places]) @ C
@@ -150,6 +152,7 @@ class JointTerms:
         for term, places in self._nonlinear:
             C = c[places]
             by_speed = term.slope(v @ C.T, self.dry_speed) * phi[places]
+            # sign has the slope 0 everywhere
             if by_speed.any():
                 slope = slope + np.einsum("tk, ki, kj -> tij", by_speed, C, C)
         return slope

@@ -83,6 +83,7 @@ class LinkTorques:
     def known(self) -> np.ndarray:
         """(l, 10) known pi of all bodies; of open bodies the nominal ones less `described`, usually 0."""
         pi = self._nominal.copy()
+        # base parameters are no bodies: what an open body starts from is taken off them
         pi[self.open_bodies] -= self.described
         return pi
 
@@ -199,6 +200,7 @@ def _columns_inward(i, parent, kind, v_index, p, J, W, Y):
 def _link_torques(tree, gravity, known, opened, q, v, a, outside, Y, tau, R, p, V, A, J, F, W):
     parent, kind, _, _, _, _, _, v_index, body, _ = tree
     none, V_b, A_b, f, P = np.empty((0, 6)), np.empty(6), np.empty(6), np.empty(6), np.empty(6)
+    # no slopes
     outward(tree, gravity, q, v, a, R, p, V, A, J, none, none, none)
     F[:] = 0.0
     for i in range(len(parent)):
@@ -213,6 +215,7 @@ def _link_torques(tree, gravity, known, opened, q, v, a, outside, Y, tau, R, p, 
         add_needed_wrench(known[body[i]], V_b, A_b, P, f)
         add_turned(R[i], 1.0, f, F[i])
         for k in range(len(opened)):
+            # an open body has known parameters too: nominal ones less `described`
             if opened[k] == body[i]:
                 _unit_wrenches(R[i], V[i], A[i], W)
                 _columns_inward(i, parent, kind, v_index, p, J, W, Y[:, 10 * k : 10 * k + 10])

@@ -75,6 +75,7 @@ class MotionTerms:
     def _bodies(self) -> Float[np.ndarray, "l 10"]:
         """This thread's pi of all bodies."""
         threads = self._threads
+        # a copy for each thread: open bodies are written into it
         if not hasattr(threads, "bodies"):
             threads.bodies = (self.robot.inertials if self.inertials is None else self.inertials).copy()
         bodies: np.ndarray = threads.bodies
@@ -149,6 +150,7 @@ class MotionTerms:
         names = tuple(dict.fromkeys(names))
         if not names:
             return {}
+        # frames are looked up in Pinocchio once, not in every call
         if names not in self._carriers:
             self._carriers[names] = self._carry(names)
         joints, placements = self._carriers[names]
@@ -181,4 +183,5 @@ def frame_index(robot: Articulated, name: str) -> int:
     if not found:
         names = [frame.name for frame in robot.model.frames]
         raise InvalidModel(f"no frame {name!r}{nearest(name, names)}; the robot has {listing(names, 20)}")
+    # a URDF may name a joint as its link; sensors and contacts are at links
     return min(found, key=lambda i: robot.model.frames[i].type != pin.FrameType.BODY)

@@ -86,6 +86,7 @@ class OpenParameters:
                 raise InvalidModel(f"name each {what} once, not {listing(asked)}")
         if self.inertials is not None and self.inertials.shape != robot.inertials.shape:
             raise InvalidModel(f"inertials need ten numbers for each of {len(robot.bodies)} bodies")
+        # an actuation may have been made for another robot, or for one without its base
         if self.drive.matrix.shape[0] != robot.model.nv:
             raise InvalidModel(
                 f"the actuation moves {self.drive.matrix.shape[0]} degrees of freedom; the robot has {robot.model.nv}"
@@ -235,10 +236,12 @@ class OpenParameters:
 
     def natural_scale(self, theta: Vector) -> Vector:
         """(p,) typical change of theta in one step: a chart's `natural_scale`, others by themselves or by 1."""
+        # a coefficient may start at 0, where its own size says nothing
         scale = np.maximum(np.abs(theta), 1.0)
         if self.bodies:
             pi = self.values(theta).bodies
             mass, length = pi[:, :1], size_of(pi)[:, None]
+            # kg, kg m and kg m^2 of a body of this mass and size
             of_pi = np.concatenate([mass, *3 * (mass * length,), *6 * (mass * length**2,)], axis=1)
             ten = of_pi if self.chart is None else self.chart.natural_scale(pi)
             scale[: ten.size] = ten.ravel()
@@ -248,6 +251,7 @@ class OpenParameters:
         """The same robot with the parameters of theta held, and nothing open."""
         values = self.values(theta)
         inertials = self.all_inertials.copy()
+        # all others keep their nominal values, not those of the description
         inertials[self.places] = values.bodies
         nominal = dict(zip(self.joint_terms.names, values.joints.tolist(), strict=True))
         nominal |= dict(zip(self.drive.gains, values.gains.tolist(), strict=True))

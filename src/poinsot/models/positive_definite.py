@@ -31,6 +31,7 @@ def _inverses(A, out):
                 s = A[t, i, j]
                 for k in range(j):
                     s -= L[i, k] * L[j, k]
+                # NaN where s < 0, which goes through to the whole inverse
                 L[i, j] = np.sqrt(s) if i == j else s / L[j, j]
         for i in range(n):
             inverse = 1 / L[i, i]

@@ -105,6 +105,7 @@ def tree_of(model: Any) -> Tree:
                 }
             )
             up = len(joints) - 1
+        # the last primitive joint carries the body, the others massless ones
         joints[-1]["body"] = i - 1
         last[i] = up
     arrays = {

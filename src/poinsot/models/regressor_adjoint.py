@@ -216,6 +216,7 @@ def _adjoint(tree, gravity, start, motion, G, out):
     joints, n = len(parent), out.shape[1] // 3
     nq = motion.shape[1] - 2 * n
     twists = start_twists(tree, gravity, start)
+    # cleared for each L samples: the reverse pass adds to them
     forces = np.empty_like(twists)  # the derivatives by them
     first_pair, pairs = np.zeros(joints, np.int64), 0
     for i in range(joints):
@@ -244,6 +245,7 @@ def _adjoint(tree, gravity, start, motion, G, out):
                 _weights(G, 10 * first_pair[i], t, moving, g)
                 _rows_back(twists[i], g, moving, forces[i])
             _along(subspace[i, :own], forces[i, 1], 1.0, 2 * n + v_index[i], t, out)
+            # from here on V, A and the derivatives by them are those of the parent, carried
             _advance_back(J[i], twists[i], forces[i], D)
             _along(subspace[i, :own], D, 1.0, n + v_index[i], t, out)
             D[:] = 0.0

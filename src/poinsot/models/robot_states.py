@@ -14,12 +14,11 @@ An impact leaves q and sets v.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pinocchio as pin
 from jaxtyping import Float
 
 from ..arrays import Configurations, JointSamples, RobotChanges, States
@@ -58,19 +57,18 @@ class RobotStates(Manifold):
     def integrate(self, x: States, d: RobotChanges) -> States:
         """x [+] d."""
         (q, v), n = self.split(x), self.robot.model.nv
-        return np.concatenate([self._move(q, d[:, :n]), v + d[:, n:]], axis=1)
+        return np.concatenate([space.integrate(self.robot.tree, q, d[:, :n]), v + d[:, n:]], axis=1)
 
     def difference(self, x: States, y: States) -> RobotChanges:
         """y [-] x: the change d for which x [+] d = y."""
         (p, u), (q, v) = self.split(x), self.split(y)
-        return np.concatenate([self._away(p, q), v - u], axis=1)
+        return np.concatenate([space.difference(self.robot.tree, p, q), v - u], axis=1)
 
     def integrate_jacobians(
         self, x: States, d: RobotChanges
     ) -> tuple[Float[np.ndarray, "T two_n two_n"], Float[np.ndarray, "T two_n two_n"]]:
         """Slopes of x [+] d by changes of x and by d."""
-        q, n = self.split(x)[0], self.robot.model.nv
-        by_q, by_d = self._move_slopes(q, d[:, :n])
+        by_q, by_d = self._move_slopes(d[:, : self.robot.model.nv])
         return self._dense(by_q, len(x), 1.0), self._dense(by_d, len(x), 1.0)
 
     def difference_jacobians(
@@ -83,13 +81,9 @@ class RobotStates(Manifold):
     def difference_blocks(self, x: States, y: States) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """(T, k, k) slopes of y [-] x by changes of x and of y, for each of `curved`; else they are -1 and 1."""
         p, q = self.split(x)[0], self.split(y)[0]
-        if not self.curved:
-            return [], []
-        if self._planar:
-            return self._pinocchio_blocks(pin.dDifference, p, q)
-        away = self._away(p, q)
-        by_x, by_y = zip(*(space.difference_slopes(away[:, rows]) for rows in self.curved), strict=True)
-        return list(by_x), list(by_y)
+        return self._blocks(
+            space.difference_slopes, space.difference(self.robot.tree, p, q) if self.curved else p
+        )
 
     def carry(
         self,
@@ -106,7 +100,7 @@ class RobotStates(Manifold):
         self, step: Linearized, w: RobotChanges
     ) -> tuple[Linearized, Float[np.ndarray, "T two_n two_n"]]:
         """A step with the noise w added, x [+] w, and its slopes by w."""
-        by_q, by_d = self._move_slopes(self.split(step.value)[0], w[:, : self.robot.model.nv])
+        by_q, by_d = self._move_slopes(w[:, : self.robot.model.nv])
         x, by_w = self.integrate(step.value, w), self._dense(by_d, len(w), 1.0)
         if step.by_x is None or step.by_theta is None:
             return Linearized(x), by_w
@@ -129,16 +123,17 @@ class RobotStates(Manifold):
         T = len(motion)
         h = np.broadcast_to(np.asarray(dt, dtype=float), (T,))[:, None]
         v = motion.v + h * motion.a
-        x = np.concatenate([self._move(motion.q, h * v), v], axis=1)
+        x = np.concatenate([space.integrate(self.robot.tree, motion.q, h * v), v], axis=1)
         if motion.a_by is None:
             return Linearized(x)
         by, n, h = motion.a_by, motion.v.shape[1], h[:, :, None]
-        D_q, D_d = self._move_slopes(motion.q, h[:, :, 0] * v)
+        D_q, D_d = self._move_slopes(h[:, :, 0] * v)
 
         def by_of(*parts: np.ndarray, own: bool = False) -> np.ndarray:
             """(T, 2n, ...) of q+ and v+ from slopes of a, side by side; `own`: they are those by q and v."""
             out = np.empty((T, 2 * n, sum(part.shape[2] for part in parts)))
             of_q, of_v = out[:, :n], out[:, n:]
+            # into the memory of the result, without copies of the largest arrays
             np.multiply(np.concatenate(parts, axis=2) if len(parts) > 1 else parts[0], h, out=of_v)
             if own:
                 of_v[:, range(n), range(n, 2 * n)] += 1.0
@@ -189,47 +184,18 @@ class RobotStates(Manifold):
             flat[rows] = 0.0
         return flat
 
-    def _move(self, q: Configurations, d: JointSamples) -> Configurations:
-        """q [+] d."""
-        if not self._planar:
-            return space.integrate(self.robot.tree, q, d)
-        moved = np.empty_like(q)
-        for t in range(len(q)):
-            moved[t] = pin.integrate(self.robot.model, q[t], d[t])
-        return moved
-
-    def _away(self, p: Configurations, q: Configurations) -> JointSamples:
-        """q [-] p."""
-        if not self._planar:
-            return space.difference(self.robot.tree, p, q)
-        away = np.empty((len(q), self.robot.model.nv))
-        for t in range(len(q)):
-            away[t] = pin.difference(self.robot.model, p[t], q[t])
-        return away
-
-    def _move_slopes(self, q: Configurations, d: JointSamples) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def _move_slopes(self, d: JointSamples) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """(T, k, k) slopes of q [+] d by q and by d, for each of the curved joints."""
-        if not self.curved:
-            return [], []
-        if self._planar:
-            return self._pinocchio_blocks(pin.dIntegrate, q, d)
-        by_q, by_d = zip(*(space.integrate_slopes(d[:, rows]) for rows in self.curved), strict=True)
-        return list(by_q), list(by_d)
+        return self._blocks(space.integrate_slopes, d)
 
-    def _pinocchio_blocks(
-        self, slopes: Callable[..., Sequence[np.ndarray]], x: np.ndarray, y: np.ndarray
+    def _blocks(
+        self, slopes: Callable[[np.ndarray, bool], tuple[np.ndarray, np.ndarray]], d: JointSamples
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """The blocks of the curved joints in both of Pinocchio's slopes."""
-        dense = [slopes(self.robot.model, first, second) for first, second in zip(x, y, strict=True)]
-        first, second = (
-            [np.array([both[k][rows, rows] for both in dense]) for rows in self.curved] for k in (0, 1)
-        )
-        return first, second
-
-    @cached_property
-    def _planar(self) -> bool:
-        """Whether there are planar joints, which are Pinocchio's."""
-        return kinds.PLANAR in self.robot.tree.kind
+        """Both slopes at d for each of the curved joints."""
+        tree = self.robot.tree
+        planar = {int(dof) for kind, dof in zip(tree.kind, tree.v_index, strict=True) if kind == kinds.PLANAR}
+        both = [slopes(d[:, rows], rows.start in planar) for rows in self.curved]
+        return [first for first, _ in both], [second for _, second in both]
 
     def _dense(self, blocks: list[np.ndarray], T: int, sign: float) -> np.ndarray:
         """(T, 2n, 2n) slopes of changes of states, from those of curved joints; of all else they are the sign."""

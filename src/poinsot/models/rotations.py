@@ -45,9 +45,11 @@ def log(R: Float[np.ndarray, "T 3 3"]) -> Float[np.ndarray, "T 3"]:
     """r = Log(R) [rad], from (R - R^T) / 2 = sin|r| [r / |r|]x, near pi by SciPy; NaN where R is not finite."""
     sine = 0.5 * np.stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]], axis=1)
     size = np.sqrt((sine * sine).sum(axis=1))
+    # arccos of the trace loses half of the digits near 0 and pi
     angle = np.arctan2(size, 0.5 * (R[:, 0, 0] + R[:, 1, 1] + R[:, 2, 2] - 1))
     r = sine * np.where(size > TINY, angle / np.where(size > TINY, size, 1.0), 1.0)[:, None]
     far = angle > FAR
+    # near pi R - R^T vanishes, and its direction is rounding
     if far.any():
         r[far] = Rotation.from_matrix(R[far]).as_rotvec()
     return r
@@ -58,6 +60,7 @@ def from_quaternion(xyzw: Float[np.ndarray, "T 4"]) -> Float[np.ndarray, "T 3 3"
     length2 = (xyzw * xyzw).sum(axis=1)
     good = np.isfinite(length2) & (length2 > 0)
     x, y, z, w = np.where(good, xyzw.T, np.nan)
+    # a quaternion of any length: attitude filters let theirs drift
     s = 2 / np.where(good, length2, np.nan)
     R = np.empty((len(xyzw), 3, 3))
     R[:, 0, 0], R[:, 0, 1], R[:, 0, 2] = 1 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)
@@ -97,5 +100,6 @@ def turning_z_to(axis: Float[np.ndarray, "3"]) -> Float[np.ndarray, "3 3"]:
     about = np.cross(z, to)
     size = float(np.linalg.norm(about))
     if size < 1e-12:
+        # opposite to z any axis across will do
         return np.eye(3) if to[2] > 0 else np.diag([1.0, -1.0, -1.0])
     return np.asarray(Rotation.from_rotvec(about / size * np.arctan2(size, to[2])).as_matrix())

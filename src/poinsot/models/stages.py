@@ -30,9 +30,9 @@ STATES_PER_CALL = 200
 
 
 def keep_freed_memory() -> None:
-    """Let the process reuse large arrays instead of giving them back to the system.
+    """Let the process reuse large arrays instead of returning them to the system.
 
-    The C library of Linux gives freed memory above a threshold back, and has it handed out again page by page: for the
+    The C library of Linux returns freed memory above a threshold to the system, and gets it again page by page. For the
     slopes of a humanoid that takes longer than their computation. The threshold rises to the largest block that was
     ever freed, up to 32 MiB; so one is, untouched. Elsewhere this does nothing.
     """
@@ -82,6 +82,7 @@ class Stages:
             raise InvalidSignals(
                 f"the robot is moved by {len(inputs)} inputs, the commands have {self.u.shape[1]} columns"
             )
+        # the last command moves nothing: no step begins there
         missing = np.flatnonzero(~np.isfinite(self.u[:-1]).all(axis=1))
         if len(missing):
             raise InvalidSignals(
@@ -89,6 +90,7 @@ class Stages:
                 f"need them all: fill the gaps, or take a stretch without any"
             )
         for some in self.readings:
+            # by identity: frames and joints of a copy may have other numbers
             if some.sensor.robot is not self.parameters.robot:
                 raise InvalidModel(f"{some.sensor.name} is a sensor of another robot than the one estimated")
         _ = self.modes  # a contact at a frame that does not exist is refused here
@@ -102,6 +104,7 @@ class Stages:
     def _nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """(N + 1,) the sample of each node, and whether the stage from it is a reset."""
         landing = np.zeros(len(self.times), dtype=np.int64)
+        # one node more where a foot lands
         landing[[phase.first for phase in self.schedule.resets]] = 1
         samples = np.repeat(np.arange(len(self.times)), 1 + landing)
         resets = np.zeros(len(samples), dtype=bool)
@@ -212,7 +215,9 @@ class Stages:
         """
         u = self.u[self.samples]
         if command_noise is not None:
+            # the last node has no stage, so no noise
             u[:-1] += command_noise
+        # a sample with an impact is compared with what sensors read after it
         nodes = self.after_impacts
         mode = self.schedule.mode_of[self.samples[nodes]]
         for each in range(len(self.modes)):
@@ -245,6 +250,7 @@ class Stages:
     def _groups(self, first: int, T: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Places among the stages, and nodes, that one call can evaluate."""
         nodes = np.arange(first, first + T)
+        # one number for mode and reset: np.unique takes no pairs without sorting rows
         kind = 2 * self.schedule.mode_of[self.samples[nodes]] + self._nodes[1][nodes]
         for each in np.unique(kind):
             places = np.flatnonzero(kind == each)

@@ -53,6 +53,7 @@ def regressor_entries(
     Returns:
         (T, 10 K): ten numbers for each of `tree.pairs`.
     """
+    # one pair after the other: entries have no structural zeros between them
     columns = 10 * np.arange(len(tree.pairs[0]), dtype=np.int64)
     width = 10 * len(columns)
     if out is None:
@@ -255,6 +256,7 @@ def _rows(M, x, first, count, y):
 def gather_samples(motion: Matrix, t: int, x: Matrix) -> None:
     """x: samples t to t + L - 1 of (T, columns), samples innermost; the last sample again beyond the end."""
     assert x.shape[1] == L
+    # L samples always: a loop of known length becomes vector instructions, a rest of any length does not
     last = len(motion) - 1
     for s in range(L):
         sample = min(t + s, last)

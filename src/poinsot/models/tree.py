@@ -69,6 +69,7 @@ class Tree:
             if kind == PRISMATIC:
                 S_i[0, :3] = axis
             elif DEGREES[kind] == 1:
+                # pitch is 0 but for a screw
                 S_i[0] = [*(pitch * axis), *axis]
             else:
                 freedoms = {SPHERICAL: [3, 4, 5], TRANSLATION: [0, 1, 2], PLANAR: [0, 1, 5], FREE: range(6)}[
@@ -91,6 +92,7 @@ class Tree:
     @cached_property
     def path(self) -> tuple[np.ndarray, np.ndarray]:
         """(start, dof): the degrees of freedom between the world and joint i are dof[start[i]:start[i + 1]]."""
+        # parents come before children, so their paths are there already
         paths: list[list[int]] = []
         for i in range(len(self)):
             inherited = paths[self.parent[i]] if self.parent[i] >= 0 else []

@@ -18,12 +18,14 @@ def invalid_project(path: Path, text: str, content: dict[str, Any], error: Valid
     found = []
     for detail in error.errors(include_url=False):
         keys = _existing(content, detail["loc"])
+        # Pydantic says where the table is; what is wrong is the key that chooses among its kinds.
         if detail["type"] == "union_tag_invalid":
             keys.append(detail["ctx"]["discriminator"].strip("'"))
         extra = detail.get("ctx", {}).get("key")
         further = () if extra is None else extra if isinstance(extra, tuple) else (extra,)
         line = line_of(text, [*keys, *further])
         found.append((line, f"{_place(keys)}{_sentence(detail)}"))
+    # In the order of the file; Pydantic lists them in the order of the classes.
     found.sort(key=lambda each: each[0])
     line, sentence = found[0]
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -69,6 +71,7 @@ def _sentence(detail: ErrorDetails) -> str:
         "less_than": f"must be less than {context.get('lt')}, not {shown}",
         "less_than_equal": f"must be at most {context.get('le')}, not {shown}",
     }
+    # A number or "auto": Pydantic only says what the text may be.
     if kind == "literal_error" and context["expected"] == "'auto'":
         return f'must be a number or "auto", not {shown}'
     if kind == "literal_error":

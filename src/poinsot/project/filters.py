@@ -23,11 +23,12 @@ REASON = {"cutoff_hz": ("cutoff_hz =",), "decimate_hz": ("decimate_hz =", "No de
 
 
 def propose(run: Run) -> FilterProposal:
-    """What the motion of a recording asks for, standstills at its ends left out.
+    """The filter that the motion of a recording needs, without standstills at its ends.
 
     Raises:
         InvalidSignals: if its clock is not uniform, samples are invalid or too few, or no joint moves.
     """
+    # A standstill has noise only, which would widen the spectrum of the motion.
     window_s = run.window_s or motion_facts(run.recording).window_s
     return propose_filters(run.recording if window_s is None else run.recording.between(*window_s))
 
@@ -37,6 +38,7 @@ def widest(proposals: Sequence[FilterProposal]) -> dict[str, float | None]:
     decimate = [proposal.decimate_hz for proposal in proposals if proposal.decimate_hz is not None]
     return {
         "cutoff_hz": max(proposal.cutoff_hz for proposal in proposals),
+        # A recording that bears no decimation speaks for all.
         "decimate_hz": max(decimate) if len(decimate) == len(proposals) else None,
     }
 
@@ -57,6 +59,7 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
     wanted = [key for key in REASON if getattr(preprocessing, key) == AUTO]
     if not wanted:
         return preprocessing, list(runs)
+    # A key with a number needs no reason.
     given = tuple(start for key in REASON if key not in wanted for start in REASON[key])
     proposals, prepared = [], []
     for run in runs:
@@ -85,11 +88,13 @@ def _no_spectrum(key: str, run: Run, error: InvalidSignals) -> str:
 def propose_in(
     inspections: Sequence[tuple[Run, Inspection]], preprocessing: SmootherSettings
 ) -> tuple[tuple[Run, Inspection], ...]:
-    """What was seen, with the filters that the motion asks for where the job identifies from it."""
+    """The inspections, with the filters that the motion needs where the job identifies from it."""
     found, proposals = [], []
     for run, seen in inspections:
         if run.role == "identification":
             try:
+                # On an even clock whatever the file asks for: here a proposal is wanted,
+                # not an error.
                 proposal = propose(condition(preprocessing, run, even=True))
             except (InvalidSignals, InvalidRecording) as error:
                 seen = seen.with_note(f"No filter can be proposed: {error}.")

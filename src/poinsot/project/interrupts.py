@@ -1,4 +1,4 @@
-"""Ctrl-C at a good moment: work that is done as a whole, and work that ends with what it has."""
+"""Ctrl-C: blocks that it cannot interrupt, and loops that end with what they have found."""
 
 from __future__ import annotations
 
@@ -10,16 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """What is inside is done as a whole: Ctrl-C waits for its end."""
-    if threading.current_thread() is not threading.main_thread():
+    """Delay Ctrl-C until the end of the block."""
+    asked: list[bool] = []
+    with _on_ctrl_c(lambda: asked.append(True)):
         yield
-        return
-    asked: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
     if asked:
         raise KeyboardInterrupt
 
@@ -30,27 +24,34 @@ def stoppable(*, at_once_until_asked: bool = False) -> Iterator[Callable[[], boo
 
     Args:
         at_once_until_asked: whether Ctrl-C interrupts at once until that function is first called, which shows that
-            somebody heeds it.
+            the work polls it.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    pressed: list[int] = []
-    heeded = not at_once_until_asked
-    before = signal.getsignal(signal.SIGINT)
+    pressed: list[bool] = []
+    polled = not at_once_until_asked
 
-    def press(number: int, _: object) -> None:
-        if pressed or not heeded:
+    def press() -> None:
+        # Where the work does not poll yet, waiting for that could take minutes.
+        if pressed or not polled:
             raise KeyboardInterrupt
-        pressed.append(number)
+        pressed.append(True)
 
     def stop() -> bool:
-        nonlocal heeded
-        heeded = True
+        nonlocal polled
+        polled = True
         return bool(pressed)
 
-    signal.signal(signal.SIGINT, press)
-    try:
+    with _on_ctrl_c(press):
         yield stop
+
+
+@contextmanager
+def _on_ctrl_c(press: Callable[[], None]) -> Iterator[None]:
+    # Signals reach the main thread only, and only there a handler can be set.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda number, frame: press())
+    try:
+        yield
     finally:
         signal.signal(signal.SIGINT, before)

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from ..exceptions import InvalidProject, UnreadableFile
+from ..solve import report
 from .errors import invalid_project
 from .interrupts import stoppable
 from .recordings import Run, build_run, check_kinds
@@ -25,6 +26,30 @@ if TYPE_CHECKING:
     from ..models.articulated import Articulated
     from ..models.maximal import Mechanism
     from ..solve import ProgressCallback, Stop
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A project that is being solved.
+
+    Args:
+        project: checked.
+        data_dir: folder of the recordings; None: the project file's.
+        progress, stop: as of `identify`.
+    """
+
+    project: Project
+    data_dir: Path | None = None
+    progress: ProgressCallback | None = None
+    stop: Stop | None = None
+
+    @property
+    def settings(self) -> Settings:
+        return self.project.settings
+
+    def say(self, stage: str) -> None:
+        """Report the stage that begins."""
+        report(self.progress, stage)
 
 
 @dataclass(frozen=True)
@@ -58,7 +83,7 @@ class Project:
         """A robot description: beside the project file, else in the folder of the recordings.
 
         Raises:
-            UnreadableFile: if it is in neither; `key` is what to mend.
+            UnreadableFile: if it is in neither; `key` names the key to correct.
         """
         folders = [self.path.parent, *([data_dir] if data_dir is not None else [])]
         candidates = [folder / name for folder in folders]
@@ -66,7 +91,7 @@ class Project:
             if candidate.is_file():
                 return candidate
         raise UnreadableFile(
-            f"no robot description {' nor '.join(map(str, candidates))}: mend {key} in {self.path}"
+            f"no robot description {' nor '.join(map(str, candidates))}: correct {key} in {self.path}"
         )
 
     def robot(self, data_dir: str | Path | None = None) -> Articulated:
@@ -150,9 +175,11 @@ class Project:
         """From recordings to the estimate: see the function `identify`."""
         folder, method = None if data_dir is None else Path(data_dir), self.settings.method
         if stop is not None:
-            return method.identify(self, folder, progress, stop)
+            # With a `stop` of its own, a program decides itself what Ctrl-C does.
+            return method.identify(Job(self, folder, progress, stop))
+        # Linear methods never ask: there Ctrl-C is to work at once, as everywhere.
         with stoppable(at_once_until_asked=True) as ctrl_c:
-            return method.identify(self, folder, progress, ctrl_c)
+            return method.identify(Job(self, folder, progress, ctrl_c))
 
 
 def identify(
@@ -171,7 +198,7 @@ def identify(
         stop: asked between iterations; True ends the method with what it has found. None: Ctrl-C does so.
 
     Raises:
-        PoinsotError: one sentence about what to mend.
+        PoinsotError: one sentence that says what to correct.
     """
     return project.identify(data_dir, progress=progress, stop=stop)
 
@@ -198,14 +225,8 @@ def track(
         stop: asked before each sample whether to end.
 
     Raises:
-        PoinsotError: one sentence about what to mend.
+        PoinsotError: one sentence that says what to correct.
     """
-    return project.settings.method.track(
-        project,
-        None if data_dir is None else Path(data_dir),
-        stream=stream,
-        follow=follow,
-        on_sample=on_sample,
-        progress=progress,
-        stop=stop,
-    )
+    folder = None if data_dir is None else Path(data_dir)
+    job = Job(project, folder, progress, stop)
+    return project.settings.method.track(job, stream=stream, follow=follow, on_sample=on_sample)

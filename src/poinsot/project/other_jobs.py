@@ -1,4 +1,4 @@
-"""What another job has found: `gains_from` and `robot_from` name its project file, or the result that it wrote."""
+"""Results of another job: `gains_from` and `robot_from` name its project file, or the result file that it wrote."""
 
 from __future__ import annotations
 
@@ -12,38 +12,29 @@ import numpy as np
 
 from ..arrays import Vector
 from ..exceptions import InvalidProject, UnreadableFile, listing
-from ..solve import report
 
 if TYPE_CHECKING:
     from ..estimate import DriveGains
     from ..models.articulated import Articulated
-    from ..solve import ProgressCallback, Stop
-    from .job import Project
+    from .job import Job, Project
 
 MAX_RESULT_BYTES = 64 * 2**20
 
 
-def gains_from(
-    project: Project,
-    name: str,
-    data_dir: Path | None,
-    progress: ProgressCallback | None = None,
-    stop: Stop | None = None,
-) -> DriveGains:
+def gains_from(job: Job, name: str) -> DriveGains:
     """The gains that another job has found, whose recordings are in the same folder.
 
     Args:
-        project: that asks.
+        job: that asks.
         name: of the other job's project file, or of its result.
-        data_dir, progress, stop: as of `identify`.
 
     Raises:
         UnreadableFile: if there is no such file, or it is neither a project nor a result.
         InvalidProject: if it identifies no gains, or takes them from another one itself.
     """
-    path = _path(project, "gains_from", name)
-    report(progress, f"identifying the drive gains: {path.name}")
-    gains = _gains(path, "gains_from", _result(project, path, "gains_from", data_dir, stop))
+    path = _path(job.project, "gains_from", name)
+    job.say(f"identifying the drive gains: {path.name}")
+    gains = _gains(path, "gains_from", _result(job, path, "gains_from"))
     written = path.suffix == ".json"
     if gains is None and written:
         raise UnreadableFile(f"gains_from: {path} is no result of `poinsot identify` with drive gains")
@@ -71,19 +62,12 @@ class KnownRobot:
     steps: tuple[str, ...] = ()
 
 
-def robot_from(
-    project: Project,
-    name: str | None,
-    data_dir: Path | None,
-    progress: ProgressCallback | None = None,
-    stop: Stop | None = None,
-) -> KnownRobot:
+def robot_from(job: Job, name: str | None) -> KnownRobot:
     """The robot of a project, as another job has identified it, or as it is described.
 
     Args:
-        project: that asks.
+        job: that asks.
         name: of the other job's project file, or of its result; None: as it is described.
-        data_dir, progress, stop: as of `identify`.
 
     Raises:
         UnreadableFile, InvalidProject: as in `gains_from`, or if the two jobs' robots differ.
@@ -91,12 +75,12 @@ def robot_from(
     from ..regression.base_parameters import structural_base
     from ..regression.regressor import Regressor
 
-    robot = project.robot(data_dir)
+    robot = job.project.robot(job.data_dir)
     if name is None:
         return KnownRobot(robot, steps=("mass properties of other bodies as described, no friction",))
-    path = _path(project, "robot_from", name)
-    report(progress, f"identifying the robot: {path.name}")
-    result = _result(project, path, "robot_from", data_dir, stop)
+    path = _path(job.project, "robot_from", name)
+    job.say(f"identifying the robot: {path.name}")
+    result = _result(job, path, "robot_from")
     gains = _gains(path, "robot_from", result)
     if gains is not None:
         robot = _with_gains(robot, gains, path)
@@ -109,10 +93,14 @@ def robot_from(
         parameters = robot.parameters.hold(
             **{name: value for name, value in held.items() if name in robot.parameters.names}
         )
+        # Base parameters were found with these values held, and are wrong without them.
         theta += parameters.held_values
         base = structural_base(Regressor(robot, parameters))
+        # The value of a sum goes to the one parameter that names it, all others are 0: the torques
+        # are the same.
         places = dict(zip(base.names, base.chosen.tolist(), strict=True))
         found = result["parameters"]
+    # The load belongs to those recordings, and not to the robot.
     rows = [row for row in found if row["kind"] != "payload"]
     unknown = [row["name"] for row in rows if row["name"] not in places]
     if unknown or not rows:
@@ -156,21 +144,21 @@ def _path(project: Project, key: str, name: str) -> Path:
     return path
 
 
-def _result(
-    project: Project, path: Path, key: str, data_dir: str | Path | None, stop: Stop | None = None
-) -> Mapping[str, Any]:
+def _result(job: Job, path: Path, key: str) -> Mapping[str, Any]:
     """Of schema `poinsot.identify/1`: as it was written, or computed now."""
+    # A result is taken as it is, without its recordings, which may be elsewhere by now.
     if path.suffix == ".json":
         return _read(path, key)
     from ..io import identify_json
 
-    other = type(project).load(path)
+    other = type(job.project).load(path)
     asks = other.settings.method.other_jobs.get(key)
+    # One step and no chain: a circle of jobs would never end.
     if asks is not None:
         raise InvalidProject(
             f"{key}: {path} takes its {key.removesuffix('_from')} from {asks}; name the job that identifies them"
         )
-    return identify_json(other.identify(data_dir, stop=stop))
+    return identify_json(other.identify(job.data_dir, stop=job.stop))
 
 
 def _read(path: Path, key: str) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ def smooth(preprocessing: SmootherSettings, run: Run) -> Signals:
 
 
 def motion_warnings(runs: Sequence[Run]) -> tuple[str, ...]:
-    """What inspection calls an error and no later stage would notice: a recording, or a joint, that stands still.
+    """Warnings of recordings and joints that stand still, which no later stage would notice.
 
     Raises:
         NotIdentifiable: if nothing moves in any recording that is to be identified from.
@@ -43,6 +43,7 @@ def motion_warnings(runs: Sequence[Run]) -> tuple[str, ...]:
     resting = [(run, resting_joints(run.recording, run.window_s)) for run in runs]
     still = [run for run, joints in resting if joints and joints == run.recording.joints("position")]
     used = [(run, set(joints)) for run, joints in resting if run.role == "identification"]
+    # One recording that moves is enough: the others are only worth a warning.
     if all(run in still for run, _ in used):
         raise NotIdentifiable(
             f"nothing moves in {listing(repr(run.name) for run, _ in used)}: positions show noise at most, and there "

@@ -55,6 +55,7 @@ def build_run(
         and settings.path is not None
         and settings.path.endswith(RECORDING_ENDING)
     ):
+        # Our own file has its channels, units and clock.
         recording = read_recording(folder / settings.path)
     else:
         where = f"{project}: recording {settings.title!r}"
@@ -85,6 +86,7 @@ def check_kinds(robot: Articulated, run: Run) -> None:
     Raises:
         InvalidProject: for the first channel that is not.
     """
+    # Motors turn, also those whose joint slides.
     if robot.drive.side == "motor":
         return
     efforts = {"m": "N", "rad": "N m"}
@@ -102,7 +104,7 @@ def check_kinds(robot: Articulated, run: Run) -> None:
                 moves = "slides" if position == "m" else "turns"
                 raise InvalidProject(
                     f"recording {run.name!r}: joint {joint!r} {moves}, so its {quantity} is in {unit}, "
-                    f"but the channel {quantity}.{joint} is in {found}: mend its unit"
+                    f"but the channel {quantity}.{joint} is in {found}: correct its unit"
                 )
 
 
@@ -154,23 +156,17 @@ def _at_frames(file: FileSettings, where: str) -> list[tuple[str, Column]]:
                 units = _each(f"{where}: {quantity}.unit", sensor.unit, sensor.columns)
             columns += [
                 (f"{quantity}.{sensor.frame}.{end}", Column(name, unit, scale))
+                # A force sensor may come without its moments.
                 for end, name, unit in zip(ends, sensor.columns, units, strict=False)
             ]
-    if file.contact is not None:
-        frames, unit = (
-            _each(f"{where}: contact.frames", file.contact.frames, file.contact.columns),
-            file.contact.unit,
-        )
-        columns += [
-            (f"{CONTACT}.{frame}", Column(name, unit))
-            for frame, name in zip(frames, file.contact.columns, strict=True)
-        ]
-    if file.thrust is not None:
-        rotors = _each(f"{where}: thrust.rotors", file.thrust.rotors, file.thrust.columns)
-        columns += [
-            (f"{THRUST}.{rotor}", Column(name, file.thrust.unit, file.thrust.scale))
-            for rotor, name in zip(rotors, file.thrust.columns, strict=True)
-        ]
+    for kind, owner in ((CONTACT, "frames"), (THRUST, "rotors")):
+        settings = getattr(file, kind)
+        if settings is not None:
+            owners = _each(f"{where}: {kind}.{owner}", getattr(settings, owner), settings.columns)
+            columns += [
+                (f"{kind}.{each}", Column(name, settings.unit, getattr(settings, "scale", 1.0)))
+                for each, name in zip(owners, settings.columns, strict=True)
+            ]
     return columns
 
 
@@ -187,6 +183,7 @@ def _match(
     """Columns and the joints that they belong to; those that may have an effort may be others than `joints`."""
     effort = quantity in EFFORTS
     if effort:
+        # A motor may drive a joint whose position nobody reads.
         joints = [*joints, *(joint for joint in driven if joint not in joints)]
     owners = list(settings.joints) if settings.joints is not None else None
     for joint in owners or ():
@@ -200,6 +197,7 @@ def _match(
         owners = owners or list(driven if effort else joints)
         count = len(owners)
         return (
+            # A matrix of a `.mat` file, column by column.
             [settings.columns] if count == 1 else [f"{settings.columns}[{k}]" for k in range(count)]
         ), owners
     count = len(settings.columns)

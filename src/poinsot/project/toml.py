@@ -41,12 +41,14 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
         raise InvalidProject(f"{path}, line {line}: not text in UTF-8") from None
     except OSError as error:
         raise InvalidProject(f"cannot read {path}: {error.strerror or error}") from error
+    # So that lines are counted alike, whatever the editor.
     text = text.replace("\r\n", "\n")
     try:
         return tomllib.loads(text), text
     except tomllib.TOMLDecodeError as error:
         what, line = _syntax_error(str(error), text)
         raise InvalidProject(f"{path}, line {line}: not valid TOML: {what}") from None
+    # A thousand brackets in a row are valid TOML.
     except RecursionError:
         raise InvalidProject(f"{path} is nested too deeply to be a project file") from None
 
@@ -54,6 +56,7 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
 def line_of(text: str, keys: Keys) -> int:
     """The line, counted from 1, on which a key of a valid TOML text is set; of its table where it is missing."""
     lines = text.split("\n")
+    # A key that is missing has no line: its table has.
     while keys and not _has(tomllib.loads(text), keys):
         keys = keys[:-1]
     if not keys:
@@ -62,6 +65,7 @@ def line_of(text: str, keys: Keys) -> int:
     def present(count: int) -> bool:
         return _has(_longest_valid(lines, count)[0], keys)
 
+    # More lines never lose a key, so it can be searched by halves.
     last = bisect_left(range(len(lines) + 1), True, key=present)
     first = _longest_valid(lines, last - 1)[1]
     # Of the lines of the statement, the one with the key itself: values may run over many.

@@ -1,4 +1,4 @@
-"""Tracking: what a filter made of the recordings of a project, or of a stream."""
+"""Tracking: the result of a filter over the recordings of a project, or over a stream."""
 
 from __future__ import annotations
 

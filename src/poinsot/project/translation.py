@@ -45,6 +45,7 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
         return robot
     # Tables by joint need the robot's joints, so the drive comes second.
     robot = replace(robot, drive=build_drive(settings.drive, robot.joints))
+    # Computed here once, so that a drive train that does not fit is an error of this file.
     _ = robot.train
     if set(robot.joints) <= set(settings.drive.passive) and not settings.held:
         raise InvalidProject(
@@ -92,6 +93,7 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
                 f"mechanism.details has {name!r}{nearest(name, names)}; {described.name} has {listing(names)}"
             )
     joints = [_detailed(joint, settings.details.get(joint.name)) for joint in described.joints]
+    # The channels of the recordings decide on the sensors.
     return replace(described, joints=joints, sensors=())
 
 
@@ -100,6 +102,7 @@ def _body(body: Any) -> Any:
 
     inertia = body.inertia
     if len(inertia) == 6:
+        # Of (m, m c, I) only I is read here.
         inertia = inertia_matrix(np.array([0, 0, 0, 0, *inertia], dtype=float))
     return body.build_as(RigidBody, inertia=inertia)
 

@@ -17,7 +17,7 @@ from scipy import linalg
 from ..arrays import Matrix
 from ..inertia.parameters import change_frame
 from ..models.articulated import Articulated
-from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
+from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block
 from .base_parameters import RANDOM_STATES, STRUCTURAL_TOLERANCE, BaseParameters, choose
 from .regressor import Regressor
 
@@ -71,22 +71,20 @@ def attach(robot: Articulated, link: str | None = None) -> Attachment:
 def with_load(
     base: BaseParameters, attachment: Attachment, regressor: Regressor, seed: int = 0
 ) -> BaseParameters:
-    """The robot's base parameters, and those of the load that some motion shows.
+    """The robot's base parameters, and those of the load that some motion determines.
 
     Args:
         base: of the robot, on all parameters, the load's (last, ten) included.
     """
-    robot, names = regressor.robot, regressor.parameters.names[attachment.first :]
-    states = robot.random_states(10 * RANDOM_STATES, np.random.default_rng(seed))
+    parameters = regressor.parameters
+    states = regressor.robot.random_states(10 * RANDOM_STATES, np.random.default_rng(seed))
     Y = attachment.columns(regressor, regressor.entries(*states), np.arange(10))
     R = linalg.qr(Y.reshape(-1, 10), mode="r", check_finite=False)[0][:10]
-    held = {name: regressor.parameters.held[name] for name in names if name in regressor.parameters.held}
-    own = Parameters((attachment.block,), held)
-    load = choose(R, own, np.flatnonzero(own.free), STRUCTURAL_TOLERANCE)
-    K = np.zeros((len(load), len(regressor.parameters)))
-    K[:, attachment.first :] = load.map
+    chosen, own = choose(R, np.flatnonzero(parameters.free[attachment.first :]), STRUCTURAL_TOLERANCE)
+    K = np.zeros((len(chosen), len(parameters)))
+    K[:, attachment.first :] = own
     return replace(
         base,
-        chosen=np.concatenate([base.chosen, attachment.first + load.chosen]),
+        chosen=np.concatenate([base.chosen, attachment.first + chosen]),
         map=np.concatenate([base.map, K]),
     )

@@ -1,4 +1,4 @@
-"""Base parameters: what a regressor can determine at all, and what each stands for (Gautier 1991; Khalil and Dombre).
+"""Base parameters: combinations of parameters that a regressor determines (Gautier 1991; Khalil and Dombre).
 
 If some columns of W are combinations of others, W_d = W_b beta for every motion, then
 
@@ -26,7 +26,7 @@ from ..parameters import INERTIAL_SYMBOLS, Parameters
 from .regressor import Regressor
 
 STRUCTURAL_TOLERANCE = 1e-5
-"""Robot descriptions write 1.5708 for a right angle: what only such rounding tells apart is not to be estimated."""
+"""Robot descriptions write 1.5708 for a right angle: such rounding must not distinguish parameters."""
 
 EXCITATION_TOLERANCE = 1e-5
 ROUNDING = 1e-11
@@ -105,7 +105,7 @@ class BaseParameters:
 
 
 def structural_base(regressor: Regressor, seed: int = 0) -> BaseParameters:
-    """What any motion of this robot could show: the base parameters on random states.
+    """The base parameters that some motion of this robot determines, from random states.
 
     Held parameters are known and stay out of the base.
     """
@@ -114,11 +114,11 @@ def structural_base(regressor: Regressor, seed: int = 0) -> BaseParameters:
     W = regressor.dense(*regressor.robot.random_states(count, np.random.default_rng(seed)))
     # R spans the same rows as W and is some dozen times smaller
     R = linalg.qr(W.reshape(-1, p), mode="r", overwrite_a=True, check_finite=False)[0][:p]
-    return choose(R, regressor.parameters, preference(regressor), STRUCTURAL_TOLERANCE)
+    return BaseParameters(regressor.parameters, *choose(R, preference(regressor), STRUCTURAL_TOLERANCE))
 
 
-def choose(R: Matrix, parameters: Parameters, order: np.ndarray, tolerance: float) -> BaseParameters:
-    """The base parameters of a system whose triangular (or any) factor is R.
+def choose(R: Matrix, order: np.ndarray, tolerance: float) -> tuple[np.ndarray, Matrix]:
+    """(b,) columns that span all others, in rising order, and (b, p) K, of a system whose triangular factor is R.
 
     Args:
         R: (k, p) with R^T R = W^T W.
@@ -152,7 +152,7 @@ def choose(R: Matrix, parameters: Parameters, order: np.ndarray, tolerance: floa
     K[np.abs(K) * norms[chosen, None] <= 1e2 * unspanned * norms] = 0.0
     # exactly, so that `alone` can count nonzero entries
     K[:, chosen] = np.eye(len(chosen))
-    return BaseParameters(parameters, np.array(chosen, dtype=np.int64), K)
+    return np.array(chosen, dtype=np.int64), K
 
 
 def preference(regressor: Regressor) -> np.ndarray:
@@ -198,7 +198,7 @@ def combination(coefficients: np.ndarray, names: tuple[str, ...], limit: int = 4
 
 
 def unexcited(structural: BaseParameters, recorded: BaseParameters) -> tuple[Direction, ...]:
-    """Combinations that some motion of the robot would show but the recording does not."""
+    """Combinations that some motion of the robot determines but the recording does not."""
     names = dict(zip((int(c) for c in structural.chosen), structural.names, strict=True))
     kept = tuple(names[int(c)] for c in recorded.chosen)
     directions = []

@@ -1,4 +1,4 @@
-"""How late the efforts of a robot were recorded against its motion: the delay that its dynamics cannot explain away.
+"""Delay of recorded efforts against the motion, estimated from the robot's dynamics.
 
     r(d) = min over theta of |u (tau(t) - W(q, v, a at t - d) theta)|^2    u = 1 / rms of each joint's residual at d = 0
 
@@ -134,7 +134,7 @@ def _mover(problem: InverseDynamics, largest_s: float) -> Callable[[float], Inve
 
 
 def _solved(problem: InverseDynamics, u: Vector) -> tuple[Vector, float]:
-    """theta (b,) and r; what the motion does not show is left at its smallest."""
+    """theta (b,) of least norm, and r."""
     b = len(problem.base)
     R = triangular((problem.factors() * u[:, None, None]).reshape(-1, b + 1))
     norms = np.linalg.norm(R[:, :b], axis=0)

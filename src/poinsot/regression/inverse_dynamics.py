@@ -173,18 +173,18 @@ class InverseDynamics:
 
     @cached_property
     def base(self) -> BaseParameters:
-        """What any motion of this robot could show; its columns are those of `Rows.W`."""
+        """The base parameters that some motion of this robot determines; their columns are those of `Rows.W`."""
         base = structural_base(self._regressor)
         return base if self.attachment is None else with_load(base, self.attachment, self._regressor)
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What was done to the data."""
+        """Steps of the data's processing."""
         return tuple(step for part in self.parts for step in part.signals.steps)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to look at in the data."""
+        """Warnings on the data."""
         return tuple(warning for part in self.parts for warning in part.signals.warnings)
 
     def with_signals(self, signals: Sequence[Signals]) -> InverseDynamics:
@@ -263,7 +263,7 @@ class InverseDynamics:
     def gradient(
         self, theta: Vector, weights: np.ndarray, clip: float = np.inf
     ) -> tuple[Vector, Vector, float]:
-        """Of -1/2 sum over rows of rho(w (y - W theta)) by base values theta (b,), and what it is small against.
+        """Of -1/2 sum over rows of rho(w (y - W theta)) by base values theta (b,), and its scale.
 
         Args:
             weights: (n,) w of each degree of freedom.
@@ -291,7 +291,7 @@ class InverseDynamics:
         place = np.array([self.base.index(name) for name in estimate.names], dtype=np.int64)
         theta = np.zeros(len(self.base))
         theta[place] = np.where(estimate.identifiable, estimate.values, 0.0)
-        # an estimate of another method, or from a file, may not say: then all weights are 1
+        # an estimate of another method, or from a file, may have none: then all weights are 1
         weights = np.asarray(estimate.settings.get("joint_weights", np.ones(self.robot.model.nv)))
         gradient, columns, efforts = self.gradient(
             theta, weights, float(estimate.settings.get("clip", np.inf))
@@ -329,7 +329,7 @@ class InverseDynamics:
         active = np.zeros((self.robot.model.nv, len(self.parameters)), dtype=bool)
         active[rows, columns] = True
         if self.attachment is not None:
-            # a load is felt by the joints that feel the body that carries it
+            # a load acts on the joints on which the body that carries it acts
             active[:, self.attachment.first :] = active[:, self.attachment.carrier].any(axis=1, keepdims=True)
         return active[:, self.base.chosen]
 

@@ -70,14 +70,18 @@ class Regressor:
         Args:
             chosen: columns of the regressor that are wanted, in their order.
         """
-        rows, columns = self.structure
-        # -1: a column that is not asked for
-        place = np.full(len(self.parameters), -1)
-        place[chosen] = np.arange(len(chosen))
-        wanted = place[columns] >= 0
+        wanted, place = self.places(chosen)
         out = np.zeros((len(entries), self.robot.model.nv, len(chosen)))
-        out[:, rows[wanted], place[columns[wanted]]] = entries[:, wanted]
+        out[:, self.structure[0][wanted], place] = entries[:, wanted]
         return out
+
+    def places(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which entries belong to chosen columns, and the place of each one's column among them."""
+        _, columns = self.structure
+        place = np.full(len(self.parameters), -1)  # a column that is not asked for
+        place[chosen] = np.arange(len(chosen))
+        wanted = np.flatnonzero(place[columns] >= 0)
+        return wanted, place[columns[wanted]]
 
     @cached_property
     def _joints(self) -> JointRegressor:

@@ -186,6 +186,8 @@ class Findings(PageBlock):
     @property
     def sorted(self) -> list[tuple[str, str]]:
         rank = {severity: place for place, severity in enumerate(SEVERITIES)}
+        # Stable: among findings of one severity the order given stays. Unknown severities come
+        # last.
         return sorted(self.findings, key=lambda finding: rank.get(finding[0], len(rank)))
 
     @staticmethod

@@ -64,6 +64,7 @@ def spread(body: Body) -> BodySpread:
         return _UNKNOWN
     covariance = D @ body.covariance @ D.T
     slopes = slopes_at_com(body.inertial)
+    # A variance of zero may be negative by rounding.
     std = np.sqrt(np.maximum(np.einsum("ka,kl,la->a", slopes, covariance, slopes), 0.0))
     return BodySpread(float(std[0]), std[1:4], std[4:].reshape(3, 3))
 
@@ -76,6 +77,7 @@ def change(body: Body) -> BodyChange | None:
     prior = prior_of(body)
     if body.inertial is None or prior is None:
         return None
+    # A centre of mass needs a mass; `not >` also takes NaN out.
     if not (prior[0] > 0 and body.inertial[0] > 0):
         return BodyChange(nan, nan, nan)
     shift = float(np.linalg.norm(center_of_mass(body.inertial) - center_of_mass(prior)))

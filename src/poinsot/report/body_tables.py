@@ -56,6 +56,7 @@ def change_table(bodies: Sequence[Body], title: str = "") -> Table | None:
 def _body_row(body: Body) -> dict[str, str | Cell]:
     std, I = spread(body), body.inertia_at_com
     if I is not None:
+        # Rounding of a product of inertia that is zero would be shown with four digits.
         I = np.where(np.abs(I) < ROUNDING * np.abs(I).max(), 0.0, I)
 
     def shown(values: Any, stds: Any) -> Cell:

@@ -49,10 +49,13 @@ def expectations(excitation: Excitation) -> tuple[str, ...]:
     sentences = []
     for owner in dict.fromkeys(found.owners):
         own = [k for k, each in enumerate(found.owners) if each == owner and np.isfinite(percent[k])]
+        # Friction and drives are known from almost any motion; mass properties are what a motion is
+        # designed for.
         own = [k for k in own if found.kinds[k] == "inertia" and percent[k] < HOPELESS_PERCENT]
         if not own:
             continue
         mass = [k for k in own if _symbol(found.names[k]) == "m"]
+        # Who designs a motion asks for masses; where none will be known, the best of what will.
         best = mass[0] if mass else min(own, key=lambda k: float(percent[k]))
         name = found.names[best]
         grouped = found.groupings[best] not in ("", name)

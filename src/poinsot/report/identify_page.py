@@ -46,6 +46,7 @@ def identify_page(estimate: Estimate, names: Sequence[str] | None = None) -> Pag
 
 
 def _of(estimate: Estimate) -> str:
+    # Sensors of several recordings count once.
     if motions_of(estimate):
         return number_of(
             len({fit.name for motion in motions_of(estimate) for fit in motion.sensors}), "sensor"

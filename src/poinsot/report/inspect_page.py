@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..inspection import Finding, Inspection
+from ..inspection import Inspection, InspectionFinding
 from ..recording import Recording
 from .blocks import SEVERITIES, Facts, Findings, Page, section_of
 from .figures import channel_grid
@@ -47,7 +47,7 @@ def write_inspection_page(inspection: Inspection, recording: Recording, path: st
     return write_page(Page(title=inspection.name, kicker="poinsot · recording", sections=sections), path)
 
 
-def _lead(findings: Sequence[Finding]) -> str:
+def _lead(findings: Sequence[InspectionFinding]) -> str:
     counts = Counter[str](finding.severity for finding in findings)
     said = [number_of(counts[severity], severity) for severity in SEVERITIES if counts[severity]]
     if counts["error"] or counts["warning"]:

@@ -86,6 +86,7 @@ def significant(value: float, digits: int = 4, padded: bool = False) -> str:
     if not isfinite(value):
         return _not_finite(value)
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    # Plain digits, of the rounded number: 9.9996 to four digits is 10.00 and has another exponent.
     if -5 < int(exponent) < 6:
         decimals = max(digits - 1 - int(exponent), 0)
         mantissa, exponent = f"{float(f'{mantissa}e{exponent}'):.{decimals}f}", "0"
@@ -103,6 +104,7 @@ def percent_text(percent: float) -> str:
     if isnan(percent):
         return UNKNOWN
     size = abs(percent)
+    # This and the bounds below are those at which the printed number would have one digit more.
     if size >= 999.5:
         return (
             ("> 999 %" if percent > 0 else "< -999 %") if isfinite(percent) else _not_finite(percent) + " %"
@@ -153,6 +155,7 @@ def seconds_text(seconds: float) -> str:
 
 def count_text(count: int) -> str:
     """A whole number, thousands set apart by a narrow space: `24 841`."""
+    # A narrow space that does not break, as thousands are separated in SI.
     return f"{count:,}".replace(",", "\u202f")
 
 
@@ -162,6 +165,7 @@ def unit_text(unit: str) -> str:
         return ""
     for power, sign in (("^-1", "⁻¹"), ("^-2", "⁻²"), ("^2", "²"), ("^3", "³")):
         unit = unit.replace(power, sign)
+    # In one piece: `N m` must not be broken over two lines.
     return unit.replace(" ", "\u00a0")
 
 
@@ -171,11 +175,14 @@ def _not_finite(value: float) -> str:
 
 def _shifted(value: float, exponent: int) -> float:
     """value / 10^exponent; exact, and no overflow on the way for the smallest numbers."""
+    # In decimals: 10.0**-exponent overflows for denormal numbers.
     return float(Decimal(value).scaleb(-exponent)) if exponent else value
 
 
 def _decimals(std: float) -> int:
     """After how many decimals the standard deviation ends; negative to the left of the point."""
+    # By its text: of 0.09999 the logarithm lies on the one side of a power of ten, its three digits on
+    # the other. From 9.5 on the format itself rounds up to 1.0 of the next power.
     mantissa, exponent = f"{std:.2e}".split("e")
     return (1 if float(mantissa) < 3.55 else 0) - int(exponent)
 

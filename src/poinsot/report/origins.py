@@ -90,6 +90,7 @@ def share_text(prior_share: float | None) -> str:
     """
     if prior_share is None or isnan(prior_share):
         return UNKNOWN
+    # Rounding may leave a share just outside.
     share = min(max(prior_share, 0.0), 1.0)
     part, whose = (1.0 - share, "data") if share < 0.5 else (share, "prior")
     return f"> 99 % {whose}" if 0.995 < part < 1 else f"{100 * part:.0f} % {whose}"

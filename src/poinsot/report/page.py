@@ -55,7 +55,9 @@ def plotly_script() -> str:
 
 def script_json(value: Any) -> Markup:
     """JSON that no text inside can break out of its script element with."""
+    # NaN is no JSON: a browser would refuse the whole figure.
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    # `</script>` in a name would end the element; the other two end lines in older JavaScript.
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 
@@ -66,6 +68,7 @@ def _environment() -> Environment:
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
+        # A misspelt name in a template is an error, and not an empty place on a page.
         undefined=StrictUndefined,
         auto_reload=False,
     )

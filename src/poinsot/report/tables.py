@@ -205,6 +205,7 @@ def assumed_or_measured(text: str, prior_share: float | None) -> Cell:
 def share_cell(prior_share: float | None) -> Cell:
     """Shares of data and prior: the larger as text, both as a bar."""
     text = share_text(prior_share)
+    # A bar of nothing would look like one that is all from the prior.
     if prior_share is None or text == UNKNOWN:
         return Cell(text)
     return Cell(text, bar=1.0 - min(max(prior_share, 0.0), 1.0), tone="shared")
@@ -244,6 +245,7 @@ def table_of_rows(
         columns: keys in the order wanted, or a mapping from them to the titles wanted; all keys, as they first
             appear, where not given.
     """
+    # The union of all keys: a row may lack what another has.
     keys = tuple(columns) if columns is not None else tuple(dict.fromkeys(key for row in rows for key in row))
     titles = (
         columns if isinstance(columns, Mapping) else {key: capitalized(key.replace("_", " ")) for key in keys}
@@ -256,6 +258,7 @@ def plain_text(value: Any) -> str:
     """Any value of a setting or a row, for a reader."""
     if value is None:
         return ""
+    # Before int, which bool is.
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, int | np.integer):

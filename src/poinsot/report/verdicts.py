@@ -66,6 +66,7 @@ def known(estimate: Estimate) -> int:
 
 def verdict(value: float, relative_std_percent: float, identifiable: bool) -> ParameterVerdict:
     """The verdict on one parameter."""
+    # A value of 0 with a standard deviation of 0 has a relative one of NaN.
     if not identifiable or isnan(value) or isnan(relative_std_percent):
         return ParameterVerdict.not_identifiable
     if relative_std_percent < WELL_KNOWN_PERCENT:

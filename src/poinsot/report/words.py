@@ -27,6 +27,7 @@ INERTIAL = {
     **{pair: f"product of inertia {pair}" for pair in ("xy", "xz", "yz")},
 }
 
+# Long symbols first: `mx` must not be read as an `m` with something behind it. `L` is a load.
 _INERTIAL_NAME = re.compile(
     rf"({'|'.join(sorted(INERTIAL_SYMBOLS, key=len, reverse=True))})(?:(?:\d+|L)[a-z]*|\..+)"
 )
@@ -52,6 +53,7 @@ def meaning(name: str, kind: str) -> str:
         return INERTIAL[symbol[1]]
     if kind == "payload" and symbol:
         return f"{INERTIAL[symbol[1]]}, of the load"
+    # Laws of friction bring their own words.
     return KINDS.get(kind) or words_of(kind)
 
 

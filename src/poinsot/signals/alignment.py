@@ -160,7 +160,11 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     # the remaining delay is less than a sample, so the ends of the recording hardly affect it
     first, last = max(coarse, 0), len(x) + min(coarse, 0)
     x, y = x[first - coarse : last - coarse], y[first:last]
-    cutoff = min(_noise_hz(name, z, dt) for name, z in ((reference, x), (late, y))) * dt
+    cutoffs = {name: noise_hz(z, 1 / dt) for name, z in ((reference, x), (late, y))}
+    for name, hz in cutoffs.items():
+        if hz is None:
+            raise InvalidSignals(f"channel {name!r} does not exceed its noise at any frequency")
+    cutoff = min(filter(None, cutoffs.values())) * dt
     # the transform takes a record for periodic: without a taper the jump from its end to its start correlates
     taper = signal.windows.tukey(len(x), 0.1)
     X, Y = (np.fft.rfft(taper * signal.detrend(z)) for z in (x, y))
@@ -237,10 +241,3 @@ def _correlations(x: Samples, y: Samples, most: int) -> np.ndarray:
     sums, squares = (np.convolve(z, np.ones(len(y)), "valid") for z in (x, x**2))
     spread = np.sqrt(np.maximum(squares - sums**2 / len(y), 0.0) * (y @ y))
     return np.divide(products, spread, out=np.zeros_like(products), where=spread > 0)[::-1]
-
-
-def _noise_hz(name: str, x: Samples, dt: float) -> float:
-    found = noise_hz(x, 1 / dt)
-    if found is None:
-        raise InvalidSignals(f"channel {name!r} does not exceed its noise at any frequency")
-    return found

@@ -22,6 +22,7 @@ smoother with one cutoff per joint.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,21 +35,6 @@ from .decimation import PASSBAND
 from .preparation import positions
 from .random_walk import HALF_POWER, GeneralizedRandomWalk, cutoff_hz, nvr_for_cutoff
 
-SHARE = 0.999
-"""Share of the velocity's power below w_dyn; on the TX40 recording it gives the 5 Hz that Brunot et al. use."""
-
-ABOVE = 4.0
-"""Ratio of power to noise (6 dB) above which a band contains motion."""
-
-MOVING = 100.0
-"""A joint moves if its power exceeds the noise by this ratio (20 dB) in at least one band."""
-
-LOWEST, HIGHEST = 2.0, 10.0
-"""2 w_dyn <= w_q <= 10 w_dyn, and w_f >= 2 w_dyn."""
-
-ROWS = 200
-"""Rows per joint to remain after decimation: a robot with six joints has about sixty parameters."""
-
 FEWEST = 64
 """Minimum number of samples for a spectrum."""
 
@@ -58,6 +44,29 @@ and of 1/sqrt(2) at this fraction of it."""
 
 TWICE = 1 / (2**0.25 - 1) / HALF_POWER
 """Factor on the ratio of a walk that is applied twice, to have the -3 dB frequency of one applied once."""
+
+
+@dataclass(frozen=True)
+class FilterRule:
+    """Numbers of the rule of thumb.
+
+    Args:
+        share: of the velocity's power below w_dyn [1]; on the TX40 recording it gives the 5 Hz of Brunot et al.
+        above: ratio of power to noise above which a band contains motion [1]; 6 dB.
+        moving: ratio that at least one band of a joint exceeds if the joint moves [1]; 20 dB.
+        lowest, highest: lowest w_dyn <= w_q <= highest w_dyn, and w_f >= lowest w_dyn (Brunot et al. 2017, Sect. 2.3).
+        rows: per joint, to remain after decimation: a robot with six joints has about sixty parameters.
+    """
+
+    share: float = 0.999
+    above: float = 4.0
+    moving: float = 100.0
+    lowest: float = 2.0
+    highest: float = 10.0
+    rows: int = 200
+
+
+RULE = FilterRule()
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +110,7 @@ class FilterProposal:
         return "\n".join(self.reasons)
 
 
-def propose_filters(recording: Recording) -> FilterProposal:
+def propose_filters(recording: Recording, rule: FilterRule = RULE) -> FilterProposal:
     """Propose cutoff and decimation for a recording from the spectrum of its positions.
 
     This is a rule of thumb: read the reasons, and look at the spectrum where they are unexpected.
@@ -109,6 +118,7 @@ def propose_filters(recording: Recording) -> FilterProposal:
     Args:
         recording: with channels `position.<joint>` on a uniform clock; if the robot stands still for most of the
             recording, cut it to the motion first (`between`).
+        rule: numbers of the rule of thumb.
 
     Raises:
         InvalidSignals: if there are no positions, the clock is not uniform, samples are invalid or too few, or no
@@ -120,21 +130,22 @@ def propose_filters(recording: Recording) -> FilterProposal:
     rate = recording.rate_hz
     f, S = _velocity_spectrum(p, rate)
     steps = np.array([encoder_step(column) for column in p.T])
-    single = [_excitation(f, S[:, j], steps[j], rate) for j in range(len(joints))]
+    single = [_excitation(f, S[:, j], steps[j], rate, rule) for j in range(len(joints))]
     moving = np.array([excitation is not None for excitation in single])
-    if not moving.any():
-        raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
     powers = np.array([excitation.power for excitation in single if excitation is not None])
     # equal power of each joint: in radians and metres the fastest one would decide alone
     weights = 1 / (powers * len(powers))
-    pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate)
+    pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate, rule)
     if pooled is None:
         raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
     w_dyn = _rounded(pooled.bandwidth_hz)
     # from the rounded bandwidth, so that the sentences of the reasons agree with the numbers
-    w_q = _rounded(_cutoff(pooled.noise_hz, w_dyn, rate))
-    w_f, why_f = _decimation(w_dyn, recording.duration_s, rate)
-    nan = float("nan")
+    w_q = _rounded(_cutoff(pooled.noise_hz, w_dyn, rate, rule))
+    w_f, why_f = _decimation(w_dyn, recording.duration_s, rate, rule)
+
+    def per_joint(value: Callable[[_Excitation], float]) -> np.ndarray:
+        return np.array([np.nan if it is None else value(it) for it in single])
+
     return FilterProposal(
         joints,
         rate,
@@ -142,15 +153,13 @@ def propose_filters(recording: Recording) -> FilterProposal:
         noise_hz=pooled.noise_hz,
         cutoff_hz=w_q,
         decimate_hz=w_f,
-        bandwidth_hz_per_joint=np.array([nan if it is None else it.bandwidth_hz for it in single]),
-        noise_hz_per_joint=np.array([nan if it is None else it.noise_hz for it in single]),
-        cutoff_hz_per_joint=np.array(
-            [nan if it is None else _cutoff(it.noise_hz, it.bandwidth_hz, rate) for it in single]
-        ),
+        bandwidth_hz_per_joint=per_joint(lambda it: it.bandwidth_hz),
+        noise_hz_per_joint=per_joint(lambda it: it.noise_hz),
+        cutoff_hz_per_joint=per_joint(lambda it: _cutoff(it.noise_hz, it.bandwidth_hz, rate, rule)),
         reasons=(
-            _why_bandwidth(joints, single, w_dyn, rate),
+            _why_bandwidth(joints, single, w_dyn, rate, rule),
             _why_noise(pooled, steps[moving]),
-            _why_cutoff(w_q, w_dyn, pooled.noise_hz, rate),
+            _why_cutoff(w_q, w_dyn, pooled.noise_hz, rate, rule),
             why_f,
         ),
     )
@@ -165,9 +174,9 @@ def too_narrow(
     f, S = _velocity_spectrum(p, rate_hz)
     single = [_excitation(f, S[:, j], 0.0, rate_hz) for j in range(len(joints))]
     lost = [
-        f"{joint} needs {LOWEST * excitation.bandwidth_hz:.2g} Hz"
+        f"{joint} needs {RULE.lowest * excitation.bandwidth_hz:.2g} Hz"
         for joint, excitation, cutoff in zip(joints, single, cutoff_hz, strict=True)
-        if excitation is not None and cutoff < LOWEST * excitation.bandwidth_hz
+        if excitation is not None and cutoff < RULE.lowest * excitation.bandwidth_hz
     ]
     if not lost:
         return ()
@@ -261,7 +270,9 @@ def encoder_step(x: Samples) -> float:
     return float(steps.min()) if len(steps) else 0.0
 
 
-def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Excitation | None:
+def _excitation(
+    f: np.ndarray, S: np.ndarray, step: float, rate: float, rule: FilterRule = RULE
+) -> _Excitation | None:
     """w_dyn and w_e of one spectrum; None if it contains no motion. Bands are thirds of an octave."""
     band = np.floor(3 * np.log2(f / f[0]) + 1e-9).astype(np.int64)
     first = np.flatnonzero(np.diff(band, prepend=-1))
@@ -274,12 +285,12 @@ def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Exci
     quietest = np.minimum.accumulate(median[::-1])[::-1]
     rounding = (2 * np.pi * centre) ** 2 * step**2 / (6 * rate)
     N = np.maximum(quietest, rounding)
-    motion = mean > ABOVE * N
+    motion = mean > rule.above * N
     # one band at 6 dB happens by chance among thirty; none is 20 dB above its own noise
-    if not np.any(mean > MOVING * N):
+    if not np.any(mean > rule.moving * N):
         return None
     power = np.cumsum(np.repeat(motion, last - first) * S)
-    w_dyn = float(np.interp(SHARE * power[-1], power, f))
+    w_dyn = float(np.interp(rule.share * power[-1], power, f))
     sunk = ~(motion | np.append(motion[1:], False)) & (f[first] > w_dyn)  # this band and the next
     end = int(np.argmax(sunk)) if sunk.any() else len(first) - 1
     return _Excitation(
@@ -293,15 +304,15 @@ def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Exci
 # ---------------------------------------------------------------------------------------------------- the rule of thumb
 
 
-def _cutoff(noise_hz: float, w_dyn: float, rate: float) -> float:
+def _cutoff(noise_hz: float, w_dyn: float, rate: float, rule: FilterRule) -> float:
     """2 w_e within 2 to 10 w_dyn, and below the Nyquist frequency."""
-    return float(min(max(2 * noise_hz, LOWEST * w_dyn), HIGHEST * w_dyn, 0.45 * rate))
+    return float(min(max(2 * noise_hz, rule.lowest * w_dyn), rule.highest * w_dyn, 0.45 * rate))
 
 
-def _decimation(w_dyn: float, duration_s: float, rate: float) -> tuple[float | None, str]:
+def _decimation(w_dyn: float, duration_s: float, rate: float, rule: FilterRule) -> tuple[float | None, str]:
     """w_f and its reason."""
-    wanted = LOWEST * w_dyn
-    for_rows = PASSBAND * ROWS / (2 * duration_s)
+    wanted = rule.lowest * w_dyn
+    for_rows = PASSBAND * rule.rows / (2 * duration_s)
     w_f = _rounded(max(wanted, for_rows))
     if PASSBAND * rate / 2 < 2 * w_f:
         return (
@@ -325,7 +336,7 @@ def _rounded(value: float) -> float:
 
 
 def _why_bandwidth(
-    joints: tuple[str, ...], single: list[_Excitation | None], w_dyn: float, rate: float
+    joints: tuple[str, ...], single: list[_Excitation | None], w_dyn: float, rate: float, rule: FilterRule
 ) -> str:
     each = ", ".join(
         f"{joint} {'at rest' if it is None else f'{it.bandwidth_hz:.2g}'}"
@@ -337,21 +348,18 @@ def _why_bandwidth(
         if rate < 20 * w_dyn
         else ""
     )
-    return f"{100 * SHARE:g} % of the power of the velocities lies below {w_dyn:.3g} Hz{of}{slow}."
+    return f"{100 * rule.share:g} % of the power of the velocities lies below {w_dyn:.3g} Hz{of}{slow}."
 
 
 def _why_noise(pooled: _Excitation, steps: np.ndarray) -> str:
-    if pooled.rounding:
-        return (
-            f"The rounding of the positions, to steps of {span_text(steps, 2)}, dominates the motion above "
-            f"{_rounded(pooled.noise_hz):g} Hz."
-        )
-    return f"The measurement noise dominates the motion above {_rounded(pooled.noise_hz):g} Hz."
+    rounding = f"rounding of the positions, to steps of {span_text(steps, 2)},"
+    what = rounding if pooled.rounding else "measurement noise"
+    return f"The {what} dominates the motion above {_rounded(pooled.noise_hz):g} Hz."
 
 
-def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float) -> str:
-    limits = f"{LOWEST:g} to {HIGHEST:g} times {w_dyn:.3g} Hz (Brunot et al. 2017, Sect. 2.3)"
-    if w_q >= 0.99 * HIGHEST * w_dyn:
+def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float, rule: FilterRule) -> str:
+    limits = f"{rule.lowest:g} to {rule.highest:g} times {w_dyn:.3g} Hz (Brunot et al. 2017, Sect. 2.3)"
+    if w_q >= 0.99 * rule.highest * w_dyn:
         return f"cutoff_hz = {w_q:.3g}: the upper end of {limits}, since the noise is low enough."
     if w_q >= 0.44 * rate:
         return f"cutoff_hz = {w_q:.3g}: the largest value of {limits} that the rate of {rate:.4g} Hz allows."

@@ -125,31 +125,20 @@ def maximum_likelihood_nvr(
     smoothed = smooth(y, model, 10**log10_nvr, valid)
     noise_std = np.sqrt(smoothed.noise_variance)
     cutoff = np.array([cutoff_hz(model, ratio, rate_hz=2.0) for ratio in 10**log10_nvr])
+    rounding = np.array([encoder_step(y[valid[:, j], j]) for j in range(y.shape[1])]) / math.sqrt(12)
+    # bounds before all else: there a curvature has no meaning
+    conditions = {
+        RatioVerdict.at_upper_bound: upper - log10_nvr < BOUND_DECADES,
+        RatioVerdict.at_lower_bound: log10_nvr - lower < BOUND_DECADES,
+        RatioVerdict.undetermined: log10_std > 1,
+        RatioVerdict.below_quantization: noise_std < LEAST_NOISE * rounding,
+        RatioVerdict.wide: cutoff > max_cutoff,
+        RatioVerdict.credible: np.ones(len(log10_nvr), dtype=bool),
+    }
     verdict = tuple(
-        _verdict(
-            above=g - lower,
-            below=upper - g,
-            decades=log10_std[j],
-            on_steps=bool(noise_std[j] < LEAST_NOISE * encoder_step(y[valid[:, j], j]) / math.sqrt(12)),
-            wide=bool(cutoff[j] > max_cutoff),
-        )
-        for j, g in enumerate(log10_nvr)
+        next(each for each, holds in conditions.items() if holds[j]) for j in range(len(log10_nvr))
     )
     return NoiseVarianceRatio(10**log10_nvr, log10_std, smoothed.log_likelihood, noise_std, cutoff, verdict)
-
-
-def _verdict(*, above: float, below: float, decades: float, on_steps: bool, wide: bool) -> RatioVerdict:
-    """`above` and `below`: decades from the bounds; `decades`: the standard deviation."""
-    # bounds before all else: there a curvature has no meaning
-    if below < BOUND_DECADES:
-        return RatioVerdict.at_upper_bound
-    if above < BOUND_DECADES:
-        return RatioVerdict.at_lower_bound
-    if decades > 1:
-        return RatioVerdict.undetermined
-    if on_steps:
-        return RatioVerdict.below_quantization
-    return RatioVerdict.wide if wide else RatioVerdict.credible
 
 
 def _score(

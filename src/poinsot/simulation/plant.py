@@ -1,4 +1,4 @@
-"""A robot in MuJoCo: physics that nobody here wrote, made from the same description as Pinocchio's model.
+"""A robot in MuJoCo, an independent simulator, made from the same description as Pinocchio's model.
 
 Both read one URDF. Drawings and collision shapes are left out, and what the description says of damping, dry friction
 and rotors, so that both have the same equations of motion; feet get spheres at the corners of their soles. A free joint
@@ -75,7 +75,7 @@ class Slab:
 
 
 class Plant:
-    """A robot that moves under its motors' efforts, gravity and the ground.
+    """A robot that is moved by its motors, gravity and the ground.
 
     Args:
         robot: read from a URDF, with free, revolute, continuous and prismatic joints, none locked.
@@ -121,7 +121,7 @@ class Plant:
         mujoco.mj_forward(self.model, self.data)
 
     def _places(self) -> None:
-        """Where each of Pinocchio's numbers is among MuJoCo's."""
+        """Find the indices of Pinocchio's coordinates among MuJoCo's."""
         q_at, v_at, self._turning = [], [], []
         tree = self.robot.tree
         for kind, at, joint in zip(tree.kind, tree.q_index, self._joints, strict=True):
@@ -168,7 +168,7 @@ class Plant:
         return v
 
     def reset(self, q: Vector, v: Vector | None = None) -> None:
-        """Put the robot somewhere, at time 0.
+        """Set the state, at time 0.
 
         Args:
             q, v: (nq,), (n,) Pinocchio's; at rest if v is None.
@@ -222,7 +222,7 @@ class Plant:
     # -- mass --------------------------------------------------------------------------------------------------------
 
     def set_inertial(self, body: str, pi: Vector) -> None:
-        """Make a body another one.
+        """Change the inertial parameters of a body.
 
         Args:
             body: of the robot's bodies.

@@ -18,7 +18,7 @@ from ..regression.regressor import Regressor
 
 @dataclass(frozen=True)
 class Sensors:
-    """What is read instead of the truth.
+    """Errors of the sensors at the joints.
 
     Args:
         position_std: white noise on the positions [rad] or [m].
@@ -93,7 +93,7 @@ def simulate_recording(
     sensors: Sensors,
     rng: np.random.Generator,
 ) -> Recording:
-    """What sensors at the joints record while the robot follows a motion.
+    """Simulate the recording of sensors at the joints while the robot follows a motion exactly.
 
     Args:
         robot: with joints of one degree of freedom and no floating base.

@@ -5,7 +5,16 @@ gauss_newton   the one damped Gauss-Newton iteration; a method brings an `Iterat
 dense          small dense least squares in a box, as iterates
 """
 
-from .gauss_newton import Direction, GainRatio, GaussNewton, Iterate, Iteration, Minimum, Search, StepLength
+from .gauss_newton import (
+    DampedStep,
+    GainRatio,
+    GaussNewton,
+    Iterate,
+    Iteration,
+    Minimum,
+    Search,
+    StepLength,
+)
 from .progress import Progress, ProgressCallback, Stop, report, stop_requested
 
 __all__ = [
@@ -18,7 +27,7 @@ __all__ = [
     "GainRatio",
     "StepLength",
     "Iterate",
-    "Direction",
+    "DampedStep",
     "Iteration",
     "Minimum",
     "Search",

@@ -29,6 +29,7 @@ def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
         return np.zeros(0)
     if not (np.diag(S) > 0).all():
         raise np.linalg.LinAlgError("S is not positive definite")
+    # BVLS compares gradients of components, which units must not decide
     scale = 1 / np.sqrt(np.diag(S))
     L = np.linalg.cholesky(S * scale[:, None] * scale)
     free = -linalg.cho_solve((L, True), g * scale)
@@ -46,5 +47,6 @@ def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
         tol=1e-14,
         max_iter=max(100, 10 * len(g)),
     )
+    # exactly on the bounds, where scaling back would round
     inside = np.clip(found.x * scale, lower, upper)
     return np.where(found.active_mask < 0, lower, np.where(found.active_mask > 0, upper, inside))

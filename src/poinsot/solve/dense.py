@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import Matrix, Vector
 from .box import step_in_box
-from .gauss_newton import Direction
+from .gauss_newton import DampedStep
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +72,18 @@ class DenseIterate:
 
     def direction(self, damping: float) -> DenseDirection | None:
         (H, g), problem = self.normal, self.problem
+        # Marquardt's scaling: the damped step does not depend on units
         D = np.maximum(np.diag(H), problem.curvature_floor(self.x, self.cost))
         try:
             d = step_in_box(H + damping * np.diag(D), g, problem.lower - self.x, problem.upper - self.x)
+        # the driver raises the damping
         except np.linalg.LinAlgError:
             return None
         return DenseDirection(self, d)
 
 
 @dataclass(frozen=True, eq=False)
-class DenseDirection(Direction[DenseIterate]):
+class DenseDirection(DampedStep[DenseIterate]):
     """The step d (p,) from an iterate."""
 
     start: DenseIterate

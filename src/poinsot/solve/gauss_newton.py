@@ -40,7 +40,7 @@ from .progress import ProgressCallback, Stop, report, stop_requested
 I = TypeVar("I", bound="Iterate")
 
 
-class Direction(ABC, Generic[I]):
+class DampedStep(ABC, Generic[I]):
     """A step from an iterate, computed with some damping."""
 
     @abstractmethod
@@ -81,7 +81,7 @@ class Iterate(Protocol):
     def theta(self) -> Vector:
         """(p,) the parameters, which the record of iterations keeps."""
 
-    def direction(self: I, damping: float) -> Direction[I] | None:
+    def direction(self: I, damping: float) -> DampedStep[I] | None:
         """The step for this damping; None where the damped Hessian is not positive definite."""
 
 
@@ -240,9 +240,7 @@ class GaussNewton:
         answer: Any = None
         while True:
             try:
-                answer = search.send(
-                    answer
-                )  # what it asks for is there: directions and trials of a single problem
+                answer = search.send(answer)  # a single problem's directions and trials are there at once
             except StopIteration as end:
                 found: Minimum[I] = end.value
                 return found
@@ -329,12 +327,13 @@ class _Search(Generic[I]):
 
     def raise_damping(self, failures: int) -> bool:
         """Raise it; False where it was at its maximum."""
+        # at the limit already: another try would give the same step
         if self.damping >= self.method.damping.most:
             return False
         self.damping = min(self.method.damping.rejected(self.damping, failures), self.method.damping.most)
         return True
 
-    def line_search(self, direction: Direction[I]) -> Generator[Any, Any, tuple[I | None, float, int]]:
+    def line_search(self, direction: DampedStep[I]) -> Generator[Any, Any, tuple[I | None, float, int]]:
         """The first step length whose merit falls enough, and how many were tried."""
         method, e = self.method, self.now.infeasibility
         if e > 0:
@@ -351,20 +350,23 @@ class _Search(Generic[I]):
             trial = yield direction.trial(alpha)
             falls = direction.predicted(alpha) + alpha * nu * e
             merit = trial.cost + nu * trial.infeasibility
+            # without a line search any decrease is taken: the gain ratio judges it
             if merit <= reference - share * falls + slack and (searches or merit < reference):
                 return trial, alpha, trials
             alpha /= 2
         return None, 0.0, trials
 
-    def accept(self, trial: I, direction: Direction[I], alpha: float, trials: int) -> None:
+    def accept(self, trial: I, direction: DampedStep[I], alpha: float, trials: int) -> None:
         used, before, predicted = self.damping, self.now.cost, direction.predicted(alpha)
+        # where gaps close, the cost may be predicted to rise
         gain = (before - trial.cost) / predicted if predicted > 0 else 1.0
         self.now, self.undamped, self.indefinite = trial, False, False
+        # cost and gaps apart, since the penalty of their sum may change
         self.past.append((trial.cost, trial.infeasibility))
         self.damping = self.method.damping.accepted(used, gain, alpha)
         self.record(direction, alpha, trials, used)
 
-    def record(self, direction: Direction[I], alpha: float, trials: int, damping: float) -> None:
+    def record(self, direction: DampedStep[I], alpha: float, trials: int, damping: float) -> None:
         now, number, length = self.now, len(self.history) + 1, sqrt(max(2.0 * direction.decrement, 0.0))
         done = Iteration(
             number, now.cost, now.infeasibility, direction.predicted(1.0), length, alpha, trials, damping,
@@ -373,7 +375,7 @@ class _Search(Generic[I]):
         self.history.append(done)
         report(self.progress, "iterating", iteration=number, cost=now.cost, detail=str(done))
 
-    def take_last_step(self, direction: Direction[I]) -> None:
+    def take_last_step(self, direction: DampedStep[I]) -> None:
         if not self.method.take_last:
             return
         trial, slack = direction.trial(1.0), self.method.rounding * (1.0 + abs(self.now.cost))

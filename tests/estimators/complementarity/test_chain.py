@@ -33,8 +33,8 @@ def dense(found):
     for i, f in enumerate(problem.before):
         J, weight = np.zeros((5, N + D + S)), np.sqrt(system.trust[i])
         own = system.rows[i]
-        J[:, B * f + 6 : B * f + 12], J[:, B * f + B : B * f + B + 6] = own[:, :6], own[:, 6:12]
-        J[:, B * f + 12], J[:, B * f + 13] = own[:, 12], own[:, 13]
+        J[:, B * f + 6 : B * f + 12], J[:, B * f + B : B * f + B + 6] = own[:, :6], own[:, 8:14]
+        J[:, B * f + 12], J[:, B * f + 13] = own[:, 6], own[:, 7]
         J[:, N + D :] = own[:, OWN:]
         J[:, N + problem.drop[f]] = own[:, OWN + HEIGHT]
         rows.append(weight[:, None] * J)

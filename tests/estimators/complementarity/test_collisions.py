@@ -36,11 +36,11 @@ def test_derivatives(rng, shape):
 
     def at(z):
         states = ImpactStates(
-            first + z[:6], second + z[6:12], since + z[12], until - z[12] + z[13], brevity, part, above
+            first + z[:6], second + z[8:14], since + z[6], until - z[6] + z[7], brevity, part, above
         )
         return collide(states, shared + z[14:], ContactGeometry(outline, floor(0.01, 0.1), 9.81, UNEVEN))
 
-    step = np.concatenate([np.full(12, 1e-5), [1e-6, 1e-6], np.full(len(shared), 1e-6)])
+    step = np.concatenate([np.full(6, 1e-5), [1e-6, 1e-6], np.full(6, 1e-5), np.full(len(shared), 1e-6)])
     step[OWN] = 1e-8
     found = at(np.zeros(OWN + len(shared))).by
     slopes = np.stack(

@@ -9,7 +9,7 @@ from poinsot.estimators.complementarity.segmentation import moving
 from poinsot.estimators.complementarity.shooting import INERTIA as INERTIA_AT
 from poinsot.estimators.complementarity.shooting import MASS, lifted_mass
 from poinsot.exceptions import InvalidMethod, InvalidRecording, InvalidSignals, NotIdentifiable
-from poinsot.models.planar import Body, Ellipse, Wall, floor, rectangle
+from poinsot.models.planar import Ellipse, PlanarBody, Wall, floor, rectangle
 from references.exact_steps import contacts_struck, stepped
 
 pytest.importorskip("casadi")
@@ -21,7 +21,7 @@ NOISE = np.array([1e-3, 1e-3, 0.02])
 def thrown(friction, rate=120, seed=0, noise=NOISE, seconds=0.5):
     """Frames of the paper's throw (Sect. 6.1)."""
     times = np.arange(round(seconds * rate) + 1) / rate
-    body = Body(SHAPE, 1.0, INERTIA, friction, RESTITUTION)
+    body = PlanarBody(SHAPE, 1.0, INERTIA, friction, RESTITUTION)
     poses, _ = stepped(body, [floor()], [0, 0.1, -0.785], [3.0, -5, 0], times)
     return times, poses + noise * np.random.default_rng(seed).standard_normal(poses.shape)
 
@@ -67,6 +67,7 @@ def test_rolling_hides_friction_and_a_bound_is_given(rolling):
     assert rolling.noise_given and rolling.chi_square < 1.5 * rolling.degrees
 
 
+@pytest.mark.slow
 def test_a_wrong_shape_is_distrusted():
     times, poses = thrown(0.4, seconds=0.25)
     fit = DropIdentification(NOISE).fit(Drop("throw", times, poses), Ellipse(0.05, 0.035), [floor()])
@@ -78,7 +79,7 @@ def test_two_walls_and_corners_that_strike_together():
     shape, walls = rectangle(0.06, 0.06), [floor(), Wall(0.15, 0.0, np.pi / 2)]
     times = np.arange(49) / 120
     noise = NOISE / 10
-    body = Body(shape, 1.0, 6e-4, 0.2, 0.3)
+    body = PlanarBody(shape, 1.0, 6e-4, 0.2, 0.3)
     poses, motion = stepped(body, walls, [0, 0.1, 0.3], [1.5, -0.5, 4.0], times)
     struck = contacts_struck(motion)
     assert struck[:, :4].any() and struck[:, 4:].any() and (struck.sum(axis=1) > 1).any()
@@ -91,7 +92,7 @@ def test_two_walls_and_corners_that_strike_together():
 
 def test_frames_of_a_body_that_lies_still_are_left_out():
     shape, times = rectangle(0.06, 0.06), np.arange(200) / 120
-    body = Body(shape, 1.0, 6e-4, 0.3, 0.3)
+    body = PlanarBody(shape, 1.0, 6e-4, 0.3, 0.3)
     poses, _ = stepped(body, [floor()], [0, 0.1, 0.3], [0.5, 0, 2.0], times)
     poses = poses + NOISE * np.random.default_rng(0).standard_normal(poses.shape)
     settled = int(np.flatnonzero(np.abs(poses[:, 1] - 0.03) > 0.006)[-1])
@@ -101,6 +102,7 @@ def test_frames_of_a_body_that_lies_still_are_left_out():
     assert moving(shorter) is shorter
 
 
+@pytest.mark.slow
 def test_what_neighbouring_frames_do_not_show_is_distrusted():
     """A floor that is 10 mm too high, a frame that was misread."""
     times, poses = thrown(0.35)
@@ -139,7 +141,7 @@ def forced(mass, seed, size=0.3):
     forces = size * np.column_stack(
         [np.sin(4 * np.pi * t), np.sign(np.cos(6 * np.pi * t)), 0.02 * np.cos(3 * np.pi * t)]
     )
-    body = Body(SHAPE, mass, mass * INERTIA, 0.3, RESTITUTION)
+    body = PlanarBody(SHAPE, mass, mass * INERTIA, 0.3, RESTITUTION)
     poses, motion = stepped(body, [floor()], [0, 0.1, -0.785], [3.0, -5, 0], times, forces)
     noise = NOISE * np.random.default_rng(seed).standard_normal(poses.shape)
     return Drop("throw", times, poses + noise, forces), motion.impulses[motion.struck[0], 0, 0]

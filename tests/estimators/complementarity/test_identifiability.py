@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from poinsot.estimators.complementarity.identifiability import consistency, pushed
-from poinsot.models.planar import Body, Ellipse, floor, rectangle
+from poinsot.models.planar import Ellipse, PlanarBody, floor, rectangle
 from poinsot.models.planar.contact import contacts_at
 from poinsot.models.planar.events import moved
 
@@ -11,7 +11,7 @@ SHAPE, MASS, INERTIA = Ellipse(0.05, 0.025), 0.064, 4.84e-5
 
 def seen(forces=None, velocity=(3.0, -5, 0)):
     times = np.linspace(0, 0.4, 41)
-    body = Body(SHAPE, MASS, INERTIA, 0.3, 0.2)
+    body = PlanarBody(SHAPE, MASS, INERTIA, 0.3, 0.2)
     start = np.array([0, 0.1, -0.785]), np.array(velocity)
     impacts = moved(body, [floor()], *start, times, forces=forces)[2]
     at = [contacts_at(q, SHAPE, [floor()]) for q in impacts.poses]
@@ -44,7 +44,7 @@ def test_forces_that_are_none_determine_no_more():
 def test_contacts_struck_at_once_share_their_equations():
     """A square that lands flat: two corners, three equations, four impulses."""
     shape, times = rectangle(0.06, 0.06), np.linspace(0, 0.2, 21)
-    body = Body(shape, 1.0, 6e-4, 0.3, 0.2)
+    body = PlanarBody(shape, 1.0, 6e-4, 0.3, 0.2)
     impacts = moved(body, [floor()], np.array([0, 0.1, 0.0]), np.array([0.5, 0, 0.0]), times)[2]
     assert impacts.times[0] == impacts.times[1]
     at = [contacts_at(q, shape, [floor()]) for q in impacts.poses]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from poinsot.models.planar import Body, Ellipse, Wall, floor, rectangle
+from poinsot.models.planar import Ellipse, PlanarBody, Wall, floor, rectangle
 from poinsot.models.planar.events import moved
 
 pytest.importorskip("casadi")
@@ -13,7 +13,7 @@ NOISE = np.array([1e-4, 1e-4, 2e-3])
 
 def frames(shape, walls, inertia, friction, pose, velocity, rate=120, seconds=0.3):
     times = np.arange(round(seconds * rate) + 1) / rate
-    body = Body(shape, 1.0, inertia, friction, 0.3)
+    body = PlanarBody(shape, 1.0, inertia, friction, 0.3)
     poses, velocities, impacts = moved(body, walls, np.array(pose, float), np.array(velocity, float), times)
     noise = NOISE * np.random.default_rng(0).standard_normal(poses.shape)
     return times, poses + noise, velocities, impacts

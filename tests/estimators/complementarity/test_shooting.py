@@ -11,7 +11,7 @@ from poinsot.estimators.complementarity.shooting import (
     STATIONARY,
     Shooting,
 )
-from poinsot.models.planar import Body, Ellipse, floor
+from poinsot.models.planar import Ellipse, PlanarBody, floor
 from references.exact_steps import stepped
 
 SHAPE = Ellipse(0.05, 0.025)
@@ -21,7 +21,7 @@ TRUTH = np.array([0, 0.1, -0.785, 3.0, -5, 0, np.log(7.5625e-4), 0.3, 0.2])
 
 def shooting(seed=0, truth=TRUTH):
     times = np.arange(61) / 120
-    body = Body(SHAPE, 1.0, float(np.exp(truth[6])), truth[7], truth[8])
+    body = PlanarBody(SHAPE, 1.0, float(np.exp(truth[6])), truth[7], truth[8])
     poses, _ = stepped(body, [floor()], truth[:3], truth[3:6], times)
     poses = poses + NOISE * np.random.default_rng(seed).standard_normal(poses.shape)
     return Shooting(times, poses, NOISE, SHAPE, [floor()])

@@ -12,7 +12,7 @@ import pytest
 from estimators.joint import swings
 from estimators.joint.test_bordered import dense, random_linearization
 from poinsot.estimate import Status
-from poinsot.estimators.joint import FORMS, JointSmoothing, Record, SmoothingProblem, fit_batch
+from poinsot.estimators.joint import FORMS, JointSmoothing, JointSmoothingProblem, Record, fit_batch
 from poinsot.estimators.joint import batch as batches
 from poinsot.estimators.joint.bordered import NormalEquations
 from poinsot.estimators.joint.forms import ReducedForm
@@ -67,7 +67,7 @@ def alone(methods, z, theta=None, names=PIVOT, **given):
     """One fit after the other."""
     return [
         method.solve(
-            SmoothingProblem(
+            JointSmoothingProblem(
                 swings.model(),
                 [Record("alone", TIMES, COMMANDS[:, None], each)],
                 None if theta is None else theta[b],
@@ -82,7 +82,7 @@ def alone(methods, z, theta=None, names=PIVOT, **given):
 def batch_of(times, u, z, theta=None, names=PIVOT, **given):
     """A problem for each row of readings; controls and initial guesses may be of all."""
     return [
-        SmoothingProblem(
+        JointSmoothingProblem(
             swings.model(),
             [Record(f"record {b + 1}", times, u if u.ndim == 2 else u[b], each)],
             theta if theta is None or theta.ndim == 1 else theta[b],
@@ -220,9 +220,9 @@ def test_eliminated_states_are_those_of_the_dense_equations(N, m, d, q, start, r
         cost, parts, diagonal, U, found, blocks = jax.tree.map(np.asarray, all_of_it(of, damping, right))
     assert cost == pytest.approx(e @ e)
     np.testing.assert_allclose(diagonal.ravel(), np.diag(H)[:n], rtol=1e-12)
-    np.testing.assert_allclose(parts.lower.diagonal(), np.diag(H)[n:], rtol=1e-12)
+    np.testing.assert_allclose(parts.corner.diagonal(), np.diag(H)[n:], rtol=1e-12)
     np.testing.assert_allclose(parts.right.reshape(n, -1), np.column_stack([H[:n, n:], g[:n]]), atol=1e-12)
-    np.testing.assert_allclose(parts.lower, np.column_stack([H[n:, n:], g[n:]]), atol=1e-12)
+    np.testing.assert_allclose(parts.corner, np.column_stack([H[n:, n:], g[n:]]), atol=1e-12)
     T = H[:n, :n] + np.diag(damping.ravel())
     L = np.linalg.cholesky(T)
     np.testing.assert_allclose(
@@ -251,8 +251,8 @@ def test_steps_of_all_are_the_dense_ones(rng):
     largest = np.diag(J.T @ J)[: N * d].reshape(N, d)
 
     with jax.enable_x64(True):
-        U, lower = jax.jit(batches._eliminated_states)(of, largest, alpha)
-        d_theta = own.step(np.zeros(q), np.asarray(lower), damping[N * d :])
+        U, corner = jax.jit(batches._eliminated_states)(of, largest, alpha)
+        d_theta = own.step(np.zeros(q), np.asarray(corner), damping[N * d :])
         point = batches._Point(np.zeros((N, d)), np.zeros(q), of, 0.0, largest, None)
         flat = SimpleNamespace(form=SimpleNamespace(degrees=d, plus=lambda x, d: x + d))
         states, promised = jax.jit(partial(batches._Solver._step, flat))(point, alpha, U, d_theta)
@@ -297,7 +297,7 @@ def test_as_many_at_once_as_there_is_room_for(monkeypatch):
 
     def room(N):
         record = Record("long", np.arange(float(N)), np.zeros((N, 1)), np.zeros((N, 2)))
-        return solver.room(SmoothingProblem(swings.model(), [record], open=PIVOT))
+        return solver.room(JointSmoothingProblem(swings.model(), [record], open=PIVOT))
 
     rooms = [room(N) for N in (1000, 2000)]
     assert rooms[0] == pytest.approx(2 * rooms[1], abs=2)

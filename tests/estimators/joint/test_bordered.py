@@ -47,13 +47,13 @@ def test_normal_equations_are_the_dense_ones(N, m, d, p, start, rng):
     n, found = N * d, NormalEquations.of(of)
     np.testing.assert_allclose(found.diagonal.ravel(), np.diag(H)[:n], rtol=1e-12)
     np.testing.assert_allclose(found.right.reshape(n, -1), np.column_stack([H[:n, n:], g[:n]]), atol=1e-12)
-    np.testing.assert_allclose(found.lower, np.column_stack([H[n:, n:], g[n:]]), atol=1e-12)
+    np.testing.assert_allclose(found.corner, np.column_stack([H[n:, n:], g[n:]]), atol=1e-12)
 
     damping = rng.uniform(0.1, 1, n)
     with_damping = H + np.diag(np.concatenate([damping, np.zeros(p)]))
     solved = factorize(found, damping.reshape(N, d))
     T, C = with_damping[:n, :n], H[:n, n:]
-    corner, gradient = solved.lower[:, :-1], solved.lower[:, -1]
+    corner, gradient = solved.corner[:, :-1], solved.corner[:, -1]
     np.testing.assert_allclose(corner, H[n:, n:] - C.T @ np.linalg.solve(T, C), atol=1e-9)
     np.testing.assert_allclose(gradient, g[n:] - C.T @ np.linalg.solve(T, g[:n]), atol=1e-9)
     inverse = np.linalg.inv(T)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from estimators.joint import swings
-from poinsot.estimators.joint import FORMS, JointSmoothing, SmoothingProblem
+from poinsot.estimators.joint import FORMS, JointSmoothing, JointSmoothingProblem
 from poinsot.estimators.joint.smoothing import compiled_linearizer
 from poinsot.models.maximal import State, bodies, double_precision
 
@@ -115,7 +115,7 @@ def test_with_theta_held_forward_errors_make_a_kalman_smoother(rng):
     record.z[1:][rng.random((N - 1, 2)) < 0.3] = np.nan
 
     method = JointSmoothing(KAPPA, swings.NOISE, "forward", tolerance=1e-14)
-    fit = method.solve(SmoothingProblem(model, [record], theta, ()))
+    fit = method.solve(JointSmoothingProblem(model, [record], theta, ()))
     assert fit.converged
     states = fit.paths[0].states
     ours = np.concatenate([np.asarray(part).reshape(N, -1) for part in states], axis=1)

@@ -8,7 +8,7 @@ import pytest
 from estimators.joint import swings
 from estimators.joint.test_bordered import dense
 from poinsot.estimate import Status
-from poinsot.estimators.joint import JointSmoothing, Record, SmoothingProblem, at_held_out
+from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, Record, at_held_out
 from poinsot.estimators.joint.smoothing import compiled_linearizer
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.models.maximal import Encoder, Hinge, Mechanism, PlaneContact, RigidBody
@@ -45,7 +45,7 @@ def weighted(method, fit, records, model=None):
 
 def at(fit, records, names=PIVOT, **given):
     """The problem that begins where a fit ended."""
-    return SmoothingProblem(swings.model(), records, fit.theta, names, guess=fit.paths, **given)
+    return JointSmoothingProblem(swings.model(), records, fit.theta, names, guess=fit.paths, **given)
 
 
 def test_a_swing_tells_what_swings(rng):
@@ -59,7 +59,7 @@ def test_a_swing_tells_what_swings(rng):
     angle = record.z[:, 0]
     clean = swings.exact(swings.theta(), times, 1.5, 0.0, u)[0]
     angle += 0.05 + 0.02 * np.sin(clean) - 0.01 * np.cos(clean)
-    fit = METHOD.solve(SmoothingProblem(swings.model(), [record], open=names))
+    fit = METHOD.solve(JointSmoothingProblem(swings.model(), [record], open=names))
     assert fit.converged
     assert fit.status is Status.solved
     assert len(fit.history) == fit.iterations + 1
@@ -85,7 +85,7 @@ def test_a_swing_tells_what_swings(rng):
 def test_it_ends_where_a_dense_method_would(rng):
     """Gauss and Newton's dense step from there is nothing, and the information is the dense Schur complement."""
     records = [swing(rng, "one", times=TIMES[:60]), swing(rng, "two", 0.5, 2.0, TIMES[:45] * 1.5)]
-    fit = METHOD.solve(SmoothingProblem(swings.model(), records, open=PIVOT))
+    fit = METHOD.solve(JointSmoothingProblem(swings.model(), records, open=PIVOT))
     parts = [dense(each) for each in weighted(METHOD, fit, records)]
     (one, e_1), (two, e_2) = parts
     n_1, n_2 = one.shape[1] - 2, two.shape[1] - 2
@@ -105,7 +105,9 @@ def test_it_ends_where_a_dense_method_would(rng):
 def test_records_share_theta(rng):
     """The same record twice is half the covariance, and nothing else."""
     record = swing(rng)
-    once, twice = (METHOD.solve(SmoothingProblem(swings.model(), n * [record], open=PIVOT)) for n in (1, 2))
+    once, twice = (
+        METHOD.solve(JointSmoothingProblem(swings.model(), n * [record], open=PIVOT)) for n in (1, 2)
+    )
     np.testing.assert_allclose(twice.theta, once.theta, rtol=1e-6)
     np.testing.assert_allclose(twice.sensitivity.information, 2 * once.sensitivity.information, rtol=1e-5)
     # states take their degrees of freedom from each record, the two parameters take theirs from both together
@@ -119,10 +121,10 @@ def test_records_share_theta(rng):
 
 def test_ten_times_off_is_near_enough(rng):
     record = swing(rng)
-    near = METHOD.solve(SmoothingProblem(swings.model(), [record], open=PIVOT))
+    near = METHOD.solve(JointSmoothingProblem(swings.model(), [record], open=PIVOT))
     for factor in (10.0, 0.1):
         start = swings.theta(Jxx=factor * 4e-3, drag=factor * 0.02)
-        far = METHOD.solve(SmoothingProblem(swings.model(), [record], start, PIVOT))
+        far = METHOD.solve(JointSmoothingProblem(swings.model(), [record], start, PIVOT))
         assert far.converged
         assert np.abs(far.history[0].theta - start).max() == 0
         np.testing.assert_allclose(far.theta, near.theta, rtol=1e-5)
@@ -132,7 +134,7 @@ def test_a_bound_holds_with_the_right_sign(rng):
     """A torque that drives along the rate: viscous friction would be below 0, and is 0, or where a bound allows."""
     truth = swings.theta(drag=-0.004)
     record = swing(rng, theta=truth, y=0.8)
-    fit = METHOD.solve(SmoothingProblem(swings.model(), [record], open=PIVOT))
+    fit = METHOD.solve(JointSmoothingProblem(swings.model(), [record], open=PIVOT))
     assert fit.converged
     assert fit.values["pivot.drag"] == 0.0
     (of,) = weighted(METHOD, fit, [record])
@@ -141,10 +143,12 @@ def test_a_bound_holds_with_the_right_sign(rng):
     assert abs(slope[0]) < 1e-2 * size[0]
     assert slope[1] > 10 * size[1], "less drag would lower the cost"
 
-    inside = METHOD.solve(SmoothingProblem(swings.model(), [record], open=PIVOT, lower={"pivot.drag": -1.0}))
+    inside = METHOD.solve(
+        JointSmoothingProblem(swings.model(), [record], open=PIVOT, lower={"pivot.drag": -1.0})
+    )
     assert inside.values["pivot.drag"] == pytest.approx(-0.004, abs=4 * inside.std[3])
     assert inside.cost < fit.cost
-    upper = METHOD.solve(SmoothingProblem(
+    upper = METHOD.solve(JointSmoothingProblem(
         swings.model(), [record], swings.theta(drag=-0.01), PIVOT,
         lower={"pivot.drag": -1.0}, upper={"pivot.drag": -0.006},
     ))  # fmt: skip
@@ -154,14 +158,14 @@ def test_a_bound_holds_with_the_right_sign(rng):
 def test_what_is_not_open_stays(rng):
     record = swing(rng)
     start = swings.theta(Jxx=5e-3, drag=0.03)
-    fit = METHOD.solve(SmoothingProblem(swings.model(), [record], start, ["pivot.drag"]))
+    fit = METHOD.solve(JointSmoothingProblem(swings.model(), [record], start, ["pivot.drag"]))
     others = [k for k, name in enumerate(swings.FREE) if name != "pivot.drag"]
     np.testing.assert_array_equal(fit.theta[others], start[others])
     assert not fit.covariance[others].any()
     assert not fit.robust_covariance[others].any()
     assert fit.std[3] > 0
 
-    held = METHOD.solve(SmoothingProblem(swings.model(), [record], start, ()))
+    held = METHOD.solve(JointSmoothingProblem(swings.model(), [record], start, ()))
     np.testing.assert_array_equal(held.theta, start)
     assert held.converged
     assert held.cost > fit.cost
@@ -174,7 +178,7 @@ def test_what_is_not_open_stays(rng):
 def test_sums_that_no_record_tells_apart_are_named(rng):
     """A shaft turns as the body does; and a sine of the eccentricity is nothing like them."""
     names = ["pivot.shaft_inertia", "pivot.drag", "bob.Jxx"]
-    fit = METHOD.solve(SmoothingProblem(swings.model(), [swing(rng)], open=names))
+    fit = METHOD.solve(JointSmoothingProblem(swings.model(), [swing(rng)], open=names))
     assert fit.converged
     assert len(fit.unobservable) == 1
     (direction,) = fit.unobservable
@@ -183,7 +187,9 @@ def test_sums_that_no_record_tells_apart_are_named(rng):
     for std in (fit.std, fit.robust_std):
         assert np.isnan(std[[2, 6]]).all()
         assert np.isfinite(std[3])
-    one = METHOD.solve(SmoothingProblem(swings.model(), [swing(np.random.default_rng(20240229))], open=PIVOT))
+    one = METHOD.solve(
+        JointSmoothingProblem(swings.model(), [swing(np.random.default_rng(20240229))], open=PIVOT)
+    )
     assert fit.std[3] == pytest.approx(one.std[3], rel=1e-2)
     assert fit.values["bob.Jxx"] + fit.values["pivot.shaft_inertia"] == pytest.approx(
         one.values["bob.Jxx"] + 1e-3, rel=1e-4
@@ -192,7 +198,7 @@ def test_sums_that_no_record_tells_apart_are_named(rng):
 
 def test_a_parameter_that_moves_nothing_is_named(rng):
     """The gain of a motor that never ran."""
-    fit = METHOD.solve(SmoothingProblem(swings.model(), [swing(rng)], open=[*PIVOT, "pivot.gain"]))
+    fit = METHOD.solve(JointSmoothingProblem(swings.model(), [swing(rng)], open=[*PIVOT, "pivot.gain"]))
     assert fit.unobservable == [{"pivot.gain": pytest.approx(1.0)}]
     assert fit.values["pivot.gain"] == 0.5
     assert np.isnan(fit.std[5])
@@ -205,11 +211,11 @@ def test_whole_turns_make_no_difference(rng):
     assert record.z[:, 0].max() > 4 * np.pi, "it goes round"
     wrapped = (record.z[:, 0] + np.pi) % (2 * np.pi) - np.pi
     anyhow = record.z[:, 0] + 2 * np.pi * rng.integers(-3, 3, len(TIMES))
-    once = METHOD.solve(SmoothingProblem(swings.model(), [record], open=PIVOT))
+    once = METHOD.solve(JointSmoothingProblem(swings.model(), [record], open=PIVOT))
     for angle in (wrapped, anyhow):
         z = np.column_stack([angle, record.z[:, 1]])
         other = METHOD.solve(
-            SmoothingProblem(swings.model(), [Record("turned", TIMES, record.u, z)], open=PIVOT)
+            JointSmoothingProblem(swings.model(), [Record("turned", TIMES, record.u, z)], open=PIVOT)
         )
         np.testing.assert_allclose(other.theta, once.theta, rtol=1e-7)
         turns = (other.paths[0].coordinates - once.paths[0].coordinates) / (2 * np.pi)
@@ -223,11 +229,11 @@ def test_an_encoder_off_its_centre_is_told(rng):
     motion = swings.exact(swings.theta(drag=0.05), TIMES, 0.0, 16.0)
     record = swings.read("disc", TIMES, motion, rng)
     record.z[:, 0] += 0.1 + 0.03 * np.sin(motion[0]) - 0.02 * np.cos(motion[0])
-    fit = METHOD.solve(SmoothingProblem(swings.model(), [record], open=names))
+    fit = METHOD.solve(JointSmoothingProblem(swings.model(), [record], open=names))
     error = (fit.theta - swings.theta(drag=0.05, zero=0.1, sine=0.03, cosine=-0.02))[fit.open]
     assert (np.abs(error) < 4 * fit.std[fit.open]).all()
     assert (fit.std[7:] < 2e-3).all()
-    blind = METHOD.solve(SmoothingProblem(swings.model(), [record], open=[*PIVOT, "pivot encoder.zero"]))
+    blind = METHOD.solve(JointSmoothingProblem(swings.model(), [record], open=[*PIVOT, "pivot encoder.zero"]))
     assert blind.cost > 10 * fit.cost
 
 
@@ -236,7 +242,7 @@ def test_long_gaps_and_uneven_steps(rng):
     times = np.cumsum(rng.uniform(5e-3, 20e-3, 240))
     record = swing(rng, times=times, rates=True)
     record.z[100:130] = np.nan
-    fit = METHOD.solve(SmoothingProblem(swings.model(), [record], open=PIVOT))
+    fit = METHOD.solve(JointSmoothingProblem(swings.model(), [record], open=PIVOT))
     assert fit.converged
     truth = swings.exact(swings.theta(), times, 1.5, 0.0)
     assert np.abs(fit.paths[0].coordinates[:, 0] - truth[0]).max() < 5e-3
@@ -248,17 +254,19 @@ def test_long_gaps_and_uneven_steps(rng):
 def test_what_is_known_beforehand_counts_as_readings_do(rng):
     """A sharp prior holds, a wide one is nothing, and between them the information is the sum."""
     record = swing(rng)
-    free = METHOD.solve(SmoothingProblem(swings.model(), [record], open=PIVOT))
+    free = METHOD.solve(JointSmoothingProblem(swings.model(), [record], open=PIVOT))
     for std, expected in ((1e-9, 0.03), (10.0, free.values["pivot.drag"])):
         fit = METHOD.solve(
-            SmoothingProblem(swings.model(), [record], open=PIVOT, priors={"pivot.drag": Normal(0.03, std)})
+            JointSmoothingProblem(
+                swings.model(), [record], open=PIVOT, priors={"pivot.drag": Normal(0.03, std)}
+            )
         )
         assert fit.values["pivot.drag"] == pytest.approx(expected, rel=1e-5)
     S = free.sensitivity.information
     std = 1 / np.sqrt(S[1, 1])
     mean = free.values["pivot.drag"] + 0.1 * std  # so near that all is linear
     both = METHOD.solve(
-        SmoothingProblem(swings.model(), [record], open=PIVOT, priors={"pivot.drag": Normal(mean, std)})
+        JointSmoothingProblem(swings.model(), [record], open=PIVOT, priors={"pivot.drag": Normal(mean, std)})
     )
     prior = np.diag([0, 1 / std**2])
     step = np.linalg.solve(S + prior, prior @ [0, mean - free.values["pivot.drag"]])
@@ -296,22 +304,24 @@ BAD_FITS = {
 def test_fits_that_cannot_be(which, rng):
     given, reason = BAD_FITS[which]
     with pytest.raises(InvalidMethod, match=reason):
-        METHOD.solve(SmoothingProblem(swings.model(), [swing(rng, times=TIMES[:10])], **given))
+        METHOD.solve(JointSmoothingProblem(swings.model(), [swing(rng, times=TIMES[:10])], **given))
 
 
 def test_methods_and_records_that_do_not_fit_the_mechanism(rng):
     record = swing(rng, times=TIMES[:10])
     with pytest.raises(InvalidSignals, match="at least one record"):
-        METHOD.solve(SmoothingProblem(swings.model(), []))
+        METHOD.solve(JointSmoothingProblem(swings.model(), []))
     with pytest.raises(InvalidMethod, match="noise needs 2 numbers, one a sensor"):
-        JointSmoothing(noise=[1e-3]).solve(SmoothingProblem(swings.model(), [record]))
+        JointSmoothing(noise=[1e-3]).solve(JointSmoothingProblem(swings.model(), [record]))
     with pytest.raises(InvalidMethod, match=r"no form 'reducd'; did you mean 'reduced'.*explicit"):
-        JointSmoothing(form="reducd").solve(SmoothingProblem(swings.model(), [record]))
+        JointSmoothing(form="reducd").solve(JointSmoothingProblem(swings.model(), [record]))
     with pytest.raises(
         InvalidSignals, match="swing has 2 controls and 2 readings; pendulum has 1 motors and 2 sensors"
     ):
         METHOD.solve(
-            SmoothingProblem(swings.model(), [Record("swing", record.times, np.zeros((10, 2)), record.z)])
+            JointSmoothingProblem(
+                swings.model(), [Record("swing", record.times, np.zeros((10, 2)), record.z)]
+            )
         )
 
 
@@ -328,7 +338,7 @@ def test_what_the_reduced_form_is_not_for():
     ):
         model = Mechanism(bodies, joints, contacts, [Encoder("one")]).model(["one.drag"])
         with pytest.raises(InvalidMethod, match="form = 'implicit'"):
-            JointSmoothing().solve(SmoothingProblem(model, [record]))
+            JointSmoothing().solve(JointSmoothingProblem(model, [record]))
 
 
 def test_it_says_so_where_a_kink_ends_it():
@@ -344,7 +354,9 @@ def test_it_says_so_where_a_kink_ends_it():
         record = swings.read("swing", TIMES, motion, np.random.default_rng(seed))
         for weight in (1e8, 1e10):
             method = JointSmoothing(weight, swings.NOISE)
-            fit = method.solve(SmoothingProblem(swings.model(), [record], start, [*PIVOT, "pivot.coulomb"]))
+            fit = method.solve(
+                JointSmoothingProblem(swings.model(), [record], start, [*PIVOT, "pivot.coulomb"])
+            )
             slope = method.stationarity(at(fit, [record], [*PIVOT, "pivot.coulomb"]))
             # the cosine is at most the root of the tolerance, 3.2e-4, but for the damping
             assert slope < 4e-4 if fit.converged else fit.status is Status.stalled
@@ -355,22 +367,24 @@ def test_it_says_so_where_a_kink_ends_it():
 def test_another_fits_paths_are_a_place_to_begin(rng):
     """Where the fit ended it stays; and paths of other records are refused."""
     record = swing(rng)
-    fit = METHOD.solve(SmoothingProblem(swings.model(), [record], open=PIVOT))
-    again = METHOD.solve(SmoothingProblem(swings.model(), [record], fit.theta, PIVOT, guess=fit.paths))
+    fit = METHOD.solve(JointSmoothingProblem(swings.model(), [record], open=PIVOT))
+    again = METHOD.solve(JointSmoothingProblem(swings.model(), [record], fit.theta, PIVOT, guess=fit.paths))
     assert again.iterations <= 1
     np.testing.assert_allclose(again.theta, fit.theta, rtol=1e-6)
     assert METHOD.stationarity(at(fit, [record])) < 1e-5
-    off = METHOD.solve(SmoothingProblem(swings.model(), [record], open=PIVOT, upper={"pivot.drag": 0.02}))
+    off = METHOD.solve(
+        JointSmoothingProblem(swings.model(), [record], open=PIVOT, upper={"pivot.drag": 0.02})
+    )
     assert METHOD.stationarity(at(off, [record], upper={"pivot.drag": 0.02})) < 1e-5
     with pytest.raises(InvalidMethod, match="one of each, as long as it is"):
         METHOD.solve(
-            SmoothingProblem(swings.model(), [swing(rng, times=TIMES[:50])], open=PIVOT, guess=fit.paths)
+            JointSmoothingProblem(swings.model(), [swing(rng, times=TIMES[:50])], open=PIVOT, guess=fit.paths)
         )
 
 
 def test_a_limit_of_steps_is_told(rng):
     fit = JointSmoothing(weight=1e8, noise=swings.NOISE, max_iterations=1).solve(
-        SmoothingProblem(swings.model(), [swing(rng)], swings.theta(Jxx=0.04), PIVOT)
+        JointSmoothingProblem(swings.model(), [swing(rng)], swings.theta(Jxx=0.04), PIVOT)
     )
     assert not fit.converged
     assert fit.iterations == 1
@@ -384,13 +398,13 @@ def test_where_only_ratios_act_it_is_said(rng):
     level = swings.theta(mass=1e-12)  # no weight, so no known torque
     record = swing(rng, times=times, u=u, theta=level)
     ratios = ("bob.Jxx", "pivot.drag", "pivot.gain", "pivot.shaft_inertia")
-    free = METHOD.solve(SmoothingProblem(swings.model(), [record], theta=level, open=ratios))
+    free = METHOD.solve(JointSmoothingProblem(swings.model(), [record], theta=level, open=ratios))
     assert free.scale_is_free.all()
     known = METHOD.solve(
-        SmoothingProblem(swings.model(), [record], theta=level, open=("bob.Jxx", "pivot.drag"))
+        JointSmoothingProblem(swings.model(), [record], theta=level, open=("bob.Jxx", "pivot.drag"))
     )
     assert not known.scale_is_free.any()
     prior = {"pivot.gain": Normal(0.5, 0.01)}
     assert not METHOD.solve(
-        SmoothingProblem(swings.model(), [record], theta=level, open=ratios, priors=prior)
+        JointSmoothingProblem(swings.model(), [record], theta=level, open=ratios, priors=prior)
     ).scale_is_free.any()

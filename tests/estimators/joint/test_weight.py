@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from estimators.joint import swings
-from poinsot.estimators.joint import JointSmoothing, Record, SmoothingProblem, WeightChoice
+from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, Record, WeightChoice
 
 TIMES = np.arange(250) * 0.02
 PIVOT = ("bob.Jxx", "pivot.drag")
@@ -29,7 +29,7 @@ def test_the_weight_follows_the_torques_that_the_model_lacks(rng):
 
         motion = swings.exact(swings.theta(), TIMES, 1.5, 0.0, torque=torque)
         record = swings.read("swing", TIMES, motion, rng)
-        problem = SmoothingProblem(swings.model(), [record], open=PIVOT)
+        problem = JointSmoothingProblem(swings.model(), [record], open=PIVOT)
         found = choice.choose(method, problem)
         np.testing.assert_array_equal(found.tried, weights)
         assert (found.scores > 0.8).all(), "no prediction of a reading is better than its noise"
@@ -37,6 +37,6 @@ def test_the_weight_follows_the_torques_that_the_model_lacks(rng):
     assert chosen[0] == 1e10
     assert chosen[1] < 1e8
 
-    begun = method.solve(SmoothingProblem(swings.model(), [record], open=PIVOT))
+    begun = method.solve(JointSmoothingProblem(swings.model(), [record], open=PIVOT))
     again = choice.score(method, problem, begun)
     assert again == pytest.approx(found.scores[1], rel=1e-3)

@@ -90,7 +90,7 @@ def test_the_middle_is_the_double_sum_over_each_recording_in_any_stretches(sizes
         * np.pad(fits.autocorrelation(s, min(N // 4, len(s) - 1)), ((0, 0), (0, max(N // 4 - len(s) + 1, 0))))
         for s in scores
     )
-    lags = min(max(4 * max(residuals.memory(row, N) for row in r), 1), N // 4)
+    lags = min(max(4 * max(residuals.correlation_length(row, N) for row in r), 1), N // 4)
     Gamma = np.zeros((lags + 1, 2, 2))
     for s in scores:
         for lag in range(min(lags, len(s) - 1) + 1):
@@ -168,15 +168,17 @@ def test_coloured_noise_is_noticed():
 def test_residuals_that_are_alike_are_called_so_ninety_nine_times_in_a_hundred():
     generator = np.random.default_rng(13)
     runs = 1000
-    alarms = sum(not residuals.alike(generator.standard_normal((200, 4))) for _ in range(runs))
+    alarms = sum(not residuals.is_spherical(generator.standard_normal((200, 4))) for _ in range(runs))
     low, high = stats.binom.ppf([0.0005, 0.9995], runs, 0.01)
     assert low <= alarms <= high
     mixed = np.linalg.cholesky(np.array([[1, 0.5], [0.5, 1]]))
     for spread in (np.diag([1.0, 1.5]), mixed):
-        assert not any(residuals.alike(generator.standard_normal((200, 2)) @ spread.T) for _ in range(20))
-    assert residuals.alike(generator.standard_normal((50, 1)))
-    assert residuals.alike(np.zeros((50, 3)))
-    assert not residuals.alike(generator.standard_normal((50, 2)) * [1.0, 0.0])
+        assert not any(
+            residuals.is_spherical(generator.standard_normal((200, 2)) @ spread.T) for _ in range(20)
+        )
+    assert residuals.is_spherical(generator.standard_normal((50, 1)))
+    assert residuals.is_spherical(np.zeros((50, 3)))
+    assert not residuals.is_spherical(generator.standard_normal((50, 2)) * [1.0, 0.0])
 
 
 def test_memory_is_short_for_white_and_long_for_coloured_noise():
@@ -184,12 +186,12 @@ def test_memory_is_short_for_white_and_long_for_coloured_noise():
 
     def median(memory):
         rows = [fits.autocorrelation(coloured(generator, 2000, 1, memory), 500)[0] for _ in range(40)]
-        return np.median([residuals.memory(row, 2000) for row in rows])
+        return np.median([residuals.correlation_length(row, 2000) for row in rows])
 
     assert median(0.0) == 0
     # 0.8^m falls below 2 sqrt(log10(2000) / 2000) = 0.08 at m = 11
     assert 9 <= median(0.8) <= 18
-    assert residuals.memory(np.ones(30), 100) == 29
+    assert residuals.correlation_length(np.ones(30), 100) == 29
 
 
 def test_the_fit_is_measured_against_predicted(rng):

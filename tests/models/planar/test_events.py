@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from poinsot.models.planar import Body, Circle, Ellipse, Wall, floor, rectangle, simulate
+from poinsot.models.planar import Circle, Ellipse, PlanarBody, Wall, floor, rectangle, simulate
 from poinsot.models.planar.events import moved
 from poinsot.models.planar.stepping import GRAVITY
 
 LEFT = Wall(0.0, 0.0, -np.pi / 2)
 ELLIPSE, SMALL = Ellipse(1.5, 1.0), Ellipse(0.05, 0.025)
 SQUARE, SHARP = rectangle(0.06, 0.06, 0.004), rectangle(0.06, 0.06)
-IN_AIR = Body(SMALL, 0.064, 4.84e-5, 0.3, 0.2, (0.5, 0.7))
+IN_AIR = PlanarBody(SMALL, 0.064, 4.84e-5, 0.3, 0.2, (0.5, 0.7))
 
 
 def after(body, walls, pose, velocity, times):
@@ -18,7 +18,7 @@ def after(body, walls, pose, velocity, times):
 
 
 def ball(friction=0.0, restitution=0.0, drag=(0.0, 0.0)):
-    return Body(Circle(0.1), 2.0, 0.01, friction, restitution, drag)
+    return PlanarBody(Circle(0.1), 2.0, 0.01, friction, restitution, drag)
 
 
 def test_a_bouncing_ball_to_rounding():
@@ -59,7 +59,7 @@ def test_flight_with_very_little_drag_is_flight():
 
 def test_a_sliding_block_stops_where_friction_stops_it():
     friction, speed = 0.35, 1.5
-    body = Body(rectangle(0.3, 0.1), 0.7, 0.7 * 0.1 / 12, friction)
+    body = PlanarBody(rectangle(0.3, 0.1), 0.7, 0.7 * 0.1 / 12, friction)
     stops = speed / (friction * GRAVITY)
     q, v, _ = after(body, [floor()], [0, 0.05, 0], [speed, 0, 0], [0, 0.5 * stops, 1.0])
     np.testing.assert_allclose(v[1], [0.5 * speed, 0, 0], atol=1e-9)
@@ -82,7 +82,7 @@ def test_a_ball_rolls_down_a_slope_or_slips(friction):
 
 
 def test_a_square_rests_flat_in_a_corner():
-    body = Body(SQUARE, 1.0, 6e-4, 0.3, 0.5)
+    body = PlanarBody(SQUARE, 1.0, 6e-4, 0.3, 0.5)
     q, v, impacts = after(body, [floor(), LEFT], [0.03, 0.03, 0], [0, 0, 0], [0, 0.1, 0.5])
     np.testing.assert_allclose(q - q[0], 0.0, atol=1e-9)
     np.testing.assert_allclose(v, 0.0, atol=1e-9)
@@ -91,13 +91,17 @@ def test_a_square_rests_flat_in_a_corner():
 
 # Until they rattle: bounces below 0.02 m/s are followed by steps alone.
 MOTIONS = {
-    "thrown ellipse": (Body(ELLIPSE, 10, 2, 0.3, 0.5), [floor()], [0, 5, 0], [10, -3, -8], 1.4),
-    "ellipse that slides": (Body(ELLIPSE, 10, 2, 0.2), [floor()], [0, 1, 0], [15, 0, 0], 1.0),
-    "ellipse that takes off": (Body(ELLIPSE, 10, 2, 0.5), [floor()], [0, 1, 0], [15, 0, 0], 0.6),
+    "thrown ellipse": (PlanarBody(ELLIPSE, 10, 2, 0.3, 0.5), [floor()], [0, 5, 0], [10, -3, -8], 1.4),
+    "ellipse that slides": (PlanarBody(ELLIPSE, 10, 2, 0.2), [floor()], [0, 1, 0], [15, 0, 0], 1.0),
+    "ellipse that takes off": (PlanarBody(ELLIPSE, 10, 2, 0.5), [floor()], [0, 1, 0], [15, 0, 0], 0.6),
     "ball that slips, then rolls": (ball(0.2), [floor()], [0, 0.1, 0], [3, 0, 0], 0.8),
-    "square that slides": (Body(SHARP, 1, 6e-4, 0.1), [floor(0, -0.2)], [0, 0.03 / np.cos(0.2), -0.2], [0, 0, 0], 0.5),
-    "thrown square": (Body(SQUARE, 1, 6e-4, 0.2, 0.3), [floor()], [0, 0.2, 0.3], [1, 0, 3], 0.33),
-    "square between walls": (Body(SQUARE, 1, 6e-4, 0.3, 0.2), [floor(), LEFT], [0.1, 0.15, 0.4], [-1, 0, 2], 0.22),
+    "square that slides": (
+        PlanarBody(SHARP, 1, 6e-4, 0.1), [floor(0, -0.2)], [0, 0.03 / np.cos(0.2), -0.2], [0, 0, 0], 0.5,
+    ),
+    "thrown square": (PlanarBody(SQUARE, 1, 6e-4, 0.2, 0.3), [floor()], [0, 0.2, 0.3], [1, 0, 3], 0.33),
+    "square between walls": (
+        PlanarBody(SQUARE, 1, 6e-4, 0.3, 0.2), [floor(), LEFT], [0.1, 0.15, 0.4], [-1, 0, 2], 0.22,
+    ),
     "ellipse in air": (IN_AIR, [floor()], [0, 0.1, -0.785], [3, -5, 0], 0.025),
 }  # fmt: skip
 
@@ -158,9 +162,9 @@ def test_only_the_first_impacts_are_told():
 
 
 FORCED = {
-    "flight": (Body(SMALL, 0.064, 4.84e-5, 0.3, 0.2, (0.5, 0.7)), [2, 5, 0.1], 0.3, 6),
-    "impacts": (Body(SMALL, 0.064, 4.84e-5, 0.3, 0.2), [0, 0.1, -0.785], 0.08, 9),
-    "sliding": (Body(SQUARE, 1.0, 6e-4, 0.3, 0.2), [0, 0.03, 0.0], 0.3, 10),
+    "flight": (PlanarBody(SMALL, 0.064, 4.84e-5, 0.3, 0.2, (0.5, 0.7)), [2, 5, 0.1], 0.3, 6),
+    "impacts": (PlanarBody(SMALL, 0.064, 4.84e-5, 0.3, 0.2), [0, 0.1, -0.785], 0.08, 9),
+    "sliding": (PlanarBody(SQUARE, 1.0, 6e-4, 0.3, 0.2), [0, 0.03, 0.0], 0.3, 10),
 }
 
 
@@ -180,7 +184,7 @@ def test_known_forces_push_as_they_do_in_small_steps(body, pose, seconds, count)
 
 def test_a_force_lifts_what_lies():
     """From 0.2 s on it pulls by twice the weight."""
-    body, times = Body(SQUARE, 0.5, 3e-4, 0.3), np.array([0.0, 0.2, 0.5])
+    body, times = PlanarBody(SQUARE, 0.5, 3e-4, 0.3), np.array([0.0, 0.2, 0.5])
     forces = np.array([[0.0, 0, 0], [0, 2 * 0.5 * GRAVITY, 0]])
     q, v, _ = moved(body, [floor()], np.array([0, 0.03, 0.0]), np.zeros(3), times, forces=forces)
     np.testing.assert_allclose(q[1], [0, 0.03, 0], atol=1e-9)

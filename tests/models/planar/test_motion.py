@@ -5,16 +5,16 @@ import itertools
 import numpy as np
 import pytest
 
-from poinsot.models.planar import Body, Circle, Ellipse, Wall, floor, rectangle, simulate
+from poinsot.models.planar import Circle, Ellipse, PlanarBody, Wall, floor, rectangle, simulate
 from poinsot.models.planar.stepping import GRAVITY, Law
 
 THROW = (np.array([0.0, 5.0, 0.0]), np.array([10.0, -3.0, -8.0]))
 WALLS = [floor(0.0, -0.1), Wall(12.0, 0.0, np.pi / 2)]
 BODIES = {
-    "ellipse": Body(Ellipse(1.5, 1.0), 10.0, 2.0, 0.4, 0.5),
-    "drag": Body(Ellipse(1.5, 1.0), 10.0, 2.0, 0.4, 0.5, (0.3, 0.8)),
-    "round square": Body(rectangle(1.0, 1.0, 0.1), 3.0, 0.5, 0.7, 0.3),
-    "smooth impacts": Body(Circle(0.5), 2.0, 0.3, 0.0, 1.0),
+    "ellipse": PlanarBody(Ellipse(1.5, 1.0), 10.0, 2.0, 0.4, 0.5),
+    "drag": PlanarBody(Ellipse(1.5, 1.0), 10.0, 2.0, 0.4, 0.5, (0.3, 0.8)),
+    "round square": PlanarBody(rectangle(1.0, 1.0, 0.1), 3.0, 0.5, 0.7, 0.3),
+    "smooth impacts": PlanarBody(Circle(0.5), 2.0, 0.3, 0.0, 1.0),
 }
 
 
@@ -52,7 +52,7 @@ def test_flight_loses_what_implicit_euler_loses():
 
 
 def drift(h):
-    body = Body(Ellipse(1.5, 1.0), 10.0, 2.0, 0.0, 1.0)
+    body = PlanarBody(Ellipse(1.5, 1.0), 10.0, 2.0, 0.0, 1.0)
     motion = simulate(body, [floor()], *THROW, h, 4.0)
     assert motion.struck.size >= 2
     return np.abs(motion.energy - motion.energy[0]).max()
@@ -72,7 +72,7 @@ def test_the_work_of_a_smooth_impact():
         h = 1e-6
         pose, velocity = np.array([0.0, 1.2, 0.4]), np.array([2.0, -3.0, 1.0])
         motion = simulate(
-            Body(Ellipse(1.5, 1.0), 10.0, 2.0, 0.0, epsilon), [floor()], pose, velocity, h, 0.05
+            PlanarBody(Ellipse(1.5, 1.0), 10.0, 2.0, 0.0, epsilon), [floor()], pose, velocity, h, 0.05
         )
         struck = motion.struck[0]
         q, v = motion.poses[struck], motion.velocities[struck]
@@ -86,7 +86,7 @@ def test_the_work_of_a_smooth_impact():
 def test_inelastic_contact_never_adds_energy():
     """Rough, sliding, rolling, rocking: the kinetic energy after an impulse is below what gravity alone would leave."""
     for shape, size in ((Ellipse(1.5, 1.0), 1.0), (rectangle(1.0, 1.6, 0.1), 0.5)):
-        body = Body(shape, 10.0, 2.0 * size, 0.8)
+        body = PlanarBody(shape, 10.0, 2.0 * size, 0.8)
         motion = simulate(body, WALLS, *THROW, 1e-3, 4.0)
         alone = motion.velocities[:-1] - [0.0, GRAVITY * 1e-3, 0.0]
         gained = motion.kinetic[1:] - 0.5 * alone**2 @ body.inertias
@@ -95,7 +95,7 @@ def test_inelastic_contact_never_adds_energy():
 
 def test_friction_takes_energy_where_it_opposes_slip_before_and_after():
     motion = simulate(
-        Body(Ellipse(1.5, 1.0), 10.0, 2.0, 0.3),
+        PlanarBody(Ellipse(1.5, 1.0), 10.0, 2.0, 0.3),
         [floor()],
         np.array([0.0, 1, 0]),
         np.array([15.0, 0, 0]),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidModel
-from poinsot.models.planar import Body, Circle, Ellipse, SmoothCurve, Wall, floor, rectangle, simulate
+from poinsot.models.planar import Circle, Ellipse, PlanarBody, SmoothCurve, Wall, floor, rectangle, simulate
 from poinsot.models.planar.stepping import GRAVITY, Law
 
 each_law = pytest.mark.parametrize("law", list(Law))
@@ -20,12 +20,12 @@ def run(body, walls, pose, velocity, step, seconds, law=Law.RESTITUTION, **more)
 
 
 def ball(friction=0.0, restitution=0.0, radius=0.1, **more):
-    return Body(Circle(radius), 2.0, 0.5 * 2.0 * radius**2, friction, restitution, **more)
+    return PlanarBody(Circle(radius), 2.0, 0.5 * 2.0 * radius**2, friction, restitution, **more)
 
 
 def block(width, height, friction, restitution=0.0, corner_radius=0.0):
     mass = 0.7
-    return Body(
+    return PlanarBody(
         rectangle(width, height, corner_radius),
         mass,
         mass * (width**2 + height**2) / 12,
@@ -231,7 +231,7 @@ def test_a_ball_into_a_corner():
 def test_whatever_is_thrown_into_a_corner_comes_to_rest_in_it(law, shape, rng):
     walls = [floor(0.0, -0.3), Wall(0.0, 0.0, 0.8)]
     for _ in range(5):
-        body = Body(shape, 0.3, 0.3 * 6e-4, 0.4, rng.uniform(0, 0.6))
+        body = PlanarBody(shape, 0.3, 0.3 * 6e-4, 0.4, rng.uniform(0, 0.6))
         pose, velocity = [0.0, 0.25, rng.uniform(0, 6)], [*rng.normal(size=2), rng.normal() * 10]
         motion = run(body, walls, pose, velocity, 1e-4, 3.0, law)
         assert motion.gaps.min() > -2e-3
@@ -245,13 +245,17 @@ def test_whatever_is_thrown_into_a_corner_comes_to_rest_in_it(law, shape, rng):
 def test_no_gap_is_below_0_after_a_step_with_the_law_of_gaps():
     """To second order in h: the step goes along N of where it began."""
     for h in (1e-3, 1e-4):
-        motion = run(Body(Ellipse(1.5, 1.0), 10, 2, 0.3), [floor()], [0, 5, 0], [10, -3, -8], h, 2.0, Law.GAP)
+        motion = run(
+            PlanarBody(Ellipse(1.5, 1.0), 10, 2, 0.3), [floor()], [0, 5, 0], [10, -3, -8], h, 2.0, Law.GAP
+        )
         assert motion.gaps.min() > -0.5 * 100 * h**2  # half the turn's square of 8 to 10 rad/s, at 1.5 m
 
 
 def test_restitution_halts_in_one_step_gaps_in_two():
     for law, steps in ((Law.RESTITUTION, 1), (Law.GAP, 2)):
-        motion = run(Body(Ellipse(1.5, 1.0), 10, 2, 0.3), [floor()], [0, 10, 0], [0, 0, 0], 3e-3, 1.5, law)
+        motion = run(
+            PlanarBody(Ellipse(1.5, 1.0), 10, 2, 0.3), [floor()], [0, 10, 0], [0, 0, 0], 3e-3, 1.5, law
+        )
         assert (motion.impulses[:, 0, 0] > 2 * 10 * GRAVITY * 3e-3).sum() == steps
         fell = np.sqrt(2 * GRAVITY * 9)
         assert motion.impulses[:, 0, 0].sum() == pytest.approx(10 * GRAVITY * motion.times[-1], rel=1e-9)
@@ -268,15 +272,15 @@ BALL = ball()
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Body(Circle(0.1), 0.0, 1.0, 0.1), "the mass of a body must be above 0, not 0"),
-        (lambda: Body(Circle(0.1), 1.0, np.nan, 0.1), "the inertia of a body must be above 0, not nan"),
-        (lambda: Body(Circle(0.1), 1.0, 1.0, -0.1), "friction and drag of a body must be at least 0"),
+        (lambda: PlanarBody(Circle(0.1), 0.0, 1.0, 0.1), "the mass of a body must be above 0, not 0"),
+        (lambda: PlanarBody(Circle(0.1), 1.0, np.nan, 0.1), "the inertia of a body must be above 0, not nan"),
+        (lambda: PlanarBody(Circle(0.1), 1.0, 1.0, -0.1), "friction and drag of a body must be at least 0"),
         (
-            lambda: Body(Circle(0.1), 1.0, 1.0, 0.1, 0.0, (0.0, -1.0)),
+            lambda: PlanarBody(Circle(0.1), 1.0, 1.0, 0.1, 0.0, (0.0, -1.0)),
             "friction and drag of a body must be at least 0",
         ),
-        (lambda: Body(Circle(0.1), 1.0, 1.0, 0.1, 0.0, (np.inf, 0.0)), "friction and drag"),
-        (lambda: Body(Circle(0.1), 1.0, 1.0, 0.1, 1.2), "restitution must be from 0 to 1, not 1.2"),
+        (lambda: PlanarBody(Circle(0.1), 1.0, 1.0, 0.1, 0.0, (np.inf, 0.0)), "friction and drag"),
+        (lambda: PlanarBody(Circle(0.1), 1.0, 1.0, 0.1, 1.2), "restitution must be from 0 to 1, not 1.2"),
         (lambda: run(BALL, [floor()], [0, 1, 0], [0, 0, 0], 0.0, 1.0), "the step must be above 0 s"),
         (lambda: run(BALL, [floor()], [0, 1, 0], [0, 0, 0], 2.0, 1.0), "no longer than the motion"),
         (lambda: run(BALL, [floor()], [0, 1, 0], [0, 0, 0], np.nan, 1.0), "the step must be above 0 s"),

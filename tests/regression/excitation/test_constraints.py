@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from poinsot.regression.excitation.constraints import Constraints
+from poinsot.regression.excitation.constraints import MotionConstraints
 
 
 def motion(problem, rng, T=6):
@@ -13,7 +13,7 @@ def motion(problem, rng, T=6):
 
 def test_a_motion_within_its_limits_has_none_above_zero(problem):
     still = np.zeros((1, 3))
-    assert Constraints(problem).excess(still, still, still, still).max() < 0
+    assert MotionConstraints(problem).excess(still, still, still, still).max() < 0
 
 
 @pytest.mark.parametrize(
@@ -29,15 +29,15 @@ def test_a_motion_within_its_limits_has_none_above_zero(problem):
 def test_what_breaks_a_limit_is_named(problem, which, joint, value, words):
     state = [np.zeros((2, 3)) for _ in range(4)]
     state[which][1, joint] = value
-    excess = Constraints(problem).excess(*state)
+    excess = MotionConstraints(problem).excess(*state)
     assert np.all(excess[0] < 0) and (excess[1] > 0).sum() == 1
-    assert Constraints(problem).describe(excess) == words
+    assert MotionConstraints(problem).describe(excess) == words
 
 
 def test_what_comes_too_close_is_named(problem):
     q = np.array([[0.0, 0.9, 0.0]])
     still = np.zeros((1, 3))
-    constraints = Constraints(problem)
+    constraints = MotionConstraints(problem)
     excess = constraints.excess(q, still, still, still)
     height = 0.6 - 0.9 * np.sin(0.9) - 0.05 - 0.3
     assert constraints.describe(excess) == f"forearm comes as close as {height:.3g} m to the floor"
@@ -45,13 +45,13 @@ def test_what_comes_too_close_is_named(problem):
 
 def test_to_spare_means_earlier(problem, rng):
     state = motion(problem, rng)
-    sooner, later = Constraints(problem, 0.01).excess(*state), Constraints(problem).excess(*state)
+    sooner, later = MotionConstraints(problem, 0.01).excess(*state), MotionConstraints(problem).excess(*state)
     assert np.allclose(sooner - later, 0.01)
 
 
 def test_derivatives_are_finite_differences(problem, rng):
     state = motion(problem, rng)
-    constraints = Constraints(problem)
+    constraints = MotionConstraints(problem)
     weights = rng.standard_normal(constraints.excess(*state).shape)
     found = constraints.pull_back(state[0], weights)
     h = 1e-4

@@ -8,7 +8,7 @@ import pinocchio as pin
 import pytest
 
 from poinsot.exceptions import InvalidMethod
-from poinsot.regression.excitation.constraints import Constraints
+from poinsot.regression.excitation.constraints import MotionConstraints
 from poinsot.regression.excitation.design import OptimalExcitation
 from poinsot.regression.excitation.limits import limits_of
 from poinsot.regression.excitation.problem import excitation_problem
@@ -145,7 +145,7 @@ def test_nothing_within_all_limits_is_said_with_what_stood_in_the_way(problem, m
     assert failed.best is None
     with pytest.raises(InvalidMethod) as refused:
         method.finish(problem, failed)
-    sentence = Constraints(problem).describe(Search(problem, method).check(failed.coefficients))
+    sentence = MotionConstraints(problem).describe(Search(problem, method).check(failed.coefficients))
     assert f"after {failed.iterations} iterations: {sentence}; widen that limit" in str(refused.value)
 
 

@@ -19,6 +19,7 @@ def test_a_uniform_square_with_round_corners():
     assert uniform_square(1e-9) == pytest.approx(SIDE**2 / 6)
 
 
+@pytest.mark.slow
 def test_simulated_squares_come_back():
     result = squares.run(1, (600.0,), drops=8)
     (row,) = result.rows
@@ -28,6 +29,7 @@ def test_simulated_squares_come_back():
     json.dumps([result.rows, result.figures, result.tables])
 
 
+@pytest.mark.slow
 def test_real_drops(shared_data, tmp_path):
     """A few of them: the whole folder is the case."""
     folder = shared_data("square_drops")

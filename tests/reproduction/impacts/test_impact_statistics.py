@@ -52,6 +52,7 @@ def test_shares_are_counted():
     assert held(off, 1.0) == 0.5
 
 
+@pytest.mark.slow
 def test_errors_are_as_large_as_their_standard_deviations():
     """The sum of z^2 of eight throws is chi-square with eight degrees of freedom: by chance outside once in 1000."""
     z = [statistics.attempt(statistics.Job(FORCED, k, 2))["off"]["J"] for k in range(8)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidModel
-from poinsot.models.planar import Body, Ellipse, floor, simulate
+from poinsot.models.planar import Ellipse, PlanarBody, floor, simulate
 
 pytest.importorskip("casadi")
 from poinsot_reproductions.impacts.step_program import StepProgram
@@ -13,11 +13,11 @@ ELLIPSE, STEP = Ellipse(1.5, 1.0), 5e-3
 ROOT, PUSH = 1e-13**0.5, 9.81 * STEP
 """Of IPOPT's tolerance; and what gravity gives in a step, of which there are most [m/s]."""
 MOTIONS = {
-    "thrown, bounces": (Body(ELLIPSE, 10.0, 2.0, 0.3, 0.5), [0, 5, 0], [10, -3, -8], 2.5),
-    "slides": (Body(ELLIPSE, 10.0, 2.0, 0.3), [0, 1, 0], [15, 0, 0], 0.4),
-    "sticks": (Body(ELLIPSE, 10.0, 2.0, 0.9), [0, 5, 0], [1, -3, -1], 0.9),
+    "thrown, bounces": (PlanarBody(ELLIPSE, 10.0, 2.0, 0.3, 0.5), [0, 5, 0], [10, -3, -8], 2.5),
+    "slides": (PlanarBody(ELLIPSE, 10.0, 2.0, 0.3), [0, 1, 0], [15, 0, 0], 0.4),
+    "sticks": (PlanarBody(ELLIPSE, 10.0, 2.0, 0.9), [0, 5, 0], [1, -3, -1], 0.9),
     "slides down, with drag": (
-        Body(ELLIPSE, 10.0, 2.0, 0.2, 0.0, (0.4, 0.6)),
+        PlanarBody(ELLIPSE, 10.0, 2.0, 0.2, 0.0, (0.4, 0.6)),
         [0, 1.2, -0.3],
         [0, 0, 0],
         0.4,
@@ -50,7 +50,7 @@ def test_both_take_the_same_steps(body, pose, velocity, seconds):
 
 
 def test_both_fly_the_same():
-    body = Body(ELLIPSE, 10.0, 2.0, 0.3)
+    body = PlanarBody(ELLIPSE, 10.0, 2.0, 0.3)
     q, v = np.array([0.0, 5.0, 0.0]), np.array([10.0, -3.0, -8.0])
     step = StepProgram(body, [floor()], STEP)(q, v)
     assert step.converged and not step.acts.any()
@@ -61,4 +61,4 @@ def test_both_fly_the_same():
 
 def test_a_step_that_takes_no_time_is_refused():
     with pytest.raises(InvalidModel, match="the step must be above 0 s"):
-        StepProgram(Body(ELLIPSE, 10.0, 2.0, 0.3), [floor()], 0.0)
+        StepProgram(PlanarBody(ELLIPSE, 10.0, 2.0, 0.3), [floor()], 0.0)

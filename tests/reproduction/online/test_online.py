@@ -124,6 +124,7 @@ def test_gating(seed):
     assert figures["converged_seconds"] < 1.0
 
 
+@pytest.mark.slow
 def test_which_link_whoever_runs_the_trials():
     said = []
     elsewhere = which_link.run(3, trials=1, say=said.append)

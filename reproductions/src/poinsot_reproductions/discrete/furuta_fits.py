@@ -26,7 +26,7 @@ from pathlib import Path as Folder
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.estimators.joint import JointFit, JointSmoothing, Record, RecordFit, SmoothingProblem
+from poinsot.estimators.joint import JointFit, JointSmoothing, JointSmoothingProblem, Record, RecordFit
 from poinsot.estimators.joint.simulation import simulated
 from poinsot.models.maximal import Model
 
@@ -92,7 +92,9 @@ class Stand:
         method = JointSmoothing(weight=weight(kappa, records[0]), form=form, max_iterations=iterations)
         theta = self.start if theta is None else theta
         return method.solve(
-            SmoothingProblem(self.model, records, theta, opened(names) if names_open is None else names_open)
+            JointSmoothingProblem(
+                self.model, records, theta, opened(names) if names_open is None else names_open
+            )
         )
 
     def held_out(self, theta: Float[np.ndarray, "p"], name: str, kappa: float) -> JointFit:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.joint import JointSmoothing, Record, SmoothingProblem
+from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, Record
 
 from ..case import Curves, Reproduction
 from ..presentation import finite, significant
@@ -387,7 +387,7 @@ def _simulated(swings: Swings) -> Curves:
     last, method = swings.windows[-1], JointSmoothing(weight=SIMULATED, tolerance=TOLERANCE)
     lines = {"measured": last.z[:, 0]}
     for law in (VISCOUS, DRY):
-        fit = method.solve(SmoothingProblem(model(), [last], swings.laws[law].together.theta, ()))
+        fit = method.solve(JointSmoothingProblem(model(), [last], swings.laws[law].together.theta, ()))
         lines[law] = last.z[:, 0] + fit.paths[0].observation_errors[:, 0]
     return Curves(last.times, "rad", lines)
 

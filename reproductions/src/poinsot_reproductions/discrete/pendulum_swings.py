@@ -37,7 +37,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.estimators.joint import JointFit, JointSmoothing, Record, SmoothingProblem
+from poinsot.estimators.joint import JointFit, JointSmoothing, JointSmoothingProblem, Record
 from poinsot.models.maximal import Coulomb, Encoder, Hinge, LoadDependent, Mechanism, Model, RigidBody
 
 from .furuta_models import DISTANCE, GRAVITY, MASS, WEIGHT
@@ -218,9 +218,11 @@ def study(
     lower = {DECAY: DECAYS[0]} if law == STRIBECK else {}
     upper = {DECAY: DECAYS[1], f"pivot.{kind}_excess": level} if law == STRIBECK else {}
     own, begin = parameters(law, kind), beginning(law, kind)
-    together = method.solve(SmoothingProblem(of, windows, begin, (*own, *sensor), lower, upper))
+    together = method.solve(JointSmoothingProblem(of, windows, begin, (*own, *sensor), lower, upper))
     start = np.where(np.isin(of.free, SENSOR), together.theta, begin)
-    each = tuple(method.solve(SmoothingProblem(of, [window], start, own, lower, upper)) for window in windows)
+    each = tuple(
+        method.solve(JointSmoothingProblem(of, [window], start, own, lower, upper)) for window in windows
+    )
     scores = _crossed(method, of, windows, each) if crossed else None
     return Study(law, kind, weight, together, each, scores)
 
@@ -231,7 +233,7 @@ def _crossed(
     scores = np.diag([fit.cost for fit in each])
     for i, fit in enumerate(each):
         others = [j for j in range(len(windows)) if j != i]
-        held_out = method.solve(SmoothingProblem(of, [windows[j] for j in others], fit.theta, ()))
+        held_out = method.solve(JointSmoothingProblem(of, [windows[j] for j in others], fit.theta, ()))
         scores[i, others] = [path.cost / len(path.times) for path in held_out.paths]
     return scores
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from poinsot.arrays import Vector
-from poinsot.estimators.joint import JointFit, JointSmoothing, Record, SmoothingProblem
+from poinsot.estimators.joint import JointFit, JointSmoothing, JointSmoothingProblem, Record
 from poinsot.models.maximal import Model
 
 ROUNDS = 12
@@ -66,4 +66,4 @@ def at_weight(
 ) -> JointFit:
     """The estimate at a given weight, from theta `begin`; None: as the mechanism has it."""
     method = JointSmoothing(weight=weight, noise=(noise,), tolerance=TOLERANCE)
-    return method.solve(SmoothingProblem(model, [record], begin, names))
+    return method.solve(JointSmoothingProblem(model, [record], begin, names))

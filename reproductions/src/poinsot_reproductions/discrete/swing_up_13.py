@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.joint import JointFit, JointSmoothing, Record, SmoothingProblem, at_held_out
+from poinsot.estimators.joint import JointFit, JointSmoothing, JointSmoothingProblem, Record, at_held_out
 from poinsot.exceptions import PoinsotError
 from poinsot.models.maximal import Model
 from poinsot.parameters import Normal
@@ -104,7 +104,7 @@ def scenarios(seed: int, seconds: Mapping[str, float] = SECONDS) -> dict[str, Mo
 def solve(record: Record, form: str = "reduced", max_steps: int = 50) -> JointFit:
     """From Table 1's values."""
     return method(form, max_steps).solve(
-        SmoothingProblem(estimator(), [record], values(ALL, INITIAL), priors=PRIORS)
+        JointSmoothingProblem(estimator(), [record], values(ALL, INITIAL), priors=PRIORS)
     )
 
 
@@ -165,10 +165,10 @@ def timed(
 
 ANEW = """
 import pickle, sys
-from poinsot.estimators.joint import SmoothingProblem
+from poinsot.estimators.joint import JointSmoothingProblem
 with open(sys.argv[1], "rb") as file:
     method, mechanism, free, record, theta, priors = pickle.load(file)
-fit = method.solve(SmoothingProblem(mechanism.model(free), [record], theta, priors=priors))
+fit = method.solve(JointSmoothingProblem(mechanism.model(free), [record], theta, priors=priors))
 print(*map(repr, fit.theta.tolist()))
 """
 """What a process that is started anew does: read the problem, solve it, say theta."""

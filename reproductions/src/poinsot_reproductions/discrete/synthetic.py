@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.joint import JointFit, JointSmoothing, SmoothingProblem
+from poinsot.estimators.joint import JointFit, JointSmoothing, JointSmoothingProblem
 from poinsot.models.maximal import Model
 from poinsot.stopwatch import Stopwatch
 
@@ -148,7 +148,9 @@ def solve(case: Case, motion: Motion, max_steps: int = MAX_STEPS) -> JointFit:
     form = case.form.split(",")[0]
     method = JointSmoothing(case.kappa, form=form, max_iterations=max_steps, tolerance=tolerance)
     open_ones = [NAMES[name] for name in FOUR]
-    return method.solve(SmoothingProblem(model(case.form == CURVED), [record], theta, open_ones, lower=lower))
+    return method.solve(
+        JointSmoothingProblem(model(case.form == CURVED), [record], theta, open_ones, lower=lower)
+    )
 
 
 def rows_of(case: Case, fit: JointFit) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.models.planar import Body, Ellipse, Motion, floor, simulate
+from poinsot.models.planar import Ellipse, Motion, PlanarBody, floor, simulate
 from poinsot.models.planar.stepping import GRAVITY, Law
 
 SHAPE, MASS, INERTIA = Ellipse(1.5, 1.0), 10.0, 2.0
@@ -20,12 +20,12 @@ LAWS = {"IRC": Law.RESTITUTION, "IGC": Law.GAP}
 Start = tuple[tuple[float, float, float], tuple[float, float, float]]
 
 
-def ellipse(friction: float, restitution: float = 0.0) -> Body:
+def ellipse(friction: float, restitution: float = 0.0) -> PlanarBody:
     """Half axes of 1.5 and 1 m, 10 kg and 2 kg m^2."""
-    return Body(SHAPE, MASS, INERTIA, friction, restitution)
+    return PlanarBody(SHAPE, MASS, INERTIA, friction, restitution)
 
 
-def moves(body: Body, start: Start, step: float, seconds: float, law: Law = Law.RESTITUTION) -> Motion:
+def moves(body: PlanarBody, start: Start, step: float, seconds: float, law: Law = Law.RESTITUTION) -> Motion:
     """On the floor from y = 0."""
     return simulate(body, FLOOR, np.array(start[0]), np.array(start[1]), step, seconds, law)
 

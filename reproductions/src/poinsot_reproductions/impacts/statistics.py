@@ -26,7 +26,7 @@ from poinsot.estimators.complementarity.drop_fit import DropFit
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.shooting import FRICTION, INERTIA, MASS, RESTITUTION
 from poinsot.exceptions import PoinsotError
-from poinsot.models.planar import Body, floor, simulate
+from poinsot.models.planar import PlanarBody, floor, simulate
 from poinsot.models.planar.stepping import GRAVITY
 from poinsot.stopwatch import Stopwatch
 
@@ -90,7 +90,7 @@ def throw(job: Job) -> Throw:
             forces = (
                 PUSH * WEIGHED * GRAVITY * np.sin(2 * np.pi * turns) * np.sqrt(2) * [1, 1, SHAPE.size / 2]
             )
-        body = Body(SHAPE, WEIGHED, WEIGHED * inertia, friction, restitution)
+        body = PlanarBody(SHAPE, WEIGHED, WEIGHED * inertia, friction, restitution)
         each = STEPS_PER_SECOND // rate
         held = None if forces is None else np.repeat(forces, each, axis=0)
         motion = simulate(body, [floor()], pose, velocity, 1 / STEPS_PER_SECOND, SECONDS, forces=held)

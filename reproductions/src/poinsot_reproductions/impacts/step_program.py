@@ -29,7 +29,7 @@ from jaxtyping import Bool, Float
 
 from poinsot.arrays import Vector
 from poinsot.exceptions import InvalidModel, MissingExtra
-from poinsot.models.planar.stepping import GRAVITY, Body
+from poinsot.models.planar.stepping import GRAVITY, PlanarBody
 from poinsot.models.planar.walls import Wall
 
 try:
@@ -72,7 +72,7 @@ class StepProgram:
         InvalidModel: if the step is not above 0 s.
     """
 
-    def __init__(self, body: Body, walls: Sequence[Wall], step: float) -> None:
+    def __init__(self, body: PlanarBody, walls: Sequence[Wall], step: float) -> None:
         if not 0 < step < np.inf:
             raise InvalidModel("the step must be above 0 s")
         self.body, self.step = body, step

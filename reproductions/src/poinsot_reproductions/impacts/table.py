@@ -26,7 +26,7 @@ from jaxtyping import Float
 from poinsot.estimators.complementarity.drop import DropIdentification
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.exceptions import PoinsotError
-from poinsot.models.planar import Body, Ellipse, floor, simulate
+from poinsot.models.planar import Ellipse, PlanarBody, floor, simulate
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -71,7 +71,7 @@ class Job:
 @lru_cache(maxsize=2)
 def thrown(friction: float) -> Float[np.ndarray, "T 3"]:
     """Poses at 1200 a second, of which all rates are parts."""
-    body = Body(SHAPE, MASS, INERTIA, friction, RESTITUTION)
+    body = PlanarBody(SHAPE, MASS, INERTIA, friction, RESTITUTION)
     motion = simulate(body, [floor()], np.array(POSE), np.array(VELOCITY), 1 / STEPS_PER_SECOND, SECONDS)
     return motion.poses[:: STEPS_PER_SECOND // 1200].copy()
 

@@ -115,6 +115,7 @@ def calibrate(scenario: Scenario, rng: np.random.Generator) -> Tuning:
     """
     humanoid, (link,) = scenario.humanoid, scenario.loads
     own = described_body(humanoid, link)
+    # the same motion, ground and sensors; only the load is constant
     unloaded = replace(scenario, loads={link: constant_body(own)}, duration=CALIBRATION)
     samples = samples_of(simulate(unloaded, FixedModel({link: own}), rng))
     torques = LinkTorques(humanoid.robot, (link,))
@@ -132,6 +133,7 @@ def drift(torques: LinkTorques, noise: Vector, at: Sample, rate_hz: float) -> fl
         at: where the robot is.
     """
     Y, _ = torques(at.q, at.v, at.a, at.wrenches)
+    # by the noise of each row: a leg's efforts say little of the torso
     r = 1 / float(np.linalg.norm((Y @ torques.described.ravel()) / noise))
     return PRECISION**2 * float(np.sqrt(rate_hz)) / r
 
@@ -254,6 +256,7 @@ def mass_errors_before_switches(trace: Trace, after: float = 0.0) -> Vector:
     """Mean absolute error of the estimated mass just before each switch [%]; of switches after a time [s]."""
     estimated, actual, time = trace.assumed[:, 0, 0], trace.actual[:, 0, 0], trace.time
     step = np.diff(actual)
+    # a fifth of the range: a sine sampled at 333 Hz has no such steps
     switches = np.flatnonzero((np.abs(step) > 0.2 * np.ptp(actual)) & (time[1:] > after))
     errors = []
     for k in switches:

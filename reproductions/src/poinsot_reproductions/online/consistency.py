@@ -66,6 +66,7 @@ def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction
     time = np.array([sample.time for sample in samples])
     bodies = {name: estimates(each, samples, start) for name, each in filters.items()}
     watch.lap("filters")
+    # the second half: the first contains the way from the initial guess
     late = time > time[-1] / 2
     impossible = {name: float(1 - is_consistent(pi).mean()) for name, pi in bodies.items()}
     errors = {name: float(100 * abs(pi[late, 0].mean() / mass - 1)) for name, pi in bodies.items()}

@@ -121,6 +121,7 @@ def convergence(time: np.ndarray, close: np.ndarray) -> float | None:
             since = None
         elif since is None:
             since = float(now)
+        # a single crossing of the band is no convergence
         elif now - since >= STAYS:
             return since
     return None

@@ -73,6 +73,7 @@ def sines(humanoid: Humanoid, rng: np.random.Generator) -> JointMotion:
     middle = humanoid.home[humanoid.dofs(joints) + 1]
 
     def motion(time: float) -> dict[str, tuple[float, float]]:
+        # s(x) = 3 x^2 - 2 x^3: position and velocity begin at rest
         x = min(time / RAMP, 1.0)
         rise, speed = 3 * x**2 - 2 * x**3, 6 * x * (1 - x) / RAMP
         s, c = phase * A * np.sin(w * time), phase * A * w * np.cos(w * time)
@@ -123,6 +124,7 @@ def attribute(trial: Trial) -> tuple[np.ndarray, np.ndarray]:
 
 def sure_since(time: np.ndarray, probability: np.ndarray) -> float | None:
     """From when on a probability is above the bound to the end [s]; None if it is not."""
+    # to the end: a verdict that is taken back was none
     unsure = np.flatnonzero(probability <= SURE)
     if not len(unsure):
         return float(time[0])

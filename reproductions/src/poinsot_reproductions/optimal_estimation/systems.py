@@ -240,7 +240,7 @@ class _Flight:
             nodes.append(x[0])
             before, touching = touching, self.touching(k, x, touching)
             if k and (touching & ~before).any():
-                x = states.reset(self.dynamics(touching).impact(*self.split(x), self.theta)).x
+                x = states.reset(self.dynamics(touching).impact(*self.split(x), self.theta)).value
                 nodes.append(x[0])
             closed[k], dynamics = touching, self.dynamics(touching)
             u[k] = self.commands(k, x, dynamics, by_commands)

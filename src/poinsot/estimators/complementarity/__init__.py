@@ -3,7 +3,6 @@
 problem            `ImpactsProblem`: drops, outline, walls
 recordings         a recording -> a drop
 checks             whether a drop can be right: units, vertical axis, first pose
-noise              of the tracker, before the motion is known
 
 One drop, simulated through all of its impacts:
 
@@ -20,14 +19,13 @@ Many drops, as flights joined by impacts with impulses of their own:
 
 contact_parameters the shared parameters, each declared once
 segmentation       frames divided into flights
-flights            states at both ends of a flight, by a Kalman filter
+flights            drops; states at both ends of a flight by a Kalman filter; noise of the tracker
 collisions         residuals of an impact
 unevenness         deviation of the wall from a line
 resting            residuals of a body at rest
 chain              normal equations of all flights and impacts, reduced to the shared parameters drop by drop
-tolerances         standard deviations of these residuals
 admission          first guess of impacts, and which of them count
-pooled_problem     the weighted least-squares problem and its minimization
+pooled_problem     the weighted least-squares problem: tolerances, priors, minimization
 pooled             `PooledImpacts`: the method
 pooled_fit         its result
 agreement          bootstrap, halves, held-out drops, assumptions

@@ -1,8 +1,8 @@
 """First guess of impacts, and which of them count.
 
-Two flights that meet without a frame in between had an impact there. Its instant and the part of the outline that
-struck are those with the least misfit of continuity and gap. An impact counts for J/m if one instant of contact can
-explain it; the thresholds are fields of `Admission`.
+Two successive flights without a frame in between meet in an impact. Its instant and the part of the outline that struck
+are those with the least misfit of continuity and gap. An impact counts for J/m if one instant of contact can explain
+it; the thresholds are fields of `Admission`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...arrays import Vector
 from .chain import Chain, Unknowns, collisions
 from .collisions import lags
 from .contact_parameters import INERTIA
-from .tolerances import Tolerances
+from .pooled_problem import Tolerances
 
 ADMITTED = "admitted"
 SHORT, WEAK, LYING, DOUBLE, SIDE, OFF, NOTHING, PARTING = (
@@ -33,7 +33,7 @@ DISAGREEING = "disagrees with one instant of contact"
 ON_THE_FLOOR = (SHORT, WEAK, LYING)
 """Such contacts determine where the floor is, and not J/m."""
 MISFIT_SCALES = np.array([1e-4, 1e-4, 3e-3, 2e-3])
-"""Of x, y [m], angle [rad] and gap [m] where flights meet, besides twice the noise of a frame."""
+"""Tolerance of x, y [m], angle [rad] and gap [m] where flights meet, in addition to twice the noise of a frame."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,9 @@ class Admission:
     def start(
         self, chain: Chain, shared: Vector, noise: Vector, inertia_known: bool
     ) -> tuple[Unknowns, Int[np.ndarray, "I"]]:
-        """Instants and struck parts by where flights meet and touch; J/m from the jumps, where it is not known."""
+        """Instants and struck parts from where flights meet and touch; J/m from the jumps, where it is not known."""
         shared = shared.copy()
+        # the gap of a soft contact depends on J/m: the first guess is a radius of gyration of 0.58 of the size
         if not inertia_known:
             shared[INERTIA] = chain.geometry.outline.shape.size**2 / 3
         at, part = self.place(chain, shared, noise)
@@ -77,6 +78,7 @@ class Admission:
             hit = collisions(chain, at, part)
             jump = hit.jump
             moment = hit.GQ[:, 0] * jump[:, 1] - hit.GQ[:, 1] * jump[:, 0]
+            # Eq. 31, where the larger half of the jumps of the spin divides; bad impacts give negative values as well
             turned = np.abs(jump[:, 2]) > np.median(np.abs(jump[:, 2]))
             ratio = moment[turned] / jump[turned, 2]
             ratio = ratio[ratio > 0]
@@ -87,7 +89,7 @@ class Admission:
     def place(self, chain: Chain, shared: Vector, noise: Vector) -> tuple[Unknowns, Int[np.ndarray, "I"]]:
         """The instant and the part with the least misfit of continuity and gap between the frames on both sides.
 
-        Where the misfit is large, time may have been lost: then some is tried, and taken if that explains it.
+        Where the misfit is large, the tracker may have lost time: amounts of it are tried, and the best is taken.
         """
         best, part, share = self._nearest(chain, shared, noise, 0.0)
         interval = chain.first - chain.last
@@ -110,10 +112,11 @@ class Admission:
     def _nearest(
         self, chain: Chain, shared: Vector, noise: Vector, more: float
     ) -> tuple[Vector, Int[np.ndarray, "I"], Vector]:
-        """Least cost, its part, and tau as a share of the interval, `more` intervals being lost."""
+        """Least cost, its part, and tau as a share of the interval, when `more` intervals were lost."""
         I, P, interval = len(chain.before), len(chain.geometry.outline.shape.parts), chain.first - chain.last
         best, part, share = np.full(I, np.inf), np.zeros(I, dtype=np.int64), np.zeros(I)
         scale = np.hypot(MISFIT_SCALES, 2.0 * np.append(noise, noise[1]))
+        # all parts of the outline at once, part by part
         each = replace(
             chain,
             before=np.tile(chain.before, P),
@@ -155,6 +158,7 @@ class Admission:
             gap = other.r[:, 3] + lags(at.shared, at.brevity, u_other).value * u_other
             side |= (part != p) & (other.r[:, 3] - hit.r[:, 3] < self.tilt * np.abs(x_other - x))
             lying |= (part != p) & (gap < self.clearance * depth)
+            # with either restitution: would the other corner reach the floor before the next frame?
             for restitution in (0.0, 1.0):
                 blow = -(1 + restitution) * u / (1 + x * x / J)
                 after = u_other + blow * (1 + x * x_other / J)
@@ -162,6 +166,7 @@ class Admission:
                     gap + np.minimum(after, 0.0) * (interval + 2 * np.maximum(lag, 0.0)) < 0
                 )
         pushed = hit.jump[:, :2] @ hit.normal / (chain.geometry.gravity * (chain.first - chain.last))
+        # a later verdict replaces an earlier one: from what still tells the floor to what was no impact
         found[lying] = LYING
         found[pushed < self.blow] = WEAK
         found[

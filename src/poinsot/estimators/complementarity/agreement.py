@@ -1,13 +1,13 @@
-"""Whether drops agree with each other, and with impacts that were not looked at.
+"""Agreement of drops with each other, with held-out impacts, and with J/m under assumptions.
 
 The pooled problem is a sum over drops, S_bar = sum S_d and g_bar = sum g_d at the solution (`chain`), where g_bar +
-prior = 0. With drop d counted w_d times the solution moves, to first order, by
+prior theta = 0. With weights w_d of the drops the solution moves, to first order, by
 
     dtheta(w) = -(sum w_d S_d + prior)^-1 (sum w_d g_d + prior theta)
 
-with S_d the second derivative of the robust cost, weights of impacts included. So a bootstrap over drops, halves and
-leaving each drop out cost a small solve apiece; the drop is what is drawn, since its floor and its throw are its own.
-Tolerances and verdicts are those of all drops.
+with S_d the second derivative of the robust cost, derivatives of the weights included. So each sample of a bootstrap,
+each half and each drop left out costs one small solve. Drops are resampled and not impacts, since the impacts of a drop
+share its floor and its throw. Tolerances and verdicts are those of all drops.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .contact_parameters import INERTIA, SHARED, S
 from .pooled_fit import SLIDES, PooledFit
 
 WAVES = "wall_unevenness"
-"""All modes of it, which `assumed` may hold at zero as well."""
+"""Name of all its modes, which `assumed` may hold at zero as well."""
 ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
     "sharp corners": ("corner_radius",),
     "shape centered on the center of mass": ("shape_offset_x", "shape_offset_y"),
@@ -44,14 +44,14 @@ ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Parameters that are held at zero under each assumption."""
 INTERVAL, LEVEL = (2.5, 97.5), 0.95
-"""Percentiles of an interval; part of the halves that agree so well."""
+"""Percentiles of an interval; part of the splits into halves whose difference is below `halves_difference`."""
 FEWEST = 4
 """Least number of drops for halves."""
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """An impact, by drops without its own.
+    """An impact, predicted from the other drops.
 
     Args:
         jump_of_omega: measured [rad/s].
@@ -88,6 +88,7 @@ def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
     rng, D = np.random.default_rng(seed), fit.problem.chain.drops
     if D < FEWEST:
         raise InvalidMethod("halves need four drops at least")
+    # with an odd number, one half has a drop more
     one = np.zeros((splits, D))
     for row in one:
         row[rng.permutation(D)[: D // 2]] = 1.0
@@ -101,6 +102,7 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
     States come from flights, continuity and the floor; consistency is left out of them everywhere.
     """
     problem, chain, turning = fit.problem, fit.problem.chain, fit.problem.turning
+    # consistency would make the states of the held-out drop explain its own jump of omega
     without_consistency = replace(problem, turning=np.zeros_like(turning), free=np.zeros_like(problem.free))
     at, _ = without_consistency.minimized(fit.at)
     without = reweighted(fit, 1.0 - np.eye(chain.drops))
@@ -114,7 +116,7 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
             GQ, v = hit.GQ[i], hit.before[i, 3:]
             N, T = (np.array([*u, GQ[0] * u[1] - GQ[1] * u[0]]) for u in (hit.normal, hit.tangent))
             moment = GQ[0] * hit.jump[i, 1] - GQ[1] * hit.jump[i, 0]
-            # the jump of omega by Coulomb's and Newton's laws
+            # the jump of omega by Coulomb's and Newton's laws, for a body of mass 1
             b = np.array([restitution * float(N @ v), 0.0])
             c_n, c_t, _ = one_contact(N, T, np.array([1.0, 1.0, 1 / J]), v.copy(), b, friction)
             from_before = float((N[2] * c_n + T[2] * c_t) / J)
@@ -151,6 +153,7 @@ def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
     problem = replace(problem, free=problem.free & ~zero)
     at = replace(at, shared=np.where(zero, 0.0, at.shared))
     if "floor_height" in names:
+        # each drop's own height is part of that assumption
         at = replace(at, heights=0 * at.heights)
         problem = replace(problem, tolerances=replace(problem.tolerances, floor=1e-9))
     for _ in range(rounds):

@@ -1,7 +1,7 @@
-"""Certificate of a drop: residuals, constraints and slopes at the estimate's own values.
+"""Certificate of a drop: optimality and feasibility at the estimate's own values.
 
-theta is put together from the estimate: the first state of its motion, and J/m, friction, restitution and mass of its
-parameters, from `DropSimulation` where the data do not determine them. Then the motion is simulated and
+theta consists of the first state of the estimate's motion and of J/m, friction, restitution and mass of its parameters,
+or of `DropSimulation` where the data do not determine them. The motion is simulated with it, and
 
     stationarity    `Shooting.stationarity`: the descent that one-sided slopes promise, in standard deviations
     feasible        theta is within its bounds, J = m (J/m), and the poses of the motion are the simulated ones
@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
-from ...arrays import Matrix, Vector
+from ...arrays import Vector
 from ...estimate import Certificate, Estimate, motions_of
 from ...estimate.extras import Extra
 from ...estimate.motions import POSE
@@ -33,13 +32,13 @@ AGREES = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class DropSimulation(Extra):
-    """What the simulation of a drop needs beside the estimate's values and its first state.
+    """Settings of a drop's simulation beside the estimate's values and its first state.
 
     Args:
         noise: (3,) standard deviations of the tracker [m], [m], [rad].
         drag: linear and angular [1/s].
-        friction: with which it was simulated, also where its value is not identifiable.
-        mass: the same [kg]; None where no force acts and none is given.
+        friction: of the simulation, also where its value is not identifiable.
+        mass: of the simulation [kg]; None where no force acts and none is given.
     """
 
     key = "simulation"
@@ -80,6 +79,7 @@ def certify_drop(
         np.column_stack([path[f"{quantity}.{axis}"] for axis in POSE])
         for quantity in ("position", "velocity")
     )
+    # J/m or a mass that is not positive gives no finite theta, and no certificate below
     with np.errstate(divide="ignore", invalid="ignore"):
         theta = np.array(
             [
@@ -98,11 +98,3 @@ def certify_drop(
     simulated = shooting.residuals(theta, len(drop.times)).reshape(-1, 3) + drop.poses / simulation.noise
     moves = bool(np.abs(simulated - poses / simulation.noise).max() < AGREES)
     return Certificate(shooting.stationarity(theta), derived and moves, STATIONARY)
-
-
-def condition_numbers(by_parameters: Matrix, by_nuisances: Matrix) -> tuple[float, float]:
-    """Ratios of singular values of a whitened Jacobian (N, p), nuisances (N, q) eliminated; and with unit columns."""
-    basis = linalg.orth(by_nuisances / np.maximum(np.linalg.norm(by_nuisances, axis=0), np.finfo(float).tiny))
-    reduced = by_parameters - basis @ (basis.T @ by_parameters)
-    norms = np.maximum(np.linalg.norm(reduced, axis=0), np.finfo(float).tiny)
-    return float(np.linalg.cond(reduced)), float(np.linalg.cond(reduced / norms))

@@ -1,29 +1,29 @@
-"""Flights joined by impacts, of all drops at once: residuals, normal equations, and the remainder of them for theta.
+"""Flights joined by impacts, of all drops at once: residuals, normal equations, and their reduction to theta.
 
-Unknowns are the states at both ends of each flight, (first 6, last 6), the instant tau of each impact with the time
-Delta that was lost in it, if any, and theta, which all share (`collisions.SHARED`). In the order
+Unknowns are the states at both ends of each flight, (first 6, last 6), the instant tau of each impact, the time Delta
+that the tracker lost in it, if any, and theta, which all drops share (`contact_parameters`). In the order
 
     first_0 last_0 tau_0 Delta_0 first_1 last_1 tau_1 Delta_1 ...
 
-an impact touches 14 numbers in a row, last_f tau_f Delta_f first_(f+1), and a flight 12, so the normal matrix T of
-all that is not theta is a band of 13 below its diagonal, whatever the number of drops, flights and frames. With C and
-S its border,
+an impact depends on 14 successive unknowns, last_f tau_f Delta_f first_(f+1), and a flight on 12. So the normal matrix
+T of all unknowns but theta has a bandwidth of 13, whatever the number of drops, flights and frames. With the border C
+and the corner S,
 
     [ T   C ] [dx    ]     [ g_x     ]        S_bar = S - C^T T^-1 C = sum over drops
     [ C^T S ] [dtheta] = - [ g_theta ]        g_bar = g_theta - C^T T^-1 g_x
 
-The sums over drops have a term for each, since T couples none to another: what a drop says about theta, which is all
-that a bootstrap over drops needs. After what has a name, theta has the modes of the wall's unevenness. In each drop the
-floor lies delta higher than in all, with a prior variance, since it drifts; delta's column is that of the floor's
-height, so with a = S_bar_hh + 1 / variance and b = S_bar_h of a drop it is gone by
+T does not couple drops, so S_bar and g_bar are sums over drops, and these terms are all that a bootstrap over drops
+needs. In each drop the floor is higher by delta than in all drops together, with a prior variance, since it drifts.
+delta has the column of the floor's height; with a = S_bar_hh + 1 / variance and b = S_bar_h of a drop it is eliminated
+by
 
     S_bar <- S_bar - b b^T / a        g_bar <- g_bar - b (g_bar_h + delta / variance) / a
 
 A body at rest adds to S and g_theta of its drop alone (`resting`).
 
-An impact counts by two of Student's t: chi2 of its m residuals of continuity and consistency, and that of its gap, each
-count (nu + m) log(1 + chi2 / nu). So one which was no single instant loses its say, and, apart from that, one where
-something lay on the floor or the outline is not as drawn.
+An impact has two robust weights by Student's t (`student_t`): one for its residuals of continuity and consistency, and
+one for its gap. So an impact that was no single instant loses its influence on J/m, and, independently, one where
+something lay on the floor or the outline is not as drawn loses its influence on the floor.
 """
 
 from __future__ import annotations
@@ -36,39 +36,37 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from ...arrays import Matrix, Vector
 from ...banded import inverse_in_band
-from .collisions import OWN, RESIDUALS, Collision, ContactGeometry, ImpactStates, collide
+from .collisions import LOST, OWN, RESIDUALS, Collision, ContactGeometry, ImpactStates, collide
 from .contact_parameters import HEIGHT, OF_FLIGHTS
 from .flights import Flight
-from .resting import HeightStep, Resting, added
+from .resting import HeightStep, Resting, added, student_t
 
 B = 14
 """Unknowns of a flight and the impact after it."""
 CAUSES = np.array([0, 0, 0, 1, 0])
-"""Of each residual: whether it was one instant, or where outline and floor are."""
+"""Group of each residual: 0 tells whether the impact was one instant, 1 where outline and floor are."""
 TOGETHER = CAUSES[:, None] == CAUSES
 COUNTS = TOGETHER.sum(axis=1)
 FREEDOM = np.where(CAUSES == 0, 4.0, 2.0)
-"""nu of each: among what tells the floor there is more that does not touch it than there are blows that were none."""
-ORDER = np.r_[0:6, 12, 13, 6:12]
-"""Of an impact's columns (before, after, tau, Delta) as they stand in the band."""
+"""nu of each residual. It is smaller for gaps: more contacts are off the floor than there are blows of two instants."""
 JITTER = 1e-7
-"""Of the covariance of a flight's ends, of its own diagonal: without wander, both ends are one state."""
+"""Added to the covariance of a flight's ends, relative to its diagonal."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """What does not change while theta is sought.
+    """What flights and frames say, which stays the same while theta is estimated. F flights, I impacts, D drops.
 
     Args:
-        mean: (F, 12) of both ends of each flight. weight: (F, 12, 12) inverse of its covariance.
-        by_shared: (F, 12, S). drop: (F,) which.
-        innovations_normal: (D, S, S) and innovations_gradient: (D, S), of each drop at `reference`.
-        reference: (S,) at which flights were filtered.
-        before: (I,) the flight before each impact; that after it is the next.
+        mean: (F, 12) states at both ends of each flight. weight: (F, 12, 12) inverse of their covariance.
+        by_shared: (F, 12, s) derivatives of the mean. drop: (F,) index of the flight's drop.
+        innovations_normal: (D, s, s), and innovations_gradient: (D, s), of each drop at `reference`.
+        reference: (s,) theta at which flights were filtered.
+        before: (I,) the flight before each impact; the flight after it is the next one.
         last, first: (I,) times of the frames on both sides [s].
-        drops: how many.
+        drops: D.
         geometry: of contact.
-        resting: where drops came to rest; None: none did, or that is left out.
+        resting: contacts of drops that came to rest; None: none did, or they are left out.
     """
 
     mean: Float[np.ndarray, "F 12"]
@@ -87,16 +85,18 @@ class Chain:
 
     @property
     def size(self) -> int:
-        """Of theta."""
+        """Length s of theta."""
         return len(self.reference)
 
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """(F, 12) states, (I,) instants and times lost, (S,) shared, (D,) heights of the floor in each drop above the
-    shared.
+    """Values of the unknowns.
 
-    `brevity` (I,) is none, but b of `collisions`. It changes between rounds, not in them.
+    Args:
+        states: (F, 12) at both ends of each flight. tau: (I,) instants of impact [s]. lost: (I,) times lost [s].
+        shared: (s,) theta. heights: (D,) of the floor in each drop above that in all drops [m].
+        brevity: (I,) b of `collisions`. It is no unknown: it is updated between minimizations.
     """
 
     states: Float[np.ndarray, "F 12"]
@@ -109,13 +109,14 @@ class Unknowns:
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """Normal equations at some unknowns, weights as they are there.
+    """Normal equations at some unknowns, with the robust weights there.
 
     Args:
-        band, border, gradient: T, C, g_x. corner: (D, S, S) of each drop. g_theta: (D, S).
-        cost: (D,) robust, of each drop. chi2, trust: (I, 5) of all residuals of the same cause, and their weight.
-        z: (I, 5) residuals over their tolerance.
-        rows: (I, 5, 14 + S) their derivatives. std: (I, 5) tolerances of the residuals.
+        band, border, gradient: T, C, g_x. corner: (D, s, s) S of each drop. g_theta: (D, s).
+        cost: (D,) robust cost of each drop.
+        chi2, trust: (I, 5) sum of squares over the group of each residual (`CAUSES`), and the group's robust weight.
+        z: (I, 5) residuals divided by `std`. rows: (I, 5, 14 + s) derivatives of z. std: (I, 5) tolerances.
+        collision: residuals of impacts, with their geometry.
     """
 
     band: Matrix
@@ -138,7 +139,7 @@ def chain(
     reference: Vector,
     geometry: ContactGeometry,
 ) -> Chain:
-    """Of each drop's flights; joined[d][i] tells whether flights i and i + 1 meet in an impact."""
+    """The chain of each drop's flights; joined[d][i] says whether flights i and i + 1 meet in an impact."""
     flat = [one for of in flights for one in of]
     drop = np.repeat(np.arange(len(flights)), [len(of) for of in flights])
     S = len(reference)
@@ -148,10 +149,11 @@ def chain(
     for f, one in enumerate(flat):
         by_shared[f][:, OF_FLIGHTS] = one.by_shared
         scale = np.sqrt(np.diag(one.covariance))
+        # without wander both ends are one state, and the covariance is singular: hence the jitter
         inverse = np.linalg.inv(one.covariance / np.outer(scale, scale) + JITTER * np.eye(12))
         weight[f] = 0.5 * (inverse + inverse.T) / np.outer(scale, scale)
         E = one.innovations_by_shared
-        # a frame that was misread is no reason to move theta
+        # a robust weight: theta must not follow a frame that was misread
         trust = 1 / np.sqrt(1 + (one.innovations / 3) ** 2)
         normal[drop[f], OF_FLIGHTS, OF_FLIGHTS] += E.T @ (trust[:, None] * E)
         gradient[drop[f], OF_FLIGHTS] += E.T @ (trust * one.innovations)
@@ -198,16 +200,19 @@ def linear(
     use: Bool[np.ndarray, "I"],
     curved: bool = False,
 ) -> Linear:
-    """At these unknowns; tolerance is the standard deviation of each residual. Time is lost where some was.
+    """Normal equations at these unknowns; tolerance holds the standard deviations of the residuals.
 
-    `curved` adds what the weights of impacts do to the second derivative, which descent does better without. It is
-    taken as it is on average: of one impact it may be below 0, and of a few drops then that of the sum.
+    `curved` adds the derivative of the robust weights to the second derivative of the cost. Descent is better without.
     """
     F, N, S = len(of.mean), B * len(of.mean), of.size
     band, border, gradient = np.zeros((B, N)), np.zeros((N, S)), np.zeros(N)
     moved = at.shared - of.reference
+    # innovations of the filters: linear in theta, whatever the states
     corner = of.innovations_normal.copy()
     g_theta = of.innovations_gradient + np.einsum("dij,j->di", corner, moved)
+    cost = of.innovations_gradient @ (2 * moved)
+    cost += np.einsum("i,dij,j->d", moved, of.innovations_normal, moved)
+    # flights: states against those that the frames say
     miss = at.states - of.mean - of.by_shared @ moved
     pull = np.einsum("fij,fj->fi", of.weight, miss)
     towards = of.weight @ of.by_shared
@@ -217,44 +222,41 @@ def linear(
     border.reshape(F, B, S)[:, :12] -= towards
     corner += per_drop(np.swapaxes(of.by_shared, 1, 2) @ towards, of.drop, of.drops)
     g_theta -= per_drop(np.einsum("fia,fi->fa", of.by_shared, pull), of.drop, of.drops)
-    cost = np.bincount(of.drop, np.einsum("fi,fi->f", miss, pull), of.drops)
-    cost += of.innovations_gradient @ (2 * moved) + np.einsum(
-        "i,dij,j->d", moved, of.innovations_normal, moved
-    )
+    cost += np.bincount(of.drop, np.einsum("fi,fi->f", miss, pull), of.drops)
     if of.resting is not None:
         lying = added(of.resting, at.shared, at.heights, of.geometry, curved)
         corner, g_theta, cost = corner + lying.normal, g_theta + lying.gradient, cost + lying.cost
+    # impacts
     hit = collisions(of, at, part)
     z, rows = hit.r / tolerance, hit.by / tolerance[:, :, None]
+    # no time is lost where none was found at the start: this unknown stays 0
+    rows[:, :, LOST] *= (at.lost > 0)[:, None]
     chi2 = z * z @ TOGETHER
-    trust = np.where(use[:, None], (FREEDOM + COUNTS) / (FREEDOM + chi2), 0.0)
+    weight, robust, bent = student_t(chi2, COUNTS, FREEDOM)
+    trust = np.where(use[:, None], weight, 0.0)
     struck = of.drop[of.before]
-    each = np.sum((FREEDOM + COUNTS) / COUNTS * np.log1p(chi2 / FREEDOM), axis=1)
-    cost += np.bincount(struck, np.where(use, each, 0.0), of.drops)
-    rows[:, :, 13] *= (at.lost > 0)[:, None]
-    local, own = rows[:, :, :OWN][:, :, ORDER], rows[:, :, OWN:]
-    weigh = trust[:, :, None] * np.eye(RESIDUALS)
-    if curved:
-        # d trust / d chi2 = -trust^2 / (nu + m), on average over directions and impacts
-        bent = trust - 2 * trust**2 * chi2 / (COUNTS * (FREEDOM + COUNTS))
-        weigh = np.where(use[:, None], bent[use].mean(axis=0), 0.0)[:, :, None] * np.eye(RESIDUALS)
-    # those that do not count have no weight
+    # each residual has the cost of its group divided by the number of residuals in it
+    cost += np.bincount(struck, np.where(use, np.sum(robust / COUNTS, axis=1), 0.0), of.drops)
+    # impacts that do not count have no weight; leaving them out saves most of the time
     i = np.flatnonzero(use)
-    local, own, weigh, pulled = local[i], own[i], weigh[i], trust[i] * z[i]
-    begin = B * of.before[i] + 6
-    _add_blocks(band, begin, np.swapaxes(local, 1, 2) @ weigh @ local)
-    where, weighed = begin[:, None] + np.arange(OWN), weigh @ own
+    # the curvature of one impact may be negative, and with few drops the sum's: every impact gets the mean
+    weigh = np.broadcast_to(bent[i].mean(axis=0), (len(i), RESIDUALS)) if curved else trust[i]
+    local, own, pulled = rows[i, :, :OWN], rows[i, :, OWN:], trust[i] * z[i]
+    weighed, begin = weigh[:, :, None] * own, B * of.before[i] + 6
+    local_T, own_T, where = np.swapaxes(local, 1, 2), np.swapaxes(own, 1, 2), begin[:, None] + np.arange(OWN)
+    _add_blocks(band, begin, local_T @ (weigh[:, :, None] * local))
     gradient[where] += np.einsum("iab,ia->ib", local, pulled)
-    border[where] += np.swapaxes(local, 1, 2) @ weighed
-    corner += per_drop(np.swapaxes(own, 1, 2) @ weighed, struck[i], of.drops)
+    border[where] += local_T @ weighed
+    corner += per_drop(own_T @ weighed, struck[i], of.drops)
     g_theta += per_drop(np.einsum("iab,ia->ib", own, pulled), struck[i], of.drops)
+    # unknowns without any residual keep their values: a 1 on the diagonal makes their step 0
     for column, moves in ((12, use), (13, use & (at.lost > 0))):
         band[0, np.setdiff1d(starts + column, (B * of.before + column)[moves])] += 1.0
     return Linear(band, border, gradient, corner, g_theta, cost, chi2, trust, z, rows, hit, tolerance)
 
 
 def _add_blocks(band: Matrix, starts: Int[np.ndarray, "K"], blocks: Float[np.ndarray, "K n n"]) -> None:
-    """No two start at the same place."""
+    """Add blocks (K, n, n) on the diagonal of a banded matrix, no two of which start at the same place."""
     n = blocks.shape[1]
     for j in range(n):
         for i in range(j, n):
@@ -262,10 +264,11 @@ def _add_blocks(band: Matrix, starts: Int[np.ndarray, "K"], blocks: Float[np.nda
 
 
 def per_drop(values: np.ndarray, drop: Int[np.ndarray, "K"], drops: int) -> np.ndarray:
-    """(D, ...) sums over those of each drop; `drop` does not decrease."""
+    """(D, ...) sums over the values of each drop; `drop` (K,) must not decrease."""
     begin = np.searchsorted(drop, np.arange(drops))
     some = np.searchsorted(drop, np.arange(drops), side="right") > begin
     out = np.zeros((drops, *values.shape[1:]))
+    # reduceat gives a drop without values the value of the next one: such drops are left out
     if some.any():
         out[some] = np.add.reduceat(values, begin[some], axis=0)
     return out
@@ -273,10 +276,10 @@ def per_drop(values: np.ndarray, drop: Int[np.ndarray, "K"], drops: int) -> np.n
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """What drops say about theta: S_bar (D, S, S), g_bar (D, S), and how the other unknowns follow.
+    """Normal equations of theta, S_bar (D, s, s) and g_bar (D, s), and how the other unknowns follow its step.
 
     Args:
-        offset: (N,) of dx without a step of theta. slope: (N, S). factor: of the band.
+        offset: (N,) dx without a step of theta. slope: (N, s) its derivative by that step. factor: of the band.
         height: how the floor's heights follow.
     """
 
@@ -289,19 +292,21 @@ class Reduced:
 
 
 def reduced(of: Chain, at: Unknowns, system: Linear, height_std: float, damping: float = 0.0) -> Reduced:
-    """Without states, instants and heights; `height_std` is the prior's of a drop's floor [m]."""
+    """States, instants and heights eliminated; `height_std` is the prior's of a drop's floor [m]."""
     band = system.band.copy()
     band[0] *= 1 + damping
     factor = cholesky_banded(band, lower=True, check_finite=False)
     X = cho_solve_banded(
         (factor, True), np.column_stack([system.gradient, system.border]), check_finite=False
     )
+    # the border has the gradient as one more column, so that one product reduces both
     S_bar, g_bar = system.corner.copy(), system.g_theta.copy()
     F, S = len(of.mean), of.size
     C, X_f = system.border.reshape(F, B, S), X.reshape(F, B, S + 1)
     through = per_drop(np.swapaxes(C, 1, 2) @ X_f, of.drop, of.drops)
     S_bar -= through[:, :, 1:]
     g_bar -= through[:, :, 0]
+    # a drop's own height moves its residuals as the common one does: row and column of it are those of HEIGHT
     a = S_bar[:, HEIGHT, HEIGHT] + 1 / height_std**2
     b, g = S_bar[:, HEIGHT].copy(), g_bar[:, HEIGHT] + at.heights / height_std**2
     S_bar -= b[:, :, None] * b[:, None, :] / a[:, None, None]
@@ -310,6 +315,7 @@ def reduced(of: Chain, at: Unknowns, system: Linear, height_std: float, damping:
 
 
 def stepped(of: Chain, at: Unknowns, by: Reduced, dtheta: Vector) -> Unknowns:
+    """The unknowns after a step (s,) of theta, which the others follow."""
     heights = by.height.step + by.height.slope @ dtheta
     dx = (by.offset + by.slope @ dtheta).reshape(-1, B)
     dx += by.slope[:, HEIGHT].reshape(-1, B) * heights[of.drop][:, None]
@@ -324,7 +330,7 @@ def stepped(of: Chain, at: Unknowns, by: Reduced, dtheta: Vector) -> Unknowns:
 
 
 def leverages(of: Chain, system: Linear, by: Reduced, covariance: Matrix) -> Float[np.ndarray, "I 5"]:
-    """How much of each residual the unknowns take up: trust x row P row^T.
+    """Leverage of each residual, the part of its variance that the unknowns absorb: trust x row P row^T.
 
     P is the inverse of the normal matrix of all of them: states and instants, given heights and theta, vary by T^-1,
     heights given theta by their variance, theta by its `covariance`.
@@ -335,7 +341,7 @@ def leverages(of: Chain, system: Linear, by: Reduced, covariance: Matrix) -> Flo
     for j in range(OWN):
         for i in range(j, OWN):
             P[:, i, j] = P[:, j, i] = Z[i - j, begin + j]
-    local = system.rows[:, :, :OWN][:, :, ORDER]
+    local = system.rows[:, :, :OWN]
     of_states = np.einsum("iab,ibc,iac->ia", local, P, local)
     by_height, by_theta = _followed(of, system, by)
     of_heights = by_height**2 * by.height.variance[of.drop[of.before]][:, None]
@@ -354,7 +360,7 @@ def _followed(
     """Derivatives by heights, states and instants following, and by theta, heights following as well."""
     begin = B * of.before + 6
     follow = by.slope[begin[:, None] + np.arange(OWN)]
-    local, own = system.rows[:, :, :OWN][:, :, ORDER], system.rows[:, :, OWN:]
+    local, own = system.rows[:, :, :OWN], system.rows[:, :, OWN:]
     moved = own + local @ follow
     by_height = moved[:, :, HEIGHT]
     return by_height, moved + by_height[:, :, None] * by.height.slope[of.drop[of.before]][:, None, :]

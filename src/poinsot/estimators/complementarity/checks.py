@@ -1,8 +1,7 @@
-"""What a tracked drop must be for anything to follow from it, asked before any work is done.
+"""Checks of a tracked drop before the identification: units, vertical axis, size, first pose.
 
-Gravity is the ruler: no body accelerates downwards by more than 9.81 m/s^2, which it does in flight; what it strikes
-only pushes. Short windows of frames are fitted with a parabola each, and the lowest of their accelerations, but for a
-part that noise may have made, says in which units poses are.
+In flight a body accelerates downwards by 9.81 m/s^2, and by no more at any time, since walls only push. So a low
+quantile of the accelerations, from parabolas fitted to short windows of frames, tells the unit of the poses.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from ...models.planar.walls import Wall
 from .flights import Drop
 
 WINDOW, FEWEST = 0.08, 5
-"""Of a parabola [s], and frames at least."""
+"""Length of the window of a parabola [s], and its least number of frames."""
 LOWEST = 0.1
-"""Part of the windows that fall faster still."""
+"""Quantile of the accelerations: not the lowest, which noise may have made."""
 KNOWN = 0.3
-"""Standard deviation of an acceleration, in parts of it, for it to say anything."""
+"""Largest relative standard deviation of an acceleration that counts as known."""
 UNITS = {1000.0: "mm", 100.0: "cm", 39.37: "inches", 3.2808: "feet", 1e-3: "km"}
 FASTEST, UPRIGHT = 1.25, (0.5, 1.25)
-"""Of gravity: what no body falls with, and what it does fall with, as it is found where windows have impacts."""
+"""In parts of gravity: an acceleration that no body falls with, and the range of what is found where y points down."""
 NEAR = 1.5
-"""Factor within which an acceleration is that of a unit."""
+"""Factor within which an acceleration belongs to a unit."""
 INSIDE, SMALL = 4.0, 5.0
 """Standard deviations of the tracker: how far inside a wall a body may begin to be, and how large it must be."""
 
@@ -40,10 +39,11 @@ def check_drop(
     shape: Shape,
     walls: Sequence[Wall],
 ) -> None:
-    """
+    """Refuse a drop that cannot be right.
+
     Args:
-        drop: to be checked; where known forces act gravity is no ruler, and units are not asked for.
-        noise: (3,) of its tracker. shape, walls: what strikes what.
+        drop: to be checked; its units only if no known forces act, since these accelerate it as well.
+        noise: (3,) of its tracker. shape, walls: outline of the body, and walls that it may strike.
 
     Raises:
         InvalidSignals: if units, the vertical axis, the size or the first pose cannot be right.
@@ -80,7 +80,7 @@ def check_drop(
 
 
 def acceleration(times: Vector, y: Vector) -> tuple[float, bool]:
-    """Of y in flight [m/s^2]; and whether that is well enough known to say its unit."""
+    """Acceleration of y in flight [m/s^2], and whether it is known well enough to tell the unit."""
     count = min(max(round(WINDOW / float(np.median(np.diff(times)))), FEWEST), len(y))
     windows = range(len(y) - count + 1)
     found, squares, deviation = np.empty(len(windows)), np.empty(len(windows)), np.empty(len(windows))

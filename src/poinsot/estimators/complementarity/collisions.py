@@ -1,7 +1,7 @@
-"""What an instant of impact asks of the flights on both sides of it.
+"""Residuals of an impact: continuity, contact and consistency of the flights on both sides of it.
 
-Carried to the instant tau, the flight before ends in (p-, theta-, v-, omega-) and the one after begins in (p+,
-theta+, v+, omega+). With the mean pose of both, the body's angle theta + phi, the struck part's center c about the
+At the instant tau, the flight before ends in (p-, theta-, v-, omega-) and the one after begins in (p+, theta+, v+,
+omega+). With the mean pose of both, the body's angle theta + phi, the struck part's center c about the
 shape's center e, all in the body's frame, and the part's support h in the direction psi = alpha - pi/2 - theta - phi
 (`models.planar.shapes`),
 
@@ -11,34 +11,33 @@ shape's center e, all in the body's frame, and the part's support h in the direc
     contact         g = (p - p_0) . n + GQ . n = lambda u_n,     u_n = n . v- + omega- t . GQ
     consistency     omega+ - omega- - cross(GQ, v+ - v-) / (J/m) = 0          (Eqs. 31 and 32)
 
-The impulses for each unit of mass are what the linear velocity jumps by, c_n = n . (v+ - v-), c_t = t . (v+ - v-);
-they are not unknowns of their own. A real impact lasts a moment: from the touch on, what is struck gives way, and the
-center of the impulse, tau, comes later than the touch by the lag lambda, when an undisturbed body would be lambda
-|u_n| inside. What is struck acts as a spring of force ~ depth^(n - 1) on the mass that the struck point shows, which is
-b^2 = 1 / (1 + x^2 / (J/m)) of the body's for a lever x along the wall. So the depth is as (b |u_n|)^(2 / n), and with
-2 / n = 1 + p, p = 0 for a linear spring and -1 for a wall under a layer that gives way at once,
+The impulses by mass are the jumps of the linear velocity, c_n = n . (v+ - v-) and c_t = t . (v+ - v-); they are no
+unknowns. A real impact takes time. The wall yields from the touch on, and the center of the impulse, tau, is later than
+the touch by the lag lambda, when an undisturbed body would be lambda |u_n| inside the wall. The wall acts as a spring
+with a force ~ depth^(n - 1) on the effective mass of the struck point, which is b^2 = 1 / (1 + x^2 / (J/m)) of the
+body's for a lever x along the wall. So the depth is proportional to (b |u_n|)^(2 / n), and with 2 / n = 1 + p, where
+p = 0 for a linear spring and -1 for a hard wall under a soft layer,
 
     lambda = lambda_1 b^(1 + p) |u_n|^p,    |u_n| in m/s
 
-While force acts the body turns as well: the lever of the whole impulse is that of the angle's mean, weighted by force,
-which for a bounce without loss lies lambda / (n + 2) (omega+ - omega-) beyond the angle at tau: lambda / 4 for a linear
-spring, whose force is a half sine, and 2 (1 + p) / (2 + p) of that else; GQ in the consistency is taken there.
+While the force acts the body turns as well. The lever of the whole impulse is that of the mean angle, weighted by the
+force. For a bounce without loss this lies lambda / (n + 2) (omega+ - omega-) beyond the angle at tau: lambda / 4 for a
+linear spring, whose force is a half sine, and 2 (1 + p) / (2 + p) times that otherwise. The consistency takes GQ there.
 
-The contact is no point, and the body's outline is not quite the drawn one. So each holds up to a tolerance: if the
-normal impulse, the tangential one and their moment are centered at instants that differ by some dt, then positions
-miss each other by dt |jump of the rate|, and a contact that is displaced by ds along the wall adds
-ds |v+ - v-| / (J/m) to the jump of omega. With GQ' its derivative by the angle,
+The contact is not a point, and the outline differs a little from the drawn one, so each residual has a tolerance. If
+the centers of the normal impulse, of the tangential one and of their moment differ by dt, positions differ by
+dt |jump of the rate|; a contact that is displaced by ds along the wall adds ds |v+ - v-| / (J/m) to the jump of omega.
+With GQ' the derivative of GQ by the angle,
 
     GQ' = k x R (c + e) + h' n - h'' t,    dg = n . dp + n . GQ' dtheta = n . dp + cross(GQ, n) dtheta
 
-A tracker that loses sight of a fast body may lose time as well: then the frame after comes later than its clock says,
-by Delta, the same in all residuals of that impact.
+A tracker that loses a fast body may skip a frame: then the frame after the impact is later by Delta than its clock
+says, the same in all residuals of that impact.
 
-The wall is no line either: at s along it it is higher by f(s) (`unevenness`), so the gap is less by f where the struck
-point is.
+The wall is not quite a line: at s along it, it is higher by f(s) (`unevenness`), so the gap is smaller by f(s) there.
 
-Derivatives are those of columns (before 6, after 6, tau, Delta, shared), shared being theta: the declared
-parameters (`contact_parameters`), then the modes of the wall's unevenness.
+Columns of derivatives are (before 6, tau, Delta, after 6, theta), in the order of the band of `chain`; theta has the
+declared parameters (`contact_parameters`), then the modes of the wall's unevenness.
 """
 
 from __future__ import annotations
@@ -69,16 +68,17 @@ from .contact_parameters import (
 from .unevenness import Unevenness
 
 RESIDUALS = 5
+OWN, LOST = 14, 7
+"""Columns of an impact's derivatives before those by theta, and the one of Delta among them."""
 TURNED = 0.25
-"""Of the lag in which force acts, and the jump of omega: how far the angle's mean is beyond the angle at tau."""
+"""Distance of the mean angle from the angle at tau, by the lag and the jump of omega, for a linear spring."""
 SLOW = 0.05
-"""What gravity gives in some milliseconds: a speed below is of no blow [m/s]."""
-OWN = 14
+"""Speed that gravity gives in some milliseconds; added in squares, so that slow contacts have a finite lag [m/s]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """A shape that may differ from what is drawn, where that is a polygon: in the radius of its corners, and stretched.
+    """A shape whose corner radius, elongation and skew may differ from the drawn ones, if it is a polygon.
 
     Args:
         shape: as drawn, about its own center.
@@ -100,6 +100,7 @@ class Outline:
         by = np.zeros((3, *self.shape.parts.shape))
         if not isinstance(self.shape, Polygon):
             return self.shape.parts, by
+        # circles in corners are linear in their radius, so one difference of any size is the exact derivative
         sharp, radius = Polygon(self.shape.vertices).parts, 1e-3 * float(np.ptp(self.shape.vertices))
         by[0] = (Polygon(self.shape.vertices, radius).parts - sharp) / radius
         by[1, :, :2] = sharp[:, :2] * [1.0, -1.0]
@@ -113,12 +114,12 @@ class Outline:
 
 @dataclass(frozen=True, eq=False)
 class Collision:
-    """Of all impacts, I of them.
+    """Residuals of I impacts, and what they were computed from.
 
     Args:
-        r: (I, 5) misses: continuity [m], [m], [rad], gap [m], consistency [rad/s].
-        by: (I, 5, 14 + S and more).
-        GQ: (I, 2) [m]. before, after: (I, 6) at tau. normal, tangent: (2,).
+        r: (I, 5) continuity [m], [m], [rad], gap [m], consistency [rad/s].
+        by: (I, 5, 14 + s) derivatives, columns as above.
+        GQ: (I, 2) lever of the impulse [m]. before, after: (I, 6) states at tau. normal, tangent: (2,) of the wall.
     """
 
     r: Float[np.ndarray, "I 5"]
@@ -158,7 +159,7 @@ def carried(
 ) -> tuple[
     Float[np.ndarray, "I 6"], Float[np.ndarray, "I 6 6"], Float[np.ndarray, "I 6"], Float[np.ndarray, "I 6 2"]
 ]:
-    """A state after T, T of either sign, with derivatives by the state, by T, and by drag."""
+    """States (I, 6) after T (I,), which may be negative, and derivatives by the state, by T, and by drag."""
     I = len(T)
     out, by, rate, by_drag = np.empty((I, 6)), np.zeros((I, 6, 6)), np.empty((I, 6)), np.zeros((I, 6, 2))
     for a in range(3):
@@ -174,10 +175,11 @@ def carried(
 
 
 def _glides(k: float, T: Vector) -> tuple[Vector, Vector, Vector, Vector, Vector]:
-    """f, b, e^(-k T) and the derivatives of f and b by k, by their series: k T is a few thousandths between frames.
+    """f, b, e^(-k T) and the derivatives of f and b by k, (I,) each, by series; k T is some thousandths between frames.
 
     f = T sum (-k T)^i / (i + 1)!,   b = T^2 sum (-k T)^i / (i + 2)!
     """
+    # the closed forms divide by k^2, which may be 0 or tiny; twelve terms are exact to rounding up to |k T| of 1
     f, b, f_k, b_k = np.zeros_like(T), np.zeros_like(T), np.zeros_like(T), np.zeros_like(T)
     power, slope, factorial = np.ones_like(T), np.zeros_like(T), 1.0
     for i in range(12):
@@ -210,7 +212,7 @@ def _supports(parts: np.ndarray, harmonics: np.ndarray, psi: np.ndarray) -> np.n
 
 @dataclass(frozen=True, eq=False)
 class ContactGeometry:
-    """What touches what.
+    """Outline, wall and gravity of an impact.
 
     Args:
         outline: of the body. wall: that is struck. gravity: [m/s^2].
@@ -228,7 +230,7 @@ class ContactGeometry:
         return np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
 
     def modes(self, s: Vector, shared: Vector) -> tuple[Float[np.ndarray, "I K"], Vector]:
-        """Modes of the unevenness at places (I,) along the wall [m], and the slope of the wall's deviation there."""
+        """Modes of the unevenness at positions (I,) along the wall [m], and the slope of the deviation there."""
         if self.uneven is None:
             return np.zeros((len(s), 0)), np.zeros(len(s))
         values, slopes = self.uneven.at(s)
@@ -238,7 +240,7 @@ class ContactGeometry:
 def levers(
     theta: Vector, part: Int[np.ndarray, "I"], shared: Vector, alpha: float, outline: Outline
 ) -> Levers:
-    """At angles of the body, what the tracker's lacks included."""
+    """Levers at angles theta (I,) of the body, that is the tracked ones plus the angle offset [rad]."""
     parts, by_corners = outline.parts(shared)
     t, n = np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
     c, s = np.cos(theta), np.sin(theta)
@@ -257,8 +259,11 @@ def levers(
 
 @dataclass(frozen=True, eq=False)
 class Lags:
-    """Of impacts [s], and their derivatives by u_n, by that of 1 m/s, and by the power; `acts` is the part of it in
-    which force acts.
+    """Lags (I,) of impacts [s].
+
+    Args:
+        value: lambda. by_approach, by_lag, by_power: derivatives by u_n, lambda_1 and p.
+        acts: 2 (1 + p) / (2 + p), the part of the lag that turns the lever.
     """
 
     value: Vector
@@ -269,6 +274,7 @@ class Lags:
 
 
 def lags(shared: Vector, brevity: Vector, approach: Vector) -> Lags:
+    # |u_n| to a negative power has a pole at 0
     soft = approach**2 + SLOW**2
     by_lag = brevity ** (1 + shared[POWER]) * soft ** (0.5 * shared[POWER])
     value = shared[LAG] * by_lag
@@ -327,7 +333,8 @@ def collide(of: ImpactStates, shared: Vector, geometry: ContactGeometry) -> Coll
     r = np.empty((I, 5))
     r[:, :3], r[:, 3], r[:, 4] = B[:, :3] - A[:, :3], (away + GQ) @ n - lag * approach, dw - moment / J
     r[:, 3] -= bumps @ shared[S:]
-    # by the states at tau (A 6, B 6) and by shared, all else follows by the chain; the last row is that of u_n
+    # derivatives by the states at tau (A 6, B 6) and by theta; the sixth row is u_n, through which the lag depends on
+    # both, and by which the chain rule below continues
     at = np.zeros((I, 6, 12))
     own = np.zeros((I, 6, len(shared)))
     for a in range(3):
@@ -353,7 +360,7 @@ def collide(of: ImpactStates, shared: Vector, geometry: ContactGeometry) -> Coll
     # n turns to -t and t to n; GQ_alpha is along t
     own[:, 3, SLOPE] = -(away + GQ) @ t - rising * ((away + GQ) @ n + at_tau.by_slope @ t)
     own[:, 5, SLOPE] = -(A[:, 3:5] @ t) + A[:, 5] * (GQ @ n + at_tau.by_slope @ t)
-    # the lag turns what is weighted, and its depth is in the gap
+    # the lag moves the lever of the consistency, and with u_n it is the depth in the gap
     by_lag = np.stack([-approach, -turning * dw * turned / J], axis=1)
     by_approach = by_lag * lagging.by_approach[:, None] - np.column_stack([lag, np.zeros(I)])
     at[:, 3:5] += by_approach[:, :, None] * at[:, None, 5]
@@ -364,13 +371,14 @@ def collide(of: ImpactStates, shared: Vector, geometry: ContactGeometry) -> Coll
     at, own = at[:, :5], own[:, :5]
     own[:, 3, S:] = -bumps
     own[:, :, OF_FLIGHTS.stop - 2 : OF_FLIGHTS.stop] = at[:, :, :6] @ A_k + at[:, :, 6:] @ B_k
+    by_second = at[:, :, 6:] @ B_t[:, :, None]
     by = np.concatenate(
         [
             at[:, :, :6] @ A_x,
+            at[:, :, :6] @ A_t[:, :, None] + by_second,
+            # the state after is carried back over `until`, which Delta makes longer and tau shorter
+            -by_second,
             at[:, :, 6:] @ B_x,
-            np.einsum("ijk,ik->ij", at[:, :, :6], A_t)[:, :, None]
-            + np.einsum("ijk,ik->ij", at[:, :, 6:], B_t)[:, :, None],
-            -np.einsum("ijk,ik->ij", at[:, :, 6:], B_t)[:, :, None],
             own,
         ],
         axis=2,

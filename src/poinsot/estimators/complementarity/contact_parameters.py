@@ -1,7 +1,6 @@
-"""Parameters that all drops share: each declared once, with unit, prior, bounds and the step by which it is measured.
+"""Parameters that all drops share: each declared once, with unit, scale, prior and bounds.
 
-theta holds them in this order, and after them the modes of the wall's unevenness (`unevenness`). Lengths are priors in
-parts of the body's size where the declaration says so.
+theta holds them in this order, and after them the modes of the wall's unevenness (`unevenness`).
 """
 
 from __future__ import annotations
@@ -23,11 +22,9 @@ class ContactParameter:
     Args:
         name, unit: of its value. meaning: in words.
         scale: typical change, which makes the normal equations well scaled.
-        prior_std: about 0, in `unit`; infinite: none.
-        prior_by_size: about 0, in parts of the body's size; replaces `prior_std`.
-        lower, upper: bounds. upper_by_size: in parts of the body's size; replaces `upper`.
+        prior_std: about 0; infinite: no prior. lower, upper: bounds.
+        by_size: whether prior and bounds are in parts of the body's size, and not in `unit`.
         outline: whether it changes the body's outline. corners: whether only a polygon has it.
-        flight: whether frames in flight determine it too.
     """
 
     name: str
@@ -35,27 +32,24 @@ class ContactParameter:
     meaning: str
     scale: float
     prior_std: float = np.inf
-    prior_by_size: float | None = None
     lower: float = -np.inf
     upper: float = np.inf
-    upper_by_size: float | None = None
+    by_size: bool = False
     outline: bool = False
     corners: bool = False
-    flight: bool = False
 
 
 PARAMETERS = (
     ContactParameter("inertia_to_mass", "m^2", "J/m", 1e-4),
     ContactParameter(
-        "corner_radius", "m", "radius of the corners", 1e-3, prior_by_size=0.25, lower=0.0, upper_by_size=0.5,
-        outline=True, corners=True,
+        "corner_radius", "m", "radius of the corners", 1e-3, 0.25, 0.0, 0.5, by_size=True, outline=True, corners=True
     ),
     ContactParameter(
-        "shape_offset_x", "m", "center of the shape from the center of mass", 1e-3, prior_by_size=0.1, outline=True
+        "shape_offset_x", "m", "center of the shape from the center of mass", 1e-3, 0.1, by_size=True, outline=True
     ),
-    ContactParameter("shape_offset_y", "m", "the same along y", 1e-3, prior_by_size=0.1, outline=True),
+    ContactParameter("shape_offset_y", "m", "the same along y", 1e-3, 0.1, by_size=True, outline=True),
     ContactParameter("angle_offset", "rad", "angle of the body minus tracked angle", 1e-2, 0.1),
-    ContactParameter("floor_height", "m", "height of the floor above the wall", 1e-3, prior_by_size=0.25),
+    ContactParameter("floor_height", "m", "height of the floor above the wall", 1e-3, 0.25, by_size=True),
     ContactParameter("floor_slope", "rad", "slope of the floor minus slope of the wall", 1e-2, 0.05),
     ContactParameter("contact_lag", "s", "lag of the impulse behind the touch, at 1 m/s", 1e-4, 1e-3),
     ContactParameter(
@@ -65,14 +59,13 @@ PARAMETERS = (
     ContactParameter(
         "skew", "1", "the same between the diagonals", 1e-3, 0.05, outline=True, corners=True
     ),
-    ContactParameter("resting_lift", "m", "height of a resting body above its corners", 1e-4, prior_by_size=0.01),
+    ContactParameter("resting_lift", "m", "height of a resting body above its corners", 1e-4, 0.01, by_size=True),
     ContactParameter("lag_power", "1", "power of the speed with which the lag grows", 0.1, 0.5, lower=-0.95, upper=1.0),
-    ContactParameter(
-        "tracked_offset_x", "m", "tracked point from the center of mass", 1e-3, prior_by_size=0.1, flight=True
-    ),
-    ContactParameter("tracked_offset_y", "m", "the same along y", 1e-3, prior_by_size=0.1, flight=True),
-    ContactParameter("linear_drag", "1/s", "drag of the velocity", 0.1, 1.0, flight=True),
-    ContactParameter("angular_drag", "1/s", "drag of the spin", 0.1, 1.0, flight=True),
+    # the last four are also determined by frames in flight: `OF_FLIGHTS`
+    ContactParameter("tracked_offset_x", "m", "tracked point from the center of mass", 1e-3, 0.1, by_size=True),
+    ContactParameter("tracked_offset_y", "m", "the same along y", 1e-3, 0.1, by_size=True),
+    ContactParameter("linear_drag", "1/s", "drag of the velocity", 0.1, 1.0),
+    ContactParameter("angular_drag", "1/s", "drag of the spin", 0.1, 1.0),
 )  # fmt: skip
 SHARED = tuple(each.name for each in PARAMETERS)
 S = len(SHARED)
@@ -96,7 +89,7 @@ OF_OUTLINE = [k for k, each in enumerate(PARAMETERS) if each.outline]
 OF_CORNERS = [k for k, each in enumerate(PARAMETERS) if each.corners]
 SHAPE_OFFSET = slice(COLUMN["shape_offset_x"], COLUMN["shape_offset_y"] + 1)
 OF_FLIGHTS = slice(COLUMN["tracked_offset_x"], COLUMN["angular_drag"] + 1)
-"""Those which frames in flight determine, in the order of `flights`."""
+"""Parameters that frames in flight determine as well, in the order of `flights`: offset, then drag."""
 
 
 def scales(count: int) -> Vector:
@@ -106,11 +99,12 @@ def scales(count: int) -> Vector:
 
 def prior_precisions(size: float) -> Vector:
     """(S,) about 0, of a body of this size [m]; 0 where there is no prior."""
-    std = [each.prior_std if each.prior_by_size is None else each.prior_by_size * size for each in PARAMETERS]
+    std = [each.prior_std * (size if each.by_size else 1.0) for each in PARAMETERS]
     return np.asarray(1 / np.array(std) ** 2)
 
 
 def bounds(size: float) -> tuple[Vector, Vector]:
     """(S,) lower and upper, of a body of this size [m]."""
-    upper = [each.upper if each.upper_by_size is None else each.upper_by_size * size for each in PARAMETERS]
-    return np.array([each.lower for each in PARAMETERS]), np.array(upper)
+    limits = np.array([(each.lower, each.upper) for each in PARAMETERS])
+    lower, upper = (limits * np.array([[size if each.by_size else 1.0] for each in PARAMETERS])).T
+    return lower, upper

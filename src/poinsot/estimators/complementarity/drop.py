@@ -1,14 +1,14 @@
-"""One drop, from poses alone: a program for starting points, shooting for the result, and tests of it.
+"""One drop, from poses alone: a program for starting points, shooting for the result, and tests of the result.
 
-The program (`program`) has few minima and needs no restitution, but its impulses sit at a few nodes; shooting
-(`shooting`) is exact and as certain as the data allow, but has many minima. So the solution of the program starts a
-search by shooting, and the deepest minimum is taken.
+The program (`program`) has few minima and assumes no restitution, but its impulses act at few nodes. Shooting
+(`shooting`) is exact and efficient, but has many minima. So the solution of the program starts a search by shooting,
+and the deepest minimum is taken.
 
 **Noise** of the tracker: third differences of frames give the first value (`noise`), the residuals of the best motion
 the last one, unless noise is given.
 
-**Tests.** With given noise the sum of squares is chi-square with 3 N - 9 degrees of freedom. Without, residuals must
-look like noise: successive differences of white residuals have twice their variance (von Neumann's ratio), less where a
+**Tests.** With given noise the sum of squares is chi-square with 3 N - 9 degrees of freedom. Without, residuals must be
+white: their successive differences then have twice their variance (von Neumann's ratio), and less than that where a
 wrong sequence of impacts leaves a pattern.
 
 **What is identifiable** (Gabiccini et al., Sects. 5.2 and 5.3): J/m, mu, restitution and impulses by mass, not the
@@ -40,8 +40,7 @@ from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .drop_estimate import drop_estimate
 from .drop_fit import DropFit
-from .flights import FEWEST, Drop, held_mean
-from .noise import tracker_noise
+from .flights import FEWEST, Drop, held_mean, tracker_noise
 from .posterior import MinimumSearch, MixturePosterior, further_minima
 from .problem import ImpactsProblem
 from .segmentation import moving
@@ -155,6 +154,7 @@ class DropIdentification:
         """
         if len(drop.times) < FEWEST:
             raise InvalidSignals(f"{drop.name} has {len(drop.times)} frames; it takes at least {FEWEST}")
+        # frames at rest say nothing new, and each would have to be simulated
         drop = moving(drop)
         times, poses, forces = drop.times, drop.poses, drop.forces
         noise = tracker_noise(times, poses) if self.noise is None else np.asarray(self.noise, dtype=float)
@@ -170,6 +170,7 @@ class DropIdentification:
                 break
             report(progress, "noise of the tracker", cost=0.5 * fits[0].chi_square, detail=drop.name)
             found = residual_noise(shooting, fits[0])
+            # a wrong noise may hide the right motion among those that "explain" the frames: then search again
             change = max(np.max(found / noise), np.max(noise / found))
             noise, shooting = found, replace(shooting, noise=found)
             if change > self.noise_change:
@@ -193,6 +194,7 @@ class DropIdentification:
         """Programs from different values, until shooting from one of them explains the frames."""
         few = self._frames_of_program(shooting)
         steps = self.steps or max(2, int(np.ceil(np.median(np.diff(few.times)) / self.node_spacing_s)))
+        # another start only if the motion is not explained: most drops need one program
         programs: list[ProgramFit] = []
         fits: list[ShootingFit] = []
         for inertia, friction, more in self.program_starts:
@@ -320,6 +322,7 @@ def residual_noise(shooting: Shooting, fit: ShootingFit) -> Vector:
 
 def von_neumann_probability(e: Vector) -> float:
     """Probability of successive differences as small as these if e is white (von Neumann's ratio)."""
+    # normal for n above some ten; its variance is that of white normal residuals
     n = len(e)
     ratio = np.sum(np.diff(e) ** 2) / np.sum(e**2)
     return float(stats.norm.cdf((ratio - 2) / np.sqrt(4 * (n - 2) / (n**2 - 1))))
@@ -327,6 +330,7 @@ def von_neumann_probability(e: Vector) -> float:
 
 def _least_friction(shooting: Shooting, fit: ShootingFit) -> float:
     """The least mu whose chi-square, all else free, is within `FRICTION_THRESHOLD` of the minimum."""
+    # chi-square falls as mu rises, up to where every impact sticks: bisection finds the threshold
     low, high = 0.0, float(fit.theta[FRICTION])
     method = replace(shooting.settings.fine, max_iterations=12)
     for _ in range(BISECTIONS):

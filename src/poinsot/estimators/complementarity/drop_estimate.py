@@ -1,11 +1,10 @@
-"""Drops of a body -> an estimate: J/m, friction and restitution, how it moved, what struck it and how hard."""
+"""The estimate of one drop: J/m, friction and restitution, the motion, and its impacts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Float
+from scipy import linalg
 
 from ...arrays import Matrix, Vector
 from ...estimate import (
@@ -24,247 +23,247 @@ from ...models.planar.events import SLOW
 from ...models.planar.stepping import GRAVITY
 from ...models.planar.walls import wall_array
 from ...recording import Recording
-from .certificate import DropSimulation, condition_numbers
+from .certificate import DropSimulation
 from .drop_fit import DropFit
 from .identifiability import Consistency, consistency, pushed
 from .problem import WITHOUT_MASS, ImpactsProblem, ImpulseUnit
 from .shooting import FRICTION, INERTIA, MASS, RESTITUTION
 
 ENERGY_SAMPLES = 400
-"""Times at which the energy is given."""
+"""Number of times at which the energy is given."""
 CONE_MARGIN = 1e-6
-"""An impulse nearer to the side of the friction cone, in parts of it, slides."""
+"""An impulse whose relative distance from the side of the friction cone is smaller slides."""
 
 
 def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
     """The estimate that a fit of the problem's one drop gives."""
-    return _Summary(problem, fit).estimate()
-
-
-@dataclass(frozen=True, eq=False)
-class _Summary:
-    """A fit as an estimate."""
-
-    problem: ImpactsProblem
-    fit: DropFit
-
-    @property
-    def scale(self) -> ImpulseUnit:
-        """The mass that was given, or that a known force shows."""
-        return ImpulseUnit(self.problem.mass if self.problem.mass is not None else self.fit.mass)
-
-    def estimate(self) -> Estimate:
-        fit, found = self.fit, self.consistency()
-        names, units, kinds, values, slopes = self.parameters()
-        covariance = slopes @ fit.covariance @ slopes.T
-        hidden = set() if fit.friction_identifiable else {"friction"}
-        if fit.mass_sought and not fit.mass_identifiable:
-            hidden |= {"m", "J"}
-        seen = np.array([name not in hidden for name in names])
-        covariance[~seen], covariance[:, ~seen] = np.nan, np.nan
-        std = np.sqrt(np.diag(covariance))
-        motion = self.motion()
-        pose = motion.sensors[0]
-        condition, scaled = self.condition_numbers(seen)
-        return Estimate(
-            method="",
-            robot=self.problem.name,
-            parameters=EstimatedParameters(
-                names=names,
-                units=units,
-                owners=(self.problem.name,) * len(names),
-                kinds=kinds,
-                groupings=names,
-                values=np.where(seen, values, np.nan),
-                covariance=covariance,
-                std_kind="white",
-                identifiable=seen,
-                white_std=std,
+    names, units, kinds, values, slopes = _parameters(problem, fit)
+    # the mass that was given, or that a known force shows
+    scale = ImpulseUnit(problem.mass if problem.mass is not None else fit.mass)
+    normals, tangents = _directions(problem, fit)
+    covariance = slopes @ fit.covariance @ slopes.T
+    hidden = set() if fit.friction_identifiable else {"friction"}
+    if fit.mass_sought and not fit.mass_identifiable:
+        hidden |= {"m", "J"}
+    seen = np.array([name not in hidden for name in names])
+    # a number with a small standard deviation must not be read for what the data do not determine
+    covariance[~seen], covariance[:, ~seen] = np.nan, np.nan
+    std = np.sqrt(np.diag(covariance))
+    motion = _motion(fit)
+    pose = motion.sensors[0]
+    condition, scaled = _condition_numbers(fit, names, slopes, seen)
+    return Estimate(
+        method="",
+        robot=problem.name,
+        parameters=EstimatedParameters(
+            names=names,
+            units=units,
+            owners=(problem.name,) * len(names),
+            kinds=kinds,
+            groupings=names,
+            values=np.where(seen, values, np.nan),
+            covariance=covariance,
+            std_kind="white",
+            identifiable=seen,
+            white_std=std,
+        ),
+        status=Status.partly if fit.status is Status.solved and not seen.all() else fit.status,
+        condition_number=condition,
+        scaled_condition_number=scaled,
+        rows=fit.drop.poses.size,
+        fit=fit_of(
+            fit.drop.times,
+            pose.channels,
+            pose.units,
+            fit.drop.poses,
+            fit.predicted,
+            speeds=None,
+            counts=[len(fit.drop.times)],
+            recording=fit.drop.name,
+        ),
+        undetermined=_undetermined(fit, scale),
+        problem=problem,
+        iterations=max(fit.iterations, 1),
+        extras=extras_of(
+            EstimatedMotions((motion,)),
+            Impacts(tuple(_impacts(problem, fit, scale, normals, tangents))),
+            Scene(
+                problem.shape.outline(),
+                wall_array(problem.walls),
+                fit.friction if fit.friction_identifiable else float("nan"),
+                float("nan") if fit.friction_bound is None else fit.friction_bound,
+                {fit.drop.name: _energy(fit, scale)},
             ),
-            status=Status.partly if fit.status is Status.solved and not seen.all() else fit.status,
-            condition_number=condition,
-            scaled_condition_number=scaled,
-            rows=fit.drop.poses.size,
-            fit=fit_of(
-                fit.drop.times,
-                pose.channels,
-                pose.units,
-                fit.drop.poses,
-                fit.predicted,
-                speeds=None,
-                counts=[len(fit.drop.times)],
-                recording=fit.drop.name,
-            ),
-            undetermined=tuple(self.undetermined()),
-            problem=self.problem,
-            iterations=max(fit.iterations, 1),
-            extras=extras_of(
-                EstimatedMotions((motion,)),
-                Impacts(tuple(self.impacts())),
-                Scene(
-                    self.problem.shape.outline(),
-                    wall_array(self.problem.walls),
-                    fit.friction if fit.friction_identifiable else float("nan"),
-                    float("nan") if fit.friction_bound is None else fit.friction_bound,
-                    {fit.drop.name: self.energy()},
-                ),
-                DropSimulation(fit.noise, fit.shooting.drag, fit.friction, fit.shooting.mass_of(fit.theta)),
-            ),
-            provenance=Provenance(
-                warnings=tuple(f"Do not trust this yet: {reason}." for reason in fit.distrust),
-                notes=tuple(self.notes(found)),
-            ),
+            DropSimulation(fit.noise, fit.shooting.drag, fit.friction, fit.shooting.mass_of(fit.theta)),
+        ),
+        provenance=Provenance(
+            warnings=tuple(f"Do not trust this yet: {reason}." for reason in fit.distrust),
+            notes=tuple(_notes(fit, scale, _consistency(fit, normals, tangents))),
+        ),
+    )
+
+
+def _parameters(
+    problem: ImpactsProblem, fit: DropFit
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Vector, Matrix]:
+    """Names, units, kinds, values, and their derivatives by the fit's theta."""
+    by = np.eye(len(fit.theta))
+    found = [
+        ("J/m", "m^2", "inertia", fit.inertia_to_mass, fit.inertia_to_mass * by[INERTIA]),
+        ("friction", "1", "friction", fit.friction, by[FRICTION]),
+        ("restitution", "1", "restitution", fit.restitution, by[RESTITUTION]),
+    ]
+    mass = problem.mass if problem.mass is not None else fit.shooting.mass_of(fit.theta)
+    if mass is not None:
+        J, of_J = mass * fit.inertia_to_mass, by[INERTIA].copy()
+        if fit.mass_sought:
+            found.append(("m", "kg", "mass", mass, mass * by[MASS]))
+            of_J += by[MASS]
+        found.append(("J", "kg m^2", "inertia", J, J * of_J))
+    names, units, kinds, values, slopes = zip(*found, strict=True)
+    return names, units, kinds, np.array(values), np.array(slopes)
+
+
+def _condition_numbers(
+    fit: DropFit, names: tuple[str, ...], slopes: Matrix, seen: np.ndarray
+) -> tuple[float, float]:
+    """Of the whitened Jacobian by the identifiable parameters, states eliminated, unscaled and with unit columns."""
+    shooting, theta = fit.shooting, fit.theta
+    J = shooting.jacobian(theta, shooting.residuals(theta, len(shooting.times)))
+    # J = m (J/m) is no further parameter
+    columns = {"J/m": INERTIA, "friction": FRICTION, "restitution": RESTITUTION, "m": MASS}
+    chosen = [(k, columns[name]) for k, name in enumerate(names) if seen[k] and name in columns]
+    by_parameters = np.column_stack([J[:, column] / slopes[k, column] for k, column in chosen])
+    # of unit columns, so that the rank does not depend on the units of the initial state
+    by_state = J[:, :INERTIA] / np.maximum(np.linalg.norm(J[:, :INERTIA], axis=0), np.finfo(float).tiny)
+    basis = linalg.orth(by_state)
+    reduced = by_parameters - basis @ (basis.T @ by_parameters)
+    norms = np.maximum(np.linalg.norm(reduced, axis=0), np.finfo(float).tiny)
+    return float(np.linalg.cond(reduced)), float(np.linalg.cond(reduced / norms))
+
+
+def _undetermined(fit: DropFit, scale: ImpulseUnit) -> tuple[Direction, ...]:
+    found = []
+    if scale.mass is None:
+        known = "unexcited" if fit.mass_sought else "structural"
+        found.append(Direction("m and J, of which only J/m acts", known))
+    if not fit.friction_identifiable:
+        found.append(Direction("friction, above the least value with which every impact sticks", "unexcited"))
+    return tuple(found)
+
+
+def _motion(fit: DropFit) -> EstimatedMotion:
+    channels, units = {}, {}
+    for k, (axis, unit) in enumerate(POSE.items()):
+        channels[f"position.{axis}"], units[f"position.{axis}"] = fit.predicted[:, k], unit
+        channels[f"velocity.{axis}"], units[f"velocity.{axis}"] = fit.velocities[:, k], f"{unit}/s"
+    names, read = tuple(f"position.{axis}" for axis in POSE), fit.drop.poses
+    left = (read - fit.predicted) / fit.noise
+    pose = SensorFit("pose", names, tuple(POSE.values()), read, fit.predicted, names, left)
+    motion = Recording(fit.drop.times, channels, units, {}, {"estimated": fit.drop.name})
+    return EstimatedMotion(fit.drop.name, motion, (pose,))
+
+
+def _directions(
+    problem: ImpactsProblem, fit: DropFit
+) -> tuple[Float[np.ndarray, "E 3"], Float[np.ndarray, "E 3"]]:
+    """N and T of each impact."""
+    hit = fit.impacts
+    normals, tangents = np.empty((len(hit.times), 3)), np.empty((len(hit.times), 3))
+    for e, (q, which) in enumerate(zip(hit.poses, hit.contacts.tolist(), strict=True)):
+        _, N, T = contacts_at(q, problem.shape, problem.walls)
+        normals[e], tangents[e] = N[which], T[which]
+    return normals, tangents
+
+
+def _consistency(fit: DropFit, normals: Matrix, tangents: Matrix) -> Consistency:
+    forces = fit.shooting.forces_by_mass(fit.theta)
+    pushes = None
+    if forces is not None:
+        pushes = pushed(fit.drop.times, forces / [1, 1, fit.inertia_to_mass], fit.impacts.times)
+    return consistency(fit.impacts, normals, tangents, pushes)
+
+
+def _impacts(
+    problem: ImpactsProblem, fit: DropFit, scale: ImpulseUnit, normals: Matrix, tangents: Matrix
+) -> list[Impact]:
+    parts, shares, rows = len(problem.shape.parts), fit.shares, []
+    for e, (time, which) in enumerate(
+        zip(fit.impacts.times.tolist(), fit.impacts.contacts.tolist(), strict=True)
+    ):
+        before, after = fit.impacts.before[e], fit.impacts.after[e]
+        c_n, c_t = fit.impacts.impulses[e].tolist()
+        came, went = normals[e] @ before, normals[e] @ after
+        work = 0.5 * (before + after) @ (c_n * normals[e] + c_t * tangents[e])
+        corner = f", corner {which % parts + 1}" if parts > 1 else ""
+        rows.append(
+            Impact(
+                fit.drop.name,
+                time,
+                f"wall {which // parts + 1}{corner}",
+                scale.factor * c_n,
+                scale.factor * c_t,
+                scale.name,
+                float(-went / came) if came < -SLOW else float("nan"),
+                "slides" if abs(c_t) > (1 - CONE_MARGIN) * fit.friction * c_n else "sticks",
+                -scale.factor * float(work),
+                float(shares[e]),
+            )
         )
+    return rows
 
-    def parameters(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Vector, Matrix]:
-        """Names, units, kinds, values, and their derivatives by the fit's theta."""
-        fit, known = self.fit, self.problem.mass
-        by = np.eye(len(fit.theta))
-        found = [
-            ("J/m", "m^2", "inertia", fit.inertia_to_mass, fit.inertia_to_mass * by[INERTIA]),
-            ("friction", "1", "friction", fit.friction, by[FRICTION]),
-            ("restitution", "1", "restitution", fit.restitution, by[RESTITUTION]),
-        ]
-        mass = known if known is not None else fit.shooting.mass_of(fit.theta)
-        if mass is not None:
-            J, of_J = mass * fit.inertia_to_mass, by[INERTIA].copy()
-            if fit.mass_sought:
-                found.append(("m", "kg", "mass", mass, mass * by[MASS]))
-                of_J += by[MASS]
-            found.append(("J", "kg m^2", "inertia", J, J * of_J))
-        names, units, kinds, values, slopes = zip(*found, strict=True)
-        return names, units, kinds, np.array(values), np.array(slopes)
 
-    def condition_numbers(self, seen: np.ndarray) -> tuple[float, float]:
-        """Of the whitened Jacobian by the identifiable parameters, states eliminated; J = m (J/m) is no other one."""
-        shooting, theta = self.fit.shooting, self.fit.theta
-        J = shooting.jacobian(theta, shooting.residuals(theta, len(shooting.times)))
-        columns = {"J/m": INERTIA, "friction": FRICTION, "restitution": RESTITUTION, "m": MASS}
-        names, _, _, _, slopes = self.parameters()
-        chosen = [(k, columns[name]) for k, name in enumerate(names) if seen[k] and name in columns]
-        by_parameters = np.column_stack([J[:, column] / slopes[k, column] for k, column in chosen])
-        return condition_numbers(by_parameters, J[:, :INERTIA])
+def _energy(fit: DropFit, scale: ImpulseUnit) -> tuple[Vector, Vector]:
+    """Kinetic and potential energy [J], or by mass [J/kg], and the times that it is given at [s]."""
+    times = np.linspace(fit.drop.times[0], fit.drop.times[-1], ENERGY_SAMPLES)
+    q, v = fit.motion(times)
+    weights = np.array([0.5, 0.5, 0.5 * fit.inertia_to_mass])
+    return times, scale.factor * (v**2 @ weights + GRAVITY * q[:, 1])
 
-    def undetermined(self) -> list[Direction]:
-        found = []
-        if self.scale.mass is None:
-            known = "unexcited" if self.fit.mass_sought else "structural"
-            found.append(Direction("m and J, of which only J/m acts", known))
-        if not self.fit.friction_identifiable:
-            found.append(
-                Direction("friction, above the least value with which every impact sticks", "unexcited")
-            )
-        return found
 
-    def motion(self) -> EstimatedMotion:
-        fit = self.fit
-        channels, units = {}, {}
-        for k, (axis, unit) in enumerate(POSE.items()):
-            channels[f"position.{axis}"], units[f"position.{axis}"] = fit.predicted[:, k], unit
-            channels[f"velocity.{axis}"], units[f"velocity.{axis}"] = fit.velocities[:, k], f"{unit}/s"
-        names, read = tuple(f"position.{axis}" for axis in POSE), fit.drop.poses
-        left = (read - fit.predicted) / fit.noise
-        pose = SensorFit("pose", names, tuple(POSE.values()), read, fit.predicted, names, left)
-        motion = Recording(fit.drop.times, channels, units, {}, {"estimated": fit.drop.name})
-        return EstimatedMotion(fit.drop.name, motion, (pose,))
-
-    def directions(self) -> tuple[Float[np.ndarray, "E 3"], Float[np.ndarray, "E 3"]]:
-        """N and T of each impact."""
-        hit = self.fit.impacts
-        normals, tangents = np.empty((len(hit.times), 3)), np.empty((len(hit.times), 3))
-        for e, (q, which) in enumerate(zip(hit.poses, hit.contacts.tolist(), strict=True)):
-            _, N, T = contacts_at(q, self.problem.shape, self.problem.walls)
-            normals[e], tangents[e] = N[which], T[which]
-        return normals, tangents
-
-    def consistency(self) -> Consistency:
-        fit = self.fit
-        forces = fit.shooting.forces_by_mass(fit.theta)
-        pushes = None
-        if forces is not None:
-            pushes = pushed(fit.drop.times, forces / [1, 1, fit.inertia_to_mass], fit.impacts.times)
-        return consistency(fit.impacts, *self.directions(), pushes)
-
-    def impacts(self) -> list[Impact]:
-        fit, scale, rows = self.fit, self.scale.factor, []
-        normals, tangents = self.directions()
-        parts, shares = len(self.problem.shape.parts), fit.shares
-        for e, (time, which) in enumerate(
-            zip(fit.impacts.times.tolist(), fit.impacts.contacts.tolist(), strict=True)
-        ):
-            before, after = fit.impacts.before[e], fit.impacts.after[e]
-            c_n, c_t = fit.impacts.impulses[e].tolist()
-            came, went = normals[e] @ before, normals[e] @ after
-            work = 0.5 * (before + after) @ (c_n * normals[e] + c_t * tangents[e])
-            corner = f", corner {which % parts + 1}" if parts > 1 else ""
-            rows.append(
-                Impact(
-                    fit.drop.name,
-                    time,
-                    f"wall {which // parts + 1}{corner}",
-                    scale * c_n,
-                    scale * c_t,
-                    self.scale.name,
-                    float(-went / came) if came < -SLOW else float("nan"),
-                    "slides" if abs(c_t) > (1 - CONE_MARGIN) * fit.friction * c_n else "sticks",
-                    -scale * float(work),
-                    float(shares[e]),
-                )
-            )
-        return rows
-
-    def energy(self) -> tuple[Vector, Vector]:
-        """At many times: kinetic and potential [J], or by mass [J/kg]."""
-        fit = self.fit
-        times = np.linspace(fit.drop.times[0], fit.drop.times[-1], ENERGY_SAMPLES)
-        q, v = fit.motion(times)
-        weights = np.array([0.5, 0.5, 0.5 * fit.inertia_to_mass])
-        return times, self.scale.factor * (v**2 @ weights + GRAVITY * q[:, 1])
-
-    def notes(self, found: Consistency) -> list[str]:
-        fit = self.fit
-        low, high = fit.inertia_interval
-        notes = [
-            f"J/m is {1e6 * fit.inertia_to_mass:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g}; "
-            f"{'as given' if fit.noise_given else 'as found'}, the tracker is off by {1e3 * fit.noise[0]:.3g} mm and "
-            f"{1e3 * fit.noise[2]:.3g} mrad."
-        ]
-        others = fit.posterior.means[1:, INERTIA], fit.posterior.shares[1:]
-        if len(others[0]):
-            notes.append(
-                "Other motions explain the frames about as well, and the interval has them too: J/m of "
-                + ", ".join(
-                    f"{1e6 * np.exp(inertia):.4g} mm^2 ({100 * share:.0f} %)"
-                    for inertia, share in zip(*others, strict=True)
-                )
-                + f"; the deepest minimum, which is given, has {100 * fit.posterior.shares[0]:.0f} %."
-            )
-        if fit.friction_bound is not None:
-            notes.append(
-                f"No contact slid in a way that shows friction: it is at least {fit.friction_bound:.3g}, and no "
-                "value is given."
-            )
-        else:
-            least, most = np.maximum(fit.posterior.interval(FRICTION), 0.0)
-            notes.append(f"Friction is {fit.friction:.3g}, 95 % from {least:.3g} to {most:.3g}.")
-        if fit.mass_identifiable and fit.mass is not None:
-            half = np.exp(NORMAL_95 * np.sqrt(fit.covariance[MASS, MASS]))
-            notes.append(
-                f"The known force shows the mass: {fit.mass:.4g} kg, 95 % from {fit.mass / half:.4g} to "
-                f"{fit.mass * half:.4g}."
-            )
-        elif fit.mass_sought:
-            notes.append("The force is too weak to show the mass; J/m and impulses by mass are what follows.")
-        elif self.scale.mass is None:
-            notes.append(WITHOUT_MASS)
+def _notes(fit: DropFit, scale: ImpulseUnit, found: Consistency) -> list[str]:
+    low, high = fit.inertia_interval
+    notes = [
+        f"J/m is {1e6 * fit.inertia_to_mass:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g}; "
+        f"{'as given' if fit.noise_given else 'as found'}, the tracker is off by {1e3 * fit.noise[0]:.3g} mm and "
+        f"{1e3 * fit.noise[2]:.3g} mrad."
+    ]
+    others = fit.posterior.means[1:, INERTIA], fit.posterior.shares[1:]
+    if len(others[0]):
         notes.append(
-            f"The impacts' equations have rank {found.rank} in {found.columns} unknowns"
-            + (
-                ": ratios alone are determined."
-                if found.only_ratios
-                else ": m and J are determined by themselves."
-                if found.all_determined
-                else ": not even J/m, by these alone."
+            "Other motions explain the frames about as well, and the interval has them too: J/m of "
+            + ", ".join(
+                f"{1e6 * np.exp(inertia):.4g} mm^2 ({100 * share:.0f} %)"
+                for inertia, share in zip(*others, strict=True)
             )
+            + f"; the deepest minimum, which is given, has {100 * fit.posterior.shares[0]:.0f} %."
         )
-        return notes
+    if fit.friction_bound is not None:
+        notes.append(
+            f"No contact slid in a way that shows friction: it is at least {fit.friction_bound:.3g}, and no "
+            "value is given."
+        )
+    else:
+        least, most = np.maximum(fit.posterior.interval(FRICTION), 0.0)
+        notes.append(f"Friction is {fit.friction:.3g}, 95 % from {least:.3g} to {most:.3g}.")
+    if fit.mass_identifiable and fit.mass is not None:
+        half = np.exp(NORMAL_95 * np.sqrt(fit.covariance[MASS, MASS]))
+        notes.append(
+            f"The known force shows the mass: {fit.mass:.4g} kg, 95 % from {fit.mass / half:.4g} to "
+            f"{fit.mass * half:.4g}."
+        )
+    elif fit.mass_sought:
+        notes.append("The force is too weak to show the mass; J/m and impulses by mass are what follows.")
+    elif scale.mass is None:
+        notes.append(WITHOUT_MASS)
+    notes.append(
+        f"The impacts' equations have rank {found.rank} in {found.columns} unknowns"
+        + (
+            ": ratios alone are determined."
+            if found.only_ratios
+            else ": m and J are determined by themselves."
+            if found.all_determined
+            else ": not even J/m, by these alone."
+        )
+    )
+    return notes

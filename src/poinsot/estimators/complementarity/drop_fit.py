@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
 from ...estimate import Status
-from ...models.planar.events import Impacts, moved
-from ...models.planar.stepping import Body
+from ...models.planar.events import ImpactEvents, moved
+from ...models.planar.stepping import PlanarBody
 from .flights import Drop
 from .posterior import MixturePosterior, normalized_jacobian
 from .shooting import FRICTION, INERTIA, RESTITUTION, Shooting
@@ -48,7 +48,7 @@ class DropFit:
     distrust: tuple[str, ...]
     predicted: Float[np.ndarray, "N 3"]
     velocities: Float[np.ndarray, "N 3"]
-    impacts: Impacts
+    impacts: ImpactEvents
     friction_bound: float | None
     mass_identifiable: bool
     program: ProgramFit | None
@@ -70,7 +70,7 @@ class DropFit:
         return self.shooting.noise
 
     @property
-    def body(self) -> Body:
+    def body(self) -> PlanarBody:
         """The identified body, with mass 1."""
         return self.shooting.body(self.theta)
 
@@ -127,6 +127,7 @@ class DropFit:
         the same instant share it evenly.
         """
         J = normalized_jacobian(self.shooting, self.theta).reshape(len(self.drop.times), 3, -1)
+        # information of the first n frames, prior included: variance of log J/m after each, in parts of the prior's
         normal = np.eye(len(self.theta)) + np.cumsum(np.einsum("nki,nkj->nij", J, J), axis=0)
         known = np.concatenate([[0.0], 1 / np.linalg.inv(normal)[:, INERTIA, INERTIA] - 1])
         instants, which, counts = np.unique(self.impacts.times, return_inverse=True, return_counts=True)
@@ -136,6 +137,7 @@ class DropFit:
 
     def motion(self, times: Vector) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"]]:
         """Poses and velocities at rising times (T,), of which the first is the first frame's [s]."""
+        # frames are times of it too: forces are constant from one to the next
         clock = np.union1d(times, self.drop.times)
         forces = self.shooting.forces_by_mass(self.theta)
         if forces is not None:

@@ -1,7 +1,7 @@
-"""Free flight of a planar body, as a tracker saw it: where it was at both ends, and how sure that is.
+"""Free flights of a tracked planar body: the states at both ends of each, with their covariance.
 
 Between impacts each coordinate s of the center of mass (or the angle) obeys, with drag k and a small random
-acceleration of spectral density w (a pane that rubs, air, a tracker that errs slowly),
+acceleration of spectral density w (friction on a pane, air, slow errors of the tracker),
 
     ds = v dt        dv = -(gamma + k v) dt + sqrt(w) dB        y = s + noise of standard deviation sigma
 
@@ -10,14 +10,14 @@ with gamma = 9.81 m/s^2 along y and 0 elsewhere. Over a time T, with f = (1 - e^
     s' = s + f v - gamma b      v' = e^(-k T) v - gamma f      Q = w [ T^3/3  T^2/2 ]
                                                                     [ T^2/2  T     ]
 
-The tracked point is o beside the center of mass in the body's frame, so y_xy = p + R(theta) o: it circles about a
-parabola. A Kalman filter that starts without a prior from the first two frames and keeps the first state beside the
-last one gives what all frames of a flight say about both ends, (s, v)_first and (s, v)_last with their covariance C
-(4, 4), and whitened innovations e, two less than there are frames. The likelihood of the frames is theirs,
+The tracked point is at o from the center of mass in the body's frame, so y_xy = p + R(theta) o: it circles about a
+parabola. A Kalman filter starts without a prior from the first two frames, and keeps the first state beside the
+current one. It gives the mean and the covariance C (4, 4) of both ends, (s, v)_first and (s, v)_last, given all frames
+of the flight, and whitened innovations e, two fewer than frames. The likelihood of the frames is
 
     -2 log L = |e|^2 + log det + |(first, last) - mean|^2_C
 
-exactly. The gains do not depend on y, so what moves y by a parameter goes through the same filter as y itself.
+exactly. The gains do not depend on y, so derivatives of y by a parameter pass through the same filter as y itself.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float
 from numba import njit
+from scipy import stats
 from scipy.optimize import least_squares, minimize
 
 from ...arrays import Indices, Matrix, Vector
 from ...exceptions import InvalidRecording
+from ...models.planar.stepping import GRAVITY
 
-GRAVITY = 9.81
 NO_DRAG = 1e-6
-"""A drag below this is none, 1/s; its series are exact to rounding there."""
+"""A drag below this counts as 0 [1/s]: the closed form divides by it, and the difference is below rounding."""
 OUTLIER = 3.0
 """Innovations beyond this many standard deviations count as this many where noise is estimated."""
-
-
 FEWEST = 8
-"""Frames of a drop that is to be identified."""
+"""Least number of frames of a drop that is identified."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +88,15 @@ class Drop:
             object.__setattr__(self, "forces", forces)
 
 
+def of_center(drop: Drop, offset: Vector) -> Matrix:
+    """(N, 3) poses of the center of mass, of which the tracked point is `offset` (2,) away in the body's frame [m]."""
+    c, s = np.cos(drop.poses[:, 2]), np.sin(drop.poses[:, 2])
+    poses = drop.poses.copy()
+    poses[:, 0] -= c * offset[0] - s * offset[1]
+    poses[:, 1] -= s * offset[0] + c * offset[1]
+    return poses
+
+
 def held_mean(times: Vector, forces: Float[np.ndarray, "K 3"], chosen: Indices) -> Float[np.ndarray, "C 3"]:
     """Means over the intervals between chosen of times (N,) of forces (N - 1, 3), each held from one to the next."""
     sums = np.concatenate([np.zeros((1, 3)), np.cumsum(forces * np.diff(times)[:, None], axis=0)])
@@ -97,7 +105,7 @@ def held_mean(times: Vector, forces: Float[np.ndarray, "K 3"], chosen: Indices) 
 
 @dataclass(frozen=True, eq=False)
 class FlightModel:
-    """What all flights share.
+    """Parameters that all flights share.
 
     Args:
         offset: (2,) of the tracked point from the center of mass, in the body's frame [m].
@@ -114,7 +122,7 @@ class FlightModel:
 
 @dataclass(frozen=True, eq=False)
 class Flight:
-    """What the frames of a flight say of its ends.
+    """The states at both ends of a flight, given its frames.
 
     Args:
         frames: (n,) their indices in the drop.
@@ -141,9 +149,10 @@ class Flight:
 
 @njit(cache=True)
 def glide(k: float, T: float) -> tuple[float, float, float]:
-    """f, b and e^(-k T); T may be below 0."""
+    """f, b and e^(-k T); T may be negative."""
     if abs(k) < NO_DRAG:
         return T, 0.5 * T * T, 1.0
+    # T - f cancels all but (k T)^2 / 2 of T: for short times the series of b is more accurate
     decay = np.exp(-k * T)
     f = -np.expm1(-k * T) / k
     return f, (T - f) / k if abs(k * T) > 1e-4 else T * T * (0.5 - k * T / 6), decay
@@ -153,7 +162,7 @@ def glide(k: float, T: float) -> tuple[float, float, float]:
 def filtered(
     t: np.ndarray, Y: np.ndarray, fall: np.ndarray, k: float, variance: float, wander: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Both ends of one coordinate.
+    """Filter one coordinate of a flight.
 
     Args:
         t: (n,) times, n >= 2. Y: (n, m) readings, a column each. fall: (m,) gamma of each column.
@@ -169,7 +178,7 @@ def filtered(
     for j in range(m):
         v = (Y[1, j] - Y[0, j] + fall[j] * b) / f
         x[j, 0], x[j, 1], x[j, 2], x[j, 3] = Y[0, j], v, Y[1, j], decay * v - fall[j] * f
-    # errors of (first, second) by (noise 0, noise 1, what w does to s and v in between)
+    # errors of the first and the second state by the noise of both frames and by the effect of w on s and v in between
     L = np.zeros((4, 4))
     L[0, 0] = 1.0
     L[1, 0], L[1, 1], L[1, 2] = -1 / f, 1 / f, 1 / f
@@ -189,6 +198,7 @@ def filtered(
         P[2, 3] += wander * T**2 / 2
         P[3, 2] += wander * T**2 / 2
         P[3, 3] += wander * T
+        # the gain also updates the first state, so that in the end it is conditioned on all frames
         S = P[2, 2] + variance
         K = P[:, 2] / S
         log += np.log(S)
@@ -202,22 +212,21 @@ def filtered(
         for a in range(4):
             for c in range(4):
                 P[a, c] -= S * K[a] * K[c]
+    # rounding leaves P slightly asymmetric, and the callers factorize it
     return x, 0.5 * (P + P.T), e, log
 
 
 STEP_OF_DRAG = 1e-3
-"""Central differences of the filter by drag; the filter is smooth in it on a scale of 1/T, some 1/s at least."""
+"""Step of central differences by drag [1/s]; the filter is smooth in it on a scale of 1/T, at least some 1/s."""
 
 
-def _coordinate(
-    a: int, t: Vector, poses: Matrix, model: FlightModel, fall: float
-) -> tuple[Matrix, Matrix, Matrix, float]:
+def _coordinate(a: int, t: Vector, poses: Matrix, model: FlightModel) -> tuple[Matrix, Matrix, Matrix, float]:
     """Mean (4, 1 + 4), covariance, innovations (n - 2, 1 + 4): the value, then by offset x, y, drag linear, angular."""
     c, s = np.cos(poses[:, 2]), np.sin(poses[:, 2])
     by_offset = ((-c, s), (-s, -c), (0 * c, 0 * c))[a]
     y = poses[:, a] + by_offset[0] * model.offset[0] + by_offset[1] * model.offset[1]
     k, variance, wander = model.drag[int(a == 2)], model.noise[a] ** 2, model.wander[a]
-    Y, gamma = np.column_stack([y, *by_offset]), np.array([fall if a == 1 else 0.0, 0.0, 0.0])
+    Y, gamma = np.column_stack([y, *by_offset]), np.array([GRAVITY if a == 1 else 0.0, 0.0, 0.0])
     x, C, e, log = filtered(t, Y, gamma, k, variance, wander)
     more = filtered(t, Y[:, :1], gamma[:1], k + STEP_OF_DRAG, variance, wander)
     less = filtered(t, Y[:, :1], gamma[:1], k - STEP_OF_DRAG, variance, wander)
@@ -228,13 +237,13 @@ def _coordinate(
     return mean, C, innovations, log
 
 
-def flight(drop: Drop, frames: Indices, model: FlightModel, gravity: float = GRAVITY) -> Flight:
-    """Of these frames, two at least."""
+def flight(drop: Drop, frames: Indices, model: FlightModel) -> Flight:
+    """The flight of these frames, at least two."""
     t, poses = drop.times[frames], drop.poses[frames]
     mean, covariance, by_shared, e = np.zeros(12), np.zeros((12, 12)), np.zeros((12, 4)), []
     for a in range(3):
         at = np.array([a, 3 + a, 6 + a, 9 + a])
-        x, C, innovations, _ = _coordinate(a, t, poses, model, gravity)
+        x, C, innovations, _ = _coordinate(a, t, poses, model)
         mean[at], by_shared[at], covariance[np.ix_(at, at)] = x[:, 0], x[:, 1:], C
         e.append(innovations)
     stacked = np.concatenate(e)
@@ -277,6 +286,7 @@ def _shared(
         p[free] = z * scale
         return replace(model, offset=p[:2], drag=p[2:])
 
+    # `least_squares` asks for residuals and Jacobian separately: the last pair is kept
     last: dict[bytes, tuple[Vector, Matrix]] = {}
 
     def both(z: Vector) -> tuple[Vector, Matrix]:
@@ -303,15 +313,9 @@ def _shared(
 def _noises(pieces: Sequence[tuple[Drop, Indices]], model: FlightModel) -> FlightModel:
     noise, wander = model.noise.copy(), model.wander.copy()
     for a in range(3):
-        readings = []
-        for drop, frames in pieces:
-            theta, y = drop.poses[frames, 2], drop.poses[frames, a].copy()
-            c, s = np.cos(theta), np.sin(theta)
-            if a < 2:
-                y += (-c * model.offset[0] + s * model.offset[1], -s * model.offset[0] - c * model.offset[1])[
-                    a
-                ]
-            readings.append((drop.times[frames], y[:, None]))
+        readings = [
+            (drop.times[frames], of_center(drop, model.offset)[frames, a : a + 1]) for drop, frames in pieces
+        ]
         k, fall = model.drag[int(a == 2)], np.array([GRAVITY if a == 1 else 0.0])
 
         def unlikely(
@@ -320,9 +324,11 @@ def _noises(pieces: Sequence[tuple[Drop, Indices]], model: FlightModel) -> Fligh
             total = 0.0
             for t, y in readings:
                 _, _, e, log = filtered(t, y, fall, k, np.exp(2 * z[0]), np.exp(2 * z[1]))
+                # clipped, so that one misread frame does not become the noise of all
                 total += float(np.sum(np.minimum(e * e, OUTLIER**2))) + log
             return total
 
+        # logarithms of standard deviations: both stay positive, and their scales are alike
         z = np.log([noise[a], max(np.sqrt(wander[a]), LEAST_WANDER * noise[a])])
         found = minimize(
             unlikely, z, method="Nelder-Mead", options={"xatol": 0.01, "fatol": 0.5, "maxiter": 80}
@@ -332,11 +338,14 @@ def _noises(pieces: Sequence[tuple[Drop, Indices]], model: FlightModel) -> Fligh
 
 
 LEAST_WANDER = 1.0
-"""Square root of the wander that a search starts from, where there was none, over the noise [1/s^(3/2)]."""
+"""Root of the least wander that a search starts from, by the noise [1/s^(3/2)]; its logarithm must be finite."""
 
 
 def first_noise(drops: Sequence[Drop]) -> Vector:
-    """(3,) of a frame, from what lies between its neighbors, over all frames; impacts are few."""
+    """(3,) noise of a frame from its difference to the mean of its neighbors, less gravity, over all frames.
+
+    The median is robust against impacts, which are few.
+    """
     misses = []
     for drop in drops:
         t, q = drop.times, drop.poses
@@ -346,3 +355,28 @@ def first_noise(drops: Sequence[Drop]) -> Vector:
         miss[:, 1] -= 0.5 * GRAVITY * (early * late)[:, 0]
         misses.append(miss / np.sqrt(1 + share**2 + (1 - share) ** 2))
     return np.asarray(1.4826 * np.median(np.abs(np.concatenate(misses)), axis=0))
+
+
+QUANTILE = 0.3
+"""Quantile of third differences from which noise is estimated: low, since differences across impacts are large."""
+
+
+def tracker_noise(times: Vector, poses: Float[np.ndarray, "N 3"]) -> Vector:
+    """(3,) standard deviations of x, y and theta of one drop, before its motion is known [m], [m], [rad].
+
+    In flight poses are parabolas of time, so third differences are noise alone, of 20 sigma^2 for even frames. Frames
+    may be uneven, so these are divided differences. x and y have the same standard deviation.
+    """
+    # of the divided difference over four frames: 1 / product of the differences of times
+    weights = np.zeros((len(times) - 3, 4))
+    for k in range(4):
+        others = [j for j in range(4) if j != k]
+        for j in others:
+            away = times[k : len(times) - 3 + k] - times[j : len(times) - 3 + j]
+            weights[:, k] = (weights[:, k] if j != others[0] else 1.0) / away
+    weights /= np.linalg.norm(weights, axis=1)[:, None]
+    windows = np.lib.stride_tricks.sliding_window_view(poses, 4, axis=0)
+    third = np.abs(np.einsum("kij,kj->ki", windows, weights))
+    normal = stats.norm.ppf(0.5 + QUANTILE / 2)
+    place, angle = np.quantile(third[:, :2], QUANTILE) / normal, np.quantile(third[:, 2], QUANTILE) / normal
+    return np.maximum([place, place, angle], 1e-12)

@@ -6,15 +6,15 @@ Each impact gives three equations in the mass, the inertia and its two impulses,
     [ dv_y   0        -n_y    -t_y   ]
     [ 0      d omega  -rho_n  -rho_t ]
 
-all together A w = 0 (29). Impulses are two unknowns of three equations, so the remainder of each impact is one row in
-(m, J): cross(GQ, dv) m - d omega J = 0, which says J/m (31). Contacts that are struck at the same instant share their
-three equations, and two of them leave nothing of these. What A determines of (m, J) is what its null space leaves of
-them: all that A w = 0 can say are ratios. A known force f between impacts, or a moment, says more: with dv what it
-changed the velocity by, there
+all together A w = 0 (29). Eliminating the two impulses leaves one row in (m, J) of each impact,
+cross(GQ, dv) m - d omega J = 0, which determines J/m (31). Contacts that are struck at the same instant share their
+three equations, so two of them leave no row. (m, J) is determined in the directions in which the null space of A does
+not move it; A w = 0 can only determine ratios. With a known force f between impacts, or a moment, and dv the change of
+the velocity by it,
 
     dv_x m = int f_x dt        dv_y m = int f_y dt        d omega J = int tau dt
 
-whose right-hand side is not 0, and with one of them m and J are determined separately.
+whose right-hand side is not 0: with one of them m and J are determined separately.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Vector
-from ...models.planar.events import Impacts
+from ...models.planar.events import ImpactEvents
 
 TURNED = 1e-9
-"""Of the largest singular value: what is rank."""
+"""Least singular value that counts for the rank, relative to the largest."""
 MOVED = 1e-6
-"""Of a direction of the null space: what moves m and J."""
+"""Least component of m or J in a direction of the null space that moves them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Consistency:
-    """Of the impacts of a motion.
+    """What the impacts of a motion determine of m and J.
 
     Args:
         rows: (E, 2) of (m, J) once impulses are eliminated [m/s m], [rad/s]; 0 where several were struck at once.
@@ -60,15 +60,16 @@ class Consistency:
 
 
 def consistency(
-    impacts: Impacts,
+    impacts: ImpactEvents,
     normals: Float[np.ndarray, "E 3"],
     tangents: Float[np.ndarray, "E 3"],
     pushes: Float[np.ndarray, "F 3"] | None = None,
 ) -> Consistency:
-    """
+    """Rank and null space of the impacts' equations.
+
     Args:
         impacts: of a motion. normals, tangents: N and T of each.
-        pushes: what known forces changed the velocity by in each flight (`pushed`); None: there are none.
+        pushes: changes of the velocity by known forces in each flight (`pushed`); None: no forces.
     """
     jump = impacts.after - impacts.before
     levers = tangents[:, 2], normals[:, 2]
@@ -88,6 +89,7 @@ def consistency(
         flown = np.zeros((3 * len(pushes), A.shape[1]))
         flown[0::3, 0], flown[1::3, 0], flown[2::3, 1] = pushes.T
         A = np.concatenate([A, flown])
+    # columns of m, J and impulses have different units: the rank is that of unit columns
     size = np.linalg.norm(A, axis=0)
     _, s, Vt = np.linalg.svd(A / np.where(size > 0, size, 1.0))
     rank = int(np.sum(s > TURNED * s[0]))

@@ -1,27 +1,25 @@
 """J/m, friction and restitution of a body from many drops of it, by the flights between its impacts.
 
 1. `segmentation` divides each drop into flights; these give offset, drag and noise (`flights`).
-2. Where two flights meet without a frame in between there was an impact. Admitted are those that one instant of
-   contact can explain: both flights have three frames, the jump is a blow and no push (more than gravity gives in
-   three intervals of frames), and no second corner can strike before the next frame. A push, a face that lies nearly
-   flat, so that contact spreads along it, and a flight of two frames, which may have been none, still touch the floor:
-   they tell where it is, and their consistency is left out. Where a side is so flat that it may touch anywhere between
-   its corners nothing follows.
-3. All of it is one weighted least-squares problem (`chain`), in J/m, what shapes the contact (radius of corners,
-   offsets and stretch of the shape, offsets of the angle and of the floor, lag of impulses) and every flight's state.
-   No prior on J/m; the others have wide ones, so that what is not seen stays near nothing and says so.
-4. Where a drop came to rest shows how high the floor was for it (`resting`), and contacts and rests of all drops
-   together how uneven it is along the way (`unevenness`).
-5. Tolerances are variance components. Each is what makes its residuals as large as they should be, what the unknowns
-   take up of them discounted (leverages). An impact that disagrees with one instant counts less, and one whose gap is
-   off tells less of the floor (Student's t).
+2. Two flights without a frame in between meet in an impact. It counts for J/m if one instant of contact can explain it
+   (`admission`): both flights have three frames, the impulse is more than gravity gives in three intervals of frames,
+   and no second corner can strike before the next frame. A weaker push, a face that lies nearly flat, and an impact
+   beside a flight of two frames still touch the floor: they count for its height, without their consistency. A side so
+   flat that it may touch anywhere between its corners does not count at all.
+3. All is one weighted least-squares problem (`chain`) in the declared parameters (`contact_parameters`) and the states
+   of every flight. J/m has no prior; the others have wide ones, so that unobservable parameters stay near 0 and are
+   reported as such.
+4. The pose of a drop at rest tells the height of the floor in this drop (`resting`). Contacts and rests of all drops
+   together tell how uneven the floor is along its length (`unevenness`).
+5. Tolerances are variance components (`pooled_problem`). Robust weights reduce the influence of an impact that
+   disagrees with one instant on J/m, and of one whose gap is off on the floor (`chain`).
 
-Only J/m and impulses by mass follow from motion without a known mass or force (Sect. 5.2). Friction acts on J/m in no
-way here: the tangential impulse of each impact is free. Where slip keeps its sign through an impact |c_t| / c_n is a
-sample of mu, elsewhere a bound below it. Restitution is -u_n+ / u_n- of the struck point.
+Only J/m and impulses by mass follow from motion without a known mass or force (Sect. 5.2). Friction does not influence
+J/m here, since the tangential impulse of each impact is free. Where slip keeps its sign through an impact, |c_t| / c_n
+is a sample of mu, elsewhere a lower bound. Restitution is -u_n+ / u_n- of the struck point.
 
-Levers are those of the corners' centers, so J/m follows their distance from the center of mass, which only heights at
-contact tell: the corners' radius is what J/m depends on most (`agreement.assumed`).
+Levers are those of the corners' centers, so J/m depends on their distance from the center of mass, which only heights
+at contact tell: the corners' radius influences J/m most (`agreement.assumed`).
 """
 
 from __future__ import annotations
@@ -37,6 +35,7 @@ from ...arrays import Matrix, Vector
 from ...estimate import Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable
 from ...models.planar.shapes import Shape
+from ...models.planar.stepping import GRAVITY
 from ...models.planar.walls import Wall
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
@@ -53,14 +52,13 @@ from .contact_parameters import (
     SHARED,
     S,
 )
-from .flights import GRAVITY, Drop, FlightModel, flight
+from .flights import Drop, FlightModel, flight
 from .pooled_estimate import check_poolable, pooled_estimate
 from .pooled_fit import SLIDES, STICKS, PooledFit, PooledImpact
-from .pooled_problem import PooledProblem
+from .pooled_problem import PooledProblem, Tolerances
 from .problem import ImpactsProblem
 from .resting import resting
 from .segmentation import Segmented, segmented
-from .tolerances import Tolerances
 from .unevenness import unevenness
 
 
@@ -70,7 +68,6 @@ class PooledImpacts:
 
     Args:
         held: parameters that are known, by name (`contact_parameters.SHARED`), in SI.
-        gravity: [m/s^2].
         rounds: updates of the tolerances at most.
         seed: of bootstrap and halves.
         admission: which impacts count.
@@ -86,7 +83,6 @@ class PooledImpacts:
     """
 
     held: Mapping[str, float] = field(default_factory=dict)
-    gravity: float = GRAVITY
     rounds: int = 80
     seed: int = 0
     admission: Admission = field(default_factory=Admission, repr=False)
@@ -151,7 +147,6 @@ class PooledImpacts:
             drops,
             with_offset=not {"tracked_offset_x", "tracked_offset_y"} <= set(self.held),
             with_drag=not {"linear_drag", "angular_drag"} <= set(self.held),
-            gravity=self.gravity,
             stop=stop,
         )
         return self.of_flights(parted, shape, wall, progress=progress, stop=stop)
@@ -166,7 +161,7 @@ class PooledImpacts:
         stop: Stop | None = None,
     ) -> PooledFit:
         """`fit`, of drops that are divided into flights already."""
-        geometry = ContactGeometry(Outline(shape), wall, self.gravity)
+        geometry = ContactGeometry(Outline(shape), wall, GRAVITY)
         may = np.array([name not in self.held for name in SHARED])
         may[OF_CORNERS] &= geometry.outline.has_corners
         shared = np.zeros(S)
@@ -183,6 +178,7 @@ class PooledImpacts:
                 "no impact between two flights in these drops; there is nothing to identify J/m from: film a drop "
                 "until after it has bounced, at a rate that gives three frames between bounces at least"
             )
+        # the first tolerances are only a start; impacts count from the first screening on, and lift only with rests
         at, part = self.admission.start(first, shared, parted.model.noise, "inertia_to_mass" in self.held)
         none = np.zeros(len(part), dtype=bool)
         problem = PooledProblem(
@@ -211,6 +207,7 @@ class PooledImpacts:
                 abs(np.log(getattr(new, k) / getattr(old, k)))
                 for k in ("instant", "gap", "lever", "floor", "rest", "uneven")
             )
+            # only now: rests and waves of the floor would bend to impacts that do not count
             if rounds == self.screenings:
                 problem, at = self._grounded(problem, parted, at, may)
             problem = problem.with_tolerances(new)
@@ -298,6 +295,7 @@ class PooledImpacts:
         n = len(struck)
         if n < self.few:
             return False, inverse
+        # only drops with contacts say anything; their gradients sum to minus the prior's, hence the mean is subtracted
         g = by.g_bar[struck] - by.g_bar[struck].mean(axis=0)
         return True, inverse @ (g.T @ g * (n / (n - 1))) @ inverse
 
@@ -351,10 +349,11 @@ def _chain_at(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> C
     """Flights filtered with these values of what they share, and the impacts between them."""
     model: FlightModel = replace(parted.model, offset=shared[OF_FLIGHTS][:2], drag=shared[OF_FLIGHTS][2:])
     flights = [
-        [flight(drop, frames, model, geometry.gravity) for frames in of]
+        [flight(drop, frames, model) for frames in of]
         for drop, of in zip(parted.drops, parted.flights, strict=True)
     ]
     joined = [[bool(b.frames[0] == a.frames[-1] + 1) for a, b in pairwise(of)] for of in flights]
+    # flights depend on offset and drag alone: the chain continues linearly from where they were filtered
     reference = np.zeros(len(shared))
     reference[OF_FLIGHTS] = shared[OF_FLIGHTS]
     return chain(flights, joined, reference, geometry)

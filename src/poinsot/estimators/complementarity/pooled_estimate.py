@@ -1,11 +1,10 @@
-"""Many drops of a body -> an estimate: J/m and the geometry of contact, pooled, with predictions of held-out drops."""
+"""The estimate of pooled drops: J/m and the geometry of contact, predictions of held-out drops; its certificate."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,15 @@ from ...recording import Recording
 from .agreement import Agreement
 from .chain import Unknowns
 from .collisions import impact_quantities
-from .contact_parameters import INERTIA, SHARED, S, bounds
+from .contact_parameters import INERTIA, OF_FLIGHTS, SHARED, S, bounds
+from .flights import Drop, of_center
 from .pooled_fit import SLIDES, PooledFit, PooledImpact, Quartiles
 from .pooled_problem import PooledProblem
 from .problem import WITHOUT_MASS, ImpactsProblem, ImpulseUnit
 
 MEDIAN_FACTOR, QUARTILE_FACTOR = 1.2533, 1.349
-"""Standard deviation of a median by that of a mean, and distance of the quartiles by the standard deviation, of normal
-variables."""
+"""For normal variables: standard deviation of a median by that of a mean, and distance of the quartiles by the standard
+deviation."""
 MEDIAN_ERROR_FACTOR = 1.4826
 """Standard deviation by the median of absolute errors, of normal variables."""
 JUMP = "jump of the spin"
@@ -63,11 +63,6 @@ def check_poolable(problem: ImpactsProblem) -> None:
             f"known forces, as in {forced[0]}, are for one drop by itself: identify it alone, or leave them out of "
             "drops in which they hardly act"
         )
-
-
-def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> Estimate:
-    """The estimate that a fit of the problem's drops gives."""
-    return _Summary(problem, fit).estimate(agreed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +103,9 @@ class PooledCertifier:
     def certify(self, estimate: Estimate) -> Certificate:
         """Optimality and feasibility at an estimate's values, with its `FlightStates`.
 
-        stationarity is the length of the Gauss-Newton step that is left, in standard deviations: the largest of the
-        estimated parameters', and that of states, instants and heights together. feasible: theta and instants are
-        within their bounds, held values are held, and J, friction and restitution are what theta and states give.
+        stationarity is the length of the remaining Gauss-Newton step in standard deviations: the largest of each
+        estimated parameter, and of states, instants and heights together. feasible: theta and instants are within their
+        bounds, held values are held, and J, friction and restitution agree with theta and states.
 
         Raises:
             InvalidMethod: if the estimate has no flights.
@@ -130,7 +125,7 @@ class PooledCertifier:
         by = problem.curved(at, system)
         step, std = problem.step(by, theta)[:S], estimate.std[:S]
         counts = problem.free[:S] & np.isfinite(std) & (std > 0)
-        # g^T T^-1 g, the squared length of the step of what is not theta
+        # g^T T^-1 g, the squared length of the step of the unknowns other than theta
         others = -float(system.gradient @ by.offset)
         stationarity = max(float(np.max(np.abs(step[counts]) / std[counts])), np.sqrt(max(others, 0.0)))
         chain = problem.chain
@@ -167,198 +162,182 @@ def _derived(name: str, spread: Quartiles | None) -> tuple[str, float, float]:
     return name, spread.median, (MEDIAN_FACTOR * width) ** 2 / max(spread.count, 1)
 
 
-@dataclass(frozen=True, eq=False)
-class _Summary:
-    """A fit as an estimate."""
+def _parameters(problem: ImpactsProblem, fit: PooledFit) -> EstimatedParameters:
+    """What theta, the medians over impacts and the mass give."""
+    mass = problem.mass
+    medians = [_derived("friction", fit.friction), _derived("restitution", fit.restitution)]
+    names = ["J/m", *fit.names[1:], *(name for name, _, _ in medians)]
+    units = [*fit.units, "1", "1"]
+    kinds = ["inertia"] + ["geometry"] * (S - 1) + ["friction", "restitution"]
+    values = [*fit.shared, *(value for _, value, _ in medians)]
+    covariance = np.zeros((S + 2 + (mass is not None),) * 2)
+    covariance[:S, :S] = fit.covariance
+    covariance[range(S, S + 2), range(S, S + 2)] = [variance for _, _, variance in medians]
+    if mass is not None:
+        names, units, kinds = [*names, "J"], [*units, "kg m^2"], [*kinds, "inertia"]
+        values.append(mass * fit.inertia_to_mass)
+        covariance[-1, :S] = covariance[:S, -1] = mass * fit.covariance[0]
+        covariance[-1, -1] = mass**2 * fit.covariance[0, 0]
+    held = np.array([name in fit.held for name in ("inertia_to_mass", *names[1:])])
+    unobservable = np.append(fit.is_unobservable, np.zeros(len(names) - S, dtype=bool))
+    known_values = np.where(unobservable, np.nan, values)
+    identifiable = ~held & np.isfinite(known_values)
+    std = np.sqrt(np.diag(covariance))
+    return EstimatedParameters(
+        names=tuple(names),
+        units=tuple(units),
+        owners=(problem.name,) * len(names),
+        kinds=tuple(kinds),
+        groupings=tuple(names),
+        values=known_values,
+        covariance=covariance,
+        std_kind="coloured" if fit.scattered else "white",
+        identifiable=identifiable,
+        white_std=None if fit.scattered else std,
+        coloured_std=std if fit.scattered else None,
+    )
 
-    problem: ImpactsProblem
-    fit: PooledFit
 
-    def parameters(self) -> tuple[EstimatedParameters, np.ndarray]:
-        """What theta, the impacts' medians and the mass give; and which of theta the drops determine."""
-        fit, mass = self.fit, self.problem.mass
-        medians = [_derived("friction", fit.friction), _derived("restitution", fit.restitution)]
-        names = ["J/m", *fit.names[1:], *(name for name, _, _ in medians)]
-        units = [*fit.units, "1", "1"]
-        kinds = ["inertia"] + ["geometry"] * (S - 1) + ["friction", "restitution"]
-        values = [*fit.shared, *(value for _, value, _ in medians)]
-        covariance = np.zeros((S + 2 + (mass is not None),) * 2)
-        covariance[:S, :S] = fit.covariance
-        covariance[range(S, S + 2), range(S, S + 2)] = [variance for _, _, variance in medians]
-        if mass is not None:
-            names, units, kinds = [*names, "J"], [*units, "kg m^2"], [*kinds, "inertia"]
-            values.append(mass * fit.inertia_to_mass)
-            covariance[-1, :S] = covariance[:S, -1] = mass * fit.covariance[0]
-            covariance[-1, -1] = mass**2 * fit.covariance[0, 0]
-        held = np.array([name in fit.held for name in ("inertia_to_mass", *names[1:])])
-        unobservable = np.append(fit.is_unobservable, np.zeros(len(names) - S, dtype=bool))
-        known_values = np.where(unobservable, np.nan, values)
-        identifiable = ~held & np.isfinite(known_values)
-        std = np.sqrt(np.diag(covariance))
-        return EstimatedParameters(
-            names=tuple(names),
-            units=tuple(units),
-            owners=(self.problem.name,) * len(names),
-            kinds=tuple(kinds),
-            groupings=tuple(names),
-            values=known_values,
-            covariance=covariance,
-            std_kind="coloured" if fit.scattered else "white",
-            identifiable=identifiable,
-            white_std=None if fit.scattered else std,
-            coloured_std=std if fit.scattered else None,
-        ), identifiable[:S]
+def _condition_numbers(fit: PooledFit, seen: np.ndarray) -> tuple[float, float]:
+    """Of the whitened Jacobian by the identifiable parameters, all other unknowns eliminated; scaled as well."""
+    problem, at, system = fit.problem, fit.at, fit.system
+    S_bar = problem.reduced(at, problem.linearized(at, system.std)).S_bar.sum(axis=0)
+    modes, chosen = np.arange(S, len(S_bar)), np.flatnonzero(seen)
+    of_modes = S_bar[np.ix_(modes, modes)] + np.diag(problem.prior[S:])
+    cross = S_bar[np.ix_(modes, chosen)]
+    # modes of the floor are eliminated with their prior, the other parameters have none here
+    normal = S_bar[np.ix_(chosen, chosen)] - cross.T @ np.linalg.solve(of_modes, cross)
+    size = np.sqrt(np.diag(normal))
+    return _root_condition(normal), _root_condition(normal / np.outer(size, size))
 
-    def condition_numbers(self, seen: np.ndarray) -> tuple[float, float]:
-        """Of the whitened Jacobian by the identifiable parameters, all other unknowns eliminated; scaled as well."""
-        problem, at, system = self.fit.problem, self.fit.at, self.fit.system
-        S_bar = problem.reduced(at, problem.linearized(at, system.std)).S_bar.sum(axis=0)
-        modes, chosen = np.arange(S, len(S_bar)), np.flatnonzero(seen)
-        of_modes = S_bar[np.ix_(modes, modes)] + np.diag(problem.prior[S:])
-        cross = S_bar[np.ix_(modes, chosen)]
-        normal = S_bar[np.ix_(chosen, chosen)] - cross.T @ np.linalg.solve(of_modes, cross)
-        size = np.sqrt(np.diag(normal))
-        return _root_condition(normal), _root_condition(normal / np.outer(size, size))
 
-    def estimate(self, agreed: Agreement) -> Estimate:
-        fit, problem = self.fit, self.problem
-        used = [impact for impact in fit.impacts if impact.used]
-        parameters, seen = self.parameters()
-        condition, scaled = self.condition_numbers(seen)
-        held_at = {name: fit.value(name) for name in fit.held}
-        return Estimate(
-            method="",
-            robot=problem.name,
-            parameters=parameters,
-            status=Status.partly
-            if fit.converged and not parameters.identifiable.all()
-            else {Status.step_limit: Status.unsettled}.get(fit.status, fit.status),
-            condition_number=condition,
-            scaled_condition_number=scaled,
-            rows=5 * len(used),
-            fit=jumps(
-                [impact.jump_of_omega for impact in used],
-                [impact.jump_of_omega - impact.inconsistency for impact in used],
-                [impact.time for impact in used],
+def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> Estimate:
+    """The estimate that a fit of the problem's drops gives."""
+    used, parameters = fit.used, _parameters(problem, fit)
+    condition, scaled = _condition_numbers(fit, parameters.identifiable[:S])
+    # robust standard deviation of the residuals of consistency [rad/s]
+    typical = max(float(np.median([abs(each.inconsistency) for each in used])) * MEDIAN_ERROR_FACTOR, 1e-12)
+    held_at = {name: fit.value(name) for name in fit.held}
+    return Estimate(
+        method="",
+        robot=problem.name,
+        parameters=parameters,
+        status=Status.partly
+        if fit.converged and not parameters.identifiable.all()
+        else {Status.step_limit: Status.unsettled}.get(fit.status, fit.status),
+        condition_number=condition,
+        scaled_condition_number=scaled,
+        rows=5 * len(used),
+        fit=jumps(
+            [impact.jump_of_omega for impact in used],
+            [impact.jump_of_omega - impact.inconsistency for impact in used],
+            [impact.time for impact in used],
+        ),
+        undetermined=tuple(Direction(name, "unexcited") for name in fit.unobservable),
+        validation=(
+            jumps(
+                [each.jump_of_omega for each in agreed.held_out],
+                [each.from_jump for each in agreed.held_out],
+                [each.time for each in agreed.held_out],
+                "held-out impacts, drop by drop",
             ),
-            undetermined=tuple(Direction(name, "unexcited") for name in fit.unobservable),
-            validation=(
-                jumps(
-                    [each.jump_of_omega for each in agreed.held_out],
-                    [each.from_jump for each in agreed.held_out],
-                    [each.time for each in agreed.held_out],
-                    "held-out impacts, drop by drop",
-                ),
+        ),
+        problem=PooledCertifier(fit.problem, held_at, problem.mass),
+        iterations=fit.rounds,
+        extras=extras_of(
+            EstimatedMotions(tuple(_motion(drop, fit, typical) for drop in problem.drops)),
+            Impacts(tuple(_impact(each, ImpulseUnit(problem.mass)) for each in used)),
+            Scene(
+                problem.shape.outline(),
+                wall_array(problem.walls),
+                np.nan if fit.friction is None else fit.friction.median,
+                np.nan if fit.friction is not None else fit.friction_bound,
             ),
-            problem=PooledCertifier(fit.problem, held_at, problem.mass),
-            iterations=fit.rounds,
-            extras=extras_of(
-                EstimatedMotions(tuple(self.motion(k) for k in range(len(problem.drops)))),
-                Impacts(tuple(self.struck(impact) for impact in used)),
-                Scene(
-                    problem.shape.outline(),
-                    wall_array(problem.walls),
-                    np.nan if fit.friction is None else fit.friction.median,
-                    np.nan if fit.friction is not None else fit.friction_bound,
-                ),
-                FlightStates(fit.at),
+            FlightStates(fit.at),
+        ),
+        provenance=Provenance(
+            warnings=problem.warnings
+            if fit.converged
+            else (
+                *problem.warnings,
+                f"Tolerances still changed after {fit.rounds} rounds; intervals may be off.",
             ),
-            provenance=Provenance(
-                warnings=problem.warnings
-                if fit.converged
-                else (
-                    *problem.warnings,
-                    f"Tolerances still changed after {fit.rounds} rounds; intervals may be off.",
-                ),
-                notes=tuple(self.notes(agreed)),
-            ),
-        )
+            notes=tuple(_notes(problem, fit, agreed)),
+        ),
+    )
 
-    def motion(self, k: int) -> EstimatedMotion:
-        """Poses of the center of mass: as tracked, less offsets; and jumps of the spin at frames of impacts."""
-        drop, fit = self.problem.drops[k], self.fit
-        o = np.array([fit.value("tracked_offset_x"), fit.value("tracked_offset_y")])
-        c, s = np.cos(drop.poses[:, 2]), np.sin(drop.poses[:, 2])
-        poses = {
-            "x": drop.poses[:, 0] - c * o[0] + s * o[1],
-            "y": drop.poses[:, 1] - s * o[0] - c * o[1],
-            "angle": drop.poses[:, 2] + fit.value("angle_offset"),
-        }
-        measured, expected = np.full((len(drop.times), 1), np.nan), np.zeros((len(drop.times), 1))
-        for impact in fit.impacts:
-            if impact.used and impact.drop == drop.name:
-                frame = int(np.abs(drop.times - impact.time).argmin())
-                measured[frame] = impact.jump_of_omega
-                expected[frame] = impact.jump_of_omega - impact.inconsistency
-        spin = SensorFit(
-            JUMP, (JUMP,), ("rad/s",), measured, expected, (JUMP,), (measured - expected) / self.typical
-        )
-        return EstimatedMotion(
-            drop.name,
-            Recording(
-                drop.times,
-                {f"position.{axis}": values for axis, values in poses.items()},
-                {f"position.{axis}": unit for axis, unit in POSE.items()},
-                {},
-                {"estimated": drop.name},
-            ),
-            (spin,),
-        )
 
-    @cached_property
-    def typical(self) -> float:
-        """Standard deviation of the residuals of consistency, from their median [rad/s]."""
-        residuals = [abs(impact.inconsistency) for impact in self.fit.impacts if impact.used]
-        return max(float(np.median(residuals)) * MEDIAN_ERROR_FACTOR, 1e-12) if residuals else 1.0
+def _motion(drop: Drop, fit: PooledFit, typical: float) -> EstimatedMotion:
+    """Poses of the center of mass: as tracked, less offsets; and jumps of the spin at frames of impacts."""
+    poses = of_center(drop, fit.shared[OF_FLIGHTS][:2])
+    poses[:, 2] += fit.value("angle_offset")
+    measured, expected = np.full((len(drop.times), 1), np.nan), np.zeros((len(drop.times), 1))
+    for impact in fit.used:
+        if impact.drop == drop.name:
+            frame = int(np.abs(drop.times - impact.time).argmin())
+            measured[frame] = impact.jump_of_omega
+            expected[frame] = impact.jump_of_omega - impact.inconsistency
+    spin = SensorFit(JUMP, (JUMP,), ("rad/s",), measured, expected, (JUMP,), (measured - expected) / typical)
+    return EstimatedMotion(
+        drop.name,
+        Recording(
+            drop.times,
+            {f"position.{axis}": values for axis, values in zip(POSE, poses.T, strict=True)},
+            {f"position.{axis}": unit for axis, unit in POSE.items()},
+            {},
+            {"estimated": drop.name},
+        ),
+        (spin,),
+    )
 
-    def struck(self, of: PooledImpact) -> Impact:
-        scale = ImpulseUnit(self.problem.mass)
-        return Impact(
-            of.drop,
-            of.time,
-            f"corner {of.part + 1}",
-            scale.factor * of.normal_impulse,
-            scale.factor * of.tangential_impulse,
-            scale.name,
-            of.restitution,
-            "slides" if of.mode == SLIDES else "",
-            float("nan"),
-            of.share,
-        )
 
-    def notes(self, agreed: Agreement) -> list[str]:
-        fit = self.fit
-        low, high = agreed.interval
-        J = fit.inertia_to_mass
-        moves = ", ".join(f"{name} {100 * (value / J - 1):+.1f} %" for name, value in agreed.assumed.items())
-        verdicts = Counter(impact.verdict for impact in fit.impacts if not impact.used)
-        notes = [
-            f"J/m is {1e6 * J:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g} (bootstrap over drops)"
-            + (
-                f"; random halves of the drops agree within {100 * agreed.halves_difference:.2g} % in 95 % of splits."
-                if np.isfinite(agreed.halves_difference)
-                else "; there are too few for halves to be compared."
-            ),
-            f"{fit.impacts_used} impacts of {fit.drops_used} drops count; jumps of the spin of held-out drops are "
-            f"predicted to {np.median(agreed.errors):.2g} rad/s (median).",
-            f"{sum(verdicts.values())} impacts do not count for J/m: "
-            + ", ".join(f"{count} ({verdict})" for verdict, count in verdicts.most_common())
-            + ".",
-            f"J/m would move, if it were assumed: {moves or 'not computed, as the search was interrupted'}.",
-        ]
-        for name, spread in (("Friction, where it slides,", fit.friction), ("Restitution", fit.restitution)):
-            if spread is not None:
-                notes.append(
-                    f"{name} is {spread.median:.3g} (median), quartiles {spread.lower:.3g} and "
-                    f"{spread.upper:.3g}, over {spread.count} impacts."
-                )
-        if fit.friction is None:
+def _impact(of: PooledImpact, scale: ImpulseUnit) -> Impact:
+    return Impact(
+        of.drop,
+        of.time,
+        f"corner {of.part + 1}",
+        scale.factor * of.normal_impulse,
+        scale.factor * of.tangential_impulse,
+        scale.name,
+        of.restitution,
+        "slides" if of.mode == SLIDES else "",
+        float("nan"),
+        of.share,
+    )
+
+
+def _notes(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> list[str]:
+    low, high = agreed.interval
+    J = fit.inertia_to_mass
+    moves = ", ".join(f"{name} {100 * (value / J - 1):+.1f} %" for name, value in agreed.assumed.items())
+    verdicts = Counter(impact.verdict for impact in fit.impacts if not impact.used)
+    notes = [
+        f"J/m is {1e6 * J:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g} (bootstrap over drops)"
+        + (
+            f"; random halves of the drops agree within {100 * agreed.halves_difference:.2g} % in 95 % of splits."
+            if np.isfinite(agreed.halves_difference)
+            else "; there are too few for halves to be compared."
+        ),
+        f"{fit.impacts_used} impacts of {fit.drops_used} drops count; jumps of the spin of held-out drops are "
+        f"predicted to {np.median(agreed.errors):.2g} rad/s (median).",
+        f"{sum(verdicts.values())} impacts do not count for J/m: "
+        + ", ".join(f"{count} ({verdict})" for verdict, count in verdicts.most_common())
+        + ".",
+        f"J/m would move, if it were assumed: {moves or 'not computed, as the search was interrupted'}.",
+    ]
+    for name, spread in (("Friction, where it slides,", fit.friction), ("Restitution", fit.restitution)):
+        if spread is not None:
             notes.append(
-                f"No impact slides, so friction is at least {fit.friction_bound:.3g}, and no value is given."
+                f"{name} is {spread.median:.3g} (median), quartiles {spread.lower:.3g} and "
+                f"{spread.upper:.3g}, over {spread.count} impacts."
             )
-        if self.problem.mass is None:
-            notes.append(WITHOUT_MASS)
-        return notes
+    if fit.friction is None:
+        notes.append(
+            f"No impact slides, so friction is at least {fit.friction_bound:.3g}, and no value is given."
+        )
+    if problem.mass is None:
+        notes.append(WITHOUT_MASS)
+    return notes
 
 
 def jumps(

@@ -1,10 +1,10 @@
-"""The weighted least-squares problem of pooled drops: residual tolerances, priors, and what is free.
+"""The weighted least-squares problem of pooled drops: tolerances of residuals, priors, free parameters, minimization.
 
     minimize over states, instants, heights and theta     sum over drops of the robust cost of `chain`
                                                           + |heights / floor|^2 + theta^T diag(prior) theta
 
-Tolerances are variance components: each is updated so that the mean square of its residuals is one, with the degrees
-of freedom that the unknowns take (leverages) subtracted. They are fixed within a minimization.
+Tolerances are variance components: each is updated so that the mean square of its residuals is 1, where the number of
+residuals is reduced by the degrees of freedom of the unknowns (leverages). They are constant in a minimization.
 """
 
 from __future__ import annotations
@@ -20,14 +20,36 @@ from .chain import Chain, Linear, Reduced, Unknowns, collisions, leverages, line
 from .contact_parameters import HEIGHT, INERTIA, S, bounds, prior_precisions, scales
 from .flights import FlightModel
 from .resting import reweighed
-from .tolerances import Tolerances
 
 CONTINUITY = 0.3
-"""Tolerance of continuity whatever the jump, in standard deviations of a frame's noise."""
+"""Tolerance of continuity that does not depend on the jump, in standard deviations of a frame's noise."""
 LEAST_LEVER, LEAST_UNEVENNESS = 1e-4, 1e-7
 """Least tolerances of levers, and of second differences of the wall [m]."""
 LARGEST_CHANGE = 2.0
 """Factor by which an update changes a tolerance at most."""
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """Standard deviations of the residuals of impacts and of bodies at rest.
+
+    Args:
+        instant: difference of the centers of normal, tangential and turning impulse [s].
+        gap: outline and floor, from impact to impact [m].
+        lever: place of the contact along the wall [m].
+        spin: jump of omega, whatever the impulse [rad/s].
+        floor: of the floor's height, from drop to drop [m].
+        rest: of the height of a corner that a body at rest lies on [m].
+        uneven: of second differences of the wall's unevenness, from knot to knot [m].
+    """
+
+    instant: float = 2e-4
+    gap: float = 3e-4
+    lever: float = 5e-4
+    spin: float = 0.1
+    floor: float = 3e-4
+    rest: float = 1e-4
+    uneven: float = 3e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +58,8 @@ class PooledProblem:
 
     Args:
         chain: flights and impacts. model: of the flights.
-        part: (I,) struck part of the outline. use: (I,) whether an impact counts for the floor. turning: and for J/m.
+        part: (I,) struck part of the outline. use: (I,) whether an impact counts for the floor.
+        turning: (I,) whether it counts for J/m as well.
         free: (s,) components of theta that are estimated.
         tolerances: of the residuals.
     """
@@ -88,7 +111,7 @@ class PooledProblem:
         try:
             return self.reduced(at, self.linearized(at, system.std, curved=True))
         except np.linalg.LinAlgError:
-            # not convex here: then the weights stay as they are
+            # with the derivative of the weights it is not convex here: they are held
             return self.reduced(at, self.linearized(at, system.std))
 
     def normal(self, by: Reduced, counts: Vector | None = None) -> Matrix:
@@ -97,12 +120,13 @@ class PooledProblem:
         return np.asarray(np.einsum("d,dij->ij", counts, by.S_bar) + np.diag(self.prior))
 
     def step(self, by: Reduced, theta: Vector, counts: Vector | None = None, damping: float = 0.0) -> Vector:
-        """(s,) step of theta, 0 where it is held; `counts` weighs drops."""
+        """(s,) step of theta, 0 where it is held; `counts` are weights of the drops."""
         H = self.normal(by, counts)
         g = (by.g_bar.sum(axis=0) if counts is None else counts @ by.g_bar) + self.prior * theta
         free, scale = self.free, scales(len(theta))[self.free]
         A = H[np.ix_(free, free)] * np.outer(scale, scale)
         A[np.diag_indices(len(A))] *= 1 + damping
+        # least squares and not a factorization: a parameter without prior and information must stay where it is
         step = np.zeros(len(theta))
         step[free] = -scale * np.linalg.lstsq(A, g[free] * scale, rcond=1e-13)[0]
         return step
@@ -110,6 +134,7 @@ class PooledProblem:
     def covariance(self, by: Reduced) -> tuple[Matrix, Bool[np.ndarray, "s"]]:
         """(s, s) inverse of the normal matrix, 0 where theta is held, and which components have no finite variance."""
         free, scale = self.free, scales(len(self.free))[self.free]
+        # by eigenvalues: a direction without information has no finite variance, and must not make that of others 0
         values, directions = np.linalg.eigh(self.normal(by)[np.ix_(free, free)] * np.outer(scale, scale))
         known = values > len(values) * np.finfo(float).eps * values[-1]
         root = directions[:, known] / np.sqrt(values[known])
@@ -129,8 +154,10 @@ class PooledProblem:
         """The minimum of the cost near these unknowns, by damped Gauss-Newton steps; weights follow the residuals.
 
         Args:
-            counts: weight of each drop. enough: decrease of the cost at which it ends.
+            counts: weight of each drop. enough: actual decrease of the cost at which it ends.
         """
+        # This loop ends by the actual decrease of the cost. `solve.GaussNewton` ends by the predicted one, which need
+        # not become small here: robust weights change, and instants and theta are clipped after each step.
         weigh = np.ones(self.chain.drops) if counts is None else counts
         stds, prior, floor = self.stds(at), self.prior, self.tolerances.floor
 
@@ -159,7 +186,7 @@ class PooledProblem:
         return at, system
 
     def _bounded(self, new: Unknowns, old: Unknowns) -> Unknowns:
-        """Instants near their frames, theta within its bounds; J/m changes by half at most in a step."""
+        """Clip instants to their frames and theta to its bounds; J/m changes by half at most in a step."""
         chain = self.chain
         slack = 0.5 * (chain.first - chain.last)
         shared = new.shared.copy()
@@ -171,13 +198,14 @@ class PooledProblem:
         return replace(new, tau=tau, lost=lost, shared=shared)
 
     def updated_tolerances(self, at: Unknowns, system: Linear, by: Reduced) -> Tolerances:
-        """Each from the mean square of its residuals, by their number less the degrees that the unknowns take."""
+        """Tolerances from the mean squares of their residuals, with the degrees of freedom of the unknowns removed."""
         old, chain, use = self.tolerances, self.chain, self.use
         covariance, _ = self.covariance(by)
         jump = system.collision.jump
         excess = system.trust * system.z**2
         degrees = np.where(use[:, None], 1 - leverages(chain, system, by, covariance), 0.0)
         speed = np.hypot(jump[:, 0], jump[:, 1])
+        # columns of the residuals of each tolerance, and its share of their variance
         parts_of = {
             "instant": (slice(0, 3), (old.instant * jump / system.std[:, :3]) ** 2),
             "gap": (slice(3, 4), np.ones((len(use), 1))),
@@ -194,6 +222,7 @@ class PooledProblem:
             above = np.sum((share * share * excess[:, columns])[of])
             below = np.sum((share * share * degrees[:, columns])[of])
             new[name] = _changed(getattr(old, name), np.sqrt(above / below) if below > 1e-9 else 1.0)
+        # where contacts are exact, as in simulations, a tolerance of 0 would make every other residual worthless
         new["lever"] = max(new["lever"], LEAST_LEVER)
         struck = np.bincount(chain.drop[chain.before[use]], minlength=chain.drops) > 0
         if struck.any() and self.free[HEIGHT]:

@@ -1,15 +1,15 @@
 """Posterior of one drop: a mixture of normal distributions about all minima that explain its frames about as well.
 
-A sum of squares over motions with impacts often has several minima that are nearly as deep as the deepest: another
-sequence of impacts, a contact that sticks in the one and slides in the other. The likelihood is taken as normal about
-each (Laplace's approximation). With chi_i^2 the sum there, J_i its Jacobian and P_0 a wide prior (`PRIOR_STD`),
+The sum of squares of a motion with impacts often has several minima that are nearly as deep as the deepest: another
+sequence of impacts, or a contact that sticks in one and slides in the other. Laplace's approximation takes the
+likelihood as normal about each. With chi_i^2 the sum there, J_i its Jacobian and P_0 a wide prior (`PRIOR_STD`), the
+covariance and the share of a minimum are
 
     P_i = (J_i^T J_i + P_0^-1)^-1,      w_i = W_i / sum W,      W_i = exp(-chi_i^2 / 2) sqrt(det P_i)
 
-are its covariance and its share. The mixture has the covariance sum w_i (P_i + d_i d_i^T) about the deepest minimum,
-d_i being the distance of each from it; intervals are quantiles of the mixture.
-
-Minima are searched for: of samples from the mixture, widened, the best start new fits.
+The mixture has the covariance sum w_i (P_i + d_i d_i^T) about the deepest minimum, where d_i is the difference of a
+minimum from it. Intervals are quantiles of the mixture. Further minima are found by fits that start from the best of
+widened samples of the mixture.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class MinimumSearch:
 
     Args:
         widening: factor on the standard deviations of the samples.
-        samples, fits: number of samples of a round, and how many of them, the best, start a fit.
-        rounds: at most; another follows only if the least chi-square fell by `gain`.
+        samples, fits: number of samples in a round, and number of the best of them that start a fit.
+        rounds: largest number of rounds; another one follows only if the least chi-square fell by `gain`.
     """
 
     widening: float = 2.5
@@ -80,6 +80,7 @@ class MixturePosterior:
     def interval(self, k: int, level: float = 0.95) -> tuple[float, float]:
         """Of theta_k, with equal probability below and above."""
         means, stds = self.means[:, k], np.sqrt(self.covariances[:, k, k])
+        # nine standard deviations: the quantile is inside for any level above 1e-18
         ends = float((means - 9 * stds).min()), float((means + 9 * stds).max())
 
         def quantile(part: float) -> float:
@@ -100,6 +101,7 @@ class MixturePosterior:
 def _laplace(shooting: Shooting, fit: ShootingFit) -> tuple[Matrix, float]:
     """Covariance about a minimum, and log W."""
     wide, J = PRIOR_STD[: len(fit.theta)], normalized_jacobian(shooting, fit.theta)
+    # in units of the prior the eigenvalues are at least 1, so unobservable components keep the prior
     s, V = np.linalg.eigh(np.eye(len(wide)) + J.T @ J)
     root = wide[:, None] * V / np.sqrt(s)
     return root @ root.T, -0.5 * fit.chi_square - 0.5 * float(np.sum(np.log(s)))

@@ -14,8 +14,7 @@ from ...models.planar.walls import Wall, floor
 from ...recording import Recording
 from .certificate import certify_drop
 from .checks import check_drop
-from .flights import Drop
-from .noise import tracker_noise
+from .flights import Drop, tracker_noise
 from .recordings import drop_of
 
 
@@ -50,6 +49,7 @@ class ImpactsProblem:
             raise InvalidMethod(f"the mass of a body must be above 0 kg, not {self.mass:g}")
         outline = self.shape.outline()
         sides = np.diff(outline, axis=0, append=outline[:1])
+        # the outline runs counterclockwise: the origin is to the left of every side of positive length
         beside = outline[:, 0] * sides[:, 1] - outline[:, 1] * sides[:, 0]
         if np.min(beside[np.hypot(*sides.T) > 0]) <= 0:
             raise InvalidModel(

@@ -8,19 +8,19 @@ over poses, velocities, impulses, J/m, mu and the durations of steps, subject to
     0 <= g(q_k), c_n, c_+, c_-, lambda,    0 <= mu c_n - c_+ - c_-,    0 <= +-T^T v + lambda
     Gamma = c_n g + lambda (mu c_n - c_+ - c_-) + c_+ (T^T v + lambda) + c_- (-T^T v + lambda)
 
-Three things differ from the paper's program. Frames are joined by `steps` flights of *free* durations h_k >= 0 with
-their given sum, so that an impact between two frames happens when it happens: with fixed steps a body of 5 m/s is up
-to 20 mm off at 240 steps a second, and no weight on Gamma makes good for that. Flights are exact, not implicit
-Euler's. And Gamma, a sum of products that are never below 0, is penalized itself, not its square: then a finite rho
-is enough for it to vanish. rho rises in stages, each begun where the last one ended, so that contacts are found
-softly and then closed, and the weights of frames are those of the tracker's noise: nothing is left to be set by hand.
+Three things differ from the paper's program. Frames are joined by `steps` flights with *free* durations h_k >= 0 of
+given sum, so that an impact may happen at any time between two frames. With fixed steps a body of 5 m/s is off by up to
+20 mm at 240 steps a second, which no weight on Gamma compensates. Flights are exact, not implicit Euler's. And Gamma, a
+sum of products that are never negative, is penalized itself, not its square: then a finite rho makes it vanish. rho
+rises in stages, each of which starts at the solution of the last one, so that contacts are found softly and then
+closed. The weights of frames are those of the tracker's noise, so no weight is left to be chosen.
 
-J/m and mu are unknowns of each step that equal those of the next: the equations of a step then touch its neighbours
-alone, and solving them grows in proportion to the steps.
+J/m and mu are unknowns of each step, equal to those of the next step. So the equations of a step depend on its
+neighbours only, and the time to solve them is proportional to the number of steps.
 
 The mass is 1: only J/m and impulses per mass act (Sect. 5.2). Where a known force f acts, a = M^-1 f beside gravity,
-and 1/m is an unknown like J/m. Restitution is not assumed; it is read off the solution. Lengths are in units of the
-body's size and times of the time in which it moves that far.
+and 1/m is an unknown like J/m. Restitution is not assumed; it is computed from the solution. The unit of length is the
+body's size, and that of time is the time in which it moves by it.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ except ImportError as error:
     raise MissingExtra("impacts", "casadi") from error
 
 EVEN = 1e-2
-"""Weight of the steps' being even."""
+"""Weight of the deviation of steps from even ones: without it their durations are not determined in flight."""
 LEAST_INERTIA = 1e-3
-"""J/m at least, in squares of the body's size."""
+"""Least J/m, in squares of the body's size."""
 IMPULSE_FROM, SLOWEST = 0.01, 0.03
-"""An impulse at least, in parts of the largest, and its normal velocity, for restitution to be read off it."""
+"""Least impulse, relative to the largest, and least normal speed, relative to the body's, that give a restitution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class ProgramFit:
         impulses: (K, C, 2) normal and tangential, by mass [m/s].
         inertia_to_mass: [m^2]. friction: mu. mass: that a known force shows, or that was known [kg]; else None.
         chi_square: of the frames. gamma: violation of the complementarity, in units of the program.
-        converged: whether the last stage ended well. message: the solver's. iterations: of all stages.
+        converged: whether the last stage ended well. iterations: of all stages.
         restitutions: of the impacts, in their order.
     """
 
@@ -78,7 +78,6 @@ class ProgramFit:
     chi_square: float
     gamma: float
     converged: bool
-    message: str
     iterations: int
     restitutions: Vector
 
@@ -131,9 +130,10 @@ class _Program:
         forces = np.zeros((len(self.times) - 1, 3)) if known.forces is None else known.forces
         self.mass = known.mass
         self.sought = known.mass_is_estimated
-        # of mass 1, or of that which the force would lift; then 1/m is in units of one by that
+        # the unit of mass: the given one, or that whose weight equals the force, and then 1/m is near 1
         self.mass_unit = lifted_mass(forces, shape) if self.sought else known.mass or 1.0
         scaled = forces / self.mass_unit * self.time**2 * self.unit / self.length**2
+        # held over all steps between two frames
         self.pushes = np.repeat(scaled, method.steps, axis=0)
 
     def solve(self, inertia_to_mass: float, friction: float) -> ProgramFit:
@@ -155,7 +155,7 @@ class _Program:
     # -- the program ---------------------------------------------------------------------------------------------------
 
     def _step(self) -> Any:
-        """One step: (q, v) at both ends, c, lambda, h, f, (J/m, mu, 1/m) -> errors, what is at least 0, Gamma."""
+        """One step: (q, v) at both ends, c, lambda, h, f, (J/m, mu, 1/m) -> equations, inequalities, Gamma."""
         C, L = self.contacts, self.length
         q, v, q_end, v_end = (casadi.SX.sym(name, 3) for name in ("q", "v", "q_end", "v_end"))
         c, slack = casadi.SX.sym("c", 3 * C), casadi.SX.sym("lambda", C)
@@ -201,6 +201,7 @@ class _Program:
         spans = np.diff(self.times) / self.time
         even = np.repeat(spans / n, n)
         sums = casadi.sum1(casadi.reshape(h, n, K // n)).T - spans
+        # poses are nodes of the program at every n-th step
         misfit = (q[:, ::n] - casadi.DM((self.measured / self.unit).T)) / casadi.DM(self.noise)
         cost = (
             casadi.sumsqr(misfit) + rho * casadi.sum2(gamma) + EVEN * casadi.sumsqr(h / casadi.DM(even).T - 1)
@@ -225,6 +226,7 @@ class _Program:
             "lbg": np.zeros(equal + 4 * C * K),
             "ubg": np.concatenate([np.zeros(equal), np.full(4 * C * K, inf)]),
         }
+        # expanded to scalar operations, exact Hessians of a step cost less; "sb" suppresses IPOPT's banner
         options = {
             "print_time": False,
             "expand": True,
@@ -239,7 +241,7 @@ class _Program:
         return solver, bounds, self._start(even, inertia_to_mass, friction)
 
     def _start(self, even: Vector, inertia_to_mass: float, friction: float) -> Vector:
-        """The frames on straight lines, lifted out of the walls; small impulses everywhere."""
+        """The frames, linearly interpolated, and small impulses everywhere, so that no product of Gamma starts at 0."""
         K, C = self.count, self.contacts
         clock = np.concatenate([[0.0], np.cumsum(even)]) * self.time + self.times[0]
         q = np.column_stack([np.interp(clock, self.times, self.measured[:, k]) for k in range(3)])
@@ -291,7 +293,6 @@ class _Program:
             float(np.sum(misfit**2)),
             gamma,
             bool(stats["success"]),
-            str(stats["return_status"]),
             iterations,
             self._restitutions(q * self.unit, before * rate, v * rate, impulses[:, :, 0]),
         )
@@ -301,5 +302,6 @@ class _Program:
     ) -> Vector:
         normals = np.array([self.contact(each)[1].full().T for each in q])
         came, left = (np.einsum("kcd,kd->kc", normals, v) for v in (before, after))
+        # soft contacts leave small impulses everywhere, whose ratios of velocities mean nothing
         real = (c_n > IMPULSE_FROM * c_n.max()) & (came < -SLOWEST * self.speed)
         return np.clip(-left[real] / came[real], 0.0, 1.0)

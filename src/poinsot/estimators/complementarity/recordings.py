@@ -1,4 +1,4 @@
-"""A recording of a tracked body -> a drop.
+"""Conversion of a recording of a tracked body to a drop.
 
 Its channels are `position.x`, `position.y` and `position.angle` of the body's frame, whose origin is the center of
 mass, y up and angles counterclockwise; or `position.left.x`, `position.left.y`, ... of markers, points of the body that
@@ -118,7 +118,8 @@ def _poses(recording: Recording, name: str) -> Float[np.ndarray, "N 3"]:
 def _poses_of_markers(
     recording: Recording, markers: Mapping[str, Sequence[float]], name: str
 ) -> Float[np.ndarray, "N 3"]:
-    """(N, 3) poses that bring the markers nearest to where they were measured (least squares)."""
+    """(N, 3) poses that bring the markers nearest to their measured positions (least squares)."""
+    # the plane as complex numbers: the best rotation is the phase of the sum of products with conjugate places
     measured = np.stack(
         [
             _position(recording, f"{marker}.x", "m", name)
@@ -130,6 +131,7 @@ def _poses_of_markers(
     places = np.array([complex(*place) for place in markers.values()])
     middle, center = measured.mean(axis=1), places.mean()
     turned = (measured - middle[:, None]) @ np.conj(places - center)
+    # without any phase, as where all markers coincide, there is no angle: the frame is left out
     turned = np.where(turned == 0, np.nan, turned)
     position = middle - turned / np.abs(turned) * center
     return np.column_stack([position.real, position.imag, np.angle(turned)])

@@ -1,18 +1,16 @@
-"""Where drops came to rest: a body that lies still touches the floor, so its pose tells where the floor is.
+"""Residuals of bodies at rest: a body that lies still touches the floor, so its pose tells where the floor is.
 
-With the pose (p, theta) that the frames at rest have on average, GQ as at an impact (`collisions`), the wall's
-unevenness f where each part that carries the body touches, delta_d the drop's own height of the floor,
+With (p, theta) the mean pose of the frames at rest, GQ as at an impact (`collisions`), f the wall's unevenness where a
+part that carries the body touches, and delta_d the drop's own height of the floor,
 
     e = (p - p_0) . n + GQ . n - f - delta_d - lift = w
 
-A polygon lies on two corners, a body without on one point. A side is where it is drawn whatever the corners' radius, so
-rest tells where the floor was for a drop, and heights at impacts on corners, which then are heights above it, tell the
-radius. No blow acts, so nothing gives way. `lift` is how much farther out sides reach between their corners than a
-straight line, all alike, by what lies beneath them as well; w is the rest of that, from side to side and from drop to
-drop, with a standard deviation of its own which is found as tolerances are (`pooled`). A drop with chi2 of its m
-residuals counts (nu + m) log(1 + chi2 / nu), Student's t.
-
-The frames' noise is a hundredth of a millimetre on average, which w has in it.
+A polygon lies on two corners, a body without corners on one point. The position of a side does not depend on the
+corners' radius. So rest tells the height of the floor in a drop, and the heights above it at impacts on corners tell
+the radius. No impulse acts at rest, so there is no lag. `lift` is the mean distance by which sides bulge between their
+corners, dust beneath them included. w is the rest of it, from side to side and from drop to drop; its standard
+deviation is a tolerance that is estimated (`pooled_problem`), and contains the noise of the mean pose, a hundredth of a
+millimetre. The m residuals of a drop have a common robust weight (`student_t`).
 """
 
 from __future__ import annotations
@@ -25,18 +23,17 @@ from jaxtyping import Float, Int
 from ...arrays import Matrix, Vector
 from .collisions import ContactGeometry, levers
 from .contact_parameters import ANGLE, HEIGHT, LIFT, OF_FLIGHTS, OF_OUTLINE, SLOPE, S
-from .segmentation import Segmented, at_rest_from, of_center
+from .flights import of_center
+from .segmentation import Segmented, at_rest_from
 
 FREEDOM = 4.0
 """nu of Student's t."""
 LEVEL = 0.05
-"""Of the size: a part that is higher than the lowest by less carries the body as well."""
+"""A part that is higher than the lowest one by less than this part of the size carries the body as well."""
 NEAR = 0.1
-"""Of the size: a body whose lowest part is farther from the wall lies on something else."""
-LEAST = 1e-6
-"""Of the standard deviation [m]."""
-BEGUN = 1e-4
-"""At which it is begun [m]."""
+"""A body whose lowest part is farther from the wall than this part of the size lies on something else."""
+LEAST, BEGUN = 1e-6, 1e-4
+"""Least standard deviation of w, and its first value [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +41,8 @@ class Resting:
     """Contacts of bodies at rest, N of them.
 
     Args:
-        drop, part: (N,) which, and the part that touches; drops in order. poses: (N, 3) as tracked.
-        std: of w [m]. drops: how many there are, at rest or not.
+        drop, part: (N,) index of the drop, not decreasing, and of the part that touches. poses: (N, 3) as tracked.
+        std: of w [m]. drops: number of drops, at rest or not.
     """
 
     drop: Int[np.ndarray, "N"]
@@ -60,7 +57,7 @@ class Resting:
 
 @dataclass(frozen=True, eq=False)
 class Added:
-    """What rest adds to each drop: normal matrix (D, s, s), gradient (D, s), cost (D,)."""
+    """Contribution of rest to each drop: normal matrix (D, s, s), gradient (D, s), cost (D,)."""
 
     normal: Float[np.ndarray, "D s s"]
     gradient: Float[np.ndarray, "D s"]
@@ -81,20 +78,20 @@ class HeightStep:
 
 
 def resting(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Resting | None:
-    """Of all drops; None if there is no such drop."""
-    model = replace(parted.model, offset=shared[OF_FLIGHTS][:2])
-    outline = geometry.outline
+    """Contacts of all drops that came to rest; None if there are none."""
+    outline, offset = geometry.outline, shared[OF_FLIGHTS][:2]
     needed = 2 if outline.has_corners else 1
     P = len(outline.shape.parts)
     drop, part, poses = [], [], []
     for d, one in enumerate(parted.drops):
-        begin = at_rest_from(of_center(one, model), model.noise)
+        begin = at_rest_from(of_center(one, offset), parted.model.noise)
         if begin == len(one.poses):
             continue
         pose = one.poses[begin:].mean(axis=0)
         every = Resting(np.full(P, d), np.arange(P), np.tile(pose, (P, 1)), BEGUN, len(parted.drops))
         gap = lying(every, shared[:S], np.zeros(len(parted.drops)), replace(geometry, uneven=None))[0]
         carrying = np.flatnonzero(gap < gap.min() + LEVEL * outline.shape.size)
+        # a square that leans on something has one lowest corner, and one that lies elsewhere is far from the wall
         if len(carrying) == needed and abs(gap.min()) < NEAR * outline.shape.size:
             drop += [d] * needed
             part += list(carrying)
@@ -117,7 +114,7 @@ def lying(
     point = of.poses[:, :2] - np.einsum("k,kia->ia", offset, along) - np.array([wall.x, wall.y]) + at.GQ
     point[:, 1] -= shared[HEIGHT] + heights[of.drop]
     bumps, rising = geometry.modes(point @ t, shared)
-    # moves of the touching point, across the wall and along it, where that rises
+    # change of the gap by a displacement of the point: across the wall, less what the uneven wall rises along it
     across = n - rising[:, None] * t
     by = np.zeros((len(of), len(shared)))
     for column, direction in zip((*OF_OUTLINE, ANGLE), (*at.by_outline, at.by_theta), strict=True):
@@ -136,29 +133,31 @@ def added(
 ) -> Added:
     """Normal equations of bodies at rest; `curved` adds the weights' part of the second derivative, on average."""
     e, E = lying(of, shared, heights, geometry)
-    z, rows = e / of.std, E / of.std
-    chi2, trust = _trusted(of, z)
-    number = np.bincount(of.drop, minlength=of.drops)
-    out = Added(
-        np.zeros((of.drops, len(shared), len(shared))),
-        np.zeros((of.drops, len(shared))),
-        (FREEDOM + number) * np.log1p(chi2 / FREEDOM),
-    )
-    weigh = trust
-    if curved:
-        # d trust / d chi2 = -trust^2 / (nu + m), on average over directions and drops
-        some = number > 0
-        bent = trust[some] - 2 * trust[some] ** 2 * chi2[some] / (number[some] * (FREEDOM + number[some]))
-        weigh = np.where(some, bent.mean(), 0.0)
+    z, rows, number = e / of.std, E / of.std, np.bincount(of.drop, minlength=of.drops)
+    trust, cost, bent = student_t(np.bincount(of.drop, z * z, of.drops), number, FREEDOM)
+    out = Added(np.zeros((of.drops, len(shared), len(shared))), np.zeros((of.drops, len(shared))), cost)
+    # the curvature of one drop may be negative: every drop gets the mean of those that rest
+    weigh = np.full(of.drops, bent[number > 0].mean()) if curved else trust
     np.add.at(out.normal, of.drop, weigh[of.drop][:, None, None] * rows[:, :, None] * rows[:, None, :])
     np.add.at(out.gradient, of.drop, (trust[of.drop] * z)[:, None] * rows)
     return out
 
 
-def _trusted(of: Resting, z: Vector) -> tuple[Vector, Vector]:
-    """(D,) chi2, and the weight of each drop."""
-    chi2 = np.bincount(of.drop, z * z, of.drops)
-    return chi2, (FREEDOM + np.bincount(of.drop, minlength=of.drops)) / (FREEDOM + chi2)
+def student_t(
+    chi2: np.ndarray, number: np.ndarray, freedom: np.ndarray | float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Robust weight, cost and curvature of groups of residuals by Student's t.
+
+    Args:
+        chi2: sums of squares of the groups. number: m, residuals in a group. freedom: nu.
+
+    Returns:
+        The weight t = (nu + m) / (nu + chi2) of their squares; the cost (nu + m) log(1 + chi2 / nu), whose gradient is
+        that of t chi2 with t held; half the second derivative of the cost along a residual, averaged over the m
+        directions: t - 2 t^2 chi2 / (m (nu + m)), since dt / dchi2 = -t^2 / (nu + m).
+    """
+    t, m = (freedom + number) / (freedom + chi2), np.maximum(number, 1)
+    return t, (freedom + number) * np.log1p(chi2 / freedom), t - 2 * t**2 * chi2 / (m * (freedom + number))
 
 
 def reweighed(
@@ -175,7 +174,8 @@ def reweighed(
         followed: how heights follow theta. covariance: of theta.
     """
     e, E = lying(of, shared, heights, geometry)
-    trust = _trusted(of, e / of.std)[1][of.drop]
+    number = np.bincount(of.drop, minlength=of.drops)
+    trust = student_t(np.bincount(of.drop, (e / of.std) ** 2, of.drops), number, FREEDOM)[0][of.drop]
     moved = E + E[:, [HEIGHT]] * followed.slope[of.drop]
     taken = (
         np.einsum("ia,ab,ib->i", moved, covariance, moved) + E[:, HEIGHT] ** 2 * followed.variance[of.drop]

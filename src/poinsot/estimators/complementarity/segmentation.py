@@ -1,17 +1,16 @@
-"""A drop divided into flights: where motion follows gravity and nothing else, and where it does not.
+"""Division of a drop into flights, in which nothing but gravity and drag acts.
 
-Every frame belongs to a flight or to none, and flights follow each other. Of all such divisions the one is taken that
-minimizes
+Every frame belongs to one flight or to none. The division into successive flights is the one that minimizes
 
     sum over flights (FLIGHT + |e|^2) + sum over frames outside flights SKIPPED
 
 with e the whitened innovations of a flight's frames (`flights`). Dynamic programming finds it: best(j), the least
-cost of the first j frames, is best(i) plus a flight of frames i to j - 1. A filter is begun at every frame and driven
-on until its |e|^2 is beyond hope, so the time grows with the number of frames and the length of a flight. Then
+cost of the first j frames, is best(i) plus a flight of frames i to j - 1. A filter starts at every frame and runs until
+its |e|^2 is hopeless, so the time is proportional to the number of frames and the length of a flight. Then
 
-- two flights with at most two frames between them are one if that costs less: those frames were misread;
-- a flight that a body without gravity explains better is none: it rests or rolls;
-- nothing after the body has come to rest is looked at.
+- two flights with at most two frames between them are joined if that costs less: those frames were misread;
+- a flight that a body without gravity explains better is rejected: the body rests or rolls;
+- frames after the body has come to rest are left out.
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ import numpy as np
 from numba import njit
 
 from ...arrays import Indices, Matrix, Vector
+from ...models.planar.stepping import GRAVITY
 from ...solve import Stop, stop_requested
-from .flights import GRAVITY, Drop, FlightModel, calibrated, filtered, first_noise, glide
-from .noise import tracker_noise
+from .flights import Drop, FlightModel, calibrated, filtered, first_noise, glide, of_center, tracker_noise
 
 FLIGHT = 30.0
-"""What a flight costs. Its first two frames fit whatever they are, which saves 6, and where it begins is chosen."""
+"""Cost of a flight. Its first two frames always fit, which saves 6, and its start is chosen freely."""
 SKIPPED = 16.0
-"""What a frame outside flights costs; a frame of a flight costs 3 and, once in a thousand, 16."""
+"""Cost of a frame outside flights; a frame of a flight costs 3 on average and, once in a thousand, 16."""
 HOPELESS = 150.0
-"""Beyond this, and the same for each frame as a skipped one costs, a flight is not driven on."""
+"""A flight whose cost exceeds this plus that of skipping its frames is not continued."""
 MISREAD = 2
 """Frames in a row that may be misread in a flight."""
 WEIGHTLESS = 6.0
-"""How much better (of -2 log L) a body at rest or rolling must explain frames than one that falls."""
+"""Decrease of -2 log L by which a body at rest or rolling must explain frames better than one that falls."""
 INFLATIONS = (6.0, 3.0, 1.5, 1.0, 1.0)
-"""Of the noise: the tracked point circles about a parabola until its offset is known, which happens on the way."""
+"""Factors on the noise, round by round: the tracked point circles about a parabola until its offset is estimated."""
 LONG = 8
-"""Frames of a flight from which offset, drag and noise are taken."""
+"""Least number of frames of a flight from which offset, drag and noise are estimated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +75,7 @@ def _division(
                 gamma = fall if a == 1 else 0.0
                 R, w = noise[a] ** 2, wander[a]
                 if j == i + 1:
+                    # without a prior, two frames determine the state exactly: they cost nothing
                     v0 = (poses[j, a] - poses[i, a] + gamma * b) / f
                     s[a], v[a] = poses[j, a], decay * v0 - gamma * f
                     P[a, 0], P[a, 1] = R, decay * R / f
@@ -99,6 +99,7 @@ def _division(
                 break
             if best[i] + FLIGHT + cost < best[j + 1]:
                 best[j + 1], before[j + 1] = best[i] + FLIGHT + cost, 2 * i + 1
+    # `before` holds twice the predecessor, plus 1 where a flight leads from it and not a skipped frame
     found, count, j = np.empty((N, 2), dtype=np.int64), 0, N
     while j > 0:
         i = before[j] // 2
@@ -109,37 +110,28 @@ def _division(
     return found[:count][::-1].copy()
 
 
-def of_center(drop: Drop, model: FlightModel) -> Matrix:
-    """(N, 3) poses of the center of mass."""
-    c, s = np.cos(drop.poses[:, 2]), np.sin(drop.poses[:, 2])
-    poses = drop.poses.copy()
-    poses[:, 0] -= c * model.offset[0] - s * model.offset[1]
-    poses[:, 1] -= s * model.offset[0] + c * model.offset[1]
-    return poses
-
-
-def divided(drop: Drop, model: FlightModel, gravity: float = GRAVITY) -> tuple[Indices, ...]:
+def divided(drop: Drop, model: FlightModel) -> tuple[Indices, ...]:
     """The frames of each flight of a drop, by what is known of all flights."""
-    poses = of_center(drop, model)
+    poses = of_center(drop, model.offset)
     end = at_rest_from(poses, model.noise)
     t, poses = drop.times[:end], np.ascontiguousarray(poses[:end])
     if len(t) < 4:
         return ()
-    found = [np.arange(i, j) for i, j in _division(t, poses, model.drag, model.noise, model.wander, gravity)]
+    found = [np.arange(i, j) for i, j in _division(t, poses, model.drag, model.noise, model.wander, GRAVITY)]
     merged: list[Indices] = []
     for frames in found:
         if merged and frames[0] - merged[-1][-1] <= MISREAD + 1:
             together = np.concatenate([merged[-1], frames])
-            apart = _cost(t, poses, merged[-1], model, gravity) + _cost(t, poses, frames, model, gravity)
-            if _cost(t, poses, together, model, gravity) < apart + FLIGHT:
+            apart = _cost(t, poses, merged[-1], model) + _cost(t, poses, frames, model)
+            if _cost(t, poses, together, model) < apart + FLIGHT:
                 merged[-1] = together
                 continue
         merged.append(frames)
-    return tuple(frames for frames in merged if _falls(t, poses, frames, model, gravity))
+    return tuple(frames for frames in merged if _falls(t, poses, frames, model))
 
 
-def _cost(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, fall: float) -> float:
-    return sum(_unlikely(t, poses, frames, model, fall, a) for a in range(3))
+def _cost(t: Vector, poses: Matrix, frames: Indices, model: FlightModel) -> float:
+    return sum(_unlikely(t, poses, frames, model, GRAVITY, a) for a in range(3))
 
 
 def _unlikely(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, fall: float, a: int) -> float:
@@ -151,8 +143,8 @@ def _unlikely(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, fal
     return float(np.sum(e * e))
 
 
-def _falls(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, gravity: float) -> bool:
-    falling = _unlikely(t, poses, frames, model, gravity, 1)
+def _falls(t: Vector, poses: Matrix, frames: Indices, model: FlightModel) -> bool:
+    falling = _unlikely(t, poses, frames, model, GRAVITY, 1)
     return falling < _unlikely(t, poses, frames, model, 0.0, 1) + WEIGHTLESS
 
 
@@ -161,6 +153,7 @@ RESTING_FRAMES = 10
 
 def at_rest_from(poses: Matrix, noise: Vector) -> int:
     """The first frame from which nothing moves any more: all later frames lie within the noise about their median."""
+    # of thousands of frames, none is off by six standard deviations by chance
     reach = 6 * noise
     at = len(poses)
     if len(poses) < 2 * RESTING_FRAMES:
@@ -184,7 +177,6 @@ def segmented(
     drops: Sequence[Drop],
     with_offset: bool = True,
     with_drag: bool = True,
-    gravity: float = GRAVITY,
     stop: Stop | None = None,
 ) -> Segmented:
     """Flights of all drops, and the model that they share, each from the other in turn.
@@ -197,8 +189,9 @@ def segmented(
     for k, inflation in enumerate(INFLATIONS):
         if k and stop_requested(stop):
             break
+        # the wander grows by the square, so that the filter's gains stay the same
         wide = replace(model, noise=inflation * model.noise, wander=inflation**2 * model.wander)
-        flights = [divided(drop, wide, gravity) for drop in drops]
+        flights = [divided(drop, wide) for drop in drops]
         pieces = [(drop, f) for drop, of in zip(drops, flights, strict=True) for f in of if len(f) >= LONG]
         if pieces:
             model = calibrated(pieces, model, with_offset, with_drag, rounds=1)

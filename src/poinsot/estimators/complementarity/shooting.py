@@ -9,8 +9,8 @@ freedom. The cost has many minima, since impacts amplify errors of the initial s
 solution of `program` and from many samples about it: each is fitted to a first part of the motion, the best of them to
 longer parts, and the best of these to all frames.
 
-Steps are those of `solve.GaussNewton`; derivatives are forward differences, since a simulation takes some 0.2 ms and
-poses are smooth between changes of the sequence of events.
+Steps are those of `solve.GaussNewton`; derivatives are forward differences, since a simulation of half a second takes
+less than 1 ms and poses are smooth between changes of the sequence of events.
 
 **Stationarity at a kink.** Where the sequence of events changes, the cost is continuous and has different slopes on the
 two sides, and a minimum may lie there: its gradient does not vanish. Necessary for a minimum, smooth or not, is that
@@ -39,10 +39,10 @@ from numba import njit
 from ...arrays import Matrix, Vector
 from ...estimate import Status
 from ...models.planar.contact import contacts_at
-from ...models.planar.events import World, follow
+from ...models.planar.events import follow
 from ...models.planar.shapes import Shape
-from ...models.planar.stepping import GRAVITY, Body
-from ...models.planar.walls import Wall, wall_array
+from ...models.planar.stepping import GRAVITY, PlanarBody, World
+from ...models.planar.walls import Wall
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested
 from ...solve.dense import DenseProblem
 
@@ -53,9 +53,9 @@ PRIOR_STD = np.array([1.0, 1.0, 1.0, 10.0, 10.0, 50.0, 1.0, 1.0, 0.5, 1.0])
 """Standard deviations of theta without any frame, P_0: wider than any throw. What the frames do not determine keeps
 them."""
 DIFFERENCE_SCALE = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 10.0, 1.0, 1.0, 1.0, 1.0])
-"""Scale of each component for finite differences; that of x and y is the body's size."""
+"""Scale of each component of theta for finite differences; that of x and y is the body's size."""
 DIFFERENCE = 1e-6
-"""Step of finite differences, in parts of `DIFFERENCE_SCALE`."""
+"""Step of finite differences, relative to `DIFFERENCE_SCALE`: instants of impact are exact to some 1e-9 m only."""
 ONE_SIDED_STEP = 1e-3
 """h of the one-sided slopes, in standard deviations."""
 STATIONARY = 0.1
@@ -128,13 +128,9 @@ def _iteration(max_iterations: int, tolerance: float) -> GaussNewton:
 
 
 class _Simulation(NamedTuple):
-    """Arguments of the compiled kernels, as in `Shooting`."""
+    """Arguments of the compiled kernels, as in `Shooting`; `unit` is the body with mass and inertia 1."""
 
-    parts: np.ndarray
-    harmonics: np.ndarray
-    walls: np.ndarray
-    drag: np.ndarray
-    forces: np.ndarray
+    unit: World
     mass: float
     times: np.ndarray
     poses: np.ndarray
@@ -197,27 +193,21 @@ class Shooting:
 
     @cached_property
     def simulation(self) -> _Simulation:
-        forces = np.zeros((1, 3)) if self.forces is None else np.ascontiguousarray(self.forces, dtype=float)
-        return _Simulation(
-            self.shape.parts,
-            self.shape.harmonics,
-            wall_array(self.walls),
-            np.array([self.drag[0], *self.drag], dtype=float),
-            forces,
-            1.0 if self.mass is None else float(self.mass),
-            self.times,
-            self.poses,
-            self.noise,
-        )
+        unit = PlanarBody(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag)
+        world = unit.world(self.walls, np.zeros((1, 3)) if self.forces is None else self.forces)
+        mass = 1.0 if self.mass is None else float(self.mass)
+        return _Simulation(world, mass, self.times, self.poses, self.noise)
 
     def mass_of(self, theta: Vector) -> float | None:
         """[kg], given or estimated; None where no force acts."""
         return float(np.exp(theta[MASS])) if len(theta) > MASS else self.mass
 
-    def body(self, theta: Vector) -> Body:
+    def body(self, theta: Vector) -> PlanarBody:
         """The body of mass 1 with the values of theta."""
         inertia = float(np.exp(theta[INERTIA]))
-        return Body(self.shape, 1.0, inertia, float(theta[FRICTION]), float(theta[RESTITUTION]), self.drag)
+        return PlanarBody(
+            self.shape, 1.0, inertia, float(theta[FRICTION]), float(theta[RESTITUTION]), self.drag
+        )
 
     def forces_by_mass(self, theta: Vector) -> Float[np.ndarray, "K 3"] | None:
         """Forces on the body of mass 1 [m/s^2], [m/s^2], [m^2/s^2]; None where there are none."""
@@ -283,7 +273,7 @@ class Shooting:
         )
         found = (method or self.settings.fine).minimize(problem.at(theta))
         at, status = found.at, found.status
-        # a step that lowers nothing ends at a minimum if the cost has a kink there, and no direction descends
+        # where no step lowers the cost, this is a minimum only if no direction descends on either side of the kink
         if status is Status.stalled and self.stationarity(at.x, frames, held) <= STATIONARY:
             status = Status.solved
         predicted = at.r.reshape(-1, 3) * self.noise + self.poses[:frames]
@@ -296,10 +286,12 @@ class Shooting:
         e = self.residuals(theta, frames)
         J, wide = self.jacobian(theta, e), PRIOR_STD[: len(theta)]
         g = J.T @ e
+        # a component at its bound is free if the cost descends into the box
         free = ~((theta <= lower) & (g > 0) | (theta >= upper) & (g < 0))
         if held is not None:
             free[held] = False
         s, V = np.linalg.eigh(np.eye(int(free.sum())) + (J * wide)[:, free].T @ (J * wide)[:, free])
+        # columns of a square root of the covariance: independent directions of one standard deviation
         root = wide[free, None] * V / np.sqrt(s)
         total = 0.0
         for column in root.T:
@@ -367,8 +359,11 @@ class Shooting:
         settings = self.settings
         count, spread = settings.samples, np.array(settings.spread[: len(theta)])
         offset = spread * rng.standard_normal((count, len(theta)))
+        # logarithmically, so that most stay close: few frames may lie before the first impact
         offset[:, 3:6] *= np.exp(rng.uniform(0, np.log(settings.velocity_factor), (count, 1)))
         points = theta + offset
+        # restitution is not sampled but spread evenly, and the best point of each group of like restitution is taken:
+        # with a wrong one, no other parameter brings the body to its second impact in time
         points[:, FRICTION] = theta[FRICTION] * np.exp(points[:, FRICTION] - theta[FRICTION])
         points[:, RESTITUTION] = np.linspace(0, settings.max_restitution, count)
         low, high = np.log([settings.inertia_range, settings.friction_range]).T
@@ -383,6 +378,7 @@ class Shooting:
     def distinct(self, fits: Sequence[ShootingFit]) -> list[ShootingFit]:
         """One fit per motion, the deepest first, of those nearly as deep as the deepest."""
         found: list[ShootingFit] = []
+        # motions are compared and not theta, in which unobservable components may differ
         for fit in sorted(fits, key=lambda each: each.chi_square):
             apart = [np.sum(((fit.predicted - other.predicted) / self.noise) ** 2) for other in found]
             near = not found or fit.chi_square < found[0].chi_square + self.settings.near_chi_square
@@ -399,19 +395,19 @@ def lifted_mass(forces: Float[np.ndarray, "K 3"], shape: Shape) -> float:
 
 @njit(cache=True)
 def _residuals(simulation, theta, e):
-    """Writes residuals (frames, 3) in standard deviations."""
+    """Write residuals (frames, 3) in standard deviations."""
     inertia = np.exp(theta[INERTIA])
     mass = np.exp(theta[MASS]) if len(theta) > MASS else simulation.mass
-    accelerations = simulation.forces / mass
+    accelerations = simulation.unit.pushes / mass
     accelerations[:, 2] /= inertia
     v, log, which = np.empty((len(e), 3)), np.empty((1, 12)), np.empty(1, dtype=np.int64)
     e[0], v[0] = theta[:3], theta[3:6]
     world = World(
-        simulation.parts,
-        simulation.harmonics,
-        simulation.walls,
+        simulation.unit.parts,
+        simulation.unit.harmonics,
+        simulation.unit.walls,
         np.array([1.0, 1.0, 1.0 / inertia]),
-        simulation.drag,
+        simulation.unit.drag,
         theta[FRICTION],
         theta[RESTITUTION],
         accelerations,
@@ -424,20 +420,22 @@ def _residuals(simulation, theta, e):
 
 @njit(cache=True)
 def _sums_of_squares(simulation, thetas, e, sums):
-    """Writes the sums of squares (S,) of residuals over the rows of e (frames, 3)."""
+    """Write the sums of squares (S,) of residuals over the rows of e (frames, 3)."""
     for s in range(len(thetas)):
         _residuals(simulation, thetas[s], e)
         sums[s] = np.sum(e * e)
+        # a simulation that got stuck has NaN poses: infinite cost sorts it last
         if not np.isfinite(sums[s]):
             sums[s] = np.inf
 
 
 @njit(cache=True)
 def _jacobian(simulation, theta, scale, e, J):
-    """Writes derivatives (p, frames, 3)."""
+    """Write derivatives (p, frames, 3)."""
     for k in range(len(theta)):
         moved = theta.copy()
         moved[k] += DIFFERENCE * scale[k]
+        # restitution above 1 has no meaning: a backward difference there
         if k == RESTITUTION and moved[k] > 1.0:
             moved[k] = theta[k] - DIFFERENCE * scale[k]
         _residuals(simulation, moved, J[k])

@@ -1,13 +1,13 @@
-"""How far a wall is from the straight line that it is taken for: a smooth curve along it, the same in all drops.
+"""Deviation of a wall from a straight line: a smooth curve along it, the same in all drops.
 
 Along the wall, at s from its point, it is higher than the line by
 
     f(s) = sum_j z_j phi_j(s),    phi = B(s) U Lambda^(-1/2)
 
-with B cubic splines on knots of equal spacing and U Lambda U^T = D^T D, D the second differences of their
-coefficients, less the two directions without any: these are the line itself, its height and its slope. So each z_j is
-of variance q where second differences are, an integrated random walk, and q is found as tolerances are (`pooled`).
-Beyond the last knots f goes on as it was there.
+with B cubic splines on equally spaced knots, D the second differences of their coefficients, and U Lambda U^T = D^T D
+without its two eigenvalues of 0: they belong to the line itself, its height and its slope. So all z_j have the same
+variance q if second differences have (an integrated random walk), and q is a tolerance (`pooled_problem`). Beyond the
+last knots f is constant.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ DEGREE = 3
 
 @dataclass(frozen=True, eq=False)
 class Unevenness:
-    """Of a wall.
+    """Modes of a wall's deviation.
 
     Args:
-        knots: (n + 4,) of the splines, by equal steps [m]. modes: (n, K) U Lambda^(-1/2).
+        knots: (n + 4,) of the splines, equally spaced [m]. modes: (n, K) U Lambda^(-1/2).
     """
 
     knots: Float[np.ndarray, "k"]
@@ -53,4 +53,5 @@ def unevenness(low: float, high: float, spacing: float) -> Unevenness:
     knots = low + (high - low) / steps * np.arange(-DEGREE, steps + DEGREE + 1)
     differences: Matrix = np.diff(np.eye(steps + DEGREE), 2, axis=0)
     values, directions = np.linalg.eigh(differences.T @ differences)
+    # eigenvalues rise: the first two are those of height and slope
     return Unevenness(knots, directions[:, 2:] / np.sqrt(values[2:]))

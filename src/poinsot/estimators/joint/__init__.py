@@ -1,8 +1,8 @@
 """States and parameters of discrete mechanisms together, most states unmeasured (Lacoursiere 2007).
 
-estimation      the problem, made from recordings, and the estimate of it
+estimation      from the problem to the estimate
 summary         a fit as an estimate
-problem         records of a model with the parameters to estimate: what the smoother solves
+problem         records of a model, with the parameters to estimate and what is known of them
 smoothing       the method: residuals, weights and steps in a box, on the iteration of `poinsot.solve`
 batch           many such problems, in lockstep on an accelerator
 lockstep        the iteration of many problems
@@ -17,10 +17,10 @@ simulation      a recording simulated from its first state
 weight          the weight of the model against the readings, chosen by cross-validation
 """
 
-from .estimation import JointEstimation, JointSmoothingProblem  # isort: skip  # says what to install without JAX
+from .estimation import JointEstimation  # isort: skip  # says what to install without JAX
 from .batch import BatchFit, fit_batch
 from .forms import FORMS
-from .problem import SmoothingProblem
+from .problem import JointSmoothingProblem
 from .records import Record, with_sensors
 from .results import AcceptedStep, BodyMotions, JointFit, RecordFit
 from .smoothing import JointSmoothing, at_held_out
@@ -32,7 +32,6 @@ __all__ = [
     "FORMS",
     "Record",
     "with_sensors",
-    "SmoothingProblem",
     "JointSmoothing",
     "JointFit",
     "AcceptedStep",

@@ -17,7 +17,7 @@ by sums alone, since most of a library's factorization of a 4 x 4 matrix is the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ from ...solve import Minimum, ProgressCallback, Stop
 from .bordered import LEAST_DAMPING, NormalEquations
 from .linearization import TOGETHER, Linearizer, RecordLinearization
 from .lockstep import minimize_all
-from .problem import SmoothingProblem
+from .problem import JointSmoothingProblem
 from .records import first_guess
 from .sensitivity import RIDGE, Influence, Inverse, degrees_of_freedom, residual_covariance, white_meat
 from .smoothing import JointSmoothing, compiled_linearizer
@@ -53,13 +53,13 @@ class BatchFit:
     """Parameters of B problems.
 
     Args:
-        names: of all p parameters. open: (q,) places of those that were estimated.
+        names: names of all p parameters. open: (q,) indices of the estimated ones.
         theta: (B, p).
         std: (B, p) standard deviations for white residuals (Lacoursiere, Eqs. 3.30 to 3.32); 0 of held, NaN of
             unobservable parameters. `JointSmoothing.solve` has those for autocorrelated residuals too.
         cost: (B,) weighted squares of all residuals, by the number of samples.
         iterations: (B,) accepted steps.
-        statuses: B.
+        statuses: how each of the B iterations ended.
     """
 
     names: tuple[str, ...]
@@ -78,7 +78,7 @@ class BatchFit:
 
 def fit_batch(
     method: JointSmoothing,
-    problems: Sequence[SmoothingProblem],
+    problems: Sequence[JointSmoothingProblem],
     weights: Vector | None = None,
     *,
     at_once: int | None = None,
@@ -90,11 +90,11 @@ def fit_batch(
     On an accelerator it compiles anew for another number of samples, of problems at once, and of open parameters.
 
     Args:
-        method: of all; its weight counts where there are no `weights`.
+        method: the method of all problems; `weights` replace its weight.
         problems: B, of one record each, at the same times; model, open parameters, bounds and priors are the same.
         weights: (B,) kappa of each.
-        at_once: problems in lockstep; None: as many as the accelerator's memory has room for, or one after the other
-            on a processor, where lockstep only means to wait.
+        at_once: number of problems in lockstep; None: as many as the accelerator's memory has room for, or one after
+            the other on a processor, where lockstep gains nothing.
 
     Raises:
         InvalidMethod: if a weight or a number of values is wrong, or problems do not belong together.
@@ -106,8 +106,8 @@ def fit_batch(
             each.solve(problem, progress=progress, stop=stop)
             for each, problem in zip(methods, problems, strict=True)
         ]
-        found = [(fit.theta, fit.std, fit.cost, fit.iterations, fit.status) for fit in fits]
-        return _batch_fit(problems[0], list(zip(*found, strict=True)))
+        each_fit = [(fit.theta, fit.std, fit.cost, fit.iterations, fit.status) for fit in fits]
+        return _batch_fit(problems[0], zip(*each_fit, strict=True))
     solver = _solver(problems[0].model, method.form)
     at_once = min(len(problems), at_once or solver.room(problems[0]))
     parts = []
@@ -117,18 +117,19 @@ def fit_batch(
         equations = _BatchEquations(solver, [methods[b] for b in cut], [problems[b] for b in cut])
         found = equations.result(*minimize_all(equations, method.iteration, progress=progress, stop=stop))
         parts.append([part[: len(problems) - first] for part in found])
-    return _batch_fit(problems[0], [np.concatenate(part) for part in zip(*parts, strict=True)])
+    return _batch_fit(problems[0], (np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
-def _batch_fit(problem: SmoothingProblem, parts: Sequence[Any]) -> BatchFit:
+def _batch_fit(problem: JointSmoothingProblem, parts: Iterable[Any]) -> BatchFit:
     """From theta, std, costs, iterations and statuses of all."""
-    *numbers, statuses = (np.asarray(part) for part in parts)
-    return BatchFit(problem.model.free, problem.parameters.open, *numbers, tuple(statuses.tolist()))
+    theta, std, cost, iterations, statuses = (np.asarray(part) for part in parts)
+    names, places = problem.model.free, problem.parameters.open
+    return BatchFit(names, places, theta, std, cost, iterations, tuple(statuses.tolist()))
 
 
 def _checked(
     method: JointSmoothing,
-    problems: Sequence[SmoothingProblem],
+    problems: Sequence[JointSmoothingProblem],
     weights: Vector | None,
     at_once: int | None,
 ) -> list[JointSmoothing]:
@@ -157,7 +158,7 @@ def _checked(
 
 
 class _Given(NamedTuple):
-    """Of each problem: (N, s) readings, (N, inputs) controls, and kappa."""
+    """Data of each problem: (N, s) readings, (N, inputs) controls, and kappa."""
 
     z: Any
     u: Any
@@ -165,7 +166,7 @@ class _Given(NamedTuple):
 
 
 class _Common(NamedTuple):
-    """Of all problems: (N,) steps [s], the last twice; (s,) noise; (q,) places of the open parameters."""
+    """Data that all problems share: (N,) steps [s], the last twice; (s,) noise; (q,) indices of the open parameters."""
 
     h: Any
     noise: Any
@@ -197,12 +198,13 @@ class _Solver:
         self.influence: Any = jax.jit(jax.vmap(_influence))
         self.meat: Any = jax.jit(jax.vmap(white_meat))
 
-    def room(self, problem: SmoothingProblem) -> int:
-        """For how many problems like this one the device has memory."""
+    def room(self, problem: JointSmoothingProblem) -> int:
+        """Number of problems like this one that the device has memory for."""
         N, q = len(problem.records[0].times), len(problem.parameters.open)
         d, m = self.form.degrees, self.form.rows + self.linearizer.sensors
         blocks, rows = m * (1 + 2 * d + q), d * (2 * d + q + 1)
         numbers = N * (LINEARIZATIONS_KEPT * blocks + ROWS_KEPT * rows)
+        # devices that share the host's memory report none
         room = (_device().memory_stats() or {}).get("bytes_limit")
         return max(1, int((PART_OF_MEMORY * room if room else MEMORY) / (8 * numbers)))
 
@@ -218,16 +220,18 @@ class _Solver:
         cut = np.minimum(np.arange(-(-N // together) * together), N - 1)
         samples = x, jnp.concatenate([x[1:], x[-1:]]), given.u, jnp.nan_to_num(given.z), common.h
         found = self.linearizer.of_samples(tuple(part[cut] for part in samples), theta, together)
+        # masks and not other shapes: readings that are missing differ from problem to problem
         steps = np.ones((N, self.form.rows), dtype=bool)
         steps[-1] = False
         there = jnp.concatenate([steps, ~jnp.isnan(given.z)], axis=1)
         root = jnp.sqrt(given.weight)
         roots = jnp.where(there, jnp.concatenate([jnp.full(self.form.rows, root), 1 / common.noise]), 0.0)
         start = self.linearizer.of_start(x[0], theta, common.h[0])
-        at = RecordLinearization(*(part[:N] for part in found), start, there)
+        e, by_x, by_next, by_theta = (part[:N] for part in found)
+        at = RecordLinearization(e, by_x, by_next, by_theta, start, there)
         at = at.weighted(roots, root).opened(common.open)
         equations = NormalEquations.of(at, _products)
-        return _Point(x, theta, at, at.cost, equations.diagonal, equations.lower.diagonal())
+        return _Point(x, theta, at, at.cost, equations.diagonal, jnp.diagonal(equations.corner))
 
     def _step(self, point: _Point, damping: Array, U: Array, d_theta: Array) -> tuple[Array, Array]:
         """States of the trial, and the predicted decrease of the sum of squares."""
@@ -243,7 +247,7 @@ class _BatchEquations:
 
     @double_precision
     def __init__(
-        self, solver: _Solver, methods: Sequence[JointSmoothing], problems: Sequence[SmoothingProblem]
+        self, solver: _Solver, methods: Sequence[JointSmoothing], problems: Sequence[JointSmoothingProblem]
     ):
         self.solver, self.method, first = solver, methods[0], problems[0]
         self.parameters = [problem.parameters for problem in problems]
@@ -252,6 +256,7 @@ class _BatchEquations:
         begun = [first_guess(first.model, *each) for each in zip(records, thetas, strict=True)]
         x = [solver.form.pack(*guess, theta) for guess, theta in zip(begun, thetas, strict=True)]
         self._start = jnp.asarray(np.stack(x)), jnp.asarray(thetas)
+        # controls that are the same object for all are kept once on the device
         shared = all(record.u is records[0].u for record in records)
         self.given = _Given(
             jnp.asarray(np.stack([record.z for record in records])),
@@ -260,6 +265,7 @@ class _BatchEquations:
         )
         h = records[0].steps
         self.common = _Common(np.append(h, h[-1]), self.method.noise_of(first.model), self.parameters[0].open)
+        # a processor's cache holds a few samples of all problems; an accelerator wants all that it can get
         samples = TOGETHER if _device().platform == "cpu" else SAMPLES_AT_ONCE
         self.together = min(len(h) + 1, max(1, samples // len(problems)))
 
@@ -285,19 +291,20 @@ class _BatchEquations:
 
     @double_precision
     def step(self, point: _Point, damping: np.ndarray) -> tuple[tuple[Array, Array], np.ndarray]:
-        U, lower = self.solver.eliminate(point.at, point.largest, damping)
-        theta, lower, squares = np.asarray(point.theta), np.asarray(lower), self._squares(point)
+        U, corner = self.solver.eliminate(point.at, point.largest, damping)
+        theta, corner, squares = np.asarray(point.theta), np.asarray(corner), self._squares(point)
         of_theta = damping[:, None] * np.asarray(point.largest_of_theta)
         d_theta, by_priors = np.full(of_theta.shape, np.nan), np.zeros(len(theta))
         moved = theta.copy()
         for b, own in enumerate(self.parameters):
+            # each problem has its own least curvature: initial guesses, and so magnitudes, may differ
             least = damping[b] * self.method.least_curvature(squares[b], own)
             try:
-                d_theta[b] = own.step(theta[b], lower[b], np.maximum(of_theta[b], least))
+                d_theta[b] = own.step(theta[b], corner[b], np.maximum(of_theta[b], least))
             except np.linalg.LinAlgError:
                 by_priors[b] = (
                     np.nan
-                )  # not positive definite; without open parameters nothing else would say so
+                )  # S_bar is not positive definite; the search asks again with more damping
                 continue
             by_priors[b], moved[b] = own.prior_decrease(theta[b], d_theta[b]), own.moved(theta[b], d_theta[b])
         x, decrease = self.solver.step(point, damping, U, d_theta)
@@ -314,17 +321,17 @@ class _BatchEquations:
             freedom = degrees_of_freedom(count[b], by_states[b], V_V[b], inverses[b])
             C.append(residual_covariance(squares[b], freedom, self.solver.form.rows))
         meat = np.asarray(self.solver.meat(V, np.stack(C))) + np.diag(prior)
-        std = np.zeros(point.theta.shape)
+        std = np.zeros(point.theta.shape)  # 0 of parameters that were held
         for b, inverse in enumerate(inverses):
             std[b, self.common.open] = np.sqrt(np.diag(inverse.around(meat[b])))
-        cost = np.asarray(point.squares) / len(self.common.h)
+        cost = np.asarray(point.squares) / len(self.common.h)  # without the priors, as `JointFit.cost`
         iterations, statuses = zip(*((end.iterations, end.status) for end in ends), strict=True)
         return np.asarray(point.theta), std, cost, iterations, statuses
 
 
 @lru_cache(maxsize=16)
 def _solver(model: Model, form: str) -> _Solver:
-    """Compiled functions are kept."""
+    """The compiled functions of a form of a model, kept for later calls."""
     return _Solver(compiled_linearizer(model, form))
 
 
@@ -356,6 +363,7 @@ def _eliminated(rows: Array, d: int) -> Array:
     """(d, n) [L^T, L^-1 R] of rows [L L^T, R]; NaN where a pivot is not above 0."""
     done = []
     for j in range(d):
+        # a negative pivot makes NaN, which spreads to the predicted decrease: no branch is needed
         row = rows[j] / jnp.sqrt(rows[j, j])
         done.append(row)
         rows = rows - row[:d, None] * row
@@ -372,6 +380,7 @@ def _factorized(equations: NormalEquations, damping: Array) -> Array:
         U = _eliminated(rows - left, d)
         E_t, Y = U[:, d : 2 * d], U[:, 2 * d :]
         gone = _products(E_t, jnp.concatenate([E_t, Y], axis=1))
+        # nothing is subtracted from the block above the diagonal: elimination of a state reaches the next one alone
         return jnp.concatenate([gone[:, :d], jnp.zeros((d, d)), gone[:, d:]], axis=1), U
 
     return jax.lax.scan(eliminate, jnp.zeros(rows.shape[1:]), rows)[1]
@@ -382,7 +391,7 @@ def _eliminated_states(at: RecordLinearization, largest: Array, damping: Array) 
     equations = NormalEquations.of(at, _products)
     U = _factorized(equations, damping * largest)
     Y = U[:, :, 2 * equations.T.shape[1] :]
-    return U, equations.lower - jnp.einsum("kmp,kmq->pq", Y[:, :, :-1], Y)
+    return U, jnp.asarray(equations.corner) - jnp.einsum("kmp,kmq->pq", Y[:, :, :-1], Y)
 
 
 def _solved(U: Array, R: Array) -> Array:

@@ -39,13 +39,13 @@ class NormalEquations(NamedTuple):
 
     Args:
         T: (N, d, d) blocks of the diagonal. above: (N, d, d) blocks (k, k + 1) beside them; the last one is 0.
-        right: (N, d, p + 1) C and g_x. lower: (p, p + 1) S and g_theta.
+        right: (N, d, p + 1) C and g_x. corner: (p, p + 1) S and g_theta.
     """
 
     T: Float[Numbers, "N d d"]
     above: Float[Numbers, "N d d"]
     right: Float[Numbers, "N d q"]
-    lower: Float[Numbers, "p q"]
+    corner: Float[Numbers, "p q"]
 
     @classmethod
     def of(cls, at: RecordLinearization, products: Callable[[Any, Any], Any] = matmul) -> NormalEquations:
@@ -57,21 +57,20 @@ class NormalEquations(NamedTuple):
         """
         xp, A, B = at.e.__array_namespace__(), at.by_x, at.by_next
         columns = xp.concat([at.by_theta, at.e[:, :, None]], axis=2)
-        T, right, below = products(A, A), products(A, columns), products(at.by_theta, columns).sum(axis=0)
+        T, right = products(A, A), products(A, columns)
+        # one product over all rows: sums of small ones a sample would take (N, p, p) numbers
+        corner = xp.tensordot(at.by_theta, columns, axes=([0, 1], [0, 1]))
         if at.start is None:
             first_T, first_right = 0 * T[:1], 0 * right[:1]
         else:
             r, by_x, by_theta = at.start
             first = xp.concat([by_theta, r[:, None]], axis=1)
-            first_T, first_right, below = (
-                (by_x.T @ by_x)[None],
-                (by_x.T @ first)[None],
-                below + by_theta.T @ first,
-            )
+            first_T, first_right = (by_x.T @ by_x)[None], (by_x.T @ first)[None]
+            corner = corner + by_theta.T @ first
         # what a step says of the state after it belongs to the rows of the next sample
         T = T + xp.concat([first_T, products(B, B)[:-1]])
         right = right + xp.concat([first_right, products(B, columns)[:-1]])
-        return cls(T, products(A, B), right, below)
+        return cls(T, products(A, B), right, corner)
 
     @property
     def diagonal(self) -> Any:
@@ -86,7 +85,8 @@ class NormalEquations(NamedTuple):
         """
         xp = d_x.__array_namespace__()
         by_states = xp.tensordot(d_x, self.right, axes=2)  # C^T d_x and g_x^T d_x
-        S, g_theta = self.lower[:, :-1], self.lower[:, -1]
+        S, g_theta = self.corner[:, :-1], self.corner[:, -1]
+        # S without the damping of theta: the decrease is that of the quadratic, not of the damped one
         remainder = S @ d_theta + by_states[:-1] + g_theta
         return (damping * d_x**2).sum() - by_states[-1] - g_theta @ d_theta - d_theta @ remainder
 
@@ -121,10 +121,10 @@ class Factorization:
         return diagonal, above
 
     @property
-    def lower(self) -> Float[np.ndarray, "p q"]:
+    def corner(self) -> Float[np.ndarray, "p q"]:
         """This record's part of S_bar and g_bar."""
         C = self.equations.right[:, :, :-1]
-        return np.asarray(self.equations.lower - np.einsum("kdp,kdq->pq", C, self.solved, optimize=True))
+        return np.asarray(self.equations.corner - np.einsum("kdp,kdq->pq", C, self.solved, optimize=True))
 
 
 def factorize(of: NormalEquations, damping: Float[np.ndarray, "N d"]) -> Factorization:
@@ -134,6 +134,7 @@ def factorize(of: NormalEquations, damping: Float[np.ndarray, "N d"]) -> Factori
         numpy.linalg.LinAlgError: if it is not positive definite all the same.
     """
     N, d, q = of.right.shape
+    # LAPACK's lower band: T[i, j] is band[i - j, j]; blocks below the diagonal are those above it, transposed
     band = np.zeros((2 * d, N * d))
     for j in range(d):
         for i in range(j, d):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 SAMPLES = 512
-"""In a call."""
+"""Samples in one call of a compiled function."""
 
 
 def in_chunks(
@@ -23,6 +23,7 @@ def in_chunks(
     """
     parts = []
     for first in range(0, count, SAMPLES):
+        # filled up, not cut off: a shorter array would compile the function again
         cut = np.minimum(np.arange(first, first + SAMPLES), count - 1)
         found = call(*(array[cut] for array in arrays), *last)
         parts.append([np.asarray(part)[: count - first] for part in found])

@@ -45,15 +45,15 @@ class Form(ABC):
     """The errors of a step of a model.
 
     Args:
-        model: of which.
+        model: the model.
     """
 
     size: int
-    """Of a state."""
+    """Numbers in a state."""
     degrees: int
-    """Of its tangent."""
+    """Numbers in the tangent of a state."""
     rows: int
-    """Errors of a step."""
+    """Number of errors of a step."""
 
     def __init__(self, model: Model):
         self.model = model
@@ -72,7 +72,7 @@ class Form(ABC):
 
     @abstractmethod
     def step_errors(self, x: Row, y: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "rows"]:
-        """Of the step from x to y."""
+        """Errors of the step from x to y."""
 
     @abstractmethod
     def readings(self, x: Row, theta: Theta) -> Float[Array, "s"]:
@@ -143,6 +143,7 @@ class ExplicitForm(Form):
 
     @double_precision
     def pack(self, y: Motion, rate: Motion, theta: Theta, states: State | None = None) -> States:
+        # given states keep what coordinates lack: errors of the constraints
         parts = states or in_chunks(self._assembled, len(y), y, rate, last=(theta,))
         return np.concatenate([np.asarray(part).reshape(len(y), -1) for part in parts], axis=1)
 
@@ -151,11 +152,11 @@ class ExplicitForm(Form):
         return jax.jit(jax.vmap(self.model.assemble, in_axes=(0, 0, None)))
 
     def unpack(self, x: States, theta: Theta) -> tuple[Motion, Motion, State | None]:
-        states = self.state(x)
-        return *self.model.joint_motion(states, theta), states
+        states = self.state(np.asarray(x))
+        return *self.model.joint_motion(states, np.asarray(theta)), states
 
     def state(self, x: Float[Numbers, "*batch size"]) -> State:
-        """Of rows."""
+        """The bodies' states in rows of numbers."""
         l, batch = self.l, x.shape[:-1]
         r, e, v = x[..., : 3 * l], x[..., 3 * l : 7 * l], x[..., 7 * l :]
         return State(r.reshape(*batch, l, 3), e.reshape(*batch, l, 4), v.reshape(*batch, l, 6))

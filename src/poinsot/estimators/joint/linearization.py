@@ -35,7 +35,7 @@ long, 1 twice."""
 
 
 class RecordLinearization(NamedTuple):
-    """Of one record at given states and theta; of NumPy's arrays, or of JAX's in `batch`.
+    """Errors of one record with their derivatives at given states and theta; of NumPy's arrays, or of JAX's in `batch`.
 
     Args:
         e: (N, m) errors; of the last sample only its readings are not 0.
@@ -80,7 +80,7 @@ class Linearizer:
     """Compiled once for a form of a model.
 
     Args:
-        form: of it.
+        form: the form.
     """
 
     def __init__(self, form: Form):
@@ -93,13 +93,14 @@ class Linearizer:
     def __call__(self, record: Record, x: Float[np.ndarray, "N size"], theta: Vector) -> RecordLinearization:
         """All of a record."""
         N = len(x)
+        # so that shapes agree the last sample gets a step onto itself, of any length, whose errors are masked
         h = np.append(record.steps, record.steps[-1])
         following = np.concatenate([x[1:], x[-1:]])
-        z = np.nan_to_num(record.z)
+        z = np.nan_to_num(record.z)  # NaN would reach derivatives of other rows through reverse mode
         given = (x, following, record.u, z, h)
         e, by_x, by_next, by_theta = in_chunks(self._call, N, *given, last=(theta,))
         there = np.concatenate([np.ones((N, self.form.rows), dtype=bool), ~np.isnan(record.z)], axis=1)
-        there[-1, : self.form.rows] = False
+        there[-1, : self.form.rows] = False  # from the last state no step leads on
         for part in (e, by_x, by_next, by_theta):
             part[~there] = 0.0
         start = tuple(np.asarray(part) for part in self._start(x[0], theta, h[0]))
@@ -126,6 +127,7 @@ class Linearizer:
 
             def errors(d: Array, d_next: Array, theta: Array) -> tuple[Array, Array]:
                 here, there = form.plus(x, d), form.plus(y, d_next)
+                # the difference first, its full turns after: in [-pi, pi] whatever turn the state is in
                 away = form.model.nearest_turn(form.readings(here, theta) - z)
                 e = jnp.concatenate([form.step_errors(here, there, u, theta, h), away])
                 return e, e

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from jaxtyping import Float
 
-from ...solve import Direction, GaussNewton, Minimum, ProgressCallback, Search, Stop, report
+from ...solve import DampedStep, GaussNewton, Minimum, ProgressCallback, Search, Stop, report
 
 
 class Equations(Protocol):
@@ -40,6 +40,7 @@ class Place:
 
     infeasibility = 0.0
     largest_gap = 0.0
+    theta = np.zeros(0)  # not recorded: parameters of all problems stay where they are computed
 
     def direction(self, damping: float) -> Any:
         """Not the direction, but the request for it."""
@@ -55,7 +56,7 @@ class StepRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class PooledStep(Direction[Place]):
+class PooledStep(DampedStep[Place]):
     """The step of one problem."""
 
     decrease: float
@@ -78,6 +79,7 @@ def minimize_all(
     """Iterate until each problem has ended: the points of the equations there, and the end of each search."""
     new, costs = equations.evaluate(equations.start())
     trials = _places(costs)
+    # without old points there is nothing to compare with: all are accepted
     point = equations.advance(np.ones(len(trials), dtype=bool), new, None)
     searches = [method.search(place, stop) for place in trials]
     asked = [_resumed(search, None) for search in searches]

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod, InvalidSignals, listing, nearest
-from ...models.maximal import Model
+from ...models.maximal import Mechanism, Model
 from ...parameters import Normal
+from ...recording import Recording
 from ...solve.box import step_in_box
-from .records import Record
+from .records import Record, with_sensors
 from .results import RecordFit
+
+STILL = 5.0
+"""Multiples of a sensor's noise: readings that spread by less show no motion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,20 +53,20 @@ class BoundedParameters:
         """(q,) half of the derivative of `prior_cost`."""
         return self.prior_weight * (theta[self.open] - self.prior_mean)
 
-    def step(self, theta: Vector, lower: Matrix, damping: Vector) -> Vector:
+    def step(self, theta: Vector, corner: Matrix, damping: Vector) -> Vector:
         """(q,) the step of the open parameters from theta (p,), within their bounds.
 
         Args:
             theta: where they are.
-            lower: (q, q + 1) S_bar and g_bar of all records, without priors.
+            corner: (q, q + 1) S_bar and g_bar of all records, without priors.
             damping: (q,) added to the diagonal of S_bar.
 
         Raises:
             numpy.linalg.LinAlgError: if S_bar is not positive definite.
         """
         room = ((bound - theta)[self.open] for bound in (self.lower, self.upper))
-        S = lower[:, :-1] + np.diag(damping + self.prior_weight)
-        return step_in_box(S, lower[:, -1] + self.prior_gradient(theta), *room)
+        S = corner[:, :-1] + np.diag(damping + self.prior_weight)
+        return step_in_box(S, corner[:, -1] + self.prior_gradient(theta), *room)
 
     def prior_decrease(self, theta: Vector, d: Vector) -> float:
         """By how much a step d (q,) from theta (p,) lowers `prior_cost`."""
@@ -81,7 +86,7 @@ class BoundedParameters:
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothingProblem:
+class JointSmoothingProblem:
     """Records of one model, with what is estimated beside their states.
 
     Args:
@@ -92,6 +97,7 @@ class SmoothingProblem:
         lower, upper: bounds by name, beside those of the model.
         priors: by name; those of parameters that are not open have no effect.
         guess: states to begin at, one a record, such as another fit's; None: filtered readings.
+        held_out: records for validation alone.
 
     Raises:
         InvalidMethod: if a name, a bound or a number of values is wrong.
@@ -106,6 +112,7 @@ class SmoothingProblem:
     upper: Mapping[str, float] = field(default_factory=dict)
     priors: Mapping[str, Normal] = field(default_factory=dict)
     guess: Sequence[RecordFit] | None = None
+    held_out: Sequence[Record] = ()
 
     def __post_init__(self) -> None:
         if not self.records:
@@ -117,6 +124,45 @@ class SmoothingProblem:
                 "the paths to begin at are not of these records; give one of each, as long as it is"
             )
         _ = self.parameters
+
+    @classmethod
+    def from_recordings(
+        cls,
+        mechanism: Mechanism,
+        recordings: Sequence[Recording] | Mapping[str, Recording],
+        parameters: Sequence[str],
+        *,
+        held_out: Sequence[Recording] | Mapping[str, Recording] = (),
+        step_s: float | None = None,
+        **known: Any,
+    ) -> JointSmoothingProblem:
+        """From recordings with channels `position.<joint>`, `velocity.<joint>`, and commands of motors.
+
+        Args:
+            mechanism: without sensors it gets an encoder or a rate sensor for each such channel.
+            recordings: to be estimated from, maybe by name. held_out: for validation alone.
+            parameters: names of those that are estimated.
+            step_s: time step of the model, a multiple of the recordings' interval [s]; None: one sample.
+            known: `priors`, `lower` and `upper`.
+
+        Raises:
+            InvalidMethod, InvalidSignals, InvalidModel: if a recording or a name does not fit the mechanism.
+        """
+        used, validation = _named(recordings, "recording"), _named(held_out, "held-out recording")
+        if not mechanism.sensors:
+            mechanism = with_sensors(mechanism, (*used.values(), *validation.values()))
+        records = (
+            tuple(Record.from_recording(mechanism, each, name, step_s) for name, each in some.items())
+            for some in (used, validation)
+        )
+        if not parameters:
+            raise InvalidMethod("nothing is open; name at least one parameter to estimate")
+        for name in (name for names in known.values() for name in names):
+            if name not in parameters:
+                raise InvalidMethod(
+                    f"{name!r} has a prior or a bound but is not open; name it among the parameters"
+                )
+        return cls(mechanism.model(parameters), next(records), held_out=next(records), **known)
 
     @cached_property
     def parameters(self) -> BoundedParameters:
@@ -131,6 +177,7 @@ class SmoothingProblem:
         for place in places.tolist():
             if np.sum(places == place) > 1:
                 raise InvalidMethod(f"{free[place]!r} is open twice; name each parameter once")
+        # the model's own bounds are those below which a number has no meaning, such as a mass of 0
         lower, upper = model.lower.copy(), np.full(len(free), np.inf)
         for bounds, given in ((lower, self.lower), (upper, self.upper)):
             for name, bound in given.items():
@@ -155,3 +202,25 @@ class SmoothingProblem:
                 f"no free parameter {name!r}{nearest(name, free)}; the model has {listing(free, 40)}"
             )
         return free.index(name)
+
+    def check_motion(self, noise: Vector) -> None:
+        """Check that each recording shows motion beyond the noise (s,).
+
+        Raises:
+            InvalidSignals: for the first that does not.
+        """
+        for record in self.records:
+            spread = np.array(
+                [np.nanstd(column) if np.isfinite(column).any() else 0.0 for column in record.z.T]
+            )
+            if (spread < STILL * noise).all():
+                raise InvalidSignals(
+                    f"nothing moves in {record.name}: no sensor's readings spread by more than {STILL:g} times its "
+                    "noise; record a motion, or state a smaller noise if it is one"
+                )
+
+
+def _named(recordings: Sequence[Recording] | Mapping[str, Recording], word: str) -> Mapping[str, Recording]:
+    if isinstance(recordings, Mapping):
+        return recordings
+    return {f"{word} {k + 1}": each for k, each in enumerate(recordings)}

@@ -19,7 +19,7 @@ from ...recording import Recording
 from ...signals.low_pass import LowPass
 
 CUTOFF = 10.0
-"""Of the filter of the initial guess: above the frequencies of swinging mechanisms, below those of noise [Hz]."""
+"""Cutoff of the initial guess's filter: above the frequencies of swinging mechanisms, below those of noise [Hz]."""
 FEWEST = 4
 """Samples of a record."""
 STEP_TOLERANCE = 0.05
@@ -36,7 +36,7 @@ class Record:
     """One recording, a sample a step.
 
     Args:
-        name: of the recording.
+        name: name of the recording.
         times: (N,) [s], rising; steps may differ.
         u: (N, inputs) controls, each held until the next sample; the last is not used.
         z: (N, s) readings of the mechanism's sensors, in their order; NaN where nothing was measured.
@@ -79,8 +79,8 @@ class Record:
 
         Args:
             mechanism: with sensors.
-            recording: of it.
-            name: of the record.
+            recording: a recording of the mechanism.
+            name: name of the record.
             step_s: time step of the model, a multiple of the recording's interval [s]; None: one sample.
 
         Raises:
@@ -106,6 +106,7 @@ class Record:
                 raise InvalidSignals(
                     f"{channel} of recording {name!r} has no valid value; leave the motor out if it had no command"
                 )
+            # a drive holds its last command; before the first valid one it is that one
             u.append(carried_on(values, float(values[np.isfinite(values)][0])))
         none = np.zeros((len(recording), 0))
         record = cls(
@@ -206,7 +207,7 @@ def first_guess(
             y[:, place] = smoothed(record.times, values, turns)
     for place in np.flatnonzero(np.isnan(rate).any(axis=0)).tolist():
         rate[1:, place] = np.diff(y[:, place]) / record.steps
-        rate[0, place] = rate[1, place]
+        rate[0, place] = rate[1, place]  # differences have one value less than coordinates
     return y, rate
 
 
@@ -222,11 +223,13 @@ def smoothed(times: Vector, values: Vector, turns: bool = False) -> Vector:
     read = np.isfinite(values)
     if not read.any():
         return np.zeros_like(values)
+    # unwrapped before interpolation: a line between 3.1 and -3.1 rad would pass 0
     kept = np.unwrap(values[read]) if turns else values[read]
     h = float(np.median(np.diff(times)))
+    # a filter needs even samples; steps of a record may differ
     even = np.arange(times[0], times[-1] + 0.5 * h, h)
     line = np.interp(even, times[read], kept)
-    if 2 * CUTOFF * h >= 1:
+    if 2 * CUTOFF * h >= 1:  # sampled below twice the cutoff: there is nothing to filter
         return np.interp(times, even, line)
     low_pass = LowPass.butterworth(2, 2 * CUTOFF * h)
     pad = min(int(3 / (CUTOFF * h)), len(line) - 1)

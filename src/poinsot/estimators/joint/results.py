@@ -20,7 +20,7 @@ class RecordFit:
     """The motion of a mechanism in one record, with its residuals.
 
     Args:
-        name: of the record.
+        name: name of the record.
         times: (N,) [s].
         coordinates, rates: (N, n) of joints, angles unwrapped [rad], [m].
         states: (N, ...) of bodies in maximal coordinates; None in the reduced form.
@@ -84,10 +84,10 @@ class AcceptedStep:
 
 @dataclass(frozen=True, eq=False)
 class JointFit:
-    """Parameters and motions of a `SmoothingProblem`.
+    """Parameters and motions of a `JointSmoothingProblem`.
 
     Args:
-        names: of all p parameters. theta: (p,). open: (q,) places of those that were estimated.
+        names: names of all p parameters. theta: (p,). open: (q,) indices of the estimated ones.
         status: how the iteration ended.
         history: one entry an accepted step, the initial guess first.
         paths: of each record.
@@ -165,6 +165,7 @@ class JointFit:
         return _mean_square([path.step_errors for path in self.paths])
 
     def _all(self, part: Matrix) -> Matrix:
+        # rows of held parameters stay 0: they are taken as known
         every = np.zeros((len(self.names), len(self.names)))
         every[np.ix_(self.open, self.open)] = part
         return every

@@ -116,6 +116,7 @@ class Inverse:
     def of(cls, S: Matrix, effect: Vector) -> Inverse:
         """From S_bar and its diagonal before the states moved, (q,)."""
         scale = 1 / np.sqrt(np.where(effect > 0, effect, 1.0))
+        # scaled, since eigenvalues of S_bar itself would compare kilograms with metres
         values, vectors = np.linalg.eigh(S * scale[:, None] * scale)
         observable = values > UNOBSERVABLE
         root = scale[:, None] * vectors[:, observable]
@@ -124,6 +125,7 @@ class Inverse:
     def around(self, part: Matrix) -> Matrix:
         """(q, q) S_bar^-1 part S_bar^-1; NaN of unobservable parameters."""
         covariance = np.asarray(self.matrix @ part @ self.matrix)
+        # NaN, not a large number: the data say nothing of them
         hidden = np.abs(self.unobservable).max(axis=0, initial=0.0) > PART
         covariance[hidden], covariance[:, hidden] = np.nan, np.nan
         return covariance
@@ -138,12 +140,14 @@ def degrees_of_freedom(count: Vector, by_states: Vector, V_V: np.ndarray, invers
         inverse: of S_bar.
     """
     by_theta = np.einsum("pq,mqp->m", inverse.matrix, V_V)
+    # a difference of nearly equal numbers, which rounding may make negative
     return np.maximum(count - by_states - by_theta, np.maximum(LEAST_FREEDOM * count, LEAST_FREEDOM))
 
 
 def residual_covariance(squares: Matrix, freedom: Vector, steps: int) -> Matrix:
     """(m, m) C from sum e_k e_k^T; residuals of steps, the first rows, are independent of those of readings."""
     C = squares / np.sqrt(np.outer(freedom, freedom))
+    # set, not estimated: a model's errors and a sensor's noise have different causes
     C[:steps, steps:], C[steps:, :steps] = 0.0, 0.0
     return C
 
@@ -157,7 +161,7 @@ def state_variances(linearized: RecordLinearization, covariance: Matrix) -> Floa
 
 
 class Influence(NamedTuple):
-    """Of one record, what sums over records; of NumPy's arrays, or of JAX's in `batch`.
+    """The sums of one record that `sensitivity` adds over records; of NumPy's arrays, or of JAX's in `batch`.
 
     Args:
         V: (N, m, q). S: (q, q) sum V^T V. effect: (q,) the diagonal of that before the states moved.
@@ -224,7 +228,7 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
 
 
 def influence(linearized: RecordLinearization) -> Influence:
-    """Of one record, by LAPACK's factor of the band."""
+    """The sums of one record, by LAPACK's factor of the band."""
     factors = _factorize(linearized)
     return Influence.of(linearized, -factors.solved[:, :, :-1], *factors.inverse_blocks())
 
@@ -253,6 +257,7 @@ def andrews_lag(scores: Sequence[Float[np.ndarray, "_ q"]]) -> int:
         square = float(before @ before)
         if square <= 0:
             continue
+        # near 1 the bandwidth diverges; .97 is the bound that Andrews and Monahan (1992) use for prewhitening
         rho = float(np.clip(before @ after / square, -0.97, 0.97))
         spread = float(np.mean((after - rho * before) ** 2)) ** 2
         if spread <= 0:
@@ -262,4 +267,5 @@ def andrews_lag(scores: Sequence[Float[np.ndarray, "_ q"]]) -> int:
         below += weight * spread / (1 - rho) ** 4
     if not below:
         return 0
+    # lags near N would leave no products to average
     return int(min(np.ceil(1.1447 * (above / below * N) ** (1 / 3)), N // 4))

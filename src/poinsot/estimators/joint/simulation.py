@@ -38,6 +38,7 @@ def simulated(model: Model, theta: Vector, record: Record, path: RecordFit) -> F
     every = max(1, int(np.ceil(sample / LONGEST)))
     kept = int(np.ceil(duration / sample))
     grid = record.times[0] + sample * np.arange(kept + 1)
+    # 1e-9 s: a grid point that rounding puts just before its sample takes that sample's control
     held = np.clip(np.searchsorted(record.times, grid[:-1] + 1e-9, side="right") - 1, 0, len(record.u) - 1)
     simulation = own.simulate(start, sample / every, kept, record.u[held], theta, every=every)
     y, rate = own.joint_motion(simulation.states, theta)

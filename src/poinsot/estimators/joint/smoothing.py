@@ -22,11 +22,11 @@ import numpy as np
 from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...models.maximal import Model
-from ...solve import Direction, GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
+from ...solve import DampedStep, GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
 from .bordered import NormalEquations, factorize
 from .forms import form_of
 from .linearization import Linearizer, RecordLinearization
-from .problem import BoundedParameters, SmoothingProblem
+from .problem import BoundedParameters, JointSmoothingProblem
 from .records import Record, first_guess
 from .results import AcceptedStep, JointFit, RecordFit
 from .sensitivity import sensitivity, state_variances
@@ -111,7 +111,7 @@ class JointSmoothing:
 
     def solve(
         self,
-        problem: SmoothingProblem,
+        problem: JointSmoothingProblem,
         *,
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
@@ -127,7 +127,7 @@ class JointSmoothing:
         found = self.iteration.minimize(start, progress=progress, stop=stop)
         return equations.result(start, found)
 
-    def stationarity(self, problem: SmoothingProblem) -> float:
+    def stationarity(self, problem: JointSmoothingProblem) -> float:
         """Largest cosine of the angle between the residuals and a column of their Jacobian, at the problem's guess.
 
         Columns of parameters at bounds that hold them are left out. Nothing is iterated.
@@ -138,7 +138,7 @@ class JointSmoothing:
 class RecordEquations:
     """Weighted residuals of records that share theta, with their normal equations."""
 
-    def __init__(self, method: JointSmoothing, problem: SmoothingProblem):
+    def __init__(self, method: JointSmoothing, problem: JointSmoothingProblem):
         self.method, self.problem, self.parameters = method, problem, problem.parameters
         self.linearizer = compiled_linearizer(problem.model, method.form)
         self.form = self.linearizer.form
@@ -173,6 +173,7 @@ class RecordEquations:
         for record, x, at in zip(self.problem.records, at_end.x, at_end.linearized, strict=True):
             y, rate, states = self.form.unpack(x, theta)
             std = None
+            # with the share of theta's robust covariance; unobservable parameters have none
             if self.method.state_std:
                 std = np.sqrt(state_variances(at, np.nan_to_num(spread.robust)))
             paths.append(
@@ -184,14 +185,14 @@ class RecordEquations:
                     states=states,
                     expected=self.form.read(x, theta),
                     observation_errors=np.where(np.isnan(record.z), np.nan, at.e[:, m:] * self.noise),
-                    step_errors=at.e[:-1, :m] / root,
+                    step_errors=np.asarray(at.e[:-1, :m] / root),
                     std=std,
                     cost=at.cost,
                 )
             )
         accepted = [AcceptedStep(2 * start.cost / samples, start.theta, 0.0, 0)] + [
-            AcceptedStep(2 * each.cost / samples, theta, each.damping, each.trials)
-            for each, theta in zip(found.history, at_end.thetas[1:], strict=True)
+            AcceptedStep(2 * each.cost / samples, each.theta, each.damping, each.trials)
+            for each in found.history
         ]
         return JointFit(
             names=self.problem.model.free,
@@ -243,21 +244,21 @@ class JointIterate:
         self.equations, self.x, self.theta = equations, x, theta
         self.linearized = equations.linearized(x, theta)
         squares = sum((each.cost for each in self.linearized), equations.parameters.prior_cost(theta))
+        # Inf, not NaN: comparisons of costs must reject the trial
         self.cost = 0.5 * squares if np.isfinite(squares) else float("inf")
-        # only what later iterates need is kept of earlier ones, whose linearizations are large
-        self.thetas: tuple[Vector, ...] = (theta,) if before is None else (*before.thetas, theta)
+        # not the iterate itself: its linearization is large
         self._largest_before = None if before is None else before.largest
 
     @cached_property
     def normals(self) -> list[NormalEquations]:
-        """Of each record."""
+        """Normal equations of each record."""
         return [NormalEquations.of(each) for each in self.linearized]
 
     @cached_property
     def largest(self) -> list[np.ndarray]:
         """Largest diagonals of J^T J so far: (N, d) of the states of each record, then (q,) of theta."""
         parameters = self.equations.parameters
-        of_theta = sum((each.lower.diagonal() for each in self.normals), parameters.prior_weight)
+        of_theta = sum((each.corner.diagonal() for each in self.normals), parameters.prior_weight)
         now = [*(each.diagonal for each in self.normals), of_theta]
         if self._largest_before is None:
             return now
@@ -267,10 +268,12 @@ class JointIterate:
         """See `poinsot.solve.Iterate`."""
         parameters, theta = self.equations.parameters, self.theta
         *of_states, of_theta = (damping * each for each in self.largest)
+        # parameters without effect have a diagonal of rounding errors, which would let them run away
         least = damping * self.equations.method.least_curvature(2 * self.cost, parameters)
         try:
             factors = [factorize(part, each) for part, each in zip(self.normals, of_states, strict=True)]
-            d_theta = parameters.step(theta, sum(each.lower for each in factors), np.maximum(of_theta, least))
+            corner = np.sum([each.corner for each in factors], axis=0)
+            d_theta = parameters.step(theta, corner, np.maximum(of_theta, least))
         except np.linalg.LinAlgError:
             return None
         d_x = [each.states(d_theta) for each in factors]
@@ -282,19 +285,21 @@ class JointIterate:
     def stationarity(self) -> float:
         """See `JointSmoothing.stationarity`."""
         parameters, theta = self.equations.parameters, self.theta[self.equations.parameters.open]
-        g = sum((part.lower[:, -1] for part in self.normals), parameters.prior_gradient(self.theta))
-        square = sum((part.lower.diagonal() for part in self.normals), parameters.prior_weight)
+        g = sum((part.corner[:, -1] for part in self.normals), parameters.prior_gradient(self.theta))
+        square = sum((part.corner.diagonal() for part in self.normals), parameters.prior_weight)
         at_lower = theta <= parameters.lower[parameters.open]
         at_upper = theta >= parameters.upper[parameters.open]
+        # descent against an active bound is no way out of the box
         g = np.where(at_lower & (g > 0) | at_upper & (g < 0), 0.0, g)
         gradients = np.concatenate([g, *(part.right[:, :, -1].ravel() for part in self.normals)])
         columns = np.sqrt(np.concatenate([square, *(part.diagonal.ravel() for part in self.normals)]))
+        # a column of zeros belongs to a parameter without effect, which is stationary anywhere
         cosines = np.abs(gradients) / np.where(columns > 0, columns, np.inf)
         return float(cosines.max() / np.sqrt(2 * self.cost))
 
 
 @dataclass(frozen=True, eq=False)
-class JointStep(Direction[JointIterate]):
+class JointStep(DampedStep[JointIterate]):
     """A step of states (N, d) of each record and of the open parameters (q,), with its predicted decrease."""
 
     start: JointIterate
@@ -303,7 +308,7 @@ class JointStep(Direction[JointIterate]):
     decrease: float
 
     def predicted(self, alpha: float) -> float:
-        """See `poinsot.solve.Direction`; only full steps are taken."""
+        """See `poinsot.solve.DampedStep`; only full steps are taken."""
         return self.decrease
 
     def trial(self, alpha: float) -> JointIterate:
@@ -314,4 +319,4 @@ class JointStep(Direction[JointIterate]):
 
 def at_held_out(method: JointSmoothing, model: Model, records: Sequence[Record], theta: Vector) -> JointFit:
     """States of records with theta held (Lacoursiere, Sect. 4.5): the cost is the cross-validation's."""
-    return method.solve(SmoothingProblem(model, records, theta, ()))
+    return method.solve(JointSmoothingProblem(model, records, theta, ()))

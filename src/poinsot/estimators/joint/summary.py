@@ -29,6 +29,7 @@ from ...estimate.motions import STD, rms_of
 from ...inertia.parameters import body, from_physical, inertia_matrix
 from ...models.maximal import Model
 from ...recording import Recording
+from .problem import JointSmoothingProblem
 from .records import Record, full_turns_off
 from .results import BodyMotions, JointFit, RecordFit
 from .simulation import simulated
@@ -46,13 +47,12 @@ class Summary:
     """The parts of an estimate.
 
     Args:
-        model: that was fitted. records: fitted ones first, then held-out ones.
+        problem: that was solved.
         method: with the weight that was used. fit: its result.
         chosen: the choice of the weight; None where it was given.
     """
 
-    model: Model
-    records: tuple[Record, ...]
+    problem: JointSmoothingProblem
     method: JointSmoothing
     fit: JointFit
     chosen: ChosenWeight | None
@@ -63,21 +63,18 @@ class Summary:
         return self.method.noise_of(self.model)
 
     @property
-    def fitted(self) -> tuple[Record, ...]:
-        return self.records[: len(self.fit.paths)]
-
-    @property
-    def held_out(self) -> tuple[Record, ...]:
-        return self.records[len(self.fit.paths) :]
+    def model(self) -> Model:
+        return self.problem.model
 
     def estimate(self) -> Estimate:
         """The estimate without validation."""
         fit, model, names = self.fit, self.model, self.fit.names
         entries = [model.mechanism.entries[name] for name in names]
+        # parameters of which only ratios act may have a finite covariance where a bound stopped them
         identifiable = np.isfinite(fit.robust_std) & ~fit.scale_is_free
         spread = fit.sensitivity
         motions = tuple(
-            self.motion(path, record) for path, record in zip(fit.paths, self.fitted, strict=True)
+            self.motion(path, record) for path, record in zip(fit.paths, self.problem.records, strict=True)
         )
         states = tuple(path.states for path in fit.paths if path.states is not None)
         status = fit.status
@@ -104,7 +101,7 @@ class Summary:
             condition_number=spread.condition_number,
             scaled_condition_number=spread.scaled_condition_number,
             rows=sum(int(np.isfinite(path.observation_errors).sum()) for path in fit.paths),
-            fit=self.readings(fit.paths, self.fitted),
+            fit=self.readings(fit.paths, self.problem.records),
             bodies=self.bodies(),
             undetermined=unobservable_directions(names, fit.theta, spread.unobservable_changes.T, []),
             iterations=fit.iterations,
@@ -206,12 +203,12 @@ class Summary:
     def validated(self) -> list[Fit]:
         """Fits of each held-out record with its states estimated, and of all records simulated."""
         found, paths = [], self.fit.paths
-        if self.held_out:
-            again = at_held_out(self.method, self.model, self.held_out, self.fit.theta)
-            for path, record in zip(again.paths, self.held_out, strict=True):
+        if self.problem.held_out:
+            again = at_held_out(self.method, self.model, self.problem.held_out, self.fit.theta)
+            for path, record in zip(again.paths, self.problem.held_out, strict=True):
                 found.append(replace(self.readings([path], [record]), recording=record.name))
             paths = (*paths, *again.paths)
-        for path, record in zip(paths, self.records, strict=True):
+        for path, record in zip(paths, (*self.problem.records, *self.problem.held_out), strict=True):
             read = simulated(self.model, self.fit.theta, record, path)
             measured = read + full_turns_off(path.measured - read, self.model.angular)
             found.append(
@@ -238,7 +235,7 @@ class Summary:
         return tuple(found)
 
     def friction_curves(self) -> list[FrictionCurve]:
-        """Of joints of which a friction parameter was estimated and whose friction depends on speed alone."""
+        """Friction over speed of joints with an estimated friction parameter, where friction depends on speed alone."""
         curves, mechanism = [], self.model.mechanism
         places = {name: k for k, (name, _) in enumerate(mechanism.coordinates)}
         for joint in mechanism.joints:
@@ -258,6 +255,7 @@ class Summary:
             numbers = {**law.numbers} | {kind: float(self.fit.theta[k]) for kind, k in open_.items()}
             curve, slopes = law.effort(speed, numbers), []
             for kind in open_:
+                # forward differences: curves are linear in all numbers but the decay
                 step = max(1e-6 * abs(numbers[kind]), 1e-12)
                 slopes.append((law.effort(speed, numbers | {kind: numbers[kind] + step}) - curve) / step)
             P, slope = self.fit.robust_covariance[np.ix_(mine, mine)], np.column_stack(slopes)
@@ -293,7 +291,7 @@ class Summary:
         at_bound = names[fit.theta <= self.model.lower].tolist()
         if at_bound:
             found.append(f"{', '.join(at_bound)} ended at the bound below which it has no meaning.")
-        for path, record in zip(fit.paths, self.fitted, strict=True):
+        for path, record in zip(fit.paths, self.problem.records, strict=True):
             found += self._step_warnings(path, record)
         return found
 

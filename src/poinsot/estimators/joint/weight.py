@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from ...exceptions import InvalidMethod
 from ...solve import ProgressCallback, Stop, report, stop_requested
-from .problem import SmoothingProblem
+from .problem import JointSmoothingProblem
 from .records import Record, full_turns_off
 from .results import JointFit
 from .smoothing import JointSmoothing
@@ -69,7 +69,7 @@ class WeightChoice:
     def choose(
         self,
         method: JointSmoothing,
-        problem: SmoothingProblem,
+        problem: JointSmoothingProblem,
         *,
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
@@ -82,12 +82,13 @@ class WeightChoice:
         around = range(-self.span, self.span + 1)
         weights = self.weights or [method.weight * 10 ** (self.decades * k) for k in around]
         scores: list[float] = []
+        # one fit of all readings: each weight begins there and needs few iterations
         begun = method.solve(problem, stop=stop)
         for k, weight in enumerate(weights):
             own = replace(method, weight=float(weight))
             found = self.score(own, problem, begun, stop=stop)
             if stop_requested(stop):
-                break
+                break  # a score that was cut short compares with no other
             scores.append(found)
             report(
                 progress,
@@ -98,13 +99,14 @@ class WeightChoice:
         tried, values = np.array(weights[: len(scores)], dtype=float), np.array(scores)
         if not scores:
             return ChosenWeight(method.weight, tried, values)
+        # the largest of those that are as good as the best, see above
         good = np.flatnonzero(values <= self.nearly_best * values.min())
         return ChosenWeight(float(tried[good[-1]]), tried, values)
 
     def score(
         self,
         method: JointSmoothing,
-        problem: SmoothingProblem,
+        problem: JointSmoothingProblem,
         begun: JointFit,
         *,
         stop: Stop | None = None,

@@ -1,1 +1,1 @@
-"""Estimators of problems that are linear in the parameters: least squares, essential parameters."""
+"""Estimators of problems that are linear in the parameters: least squares, physically possible bodies, loads."""

@@ -46,7 +46,7 @@ class Membership:
     """F x + g lies in a cone.
 
     Args:
-        name: what it demands, in words that a user knows.
+        name: the condition in the user's words.
         cone: of all rows together.
         F: (r, n). g: (r,).
     """
@@ -71,7 +71,7 @@ class ConicStatus(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A certificate: the cost found, and what no feasible point goes below.
+    """A certificate: the cost found, and a lower bound on that of every feasible point.
 
     Args:
         primal, dual: 1/2 x^T P x + q^T x at the point, and its bound from the multipliers.

@@ -1,4 +1,4 @@
-"""What else is known for certain about a robot's bodies, as cones that its parameters lie in.
+"""Certain knowledge of a robot's bodies, as cones that contain its parameters.
 
 With pi = (m, h, I) of a body, J its pseudo-inertia and c = h / m, all of these are convex in pi:
 
@@ -25,7 +25,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod, listing, nearest
-from ...inertia.parameters import gradient_from_pseudo_inertia
+from ...inertia.parameters import gradient_from_pseudo_inertia, inertia_matrix
 from ...parameters import INERTIAL_SYMBOLS, Parameters
 from .conic import Cone, Membership
 
@@ -35,7 +35,7 @@ Point = Sequence[float]
 
 @dataclass(frozen=True)
 class Box:
-    """Where a centre of mass may be: between two corners, in the body frame [m]."""
+    """A box between two corners, in the body frame [m]."""
 
     low: Point
     high: Point
@@ -78,14 +78,14 @@ class Hull:
 
 @dataclass(frozen=True)
 class BodyConstraint:
-    """What is known for certain about one body; None: nothing.
+    """Certain knowledge of one body; None: none of this kind.
 
     Args:
         mass: lowest and highest [kg].
-        center_of_mass: where it is.
-        inside: no part of the body is outside of this.
+        center_of_mass: region that contains it.
+        inside: region that contains the whole body.
         mirror: normals of planes through the frame's origin that the body is symmetric to.
-        round: axis of the frame that it is a body of revolution about, at least as its inertia goes.
+        round: axis of the frame about which its inertia is that of a body of revolution.
     """
 
     mass: Interval | None = None
@@ -104,10 +104,10 @@ class BodyConstraint:
 
 @dataclass(frozen=True)
 class Constraints:
-    """What is known for certain.
+    """Certain knowledge of a robot.
 
     Args:
-        bodies: body name -> what is known of it.
+        bodies: body name -> knowledge of it.
         total_mass: of all moving bodies, lowest and highest [kg].
     """
 
@@ -141,7 +141,7 @@ class Constraints:
 
 
 def _of_body(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Vector]]:
-    """In words, and on its ten parameters."""
+    """(words, cone, F, g) of each membership, on the ten parameters."""
     m, h = np.eye(10)[:1], np.eye(10)[1:4]
     if known.mass is not None:
         low, high = known.mass
@@ -184,28 +184,20 @@ def _outside(region: EllipsoidRegion) -> np.ndarray:
     return np.block([[-A, (A @ c)[:, None]], [(A @ c)[None], np.array([[1 - c @ A @ c]])]])
 
 
-_MOMENT = {(0, 0): 4, (0, 1): 5, (1, 1): 6, (0, 2): 7, (1, 2): 8, (2, 2): 9}
-"""Where I_ij is in pi."""
+_MOMENT = inertia_matrix(np.eye(10))
+"""(10, 3, 3) I_ij as a row on pi."""
 
 
 def _mirrored(x: int) -> Matrix:
-    F = np.zeros((3, 10))
-    F[0, 1 + x] = 1
     # products of inertia with the normal change their sign in the mirror
-    for row, other in enumerate({0, 1, 2} - {x}, start=1):
-        F[row, _MOMENT[min(x, other), max(x, other)]] = 1
-    return F
+    return np.stack([np.eye(10)[1 + x], *(_MOMENT[:, x, other] for other in sorted({0, 1, 2} - {x}))])
 
 
 def _round(z: int) -> Matrix:
     x, y = sorted({0, 1, 2} - {z})
-    F = np.zeros((6, 10))
-    F[0, 1 + x] = F[1, 1 + y] = 1
-    F[2, _MOMENT[x, x]], F[2, _MOMENT[y, y]] = 1, -1
     # half a turn about z changes the sign of I_xz and I_yz, a quarter of I_xy
-    for row, (i, j) in enumerate(((0, 1), (0, 2), (1, 2)), start=3):
-        F[row, _MOMENT[i, j]] = 1
-    return F
+    products = (_MOMENT[:, i, j] for i, j in ((0, 1), (0, 2), (1, 2)))
+    return np.stack([np.eye(10)[1 + x], np.eye(10)[1 + y], _MOMENT[:, x, x] - _MOMENT[:, y, y], *products])
 
 
 def _check_interval(what: str, interval: Interval) -> None:

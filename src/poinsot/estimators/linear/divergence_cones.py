@@ -7,7 +7,7 @@
                       the entries of dX do not mix: H_ij = (f'(l_i) - f'(l_j)) / (l_i - l_j), or f''(l_i); where that
                       is too small, a part of the metric's 2 / (l_i l_j)
 
-log det X >= sum of t_k is said by a lower triangular Z (Ben-Tal and Nemirovski 2001, Sect. 4.2):
+log det X >= sum of t_k is written with a lower triangular Z (Ben-Tal and Nemirovski 2001, Sect. 4.2):
 
     [ X       Z       ]  >= 0,    Z_kk >= exp(t_k)            at the optimum Z = L D with X = L D L^T, L_kk = 1
     [ Z^T   diag(Z)   ]

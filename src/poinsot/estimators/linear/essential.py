@@ -3,7 +3,7 @@
 Backward elimination: the parameter of the largest relative standard deviation is set to zero, the others are estimated
 anew, until all are below a threshold. A removal must also survive a test: with r parameters of values theta_r removed
 and C their covariance in the full model, theta_r^T C^-1 theta_r / r is F(r, N - b) distributed if they are truly zero.
-C is the honest covariance: with coloured residuals the textbook's F, which counts every row, rejects far too much.
+C allows for coloured residuals: the textbook's F, which counts every row, rejects far too much with them.
 
 Friction parameters are kept by default: a joint has friction, however poorly this recording determines it.
 """
@@ -72,7 +72,7 @@ class EssentialParameters:
         system = reduce(problem, self.rtol)
         safe = self._kept(problem)
         full = least_squares.fit(problem, system, progress=progress, stop=stop)
-        honest = finish(least_squares, problem, system, full)
+        initial = finish(least_squares, problem, system, full)
         reduced, solution = system, full
         removed: list[int] = []
         refused: list[int] = []
@@ -85,7 +85,7 @@ class EssentialParameters:
             if worst is None:
                 break
             # all removed ones are tested together: each of two that explain one effect may go, but not both
-            if self._significant(honest, np.isin(system.columns, [*removed, worst])):
+            if self._significant(initial, np.isin(system.columns, [*removed, worst])):
                 refused.append(worst)
                 continue
             removed.append(worst)
@@ -138,8 +138,8 @@ class EssentialParameters:
         worst = max(candidates, default=(0.0, -1))
         return worst[1] if worst[0] > self.max_relative_std_percent else None
 
-    def _significant(self, honest: Estimate, test: np.ndarray) -> bool:
+    def _significant(self, initial: Estimate, test: np.ndarray) -> bool:
         """Whether the parameters of a mask are non-zero together, by the F test."""
-        theta, C = honest.values[test], honest.covariance[np.ix_(test, test)]
+        theta, C = initial.values[test], initial.covariance[np.ix_(test, test)]
         F = float(theta @ np.linalg.solve(C, theta)) / len(theta)
-        return float(special.fdtrc(len(theta), honest.rows - len(honest.values), F)) < self.significance
+        return float(special.fdtrc(len(theta), initial.rows - len(initial.values), F)) < self.significance

@@ -8,7 +8,7 @@
 
 sigma_j and theta depend on each other: solve, measure the spread, weigh, solve again. A robust optimum is that of
 least squares with each row weighed by min(1, c / |x|). Once sigma_j has settled it stays as it is, rho is convex, and
-theta is its one optimum, which `Estimate.certificate` goes back to.
+theta is its one optimum, which `Estimate.certificate` checks.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def finish(
     )
     # of white residuals too: the page shows both, and their ratio
     coloured = _coloured_covariance(problem, system, solution, scores)
-    white = fitted.white and residuals.alike(scores / solution.weights)
+    white = fitted.white and residuals.is_spherical(scores / solution.weights)
     covariance = solution.covariance if white else coloured
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))

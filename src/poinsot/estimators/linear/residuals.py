@@ -1,4 +1,4 @@
-"""What residuals say: are they white, and how sure are the parameters if they are not?
+"""Whiteness of residuals, and the covariance of the parameters where residuals are coloured.
 
 cov = sigma^2 (W^T W)^-1 (Brunot et al. 2017, Eq. 6) holds for white residuals. Let s_t (one value a degree of freedom)
 be the score of row t: the residual times its squared weight, clipped if the estimate is robust. With
@@ -43,7 +43,7 @@ def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
     return total.transpose(1, 2, 0) / len(e)
 
 
-def alike(e: JointSamples) -> bool:
+def is_spherical(e: JointSamples) -> bool:
     """Whether residuals (N, n) are of one variance and unrelated between degrees of freedom, as Eq. 6 takes them.
 
     Bartlett's test of sphericity at the level of the test for whiteness, mean not removed.
@@ -62,7 +62,7 @@ def alike(e: JointSamples) -> bool:
     return bool(special.chdtrc(n * (n + 1) / 2 - 1, max(statistic, 0.0)) > WHITE_LEVEL)
 
 
-def memory(correlation: np.ndarray, samples: int) -> int:
+def correlation_length(correlation: np.ndarray, samples: int) -> int:
     """Politis' m: the first lag after which five autocorrelations in a row are insignificant."""
     # Politis' c = 2 and K_N = 5; the logarithm is to base 10 in his paper too
     bound = 2 * np.sqrt(np.log10(max(samples, 10)) / samples)
@@ -90,7 +90,7 @@ def fit(problem: InverseDynamics, theta: np.ndarray, recording: str = "") -> Fit
 
 
 def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.ndarray) -> Matrix:
-    """(k, k) M = sum over t, u of W_t^T Gamma(u - t) W_u, with the allowance for what its estimate falls short.
+    """(k, k) M = sum over t, u of W_t^T Gamma(u - t) W_u, widened for what its estimate underestimates.
 
     Args:
         scores: (N, n) s_t, of all recordings one after the other.
@@ -100,7 +100,7 @@ def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.
     longest = max(len(scores) // 4, 1)
     correlation = pooled(autocorrelation, problem.row_counts, scores, longest)
     # one taper for all joints: tapers of different lengths may make M indefinite
-    m = max(memory(row, len(scores)) for row in correlation)
+    m = max(correlation_length(row, len(scores)) for row in correlation)
     lags = min(max(4 * m, 1), longest)
     Gamma = pooled(autocovariance, problem.row_counts, scores, lags) * (1 - np.arange(lags + 1) / (lags + 1))
     half = np.zeros((len(columns), len(columns)))

@@ -1,7 +1,7 @@
-"""Least squares on bodies that can be: every pseudo-inertia positive semidefinite, the rest from prior knowledge.
+"""Least squares over physically possible bodies: pseudo-inertias are positive semidefinite, a prior decides the rest.
 
 Least squares gives base values beta with factor R (cov beta = s^2 (R^T R)^-1); bodies, rotors and friction theta have
-beta = K theta, with K the grouping of what the recording shows. Two questions, both convex, one after the other:
+beta = K theta, with K the grouping that the recording determines. Two questions, both convex, one after the other:
 
     data     d = min |R (K theta - beta)| / s                      theta in C
     prior    min sum of D(J_i, J0_i) + 1/2 sum of (theta_k / size_k)^2 w
@@ -9,8 +9,9 @@ beta = K theta, with K the grouping of what the recording shows. Two questions, 
 
 C: J_i >= 0 for every body, friction and rotor inertia >= 0, and the constraints that the user is certain of. Where
 least squares is physical, d = 0, its base values stay exactly as they are, and the prior decides what the data do not
-see and nothing else. Where it is not, d says how far (in standard deviations) it is from being so; the closest bodies
-themselves are on the border of what can be, infinitely thin, so the prior is given a part of d more (`allowance`).
+determine and nothing else. Where it is not, d is its distance from the possible bodies in standard deviations; the
+closest ones are on the border of the possible set, infinitely thin, so the prior is given a part of d more
+(`allowance`).
 
 With `trust = "both"` prior and data are weighed by what they know instead, in one step:
 
@@ -18,17 +19,17 @@ With `trust = "both"` prior and data are weighed by what they know instead, in o
 
 with w such that a body that is 1 + epsilon times its prior costs epsilon^2 / (2 std^2), `std` the prior's relative
 standard deviation: 1 / (4 std^2) for the entropic divergence, half of that for the affine-invariant one, and for the
-Euclidean one, which has units, such that it holds for all bodies together. Of friction, and of whatever else the data
-show by itself, there is no prior.
+Euclidean one, which has units, such that it holds for all bodies together. There is no prior on friction, nor
+on any other parameter that the data determine by itself.
 
 The covariance: near the solution the divergence is a metric, and in coordinates theta = T y in which it is |dy|^2 the
-prior has covariance 1. With N an orthonormal basis of what the data do not show and S = (K T)^+,
+prior has covariance 1. With N an orthonormal basis of the unobservable directions and S = (K T)^+,
 
     y = S beta + N z        cov = S cov(beta) S^T + N N^T                           trust = "data"
     y = G beta + ...        cov = (1 - G A) (1 - G A)^T + G cov(beta) G^T           trust = "both"
 
-with A = K T and G the weights that the cost gives base values, for white residuals of size s; cov(beta), how sure they
-are, allows for what residuals are like.
+with A = K T and G the weights that the cost gives base values, for white residuals of size s; cov(beta) allows for
+coloured ones.
 
 The prior's share in a parameter is the part of its prior variance that the data leave: of T N N^T T^T in T T^T where
 the data are trusted first, of T cov T^T otherwise.
@@ -114,7 +115,7 @@ class SemidefiniteLeastSquares:
 
     Args:
         weighting, rtol: as in `LeastSquares`.
-        essential: whether least squares first removes what the data barely show, as `EssentialParameters`.
+        essential: whether least squares first removes poorly determined parameters, as `EssentialParameters`.
         prior: body name -> its ten parameters before the data; bodies that are not named: the robot description's.
         divergence: from the prior: `"entropic"`, `"euclidean"` or `"affine-invariant"`.
         trust: `"data"`: the prior decides what the data leave open and nothing else; `"both"`: both are weighed by
@@ -122,7 +123,7 @@ class SemidefiniteLeastSquares:
         prior_std: relative standard deviation of the prior, of a body as a whole.
         allowance: the prior may take the base values this part further from least squares than possible bodies have
             to be; 0 where least squares is possible itself.
-        constraints: what else is known for certain.
+        constraints: certain knowledge.
     """
 
     weighting: Literal["none", "per-joint", "robust"] = "none"
@@ -180,6 +181,7 @@ class SemidefiniteLeastSquares:
         if found.radius == 0:  # the solver's tolerance, taken off
             known = _knowledge(reduced, theta, np.zeros_like(target.covariance))
             theta = theta + known.T @ known.S @ (target.theta - reduced.K @ theta)
+        # base values are those of the bodies, so that both statements of the estimate agree to rounding
         base = reduced.K @ theta
         free = finish(self, problem, system, target)  # how sure least squares is, possible or not
         known = _knowledge(reduced, theta, free.covariance)
@@ -195,7 +197,7 @@ class SemidefiniteLeastSquares:
             notes=(
                 *free.notes,
                 *(reduced.essential.notes if reduced.essential else ()),
-                *_price(reduced, found),
+                *_distance_note(reduced, found),
             ),
             warnings=(*problem.warnings, *reduced.warnings, *_implausible(reduced, found, free.covariance)),
             seconds={**free.seconds, "solve": time.perf_counter() - started - system.seconds},
@@ -218,6 +220,7 @@ class SemidefiniteLeastSquares:
             kept = EssentialParameters(weighting=self.weighting, rtol=self.rtol).solve(
                 problem, progress=progress, stop=stop
             )
+            # the factor of all columns stays: what was set to zero is a measurement of zero here
             values = np.zeros(system.size)
             for name, value in zip(kept.names, kept.values, strict=True):
                 values[problem.base.index(name)] = value
@@ -228,6 +231,7 @@ class SemidefiniteLeastSquares:
     def _prior(self, problem: InverseDynamics) -> tuple[np.ndarray, tuple[str, ...]]:
         """(l, 10) prior bodies with extent in all directions, and what had to be added to them."""
         names = problem.robot.bodies
+        # the description's bodies belong to the robot, and must not change with one method
         prior = problem.robot.inertials.copy()
         for name, pi in (self.prior or {}).items():
             if name not in names:
@@ -281,9 +285,9 @@ class _ReducedProblem:
 
     @cached_property
     def coordinates(self) -> Whitened:
-        """Parameters that are no body's have the size of what they are seen in."""
-        seen_in = np.abs(self.K[:, self.prior.size :]) > 0
-        sizes = np.max(seen_in * np.abs(self.target.theta)[:, None], axis=0, initial=0.0)
+        """Whitened by the prior bodies; other parameters have the size of the base values that they enter."""
+        enters = np.abs(self.K[:, self.prior.size :]) > 0
+        sizes = np.max(enters * np.abs(self.target.theta)[:, None], axis=0, initial=0.0)
         return Whitened(self.prior, np.where(sizes > 0, sizes, 1.0))
 
     @cached_property
@@ -301,11 +305,12 @@ class _ReducedProblem:
         """(b, b) of base values in units of standard deviations."""
         R = self.target.R
         efforts = np.linalg.norm(R @ self.target.theta) / np.sqrt(self.system.equations)
+        # of noise-free data s is rounding, and A would be beyond what a solver counts in
         return R / max(np.sqrt(self.target.variance), EXACT * efforts, TINY)
 
     @cached_property
     def certain(self) -> tuple[Membership, ...]:
-        """Everything but that bodies are possible, on x."""
+        """All constraints but physical possibility, on x."""
         problem = self.problem
         known = [
             *_signs(problem),
@@ -328,10 +333,11 @@ class _ReducedProblem:
     def spread(self) -> Vector:
         """(p - 10 l,) standard deviations that the prior gives parameters that are no body's, in their sizes.
 
-        Of what the data show by itself it knows nothing.
+        It has no information on a parameter that the data determine by itself.
         """
-        shown = np.abs(self.K) > 0
-        alone = shown[np.count_nonzero(shown, axis=1) == 1].any(axis=0)
+        enters = np.abs(self.K) > 0
+        alone = enters[np.count_nonzero(enters, axis=1) == 1].any(axis=0)
+        # a prior this wide is no prior, and keeps the program's Hessian positive definite
         return np.where(alone[self.prior.size :], UNINFORMED_STD, 1.0)
 
     @cached_property
@@ -368,6 +374,7 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
     numbers = problem.robot.joint_numbers
     pairs = [("ia", "rotor inertia")]
     pairs += [(t.symbol, t.words) for t in problem.robot.friction.coupled_terms if t.linear and t.dissipates]
+    # the diagonal may be held or absent; the cross terms make the matrix one of all joints
     for own, words in pairs:
         cross = f"{own}m"
         named = {name: k for k, name in enumerate(parameters.names)}
@@ -379,6 +386,7 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
             if (column := named.get(f"{own}{number}")) is not None:
                 F[:, column] = vector_of(np.diag(np.eye(n)[joint]))
         for motor in train.coupled:
+            # added and not assigned: several motors may share one parameter
             F[:, named[f"{cross}{numbers[motor]}"]] += vector_of(train.cross[motor])
         members.append(Membership(f"{words} that takes energy", Cone.semidefinite, F, np.zeros(len(F))))
     return members
@@ -421,6 +429,7 @@ def _answer(
     x = closest.x[:-1]
     if reduced.method.trust == "both":
         return _nearest_to_prior(reduced, None, x, closest.steps, progress, stop)
+    # the closest point is found to the solver's tolerance, so a distance of zero is not: hence a second question
     distance = float(np.linalg.norm(reduced.A @ x - reduced.b))
     if distance < MAX_DISTANCE and _has_room(reduced):
         return _nearest_to_prior(reduced, 0.0, None, closest.steps, progress, stop)
@@ -443,6 +452,7 @@ def _has_room(reduced: _ReducedProblem) -> bool:
     known = (*reduced.certain, _fit(reduced, 0.0))
     program = ConeProgram(np.zeros((p + 1, p + 1)), -np.eye(p + 1)[-1], (*floors, limit, *known))
     optimum = _solved(program, np.append(reduced.coordinates.center, 0.0))
+    # on the border least squares is possible, and yet the next program would have no interior
     return optimum.status is ConicStatus.solved and bool(optimum.x[-1] > MIN_MARGIN)
 
 
@@ -481,6 +491,7 @@ def _clash(reduced: _ReducedProblem) -> list[str]:
     p = len(reduced.coordinates.center)
     nothing = ConeProgram(np.zeros((p, p)), np.zeros(p), ())
     needed = [*reduced.possible, *reduced.certain]
+    # the last ones are held parameters and the user's constraints: those that remain explain the conflict best
     for each in reversed(needed.copy()):
         fewer = [other for other in needed if other is not each]
         if fewer and replace(nothing, memberships=tuple(fewer)).solve().status is ConicStatus.infeasible:
@@ -556,6 +567,7 @@ def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
     """|A x - b| <= radius, in units of the radius; rows of an equation have norm 1."""
     A, b = reduced.A, reduced.b
     if radius == 0:
+        # an equation has no unit; a row of norm 1 misses it by a distance in x
         norms = np.linalg.norm(A, axis=1)
         return Membership("the fit of least squares", Cone.zero, A / norms[:, None], -b / norms)
     F = np.concatenate([np.zeros((1, A.shape[1])), A]) / radius
@@ -581,6 +593,7 @@ def _certify(
     """
     full = estimate.extra(FullParameters)
     assert full is not None
+    # from the values that the estimate states, and not from what the solver found
     x = np.linalg.solve(reduced.coordinates.T, full.values)
     term = reduced.term()
     program = _last_program(reduced, term, x, found.radius)
@@ -605,7 +618,7 @@ class _Knowledge:
 
     Args:
         T: (p, p). before: of the prior, less what constraints fix. after: of prior and data.
-        left: what of the prior's the data leave.
+        left: the part of the prior's that the data leave.
         S: (p, b) how y moves with the base values, as little as can be.
     """
 
@@ -616,7 +629,7 @@ class _Knowledge:
     S: Matrix
 
     def share(self, body: slice) -> float:
-        """Of the prior in a body: its part of ten directions, whatever they are called."""
+        """The prior's share in a body: its part of ten directions, in whatever chart they are written."""
         free = float(np.trace(self.before[body, body]))
         return float(np.clip(np.trace(self.left[body, body]) / free, 0.0, 1.0)) if free > FIXED else 1.0
 
@@ -625,6 +638,7 @@ def _knowledge(reduced: _ReducedProblem, theta: Vector, covariance: Matrix) -> _
     """Covariances at parameters theta (p,), for base values with this covariance (b, b)."""
     around = Whitened(theta[: reduced.prior.size].reshape(-1, 10), reduced.coordinates.sizes)
     T = around.T.copy()
+    # 1 / (4 std^2) is the weight of |dy|^2: y is of standard deviation 1 where T is scaled by 2 std
     T[:, : around.others.start] *= 2 * reduced.method.prior_std
     T[:, around.others] *= reduced.spread
     R = reduced.R
@@ -633,6 +647,7 @@ def _knowledge(reduced: _ReducedProblem, theta: Vector, covariance: Matrix) -> _
     inside = _null_space(E)
     before = inside @ inside.T
     N = _null_space(np.concatenate([A, E]))
+    # constraints that fix directions are rows too: base values move nothing along them
     S = np.linalg.pinv(np.concatenate([A, E]))[:, : len(A)] @ R
     if reduced.method.trust == "data":
         left = N @ N.T
@@ -657,9 +672,10 @@ def _null_space(rows: Matrix) -> Matrix:
 def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector) -> FullParameters:
     """Every parameter with covariance and the prior's share."""
     parameters, T = reduced.problem.parameters, known.T
+    # a product of a matrix with its transpose is symmetric and not negative to the last digit
     half = T @ covariance_root(known.after)
     had, has = np.diag(T @ known.before @ T.T), np.diag(T @ known.left @ T.T)
-    # what is held or fixed by a constraint never was the data's to say
+    # what is held or fixed by a constraint has no prior variance: its share is 1
     share = np.divide(has, had, out=np.ones_like(has), where=had > FIXED * np.diag(T @ T.T))
     prior = np.concatenate([reduced.prior.ravel(), np.full(len(theta) - reduced.prior.size, np.nan)])
     for name, value in parameters.held.items():
@@ -684,6 +700,7 @@ def _bodies(reduced: _ReducedProblem, known: _Knowledge, full: FullParameters) -
         ten = slice(10 * number, 10 * number + 10)
         pi = full.values[ten]
         D = chart.jacobian(chart.from_inertial(pi))
+        # twice by D^-1: from pi to the chart's coordinates, in which intervals stay possible bodies
         half = np.linalg.solve(D, full.covariance[ten, ten])
         found.append(
             replace(
@@ -698,7 +715,7 @@ def _bodies(reduced: _ReducedProblem, known: _Knowledge, full: FullParameters) -
     return tuple(found)
 
 
-def _price(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
+def _distance_note(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
     """Note on how far physical possibility moved the base values."""
     if found.closest is None:
         return (
@@ -718,6 +735,7 @@ def _implausible(reduced: _ReducedProblem, found: _Answer, covariance: Matrix) -
     if found.closest is None:
         return ()
     off = reduced.K @ reduced.coordinates.T @ found.closest - reduced.target.theta
+    # least squares: a covariance may be singular where a prior determines a parameter alone
     square = float(off @ np.linalg.lstsq(covariance, off, rcond=None)[0])
     if special.chdtrc(len(off), square) > IMPLAUSIBLE:
         return ()

@@ -24,7 +24,6 @@ from scipy import linalg
 from ...arrays import Matrix, Vector
 from ...estimate import Direction, Status
 from ...exceptions import NotIdentifiable
-from ...parameters import Block, Parameters
 from ...regression.base_parameters import BaseParameters, choose, unexcited
 from ...regression.inverse_dynamics import InverseDynamics
 from ...regression.triangular import triangular
@@ -213,26 +212,14 @@ def reduce(problem: InverseDynamics, rtol: float) -> System:
     # however weak, a prior determines its parameter: here it counts as much as all rows do
     norms = np.linalg.norm(R, axis=0)
     known = (prior[:, :b] != 0) * np.maximum(norms, norms.max())
-    # indices of `seen` are places in the structural base, whose own are columns of the full parameters
-    seen = choose(np.concatenate([R, known]), _named(structural), np.arange(b), rtol)
-    if not len(seen):
+    # places in the structural base, whose own `chosen` are columns of the full parameters
+    columns, K = choose(np.concatenate([R, known]), np.arange(b), rtol)
+    if not len(columns):
         raise NotIdentifiable("nothing moves in this recording: every column of the regressor is zero")
-    recorded = BaseParameters(
-        structural.parameters, structural.chosen[seen.chosen], seen.map @ structural.map
-    )
+    recorded = BaseParameters(structural.parameters, structural.chosen[columns], K @ structural.map)
     undetermined = _structural(structural) + unexcited(structural, recorded)
     seconds = time.perf_counter() - started
-    return System(factors, seen.chosen, recorded, undetermined, prior, problem.equations, seconds)
-
-
-def _named(base: BaseParameters) -> Parameters:
-    """The base parameters as parameters of their own, for a second choice among them."""
-    return Parameters(
-        tuple(
-            Block(kind, owner, (name,), (unit,))
-            for kind, owner, name, unit in zip(base.kinds, base.owners, base.names, base.units, strict=True)
-        )
-    )
+    return System(factors, columns, recorded, undetermined, prior, problem.equations, seconds)
 
 
 def _structural(base: BaseParameters) -> tuple[Direction, ...]:

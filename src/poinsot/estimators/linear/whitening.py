@@ -3,8 +3,8 @@
     J_i = L_i X_i L_i^T,   J0_i = L_i L_i^T the prior body        x = (the X_i as vectors, theta_k / size_k)
     theta = T x
 
-Nothing else tells kilograms from kilogram metres squared: in x no unit, no frame and no size of a body is left, so that
-a solver's tolerances mean the same for a shoulder and for a fingertip.
+x depends on no unit, no frame and no size of a body, so that a solver's tolerances mean the same for a shoulder and
+for a fingertip.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -71,11 +71,8 @@ class LinkBank:
     @cached_property
     def filters(self) -> tuple[Filter, ...]:
         """One per candidate."""
-        make = self.make or (
-            lambda torques, noise: ExtendedKalmanFilter(
-                torques, noise, initial_std=0.5, drift=0.05, gate=None
-            )
-        )
+        # wide at first, as the load is unknown, and slow later; a gate would hide the evidence of a change
+        make = self.make or partial(ExtendedKalmanFilter, initial_std=0.5, drift=0.05, gate=None)
         return tuple(make(LinkTorques(self.robot, (link,)), self.noise) for link in self.links)
 
     def init(self) -> BankBelief:

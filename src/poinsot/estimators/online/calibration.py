@@ -26,9 +26,6 @@ from ...parameters import columns_of
 from ...regression.base_parameters import combination
 from .belief import RecordedSample, Sample
 
-MIN_SINGULAR_VALUE = 1e-8
-"""Singular values below this part of the largest are of combinations that the motion does not distinguish; rounding
-makes 1e-13 of regressors."""
 MIN_COLUMN = 1e-12
 """A column smaller than this part of the largest is rounding of one that is zero."""
 MIN_CALIBRATION_SAMPLES = 10
@@ -112,12 +109,16 @@ def calibrate_at_start(
     )
 
 
-def confounded(torques: LinkTorques, samples: Iterable[Sample]) -> tuple[Direction, ...]:
+def confounded(torques: LinkTorques, samples: Iterable[Sample], rtol: float = 1e-8) -> tuple[Direction, ...]:
     """Combinations of the open links' parameters and a constant bias that a motion does not distinguish.
 
     They are the null space of the stacked [Y_k 1]. With the bias in the state, the observability matrix of these
     samples lacks as many ranks (Foster et al. 2024, Sect. IV-B): from one sample, or at rest, the number of parameters,
     and fewer in motion.
+
+    Args:
+        rtol: singular values below this part of the largest are of combinations that the motion does not distinguish;
+            rounding makes 1e-13 of regressors.
     """
     stacked = []
     for each in samples:
@@ -128,9 +129,7 @@ def confounded(torques: LinkTorques, samples: Iterable[Sample]) -> tuple[Directi
     # columns have units of kg to kg m^2: without the scale the smallest would seem unobservable
     nonzero = norms > MIN_COLUMN * norms.max()
     scale = np.where(nonzero, norms, 1.0)
-    null = (
-        linalg.null_space(np.linalg.qr(nonzero * rows / scale)[1], rcond=MIN_SINGULAR_VALUE) / scale[:, None]
-    )
+    null = linalg.null_space(np.linalg.qr(nonzero * rows / scale)[1], rcond=rtol) / scale[:, None]
     names = (
         *columns_of(torques.links),
         *(f"bias.{k}" for k in range(rows.shape[1] - 10 * len(torques.links))),

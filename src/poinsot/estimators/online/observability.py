@@ -1,4 +1,4 @@
-"""Observability over the last seconds: which mass properties of a body the motion has shown, such as the mass alone.
+"""Observability over the last seconds: which mass properties of a body the motion excites, such as the mass alone.
 
 With A the information of the samples that are not forgotten yet and U the root of a covariance that knows a body to a
 factor of 1 +- 1 (`Belief.unit`), the covariance that these samples alone give to such a body is
@@ -21,13 +21,10 @@ from .belief import Belief
 if TYPE_CHECKING:
     from .filter import Filter
 
-SHOWN_VARIANCE = 0.01
-"""A quantity is known when its standard deviation has come down to a tenth, its variance to a hundredth."""
-
 
 @dataclass(frozen=True, eq=False)
 class LinkExcitation:
-    """What the last seconds showed of one open body.
+    """Which mass properties of one open body the last seconds determine.
 
     Args:
         link: its name.
@@ -55,8 +52,13 @@ class LinkExcitation:
         )
 
 
-def excitation(filter_: Filter, belief: Belief) -> tuple[LinkExcitation, ...]:
-    """What the last `memory_s` seconds showed of each open body."""
+def excitation(filter_: Filter, belief: Belief, known: float = 0.1) -> tuple[LinkExcitation, ...]:
+    """Which mass properties of each open body the last `memory_s` seconds determine.
+
+    Args:
+        known: a quantity is known when its standard deviation has come down to this part of what it is for a body
+            that is known to a factor of 1 +- 1 [1].
+    """
     U = belief.unit
     # the 1 is the information of a body that is known to a factor of 1 +- 1: the inverse exists at rest too
     after = U @ np.linalg.inv(U.T @ belief.information @ U + np.eye(len(U))) @ U.T
@@ -74,8 +76,10 @@ def excitation(filter_: Filter, belief: Belief) -> tuple[LinkExcitation, ...]:
         G = G @ D
         variance, before_variance = (np.einsum("ij,jk,ik->i", G, C[ten, ten], G) for C in (after, before))
         # rounding may leave a variance of -1e-20
-        std, known = np.sqrt(np.maximum(variance, 0.0)), variance < SHOWN_VARIANCE * before_variance
+        std, is_known = np.sqrt(np.maximum(variance, 0.0)), variance < known**2 * before_variance
         found.append(
-            LinkExcitation(link, float(std[0]), std[1:4], std[4:], bool(known[0]), known[1:4], known[4:])
+            LinkExcitation(
+                link, float(std[0]), std[1:4], std[4:], bool(is_known[0]), is_known[1:4], is_known[4:]
+            )
         )
     return tuple(found)

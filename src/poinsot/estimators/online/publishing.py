@@ -26,11 +26,7 @@ class RateLimit:
     inertia: float | None = None
 
     def __post_init__(self) -> None:
-        for name, rate in (
-            ("mass", self.mass),
-            ("first_moment", self.first_moment),
-            ("inertia", self.inertia),
-        ):
+        for name, rate in vars(self).items():
             if rate is not None and not rate > 0:
                 raise InvalidMethod(f"the rate of {name} must be above 0, or None for no limit, not {rate:g}")
 

@@ -27,7 +27,7 @@ def configuration_of(robot: Articulated) -> Callable[[Vector], Vector]:
 
 
 def line_layout(robot: Articulated) -> Layout:
-    """What every line of a stream must hold."""
+    """The values that every line of a stream must have."""
     return Layout(len(robot.joints), int(robot.train.driven.sum()), robot.floating_base)
 
 

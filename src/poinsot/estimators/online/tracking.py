@@ -82,17 +82,6 @@ class Rejection:
     stop_s: float
     samples: int
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "recording": self.recording,
-            "start_s": self.start_s,
-            "stop_s": self.stop_s,
-            "samples": self.samples,
-            "verdict": self.verdict.name,
-            "reason": self.verdict.value,
-        }
-
 
 @dataclass(frozen=True, eq=False)
 class LinkChange:
@@ -141,7 +130,7 @@ class TrackingRun(Extra):
 
     @property
     def excitation(self) -> tuple[LinkExcitation, ...]:
-        """What the last seconds showed of each open body."""
+        """Which mass properties of each open body the last seconds determine."""
         return excitation(self.filter, self.belief)
 
     @property
@@ -155,7 +144,10 @@ class TrackingRun(Extra):
         return {
             "changes": self.changes,
             "samples": {"heard": self.samples, **counts},
-            "rejections": [each.as_json() for each in self.rejections],
+            "rejections": [
+                vars(each) | {"verdict": each.verdict.name, "reason": each.verdict.value}
+                for each in self.rejections
+            ],
             "noise": self.filter.noise,
             "bias": self.filter.bias,
             "calibration_samples": 0 if self.calibration is None else self.calibration.samples,
@@ -174,7 +166,7 @@ class TrackingRun(Extra):
         }
 
     def as_text(self) -> str:
-        """Changes of the open bodies, what the last seconds showed, and how many samples were not used, and why."""
+        """Changes of the open bodies, what the last seconds determine, and how many samples were not used, and why."""
         lines = [*map(str, self.changes), *(f"the last seconds showed of {each}" for each in self.excitation)]
         lines += [
             f"{count} of {self.samples} samples not used: {verdict.value}"
@@ -260,22 +252,18 @@ class Tracker:
             process(each)
             # progress costs more than a sample
             if self.samples % SAMPLES_PER_REPORT == 0:
-                masses = ", ".join(
-                    f"{link} {pi[0]:.3g} kg"
-                    for link, pi in zip(
-                        self.filter.torques.links, self.filter.inertial(self.belief.x), strict=True
-                    )
-                )
+                bodies = zip(self.filter.torques.links, self.filter.inertial(self.belief.x), strict=True)
+                masses = ", ".join(f"{link} {pi[0]:.3g} kg" for link, pi in bodies)
                 report(progress, each.recording or "filtering", detail=f"{each.time:.1f} s, {masses}")
         return True
 
     def excitation(self) -> tuple[LinkExcitation, ...]:
-        """What the last seconds showed of each open body."""
+        """Which mass properties of each open body the last seconds determine."""
         return excitation(self.filter, self.belief)
 
     def _mass_std(self) -> Vector:
-        d = self.filter.jacobian(self.belief.x)[:, 0]
-        roots = [d[k] @ self.belief.root[10 * k : 10 * k + 10] for k in range(len(d))]
+        by_x = self.filter.jacobian(self.belief.x)[:, 0]
+        roots = np.einsum("kc, kcd -> kd", by_x, self.belief.root.reshape(*by_x.shape, -1))
         return np.linalg.norm(roots, axis=1)
 
     def _keep(self, tracked: Tracked) -> None:
@@ -328,7 +316,12 @@ class Tracker:
             NotIdentifiable: if no sample was used.
         """
         if not self.verdicts[SampleVerdict.accepted]:
-            raise NotIdentifiable(_nothing_used(self.verdicts))
+            reasons = "; ".join(f"{count} {verdict.value}" for verdict, count in self.verdicts.items())
+            raise NotIdentifiable(
+                f"no sample could be used ({reasons}): look at units and columns, and at noise and gate"
+                if reasons
+                else NO_SAMPLES
+            )
         filter_, belief = self.filter, self.belief
         links, torques = filter_.torques.links, filter_.torques
         # physical covariance to first order: dpi/dx is taken at the end
@@ -416,10 +409,3 @@ def _change(link: str, pi: Vector, prior: Vector, mass_std: float) -> LinkChange
     return LinkChange(
         link, float(added[0]), float(mass_std), added[1:4] / added[0] if is_significant else None
     )
-
-
-def _nothing_used(verdicts: Mapping[SampleVerdict, int]) -> str:
-    if not verdicts:
-        return NO_SAMPLES
-    reasons = "; ".join(f"{count} {verdict.value}" for verdict, count in verdicts.items())
-    return f"no sample could be used ({reasons}): look at units and columns, and at noise and gate"

@@ -81,8 +81,8 @@ class SemidefiniteFactor:
 
     Args:
         M: (d, d).
-        basis: (d, r) B of what it sees, which makes B^T M B well-conditioned whatever the units.
-        null: (d, d - r) Z, orthonormal.
+        basis: (d, r) B of its range, which makes B^T M B well-conditioned whatever the units.
+        null: (d, d - r) Z of its null space, orthonormal.
     """
 
     M: Matrix
@@ -91,18 +91,21 @@ class SemidefiniteFactor:
 
     @classmethod
     def of(cls, M: Matrix, scale: Vector, null_space: bool = True) -> SemidefiniteFactor:
-        """With its null space, if that is asked for.
+        """Factorize M, with its null space if that is asked for.
 
         Args:
             M: (d, d).
             scale: (d,) a diagonal in units of M; an eigenvalue of M in these units within `RANK_TOLERANCE` is zero.
             null_space: otherwise nothing counts as zero.
         """
+        # nothing is known of what has scale 0: any unit will do
         d = np.sqrt(np.where(np.abs(scale) > SMALLEST_SCALE, np.abs(scale), 1.0))
         if null_space:
             values, vectors = np.linalg.eigh(M / np.outer(d, d))
+            # of either sign: rounding makes a zero eigenvalue negative as often as positive
             zero = np.abs(values) <= RANK_TOLERANCE
             if zero.any():
+                # in the units of M the eigenvectors are not orthogonal any more
                 null = np.linalg.qr(vectors[:, zero] / d[:, None])[0]
                 return cls(M, vectors[:, ~zero] / d[:, None], null)
         return cls(M, np.diag(1.0 / d), np.zeros((len(M), 0)))
@@ -118,14 +121,14 @@ class SemidefiniteFactor:
         """z with M z = b, orthogonal to the null space.
 
         Raises:
-            LinAlgError: if M is not positive definite on what it sees.
+            LinAlgError: if M is not positive definite on its range.
         """
         return self._off_null(
             self.basis @ linalg.cho_solve((self._factor, True), self.basis.T @ b, check_finite=False)
         )
 
     def solve_indefinite(self, b: np.ndarray) -> np.ndarray:
-        """The same whatever the signs of M."""
+        """z with M z = b where M may be indefinite, orthogonal to the null space."""
         return self._off_null(
             self.basis @ np.linalg.solve(self.basis.T @ self.M @ self.basis, self.basis.T @ b)
         )
@@ -137,12 +140,15 @@ class SemidefiniteFactor:
         the one lambda that gives |a| = radius.
         """
         Y = np.linalg.qr(self.null, mode="complete")[0][:, self.null.shape[1] :]
+        # V is orthonormal in the metric of the scale, in which the bound is a ball
         m, V = linalg.eigh(Y.T @ self.M @ Y, (Y / scale[:, None] ** 2).T @ Y, check_finite=False)
         c, m = V.T @ (Y.T @ b), np.maximum(m, 0.0)
 
         def off(shift: float) -> float:
+            # 1 / |a| is nearly linear in lambda, |a| has a pole: Hebden's form of the secular equation
             return 1.0 / float(np.linalg.norm(c / (m + shift))) - 1.0 / radius
 
+        # |a| <= |c| / lambda, so the root is below |c| / radius
         high = 2.0 * float(np.linalg.norm(c)) / radius
         low = 1e-15 * high
         shift = low if off(low) >= 0 else optimize.brentq(off, low, high, xtol=low, rtol=1e-6)
@@ -154,7 +160,7 @@ class SemidefiniteFactor:
 
     @property
     def inverse(self) -> Matrix:
-        """(d, d) of M where it sees, zero where it does not."""
+        """(d, d) inverse of M on its range, zero on its null space."""
         basis = self._off_null(self.basis)
         half = linalg.solve_triangular(self._factor, basis.T, lower=True, check_finite=False)
         return np.asarray(half.T @ half)
@@ -175,7 +181,7 @@ class ArrivalSystem:
     s: Vector
 
     def solve(self, scale: Vector | None = None, radius: float = np.inf) -> ArrivalSolution:
-        """ArrivalSolution states and theta, which may be bound to |theta / scale| <= radius."""
+        """States and theta of the arrival nodes, with |theta / scale| <= radius."""
         theta = -self.schur.solve(self.s)
         excess = 0.0
         if scale is not None and np.linalg.norm(theta / scale) > radius:
@@ -229,16 +235,19 @@ def factorize_arrival(
         states = [SemidefiniteFactor.of(V.V_xx, _state_scale(V.V_xx), null_space) for V in values]
         scale = np.abs(np.diag(V_tt))
         if size_t is not None:
+            # a diagonal that is a difference of far larger terms is rounding, not information
             scale = np.maximum(scale, CANCELLATION * size_t)
         if natural is not None:
             scale = np.maximum(scale, MAX_RELATIVE_STD**-2 / RANK_TOLERANCE / natural**2)
         schur = SemidefiniteFactor.of(_schur(values, states, V_tt), scale, null_space)
         if damping > 0:
+            # with the null space of the undamped matrices: damping adds no information
             states = [replace(state, M=_damped(state.M, damping)) for state in states]
             schur = replace(schur, M=_schur(values, states, _damped(V_tt, damping)))
         s = prior_t.copy()
         for V, state in zip(values, states, strict=True):
             s += V.V_t - V.V_xt.T @ state.solve(V.V_x)
+        # factorizes, so that an indefinite matrix is found here
         schur.solve(s)
     except np.linalg.LinAlgError:
         return None
@@ -246,13 +255,14 @@ def factorize_arrival(
 
 
 def _state_scale(V_xx: Matrix) -> Vector:
-    """(n,) its diagonal; of a component that is only rounding of others, with which dynamics mix it, that of theirs."""
+    """(n,) the diagonal of V_xx, at least the rounding of its largest component, with which dynamics mix the others."""
     d = np.abs(np.diag(V_xx))
     return np.maximum(d, CANCELLATION * d.max(initial=0.0))
 
 
 def _schur(values: Sequence[Quadratic], states: Sequence[SemidefiniteFactor], V_tt: Matrix) -> Matrix:
     S = V_tt - sum(V.V_xt.T @ state.solve_indefinite(V.V_xt) for V, state in zip(values, states, strict=True))
+    # Cholesky reads one half only
     return np.asarray(0.5 * (S + S.T))
 
 

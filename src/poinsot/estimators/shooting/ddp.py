@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from ...arrays import Matrix, Vector
 from ...estimate import Certificate, Status
 from ...exceptions import InvalidMethod
-from ...solve import Direction, GaussNewton, Iteration, ProgressCallback, StepLength, Stop
+from ...solve import DampedStep, GaussNewton, Iteration, ProgressCallback, StepLength, Stop
 from .direction import LinearizedProblem, SearchDirection, allocate_policies
 from .local import Evaluation
 from .problem import ShootingProblem, Trajectories
@@ -165,6 +165,7 @@ class DDP:
         if search.found is not None:
             unobservable, states = search.found.unobservable, search.found.unobservable_states
         now, status = minimum.at.now, minimum.status
+        # solved for what is observable; the rest kept its initial guess
         if status is Status.solved and unobservable.shape[1]:
             status = Status.partly
         return ShootingSolution(
@@ -224,7 +225,7 @@ class ShootingIterate:
 
 
 @dataclass(frozen=True, eq=False)
-class ShootingStep(Direction[ShootingIterate]):
+class ShootingStep(DampedStep[ShootingIterate]):
     """A direction from a guess."""
 
     start: ShootingIterate
@@ -268,5 +269,6 @@ def certify(problem: ShootingProblem, at: Trajectories, gap_tolerance: float = C
     direction = LinearizedProblem(problem, now).direction() if np.isfinite(now.cost) else None
     if direction is None:
         return Certificate(np.inf, False, STATIONARITY_TOLERANCE)
+    # 2 cost = |r|^2; the 1 keeps an exact fit from dividing 0 by 0
     stationarity = direction.length / np.sqrt(1.0 + 2.0 * now.cost)
     return Certificate(float(stationarity), now.largest_gap <= gap_tolerance, STATIONARITY_TOLERANCE)

@@ -70,7 +70,7 @@ class SearchDirection:
 
 @dataclass(frozen=True, eq=False)
 class _Chain:
-    """What the backward pass of one recording leaves for the forward pass.
+    """Results of the backward pass of one recording that the forward pass needs.
 
     Args:
         value: at its first node, arrival cost added. arrival_x, end: the costs there.
@@ -137,7 +137,9 @@ class LinearizedProblem:
         slope = float(prior_t @ arrival.theta) + sum(
             _slope(chain, x, w, arrival.theta) for chain, x, w in zip(chains, step.x, step.w, strict=True)
         )
+        # the recursion counts the cost of damping too, which is none of the problem
         damped = damping * _damped(chains, step, problem.prior.information) if damping else 0.0
+        # constant = D1 + D2 / 2 + damping / 2 delta^T D delta
         curvature = 2.0 * (arrival.constant - slope) - damped
         free = curvature + 2.0 * arrival.excess
         return SearchDirection(
@@ -182,6 +184,7 @@ class LinearizedProblem:
             if key in self._kept:
                 return self._kept[key]
             stages = linearized(motion, x[first : last + 1], w[first:last], theta, first)
+            # the last stages, with which the next pass begins
             if keep and motion.stages - first <= KEPT_STAGES:
                 self._kept[key] = stages
             return stages
@@ -189,6 +192,7 @@ class LinearizedProblem:
         if self.executor is None:
             yield from ((first, made(first, last)) for first, last in ends)
             return
+        # one stretch ahead is enough for the recursion never to wait, and bounds the memory
         ahead: Future[LinearQuadraticStages] = self.executor.submit(made, *ends[0])
         for (first, _), following in zip(ends, [*ends[1:], None], strict=True):
             stages = ahead.result()

@@ -105,7 +105,7 @@ class OptimalEstimationProblem:
 
     @cached_property
     def shooting(self) -> ShootingProblem:
-        """The same for the solver."""
+        """The problem as the solver takes it."""
         return _shooting(self.logs, self.known.known())
 
     @property
@@ -178,6 +178,7 @@ class OptimalEstimation:
         """
         watch = Stopwatch()
         solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
+        # other endings are statuses of an estimate, which shows what was found
         if solution.status in (Status.diverged, Status.indefinite):
             raise NotIdentifiable(solution.status.value)
         watch.lap("solve")
@@ -200,6 +201,7 @@ class OptimalEstimation:
         """Fits of held-out recordings, whose motions are estimated with theta fixed."""
         fits = []
         for log in problem.held_out:
+            # its residuals judge theta; a theta fitted to it would hide what they show
             fixed = log.with_parameters(problem.parameters.fixed(theta))
             shooting = _shooting((fixed,), GaussianPrior.flat(np.zeros(0)))
             solution = self.ddp.solve(shooting, _guess((fixed,), np.zeros(0)), stop=stop)

@@ -79,6 +79,7 @@ class _Guess:
         for sensor, values in self._of(JointPosition):
             away = values - self._at_start(sensor.dofs)
             for dof, unit, angle in zip(sensor.dofs, sensor.units, away.T, strict=True):
+                # a joint without limits may be read in any turn
                 angle = _interpolated(self.times, angle, turns=unit == "rad")
                 turned[:, dof], speeds[:, dof] = angle, np.gradient(angle, self.times)
         for tachometer, values in self._of(JointVelocity):
@@ -157,6 +158,7 @@ class _Guess:
         closed, place = self.stages.schedule.closed, np.empty((len(reach), 3))
         place[0] = self.still[:3]
         if closed[0].any() and not self.given:
+            # feet on the ground at height 0
             place[0, 2] = -reach[0, closed[0], 2].mean()
         speed = np.zeros(3)
         for k in range(1, len(reach)):
@@ -184,4 +186,5 @@ def _interpolated_rotations(times: Vector, at: Vector, readings: Rotation) -> Ro
     """Rotations at all times; constant before the first and after the last reading."""
     if len(at) == 1:
         return Rotation.concatenate([readings[0]] * len(times))
+    # Slerp does not extrapolate
     return Slerp(at, readings)(np.clip(times, at[0], at[-1]))

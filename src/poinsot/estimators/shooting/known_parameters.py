@@ -109,7 +109,9 @@ class KnownParameters:
             away = (mean - g) / std
             if np.abs(away).max(initial=0.0) < TOLERANCE:
                 break
+            # the shortest step: what no prior is about stays as described
             step = np.linalg.lstsq(G / std[:, None], away, rcond=1e-12)[0]
+            # charts are exponential: a longer step may leave the range of numbers
             theta = theta + step * min(1.0, LONGEST_STEP / np.abs(step).max())
         else:
             asked = listing(f"{name} = {each.mean:g}" for name, each in self.quantities.items())

@@ -25,11 +25,12 @@ from .lq import LinearQuadraticStages, Quadratic
 from .problem import GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
 
 STRETCH = 100
-"""LinearQuadraticStages that are linearized in one call."""
+"""Stages that are linearized in one call."""
 
 
 def stretches(motion: TrajectoryModel) -> list[tuple[int, int]]:
     """First and last + 1 of each stretch of a recording, as equal as they come."""
+    # equal parts: a short last one would take a call of its own
     count = -(-motion.stages // STRETCH)
     ends = [round(i * motion.stages / count) for i in range(count + 1)]
     return list(pairwise(ends))
@@ -66,6 +67,7 @@ def evaluated(
     cost = along + prior_cost(problem, at)
     for motion, x in zip(problem.models, at.x, strict=True):
         cost += 0.5 * float(np.sum(motion.evaluate_last(x[-1], at.theta) ** 2))
+    # NaN compares as False: infinity is what the line search refuses
     finite = np.isfinite(cost) and all(np.isfinite(gap).all() for gap in gaps)
     return Evaluation(at, gaps, cost if finite else np.inf)
 
@@ -81,7 +83,7 @@ def prior_cost(problem: ShootingProblem, at: Trajectories) -> float:
 
 
 def stage_cost(motion: TrajectoryModel, first: int, w: np.ndarray, r: np.ndarray) -> float:
-    """Of a stretch with noise w (T, m) and residuals r (T, rows)."""
+    """Cost of a stretch with noise w (T, m) and residuals r (T, rows)."""
     stretch = slice(first, first + len(w))
     noise = w[motion.noisy[stretch]] / motion.noise_std[stretch][motion.noisy[stretch]]
     return 0.5 * float(np.sum(r**2) + np.sum(noise**2))
@@ -97,11 +99,13 @@ def linearized(
     """The stretch that begins at stage `first`, from its states (one more than stages) and noise."""
     T, m = w.shape
     at = motion.linearize(first, x[:-1], w, theta)
+    # to the tangent at x_{k+1}, in which its change is counted
     A, B, C = motion.manifold.carry(x[1:], at.f, at.f_x, at.f_w, at.f_theta)
     n, p, rows = A.shape[1], C.shape[2], at.r.shape[1]
     r_t = np.zeros((T, rows, p)) if at.r_theta is None else at.r_theta
     noisy = motion.noisy[first : first + T]
     information = np.zeros((T, m))
+    # a reset has no noise; its standard deviations mean nothing and may be 0
     information[noisy] = motion.noise_std[first : first + T][noisy] ** -2
     L_xw, L_wt = np.zeros((T, n, m)), np.zeros((T, m, p))
     L_ww, l_w = np.zeros((T, m, m)), information * w
@@ -112,6 +116,7 @@ def linearized(
         L_ww, l_w = L_ww + w_rows @ at.r_w, l_w + (w_rows @ at.r[:, :, None])[:, :, 0]
     L_xx, L_xt, l_x = np.zeros((T, n, n)), np.zeros((T, n, p)), np.zeros((T, n))
     L_tt, l_t = np.zeros((p, p)), np.zeros(p)
+    # slopes that a model broadcasts have another layout, for which all would be compiled anew
     c = np.ascontiguousarray
     _products(c(at.r_x), c(r_t), c(at.r), L_xx, L_xt, L_tt, l_x, l_t)
     gap = motion.manifold.difference(x[1:], at.f)
@@ -130,6 +135,7 @@ def _products(r_x, r_t, r, L_xx, L_xt, L_tt, l_x, l_t):
         for k in range(rows):
             x, theta, value = r_x[t, k], r_t[t, k], r[t, k]
             low, high = 0, n
+            # the row of an encoder has one column that is not 0, that of a gyro six
             while low < n and x[low] == 0.0:
                 low += 1
             while high > low and x[high - 1] == 0.0:
@@ -153,7 +159,7 @@ def _products(r_x, r_t, r, L_xx, L_xt, L_tt, l_x, l_t):
 
 
 def linearized_end(motion: TrajectoryModel, x: Vector, theta: Vector) -> Quadratic:
-    """The last node's cost, less what it is at the guess."""
+    """The last node's cost, less its value at the guess."""
     at = motion.linearize_last(x, theta)
     r_t = np.zeros((len(at.r), len(theta))) if at.r_theta is None else at.r_theta
     return Quadratic(at.r_x.T @ at.r_x, at.r_x.T @ r_t, r_t.T @ r_t, at.r_x.T @ at.r, r_t.T @ at.r)

@@ -30,7 +30,7 @@ class Quadratic:
     Args:
         V_xx, V_xt, V_tt: (n, n), (n, p), (p, p).
         V_x, V_t: (n,), (p,).
-        constant: what it is at zero.
+        constant: its value at zero.
     """
 
     V_xx: Matrix
@@ -59,7 +59,7 @@ class LinearQuadraticStages:
         L_xx, L_xw, L_xt: (T, n, n), (T, n, m), (T, n, p). L_ww, L_wt: (T, m, m), (T, m, p).
         L_tt: (p, p) the sum over the stretch: no policy depends on more.
         l_x, l_w: (T, n), (T, m). l_t: (p,) the sum over the stretch.
-        noisy: (T,) False where a stage has no w (a reset map); what its arrays hold for w is not looked at.
+        noisy: (T,) False where a stage has no w (a reset map); its arrays of w are not read there.
 
     Raises:
         InvalidMethod: if shapes do not match.

@@ -92,6 +92,7 @@ def estimated_motion(
     S = len(stages.times)
     fits = [_SensorFitBuilder(some.sensor, some.values, S) for some in stages.readings]
     forces = {contact.frame: np.full((S, contact.size), np.nan) for contact in stages.schedule.contacts}
+    # mode by mode, not in the order of time
     for samples, moved in stages.along(x, theta, model.command_noise(w)):
         for fit in fits:
             fit.add(samples, moved)
@@ -132,6 +133,7 @@ class _SensorFitBuilder:
         sensor = self.sensor
         self.predicted[samples] = sensor.predicted(moved)
         away = sensor.difference(self.measured[samples], moved)
+        # NaN times 0 is NaN: gaps are taken out before the product
         read = components_read(sensor, away)
         self.normalized[samples] = np.where(read, np.where(read, away, 0.0) @ sensor.whitening.T, np.nan)
 
@@ -245,6 +247,7 @@ def _columns(
         at = [names.index(name) for name in sensor.components]
         predicted[:, at] = sensor.along(fit.predicted)
         read = np.isfinite(fit.normalized)
+        # back from standard deviations to units
         away = np.where(read, fit.normalized, 0.0) @ np.linalg.inv(sensor.whitening).T
         residuals[:, at] = np.where(read, away, np.nan)
         deviations[:, at] = np.sqrt(np.diag(sensor.covariance))

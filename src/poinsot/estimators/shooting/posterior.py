@@ -44,7 +44,9 @@ def posterior(problem: ShootingProblem, at: Trajectories) -> TrajectoryPosterior
     Raises:
         NotIdentifiable: if the problem has no minimum here.
     """
+    # matrices are small: threads only cost
     with threadpool_limits(limits=1, user_api="blas"):
+        # the spread is needed here alone, and is as large as the gains
         policies = allocate_policies(problem, spread=True)
         direction = LinearizedProblem(problem, evaluate(problem, at), policies=policies).direction()
     if direction is None:

@@ -141,16 +141,14 @@ class GaussianPrior:
             raise InvalidMethod(
                 "priors of states and parameters must be finite; information 0 says that nothing is known"
             )
-        I, size = self.information, np.abs(self.information).max(initial=0.0)
-        scale = (
-            np.sqrt(np.where(np.diag(I) > 0, np.diag(I), 1.0))
-            if I.ndim == 2 and len(I) == I.shape[1]
-            else None
-        )
-        if (
-            scale is None
-            or np.abs(I - I.T).max(initial=0.0) > 1e-9 * size
-            or (len(I) and np.linalg.eigvalsh(I / np.outer(scale, scale))[0] < -1e-9)
+        I = self.information
+        is_square = I.ndim == 2 and len(I) == I.shape[1]
+        # relative to its diagonal: units of components differ by orders of magnitude
+        scale = np.sqrt(np.where(np.diag(I) > 0, np.diag(I), 1.0)) if is_square else np.ones(1)
+        scaled = I / np.outer(scale, scale)
+        if not is_square or (
+            len(I)
+            and (np.abs(I - I.T).max() > 1e-9 * np.abs(I).max() or np.linalg.eigvalsh(scaled)[0] < -1e-9)
         ):
             raise InvalidMethod("information must be a symmetric matrix without negative eigenvalues")
 
@@ -266,6 +264,7 @@ class ShootingProblem:
             raise InvalidMethod(
                 f"the initial guess must have states {shapes}, noise {noise} and {len(self.prior.mean)} parameters"
             )
+        # checked at the door: a NaN would show as a divergence after the first step
         if not all(np.isfinite(part).all() for part in (*guess.x, *guess.w, guess.theta)):
             raise InvalidMethod(
                 "the initial guess holds NaN or infinity; start from the measurements, or from a state at rest"

@@ -20,7 +20,7 @@ policy U^-1 Y is used only where states are rolled out,
 
     x' = Phi x + Gamma theta + phi,   Phi = A - B K,   Gamma = C - B P,   phi = gap - B k
 
-so a stretch of the chain is forgotten once it has been passed, but for its policy and these three. A stage without
+so nothing of a stretch is kept after its backward pass but its policy and these three. A stage without
 noise (a reset map) has V_yy = Q_yy.
 
 Where each column of B has one entry, as noise on speeds alone gives it, products with B are a choice of rows.
@@ -90,13 +90,13 @@ class Policy:
 
 @dataclass(frozen=True, eq=False)
 class Backward:
-    """What a backward pass finds.
+    """Result of a backward pass.
 
     Args:
         policy: of the stretch.
         value: the value function where the stretch begins; its constant is what all of it costs there.
         broke_at: the stage whose Q_ww is not positive definite, at which the pass ended; None where there is none.
-        size_t: (p,) what V_tt's diagonal is the difference of; V_tt is rounded to its 1e-16.
+        size_t: (p,) sum of the terms whose difference V_tt's diagonal is; its rounding error is 1e-16 of that.
     """
 
     policy: Policy
@@ -117,11 +117,14 @@ def backward(
         out: where to write the policy; with room for the spread, that too.
     """
     T, (n, m, p) = len(stages), stages.sizes
+    # copies: the kernel turns them into those of the first stage
     V_xx, V_xr = end.V_xx.copy(), _with_one(end.V_xt, end.V_x)
     V_rr, V_t = np.empty((p + 1, p + 1)), end.V_t + stages.l_t
+    # twice the constant, as quadratic forms are halved
     V_rr[:p, :p], V_rr[:p, p], V_rr[p, :p], V_rr[p, p] = end.V_tt + stages.L_tt, V_t, V_t, 2.0 * end.constant
     size_r = np.append(np.abs(np.diag(stages.L_tt)), 0.0)
     made = Policy.empty(T, (n, m, p)) if out is None else out
+    # without columns of noise there is no Q_ww to factorize
     noisy = stages.noisy if m else np.zeros(T, dtype=bool)
     s, c = stages, np.ascontiguousarray
     broke_at = _backward(
@@ -153,7 +156,7 @@ def marginals(
 ) -> tuple[Float[np.ndarray, "T1 n n"], Float[np.ndarray, "T1 n p"]]:
     """Covariance (T + 1, n, n) of each state, and (T + 1, n, p) of each with theta, from those of the first.
 
-    What the future says of w given x and theta is N(-k - K x - P theta, Q_ww^-1), the integrand of Eq. 24, so
+    Given x, theta and all later readings, w is N(-k - K x - P theta, Q_ww^-1), the integrand of Eq. 24, so
 
         x' = Phi x + Gamma theta + phi + spread u,   u ~ N(0, 1), independent of x and theta
 
@@ -177,6 +180,7 @@ def _factor(Q):
     m = len(Q)
     for j in range(m):
         pivot = Q[j, j]
+        # not `<= 0`, which would let NaN through
         if not pivot > 0.0:
             return False
         root = np.sqrt(pivot)
@@ -321,6 +325,7 @@ def _backward(
         np.dot(V_xr.T, C[t], R)
         _add(Q_rr, 0, R)
         for a in range(p):
+            # before V_tt is added: the terms that it will be the difference of
             size_r[a] += abs(Q_rr[a, a])
         _add(Q_rr, 0, V_rr)
         if noisy[t]:
@@ -334,12 +339,14 @@ def _backward(
             _add(Q_ww, 0, L_ww[t])
             _add(Y, n, L_wr[t])
             for i in range(m):
+                # of L_ww and not of Q_ww: then all stages belong to one damped problem
                 Q_ww[i, i] += damping * abs(L_ww[t, i, i])
                 for j in range(n):
                     Y[i, j] += L_xw[t, j, i]
             if not _factor(Q_ww):
                 return t
             _solve_transposed(Q_ww, Y)
+            # Y^T Y is symmetric to the last bit, unlike K^T Q_wy
             np.dot(Y.T, Y, D)
             _subtract(Q_xy, D, 0, 0)
             _subtract(Q_rr, D, n, n)
@@ -355,9 +362,11 @@ def _backward(
             if len(root):
                 _solve_from_the_right(B[t], Q_ww, root[t])
         else:
+            # a reset map has no noise: V_yy = Q_yy
             gains[t] = 0.0
             if len(root):
                 root[t] = 0.0
+        # A^T E is symmetric up to rounding, which would grow along the chain
         _symmetric(Q_xy, V_xx)
         _symmetric(Q_rr, V_rr)
         _take(Q_xy, n, V_xr)

@@ -7,7 +7,7 @@ one component moves all degrees of freedom, and an accelerometer measures it in 
 speeds instead would bias theta: heavier bodies would seem to be disturbed less.) w^x is noise of state components; that
 of speeds alone is enough where positions are measured.
 
-The last node has no stage, so no noise of commands: readings of accelerations and forces there must be residual out.
+The last node has no stage, so no noise of commands: readings of accelerations and forces there must be left out.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class RobotTrajectoryModel(TrajectoryModel):
         self.manifold: RobotStates = stages.states
         self.noisy_commands, self.noisy_freedoms = np.flatnonzero(of_commands > 0), np.flatnonzero(noise > 0)
         std = np.concatenate([of_commands[self.noisy_commands], noise[self.noisy_freedoms]])
+        # components without noise are no unknowns: the recursion divides by their variance
         self.noise_std = np.tile(std, (stages.count, 1))
         self.noisy = ~stages.resets
         self.parameters = stages.parameters.size
@@ -78,6 +79,7 @@ class RobotTrajectoryModel(TrajectoryModel):
             assert residual.by_tau is not None
             by_u = self.stages_of_robot.parameters.effort_slope(theta)[:, self.noisy_commands]
             by_w = np.concatenate([step.by_tau @ by_u, by_w], axis=2)
+            # by_tau of a reset is by an impulse, which commands do not give
             by_w[~self.noisy[first : first + len(x)]] = 0.0
             r_w = np.concatenate(
                 [

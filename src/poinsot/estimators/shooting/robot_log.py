@@ -82,6 +82,7 @@ class MotionNoise:
             raise InvalidMethod("speed_noise: standard deviations must be at least 0")
         levels = np.broadcast_to(levels, (len(names),))
         speeds = np.zeros(robot.model.nv)
+        # one number of a list for each speed: joints first, though the base is first in v
         speeds[robot.actuated] = levels[: len(robot.joints)]
         if robot.floating_base:
             speeds[:3], speeds[3:6] = levels[-2], levels[-1]
@@ -195,10 +196,12 @@ class _Reader:
         command_noise = self.noise.of_commands(
             {name: "" if name in passive else quantity for name, quantity in inputs.items()}
         )
+        # the last node has no step, so no noise of commands that could explain its accelerations
         if command_noise.any():
             readings = tuple(some.without_last_effort() for some in readings)
         stages = Stages(self.parameters, schedule, self.recording.time, self._commands(inputs), readings)
         guess, n = first_guess(stages), int(self.robot.model.nv)
+        # about its own initial guess, which comes from the readings: a weak prior, not a second measurement
         arrival, first = None, self.noise.first_state
         if first is not None:
             arrival = GaussianPrior.from_covariance(guess[0], np.repeat(np.square(first), n))
@@ -240,6 +243,7 @@ class _Reader:
                         f"{self.where}: {kind.quantity} is at the motors' side, so it takes all joints to know one; "
                         f"there is none of {listing(joint for joint in robot.joints if joint not in measured)}"
                     )
+                # couplings mix motors: one joint takes the readings of several
                 values = joint_side(values)
             found.append(Readings(kind(robot, self._noise(kind.quantity), joints), values))
         return found
@@ -274,6 +278,7 @@ class _Reader:
 
     def _inputs(self) -> dict[str, str]:
         """Quantity of each command: a rotor's thrust, or the first effort that joints have in this recording."""
+        # the first of them: a log may hold currents beside the torques made of them
         effort = next((each for each in EFFORTS if self.recording.joints(each)), EFFORTS[0])
         joints = self.robot.joints
         return {name: effort if name in joints else THRUST for name in self.parameters.drive.inputs}

@@ -50,7 +50,7 @@ class Rollout(ABC):
     name: str
 
     def begin(self, problem: ShootingProblem, guess: Trajectories, mapping: Mapping = map) -> Evaluation:
-        """The guess as this rollout needs it."""
+        """The evaluation of a guess, made consistent if the rollout needs that."""
         return evaluate(problem, guess, mapping)
 
     @abstractmethod
@@ -151,8 +151,10 @@ def evaluate(problem: ShootingProblem, at: Trajectories, mapping: Mapping = map)
         f, r = motion.evaluate(first, x[first:last], w, at.theta)
         return motion.manifold.difference(x[first + 1 : last + 1], f), stage_cost(motion, first, w, r)
 
+    # stretches of all recordings in one list: threads share them evenly
     items = [(i, *ends) for i, motion in enumerate(problem.models) for ends in stretches(motion)]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        # a trial may go anywhere: what is not finite is refused by its infinite cost
         found = list(mapping(one, items))
         parts: list[list[np.ndarray]] = [[] for _ in problem.models]
         for (number, *_), (gap, _) in zip(items, found, strict=True):
@@ -190,6 +192,7 @@ def _simulate(
                 w[k] += feedback(k, here)
             f, r = motion.evaluate(k, here, w[k : k + 1], theta)
             cost += stage_cost(motion, k, w[k : k + 1], r)
+            # moving by 0 would round the state
             x[k + 1] = manifold.integrate(f, -gaps[k : k + 1])[0] if gaps[k].any() else f[0]
             if not np.isfinite(x[k + 1]).all():
                 x[k + 1 :] = x[k]  # finite, so that gaps and priors can be computed

@@ -33,7 +33,7 @@ UNOBSERVABLE_SHARE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class EstimateSummary:
-    """A solution with its covariance, to be made an estimate.
+    """Makes an estimate of a solution and its covariance.
 
     Args:
         logs: that were estimated from. known: prior of theta.
@@ -76,6 +76,7 @@ class EstimateSummary:
         unknown = len(solution.theta) - solution.unobservable.shape[1]
         for model, unobservable in zip(problem.models, self.covariance.unobservable_states, strict=True):
             unknown += model.manifold.degrees - unobservable.shape[1]
+        # states after the first and process noise cancel: dynamics make one of the other
         degrees = self.rows + known - unknown
         return 2.0 * solution.cost / degrees if degrees > 0 else 1.0
 
@@ -99,9 +100,11 @@ class EstimateSummary:
             names, parameters.physical(theta), slope @ self.covariance.unobservable, unknown
         )
         status = self.solution.status
+        # an assumption alone determines nothing, though the solver saw a minimum
         if status is Status.solved and undetermined:
             status = Status.partly
         moved = self._is_unobservable
+        # never a number with a small error bar where nothing is determined
         covariance[moved], covariance[:, moved] = np.nan, np.nan
         condition, scaled = self._condition_numbers()
         return Estimate(
@@ -148,6 +151,7 @@ class EstimateSummary:
             return observable
         with np.errstate(divide="ignore"):
             before = np.sqrt((self.slope**2) @ np.where(assumed > 0, 1 / assumed, 0.0))
+        # a parameter that also depends on coordinates without chart_std is judged by the data
         has_assumption = (np.abs(self.slope) @ (assumed == 0)) == 0
         narrowed = np.sqrt(np.diag(covariance)) < NARROWED * before
         return np.asarray(observable & (~has_assumption | narrowed))
@@ -161,6 +165,7 @@ class EstimateSummary:
         basis = np.linalg.svd(unobservable, full_matrices=True)[0][:, unobservable.shape[1] :]
         if not basis.shape[1]:
             return 1.0, 1.0
+        # covariances are 0 in unobservable directions, so they are inverted on the others only
         information = np.linalg.inv(basis.T @ self.covariance.theta @ basis)
         d = np.sqrt(np.diag(information))
         scaled = information / np.outer(d, d)
@@ -174,6 +179,7 @@ class EstimateSummary:
             zip(parameters.values(self.solution.theta).bodies, parameters.places.tolist(), strict=True)
         ):
             rows = slice(10 * k, 10 * k + 10)
+            # the prior's share of the posterior information, averaged over the body's ten directions
             kept = np.trace(self.covariance.theta[rows, rows] @ prior[rows, rows]) + np.sum(
                 unobservable[rows] ** 2
             )
@@ -236,5 +242,6 @@ def _rank(information: Matrix) -> int:
     """Rank of an information matrix, whatever its units."""
     d = np.sqrt(np.diag(information))
     known = d > 0
+    # units would decide the rank of the matrix itself
     scaled = information[np.ix_(known, known)] / np.outer(d[known], d[known])
     return int(np.linalg.matrix_rank(scaled, tol=1e-9))

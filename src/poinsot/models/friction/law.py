@@ -32,18 +32,6 @@ class FrictionLaw(ABC):
         """Terms of the shaft of a motor that turns with a second joint (see `Drive.coupled_friction`)."""
         return ViscousTerm(), CoulombTerm()
 
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        return tuple(term.symbol for term in self.terms)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return tuple(term.kind for term in self.terms)
-
-    def units(self, effort: str, velocity: str) -> tuple[str, ...]:
-        """Units of the parameters for a joint whose effort and velocity have these units."""
-        return tuple(term.unit(effort, velocity) for term in self.terms)
-
     def columns(self, v: JointSamples) -> np.ndarray:
         """(T, n, terms) effort of each joint for each parameter at 1."""
         out = np.empty((*v.shape, len(self.terms)))

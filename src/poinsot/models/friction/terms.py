@@ -29,6 +29,7 @@ def dry_sign(v: Any, deadband: float = 0.0, width: Any = 0.0) -> Any:
     xp = _library(v)
     if np.ndim(width) or width > 0:
         return xp.tanh(v / width)
+    # the sign of a speed within its noise is noise
     return xp.where(xp.abs(v) > deadband, xp.sign(v), 0.0)
 
 

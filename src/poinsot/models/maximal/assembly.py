@@ -28,11 +28,11 @@ def tree(structure: Structure) -> list[tuple[int, int, int, bool]]:
     """(body, its parent, joint, whether the body is the joint's child), parents first."""
     world = structure.bodies
     reached, found = {world}, []
-    growing = True
+    growing = True  # joints may be listed in any order: pass over them until none adds a body
     while growing:
         growing = False
         for k, (a, b) in enumerate(zip(structure.parent.tolist(), structure.child.tolist(), strict=True)):
-            if (a in reached) != (b in reached):
+            if (a in reached) != (b in reached):  # if both are, the joint closes a loop
                 body, parent = (b, a) if a in reached else (a, b)
                 found.append((body, parent, k, body == b))
                 reached.add(body)
@@ -49,17 +49,16 @@ def coordinates(structure: Structure) -> list[slice]:
 def placed(
     structure: Structure, values: Values, y: Float[Numbers, "n"], rate: Float[Numbers, "n"]
 ) -> tuple[Float[Array, "l 3 3"], State]:
-    """Axes of the bodies, and the state in which joints have the coordinates y and the rates given.
-
-    Axes and quaternions are both carried along the tree: what asks for the axes alone, as the reduced form does many
-    times a step, does not pay for quaternions, which compilation then leaves out.
-    """
-    world, place = structure.bodies, coordinates(structure)
+    """Axes of the bodies, and the state in which joints have the coordinates y and the rates given."""
+    # Axes and quaternions are both carried along the tree. The reduced form asks for the axes alone, many times a step:
+    # compilation then leaves out the quaternions, which cost more.
+    world, place, (y, rate) = structure.bodies, coordinates(structure), (jnp.asarray(y), jnp.asarray(rate))
     T = [jnp.asarray(each) for each in (*structure.placement, np.eye(4))]
     R, origin = [each[:3, :3] for each in T], [each[:3, 3] for each in T]
     e = [_quaternion(each[:3, :3]) for each in (*structure.placement, np.eye(4))]
     speed, spin = [jnp.zeros(3)] * (world + 1), [jnp.zeros(3)] * (world + 1)  # speeds of the frames' origins
     for body, parent, k, outward in tree(structure):
+        # a joint whose child is nearer to the world moves its parent, by the opposite motion
         near, far, sign = ("parent", "child", 1) if outward else ("child", "parent", -1)
         near_frame, far_frame = (getattr(structure, f"{end}_frame")[k] for end in (near, far))
         axes = product(R[parent], near_frame)
@@ -110,6 +109,7 @@ def joint_coordinates(here: Instant) -> Float[Array, "n"]:
     for k, free in enumerate(structure.free):
         if structure.is_hinge[k]:
             e = relative[k]
+            # e and -e are the same rotation; with w >= 0 the angle is in [-pi, pi]
             half = jnp.where(e[3] < 0, -1.0, 1.0)
             parts.append(2 * jnp.arctan2(half * e[2], half * e[3])[None])
         elif structure.is_ball[k]:
@@ -128,5 +128,5 @@ def _about_z(angle: Array) -> Array:
 
 
 def _quaternion(R: np.ndarray) -> Array:
-    """Of a constant rotation."""
+    """Quaternion of a constant rotation matrix."""
     return jnp.asarray(Rotation.from_matrix(R).as_quat())

@@ -31,7 +31,7 @@ CREEP = 1e-3
 
 
 class State(NamedTuple):
-    """Of l bodies at one time; with leading axes, of a batch.
+    """State of l bodies at one time; leading axes are those of a batch.
 
     Args:
         position: (..., l, 3) centres of mass [m].
@@ -79,6 +79,7 @@ class RigidBody:
         reasons = inconsistencies(from_physical(self.mass, np.zeros(3), self.inertia_matrix))
         if reasons:
             raise ImpossibleBody(reasons, self.name)
+        # a rod has none about its axis, and then no angular acceleration about it
         if not np.all(np.linalg.eigvalsh(self.inertia_matrix) > 0):
             raise InvalidModel(f"body {self.name!r} needs an inertia above 0 about every axis; 1e-9 will do")
 
@@ -179,6 +180,7 @@ class PlaneContact:
     def frame(self) -> np.ndarray:
         """(3, 3) columns: two directions along the plane, its normal; in the world."""
         n = np.asarray(self.normal, dtype=float) / np.linalg.norm(self.normal)
+        # without a direction given, that axis of the world which is least along the normal
         along = np.eye(3)[np.argmin(np.abs(n))] if self.along is None else np.asarray(self.along, dtype=float)
         t = along - (along @ n) * n
         if np.linalg.norm(t) < 1e-9 * max(float(np.linalg.norm(along)), 1e-300):

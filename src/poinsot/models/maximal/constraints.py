@@ -59,7 +59,7 @@ class Geometry(NamedTuple):
 
 
 def geometry(structure: Structure, values: Values, x: State) -> Geometry:
-    """Of the configuration of x."""
+    """Geometry of the configuration of x."""
     one = jnp.eye(3, dtype=x.position.dtype)[None]
     R = jnp.concatenate([matrix(jnp.asarray(x.quaternion)), one])
     r = jnp.concatenate([jnp.asarray(x.position), jnp.zeros_like(one[0, :1])])
@@ -73,6 +73,7 @@ def geometry(structure: Structure, values: Values, x: State) -> Geometry:
     d = gather(r, B) + s_b - gather(r, A) - s_a
     e2, e3 = Ra[..., 1], Ra[..., 2]
     b1, b2 = Rb[..., 0], Rb[..., 1]
+    # products of axes, not angles: smooth everywhere, and small rotations about held axes are equal to them
     rotations = [(e3 * b2).sum(-1), -(e3 * b1).sum(-1), (e2 * b1).sum(-1)]
     normals = jnp.stack([cross(b2, e3), cross(e3, b1), cross(b1, e2)], axis=-2)
     g = jnp.concatenate([turn_back(Ra, d), jnp.stack(rotations, axis=-1)], axis=-1)
@@ -85,10 +86,10 @@ def geometry(structure: Structure, values: Values, x: State) -> Geometry:
 
 @dataclass(frozen=True, eq=False)
 class Instant:
-    """A mechanism with its numbers in one state: what the equations of motion are made of, computed once if asked for.
+    """A mechanism with its numbers in one state. What the equations of motion need is computed once, when asked for."""
 
-    It belongs to the trace in which it is made: do not keep one across calls of compiled functions.
-    """
+    # It belongs to the trace in which it is made. One that is kept for a later call of a compiled function, or that
+    # first computes a property inside an inner trace (`jvp`, `scan`), leaks tracers.
 
     structure: Structure
     values: Values
@@ -107,6 +108,7 @@ class Instant:
     def jacobians(self) -> tuple[Array, Array, Array]:
         """`rates` as matrices (j, 6, n), (j, 6, n) and (c, 3, n), n = 6 l."""
         l = self.structure.bodies
+        # rates are linear in velocities, so that any velocity will do; their derivative is their matrix
         slopes = jax.jacfwd(partial(rates, self))(jnp.zeros((l, 6), float))
         held, free, contact = (slope.reshape(*slope.shape[:2], 6 * l) for slope in slopes)
         return held, free, contact
@@ -122,7 +124,7 @@ def rates(
 ) -> tuple[Float[Array, "j 6"], Float[Array, "j 6"], Float[Array, "c 3"]]:
     """Speeds in the held directions, in the free ones (the translations are the same), and of contacts."""
     structure, at = here.structure, here.at
-    v = jnp.concatenate([jnp.asarray(velocity), jnp.zeros((1, 6), float)])
+    v = jnp.concatenate([jnp.asarray(velocity), jnp.zeros((1, 6), float)])  # the world, body l, is at rest
     v_a, v_b = gather(v, structure.parent), gather(v, structure.child)
     spin = v_b[:, 3:] - v_a[:, 3:]
     # x_b' - x_a' - omega_A x d = v_B + omega_B x s_b - v_A - omega_A x (s_a + d)
@@ -139,7 +141,8 @@ def momenta(
     here: Instant, held: Float[Array, "j 6"], free: Float[Array, "j 6"], contact: Float[Array, "c 3"]
 ) -> Float[Array, "l 6"]:
     """What impulses along the directions of `rates` give to the bodies: the transpose of `rates` [N s], [N m s]."""
-    at_rest = jnp.zeros((here.structure.bodies, 6), float)  # `rates` is linear: any velocity will do
+    # the transpose by reverse mode, so that it cannot differ from `rates` by a sign
+    at_rest = jnp.zeros((here.structure.bodies, 6), float)
     given: Array = jax.vjp(partial(rates, here), at_rest)[1]((held, free, contact))[0]
     return given
 

@@ -84,7 +84,7 @@ def mechanism_of(
     joints: list[AnyJoint] = []
     names = list(robot.model.names)[1:]
     for k, name in enumerate(names):
-        T = placements[k]
+        T = placements[k]  # of the joint's frame, which is its child's
         drag, dry, shaft = (
             float(said[term][tree.v_index[k]]) for term in ("damping", "friction", "armature")
         )

@@ -75,6 +75,7 @@ def held_rows(here: Instant, h: Scalar) -> tuple[Float[Array, "j 6"], Float[Arra
         def speeds(time: Array) -> Array:
             return rates(Instant(structure, values, move(here.x, v, time)), v)[0]
 
+        # at constant velocities: k has no share of the accelerations, which G v+ already has
         bend: Array = jax.jvp(speeds, (jnp.zeros(()),), (jnp.ones(()),))[1]
         target = target - h / 2 * (1 + _upsilon(relaxation, h)) * bend
     return Sigma, target
@@ -89,7 +90,7 @@ def contact_rows(here: Instant, h: Scalar) -> tuple[Float[Array, "c"], Float[Arr
 def _soft(compliance: Numbers, relaxation: Numbers, g: Array, speed: Array, h: Scalar) -> tuple[Array, Array]:
     """Sigma = (4/h^2) eps Upsilon, and -(4/h) Upsilon g + Upsilon G v."""
     Y = _upsilon(relaxation, h)
-    return 4 / h**2 * compliance * Y, -4 / h * Y * g + Y * speed
+    return 4 / h**2 * jnp.asarray(compliance) * Y, -4 / h * Y * g + Y * speed
 
 
 def _upsilon(relaxation: Numbers, h: Scalar) -> Array:
@@ -120,12 +121,15 @@ def multipliers(
     structure, values, before = here.structure, here.values, here.speeds[1]
     after_held, after_free, after_contact = rates(here, after)
     Sigma, target = held_rows(here, h)
+    # Sigma of free directions is above 0 too, so that the masked quotient has a finite derivative
     held = jnp.where(structure.held, (target - after_held) / Sigma, 0.0)
 
+    # drag and shaft as forces, not as constraints: then 0 is a value like any other
     free = -h * values.drag[:, None] * after_free + values.shaft[:, None] * (before - after_free)
     free = free + h * drive(structure, values, u)
     dry = jnp.zeros_like(free)
     if structure.dry.any():
+        # a coefficient bounds friction by impulses, a level by h times an effort
         load = jnp.sum(structure.weight * jnp.abs(held), axis=1, keepdims=True)
         most = friction_level(values, before) * jnp.where(structure.load[:, None], load, h)
         creep = -h * values.stick[:, None] * after_free
@@ -133,6 +137,7 @@ def multipliers(
     free = jnp.where(structure.free, free, 0.0) + dry
 
     Sigma_c, target = contact_rows(here, h)
+    # with v+ known the conditions of complementarity do not couple: each is a clip
     normal = jnp.maximum(0.0, target - after_contact[:, 2]) / Sigma_c
     bound = (jnp.asarray(values.contact_friction) * normal)[:, None]
     along = jnp.clip(-h * values.contact_stick[:, None] * after_contact[:, :2], -bound, bound)
@@ -160,7 +165,7 @@ def symmetric(six: Float[Numbers, "*batch 6"]) -> Float[Array, "*batch 3 3"]:
 
 
 def weights(values: Values) -> Float[Array, "l 3"]:
-    """Of the bodies, with gravity turned by the tilt [N]."""
+    """Weights of the bodies, with gravity turned by the tilt [N]."""
     gravity = turn(matrix(exp(jnp.asarray(values.tilt))), jnp.asarray(values.gravity))
     return jnp.asarray(values.mass)[:, None] * gravity
 
@@ -174,7 +179,7 @@ def forces(here: Instant) -> Float[Array, "l 6"]:
 def external_impulse(
     here: Instant, after: Float[Numbers, "l 6"], u: Float[Numbers, "_"], h: Scalar
 ) -> Float[Array, "l 6"]:
-    """What it takes beside all of the above to get to the velocity `after` (2.29, times h) [N s], [N m s]."""
+    """External impulse, beside all of the above, of a step to the velocity `after` (2.29, times h) [N s], [N m s]."""
     given = multipliers(here, after, u, h)
     gained = inertia_times(here, after - here.x.velocity)
     return gained - h * forces(here) - momenta(here, given.held, given.free, given.contact)

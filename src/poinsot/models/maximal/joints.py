@@ -125,6 +125,7 @@ class Coulomb(DryFriction):
     symbol: ClassVar[str] = "coulomb"
 
     def creep_drag(self, weight: float) -> float:
+        # a level of 0 that is free may grow: it starts with the drag of a level of 1
         return (self.level + self.excess or 1.0) / CREEP
 
 
@@ -235,7 +236,7 @@ class Joint:
         if self.child_point is not None:
             _three_numbers(f"the child's point of {who}", self.child_point)
             gap = float(np.linalg.norm(np.subtract(self.child_point, self.point)))
-            if gap > 1e-6:
+            if gap > 1e-6:  # less is rounding of the numbers given, and closed by the first step
                 raise InvalidModel(
                     f"{who} does not close: its points on {self.parent!r} and {self.child!r} are {gap:.3g} m apart in "
                     f"the reference configuration; give both bodies the same point"
@@ -350,6 +351,7 @@ class _OneAxis(_Moving):
     def frame(self) -> np.ndarray:
         """(3, 3) z is the axis."""
         z = np.asarray(self.axis, dtype=float) / np.linalg.norm(self.axis)
+        # any axis across z; that of the least component is never parallel to it
         x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
         x /= np.linalg.norm(x)
         return np.stack([x, np.cross(z, x), z], axis=1)

@@ -10,7 +10,7 @@ near 1.
 Where rounding makes it cycle, or H is of a kind that ends on a ray, a projected Newton method takes over: with
 phi_i = sqrt(z_i^2 + w_i^2) - z_i - w_i, which is zero exactly at a solution (Fischer and Burmeister), it solves
 (P^T P + mu 1) d = -P^T phi, P the slope of phi, and halves the step until phi decreases. Its answer is polished like
-Lemke's: the variables with z_i > w_i solve H_aa z_a = -q_a. `Solution.method` says who found z.
+Lemke's: the variables with z_i > w_i solve H_aa z_a = -q_a. `Solution.method` says which method found z.
 
 The derivative (D.1). Near a solution in which no z_i and w_i are both zero, the active variables a (z_i > 0) stay the
 active ones, so H_aa z_a + q_a = 0 holds along with its derivative, below. Where z_i = w_i = 0, active are those in
@@ -31,10 +31,10 @@ from jaxtyping import Array, Bool, Float, Int
 from .precision import Numbers
 
 TRIVIAL, LEMKE, NEWTON, FAILED = range(4)
-"""Who found z: nobody had to (q >= 0), Lemke's method, the projected Newton method, or nobody."""
+"""Which method found z: none was needed (q >= 0), Lemke's, the projected Newton method, or none did."""
 
 RELATIVE_TOLERANCE = 1e-9
-"""Of min(z, w) against the largest entry of q, in equilibrated units, for a solution to be one."""
+"""Largest min(z, w) of a solution, relative to the largest entry of q, in equilibrated units."""
 ROUGHLY = 1e-6
 """The same for what Lemke's method gives, before it is polished."""
 PIVOTS_PER_VARIABLE = 20
@@ -47,7 +47,7 @@ EQUILIBRATIONS = 4
 
 
 class Solution(NamedTuple):
-    """Of a linear complementarity problem.
+    """Solution of a linear complementarity problem.
 
     Args:
         z: (n,).
@@ -74,6 +74,7 @@ def solve(H: Float[Numbers, "n n"], q: Float[Numbers, "n"]) -> Solution:
     H_, q_ = D[:, None] * H * D, D * q / scale
 
     z, active, pivots = lemke(H_, q_)
+    # roughly, since pivots of a long run lose digits that polishing restores
     failed = _residual(H_, q_, z) > ROUGHLY
     method = jnp.where(jnp.all(q_ >= 0), TRIVIAL, jnp.where(failed, NEWTON, LEMKE))
     z = projected_newton(H_, q_, z, failed)
@@ -108,7 +109,7 @@ def lemke(
     n = len(q)
     one = jnp.ones((n, 1), H.dtype)
     tableau = jnp.concatenate([jnp.eye(n, dtype=H.dtype), -H, -one, q[:, None]], axis=1)
-    basis = jnp.arange(n)
+    basis = jnp.arange(n)  # variables 0 to n - 1 are w, n to 2 n - 1 are z, 2 n is z0
     # z0 enters where q is least; of rows that tie, the lexicographically least in [q, 1] is the last
     row = n - 1 - jnp.argmin(q[::-1])
     needed = q[row] < 0
@@ -195,6 +196,7 @@ def projected_newton(
         by_z, by_w = (jnp.where(kink, 0.5**0.5, x / length) - 1 for x in (z, w))
         P = jnp.diag(by_z) + by_w[:, None] * H
         merit, gradient = f @ f, P.T @ f
+        # vanishes with the merit: the last steps are Newton's
         damping = jnp.minimum(1e-3, jnp.sqrt(merit)) ** 2
         d = -jnp.linalg.solve(P.T @ P + damping * jnp.eye(n, dtype=H.dtype), gradient)
 
@@ -214,6 +216,7 @@ def projected_newton(
 
 def _equilibration(H: Array) -> Array:
     """(n,) D > 0 for which the largest entries of the rows and columns of D H D are near 1."""
+    # the same D for rows and columns: complementarity of z_i and w_i must not mix scales
     D = jnp.ones(len(H), H.dtype)
     for _ in range(EQUILIBRATIONS):
         size = jnp.abs(D[:, None] * H * D)
@@ -230,11 +233,13 @@ def _on_active(H: Array, active: Array) -> Array:
 
 def _polished(H: Array, q: Array, active: Array, z: Array) -> Array:
     """H_aa z_a = -q_a solved anew for the active variables, where that is better than z."""
+    # the tableau has collected rounding errors of all pivots; H_aa has those of one solution
     again = jnp.linalg.solve(_on_active(H, active), jnp.where(active, -q, 0.0))
     again = jnp.where(active, jnp.maximum(again, 0.0), 0.0)
     return jnp.where(_residual(H, q, again) <= _residual(H, q, z), again, jnp.maximum(z, 0.0))
 
 
 def _residual(H: Array, q: Array, z: Array) -> Array:
+    # NaN compares false with every bound, so that a broken answer would pass as a solution
     residual = jnp.max(jnp.abs(jnp.minimum(z, H @ z + q)), initial=0.0)
     return jnp.where(jnp.isfinite(residual), residual, jnp.inf)

@@ -41,7 +41,7 @@ class Mechanism:
         contacts: points of bodies that may not pass planes.
         sensors: what is measured.
         gravity: (3,) [m/s^2].
-        name: of it all.
+        name: name of the mechanism.
         numbers: of `entries`, by name, that are not as bodies, joints, contacts and sensors say.
 
     Raises:
@@ -111,6 +111,7 @@ class Mechanism:
         l, joints, contacts = len(self.bodies), self.joints, self.contacts
         order = {body.name: i for i, body in enumerate(self.bodies)} | {WORLD: l}
         names = [joint.name for joint in joints]
+        # the world is the last body, with its frame at itself
         placement = np.array([*(body.placement for body in self.bodies), np.eye(4)])
         parent, child = (
             np.array([order[end] for end in ends], dtype=np.int64)

@@ -47,6 +47,7 @@ def solve(
     else:
         nothing = jnp.zeros((), int)
         solution = lcp.Solution(rest, jnp.zeros(0, bool), nothing, jnp.zeros((), S.dtype), nothing)
+    # back from the last block, each with what is known of the blocks after it
     impulses = solution.z
     for L_j, x_j in zip(reversed(L), reversed(x), strict=True):
         impulses = jnp.concatenate([x_j - L_j.T @ impulses, impulses])

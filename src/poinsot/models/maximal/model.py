@@ -33,6 +33,7 @@ from . import step as steps
 from .bodies import State, mean_velocity
 from .constraints import Instant
 from .precision import Numbers, Scalar, double_precision
+from .structure import Structure
 from .values import Values
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Model:
     """A mechanism in discrete time, some of whose numbers are theta.
 
     Args:
-        mechanism: of which.
+        mechanism: the mechanism.
         free: names of theta's parameters, in its order.
         curvature: whether steps follow curved constraints to second order, see `impulses`.
     """
@@ -106,6 +107,7 @@ class Model:
         """All numbers of the mechanism, with those of theta."""
         base = self.mechanism.values
         Theta = jnp.asarray(base.flat())
+        # in single precision compliances of 1e-8 beside masses leave no digits
         assert Theta.dtype == jnp.float64, "call this under double_precision"
         return base.from_flat(Theta.at[self._places].set(theta) if len(self.free) else Theta)
 
@@ -236,6 +238,7 @@ class Model:
 
     def nearest_turn(self, error: Float[Array, "s"]) -> Float[Array, "s"]:
         """Errors of readings; of angles the nearest to zero of those that differ by full turns."""
+        # constant in derivatives: rounding has none, and its jump is no part of the error
         turns = 2 * jnp.pi * jnp.round(error / (2 * jnp.pi))
         return error - jnp.where(self.angular, jax.lax.stop_gradient(turns), 0.0)
 
@@ -276,6 +279,7 @@ class Model:
             InvalidModel: if there is none of a name, or joints that close loops are left open.
         """
         y, rate = self._by_name(coordinates), self._by_name(rates or {})
+        # `assemble` closes a tree; joints that close loops are closed only if the coordinates close them
         x, gap = self._assembled(y, rate, self.theta)
         gap = np.abs(np.asarray(gap))
         if gap.max(initial=0.0) > 1e-6:
@@ -331,6 +335,7 @@ class Model:
         """Joint coordinates [rad], [m] of states (T, ...), angles unwrapped, and their rates."""
         y, rate = self._observed(states, self.theta if theta is None else theta)
         y, angular = np.array(y), [unit == "rad" for _, unit in self.mechanism.coordinates]
+        # angles alone: displacements may rise by more than pi in a step
         y[:, angular] = np.unwrap(y[:, angular], axis=0)
         return y, np.array(rate)
 
@@ -368,7 +373,7 @@ class Model:
 
             def keep(x: State, u: Array) -> tuple[State, tuple[State, Array]]:
                 start = (x, jnp.zeros(2, int))
-                if every == 1:
+                if every == 1:  # without a loop, which takes as long to compile as the step itself
                     x, counts = once(0, start, u)
                 else:
                     x, counts = jax.lax.fori_loop(0, every, partial(once, u=u), start)
@@ -389,7 +394,7 @@ class Model:
         return np.array([given.get(name, 0.0) for name in names], dtype=float)
 
     def needs_a_tree(self, what: str) -> None:
-        """That joint coordinates say everything.
+        """Check that joint coordinates determine the state of all bodies.
 
         Raises:
             InvalidModel: if `what` cannot be: joints close loops, are balls, or leave a body loose.

@@ -48,6 +48,7 @@ def _coefficients(psi: Array) -> tuple[Array, Array, Array]:
     """s, c, r (..., 1)."""
     a = jnp.sum(psi * psi, axis=-1, keepdims=True)
     near = a < NEAR
+    # both branches of `where` are differentiated: the far one must be finite at zero too
     angle = jnp.sqrt(jnp.where(near, 1.0, a))
     x = a / 4
     s_near = 0.5 * (1 - x / 6 * (1 - x / 20 * (1 - x / 42 * (1 - x / 72))))
@@ -60,6 +61,7 @@ def _coefficients(psi: Array) -> tuple[Array, Array, Array]:
 
 def log(e: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 3"]:
     """The rotation vector [rad] of a unit quaternion, of angle at most pi (3.23); smooth but at pi."""
+    # of e and -e the one with the smaller angle; at pi the two meet, which is the jump
     e = jnp.where(e[..., 3:] < 0, -1.0, 1.0) * e
     v, w = e[..., :3], e[..., 3:]
     a = jnp.sum(v * v, axis=-1, keepdims=True)

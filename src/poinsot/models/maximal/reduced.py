@@ -63,6 +63,7 @@ def reduced_errors(
     P, F = jax.vmap(mechanics.momenta_and_forces, in_axes=(0, 0, 0, None))(y, rate, bend, u)
     first = P[2] - P[0] - h / 6 * (F[0] + 4 * F[1] + F[2])
     second = 2 / 3 * (P[0] - 2 * P[1] + P[2]) - h / 6 * (F[2] - F[0])
+    # sqrt(3): of a white force both moments then have the same variance, and one weight serves for both
     return jnp.stack([first, np.sqrt(3) * second])
 
 
@@ -106,9 +107,11 @@ class _Mechanics(NamedTuple):
             return momentum(values, R, x.velocity)
 
         gained: Array = jax.jvp(momenta, (y, rate), (rate, acceleration))[1]
+        # constraints give what the bodies gain and the weight does not
         gained = gained.at[:, :3].add(-weights(values))
         held, free, _ = Instant(structure, values, placed(structure, values, y, rate)[1]).jacobians
         every = jnp.where(structure.held[:, :, None], held, free).reshape(-1, 6 * structure.bodies)
+        # of a tree held and free rows together are square and regular: all forces of joints follow from the balance
         forces = jnp.linalg.solve(every.T, jnp.ravel(gained)).reshape(structure.held.shape)
         return jnp.sum(structure.weight * jnp.abs(jnp.where(structure.held, forces, 0.0)), axis=1)
 

@@ -62,6 +62,7 @@ def forward(here: Instant, u: Float[Numbers, "_"], h: Scalar) -> tuple[State, St
     A, Sigma_A, a = bilateral_rows(here, h)
     B, Sigma_B, b = unilateral_rows(here, h)
 
+    # one factorization of M for all constraints and for the motion without them
     G = jnp.concatenate([A, B])
     solved = jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(M), jnp.concatenate([G, p[None]]).T)
     by_impulses, free = solved[:, :-1], solved[:, -1]  # M^-1 G^T, and v+ without any multiplier
@@ -111,6 +112,7 @@ def unilateral_rows(here: Instant, h: Scalar) -> tuple[Array, Array, Array]:
     Sigma_h, target = (jnp.ravel(part)[load] for part in held_rows(here, h))
 
     N = picked(held, load)
+    # an impulse of either sign as two of one sign: complementarity knows no absolute values
     normals = jnp.concatenate([N, -N, contact[:, 2]])
     Sigma_n = jnp.concatenate([Sigma_h, Sigma_h, Sigma_c])
     b_n = jnp.concatenate([target, -target, approach])
@@ -122,6 +124,7 @@ def unilateral_rows(here: Instant, h: Scalar) -> tuple[Array, Array, Array]:
     t = len(bound)
     one, nothing = jnp.eye(t), jnp.zeros((t, t))
     Delta = jnp.diag(1 / (h * stick))
+    # rows t_+, t_-, sigma: sigma enters the slip's conditions, the sum of impulses is bounded by U n + h fc
     friction = jnp.block([[Delta, nothing, one], [nothing, Delta, one], [-one, -one, nothing]])
     Sigma = jax.scipy.linalg.block_diag(jnp.diag(Sigma_n), friction).at[len(b_n) + 2 * t :, : len(b_n)].set(U)
     B = jnp.concatenate([normals, D, -D, jnp.zeros((t, n))])

@@ -1,6 +1,6 @@
 """The numbers of a mechanism: every one has a name, a unit and a place in one flat vector; theta is some of them.
 
-Names say whose number it is, then what: `arm.mass`, `arm.Jzz`, `shoulder.drag`. A model in which some are free has
+Names are the owner's, then the number's: `arm.mass`, `arm.Jzz`, `shoulder.drag`. A model in which some are free has
 
     Theta = Theta_0 with Theta[free] = theta,    values = Theta cut into arrays, one a kind
 

@@ -5,16 +5,14 @@ walls        what a body may strike
 contact      gaps, contact points and the directions in which impulses act, with exact derivatives
 lemke        linear complementarity, compiled
 impulses     impulses at closed contacts: restitution and Coulomb friction
-stepping     motion in steps: impulse-restitution and impulse-gap complementarity
+stepping     motion in steps, with its energies: impulse-restitution and impulse-gap complementarity
 events       motion from impact to impact, with exact flights
-motion       poses, velocities, impulses and energies of a simulation
 
 A pose is q = (x, y, theta) of the center of mass [m], [m], [rad], a velocity v = (v_x, v_y, omega), y is up.
 """
 
-from .motion import Motion
 from .shapes import Circle, Ellipse, Polygon, Shape, SmoothCurve, rectangle
-from .stepping import Body, simulate
+from .stepping import Motion, PlanarBody, simulate
 from .walls import Wall, floor
 
 __all__ = [
@@ -26,7 +24,7 @@ __all__ = [
     "rectangle",
     "Wall",
     "floor",
-    "Body",
+    "PlanarBody",
     "Motion",
     "simulate",
 ]

@@ -53,6 +53,7 @@ def contacts(
         alpha = walls[w, 2]
         t_x, t_y = np.cos(alpha), np.sin(alpha)
         n_x, n_y = -t_y, t_x
+        # of the center of mass; parts add what they are off it
         above = (q[0] - walls[w, 0]) * n_x + (q[1] - walls[w, 1]) * n_y
         for p in range(len(parts)):
             r_x = c * parts[p, 0] - s * parts[p, 1]

@@ -27,8 +27,8 @@ from numba import njit
 from ...arrays import Vector
 from .contact import contacts
 from .impulses import apply_impulses
-from .stepping import GRAVITY, Body
-from .walls import Wall, wall_array
+from .stepping import GRAVITY, PlanarBody, World
+from .walls import Wall
 
 SLOW = 0.02
 """Normal velocity below which an impact is not followed by a flight [m/s]."""
@@ -42,7 +42,7 @@ MAX_SECANTS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Impacts:
+class ImpactEvents:
     """The impacts of a motion in order of time; E of them, one for each contact that closes.
 
     Args:
@@ -59,34 +59,15 @@ class Impacts:
     impulses: Float[np.ndarray, "E 2"]
 
 
-class World(NamedTuple):
-    """A body of mass 1 and its surroundings, for the compiled `follow`.
-
-    Args:
-        parts, harmonics, walls: as in `contact`.
-        W: (3,) inverse masses (1, 1, m / J). drag: (3,) of each coordinate [1/s]. friction, restitution: mu, epsilon.
-        pushes: (T - 1, 3) accelerations beside gravity, each constant from one time to the next; or (1, 3) for all.
-    """
-
-    parts: np.ndarray
-    harmonics: np.ndarray
-    walls: np.ndarray
-    W: np.ndarray
-    drag: np.ndarray
-    friction: float
-    restitution: float
-    pushes: np.ndarray
-
-
 def moved(
-    body: Body,
+    body: PlanarBody,
     walls: Sequence[Wall],
     pose: Vector,
     velocity: Vector,
     times: Vector,
     most: int = 256,
     forces: Float[np.ndarray, "K 3"] | None = None,
-) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"], Impacts]:
+) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"], ImpactEvents]:
     """Poses and velocities at rising times, the first of which is the start, and the first `most` impacts.
 
     Args:
@@ -97,20 +78,10 @@ def moved(
     q, v = np.empty((len(times), 3)), np.empty((len(times), 3))
     q[0], v[0] = pose, velocity
     log, which = np.empty((most, 12)), np.empty(most, dtype=np.int64)
-    world = World(
-        body.shape.parts,
-        body.shape.harmonics,
-        wall_array(walls),
-        body.mass / body.inertias,
-        np.array([body.drag[0], body.drag[0], body.drag[1]], dtype=float),
-        float(body.friction),
-        float(body.restitution),
-        np.zeros((1, 3)) if forces is None else np.ascontiguousarray(forces / body.inertias),
-    )
+    world = body.world(walls, np.zeros((1, 3)) if forces is None else forces)
     count = min(follow(world, np.asarray(times, float), q, v, log, which), most)
     log = log[:count]
-    impulses = body.mass * log[:, 10:]
-    return q, v, Impacts(log[:, 0], which[:count], log[:, 1:4], log[:, 4:7], log[:, 7:10], impulses)
+    return q, v, ImpactEvents(log[:, 0], which[:count], log[:, 1:4], log[:, 4:7], log[:, 7:10], log[:, 10:])
 
 
 class _Now(NamedTuple):
@@ -149,7 +120,7 @@ def follow(
 ) -> int:
     """Write poses and velocities at times (T,) after the first, and impacts; return the number of impacts.
 
-    A row of the log is (time, pose, velocity before, velocity after, impulses by mass), `which` the contact.
+    A row of the log is (time, pose, velocity before, velocity after, impulses), `which` the contact.
     """
     C = len(world.parts) * len(world.walls)
     directions = np.empty((6, C, 3))
@@ -354,6 +325,7 @@ def _fly_on(world: World, now: _Now, dt: float) -> float:
     """Fly for dt, or until a gap closes; return the time until then, -1 where none closes."""
     _fly(world, now, dt)
     closes = now.g_next.min() < 0.0
+    # a gap that closes and opens again within dt is missed, which is why LOOK is short
     if closes:
         dt = _until_closed(world, now, dt)
         _fly(world, now, dt)

@@ -2,32 +2,31 @@
 
 After Gabiccini et al., Eqs. 4 and 10 to 15, with the formulation of Stewart and Trinkle (1996).
 
-With v* the velocity that there would be without contact, v+ = v* + M^-1 (N c_n + T c_t), c_t = c_+ - c_-, and E = (1
-1),
+With v* the velocity without contact, v+ = v* + M^-1 (N c_n + T c_t), c_t = c_+ - c_-, and E = (1 1),
 
     0 <= c_n      _|_   N^T v+ + b_n >= 0
     0 <= c_+, c_- _|_   +-(T^T v+ + b_t) + lambda >= 0
     0 <= lambda   _|_   mu c_n - c_+ - c_- >= 0
 
-in which b_n is what a law says of normal velocities: epsilon N^T v for restitution, g / h for no gap after a step;
-and b_t is 0, or how fast the wall runs the other way. Written for all contacts together, with A = G^T M^-1 G over the
-columns (N, T, -T), it is Stewart and Trinkle's
+where b_n is given by the law for normal velocities: epsilon N^T v for restitution, g / h for no gap after a step; and
+b_t is 0, or the speed of the wall in the direction -T. For all contacts together, with A = G^T M^-1 G over the columns
+(N, T, -T), it is Stewart and Trinkle's
 
     [ A_nn  A_nt  0 ]   [c_n   ]   [ N^T v* + b_n ]
     [ A_tn  A_tt  E ]   [c_t   ] + [ T^T v* + b_t ]
     [ mu    -E^T  0 ]   [lambda]   [ 0             ]
 
-which is copositive. So where b = 0 there is a solution, however many contacts are closed, and Lemke's method finds it.
+which is copositive. So for b = 0 there is a solution, however many contacts are closed, and Lemke's method finds it.
 This resolves what the paper leaves open (Sect. 4): its equations N^T (v+ + epsilon v) = 0 for every closed contact
-contradict each other where more than one closes; here a contact whose impulse is 0 may separate faster.
+contradict each other where more than one closes; here a contact with an impulse of 0 may separate faster.
 
-Where b is not 0 there may be none, if impulses within the cones cancel each other, G c = 0 with c . b < 0: a body
-that is jammed between walls cannot leave both. What is below 0 of b_n is then left out, and b_t: it stops.
+For other b there may be none, if impulses within the cones cancel each other, G c = 0 with c . b < 0: a body that is
+jammed between walls cannot leave both. Then b_t and the negative part of b_n are set to 0: the body stops.
 
-One contact that closes, b_n + N^T v* < 0, has exactly one solution, in one of three modes: it sticks where the
-impulse that stops it is within the cone; otherwise it slides, with the impulse on the side of the cone that opposes
-the slip that remains. For with k = c_t / c_n the normal law gives c_n = -b_n' / (a_nn + k a_nt) where that is above
-0, b' standing for b + G^T v*, and the slip that remains rises with k,
+One contact that closes, b_n + N^T v* < 0, has exactly one solution, in one of three modes. It sticks where the impulse
+that stops it is within the cone; otherwise it slides, with the impulse on the side of the cone that opposes the
+remaining slip. For with k = c_t / c_n and b' = b + G^T v*, the normal law gives c_n = -b_n' / (a_nn + k a_nt) where
+that is positive, and the remaining slip rises with k,
 
     d slip / dk = -b_n' (a_nn a_tt - a_nt^2) / (a_nn + k a_nt)^2 > 0
 
@@ -47,7 +46,7 @@ from .lemke import lemke
 def one_contact(
     N: np.ndarray, T: np.ndarray, W: np.ndarray, v: np.ndarray, b: np.ndarray, mu: float
 ) -> tuple[float, float, bool]:
-    """(c_n, c_t) of a contact, v being v*, W (3,) the inverse masses, b (2,); and whether a mode was found."""
+    """(c_n, c_t) of a contact, and whether a mode was found; v is v*, W (3,) the inverse masses, b (2,)."""
     b_n = N[0] * v[0] + N[1] * v[1] + N[2] * v[2] + b[0]
     if b_n >= 0:
         return 0.0, 0.0, True
@@ -60,6 +59,7 @@ def one_contact(
     if c_n >= 0 and abs(c_t) <= mu * c_n:
         return c_n, c_t, True
     for side in (-1.0, 1.0):
+        # not positive beyond the end of the range of k, where friction jams the contact
         along = a_nn + side * mu * a_nt
         if along > 0:
             c_n = -b_n / along
@@ -88,6 +88,7 @@ def apply_impulses(
     K = len(closed)
     found = False
     if K == 1:
+        # in closed form, as most impacts are; b_n may be such that no mode is found
         i = closed[0]
         c[0, 0], c[0, 1], found = one_contact(N[i], T[i], W, v, b[0], mu)
     if not found:
@@ -136,5 +137,6 @@ def _by_lemke(
         found = lemke(H, q, z)
     for i in range(C):
         c[i, 0] = z[i]
+        # ties within rounding may leave the cone a little
         c[i, 1] = min(max(z[C + 2 * i] - z[C + 2 * i + 1], -mu * z[i]), mu * z[i])
     return found

@@ -1,10 +1,10 @@
 """Linear complementarity for a handful of unknowns, compiled: w = H z + q, w >= 0, z >= 0, w_i z_i = 0.
 
-Lemke's method as `models.maximal.lcp` has it, which goes through JAX and is made to be differentiated; this one is
-called a few hundred thousand times a second. Among rows that tie for leaving, the one that is lexicographically least
-in [q, B^-1] leaves (z_0 if it is among them), so it ends: with a solution, or on a ray. Where rounding leads it to a
-ray, which happens in one of some thousand problems whose H is singular, it is done again with z_0 in other
-proportions d, w = H z + d z_0 + q, which takes another way.
+This is Lemke's method as in `models.maximal.lcp`, which goes through JAX and can be differentiated; this one is called
+some hundred thousand times a second. Among rows that tie for leaving, the one that is lexicographically least in
+[q, B^-1] leaves (z_0 if it is among them), so the method ends: with a solution, or on a ray. Rounding leads it to a ray
+in one of some thousand problems with a singular H. Then it is repeated with z_0 in other proportions d,
+w = H z + d z_0 + q, which takes another path.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 from numba import njit
 
 PIVOT = 1e-10
-"""An entry smaller than this is no pivot; rows are scaled to entries near 1."""
+"""Least pivot; rows are scaled to entries near 1."""
 TIE = 1e-9
-"""Ratios that are closer tie; of q scaled to entries up to 1, so this is also how far below 0 a w or z may come out."""
+"""Ratios that are closer tie. q is scaled to entries up to 1, so this also bounds how negative a w or z may be."""
 PIVOTS_PER_VARIABLE = 30
 PROPORTIONS = 5
-"""Of z_0 in as many rows, when it is done again."""
+"""Number of different proportions of z_0 in the second attempt."""
 
 
 @njit(cache=True)
 def lemke(H: np.ndarray, q: np.ndarray, z: np.ndarray) -> bool:
-    """Writes z; whether it is a solution. H is scaled by its diagonal where that is above 0."""
+    """Write z; return whether it is a solution. H is scaled by its diagonal where that is positive."""
     n = len(q)
     z[:] = 0.0
     if (q >= 0).all():
@@ -38,8 +38,9 @@ def lemke(H: np.ndarray, q: np.ndarray, z: np.ndarray) -> bool:
 
 @njit(cache=True)
 def _pivoted(H: np.ndarray, q: np.ndarray, d: np.ndarray, z: np.ndarray) -> bool:
-    """Writes z if it finds one."""
+    """Write z with the proportions d of z_0; return whether one was found."""
     n = len(q)
+    # rows of the friction cone have a diagonal of 0 and keep their scale
     scale = np.ones(n)
     for i in range(n):
         if H[i, i] > 0:
@@ -55,6 +56,7 @@ def _pivoted(H: np.ndarray, q: np.ndarray, d: np.ndarray, z: np.ndarray) -> bool
             tableau[i, n + j] = -scale[i] * H[i, j] * scale[j]
         tableau[i, 2 * n] = -d[i]
         tableau[i, 2 * n + 1] = scale[i] * q[i] / size
+    # z_0 enters first, in the row that is most negative: afterwards all of q is at least 0
     basis = np.arange(n)
     row = 0
     for i in range(n):
@@ -68,19 +70,21 @@ def _pivoted(H: np.ndarray, q: np.ndarray, d: np.ndarray, z: np.ndarray) -> bool
             return False
         leaves = basis[row]
         _exchange(tableau, basis, row, enters)
+        # z_0 has left: what is basic among z is the solution
         if leaves == 2 * n:
             for i in range(n):
                 if n <= basis[i] < 2 * n:
                     j = basis[i] - n
                     z[j] = max(tableau[i, 2 * n + 1], 0.0) * scale[j] * size
             return True
+        # the complement of the variable that left
         enters = leaves + n if leaves < n else leaves - n
     return False
 
 
 @njit(cache=True)
 def _leaving(tableau: np.ndarray, basis: np.ndarray, enters: int) -> int:
-    """The row of the least ratio, z_0's if it ties, else by the columns of B^-1; -1 if there is none."""
+    """The row of the least ratio; among ties that of z_0, else the lexicographic least in B^-1; -1 if there is none."""
     n = len(basis)
     least = np.inf
     for i in range(n):
@@ -109,7 +113,7 @@ def _leaving(tableau: np.ndarray, basis: np.ndarray, enters: int) -> int:
 
 @njit(cache=True)
 def _exchange(tableau: np.ndarray, basis: np.ndarray, row: int, enters: int) -> None:
-    """`enters` becomes basic in a row."""
+    """Pivot: `enters` becomes basic in a row."""
     n, m = tableau.shape
     pivot = tableau[row, enters]
     for j in range(m):

@@ -1,20 +1,20 @@
 """Convex outlines of planar bodies, by their support (Gabiccini et al., Sect. 4.1).
 
-The support of an outline in the direction u(phi) = (cos phi, sin phi) of the body's frame is how far it reaches,
+The support of an outline in the direction u(phi) = (cos phi, sin phi) of the body's frame is its reach in it,
 
     h(phi) = max over r in the body of r . u(phi),    reached at    r(phi) = h u + h' u',   u' = (-sin phi, cos phi)
 
-with h + h'' >= 0 the outline's radius of curvature there. A body above a wall touches it, if at all, at the point that
-reaches farthest towards it, so the support is all that contact asks of a shape. Outlines that are rolled around
-others have the sum of their supports: a polygon with round corners is its corners' centers plus a circle.
+with h + h'' >= 0 the outline's radius of curvature there. A body above a wall can only touch it at the point that
+reaches farthest towards it, so contact depends on a shape through its support alone. The support of a Minkowski sum is
+the sum of the supports: a polygon with round corners is the polygon of the corners' centers plus a circle.
 
     ellipse a, b   h = sqrt(a^2 cos^2 phi + b^2 sin^2 phi)        (Eq. 21's minimum over beta)
     circle         h = r
     polygon        a part a corner, since several may touch at once
     smooth curve   h = mean + sum_k (c_k cos k phi + s_k sin k phi),  k = 2, 3, ...; k = 1 would move the center
 
-A shape is given as arrays: parts, each an ellipse about a point of its own, and harmonics, which all parts share. The
-next shape is one more class that gives them.
+A shape is given as arrays: parts, each an ellipse about a center of its own, and harmonics, which all parts share. A
+new shape is a class that gives them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ...arrays import Vector
 from ...exceptions import InvalidModel
 
 DIRECTIONS = 720
-"""In which convexity is looked at."""
+"""Number of directions in which convexity and size are evaluated."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,17 @@ class Shape(ABC):
 
     @cached_property
     def size(self) -> float:
-        """The farthest that it reaches from the center of mass [m]."""
+        """Largest distance of the outline from the center of mass [m]."""
         reach = [np.max(self.support(phi)) for phi in np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False)]
         return float(max(reach))
 
     def support(self, phi: float) -> Float[np.ndarray, "P"]:
-        """How far each part reaches in a direction of the body's frame, from the center of mass [m]."""
+        """Reach of each part from the center of mass in a direction of the body's frame [m]."""
         u = np.array([np.cos(phi), np.sin(phi)])
         return np.array([part[:2] @ u + support_of(part, self.harmonics, phi)[0] for part in self.parts])
 
     def outline(self, points: int = 180) -> Float[np.ndarray, "points 2"]:
-        """Its points in the body's frame, counterclockwise [m]."""
+        """Points of the outline in the body's frame, counterclockwise [m]."""
         drawn = []
         for phi in np.linspace(0, 2 * np.pi, points):
             u, along = np.array([np.cos(phi), np.sin(phi)]), np.array([-np.sin(phi), np.cos(phi)])
@@ -76,6 +76,7 @@ class Shape(ABC):
 def support_of(part: np.ndarray, harmonics: np.ndarray, phi: float) -> tuple[float, float, float]:
     """h, h' and h'' of a part about its own center."""
     a, b = part[2], part[3]
+    # a circle, also of radius 0, where the ellipse's formula divides by 0
     if a == b:
         h, slope, bend = a, 0.0, 0.0
     else:
@@ -166,6 +167,7 @@ class Polygon(Shape):
                 "the corners of a polygon must be those of a convex outline, one after the other"
             )
         object.__setattr__(self, "vertices", np.ascontiguousarray(corners))
+        # lengths that a circle takes from both sides of its corner; rounding must not refuse circles that just fit
         needed = self.corner_radius / np.tan(self._half_angles)
         lengths = np.linalg.norm(np.roll(self.vertices, -1, axis=0) - self.vertices, axis=1)
         if (needed + np.roll(needed, -1) > lengths * (1 + 1e-12)).any():

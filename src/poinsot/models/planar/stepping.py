@@ -7,10 +7,28 @@ with the impulses c of `impulses`, and one of two laws for the normal velocities
     RESTITUTION   impulse-restitution complementarity (IRC): a contact with g(q_k) <= 0 leaves at least as fast as
                   restitution says, N^T v_{k+1} >= -epsilon min(N^T v_k, 0)
     GAP           impulse-gap complementarity (IGC): no gap is below 0 after the step, g(q_k) + h N^T v_{k+1} >= 0. It
-                  halts a body where the step happens to end, in two steps, with an impulse that hangs on the step
+                  stops a body where the step happens to end, in two steps, with an impulse that depends on the step
 
 In the plane M is constant, so there are no gyroscopic terms, K = 0. Drag, where there is some, is linear in the
 velocity.
+
+Over a step the kinetic energy changes by (v + v+) / 2 . (G c + h f), so impulses do the work
+
+    W_n = (v + v+)^T N c_n / 2,    W_t = (v + v+)^T T c_t / 2
+
+of which W_t is never above 0 where friction opposes the slip before and after, and W_n = -(1 - epsilon^2) (N^T v)^2 /
+2 N^T M^-1 N for one contact without friction, in an instant. An impact with epsilon = 0 never adds energy; one with
+epsilon > 0 and friction may (Newton's restitution: the impulse that sends the normal velocity back is larger where
+friction turns the body into the wall), and then W_t may be above 0, too: friction that holds a point at which the
+normal impulse pulls works along with a slip that was there before.
+
+Gravity does the work -m g h (v + v+)_y / 2, while the potential grows by m g h v+_y. So without other forces energy
+changes by
+
+    W_n + W_t + m g h (v+ - v)_y / 2
+
+In a flight of T seconds it falls by m g^2 h T / 2, implicit Euler's drift, which the impulses that end the flight give
+back; so it does not grow beyond that of one flight.
 """
 
 from __future__ import annotations
@@ -18,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -28,28 +47,47 @@ from ...exceptions import InvalidModel
 from ..gravity import STANDARD_GRAVITY
 from .contact import contacts, contacts_at
 from .impulses import apply_impulses
-from .motion import Motion
 from .shapes import Shape
 from .walls import Wall, wall_array
 
 GRAVITY = -STANDARD_GRAVITY[2]
 """Downwards [m/s^2]."""
 INSIDE = 1e-6
-"""How far inside a wall a body may begin, of its size."""
+"""Largest depth inside a wall at the start, relative to the size."""
 TOUCHES = 1e-12
-"""A gap that is 0 but for rounding, of the size: what rests would otherwise leave now and then for a step."""
+"""A gap that is 0 but for rounding, relative to the size: a resting body would otherwise leave for single steps."""
 
 
 class Law(IntEnum):
-    """What is asked of normal velocities."""
+    """Law for the normal velocities of contacts."""
 
     RESTITUTION = 0
     GAP = 1
 
 
+class World(NamedTuple):
+    """A body, its walls and the forces on it, for compiled simulations.
+
+    Args:
+        parts, harmonics, walls: as in `contact`.
+        W: (3,) inverse masses, the diagonal of M^-1. drag: (3,) of each coordinate [1/s].
+        friction, restitution: mu and epsilon.
+        pushes: (K, 3) accelerations beside gravity, each constant over an interval; the last one continues.
+    """
+
+    parts: np.ndarray
+    harmonics: np.ndarray
+    walls: np.ndarray
+    W: np.ndarray
+    drag: np.ndarray
+    friction: float
+    restitution: float
+    pushes: np.ndarray
+
+
 @dataclass(frozen=True)
-class Body:
-    """What moves.
+class PlanarBody:
+    """The body that moves.
 
     Args:
         shape: about the center of mass.
@@ -82,9 +120,63 @@ class Body:
         """The diagonal of M [kg], [kg], [kg m^2]."""
         return np.array([self.mass, self.mass, self.inertia], dtype=float)
 
+    def world(self, walls: Sequence[Wall], forces: Float[np.ndarray, "K 3"]) -> World:
+        """The body among walls, with forces (K, 3) beside gravity [N], [N], [N m]."""
+        return World(
+            self.shape.parts,
+            self.shape.harmonics,
+            wall_array(walls),
+            1 / self.inertias,
+            np.array([self.drag[0], *self.drag], dtype=float),
+            float(self.friction),
+            float(self.restitution),
+            np.ascontiguousarray(forces / self.inertias),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Motion of one body over T steps, with C contacts: wall by wall, and part by part of the shape.
+
+    Args:
+        times: (T + 1,) [s].
+        poses, velocities: (T + 1, 3) of the center of mass [m], [m], [rad] and their rates.
+        impulses: (T, C, 2) normal and tangential, of the step that begins at that time [N s].
+        gaps: (T + 1, C) [m].
+        normal_work, tangential_work: (T,) of the impulses [J].
+        kinetic, potential: (T + 1,) energies; potential is 0 at y = 0 [J].
+        unsolved: number of steps whose complementarity was not solved, so that no impulse acted; 0 unless numbers
+            overflow.
+    """
+
+    times: Float[np.ndarray, "T1"]
+    poses: Float[np.ndarray, "T1 3"]
+    velocities: Float[np.ndarray, "T1 3"]
+    impulses: Float[np.ndarray, "T C 2"]
+    gaps: Float[np.ndarray, "T1 C"]
+    normal_work: Float[np.ndarray, "T"]
+    tangential_work: Float[np.ndarray, "T"]
+    kinetic: Float[np.ndarray, "T1"]
+    potential: Float[np.ndarray, "T1"]
+    unsolved: int = 0
+
+    @property
+    def energy(self) -> Float[np.ndarray, "T1"]:
+        """Kinetic and potential [J]."""
+        return self.kinetic + self.potential
+
+    @property
+    def struck(self) -> np.ndarray:
+        """Indices of the steps in which an impulse acted."""
+        return np.flatnonzero(self.impulses[:, :, 0].max(axis=1) > 0)
+
+    def at(self, times: Vector) -> Float[np.ndarray, "N 3"]:
+        """Poses at times within the motion, linearly interpolated between steps."""
+        return np.column_stack([np.interp(times, self.times, self.poses[:, k]) for k in range(3)])
+
 
 def simulate(
-    body: Body,
+    body: PlanarBody,
     walls: Sequence[Wall],
     pose: Vector,
     velocity: Vector,
@@ -93,14 +185,14 @@ def simulate(
     law: Law = Law.RESTITUTION,
     forces: Float[np.ndarray, "T 3"] | None = None,
 ) -> Motion:
-    """How a body moves from a pose and a velocity.
+    """Simulate a body from a pose and a velocity.
 
     Args:
-        body, walls: what strikes what.
+        body, walls: the body, and the walls that it may strike.
         pose: (3,) of the center of mass [m], [m], [rad]. velocity: (3,) its rate.
-        step: h [s]. seconds: how long [s].
+        step: h [s]. seconds: duration [s].
         law: for normal velocities.
-        forces: (T, 3) beside gravity, one a step [N], [N], [N m].
+        forces: (T, 3) beside gravity, one for each step [N], [N], [N m].
 
     Raises:
         InvalidModel: if the body begins inside a wall, or a number has no meaning.
@@ -116,8 +208,8 @@ def simulate(
         raise InvalidModel(f"forces need three numbers for each of the {count} steps")
     if not np.isfinite(forces).all():
         raise InvalidModel("forces must be finite")
-    parts, harmonics, planes = body.shape.parts, body.shape.harmonics, wall_array(walls)
-    C = len(parts) * len(planes)
+    world = body.world(walls, forces)
+    C = len(world.parts) * len(world.walls)
     q, v = np.empty((count + 1, 3)), np.empty((count + 1, 3))
     q[0], v[0] = pose, velocity
     c, g, work = np.zeros((count, C, 2)), np.empty((count + 1, C)), np.zeros((count, 2))
@@ -126,13 +218,7 @@ def simulate(
         raise InvalidModel(
             f"the body begins {-1e3 * least:.3g} mm inside a wall; lift it, or check the floor and the shape"
         )
-    W = 1 / body.inertias
-    accelerations = forces * W + [0.0, -GRAVITY, 0.0]
-    drag = np.array([body.drag[0], body.drag[0], body.drag[1]], dtype=float)
-    mu, epsilon = float(body.friction), float(body.restitution)
-    unsolved = _steps(
-        int(law), parts, harmonics, planes, W, mu, epsilon, accelerations, drag, float(step), q, v, c, g, work
-    )
+    unsolved = _steps(world, int(law), float(step), q, v, c, g, work)
     kinetic = 0.5 * v**2 @ body.inertias
     times = step * np.arange(count + 1)
     return Motion(
@@ -141,19 +227,32 @@ def simulate(
 
 
 @njit(cache=True)
-def _steps(law, parts, harmonics, walls, W, mu, epsilon, accelerations, drag, h, q, v, c, g, work):
-    """Writes motion (T + 1, 3), impulses (T, C, 2), gaps (T + 1, C) and works (T, 2); how many steps went unsolved."""
-    C = len(parts) * len(walls)
+def _steps(
+    world: World,
+    law: int,
+    h: float,
+    q: np.ndarray,
+    v: np.ndarray,
+    c: np.ndarray,
+    g: np.ndarray,
+    work: np.ndarray,
+) -> int:
+    """Write motion q, v (T + 1, 3), impulses c (T, C, 2), gaps g (T + 1, C) and works (T, 2); return unsolved steps."""
+    parts, harmonics, walls, W, drag = world.parts, world.harmonics, world.walls, world.W, world.drag
+    mu, epsilon, pushes = world.friction, world.restitution, world.pushes
+    C = g.shape[1]
     N, T = np.empty((C, 3)), np.empty((C, 3))
     b, c_closed, closed = np.zeros((C, 2)), np.empty((C, 2)), np.empty(C, dtype=np.int64)
     unsolved, touches = 0, TOUCHES * np.abs(parts).max()
-    for k in range(len(accelerations)):
+    for k in range(len(c)):
         contacts(q[k], parts, harmonics, walls, g[k], N, T)
         for i in range(3):
-            v[k + 1, i] = v[k, i] + h * (accelerations[k, i] - drag[i] * v[k, i])
+            a = pushes[k, i] - (GRAVITY if i == 1 else 0.0)
+            v[k + 1, i] = v[k, i] + h * (a - drag[i] * v[k, i])
         free, count = v[k + 1], 0
         for i in range(C):
             speed = N[i, 0] * v[k, 0] + N[i, 1] * v[k, 1] + N[i, 2] * v[k, 2]
+            # restitution needs a closed contact now; the gap law one that would be closed after the step
             if law == 0 and g[k, i] <= touches:
                 b[count, 0] = epsilon * min(speed, 0.0)
             elif law == 1 and g[k, i] + h * (N[i, 0] * free[0] + N[i, 1] * free[1] + N[i, 2] * free[2]) < 0.0:
@@ -167,6 +266,7 @@ def _steps(law, parts, harmonics, walls, W, mu, epsilon, accelerations, drag, h,
             for j in range(count):
                 c[k, closed[j]] = c_closed[j]
                 for i in range(3):
+                    # impulses do work by the mean of the velocities before and after: exact for the kinetic energy
                     middle = 0.5 * (v[k, i] + v[k + 1, i])
                     work[k, 0] += middle * N[closed[j], i] * c_closed[j, 0]
                     work[k, 1] += middle * T[closed[j], i] * c_closed[j, 1]

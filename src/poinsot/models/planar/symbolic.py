@@ -32,7 +32,7 @@ def contact_functions(shape: Shape, walls: Sequence[Wall]) -> Any:
             h = a if a == b else casadi.sqrt((a * casadi.cos(phi)) ** 2 + (b * casadi.sin(phi)) ** 2)
             for k, (cosine, sine) in enumerate(shape.harmonics, start=2):
                 h += cosine * casadi.cos(k * phi) + sine * casadi.sin(k * phi)
-            h = casadi.SX(h)
+            h = casadi.SX(h)  # a circle's is a number, which has no Jacobian
             slope = -casadi.jacobian(h, q[2])  # by phi, which falls as theta grows
             gaps.append(casadi.dot(q[:2] - casadi.DM([x, y]) + r, n) - h)
             normals.append(casadi.vertcat(n, r[0] * n[1] - r[1] * n[0] + slope))

@@ -11,11 +11,12 @@ from ...arrays import Matrix, ReadingRows, Vector
 from ...quantities import WRENCH
 from ..articulated import Articulated
 from ..contact_dynamics import RobotMotion
+from .inertial import TwistSensor
 from .sensor import FrameSensor, ReadingSlopes, channels_of
 
 
 @dataclass(frozen=True, eq=False)
-class ContactVelocity(FrameSensor):
+class ContactVelocity(TwistSensor):
     """Velocity of a foot in its axes, linear and, if it cannot turn, angular [m/s], [rad/s].
 
     Readings are 0 while it stands, with the noise of how much it slips, and NaN while it does not.
@@ -37,12 +38,9 @@ class ContactVelocity(FrameSensor):
     def channels(self) -> tuple[str, ...]:
         return channels_of(self.quantity, self.frame, WRENCH[: self.size])
 
-    def predicted(self, motion: RobotMotion) -> ReadingRows:
-        return self.motion_of_frame(motion).velocity[:, : self.size]
-
-    def slopes(self, motion: RobotMotion) -> ReadingSlopes:
-        by, m = self.motion_of_frame(motion).by, self.size
-        return ReadingSlopes(q=by.velocity_by_q[:, :m], v=by.jacobian[:, :m])
+    @property
+    def rows(self) -> slice:
+        return slice(0, self.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +79,7 @@ class ContactForce(FrameSensor):
 
     def _rows(self, motion: RobotMotion) -> slice:
         """The rows of forces that are read; empty where the contact is open."""
+        # an open contact has no rows
         rows = motion.rows(self.frame) or slice(0, 0)
         return slice(rows.start, min(rows.stop, rows.start + self.size))
 

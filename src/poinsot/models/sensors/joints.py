@@ -31,6 +31,7 @@ class JointSensor(Sensor):
                     f"no joint {joint!r}{nearest(joint, self.robot.joints)}; the robot has "
                     f"{listing(self.robot.joints, 20)}"
                 )
+        # a floating body alone
         if not self.robot.joints:
             raise InvalidModel(f"robot {self.robot.name!r} has no joints to read")
 
@@ -97,6 +98,7 @@ class JointPosition(JointSensor):
     def difference(self, readings: ReadingRows, motion: RobotMotion) -> Columns:
         away = readings - self.predicted(motion)
         turning = self._coordinates[1]
+        # a joint without limits is read in any turn
         away[:, turning] = np.remainder(away[:, turning] + np.pi, 2 * np.pi) - np.pi
         return away
 

@@ -119,6 +119,7 @@ class Pose(FrameSensor):
 
     def difference_slopes(self, readings: ReadingRows, motion: RobotMotion) -> ReadingSlopes:
         factor = np.zeros((len(motion), 6, 6))
+        # positions are in the world's axes, so turning the frame does not turn their difference
         factor[:, :3, :3] = -np.eye(3)
         factor[:, 3:, 3:] = -left_slope(self.difference(readings, motion)[:, 3:])
         return self.slopes(motion).times(factor)

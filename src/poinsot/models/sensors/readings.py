@@ -21,7 +21,7 @@ from .sensor import ReadingSlopes, Sensor
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """What a sensor read at the samples of a recording.
+    """Readings of one sensor at the samples of a recording.
 
     Args:
         sensor: that was read.
@@ -39,13 +39,14 @@ class Readings:
             raise InvalidSignals(
                 f"a reading of {self.sensor.name} has {self.sensor.width} numbers, not {self.values.shape[1]}"
             )
+        # NaN says missing; infinity is an error of whoever wrote the file
         if np.isinf(self.values).any():
             raise InvalidSignals(
                 f"the readings of {self.sensor.name} are infinite somewhere; leave out what is missing as NaN"
             )
 
     def without_last_effort(self) -> Readings:
-        """Without the last sample of what feels efforts: no step begins there that would show their noise."""
+        """Readings without the last sample if they depend on efforts: no step begins there to show their noise."""
         if not self.sensor.depends_on_efforts:
             return self
         values = self.values.copy()

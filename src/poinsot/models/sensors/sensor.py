@@ -227,5 +227,6 @@ def is_covariance(C: np.ndarray) -> bool:
     if not np.isfinite(C).all() or not np.all(np.diag(C) > 0):
         return False
     scale = np.sqrt(np.diag(C))
+    # correlations, as units must not decide
     R = C / np.outer(scale, scale)
     return bool(np.abs(R - R.T).max() < 1e-9 and np.linalg.eigvalsh(R)[0] > 1e-12)

@@ -2,6 +2,7 @@
 
     base                  what every method says of itself, and does
     inverse_dynamics      what the linear methods share: recordings -> signals -> regression -> estimate
+    motion                what those share that estimate the motion too: recordings as read -> problem -> estimate
     body_constraints      what is certain about a body, for `semidefinite` and `payload`
 
 A method is a class derived from `MethodSettings`, listed here or in another distribution under the entry point group
@@ -71,6 +72,8 @@ def find_method(name: str) -> type[MethodSettings]:
         KeyError: if there is none.
         InvalidProject: if another distribution has it, and it cannot be loaded.
     """
+    # Ours first: looking for entry points reads the metadata of every distribution, which takes its
+    # time.
     if name in METHODS:
         module, _, attribute = METHODS[name].partition(":")
         listed: type[MethodSettings] = getattr(import_module(f".{module}", __name__), attribute)
@@ -114,4 +117,5 @@ def read_method(value: Any) -> Any:
         raise refuse(
             "method", f"must be {', '.join(others)} or {last}, not {f'{name!r:.60}'}{close}", key="name"
         )
+    # A file without a name gets the default, which is then a key like any other.
     return find_method(name).model_validate({"name": name, **value})

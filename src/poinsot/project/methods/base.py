@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ...exceptions import InvalidProject
 from ..settings.fields import SettingsTable
@@ -13,10 +12,9 @@ from ..settings.preprocessing import SMOOTHED, MethodInput
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
-    from ...solve import ProgressCallback, Stop
-    from ..job import Project
+    from ..job import Job
     from ..settings import Settings
-    from ..tracking import Tracking
+    from ..tracking import OnSample, Tracking
 
 
 class MethodSettings(SettingsTable):
@@ -49,7 +47,7 @@ class MethodSettings(SettingsTable):
         """Refuse combinations with other tables that have no use.
 
         Raises:
-            PydanticCustomError: by `refuse`, with the `key` to mend.
+            PydanticCustomError: by `refuse`, with the `key` to correct.
         """
 
     @property
@@ -58,23 +56,22 @@ class MethodSettings(SettingsTable):
         return {}
 
     @abstractmethod
-    def identify(
-        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
-    ) -> Estimate:
+    def identify(self, job: Job) -> Estimate:
         """From recordings to the estimate.
 
         Raises:
-            PoinsotError: one sentence about what to mend.
+            PoinsotError: one sentence that says what to correct.
         """
 
-    def track(self, *arguments: Any, **options: Any) -> Tracking:
-        """Run over recordings, or a stream, sample by sample, as `poinsot.track` asks for; most methods cannot.
+    def track(
+        self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None
+    ) -> Tracking:
+        """Run over recordings, or a stream, sample by sample; most methods cannot.
 
         Raises:
-            PoinsotError: one sentence about what to mend.
+            PoinsotError: one sentence that says what to correct.
         """
-        project: Project = arguments[0]
         raise InvalidProject(
-            f'{project.path}: [method] name = "{self.name}" looks at a whole recording; poinsot track needs '
+            f'{job.project.path}: [method] name = "{self.name}" looks at a whole recording; poinsot track needs '
             'name = "filter" and links'
         )

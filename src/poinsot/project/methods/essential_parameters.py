@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -11,8 +10,7 @@ from ..settings.fields import Positive
 from .inverse_dynamics import InverseDynamicsSettings
 
 if TYPE_CHECKING:
-    from ...solve import ProgressCallback, Stop
-    from ..job import Project
+    from ..job import Job
 
 
 class EssentialSettings(InverseDynamicsSettings):
@@ -24,9 +22,7 @@ class EssentialSettings(InverseDynamicsSettings):
     keep: list[str] | None = None
     weighting: Literal["none", "per-joint", "robust"] = "none"
 
-    def build(
-        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
-    ) -> Any:
+    def build(self, job: Job) -> Any:
         from ...estimators.linear.essential import EssentialParameters
 
         return self.build_as(EssentialParameters, **({} if self.keep is None else {"keep": tuple(self.keep)}))

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from ...estimators.online.tracking import Tracker
     from ...io.json_lines import SampleStream
     from ...models.link_torques import LinkTorques
-    from ...solve import ProgressCallback, Stop
-    from ..job import Project
+    from ..job import Job, Project
     from ..settings import Settings
 
 MANY_REJECTED = 0.3
@@ -105,23 +104,13 @@ class FilterSettings(MethodSettings):
     def other_jobs(self) -> Mapping[str, str]:
         return {} if self.robot_from is None else {"robot_from": self.robot_from}
 
-    def identify(
-        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
-    ) -> Estimate:
+    def identify(self, job: Job) -> Estimate:
         raise InvalidProject(
-            f'{project.path}: [method] name = "{self.name}" processes one sample at a time: run poinsot track'
+            f'{job.project.path}: [method] name = "{self.name}" processes one sample at a time: run poinsot track'
         )
 
     def track(
-        self,
-        project: Project,
-        data_dir: Path | None,
-        *,
-        stream: str | None = None,
-        follow: bool = False,
-        on_sample: OnSample | None = None,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
+        self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None
     ) -> Tracking:
         from ...estimate import Status
         from ...estimators.online.publishing import RateLimit
@@ -129,7 +118,7 @@ class FilterSettings(MethodSettings):
         from ...models.link_torques import LinkTorques
 
         watch = Stopwatch()
-        known = robot_from(project, self.robot_from, data_dir, progress)
+        known = robot_from(job, self.robot_from)
         watch.lap("robot")
         torques = LinkTorques(known.robot, tuple(self.links), known.nominal, known.added)
         lines, problem = None, None
@@ -138,9 +127,9 @@ class FilterSettings(MethodSettings):
         try:
             if stream is not None:
                 lines = _lines(stream, torques, follow)
-                calibration, samples = self._stream_samples(project, torques, lines)
+                calibration, samples = self._stream_samples(job.project, torques, lines)
             else:
-                problem = self.problem(project, torques, data_dir)
+                problem = self.problem(job.project, torques, job.data_dir)
                 calibration, samples = problem.calibrated_samples()
             tracker = Tracker(
                 self.filter(torques, calibration), RateLimit(self.mass_rate), calibration=calibration
@@ -152,8 +141,10 @@ class FilterSettings(MethodSettings):
                     if on_sample is not None:
                         on_sample(tracked, tracker)
 
-            if not tracker.run(samples, progress=progress, stop=stop, process=process):
+            if not tracker.run(samples, progress=job.progress, stop=job.stop, process=process):
                 status = Status.interrupted
+        # Between two samples, or while waiting for a line: what was processed until then is the
+        # result.
         except KeyboardInterrupt:
             status = Status.interrupted
         if tracker is None:
@@ -167,7 +158,7 @@ class FilterSettings(MethodSettings):
         estimate = tracker.estimate(
             status=status,
             problem=problem,
-            settings={"project": project.settings.model_dump(mode="json", exclude_unset=True)},
+            settings={"project": job.settings.model_dump(mode="json", exclude_unset=True)},
             steps=(*known.steps, *self._steps(calibration)),
             warnings=warnings,
             seconds=watch.seconds,
@@ -231,6 +222,8 @@ class FilterSettings(MethodSettings):
         robot = torques.robot
         if self.noise is not None:
             given: Any = by_joint("method.noise", self.noise, robot.joints)
+            # Efforts of the base are never measured, but the filter wants a positive noise for
+            # each.
             noise = np.full(robot.model.nv, float(np.min(given)))
             noise[robot.actuated] = given
         else:
@@ -276,6 +269,7 @@ def _warnings(tracker: Tracker) -> tuple[str, ...]:
     if not tracker.samples:
         return ()
     rejected = 1 - tracker.verdicts[SampleVerdict.accepted] / tracker.samples
+    # Some samples at a gripper that closes, or at a collision, are what the gate is for.
     if rejected < MANY_REJECTED:
         return ()
     return (

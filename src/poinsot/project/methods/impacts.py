@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from ...exceptions import InvalidProject, listing
-from ...solve import report
 from ...stopwatch import Stopwatch
 from ..settings.fields import NotNegative, Positive, SettingsTable
 from .motion import MotionSettings, prepared
@@ -20,8 +18,7 @@ if TYPE_CHECKING:
     from ...estimators.complementarity.drop import DropIdentification
     from ...estimators.complementarity.pooled import PooledImpacts
     from ...estimators.complementarity.problem import ImpactsProblem
-    from ...solve import ProgressCallback
-    from ..job import Project
+    from ..job import Job
     from ..settings import Settings
 
 
@@ -49,17 +46,15 @@ class ImpactsSettings(MotionSettings):
     steps: int | None = Field(None, ge=1)
     seed: int = Field(0, ge=0)
 
-    def problem(
-        self, project: Project, data_dir: Path | None, watch: Stopwatch, progress: ProgressCallback | None
-    ) -> ImpactsProblem:
+    def problem(self, job: Job, watch: Stopwatch) -> ImpactsProblem:
         from ...estimators.complementarity.problem import ImpactsProblem
         from ...estimators.complementarity.recordings import FORCES, pose_channels
         from ...models.planar import Wall
 
-        settings, body = project.settings, project.settings.body
+        settings, body = job.settings, job.settings.body
         assert body is not None
-        report(progress, "reading the recordings")
-        runs = project.recordings(pose_channels(body.markers), tuple(FORCES), data_dir)
+        job.say("reading the recordings")
+        runs = job.project.recordings(pose_channels(body.markers), tuple(FORCES), job.data_dir)
         watch.lap("read")
         for run in runs:
             if run.role != "identification":

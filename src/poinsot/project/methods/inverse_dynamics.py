@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...solve import report
 from ...stopwatch import Stopwatch
 from ..filters import with_filters
 from ..preparation import condition, motion_warnings, smooth
@@ -16,8 +14,7 @@ from .base import MethodSettings
 if TYPE_CHECKING:
     from ...estimate import Estimate
     from ...parameters import Normal
-    from ...solve import ProgressCallback, Stop
-    from ..job import Project
+    from ..job import Job
     from ..recordings import Run
     from ..settings import Settings
 
@@ -28,9 +25,7 @@ class InverseDynamicsSettings(MethodSettings):
     sections: ClassVar[tuple[str, ...]] = ("effort", "friction")
 
     @abstractmethod
-    def build(
-        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
-    ) -> Any:
+    def build(self, job: Job) -> Any:
         """The estimator, with what other jobs have found."""
 
     def known(self, settings: Settings) -> tuple[dict[str, float], dict[str, Normal]]:
@@ -44,29 +39,31 @@ class InverseDynamicsSettings(MethodSettings):
         """Arguments of `inverse_dynamics` that say which recordings carry a load, and where."""
         return {}
 
-    def identify(
-        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
-    ) -> Estimate:
+    def identify(self, job: Job) -> Estimate:
         from ...regression.inverse_dynamics import inverse_dynamics
         from ...validation import validate
 
-        settings, watch = project.settings, Stopwatch()
+        settings, watch = job.settings, Stopwatch()
         preprocessing: Any = settings.preprocessing
-        report(progress, "reading the robot")
-        robot = project.robot(data_dir)
+        job.say("reading the robot")
+        robot = job.project.robot(job.data_dir)
         watch.lap("robot")
-        estimator = self.build(project, data_dir, progress, stop)
+        # Before the recordings are read, as another job may have to be solved for it, or may be
+        # wrong.
+        estimator = self.build(job)
         watch.lap("gains" if self.other_jobs else "robot")
-        report(progress, "reading the recordings")
-        runs = list(project.runs(robot, data_dir))
+        job.say("reading the recordings")
+        runs = list(job.project.runs(robot, job.data_dir))
         watch.lap("read")
-        report(progress, "smoothing")
+        job.say("smoothing")
+        # All recordings, also those for validation, which are smoothed alike.
         runs = [condition(preprocessing, run) for run in runs]
+        # Before filters are chosen: a robot at rest is to be called that, and not a bad spectrum.
         warnings = motion_warnings(runs)
         preprocessing, runs = with_filters(preprocessing, runs)
         prepared = [(run, smooth(preprocessing, run)) for run in runs]
         watch.lap("signals")
-        report(progress, "building the regressor")
+        job.say("building the regressor")
         held, priors = self.known(settings)
         used = [(run, signals) for run, signals in prepared if run.role == "identification"]
         problem = inverse_dynamics(
@@ -77,15 +74,15 @@ class InverseDynamicsSettings(MethodSettings):
             **self.attached([run for run, _ in used]),
         )
         watch.lap("regressor")
-        report(progress, "solving")
-        estimate: Estimate = estimator.solve(problem, progress=progress, stop=stop)
+        job.say("solving")
+        estimate: Estimate = estimator.solve(problem, progress=job.progress, stop=job.stop)
         watch.lap("solve")
         held_out = [(run.name, signals) for run, signals in prepared if run.role == "validation"]
         if held_out:
-            report(progress, "validating")
+            job.say("validating")
             estimate = validate(estimate, held_out, loaded=[run.name for run, _ in prepared if run.loaded])
             watch.lap("validation")
-        report(progress, "looking for what may be wrong")
+        job.say("looking for what may be wrong")
         _ = estimate.diagnosis  # kept in the estimate
         watch.lap("diagnosis")
         return estimate.updated(

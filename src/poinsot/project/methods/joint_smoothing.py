@@ -8,13 +8,11 @@ commands of its motor.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from ...exceptions import InvalidProject, listing, nearest
-from ...solve import report
 from ...stopwatch import Stopwatch
 from ..settings.fields import Positive, PositiveOrAuto
 from .motion import MotionSettings, prepared
@@ -23,8 +21,7 @@ if TYPE_CHECKING:
     from ...estimators.joint import JointEstimation, JointSmoothingProblem
     from ...models.maximal import Mechanism
     from ...recording import Recording
-    from ...solve import ProgressCallback
-    from ..job import Project
+    from ..job import Job
     from ..settings import Settings
 
 FIRST_WEIGHT = 1e8
@@ -56,19 +53,18 @@ class JointSmoothingSettings(MotionSettings):
     max_iterations: int = Field(50, ge=1)
     tolerance: float = Field(1e-7, gt=0, lt=1)
 
-    def problem(
-        self, project: Project, data_dir: Path | None, watch: Stopwatch, progress: ProgressCallback | None
-    ) -> JointSmoothingProblem:
+    def problem(self, job: Job, watch: Stopwatch) -> JointSmoothingProblem:
         from ...estimators.joint import JointSmoothingProblem, with_sensors
         from ...models.maximal import keep_compiled
         from ...parameters import Normal
 
+        # JAX compiles for longer than it solves; a second run finds the code on disk.
         keep_compiled()
-        settings = project.settings
-        report(progress, "reading the mechanism")
-        mechanism = project.mechanism(data_dir)
-        report(progress, "reading the recordings")
-        runs = project.recordings(mechanism.readable_joints, mechanism.inputs, data_dir)
+        settings = job.settings
+        job.say("reading the mechanism")
+        mechanism = job.project.mechanism(job.data_dir)
+        job.say("reading the recordings")
+        runs = job.project.recordings(mechanism.readable_joints, mechanism.inputs, job.data_dir)
         watch.lap("read")
         mechanism = with_sensors(mechanism, (run.recording for run in runs))
         for name in (*self.parameters, *self.start, *settings.held, *settings.priors):
@@ -82,6 +78,8 @@ class JointSmoothingSettings(MotionSettings):
         for run in runs:
             used[run.role][run.name] = prepared(settings, run)
         return JointSmoothingProblem.from_recordings(
+            # Held parameters are values of the mechanism like any other; only that they are not
+            # open makes them held.
             mechanism.starting({**settings.held, **self.start}),
             used["identification"],
             self.parameters,
@@ -99,14 +97,14 @@ class JointSmoothingSettings(MotionSettings):
         smoothing = self.build_as(
             JointSmoothing,
             weight=FIRST_WEIGHT if automatic else self.weight,
-            noise=noise_of(problem.mechanism, self.noise),
+            noise=noise_of(problem.model.mechanism, self.noise),
         )
         return JointEstimation(smoothing, WeightChoice() if automatic else None)
 
     def warnings_of(self, problem: JointSmoothingProblem) -> tuple[str, ...]:
         records = (*problem.records, *problem.held_out)
         return tuple(
-            warning for each in records for warning in each.saturated_commands(problem.mechanism.inputs)
+            warning for each in records for warning in each.saturated_commands(problem.model.mechanism.inputs)
         )
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .inverse_dynamics import InverseDynamicsSettings
 
 if TYPE_CHECKING:
-    from ...solve import ProgressCallback, Stop
-    from ..job import Project
+    from ..job import Job
 
 
 class LeastSquaresSettings(InverseDynamicsSettings):
@@ -19,9 +17,7 @@ class LeastSquaresSettings(InverseDynamicsSettings):
     weighting: Literal["none", "per-joint", "robust"] = "none"
     parameters: Literal["base", "full"] = "base"
 
-    def build(
-        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
-    ) -> Any:
+    def build(self, job: Job) -> Any:
         from ...estimators.linear.least_squares import LeastSquares
 
         return self.build_as(LeastSquares)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...stopwatch import Stopwatch
@@ -14,8 +13,7 @@ from .base import MethodSettings
 if TYPE_CHECKING:
     from ...estimate import Estimate
     from ...recording import Recording
-    from ...solve import ProgressCallback, Stop
-    from ..job import Project
+    from ..job import Job
     from ..recordings import Run
     from ..settings import Settings
 
@@ -29,9 +27,7 @@ class MotionSettings(MethodSettings):
     """What `estimate.seconds` calls the making of the problem."""
 
     @abstractmethod
-    def problem(
-        self, project: Project, data_dir: Path | None, watch: Stopwatch, progress: ProgressCallback | None
-    ) -> Any:
+    def problem(self, job: Job, watch: Stopwatch) -> Any:
         """Recordings and what is known -> the problem; each stage is a lap of the watch.
 
         Raises:
@@ -50,17 +46,15 @@ class MotionSettings(MethodSettings):
         """What to know of the recordings."""
         return ()
 
-    def identify(
-        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
-    ) -> Estimate:
+    def identify(self, job: Job) -> Estimate:
         watch = Stopwatch()
-        problem = self.problem(project, data_dir, watch, progress)
-        solver = self.solver(project.settings, problem)
+        problem = self.problem(job, watch)
+        solver = self.solver(job.settings, problem)
         watch.lap(self.stage)
-        estimate: Estimate = solver.solve(problem, progress=progress, stop=stop)
+        estimate: Estimate = solver.solve(problem, progress=job.progress, stop=job.stop)
         return estimate.updated(
             warnings=(*self.warnings_of(problem), *estimate.warnings),
-            settings={"project": project.settings.model_dump(mode="json", exclude_unset=True)},
+            settings={"project": job.settings.model_dump(mode="json", exclude_unset=True)},
             seconds=watch.beside(estimate.seconds),
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +11,6 @@ from pydantic import Field, model_validator
 
 from ...arrays import Vector
 from ...exceptions import InvalidProject
-from ...solve import report
 from ...stopwatch import Stopwatch
 from ..other_jobs import values_from
 from ..recordings import Run
@@ -28,8 +26,7 @@ if TYPE_CHECKING:
     from ...models.articulated import Articulated
     from ...models.contacts import ContactDetection
     from ...models.open_parameters import OpenParameters
-    from ...solve import ProgressCallback
-    from ..job import Project
+    from ..job import Job
     from ..settings import Settings
 
 
@@ -42,7 +39,7 @@ class OptimalEstimationSettings(MotionSettings):
 
     `bodies`, `joints`: whose mass properties, and which parameters of joints (`fv3`, `fc3`, ...), are open. `noise`:
     standard deviations, by quantity (`gyro`) or channel group (`gyro.imu_link`), of what sensors read and, as `torque`,
-    `current` or `thrust`, of what the robot is told; `foot_velocity`: how fast a closed contact may slip.
+    `current` or `thrust`, of its commands; `foot_velocity`: how fast a closed contact may slip.
     `speed_noise`: what the model lacks, as a standard deviation of the change of each speed in a step, by joint, or as
     `base_linear` and `base_angular`. `prior_std`: how far bodies may be from the description, in coordinates of the
     chart; without it only [priors] are known. `start_std`: how well the first state is known, `[positions, speeds]`.
@@ -77,8 +74,8 @@ class OptimalEstimationSettings(MotionSettings):
 
     @model_validator(mode="after")
     def _something_disturbs(self) -> OptimalEstimationSettings:
-        told = {"torque", "current", "voltage", "thrust"} & set(self.noise)
-        if self.speed_noise is None and not told:
+        commands = {"torque", "current", "voltage", "thrust"} & set(self.noise)
+        if self.speed_noise is None and not commands:
             raise refuse(
                 "noise",
                 "nothing says how exact the model is: give speed_noise, or in noise that of torque, current or thrust",
@@ -88,20 +85,18 @@ class OptimalEstimationSettings(MotionSettings):
             raise refuse("start", "start_std needs two numbers above 0: positions, speeds", key="start_std")
         return self
 
-    def problem(
-        self, project: Project, data_dir: Path | None, watch: Stopwatch, progress: ProgressCallback | None
-    ) -> OptimalEstimationProblem:
+    def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
         from ...estimators.shooting.estimation import OptimalEstimationProblem
         from ...estimators.shooting.known_parameters import KnownParameters
         from ...estimators.shooting.robot_log import MotionNoise, RobotLog, check_names_of_noise
         from ...parameters import Normal
 
-        settings = project.settings
-        report(progress, "reading the robot")
-        robot = project.robot(data_dir)
+        settings = job.settings
+        job.say("reading the robot")
+        robot = job.project.robot(job.data_dir)
         watch.lap("robot")
-        report(progress, "reading the recordings")
-        runs = project.runs(robot, data_dir)
+        job.say("reading the recordings")
+        runs = job.project.runs(robot, job.data_dir)
         watch.lap("read")
         parameters = self._open(settings, robot)
         noise = MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std)
@@ -110,10 +105,11 @@ class OptimalEstimationSettings(MotionSettings):
             contacts = _contacts(settings.contacts, run)
             log = RobotLog.from_recording(parameters, prepared(settings, run), noise, contacts, run.name)
             logs[run.role].append(log)
+        # After all recordings: a sensor may be in one of them only.
         check_names_of_noise(noise, logs["identification"] + logs["validation"])
         start = None
         if self.start_from is not None:
-            start = _start(parameters, values_from(project, self.start_from))
+            start = _start(parameters, values_from(job.project, self.start_from))
         priors = {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
         return OptimalEstimationProblem(
             tuple(logs["identification"]),
@@ -169,6 +165,7 @@ def _start(parameters: OpenParameters, values: Mapping[str, float]) -> Vector:
     inertials = parameters.all_inertials.copy()
     for body, place in zip(parameters.bodies, parameters.places.tolist(), strict=True):
         ten = [values.get(name) for name in parameters.physical_names if name.endswith(f".{body}")]
+        # All ten or none: some of them with the rest of the described body need not be possible.
         if all(value is not None for value in ten):
             inertials[place] = ten
     of_others = {name: values[name] for name in (*parameters.joints, *parameters.gains) if name in values}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -15,8 +14,7 @@ from .inverse_dynamics import InverseDynamicsSettings
 
 if TYPE_CHECKING:
     from ...parameters import Normal
-    from ...solve import ProgressCallback, Stop
-    from ..job import Project
+    from ..job import Job
     from ..recordings import Run
     from ..settings import Settings
 
@@ -102,15 +100,15 @@ class PayloadSettings(InverseDynamicsSettings):
     def attached(self, runs: Sequence[Run]) -> Mapping[str, Any]:
         return {"loaded": [run.loaded for run in runs], "link": self.link}
 
-    def build(
-        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
-    ) -> Any:
+    def build(self, job: Job) -> Any:
         from ...estimators.linear.payload.difference import PayloadDifference
         from ...estimators.linear.payload.draws import Resampling
         from ...estimators.linear.payload.identification import PayloadIdentification
         from ...parameters import Normal
 
         if self.approach == "difference":
+            # A difference needs two recordings and no gains; `check` has refused all other
+            # keys.
             return PayloadDifference(seed=self.seed)
         more: dict[str, Any] = {}
         if self.center_of_mass is not None:
@@ -118,5 +116,5 @@ class PayloadSettings(InverseDynamicsSettings):
         if self.constraint is not None:
             more["constraint"] = self.constraint.build()
         if self.gains_from is not None:
-            more["gains"] = gains_from(project, self.gains_from, data_dir, progress, stop)
+            more["gains"] = gains_from(job, self.gains_from)
         return self.build_as(PayloadIdentification, resampling=self.build_as(Resampling), **more)

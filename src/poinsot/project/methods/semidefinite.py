@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -12,8 +11,7 @@ from .body_constraints import BodyConstraintSettings
 from .inverse_dynamics import InverseDynamicsSettings
 
 if TYPE_CHECKING:
-    from ...solve import ProgressCallback, Stop
-    from ..job import Project
+    from ..job import Job
 
 
 class ConstraintsSettings(SettingsTable):
@@ -38,17 +36,16 @@ class SemidefiniteSettings(InverseDynamicsSettings):
     allowance: float = Field(0.5, ge=1e-3)
     constraints: ConstraintsSettings = ConstraintsSettings()
 
-    def build(
-        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
-    ) -> Any:
+    def build(self, job: Job) -> Any:
         from ...estimators.linear.constraints import Constraints
         from ...estimators.linear.semidefinite import SemidefiniteLeastSquares
         from ...models.articulated import load_robot
 
         prior = None
         if self.prior is not None:
-            path = project.find_description(self.prior, data_dir, "method.prior")
-            described = load_robot(path, locked=project.settings.described.locked)
+            path = job.project.find_description(self.prior, job.data_dir, "method.prior")
+            # The same joints locked, so that the bodies have the same names.
+            described = load_robot(path, locked=job.settings.described.locked)
             prior = dict(zip(described.bodies, described.inertials.tolist(), strict=True))
         bodies = {name: body.build() for name, body in self.constraints.bodies.items()}
         constraints = self.constraints.build_as(Constraints, bodies=bodies)

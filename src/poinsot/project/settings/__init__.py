@@ -100,14 +100,26 @@ class Settings(SettingsTable):
     def _subject_and_preprocessing(cls, content: Any) -> Any:
         if not isinstance(content, dict):
             return content
+        # Before validation, as the method decides what may be left out.
         method = method_of(content)
         if method.subject == "robot" and "robot" not in content:
             raise refuse("robot", "the key 'robot' is missing")
         default = method.takes.default
+        # What is written comes last and wins.
         return content if default is None else {"preprocessing": {"method": default}, **content}
 
     @model_validator(mode="after")
-    def _one_subject(self) -> Settings:
+    def _tables_fit_the_method(self) -> Settings:
+        # In this order: what is said of a recording has no use where the subject is missing.
+        self._one_subject()
+        self._something_to_identify_from()
+        self._recordings_have_no_base()
+        self._preprocessing_that_the_method_takes()
+        self._what_the_method_takes()
+        self.method.check(self)
+        return self
+
+    def _one_subject(self) -> None:
         name, wanted = self.method.name, self.method.subject
         if getattr(self, wanted) is None:
             raise refuse(wanted, f"{name!r} needs a [{wanted}]: {SUBJECTS[wanted]}", key="method")
@@ -121,9 +133,9 @@ class Settings(SettingsTable):
             )
             raise refuse(subject, said, key=subject)
         for key in ("drive", "friction"):
+            # [friction] has a default: only a table that was written is a mistake.
             if wanted in OF_ROBOTS and key in self.model_fields_set:
                 raise refuse("mechanism", f"[{key}] is for robots: {OF_ROBOTS[wanted]}", key=key)
-        return self
 
     def _takes(self, table: str) -> str:
         """Which methods take a table."""
@@ -131,30 +143,25 @@ class Settings(SettingsTable):
         shown = f"[[{table}]] are" if isinstance(getattr(self, table), list) else f"[{table}] is"
         return f"{shown} for [method] name = {names}"
 
-    @model_validator(mode="after")
-    def _something_to_identify_from(self) -> Settings:
+    def _something_to_identify_from(self) -> None:
         if not self.method.needs_recordings:
-            return self
+            return
         if not self.recordings:
             raise refuse("recordings", "there is no recording: give [[recordings]] with a path")
         if not any(recording.role == "identification" for recording in self.recordings):
             raise refuse("roles", 'every recording is for validation; give one the role = "identification"')
-        return self
 
-    @model_validator(mode="after")
-    def _recordings_have_no_base(self) -> Settings:
+    def _recordings_have_no_base(self) -> None:
         if self.robot is not None and self.robot.floating_base and not self.method.floating_base:
             names = names_where(lambda method: method.floating_base and method.estimates_motion)
             raise refuse(
                 "floating_base",
-                f"robot.floating_base: must be false: {self.method.name!r} needs to be told how the base moves; give "
-                f"[method] name = {names}, which finds out, or in Python Signals that hold its motion",
+                f"robot.floating_base: must be false: {self.method.name!r} needs the motion of the base; give "
+                f"[method] name = {names}, which estimates it, or in Python Signals that hold it",
                 key=("robot", "floating_base"),
             )
-        return self
 
-    @model_validator(mode="after")
-    def _preprocessing_that_the_method_takes(self) -> Settings:
+    def _preprocessing_that_the_method_takes(self) -> None:
         given, takes = self.preprocessing, self.method.takes
         if given.method not in takes.names:
             names = names_where(lambda method: given.method in method.takes.names)
@@ -164,10 +171,8 @@ class Settings(SettingsTable):
                 f"{given.method!r} {given.effect}: {takes.advice}",
                 key="preprocessing",
             )
-        return self
 
-    @model_validator(mode="after")
-    def _what_the_method_takes(self) -> Settings:
+    def _what_the_method_takes(self) -> None:
         for key in ("contacts", "rotors", "walls"):
             if getattr(self, key) and key not in self.method.tables:
                 raise refuse(key, f"{self._takes(key)}, not {self.method.name!r}", key=key)
@@ -180,5 +185,3 @@ class Settings(SettingsTable):
                 f"give [method] name = {names}",
                 key="recordings",
             )
-        self.method.check(self)
-        return self

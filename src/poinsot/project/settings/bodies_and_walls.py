@@ -1,4 +1,4 @@
-"""[body] and [[walls]]: what is thrown, and what it strikes, in the plane."""
+"""[body] and [[walls]]: the shape of a thrown body, and the walls that it strikes, in the plane."""
 
 from __future__ import annotations
 

@@ -32,10 +32,12 @@ def refuse(kind: str, message: str, **context: Any) -> PydanticCustomError:
 class SettingsTable(BaseModel):
     """A table of the project file: frozen, and with no key that it does not know."""
 
+    # Strict, as "7" in quotes or a 1 for true are mistakes in a file written by hand; TOML can write
+    # nan and inf.
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="forbid")
 
     elsewhere: ClassVar[dict[str, str]] = {}
-    """Keys that people look for here, and what to say."""
+    """Keys that belong elsewhere, and what the message says about them."""
     aliases: ClassVar[dict[str, str]] = {}
     """Older names of keys that are still accepted, and the keys that they stand for."""
 
@@ -44,6 +46,7 @@ class SettingsTable(BaseModel):
     def _known_keys_only(cls, content: Any) -> Any:
         if not isinstance(content, dict):
             raise refuse("not_a_table", f"must be a table with the keys {listing(cls.model_fields)}")
+        # Before the fields are checked: a key that is misspelt would be reported as missing.
         content = {cls.aliases.get(key, key): value for key, value in content.items()}
         known = cls.known_keys(content)
         for key in content:
@@ -78,7 +81,7 @@ def check_unit(unit: str) -> str:
 
 
 def numbers(value: Any) -> list[Any]:
-    """Those of one for all joints, of a list, or of a table by joint."""
+    """The numbers of a value by joint: one for all joints, a list, or a table."""
     return value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else [value]
 
 
@@ -86,7 +89,9 @@ def check_per_joint(value: Any) -> Any:
     """One number for all joints, a list in the robot's order, or a table by joint."""
     given = numbers(value)
     if not given or not all(
-        isinstance(number, (int, float)) and not isinstance(number, bool) for number in given
+        # TOML's true is an int in Python.
+        isinstance(number, (int, float)) and not isinstance(number, bool)
+        for number in given
     ):
         raise refuse(
             "per_joint", "must be a number, a list with one number a joint, or a table of numbers by joint"
@@ -121,11 +126,11 @@ def pair(value: Any) -> Any:
 
 
 AUTO = "auto"
-"""Of a filter: what the motion asks for."""
+"""The value of a filter's key that the motion decides."""
 
 
 HIGHEST_ORDER = 20
-"""Of a filter: beyond it rounding errors rule."""
+"""Maximum order of a filter; beyond it rounding errors dominate."""
 
 RATIOS = (1e-30, 1e6)
 """Noise variance ratios outside these smooth everything away, or nothing."""
@@ -136,6 +141,7 @@ def is_text(value: Any) -> str:
 
 
 if TYPE_CHECKING:
+    # The names are listed at run time, where no type checker sees them.
     ChartName: TypeAlias = str
     ChartOrNone: TypeAlias = str
 else:

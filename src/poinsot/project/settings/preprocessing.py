@@ -108,6 +108,7 @@ class RandomWalkSettings(SmoothingSettings):
 
     @model_validator(mode="after")
     def _cutoff_or_ratio(self) -> RandomWalkSettings:
+        # The ratio has a default: only one that was written contradicts.
         if self.cutoff_hz is not None and "ratio" in self.model_fields_set:
             raise refuse(
                 "cutoff", "give cutoff_hz or ratio, not both: each says how much is smoothed", key="ratio"

@@ -118,21 +118,16 @@ _KEYS: dict[str, Any] = {
     name: (OrientationsAtFrames if quantity.is_orientation else AtFrames, [])
     for name, quantity in FRAME_QUANTITIES.items()
 }
-FrameColumns = create_model("FrameColumns", __base__=SettingsTable, **_KEYS)
-"""A key for each listed quantity: where a file has its columns, one table a frame."""
+_KEYS |= dict.fromkeys(QUANTITIES, (QuantitySettings | None, None))
+ListedQuantities = create_model("ListedQuantities", __base__=SettingsTable, **_KEYS)
+"""A key for each listed quantity: where a file has its columns, one table a frame or one for all joints."""
 
 
-class FileSettings(FrameColumns):
+class FileSettings(ListedQuantities):
     """One file: its columns by quantity, and how to read it; see `poinsot.Source`."""
 
     path: str
     time: ClockSettings | None = None
-    position: QuantitySettings | None = None
-    velocity: QuantitySettings | None = None
-    acceleration: QuantitySettings | None = None
-    torque: QuantitySettings | None = None
-    current: QuantitySettings | None = None
-    voltage: QuantitySettings | None = None
     contact: ContactSettings | None = None
     thrust: ThrustSettings | None = None
     channels: dict[str, ColumnSettings] = {}
@@ -199,6 +194,7 @@ class RecordingSettings(FileSettings):
 
     @model_validator(mode="after")
     def _one_file_or_several(self) -> RecordingSettings:
+        # Keys that were written: every recording has the defaults of a file.
         own = self.model_fields_set & FileSettings.model_fields.keys()
         if self.files and own:
             key = sorted(own)[0]

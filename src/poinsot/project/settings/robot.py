@@ -87,6 +87,7 @@ class DriveSettings(SettingsTable):
 
 def check_law(name: str) -> str:
     if name not in LAWS:
+        # The words of a Literal, which the laws cannot be: another distribution may list one.
         *most, last = map(repr, LAWS)
         raise PydanticKnownError("literal_error", {"expected": f"{', '.join(most)} or {last}"})
     return name
@@ -106,7 +107,8 @@ class FrictionSettings(SettingsTable):
 
     @classmethod
     def known_keys(cls, content: dict[str, Any]) -> tuple[str, ...]:
-        listed = LAWS.get(content.get("law", ""))
+        name = content.get("law", cls.model_fields["law"].default)
+        listed = LAWS.get(name) if isinstance(name, str) else None
         # of a law that is not listed any key will do: what is said then is which laws there are
         return tuple(dict.fromkeys([*cls.model_fields, *(listed.keys if listed else content)]))
 

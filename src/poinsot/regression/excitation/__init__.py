@@ -1,7 +1,7 @@
 """The motion that makes a recording worth having: designed before the robot moves.
 
-limits        what it must keep within
-problem       `excitation_problem`: which parameters of which robot it is to show
+limits        of positions, speeds, accelerations and torques
+problem       `excitation_problem`: the parameters to excite, and the robot
 trajectory    Fourier series and quintic splines from rest to rest
 criterion     condition number and determinant of the information, with gradients
 terms         regressor and torques of a motion, and how they change with it

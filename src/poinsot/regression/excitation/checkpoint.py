@@ -1,6 +1,6 @@
-"""A search in a file: what a later run needs to go on exactly where this one stopped.
+"""Checkpoints: the state of a search in a file, from which a later run resumes exactly.
 
-With the state goes what the search depends on. A later run that asks for something else is told what is different.
+The file also has the inputs of the search. A run with other inputs is refused, with the first that differs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The limits along a motion as inequalities g <= 0 without units, and what they ask of the coefficients.
+"""The limits along a motion as inequalities g <= 0 without units, and their derivatives by the motion.
 
     position      (q - upper) / s,  (lower - q) / s         s half the range, or one turn where there is none
     speed, acceleration, torque     x / x_max - 1,  -x / x_max - 1
@@ -21,7 +21,7 @@ CLEARANCE_SCALE_M = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Constraints:
+class MotionConstraints:
     """Of one problem, kept with something to spare.
 
     Args:

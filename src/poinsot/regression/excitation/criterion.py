@@ -1,4 +1,4 @@
-"""How much a motion says about the parameters: the condition number, and the volume of their uncertainty.
+"""Criteria of excitation: the condition number of the regressor, and the volume of the parameters' uncertainty.
 
 W are the rows of all samples, W_s = W / |W_j| the same with columns at unit norm, and lambda_1 <= ... <= lambda_b the
 eigenvalues of C = W_s^T W_s. The condition number of W_s is sqrt(lambda_b / lambda_1). Where two eigenvalues meet it
@@ -23,8 +23,7 @@ where the second term is what the norm takes away.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float
@@ -35,70 +34,41 @@ TINY = 1e-13
 """Eigenvalues of C below this are rounding errors of unit columns."""
 
 
-class Criterion(ABC):
-    """What is minimized: a function of the regressor of all samples, natural logarithm of a ratio or a deviation."""
-
-    @abstractmethod
-    def value_and_gradient(self, W: Float[np.ndarray, "T n b"]) -> tuple[float, Float[np.ndarray, "T n b"]]:
-        """f and df/dW."""
+Criterion: TypeAlias = tuple[float, Float[np.ndarray, "T n b"]]
+"""f, the natural logarithm of a ratio or a deviation, and df/dW."""
 
 
-@dataclass(frozen=True)
-class LogConditionNumber(Criterion):
+def log_condition_number(W: Float[np.ndarray, "T n b"], sharpness: float = float("inf")) -> Criterion:
     """log kappa_p of the regressor with columns at unit norm.
 
     Args:
         sharpness: p; infinite: the condition number, with the derivative that it has where no two eigenvalues meet.
     """
-
-    sharpness: float = float("inf")
-
-    def value_and_gradient(self, W: Float[np.ndarray, "T n b"]) -> tuple[float, Float[np.ndarray, "T n b"]]:
-        W_s, norms = _unit_columns(W)
-        lam, V = _spectrum(W_s)
-        p = self.sharpness
-        # relative to the largest and the smallest: lam^32 itself may overflow; infinite p gives 1 and 0
-        large, small = (lam / lam[-1]) ** p, (lam[0] / lam) ** p
-        value = 0.5 * (np.log(lam[-1] / lam[0]) + np.log(large.sum() * small.sum()) / p)
-        slope = 0.5 * (large / large.sum() - small / small.sum()) / lam
-        H = 2 * W_s @ ((V * slope) @ V.T)
-        # what a column's own length adds is nothing, for it is divided by its norm
-        H -= W_s * np.sum(W_s * H, axis=0)
-        return float(value), (H / norms).reshape(W.shape)
+    W_s, norms = _unit_columns(W)
+    lam, V = _spectrum(W_s)
+    # relative to the largest and the smallest: lam^32 itself may overflow; infinite p gives 1 and 0
+    large, small = (lam / lam[-1]) ** sharpness, (lam[0] / lam) ** sharpness
+    value = 0.5 * (np.log(lam[-1] / lam[0]) + np.log(large.sum() * small.sum()) / sharpness)
+    slope = 0.5 * (large / large.sum() - small / small.sum()) / lam
+    H = 2 * W_s @ ((V * slope) @ V.T)
+    # what a column's own length adds is nothing, for it is divided by its norm
+    H -= W_s * np.sum(W_s * H, axis=0)
+    return float(value), (H / norms).reshape(W.shape)
 
 
-@dataclass(frozen=True, eq=False)
-class LogMeanDeviation(Criterion):
+def log_mean_deviation(W: Float[np.ndarray, "T n b"], std: Vector) -> Criterion:
     """-1/2b log det M: log of the mean half axis of the uncertainty's ellipsoid.
 
     Args:
         std: (n,) of the noise on each degree of freedom.
     """
-
-    std: Vector
-
-    def value_and_gradient(self, W: Float[np.ndarray, "T n b"]) -> tuple[float, Float[np.ndarray, "T n b"]]:
-        weighted = W / self.std[:, None]
-        W_s, norms = _unit_columns(weighted)
-        lam, V = _spectrum(W_s)
-        b = len(lam)
-        # log det M by the unit columns' eigenvalues and the norms apart, which are of any size
-        value = -(0.5 * np.log(lam).sum() + np.log(norms).sum()) / b
-        gradient = -(W_s @ ((V / lam) @ V.T)) / norms / b
-        return float(value), gradient.reshape(W.shape) / self.std[:, None]
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedSum(Criterion):
-    """first + weight * second."""
-
-    first: Criterion
-    weight: float
-    second: Criterion
-
-    def value_and_gradient(self, W: Float[np.ndarray, "T n b"]) -> tuple[float, Float[np.ndarray, "T n b"]]:
-        (f, df), (g, dg) = self.first.value_and_gradient(W), self.second.value_and_gradient(W)
-        return f + self.weight * g, df + self.weight * dg
+    W_s, norms = _unit_columns(W / std[:, None])
+    lam, V = _spectrum(W_s)
+    b = len(lam)
+    # log det M by the unit columns' eigenvalues and the norms apart, which are of any size
+    value = -(0.5 * np.log(lam).sum() + np.log(norms).sum()) / b
+    gradient = -(W_s @ ((V / lam) @ V.T)) / norms / b
+    return float(value), gradient.reshape(W.shape) / std[:, None]
 
 
 def condition_number(W: Float[np.ndarray, "T n b"]) -> float:

@@ -1,4 +1,4 @@
-"""Optimal excitation: the motion that says most about a robot's parameters, within its limits."""
+"""Optimal excitation: the most informative motion of a robot within its limits."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
+from ...arrays import Vector
 from ...estimate import Status
 from ...exceptions import InvalidMethod
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .criterion import (
     Criterion,
-    LogConditionNumber,
-    LogMeanDeviation,
-    WeightedSum,
     condition_number,
+    log_condition_number,
     log_determinant,
+    log_mean_deviation,
 )
 from .excitation import Excitation, predicted_covariance
 from .problem import ExcitationProblem
@@ -62,16 +63,17 @@ class OptimalExcitation:
         if self.max_seconds is not None and not self.max_seconds > 0:
             raise InvalidMethod(f"max_seconds must be above 0, not {self.max_seconds:g}")
 
-    def objective(self, problem: ExcitationProblem, sharpness: float) -> Criterion:
-        """What is minimized, a logarithm.
+    def objective(self, W: Float[np.ndarray, "T n b"], torque_std: Vector, sharpness: float) -> Criterion:
+        """What is minimized, a logarithm, and its gradient by the regressor of all samples.
 
         Args:
-            sharpness: of the condition number, see `LogConditionNumber`.
+            torque_std: (n,) of the noise. sharpness: of the condition number, see `log_condition_number`.
         """
-        information = LogMeanDeviation(problem.torque_std)
+        f, df = log_mean_deviation(W, torque_std)
         if self.criterion == "d-optimal":
-            return information
-        return WeightedSum(LogConditionNumber(sharpness), self.information_weight, information)
+            return f, df
+        g, dg = log_condition_number(W, sharpness)
+        return g + self.information_weight * f, dg + self.information_weight * df
 
     def solve(
         self,

@@ -1,24 +1,21 @@
-"""What a motion must keep within: positions, speeds, accelerations and torques, joint by joint.
+"""Limits of a motion: positions, speeds, accelerations and torques, joint by joint.
 
 Descriptions hold positions, speeds and torques, and no accelerations. Whatever is infinite is no limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...arrays import Vector
-from ...exceptions import InvalidMethod, listing, nearest
+from ...exceptions import InvalidMethod, listing
 from ...models.articulated import Articulated
+from ...parameters import PerJoint, per_joint
 
 UNLIMITED = 1e6
 """Limits of this size and above mean that there is none."""
-
-PerJoint = float | Sequence[float] | np.ndarray | Mapping[str, float]
-"""One number for all joints, one a joint in the robot's order, or some by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,44 +112,16 @@ def limits_of(
     found = Limits(
         robot.joints,
         units,
-        per_joint("lower position limit", lower, robot.joints, np.where(low > -UNLIMITED, low, -np.inf)),
-        per_joint("upper position limit", upper, robot.joints, np.where(high < UNLIMITED, high, np.inf)),
-        per_joint("velocity limit", velocity, robot.joints, _magnitudes(model.upperVelocityLimit)),
-        per_joint("acceleration limit", acceleration, robot.joints, np.full(n, np.inf)),
-        per_joint("torque limit", torque, robot.joints, _magnitudes(model.upperEffortLimit)),
+        per_joint("the lower position limit", lower, robot.joints, np.where(low > -UNLIMITED, low, -np.inf)),
+        per_joint("the upper position limit", upper, robot.joints, np.where(high < UNLIMITED, high, np.inf)),
+        per_joint("the velocity limit", velocity, robot.joints, _magnitudes(model.upperVelocityLimit)),
+        per_joint("the acceleration limit", acceleration, robot.joints, np.full(n, np.inf)),
+        per_joint("the torque limit", torque, robot.joints, _magnitudes(model.upperEffortLimit)),
     )
     return found.fraction(fraction)
 
 
-def per_joint(what: str, value: PerJoint | None, joints: Sequence[str], default: Vector) -> Vector:
-    """(n,) numbers, of `default` where none are given.
-
-    Raises:
-        InvalidMethod: if a joint does not exist, a number is none, or there are too few or too many.
-    """
-    if value is None:
-        return np.array(default, dtype=float)
-    if isinstance(value, Mapping):
-        result = np.array(default, dtype=float)
-        for joint, number in value.items():
-            if joint not in joints:
-                raise InvalidMethod(
-                    f"the {what} names joint {joint!r}{nearest(joint, joints)}; the robot has {listing(joints)}"
-                )
-            result[list(joints).index(joint)] = number
-    else:
-        numbers = np.asarray(value, dtype=float)
-        if numbers.shape not in ((), (len(joints),)):
-            raise InvalidMethod(
-                f"the {what} has {numbers.size} values; give one, or one for each of the {len(joints)} joints"
-            )
-        result = np.broadcast_to(numbers, (len(joints),)).copy()
-    if np.isnan(result).any():
-        raise InvalidMethod(f"the {what} must be numbers, not {value}")
-    return result
-
-
 def _magnitudes(limits: np.ndarray) -> np.ndarray:
-    """A description's 0 says that it knows none, as do very large numbers."""
+    """(n,) limits; infinite where a description has 0, or a very large number, for want of one."""
     limits = np.asarray(limits, dtype=float)
     return np.where((limits > 0) & (limits < UNLIMITED), limits, np.inf)

@@ -1,4 +1,4 @@
-"""A posture that can be held and touches nothing, found at random.
+"""A random posture within all limits and free of collisions.
 
 Where most postures are free a few draws are enough. In a narrow workspace hardly any is; then those that break their
 limits least are improved, by

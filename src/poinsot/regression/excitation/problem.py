@@ -1,4 +1,4 @@
-"""The motion that is wanted: of which robot, for which parameters, how long, and within what.
+"""The excitation problem: robot, parameters to excite, duration and limits.
 
 Everything that contradicts itself is refused here, in one sentence, before any time is spent on a design.
 """
@@ -16,9 +16,10 @@ from ...exceptions import InvalidMethod, InvalidModel, listing
 from ...models import tree as kinds
 from ...models.articulated import Articulated
 from ...models.collisions import Collisions, Surroundings
+from ...parameters import PerJoint, per_joint
 from ..base_parameters import BaseParameters, structural_base
 from ..regressor import Regressor
-from .limits import Limits, PerJoint, limits_of, per_joint
+from .limits import Limits, limits_of
 from .terms import Terms, with_friction_held
 from .trajectory import sample_times
 
@@ -40,7 +41,7 @@ class ExcitationProblem:
         robot: whose motion it is.
         duration_s: of the motion. rate_hz: of the samples that will be recorded.
         limits: that hold at every moment.
-        base: the parameters to be shown.
+        base: the parameters to excite.
         theta: (p,) parameters that torques are computed with: the description's, and what is held.
         torque_std: (n,) white noise of each measured torque [N m] or [N].
         start: (n,) posture to start from [rad] or [m]; None: any.
@@ -128,8 +129,8 @@ def excitation_problem(
         duration_s: of the motion.
         rate_hz: of the samples that will be recorded.
         limits: as `limits_of` gives them; None: the description's.
-        friction: whether friction is to be shown too, by the law of the robot's joints.
-        payload: a link, where only the ten parameters of what is fixed to it are to be shown, the rest being known.
+        friction: whether the parameters of friction are excited too, by the law of the robot's joints.
+        payload: a link, where only the ten parameters of its load are excited and all others are known.
         held: parameter name -> value of what is known.
         torque_std: white noise of each sample of a joint's torque [N m] or [N]; None: 1 % of the joint's limit.
         start: the posture to start from [rad] or [m]; None: the design chooses one.
@@ -165,7 +166,7 @@ def excitation_problem(
     for name, value in (held or {}).items():
         theta[parameters.index(name)] = value
     assumed = np.where(np.isfinite(limits.torque), NOISE_OF_LIMIT * limits.torque, 1.0)
-    std = per_joint("noise of the torques", torque_std, robot.joints, assumed)
+    std = per_joint("the noise of the torques", torque_std, robot.joints, assumed)
     if not (np.isfinite(std).all() and (std > 0).all()):
         raise InvalidMethod(
             f"the noise of the torques must be above 0 for every joint, not {listing(map(str, std))}"
@@ -176,7 +177,9 @@ def excitation_problem(
             "no noise of the torques was given: 1 % of each joint's torque limit is assumed (1 N m where it has none), "
             "and all predicted deviations grow in proportion to it"
         )
-    posture = None if start is None else per_joint("start posture", start, robot.joints, np.zeros(len(std)))
+    posture = (
+        None if start is None else per_joint("the start posture", start, robot.joints, np.zeros(len(std)))
+    )
     free = None if posture is None else robot.configurations(posture[None])
     collisions = (surroundings or Surroundings()).resolve(robot, free)
     problem = ExcitationProblem(

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ...arrays import JointSamples, Matrix, Times, Vector
-from .constraints import Constraints
+from .constraints import MotionConstraints
 from .criterion import condition_number
 from .postures import random_posture
 from .problem import ExcitationProblem
@@ -144,13 +144,13 @@ class Search:
         """The criterion and the condition number, on the samples that will be recorded."""
         terms = self.problem.terms
         W = terms.W(terms.entries(*self.motion(coefficients, self.problem.time)))
-        return self.method.objective(self.problem, np.inf).value_and_gradient(W)[0], condition_number(W)
+        return self.method.objective(W, self.problem.torque_std, np.inf)[0], condition_number(W)
 
     def check(self, coefficients: Matrix) -> np.ndarray:
         """(T, G) g at all moments of the check, with nothing to spare."""
         q, v, a = self.motion(coefficients, self.problem.checked_time)
         terms = self.problem.terms
-        return Constraints(self.problem).excess(q, v, a, terms.torques(terms.entries(q, v, a)))
+        return MotionConstraints(self.problem).excess(q, v, a, terms.torques(terms.entries(q, v, a)))
 
     # -- the beginning -------------------------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class Search:
             settled = state.settled + 1 if last and little else 0
             state = replace(state, passed=min(value, state.passed), settled=settled)
             return self._passed(state, state.coefficients, value, condition)
-        state = replace(state, failure=Constraints(self.problem).describe(g))
+        state = replace(state, failure=MotionConstraints(self.problem).describe(g))
         if state.violation > MAX_VIOLATION:
             return state
         # the first coefficient is the posture at the start, about which the motion shrinks
@@ -260,8 +260,8 @@ class AugmentedCost:
     def __init__(self, search: Search, state: SearchState):
         problem, limits = search.problem, search.problem.limits
         self.state = state
-        self.criterion = search.method.objective(problem, search.sharpness(state.leg))
-        self.constraints = Constraints(problem, MARGIN)
+        self.search, self.sharpness = search, search.sharpness(state.leg)
+        self.constraints = MotionConstraints(problem, MARGIN)
         self.terms = problem.rounded_terms
         self.functions = search.method.basis.at(state.times, problem.duration_s)
         self.samples = len(search.samples)
@@ -290,7 +290,8 @@ class AugmentedCost:
         q, v, a = self.functions @ self.coefficients(x)
         entries = self.terms.entries(q, v, a)
         # the criterion's own times come first; those that checks added are for the constraints alone
-        f, by_W = self.criterion.value_and_gradient(self.terms.W(entries[: self.samples]))
+        W = self.terms.W(entries[: self.samples])
+        f, by_W = self.search.method.objective(W, self.search.problem.torque_std, self.sharpness)
         g = self.constraints.excess(q, v, a, self.terms.torques(entries))
         rho, N = self.state.penalty, self.samples
         over = np.maximum(g + self.state.multipliers / rho, 0.0)

@@ -71,7 +71,7 @@ class Terms:
         rows, _ = self.regressor.structure
         G = by_torque[:, rows] * self._theta
         if by_W is not None:
-            place, chosen = self._places
+            chosen, place = self._places
             G[: len(by_W), chosen] += by_W[:, rows[chosen], place]
         robot = self.regressor.robot
         bodies = 10 * len(robot.tree.pairs[0])
@@ -98,12 +98,8 @@ class Terms:
 
     @cached_property
     def _places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Place among the base columns, and index, of every entry that belongs to one."""
-        _, columns = self.regressor.structure
-        place = np.full(len(self.regressor.parameters), -1)
-        place[self.base.chosen] = np.arange(len(self.base))
-        chosen = np.flatnonzero(place[columns] >= 0)
-        return place[columns[chosen]], chosen
+        """Every entry that belongs to a base column, and its place among them."""
+        return self.regressor.places(self.base.chosen)
 
     @cached_property
     def _smoothed(self) -> tuple[tuple[FrictionTerm, np.ndarray, np.ndarray], ...]:

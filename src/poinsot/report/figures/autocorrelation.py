@@ -57,6 +57,7 @@ def band_shape(fit: Fit, **references: str) -> dict[str, Any]:
 def value_range(fits: list[Fit]) -> list[float]:
     """One vertical range for panels that are compared."""
     lowest = min(
+        # A column without readings has no autocorrelation.
         float(np.min(fit.autocorrelation, where=np.isfinite(fit.autocorrelation), initial=0.0))
         for fit in fits
     )

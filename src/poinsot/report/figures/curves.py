@@ -50,6 +50,7 @@ def curve_figure(
             margin={"l": 56, "r": 12, "t": 34, "b": 40},
         ),
         alt=f"{title}: {series(list(lines))} over time{f', {said}' if said else ''}",
+        # Legends with many entries need the whole width.
         wide=True,
     )
 

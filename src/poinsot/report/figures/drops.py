@@ -56,6 +56,7 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
     path = motion.path
     pose = np.stack([path["position.x"], path["position.y"], path["position.angle"]], axis=1)
     corners = _corners(scene.outline)
+    # A frame holds a whole outline: thousands of them would be a page of many megabytes.
     kept = _evenly(len(path), MOST_FRAMES)
     tracked = _tracked(motion)
     low, high = _view(pose, tracked, corners)
@@ -102,6 +103,7 @@ def _evenly(length: int, most: int) -> np.ndarray:
 def _corners(outline: Float[np.ndarray, "k 2"]) -> Float[np.ndarray, "c 2"]:
     """The outline with as few points as a picture needs, closed."""
     apart = np.linalg.norm(outline - np.roll(outline, 1, axis=0), axis=1)
+    # A corner of no radius is twice in an outline.
     different = outline[apart > 1e-6 * np.abs(outline).max()]
     few = different[_evenly(len(different), MOST_CORNERS)]
     return np.concatenate([few, few[:1]])
@@ -129,6 +131,7 @@ def _points_of(points: np.ndarray) -> dict[str, Any]:
 
 def _body(pose: np.ndarray, corners: np.ndarray) -> dict[str, Any]:
     """Its outline, and the spoke."""
+    # Of a side that is all equally far ahead, its point nearest to the axis.
     ahead = corners[int(np.argmax(corners @ np.array([1.0, 0.0]) - 1e-6 * np.abs(corners[:, 1])))]
     spoke = np.array([[np.nan, np.nan], [0.0, 0.0], ahead])
     return _points_of(placed(pose, np.concatenate([corners, spoke])))
@@ -139,6 +142,7 @@ def _wall(wall: np.ndarray, size: float) -> dict[str, Any]:
     point, slope = wall[:2], wall[2]
     along = np.array([np.cos(slope), np.sin(slope)])
     inward = np.array([along[1], -along[0]])
+    # So far that no dragging or zooming shows where it ends.
     far = 20 * size
     ends = point + far * np.array([[-1.0], [1.0]]) * along
     deep = ends[::-1] + far * inward
@@ -170,6 +174,7 @@ def _points(tracked: np.ndarray) -> dict[str, Any]:
 def _controls(times: np.ndarray) -> dict[str, Any]:
     """Plotly's play button and slider; frames follow each other without being blended."""
     still = {"mode": "immediate", "transition": {"duration": 0}}
+    # Not drawn anew: only a trace of lines moves, and that is fast enough for 50 ms.
     play = still | {"fromcurrent": True, "frame": {"duration": FRAME_MS, "redraw": False}}
     jump = still | {"frame": {"duration": 0, "redraw": False}}
     buttons = [

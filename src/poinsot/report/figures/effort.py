@@ -24,6 +24,7 @@ def effort_figure(fit: Fit, joint: int, longest: int = 4000) -> Figure:
     """One joint: effort above, residual below, one time axis."""
     name, unit = fit.joints[joint], fit.units[joint]
     word, shown = effort_word(unit), unit_text(unit)
+    # By column, in the unit of the joint: forces and torques are never in one figure.
     measured, predicted = fit.measured[:, joint], fit.predicted[:, joint]
     residual = measured - predicted
     traces = (

@@ -27,10 +27,10 @@ FINE, COARSE = (20, 12), (12, 8)
 """Meridians and parallels of a surface; fewer than 256 vertices each."""
 
 FEW = 12
-"""Bodies that are drawn finely, and described one by one in the text alternative; a humanoid has more."""
+"""Maximum number of bodies that are drawn finely, and described one by one in the text alternative."""
 
 SEGMENTS = 24
-"""Of each ellipse."""
+"""Number of line segments of an ellipse."""
 
 SHADES = {
     Origin.from_data: ACCENT,
@@ -153,11 +153,14 @@ def _view(bodies: list[Body], placed: list[PlacedBody]) -> tuple[Vector, Vector,
     )
     points = np.concatenate([frames, *(one.center[None] for one in placed)])
     size = float(np.linalg.norm(np.ptp(points, axis=0)))
+    # A nearly massless body may have an ellipsoid of many metres, in which the robot would vanish.
     fits = [one for one in placed if size == 0 or one.ellipsoid.semi_axes.max() <= LARGE * size]
     points = np.concatenate([points, *(one.corners for one in fits)])
     low, high = points.min(axis=0), points.max(axis=0)
     middle, half = (low + high) / 2, (high - low) / 2
+    # A planar robot gets a box with some depth, and a single point half a metre.
     half = np.maximum(1.04 * half, 0.15 * half.max() or 0.5)
+    # By identity, as arrays in a body make `==` ambiguous.
     return middle - half, middle + half, [one for one in placed if not any(one is other for other in fits)]
 
 
@@ -232,6 +235,7 @@ def _before(before: list[PlacedBody]) -> list[dict[str, Any]]:
     turn = np.linspace(0, 2 * np.pi, SEGMENTS + 1)
     circle = np.stack([np.cos(turn), np.sin(turn), np.zeros_like(turn)], axis=-1)
     gap = np.full((1, 3), np.nan)
+    # One circle turned into three planes by rolling its coordinates.
     ellipses = np.concatenate([part for k in range(3) for part in (np.roll(circle, k, axis=1), gap)])
     line = {"color": BEFORE, "width": 2.5}
     return [
@@ -252,6 +256,7 @@ LIGHT = {"x": 1000, "y": -2000, "z": 3000}
 
 def _now(now: list[PlacedBody]) -> list[dict[str, Any]]:
     sphere, facets = unit_sphere(*(FINE if len(now) <= FEW else COARSE))
+    # One byte an index: a sphere has fewer than 256 vertices.
     i, j, k = (packed(column, "u1") for column in facets.T)
     found = [origin(one.body.prior_share) for one in now]
     keys = [

@@ -58,6 +58,7 @@ def impulse_figure(impacts: Sequence[Impact], span: Float[np.ndarray, "2"] | Non
     """The impacts of one recording as stems; `span` is from when to when it goes [s]."""
     name, unit = impacts[0].recording, unit_text(impacts[0].unit)
     times = [impact.time for impact in impacts]
+    # One trace of all stems, with gaps between them.
     feet = np.array([[time, time, np.nan] for time in times]).ravel()
     data = []
     for what, y, colour in (("normal", "y", INK), ("tangential", "y2", ACCENT)):
@@ -217,6 +218,7 @@ def energy_figure(
     name: str, time: np.ndarray, energy: np.ndarray, unit: str, impacts: Sequence[float] = ()
 ) -> Figure:
     """One recording; (T,) times [s], one of them twice where energy jumps, and energies in `unit`."""
+    # Indices in order of time: of a time that is there twice both energies are kept in theirs.
     kept = thinned(energy, LONGEST)
     first, last = float(energy[0]), float(energy[-1])
     lost = f"from {significant(first, 3)} to {significant(last, 3)} {unit_text(unit)}"

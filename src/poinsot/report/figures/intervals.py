@@ -26,6 +26,7 @@ def families(estimate: Estimate) -> dict[tuple[str, str], list[int]]:
         if verdict.determined:
             key = (family(estimate.names[index], estimate.kinds[index]), estimate.units[index])
             groups.setdefault(key, []).append(index)
+    # Stable: kinds that are not listed keep the order of the parameters.
     rank = {title: place for place, title in enumerate(FAMILIES)}
     return dict(sorted(groups.items(), key=lambda group: rank.get(group[0][0], len(rank))))
 
@@ -73,6 +74,7 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
             yaxis=axis(
                 tickvals=list(range(len(indices))),
                 ticktext=[plain(name) for name in names],
+                # Turned round: the first on top.
                 range=[len(indices) - 0.4, -0.6],
                 zeroline=False,
                 ticks="",

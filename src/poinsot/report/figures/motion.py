@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,26 +26,23 @@ def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Fi
     """One joint, four rows with one time axis."""
     robot, limits = excitation.problem.robot, excitation.problem.limits
     name, unit, effort = (each[joint] for each in (robot.joints, robot.position_units, robot.effort_units))
-    symmetric = ((-x[joint], x[joint]) for x in (limits.velocity, limits.acceleration, limits.torque))
     rows = (
-        ("position", unit, excitation.q, (limits.lower[joint], limits.upper[joint])),
-        *(
-            (what, shown, values, bounds)
-            for (what, shown, values), bounds in zip(
-                (
-                    ("velocity", f"{unit}/s", excitation.v),
-                    ("acceleration", f"{unit}/s^2", excitation.a),
-                    (effort_word(effort), effort, excitation.tau),
-                ),
-                symmetric,
-                strict=True,
-            )
+        ("position", unit, excitation.q, limits.lower[joint], limits.upper[joint]),
+        ("velocity", f"{unit}/s", excitation.v, -limits.velocity[joint], limits.velocity[joint]),
+        (
+            "acceleration",
+            f"{unit}/s^2",
+            excitation.a,
+            -limits.acceleration[joint],
+            limits.acceleration[joint],
         ),
+        (effort_word(effort), effort, excitation.tau, -limits.torque[joint], limits.torque[joint]),
     )
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
-    for row, (what, shown, values, bounds) in enumerate(rows):
+    for row, (what, shown, values, *bounds) in enumerate(rows):
         suffix = str(row + 1) if row else ""
+        # From the top downwards, in parts of the height of the figure.
         top = 1 - row * (1 + GAP) / 4
         axes[f"yaxis{suffix}"] = axis(
             f"{what} [{unit_text(shown)}]", domain=[max(top - (1 - 3 * GAP) / 4, 0.0), top], nticks=5
@@ -84,7 +82,8 @@ def motion_grid(excitation: Excitation) -> FigureGrid:
     )
 
 
-def _near(bounds: tuple[float, float], values: np.ndarray) -> list[float]:
+def _near(bounds: Sequence[float], values: np.ndarray) -> list[float]:
     """The limits that are within the picture."""
+    # Never 0: a joint that stands still has limits too.
     reach = max(float(np.abs(values).max()), float(np.ptp(values)), 1e-12)
     return [float(bound) for bound in bounds if np.isfinite(bound) and abs(bound) <= FAR * reach]

@@ -33,6 +33,7 @@ def rounded(values: Any) -> list[float | None]:
     largest = float(np.max(np.abs(values[finite]))) if finite.any() else 0.0
     if largest > 0:
         decimals = FIGURES_IN_JSON - 1 - floor(log10(largest))
+        # Beyond, 10**decimals is no double any more.
         values = np.round(values, decimals) if abs(decimals) < 300 else values
     if finite.all():
         return list(values.tolist())
@@ -65,6 +66,7 @@ def layout(height: int, **more: Any) -> dict[str, Any]:
     """A Plotly layout in this look. [px]"""
     look: dict[str, Any] = {
         "height": height,
+        # The page gives the width, the figure its height.
         "autosize": True,
         "margin": {"l": 56, "r": 12, "t": 8, "b": 40},
         "paper_bgcolor": "#ffffff",

@@ -36,6 +36,7 @@ def thinned(values: np.ndarray, longest: int = LONGEST) -> np.ndarray:
     buckets = max((longest - 2) // 2, 1)
     edges = np.linspace(0, length, buckets + 1).astype(int)
     finite = np.isfinite(values)
+    # So that a missing sample is never the extreme of a stretch that has others.
     low = np.where(finite, values, np.inf)
     high = np.where(finite, values, -np.inf)
     # Buckets differ in length by one: pad to a rectangle by repeating each bucket's last sample.
@@ -51,6 +52,7 @@ def pieces(time: np.ndarray) -> list[slice]:
     steps = np.diff(time)
     if not len(steps):
         return [slice(0, len(time))]
+    # Of the steps forward: a clock starts anew at each recording.
     usual = np.median(steps[steps > 0]) if np.any(steps > 0) else 1.0
     breaks = np.flatnonzero((steps <= 0) | (steps > 20 * usual)) + 1
     if len(breaks) > len(time) // 20:  # a clock this irregular has no gaps worth showing
@@ -80,6 +82,7 @@ def line(time: np.ndarray, values: np.ndarray, longest: int = LONGEST) -> dict[s
         kept = piece.start + thinned(values[piece], length if share >= 1 else max(int(share * length), 4))
         x += [display[kept], np.array([np.nan])]
         y += [values[kept], np.array([np.nan])]
+    # No gap behind the last piece.
     return {"x": rounded(np.concatenate(x[:-1])), "y": rounded(np.concatenate(y[:-1]))}
 
 

@@ -85,6 +85,7 @@ def sections(estimate: Estimate, names: Sequence[str] | None = None) -> tuple[Se
         InvalidMethod: if there is no section of one of these names.
     """
     builders = _named(names) if names is not None else [*SECTIONS.values(), *_installed().values()]
+    # Last of all, also behind the sections of other distributions.
     ordered = [*(build for build in builders if build is not provenance_section), provenance_section]
     return tuple(section for build in ordered if (section := build(estimate)) is not None)
 
@@ -97,6 +98,8 @@ def _installed() -> dict[str, SectionBuilder]:
 def _named(names: Sequence[str]) -> list[SectionBuilder]:
     own = [name for name in names if ":" in name]
     listed = (
+        # Other distributions are looked up only for a name that is not ours, as that takes its
+        # time.
         SECTIONS if OF_EVERY_ESTIMATE.union(names) - {*own} <= SECTIONS.keys() else SECTIONS | _installed()
     )
     for name in names:

@@ -13,7 +13,7 @@ from ..words import number_of, series
 
 
 def bodies_section(estimate: Estimate) -> Section | None:
-    """Only where the estimate has bodies with values."""
+    """None where the estimate has no body with values."""
     known = [body for body in estimate.bodies if _has_values(body)]
     if not known:
         return None
@@ -36,6 +36,7 @@ def verdict_on_bodies(bodies: list[Body]) -> str:
     impossible = [body.name for body in bodies if body.physically_consistent is False]
     if impossible:
         return f"No real body can have the mass properties of {series(impossible)}: a simulator will refuse them."
+    # None, for undecided, is false here too.
     if bodies and all(body.physically_consistent for body in bodies):
         return "It could be real." if len(bodies) == 1 else f"All of the {len(bodies)} bodies could be real."
     return ""

@@ -25,6 +25,7 @@ def effort_section(estimate: Estimate) -> Section | None:
 
 def residuals_section(estimate: Estimate) -> Section | None:
     """Autocorrelation joint by joint."""
+    # Impacts of many drops have no order in time.
     if not estimate.fit.autocorrelation.size:
         return None
     return Section("Residuals", _lead_of_residuals(estimate), (autocorrelation_grid(estimate.fit),))

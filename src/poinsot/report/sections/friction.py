@@ -21,6 +21,7 @@ def friction_section(estimate: Estimate) -> Section | None:
             "95 %, low": curve.effort - half,
             "95 %, high": curve.effort + half,
         }
+        # An effort in N belongs to a joint that slides.
         along = f"speed [{'m/s' if curve.unit == 'N' else 'rad/s'}]"
         panels.append(curve_figure(f"{curve.joint}", curve.unit, curve.speed, lines, along=along))
     return Section(

@@ -1,4 +1,4 @@
-"""What the data can and cannot see."""
+"""Which parameters and combinations the data determine, and which they do not."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ def identifiability_section(estimate: Estimate) -> Section:
 def _combinations(reason: str, directions: list[Direction]) -> Items:
     """Single parameters in one line, each combination in its own."""
     title, caption = REASONS.get(reason, (capitalized(reason), ""))
+    # A bare name is one parameter, anything else a sum.
     single = [direction.combination for direction in directions if direction.combination.isidentifier()]
     sums = [direction.combination for direction in directions if not direction.combination.isidentifier()]
     return Items(
@@ -69,6 +70,7 @@ def _lead(estimate: Estimate, unidentified: list[str]) -> str:
     counts = {
         reason: sum(direction.reason == reason for direction in estimate.undetermined) for reason in REASONS
     }
+    # Combinations that no motion shows are no fault of the recording.
     missing = counts["unexcited"] or len(unidentified)
     what = "combination" if counts["unexcited"] else "parameter"
     lead = (

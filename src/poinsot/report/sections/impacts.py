@@ -119,6 +119,7 @@ def _information(impacts: Sequence[Impact]) -> str:
     where = f"the one at {significant(most.time, 4)} s of {most.recording}"
     following = ", with what follows until the next" if len({each.recording for each in known}) == 1 else ""
     carried = np.cumsum([impact.share for impact in known])
+    # Of the information, half of it: the last quarter comes from many impacts that each say little.
     few = int(np.searchsorted(carried, 0.5 * carried[-1])) + 1
     if few == 1:
         return f"Of the information on J/m, {where} alone carries {_percent(most.share)}{following}."

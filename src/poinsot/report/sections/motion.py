@@ -13,7 +13,7 @@ from ..tables import fit_table, table_of_rows
 from ..words import number_of, series
 
 MOST_LINES = 10
-"""Of a picture of parameters; more would not be told apart."""
+"""Maximum number of parameters in a figure; more lines cannot be distinguished."""
 
 
 def motion_section(estimate: Estimate) -> Section | None:
@@ -92,11 +92,13 @@ def convergence_section(estimate: Estimate) -> Section | None:
     if found is None or len(found.cost) < 2:
         return None
     steps = np.arange(len(found.cost), dtype=float)
+    # The lowest cost itself, and a gap that is closed, have no logarithm.
     cost, gaps = np.maximum(found.cost - found.cost.min(), 1e-12), np.maximum(found.infeasibility, 1e-16)
     decades = {"cost above the lowest": np.log10(cost), "sum of gaps in the dynamics": np.log10(gaps)}
     panels = [curve_figure("Cost and gaps, powers of ten", "1", steps, decades, along="iteration")]
     for owner in dict.fromkeys(estimate.owners):
         mine = [k for k, each in enumerate(estimate.owners) if each == owner][:MOST_LINES]
+        # From the result, so that lines of parameters of any size end at 0.
         away = found.values[:, mine] - found.values[-1, mine]
         size = np.abs(found.values[:, mine]).max(axis=0)
         lines = {

@@ -35,6 +35,7 @@ def which_std(estimate: Estimate) -> str:
         )
     if estimate.white_std is None or estimate.coloured_std is None:
         return "Standard deviations account for residuals that are correlated in time."
+    # Held parameters have no standard deviation.
     seen = estimate.identifiable & (estimate.white_std > 0)
     ratios = estimate.coloured_std[seen] / estimate.white_std[seen]
     ratios = ratios[np.isfinite(ratios)]
@@ -66,7 +67,7 @@ def _white_would_be(ratios: np.ndarray) -> str:
 
 
 def groupings_section(estimate: Estimate) -> Section | None:
-    """Only where something is regrouped."""
+    """None where no parameter is regrouped."""
     table = grouping_table(estimate)
     if table is None:
         return None
@@ -78,7 +79,7 @@ def groupings_section(estimate: Estimate) -> Section | None:
 
 
 def full_parameters_section(estimate: Estimate) -> Section | None:
-    """Only where a method filled in what the data leave open."""
+    """None where no method filled in what the data do not determine."""
     full = estimate.extra(FullParameters)
     if full is None or not full.names:
         return None

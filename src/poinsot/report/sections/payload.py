@@ -1,4 +1,4 @@
-"""What the robot carries, and what its drives make of a current."""
+"""The load that a link carries, and the drive gains: effort per unit of current."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POSSIBLE = {True: "could be real", False: "no real body", None: "not determined 
 
 
 def payload_section(estimate: Estimate) -> Section | None:
-    """Only where a load or drive gains were looked for."""
+    """None where neither a load nor drive gains were estimated."""
     payload, gains = estimate.extra(Payload), estimate.extra(DriveGains)
     if payload is None and gains is None:
         return None

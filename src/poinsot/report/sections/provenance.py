@@ -14,7 +14,8 @@ from ..tables import plain_text, timing_table
 
 
 def provenance_section(estimate: Estimate) -> Section:
-    """Everything that somebody needs to do it again."""
+    """Everything that is needed to repeat the estimation."""
+    # Stages of another program may come without a total.
     total = estimate.seconds.get("total", sum(estimate.seconds.values()))
     took = f", in {seconds_text(total)}" if estimate.seconds else ""
     steps = Items(title="What was done to the data", items=estimate.steps, numbered=True)

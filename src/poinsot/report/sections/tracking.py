@@ -115,6 +115,7 @@ def rejections_section(estimate: Estimate) -> Section | None:
             "samples": each.samples,
             "why": each.verdict.value,
         }
+        # The longest first; of a noisy run there may be thousands.
         for each in sorted(run.rejections, key=lambda each: -each.samples)[:MAX_REJECTIONS]
     ]
     caption = "The longest ones." if len(run.rejections) > MAX_REJECTIONS else ""

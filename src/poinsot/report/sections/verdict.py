@@ -44,6 +44,7 @@ def _explained(estimate: Estimate) -> str:
 def _rms(estimate: Estimate) -> dict[str, float]:
     """Sensor -> root mean square of its residuals, in its standard deviations, of all recordings together."""
     fits: dict[str, list[SensorFit]] = {}
+    # All recordings of a sensor together: each alone may be short.
     for motion in motions_of(estimate):
         for fit in motion.sensors:
             fits.setdefault(fit.name, []).append(fit)
@@ -63,6 +64,7 @@ def _bodies(estimate: Estimate) -> str:
 def _findings(estimate: Estimate) -> tuple[tuple[str, str], ...]:
     findings = [("warning", warning) for warning in estimate.warnings]
     if not estimate.status.converged:
+        # A result that has not converged makes all that follows doubtful.
         findings.insert(0, ("error", estimate.status.value))
     elif estimate.status is Status.partly:
         findings.append(("note", estimate.status.value))
@@ -75,6 +77,7 @@ def _error(estimate: Estimate) -> Card:
         return _sensors(estimate)
     errors = np.asarray(fit.relative_error_percent_per_joint)
     note = "of the measured effort"
+    # All are NaN where every torque is zero: then there is no best joint.
     if len(errors) > 1 and not np.all(np.isnan(errors)):
         best, worst = int(np.nanargmin(errors)), int(np.nanargmax(errors))
         note += (

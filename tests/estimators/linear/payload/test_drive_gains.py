@@ -80,9 +80,9 @@ def test_exact_gains_have_no_covariance():
 @pytest.mark.parametrize(
     ("std", "sentence"),
     [
-        ([1.0, 2.0], "gain_std has 2 values; the robot has 4 motors"),
+        ([1.0, 2.0], "gain_std has 2 values; give one, or one for each of the 4 joints"),
         (-1.0, "gain_std must be finite and at least 0, not -1"),
-        ({"j33": 1.0}, r"gain_std names 'j33'; did you mean 'j3'\?; there are motors at j1, j2, j3, j4"),
+        ({"j33": 1.0}, r"gain_std names joint 'j33'; did you mean 'j3'\?; the robot has j1, j2, j3, j4"),
     ],
 )
 def test_standard_deviations_that_cannot_be(std, sentence):

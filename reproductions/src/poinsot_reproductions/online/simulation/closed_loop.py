@@ -4,8 +4,8 @@ The blocks are those of Foster et al. (2024), Fig. 2:
 
     plant -> measurement -> sample -> filter -> bodies -> controller -> efforts -> plant
 
-What the controller takes bodies for comes from a `ControllerModel`: it may be fixed, the truth, or the estimate of a
-filter. Everything else is the same in all three, so what differs is what knowing is worth.
+The inertial parameters that the controller assumes come from a `ControllerModel`: constant ones, the true ones, or the
+estimate of a filter. All else is the same in the three, so their difference is the effect of adaptation.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ FALLEN = 0.6
 """Part of its height below which a pelvis has fallen."""
 
 
-# -- what the controller takes bodies for ------------------------------------------------------------------------------
+# -- inertial parameters that the controller assumes ------------------------------------------------------------
 
 
 class ControllerModel(ABC):
-    """What a controller takes changing bodies for."""
+    """Inertial parameters that a controller assumes for changing bodies."""
 
     @abstractmethod
     def update(self, time: float, sample: Sample | None) -> Mapping[str, Vector]:
@@ -49,7 +49,7 @@ class ControllerModel(ABC):
 
     @property
     def verdict(self) -> SampleVerdict | None:
-        """What became of the newest sample, where there is a filter."""
+        """Verdict of the filter on the newest sample; None without a filter."""
         return None
 
 
@@ -65,7 +65,7 @@ class FixedModel(ControllerModel):
 
 @dataclass(frozen=True, eq=False)
 class TrueModel(ControllerModel):
-    """The bodies as they are."""
+    """The true bodies."""
 
     loads: Mapping[str, BodyInTime]
 
@@ -78,7 +78,7 @@ class AdaptedModel(ControllerModel):
 
     Args:
         filter_: of the changing bodies.
-        start: (k, 10) what they are taken for first.
+        start: (k, 10) initial guess of the bodies.
         limit: on how fast the published bodies change; None: none.
         from_time: the filter processes samples from then on [s].
     """
@@ -143,7 +143,7 @@ JointMotion = Callable[[float], Mapping[str, tuple[float, float]]]
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """What a robot does and what happens to it.
+    """Motion, loads, ground and sensors of one run.
 
     Args:
         humanoid: as it is described, which is what controller and filter take it for.
@@ -172,7 +172,7 @@ class Scenario:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What happened, at the controller's rate.
+    """States, assumptions and forces of a run, at the controller's rate.
 
     Args:
         time: (T,) [s].
@@ -217,7 +217,7 @@ def simulate(
         rng: of the sensors' noise; the same generator state gives the same noise whatever the model.
         progress: takes the simulated time at each full second [s].
     """
-    with threadpool_limits(limits=1, user_api="blas"):  # how many threads there are must not show in sums
+    with threadpool_limits(limits=1, user_api="blas"):  # the order of sums must not depend on threads
         return _Loop(scenario, model, rng).run(progress)
 
 
@@ -236,11 +236,13 @@ class _Loop:
         still = np.zeros(robot.model.nv)
         kinematics = self.controller.kinematics
         kinematics.set_bodies({body: load(0.0) for body, load in scenario.loads.items()})
+        # with the true bodies: where the centre of mass is held must not depend on what is assumed of it
         kinematics.update(humanoid.home, still)
         self.tasks = _Tasks(scenario, kinematics)
         standing = Standing(kinematics, soles)
         self.gait = scenario.gait(kinematics, soles)
         self.estimator = StateEstimator(self.plant, scenario.sensors, rng)
+        # only without the match does an impact reach forces later than velocities
         lag = scenario.sensors.force_lag if scenario.matched else 0.0
         self.window = Differentiator(robot.model, CONTROL_TICKS, lag)
         self.wrenches = self.plant.wrenches()
@@ -251,9 +253,10 @@ class _Loop:
         self._settle(standing)
 
     def _settle(self, standing: Standing) -> None:
-        """A run begins at rest, whoever knows what in it: the ground carries the robot, and windows are full."""
+        """Let every run begin at rest, with full windows, whichever model the controller has."""
         kinematics = self.controller.kinematics
         self._load(0.0)
+        # negative, so that the run itself begins at 0
         self.plant.time = -SETTLING
         for tick in range(round(SETTLING / self.plant.timestep)):
             if tick % CONTROL_TICKS == 0:
@@ -267,6 +270,7 @@ class _Loop:
         """The changing bodies as they are, in the plant too."""
         bodies = {body: load(time) for body, load in self.scenario.loads.items()}
         for body, pi in bodies.items():
+            # setting a body costs an eigenvalue problem; most change seldom
             if body not in self._are or not np.array_equal(self._are[body], pi):
                 self.plant.set_inertial(body, pi)
         self._are = bodies
@@ -282,6 +286,7 @@ class _Loop:
                 progress(tick / second)
             if tick % CONTROL_TICKS == 0:
                 records.append(self._control(bodies))
+                # nothing that comes after a fall says anything of the controller
                 if records[-1].q[2] < floor:
                     break
             self._move()
@@ -301,14 +306,18 @@ class _Loop:
     def _control(self, bodies: Mapping[str, Vector]) -> _Record:
         """One tick of filter and controller."""
         time, kinematics = self.plant.time, self.controller.kinematics
+        # at 0 there is no sample: the first record shows what the controller began with
         sample = self.window.sample() if time > 0 else None
         assumed = self.model.update(time, sample)
+        # before update, which computes M and c of these bodies
         kinematics.set_bodies(assumed)
         kinematics.update(self.newest.q, self.newest.v)
         footing = self.gait(time, kinematics, self.newest.wrenches)
+        # after the gait, whose reference is of the same tick
         self.tasks.follow(time)
         command = self.controller.solve(self.tasks.at(footing, kinematics), footing.loads)
         self.tau = command.tau
+        # its efforts are those of the tick before
         self.unsolved += not command.solved
         return _Record(
             time,
@@ -397,11 +406,13 @@ class _Tasks:
         for foot, stance in self._feet.items():
             if foot == footing.swing:
                 swing = self._swing[foot]
+                # the swinging foot has its own task: it is lighter than that of a foot on the ground
                 swing.placement, swing.velocity = footing.placement, footing.velocity
                 swing.acceleration = footing.acceleration
                 tasks.append(swing)
             else:
-                if foot == self._swinging:  # it has just come down: here it stays
+                # it has just come down: its place is where it landed, not where it was to land
+                if foot == self._swinging:
                     stance.placement = kinematics.placement(kinematics.frame(stance.frame)).copy()
                 stance.velocity = np.array([0.0, 0.0, -footing.sinking.get(foot, 0.0), 0.0, 0.0, 0.0])
                 tasks.append(stance)

@@ -25,7 +25,7 @@ from .whole_body import sole_frame
 
 @dataclass(frozen=True, eq=False)
 class Footing:
-    """What a gait wants at a tick.
+    """Reference of feet and centre of mass at a tick.
 
     Args:
         centre, centre_velocity, centre_acceleration: (2,) of the centre of mass.
@@ -46,7 +46,7 @@ class Footing:
 
 
 class Gait(ABC):
-    """What feet and centre of mass should do, tick by tick; it remembers where it is in its phases."""
+    """References of feet and centre of mass, tick by tick; it keeps its phase between calls."""
 
     @abstractmethod
     def __call__(self, time: float, kinematics: Kinematics, wrenches: Mapping[str, Vector]) -> Footing:
@@ -148,7 +148,10 @@ class Stepping(Gait):
         self, x: Vector, v: Vector, a: Vector, loads: Mapping[str, float], wrenches: Mapping[str, Vector]
     ) -> Footing:
         sinking = {
-            foot: self._stride.settle for foot, wrench in wrenches.items() if wrench[2] < self._stride.lost
+            # a foot that lost the ground goes down fast enough for a slab's edge, and too slowly for an impact
+            foot: self._stride.settle
+            for foot, wrench in wrenches.items()
+            if wrench[2] < self._stride.lost
         }
         return Footing(x, v, a, "", pin.SE3.Identity(), np.zeros(6), np.zeros(6), loads, sinking)
 
@@ -184,6 +187,7 @@ class Stepping(Gait):
         s, ds, dds = _smooth(since, T)
         way = end - start
         p, v, a = start + s * way, ds * way, dds * way
+        # two halves: the way up is that of the sole, the way down aims below the ground
         if since < T / 2:
             u, du, ddu = _smooth(since, T / 2)
         else:
@@ -193,6 +197,7 @@ class Stepping(Gait):
         p[2] += stride.height * u
         v[2] += stride.height * du
         a[2] += stride.height * ddu
+        # late: in a hole, or the ground is lower than assumed
         if since > T:
             p[2] -= stride.search * (since - T)
             v[2] -= stride.search
@@ -210,6 +215,7 @@ def foothold(start: Vector, step: int, stride: Stride) -> Vector:
 
 def _smooth(since: float, duration: float) -> tuple[float, float, float]:
     """s, its speed and acceleration, from 0 to 1 in a duration."""
+    # beyond its duration a motion rests at its end
     x = min(max(since / duration, 0.0), 1.0)
     return (
         10 * x**3 - 15 * x**4 + 6 * x**5,

@@ -84,6 +84,7 @@ def talos(posture: Mapping[str, float] | None = None, arm_effort: float = 1.0) -
     limits = described_efforts(robot)
     for k, joint in enumerate(robot.joints):
         if joint.startswith("arm"):
+            # in plant and controller alike, which both take them from here
             limits[6 + k] *= arm_effort
     home = stand_on_ground(robot, q, {left.body: SOLE_HEIGHT, right.body: SOLE_HEIGHT})
     return Humanoid(robot, (left, right), home, limits, "base_link")
@@ -103,5 +104,6 @@ def stand_on_ground(robot: Articulated, q: Vector, soles: Mapping[str, float]) -
         for body, height in soles.items()
     )
     q = q.copy()
+    # the lowest sole, so that no corner begins inside the ground
     q[2] -= lowest
     return q

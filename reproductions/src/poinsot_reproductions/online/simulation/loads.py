@@ -61,6 +61,7 @@ class ScaledBody:
     mass: Waveform
 
     def __call__(self, time: float) -> np.ndarray:
+        # mass, first moments and inertia are all linear in the density
         return self.pi * (self.mass(time) / self.pi[0])
 
 
@@ -87,6 +88,7 @@ def point_mass(mass: float, position: Vector, radius: float = 0.05) -> np.ndarra
     Args:
         mass: [kg]. position: (3,) of its centre [m]. radius: [m].
     """
+    # a solid ball; a point would have no inertia, which no chart describes
     about_centre = 0.4 * mass * radius**2 * np.eye(3)
     inertia = about_centre + mass * (position @ position * np.eye(3) - np.outer(position, position))
     xx, xy, xz, yy, yz, zz = inertia[np.triu_indices(3)]

@@ -82,6 +82,7 @@ class Wander:
         part = passed(step, time)
         self._A = np.array([[1 - part, 0.0], [part * (1 - part), 1 - part]])
         b = np.array([part, part**2])
+        # its stationary covariance, so that the error is as large at the first tick as later
         P = linalg.solve_discrete_lyapunov(self._A, np.outer(b, b))
         scale = std / np.sqrt(P[1, 1])
         self._b, self._rng = scale * b, rng
@@ -109,7 +110,9 @@ class StateEstimator:
         if base:
             self._position_std[:3], self._position_std[3:6] = s.base_position, s.base_orientation
             self._velocity_std[:3], self._velocity_std[3:6] = s.base_velocity, s.base_rate
+            # nothing drives the base: its effort is known to be zero
             self._effort_std[:6] = 0.0
+        # joints that turn without limit have cosine and sine in q, which an encoder does not round
         joints = [joint for joint in model.joints if joint.nq == 1]
         self._encoders = np.array([joint.idx_q for joint in joints], dtype=np.int64)
         self._wrench_std = np.repeat([s.force, s.moment], 3)
@@ -123,6 +126,7 @@ class StateEstimator:
     def read(self, time: float, q: Vector, v: Vector, tau: Vector, wrenches: Mapping[str, Vector]) -> Tick:
         """Take in the truth of a tick and give the newest that has arrived; the oldest there is at the start."""
         rng, n = self._rng, len(v)
+        # one draw a tick, whatever is noisy: the same seed gives the same noise to every sensor
         noise = rng.standard_normal((3, n))
         v = v + self._velocity_std * noise[1]
         if self._wander is not None:
@@ -132,6 +136,7 @@ class StateEstimator:
             step = self._sensors.position_step
             q[self._encoders] = step * np.round(q[self._encoders] / step)
         for foot, wrench in wrenches.items():
+            # the first reading is that of a sensor at rest
             last = self._felt.get(foot, wrench)
             self._felt[foot] = last + self._passed * (wrench - last)
         read = Tick(
@@ -166,6 +171,7 @@ class Differentiator:
         if self._window:
             part = passed(measurement.time - self._window[-1].time, self._lag)
             late_v, late_tau = self._late[-1]
+            # forces lag already; velocities and efforts are made to lag as they do
             v, tau = late_v + part * (v - late_v), late_tau + part * (tau - late_tau)
         self._late.append((v, tau))
         self._window.append(measurement)
@@ -178,6 +184,7 @@ class Differentiator:
         first, last = window[0], window[-1]
         steps = list(window)[:-1]  # the last state's step has not been driven yet
         half = len(steps) // 2
+        # an odd number of ticks has its middle between two of them
         if len(steps) % 2:
             q = pin.interpolate(self._model, window[half].q, window[half + 1].q, 0.5)
             v = (window[half].v + window[half + 1].v) / 2

@@ -44,6 +44,7 @@ class Kinematics:
     def set_bodies(self, inertials: Mapping[str, Vector]) -> None:
         """Take these bodies to have these ten parameters."""
         for body, pi in inertials.items():
+            # Pinocchio's joint 0 is the universe
             place = self.robot.bodies.index(body) + 1
             self.model.inertias[place] = pin.Inertia.FromDynamicParameters(np.asarray(pi))
 
@@ -139,6 +140,7 @@ class FramePose(Task):
         at = kinematics.frame(self.frame)
         world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         J = pin.getFrameJacobian(model, data, at, world)
+        # computed with zero joint accelerations: Jdot v
         moving = pin.getFrameClassicalAcceleration(model, data, at, world).vector
         now = data.oMf[at]
         error = np.concatenate(

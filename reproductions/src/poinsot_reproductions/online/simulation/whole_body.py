@@ -43,7 +43,7 @@ FEASIBLE = 1e-2
 
 @dataclass(frozen=True)
 class ContactLimits:
-    """What a sole may do.
+    """Limits of the wrench on a sole.
 
     Args:
         friction: tangential over normal force.
@@ -61,7 +61,7 @@ class ContactLimits:
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """What a controller decided.
+    """Result of one program.
 
     Args:
         tau: (n,) efforts, 0 of the base.
@@ -76,7 +76,7 @@ class Command:
 
 
 class WholeBodyController:
-    """Efforts that make tasks come true as far as feet and motors allow.
+    """Efforts that fulfil tasks as well as the limits of feet and motors allow.
 
     Args:
         robot: its description gives the bodies unless `inertials` do.
@@ -152,12 +152,14 @@ class WholeBodyController:
         C = np.concatenate([dynamics[base:], self._cone])
         low, high = self._bounds(c, loads)
         program = self._program
+        # init once: update keeps the factorization's memory
         state = program.update if self._before else program.init
         state(H, g, equality, right, C, low, high)
         program.solve(*self._before)
         results = program.results
         solution = tuple(np.round(part, DECIMALS) for part in (results.x, results.y, results.z))
         z = solution[0]
+        # by the violation and not by the solver's status, which is stricter than efforts need
         solved = results.info.pri_res < FEASIBLE and all(np.isfinite(part).all() for part in solution)
         if solved:
             self._before = solution
@@ -188,11 +190,13 @@ class WholeBodyController:
         for sole in self.soles:
             along, across = limits.margin * sole.half_length, limits.margin * sole.half_width
             # |x| <= reach f_z, for forces along x and y, moments about x, y and z
+            # a moment about x comes from a lever along y, and the other way round
             reaches = (limits.friction, limits.friction, across, along, limits.torsion)
             block = np.zeros((11, 6))
             block[0, 2] = 1.0
             for k, (row, reach) in enumerate(zip((0, 1, 3, 4, 5), reaches, strict=True)):
                 block[1 + 2 * k, row], block[2 + 2 * k, row] = 1.0, -1.0
+                # both signs: x <= reach f_z and -x <= reach f_z
                 block[1 + 2 * k : 3 + 2 * k, 2] = -reach
             blocks.append(block)
         n, k = self.robot.model.nv, len(self.soles)

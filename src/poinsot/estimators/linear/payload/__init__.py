@@ -1,12 +1,12 @@
-"""What a link carries, and what drives' gains are, from recordings with a load and without it.
+"""The load of a link, and the drives' gains, from recordings with the load and without it.
 
 identification     directly: one regression on both
   output_error       where gains are unknown: the equation solved for the current
   equation_error     the same with the current as a regressor, to be compared with
-  drive_gains        what is known of gains
-  possible           of loads, the best that can be
-  moments, draws     how sure it is: blocks of motion resampled
-  values             what ten parameters say about a load
-  notes, certificate what there is to say besides, and whether it is the optimum
-difference         by subtraction of what is found without the load from what is found with it
+  drive_gains        known gains, and whether unknown ones are identifiable
+  possible           the physically possible load that fits best
+  moments, draws     uncertainty: blocks of motion resampled
+  values             mass, centre and inertia of a load from its ten parameters
+  notes, certificate notes and warnings, and the check of optimality
+difference         by subtraction of the estimate without the load from the one with it
 """

@@ -1,4 +1,4 @@
-"""Whether a load and its robot are the optimum, from the problem's rows.
+"""The certificate of a load and its robot, recomputed from the problem's rows.
 
 With e = k i - W theta the residuals, u their weights, and r = z - P theta those of the priors, at the optimum
 

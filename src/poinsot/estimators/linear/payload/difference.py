@@ -1,4 +1,4 @@
-"""A load by difference: what is found with it less what is found without it.
+"""A load by difference: the estimate with it less the estimate without it.
 
     beta_with - beta_without = K A pi_L + e,      cov(e) = cov(beta_with) + cov(beta_without)
 
@@ -20,7 +20,6 @@ from scipy import linalg
 from ....arrays import Matrix, Vector
 from ....estimate import Estimate
 from ....exceptions import InvalidMethod, NotIdentifiable, listing
-from ....parameters import Block, Parameters
 from ....regression.attachment import LOAD_NAMES, Attachment
 from ....regression.base_parameters import EXCITATION_TOLERANCE, choose
 from ....regression.inverse_dynamics import InverseDynamics, inverse_dynamics
@@ -68,8 +67,8 @@ class PayloadDifference:
         """The estimate of the robot without the load, and the load.
 
         Raises:
-            NotIdentifiable: if gains are unknown, every recording carries the load or none does, or what they show of
-                the robot is not the same.
+            NotIdentifiable: if gains are unknown, every recording carries the load or none does, or they do not
+                determine the same base parameters of the robot.
         """
         started = time.perf_counter()
         check_recordings(problem)
@@ -97,11 +96,11 @@ class PayloadDifference:
                 "solve": time.perf_counter() - started - without.seconds["regressor"],
             },
         )
-        said = (
+        note = (
             "The load is the difference of two identifications; the other one, with the load, is from "
             f"{with_.rows} rows and explains the efforts to {with_.fit.relative_error_percent:.2f} %."
         )
-        return with_load(estimate, payload, drive_gains.gains_of(problem), (said,))
+        return with_load(estimate, payload, drive_gains.gains_of(problem), (note,))
 
 
 def _robot_alone(problem: InverseDynamics, loaded: bool) -> InverseDynamics:
@@ -129,7 +128,7 @@ def _difference(
     """(10,) the load's parameters, NaN where not determined, (10, 10) their covariance, (10,) what was known of them.
 
     Raises:
-        NotIdentifiable: if the two recordings show the robot differently.
+        NotIdentifiable: if the two recordings determine different base parameters.
     """
     if without.names != with_.names or without.groupings != with_.groupings:
         other = sorted(set(without.groupings) ^ set(with_.groupings))
@@ -155,13 +154,13 @@ def _solved(K: Matrix, d: Vector, C: Matrix, known: Vector) -> tuple[Vector, Mat
     half = linalg.cholesky(C, lower=True)
     A = linalg.solve_triangular(half, K, lower=True)
     b = linalg.solve_triangular(half, d - K @ np.nan_to_num(known), lower=True)
-    symbols = Parameters((Block("payload", "", LOAD_NAMES, ("",) * 10),))
     # of several parameters that look alike none is the load's own value: only those alone are reported
-    seen = choose(A, symbols, np.flatnonzero(np.isnan(known)), EXCITATION_TOLERANCE)
-    Q, R = linalg.qr(A[:, seen.chosen], mode="economic")
-    inverse = linalg.solve_triangular(R, np.eye(len(seen)))
-    place = seen.chosen[seen.alone]
+    chosen, grouped = choose(A, np.flatnonzero(np.isnan(known)), EXCITATION_TOLERANCE)
+    alone = np.count_nonzero(grouped, axis=1) == 1
+    Q, R = linalg.qr(A[:, chosen], mode="economic")
+    inverse = linalg.solve_triangular(R, np.eye(len(chosen)))
+    place = chosen[alone]
     pi, covariance = known.copy(), np.zeros((10, 10))
-    pi[place] = (inverse @ (Q.T @ b))[seen.alone]
-    covariance[np.ix_(place, place)] = (inverse @ inverse.T)[np.ix_(seen.alone, seen.alone)]
+    pi[place] = (inverse @ (Q.T @ b))[alone]
+    covariance[np.ix_(place, place)] = (inverse @ inverse.T)[np.ix_(alone, alone)]
     return pi, covariance

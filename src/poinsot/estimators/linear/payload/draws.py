@@ -2,7 +2,7 @@
 
 Blocks of motion are drawn with replacement (`moments`), and with each set
 
-    priors        their means, from what they leave open
+    priors        their means, from their standard deviations
     gains         from their covariance, where they are given and not exact
     theta, c      solved for again, with the weights of the residuals as they are
 
@@ -31,7 +31,7 @@ from . import equation_error
 from .certificate import certify
 from .drive_gains import motors
 from .moments import Moments, moments, whitening
-from .notes import how, with_load
+from .notes import resampling_note, with_load
 from .output_error import Cost, Point, search
 from .possible import Proof
 from .values import load_places, load_values, payload_of
@@ -45,7 +45,7 @@ CONSTRAINED = (
 )
 
 MIN_DRAWS = 20
-"""With fewer, the spread of the draws says nothing; a stop waits for them."""
+"""With fewer, the spread of the draws is no estimate; a stop waits for them."""
 
 STEPS, SETTLED = 50, 1e-6
 """Of the search for gains in a draw, which scatter by far more."""
@@ -136,8 +136,11 @@ def estimate_of(
         certifier=partial(certify, found),
         warnings=(*fitted.warnings, *(incomplete if missing > FAILED * tried else ())),
     )
-    said = (how(estimate, known, blocks, len(theta)), *(() if found.proof is None else (CONSTRAINED,)))
-    return with_load(estimate, payload, known, said)
+    notes = (
+        resampling_note(estimate, known, blocks, len(theta)),
+        *(() if found.proof is None else (CONSTRAINED,)),
+    )
+    return with_load(estimate, payload, known, notes)
 
 
 def _solved(

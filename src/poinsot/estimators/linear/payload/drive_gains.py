@@ -1,36 +1,33 @@
-"""What is known of drive gains, and a problem whose efforts were measured with other ones.
+"""Drive gains: known ones with their covariance, and whether unknown ones are identifiable.
 
-Currents say what torques are up to one factor a motor. With y_j the effort that a drive's own gain makes of the
+A current gives the torque up to one factor a motor. With y_j the effort that a drive's own gain makes of the
 current and 1 / c_j what the gain really is over that one, y_j / c_j is the effort; it stays in joint j unless motors
 are coupled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ....arrays import JointSamples, Matrix
 from ....estimate import DriveGains
-from ....exceptions import InvalidMethod, NotIdentifiable, listing, nearest
+from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....models.articulated import Articulated
+from ....parameters import PerJoint, per_joint
 from ....regression.inverse_dynamics import InverseDynamics
 from .output_error import GainOptimum
 
 UNDETERMINED = 1e-8
 """Gains are not determined if other parameters make up for them to this part of their effect (squared)."""
 
-PerMotor = Mapping[str, float] | Sequence[float] | float
-"""By joint, one a motor in the robot's order, or one for all."""
-
 UNITS = {"torque": "1", "current": "A", "voltage": "V"}
 """Of the quantities that an effort can be measured as."""
 
 POSTURES = 64
 UNLOADED = 1e-4
-"""Gravity loads a joint if it feels more than this part of what the joint that feels it most does: robot descriptions
-round a right angle."""
+"""Gravity loads a joint if its torque is more than this part of the largest one: descriptions round a right angle."""
 
 
 def measured_as(problem: InverseDynamics) -> str:
@@ -49,7 +46,7 @@ def measured_as(problem: InverseDynamics) -> str:
 
 
 def unknown(problem: InverseDynamics) -> bool:
-    """Whether currents or voltages were measured and the drive says nothing of its gains."""
+    """Whether currents or voltages were measured and the drive's gains are not given."""
     return measured_as(problem) != "torque" and bool(np.all(problem.robot.train.gain == 1))
 
 
@@ -61,7 +58,7 @@ def motors(robot: Articulated) -> np.ndarray:
 
 
 def check_uncoupled(problem: InverseDynamics) -> None:
-    """That the effort of each joint is that of its own motor.
+    """Check that the effort of each joint is that of its own motor.
 
     Raises:
         InvalidMethod: if motors are coupled and were measured themselves.
@@ -76,7 +73,7 @@ def check_uncoupled(problem: InverseDynamics) -> None:
 
 
 def check_scale(problem: InverseDynamics) -> None:
-    """That something is known in absolute terms.
+    """Check that something is known in absolute terms.
 
     Raises:
         NotIdentifiable: if unknown gains and unknown parameters leave the scale open.
@@ -113,11 +110,11 @@ def loaded_by_gravity(robot: Articulated) -> np.ndarray:
     q, v, _ = robot.random_states(POSTURES, np.random.default_rng(0))
     still: JointSamples = np.zeros_like(v)
     # at rest only gravity makes torques: the regressor's columns are those of mass and first moments
-    felt = np.abs(robot.torque_regressor(q, still, still)).max(axis=(0, 2))
-    return np.asarray(felt > UNLOADED * felt.max())
+    torques = np.abs(robot.torque_regressor(q, still, still)).max(axis=(0, 2))
+    return np.asarray(torques > UNLOADED * torques.max())
 
 
-def covariance_of(std: PerMotor | None, motors: Sequence[str]) -> Matrix | None:
+def covariance_of(std: PerJoint | None, motors: Sequence[str]) -> Matrix | None:
     """(m, m) of gains with these standard deviations; None: they are exact.
 
     Raises:
@@ -125,23 +122,14 @@ def covariance_of(std: PerMotor | None, motors: Sequence[str]) -> Matrix | None:
     """
     if std is None:
         return None
-    if isinstance(std, Mapping):
-        for name in std:
-            if name not in motors:
-                raise InvalidMethod(
-                    f"gain_std names {name!r}{nearest(name, motors)}; there are motors at {listing(motors)}"
-                )
-        std = [std.get(name, 0.0) for name in motors]
-    values = np.asarray(std, dtype=float)
-    if values.shape not in ((), (len(motors),)):
-        raise InvalidMethod(f"gain_std has {values.size} values; the robot has {len(motors)} motors")
+    values = per_joint("gain_std", std, motors, np.zeros(len(motors)))
     if not (np.isfinite(values).all() and (values >= 0).all()):
-        raise InvalidMethod(f"gain_std must be finite and at least 0, not {values.tolist()}")
-    return np.diag(np.broadcast_to(values, (len(motors),)) ** 2)
+        raise InvalidMethod(f"gain_std must be finite and at least 0, not {std}")
+    return np.diag(values**2)
 
 
-def check_seen(problem: InverseDynamics, optimum: GainOptimum, free: np.ndarray) -> None:
-    """That no change of gains can be made up for by other parameters.
+def check_identifiable(problem: InverseDynamics, optimum: GainOptimum, free: np.ndarray) -> None:
+    """Check that no change of gains is compensated by other parameters.
 
     Raises:
         NotIdentifiable: with the joints whose gains would have to be given.
@@ -150,7 +138,7 @@ def check_seen(problem: InverseDynamics, optimum: GainOptimum, free: np.ndarray)
     if values[0] > UNDETERMINED:
         return
     names = np.array(gains_of(problem).joints)
-    # the eigenvector of the smallest eigenvalue says which gains can change together
+    # the eigenvector of the smallest eigenvalue has the gains that can change together
     largest = np.abs(vectors[:, 0])
     raise NotIdentifiable(
         f"the recordings do not determine the drive gains of {listing(names[largest > 0.3 * largest.max()])}: other "

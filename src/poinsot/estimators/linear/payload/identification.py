@@ -1,4 +1,4 @@
-"""What a link carries, and what the drives' gains are, from recordings with the load and without it.
+"""The load of a link, and the drives' gains, from recordings with the load and without it.
 
     without    k_j i_j = Y_j beta                        beta: base parameters of the robot, friction included
     with       k_j i_j = Y_j beta + Y^L_j pi_L           pi_L: ten parameters of the load in its link's frame
@@ -7,7 +7,7 @@ Where the gains k_j are known, all of this is linear in (beta, pi_L). Where they
 in absolute terms, best the mass of the load: then `output_error` finds the gains too. With neither, only ratios are.
 
 What is known of the centre of mass, c_x = mean +- std and so on, is (h_x - mean m) / (std m) = 0 +- 1: linear for the
-mass that the last step found. That the load can be is seen to in `possible`, how sure it is in `draws`.
+mass that the last step found. `possible` keeps the load physically possible, `draws` gives its uncertainty.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy import linalg
 from ....arrays import Matrix, Vector
 from ....estimate import DriveGains, Estimate, Payload
 from ....exceptions import InvalidMethod, NotIdentifiable, listing
-from ....parameters import Normal
+from ....parameters import Normal, PerJoint
 from ....regression.attachment import LOAD_NAMES
 from ....regression.base_parameters import EXCITATION_TOLERANCE
 from ....regression.inverse_dynamics import InverseDynamics
@@ -32,7 +32,6 @@ from ..least_squares import LeastSquares
 from ..system import LinearSolution, System, reduce
 from . import drive_gains, equation_error
 from .draws import Found, Resampling, estimate_of
-from .drive_gains import PerMotor
 from .moments import total_moments, whitening
 from .output_error import GainOptimum, output_error, output_error_of_any_sign
 from .possible import Proof, nearest_possible
@@ -62,16 +61,16 @@ class PayloadIdentification:
         gain_std: how sure the robot's gains are, in their unit: by joint, one a motor or one for all; None: exact.
         identify_gains: None: only where the robot's are unknown: currents were measured and every gain is 1.
         center_of_mass: what is known of c_x, c_y, c_z in the link's frame [m].
-        constraint: what is certain about the load, in the link's frame; it must then be a body that can be.
-        possible: whether it must be one anyway.
-        resampling: how its uncertainty is found.
+        constraint: what is certain about the load, in the link's frame; the load is then physically possible too.
+        possible: whether it must be so without a constraint.
+        resampling: bootstrap for its uncertainty.
         rtol: as in `LeastSquares`.
         max_iterations: of the search.
     """
 
     estimator: Literal["output-error", "least-squares", "total-least-squares"] = "output-error"
     gains: DriveGains | None = None
-    gain_std: PerMotor | None = None
+    gain_std: PerJoint | None = None
     identify_gains: bool | None = None
     center_of_mass: tuple[Normal, Normal, Normal] | None = None
     constraint: BodyConstraint | None = None
@@ -112,7 +111,7 @@ class PayloadIdentification:
 
         Raises:
             NotIdentifiable: if neither gains nor masses are known, every recording carries the load or none does, or
-                the motion does not show a gain.
+                the motion does not determine a gain.
             InvalidMethod: if settings contradict each other or the problem.
             MissingExtra: if the load must be possible and Clarabel is not installed.
         """
@@ -197,7 +196,7 @@ class PayloadIdentification:
         reduced = _ReducedPayload.of(problem, self.rtol, free)
         optimum = reduced.first(self.max_iterations)
         if free.any():
-            drive_gains.check_seen(problem, optimum, free)
+            drive_gains.check_identifiable(problem, optimum, free)
         for _ in range(PRIOR_STEPS if self.center_of_mass is not None else 0):
             assert self.center_of_mass is not None
             # the prior is linear in h only for a given mass: a fixed-point iteration over the mass

@@ -7,8 +7,8 @@ triangular factor: then W^T W of all rows together is near 1, and normal equatio
 
 What a model cannot explain (friction that is more than Coulomb's, elasticity) comes from the motion, and again where
 the motion comes again. So recordings of one motion, with a load and without, are resampled together: what they share
-cancels in the load, and does not average out in the robot. A block is twice as long as residuals remember (Politis
-2003), so that what its ends cut in two is little (Kuensch 1989).
+cancels in the load, and does not average out in the robot. A block is twice as long as residuals are correlated
+(Politis 2003), so that its ends cut little in two (Kuensch 1989).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ....arrays import Indices, JointSamples, Matrix
 from ....estimate.fit import autocorrelation
 from ....exceptions import NotIdentifiable
 from ....regression.inverse_dynamics import InverseDynamics, Rows
-from ..residuals import allowance, memory
+from ..residuals import allowance, correlation_length
 from ..system import System
 
 SAME_MOTION = 0.1
 """Recordings are of one motion if positions differ, row by row, by less than this part of it (rms)."""
 
 FEWEST_BLOCKS, MOST_BLOCKS = 12, 240
-"""Of a motion at least, of all together at most: too few scatter by chance, more tell nothing more."""
+"""Of a motion at least, of all together at most: few blocks scatter by chance, and more add no information."""
 
 MOST_NUMBERS = 2**25
 """That all blocks, or some draws, hold (256 MiB)."""
@@ -102,7 +102,7 @@ def moments(
 
     Args:
         columns: the k base columns that are estimated. R: (k, k).
-        residuals: (N, n) of the fit: how long they remember says how long a block is.
+        residuals: (N, n) of the fit: their correlation length decides the length of a block.
         block_s: how long it is instead [s].
 
     Raises:
@@ -111,7 +111,7 @@ def moments(
     motions = same_motions(problem)
     lengths = [min(problem.row_counts[part] for part in parts) for parts in motions]
     interval_s = _interval_s(problem)
-    length = 2 * _memory(problem, residuals) if block_s is None else round(block_s / interval_s)
+    length = 2 * _correlation_length(problem, residuals) if block_s is None else round(block_s / interval_s)
     most = min(MOST_BLOCKS, MOST_NUMBERS // (problem.robot.model.nv * (len(columns) + 2) ** 2))
     # rounded up: more blocks than fit into the memory would be worse than longer ones
     length = max(length, 1, -(-sum(lengths) // max(most, 1)))
@@ -164,11 +164,13 @@ def _alike(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(np.linalg.norm(a - b) < SAME_MOTION * np.linalg.norm(a - a.mean(axis=0)))
 
 
-def _memory(problem: InverseDynamics, residuals: JointSamples) -> int:
+def _correlation_length(problem: InverseDynamics, residuals: JointSamples) -> int:
     """Rows after which residuals are unrelated, in the joint and recording where that takes longest."""
     longest = 1
     for e in np.split(residuals, np.cumsum(problem.row_counts)[:-1]):
-        longest = max(longest, *(memory(row, len(e)) for row in autocorrelation(e, max(len(e) // 8, 1))))
+        longest = max(
+            longest, *(correlation_length(row, len(e)) for row in autocorrelation(e, max(len(e) // 8, 1)))
+        )
     return longest
 
 

@@ -14,14 +14,14 @@ from .moments import Moments
 from .values import QUANTITIES
 
 
-def with_load(estimate: Estimate, payload: Payload, gains: DriveGains, said: Sequence[str]) -> Estimate:
+def with_load(estimate: Estimate, payload: Payload, gains: DriveGains, first: Sequence[str]) -> Estimate:
     """An estimate with its load and the drives' gains, and what there is to note about them.
 
     Args:
-        said: further notes, that come first.
+        first: further notes, which come first.
     """
     missing = [name for name in QUANTITIES if name not in (*payload.identifiable, *payload.known)]
-    notes, warnings = [*estimate.notes, *said], list(estimate.warnings)
+    notes, warnings = [*estimate.notes, *first], list(estimate.warnings)
     shown = gains.identified or "1" not in gains.units  # where torques were measured, gains are plain ones
     if shown:
         notes += _poorly_known(gains)
@@ -48,8 +48,8 @@ def with_load(estimate: Estimate, payload: Payload, gains: DriveGains, said: Seq
     return estimate.updated(payload, gains if shown else None, notes=tuple(notes), warnings=tuple(warnings))
 
 
-def how(estimate: Estimate, gains: DriveGains, moments: Moments, draws: int) -> str:
-    """How intervals came about, and what white residuals would have made of them."""
+def resampling_note(estimate: Estimate, gains: DriveGains, moments: Moments, draws: int) -> str:
+    """Note on the bootstrap, and on the intervals that white residuals would give."""
     motions = len(np.unique(moments.motions))
     std, white = (
         (estimate.std, estimate.white_std) if gains.white_std is None else (gains.std, gains.white_std)
@@ -65,15 +65,15 @@ def how(estimate: Estimate, gains: DriveGains, moments: Moments, draws: int) -> 
 
 
 def _poorly_known(gains: DriveGains) -> list[str]:
-    said = []
+    notes = []
     by_gravity = np.ones(len(gains.values), dtype=bool) if gains.by_gravity is None else gains.by_gravity
     for k in np.flatnonzero(gains.poorly_known & gains.identified):
         why = "" if by_gravity[k] else ": gravity never loads this joint, only inertia does"
         percent = 100 * NORMAL_95 * gains.std[k] / abs(gains.values[k])
-        said.append(
+        notes.append(
             f"The drive gain of {gains.joints[k]} is poorly known, to +- {percent:.0f} % (95 %){why}."
         )
-    return said
+    return notes
 
 
 def _together(names: Sequence[str]) -> list[str]:

@@ -59,7 +59,7 @@ def nearest_possible(
     constraint: BodyConstraint,
     max_iterations: int,
 ) -> tuple[GainOptimum, Proof]:
-    """The optimum over loads that can be, the residuals' weights as they are.
+    """The optimum over physically possible loads, with the residuals' weights kept.
 
     Raises:
         NotIdentifiable: if the data do not determine all ten parameters of the load.

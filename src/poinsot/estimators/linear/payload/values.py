@@ -1,4 +1,4 @@
-"""What a load is, from its ten parameters and what they would have been in other recordings.
+"""Mass, centre of mass and inertia of a load, with their uncertainty, from draws of its ten parameters.
 
     c = h / m,    I_c = I - m (|c|^2 1 - c c^T)
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from ....arrays import Indices, Matrix, Vector
 from ....estimate import NORMAL_95, Payload
-from ....inertia.parameters import body
+from ....inertia.parameters import body, inertia_matrix
 from ....regression.attachment import LOAD_NAMES
 from ....regression.inverse_dynamics import InverseDynamics
 from ..system import System
@@ -25,7 +25,7 @@ from ..system import System
 HALF_WIDTH = 1 / 3
 
 AXES = ("x", "y", "z")
-MOMENTS = {"xx": (0, 0), "xy": (0, 1), "yy": (1, 1), "xz": (0, 2), "yz": (1, 2), "zz": (2, 2)}
+MOMENTS = ("xx", "xy", "yy", "xz", "yz", "zz")
 """In the order of pi."""
 
 QUANTITIES = (
@@ -69,10 +69,7 @@ def quantities(pi: np.ndarray) -> np.ndarray:
 
 def matrix(six: np.ndarray) -> np.ndarray:
     """(3, 3) of xx, xy, yy, xz, yz, zz."""
-    I = np.empty((3, 3))
-    for value, (i, j) in zip(six.tolist(), MOMENTS.values(), strict=True):
-        I[i, j] = I[j, i] = value
-    return I
+    return np.asarray(inertia_matrix(np.append(np.zeros(4), six)))
 
 
 def payload_of(link: str, pi: Vector, draws: Matrix, held: np.ndarray, widening: float = 1.0) -> Payload:
