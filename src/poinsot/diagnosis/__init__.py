@@ -77,7 +77,7 @@ CHECKS: tuple[Check, ...] = (
 
 GROUP = "poinsot.checks"
 
-__all__ = ["CHECKS", "EXPLANATIONS", "Case", "Cause", "Check", "Explanation", "causes", "diagnose"]
+__all__ = ["CHECKS", "EXPLANATIONS", "Examination", "Cause", "Check", "Explanation", "causes", "diagnose"]
 
 
 def checks() -> tuple[Check, ...]:
