@@ -1,4 +1,4 @@
-"""MkDocs hook: the page API lists every public name of poinsot, in the order of `poinsot.__all__`."""
+"""MkDocs hooks: the page API lists every public name of poinsot, and the page on trust every cause of a finding."""
 
 import itertools
 
@@ -6,6 +6,8 @@ import poinsot
 
 
 def on_page_markdown(markdown: str, page, **_) -> str:
+    if page.file.src_uri == "concepts/trust.md":
+        return markdown + _causes()
     if page.file.src_uri != "api.md":
         return markdown
     objects = [getattr(poinsot, name) for name in poinsot.__all__]
@@ -13,6 +15,14 @@ def on_page_markdown(markdown: str, page, **_) -> str:
     for stage, group in itertools.groupby(entries, key=lambda entry: entry[0]):
         markdown += "\n\n".join([f"\n## {stage}\n", *(directive for _, directive in group)]) + "\n"
     return markdown
+
+
+def _causes() -> str:
+    """A table of every cause: what it means, and what to do."""
+    from poinsot.diagnosis import causes
+
+    rows = [f"| `{each.name}` | {each.means} | {each.advice} |" for each in causes()]
+    return "\n".join(["", "| cause | what it means | what to do |", "|---|---|---|", *rows, ""])
 
 
 def _stage(value) -> str:

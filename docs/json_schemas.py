@@ -30,6 +30,19 @@ class Status(TypedDict):
     name: str
 
 
+class EstimateFinding(TypedDict):
+    cause: str
+    severity: Literal["note", "warning", "error"]
+    message: str
+    remedy: str
+    where: str
+
+
+class Unchecked(TypedDict):
+    what: str
+    reason: str
+
+
 class Parameter(TypedDict):
     name: str
     value: Number
@@ -217,6 +230,9 @@ class BodyMotionSize(TypedDict):
 
 class Estimate(TypedDict):
     status: Status
+    trust: Literal["trusted", "with-care", "corrected", "not-to-be-used"]
+    findings: list[EstimateFinding]
+    unchecked: list[Unchecked]
     method: str
     robot: str
     rows: int

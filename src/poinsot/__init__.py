@@ -128,6 +128,9 @@ _HOMES = {
     "Estimate": "estimate",
     "Status": "estimate",
     "Certificate": "estimate",
+    "Finding": "estimate",
+    "Trust": "estimate",
+    "diagnose": "diagnosis",
     "EstimatedMotion": "estimate",
     "Progress": "solve",
     "Excitation": "regression.excitation.excitation",
@@ -144,6 +147,7 @@ _HOMES = {
     "track": "project",
     # errors
     "PoinsotError": "exceptions",
+    "UntrustedResult": "exceptions",
     "MissingExtra": "exceptions",
 }
 

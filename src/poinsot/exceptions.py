@@ -101,5 +101,9 @@ class NotIdentifiable(PoinsotError):
     """The data do not determine a requested quantity."""
 
 
+class UntrustedResult(PoinsotError):
+    """A result that is not to be used is asked for as a robot description."""
+
+
 class UnwritableOutput(PoinsotError):
     """An output file cannot be written."""

@@ -5,22 +5,48 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..exceptions import PoinsotError
-from .shell import INTERRUPTED, Data, Job, Json, Out, check_outputs, deliver, progress, sentences, stop
+from .shell import (
+    INTERRUPTED,
+    MENDABLE,
+    UNTRUSTED,
+    Data,
+    Job,
+    Json,
+    Out,
+    check_outputs,
+    deliver,
+    progress,
+    sentences,
+    stop,
+)
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
 
 
-def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) -> None:
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 3 if the result is not to be used.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Write a robot description even from a result that is not to be used.")
+]
+
+
+def identify(
+    job: Job,
+    data: Data = None,
+    out: Out = None,
+    json: Json = None,
+    strict: Strict = False,
+    force: Force = False,
+) -> None:
     """Identify the robot of a project file; with --out, write the page to read and the files to use."""
     with sentences(), progress() as say:
         check_outputs(data, out, json)
-        from ..estimate import Status
+        from ..estimate import Status, Trust
         from ..project import Project, identify
 
         project = Project.load(job)
@@ -39,7 +65,7 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
 
             write_report(estimate, path, sections=project.settings.method.sections)
 
-        description, refusal = _description(estimate) if out is not None else ({}, "")
+        description, refusal = _description(estimate, force) if out is not None else ({}, "")
         deliver(
             identify_json(estimate),
             output.result,
@@ -50,6 +76,11 @@ def identify(job: Job, data: Data = None, out: Out = None, json: Json = None) ->
         )
     if estimate.status is Status.interrupted:
         raise typer.Exit(stop("interrupted; what was found until then is written", INTERRUPTED))
+    if estimate.trust is Trust.not_to_be_used:
+        if strict:
+            raise typer.Exit(stop(f"the result is {estimate.diagnosis.verdict}", UNTRUSTED))
+        if refusal:
+            raise typer.Exit(stop(refusal, MENDABLE))
 
 
 def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:
@@ -65,7 +96,7 @@ def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:
     return {file: partial(write_recording, motion.path) for file, motion in zip(files, motions, strict=True)}
 
 
-def _description(estimate: Estimate) -> tuple[dict[str, Callable[[Path], None]], str]:
+def _description(estimate: Estimate, force: bool = False) -> tuple[dict[str, Callable[[Path], None]], str]:
     """The robot's description with what was found, where every body was; or why there is none."""
     from ..estimate import FullParameters
     from ..regression.inverse_dynamics import InverseDynamics
@@ -80,7 +111,7 @@ def _description(estimate: Estimate) -> tuple[dict[str, Callable[[Path], None]],
     from ..export import prepare_export
 
     try:
-        export = prepare_export(estimate, problem.robot)
+        export = prepare_export(estimate, problem.robot, force=force)
     except PoinsotError as error:
         return {}, f"no description was written: {error}"
     source = problem.robot.source
@@ -96,6 +127,10 @@ def _print_estimate(estimate: Estimate, written: bool, refusal: str = "") -> Non
             for k, fit in enumerate(estimate.validation, start=1)
         )
         typer.echo(f"held out: relative error {', '.join(errors)}")
+    for finding in estimate.findings:
+        typer.echo(f"{finding.severity.name} {finding}")
+    for each in estimate.unchecked:
+        typer.echo(f"unchecked: {each.what}: {each.reason}")
     notes = (*estimate.notes, *([refusal] if refusal else []))
     for severity, said in (("warning", estimate.warnings), ("note", notes)):
         for sentence in said:

@@ -1,6 +1,7 @@
 """What all verbs share: options, errors as one sentence, progress, and the output of results.
 
-An error that the user can correct is one sentence on standard error and exit code 2; an interruption is 130. Tables go
+An error that the user can correct is one sentence on standard error and exit code 2; a result that is not to be used
+makes it 3 where the caller asks for it; an interruption is 130. Tables go
 to standard output, progress to standard error, JSON to `--json`.
 """
 
@@ -16,7 +17,7 @@ import typer
 
 from ..exceptions import PoinsotError
 
-MENDABLE, INTERRUPTED = 2, 130
+MENDABLE, UNTRUSTED, INTERRUPTED = 2, 3, 130
 MANY = 4
 """Maximum number of files of one kind that are listed one by one."""
 

@@ -4,6 +4,7 @@ status         how an estimation ended, and what to do next
 uncertainty    parameters with their standard deviations; combinations that the data do not determine
 fit            measured against predicted, with a mask of what was measured
 certificate    optimality and feasibility, recomputed from the problem
+finding        what may be wrong with a result, and the level of trust
 estimate       all of it: `Estimate`
 extras         what one family alone has: bodies and loads, drive gains, friction curves, motions, impacts
 unobservable   combinations of parameters that may change without any residual noticing, in words
@@ -14,6 +15,7 @@ from .certificate import CertifiableProblem, Certificate
 from .drive_gains import DriveGains
 from .estimate import Estimate
 from .extras import Extra, extras_of
+from .finding import Diagnosis, Finding, Severity, Trust, Unchecked
 from .fit import Fit, Whiteness, fit_of
 from .joint_extras import FrictionCurve, FrictionCurves, FullParameters
 from .motions import (
@@ -60,6 +62,11 @@ __all__ = [
     "extras_of",
     "Provenance",
     "software_versions",
+    "Diagnosis",
+    "Finding",
+    "Severity",
+    "Trust",
+    "Unchecked",
     "Estimate",
     "unobservable_directions",
 ]

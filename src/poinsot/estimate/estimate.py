@@ -13,6 +13,7 @@ from ..exceptions import InvalidMethod, listing, nearest
 from .bodies import Body
 from .certificate import CertifiableProblem, Certificate
 from .extras import Extra, extras_of
+from .finding import Diagnosis, Finding, Severity, Trust, Unchecked, ordered
 from .fit import Fit
 from .provenance import Provenance
 from .status import Status
@@ -46,6 +47,8 @@ class Estimate:
         extras: what this family alone has, by key.
         problem: what was solved; `certificate()` goes back to it.
         certifier: replaces `problem.certify` where constraints belong to the method and not to the problem.
+        examiner: looks at the estimate for what may be wrong with it; None: nobody has written checks for its family.
+        examined: what the examiner said; None: not asked yet.
         provenance: how it was made.
     """
 
@@ -64,6 +67,8 @@ class Estimate:
     extras: Mapping[str, Extra] = field(default_factory=dict)
     problem: CertifiableProblem | None = None
     certifier: Callable[[Estimate], Certificate] | None = None
+    examiner: Callable[[Estimate], Diagnosis] | None = None
+    examined: Diagnosis | None = None
     provenance: Provenance = field(default_factory=Provenance)
 
     # -- columns of the parameters -------------------------------------------------------------------------------------
@@ -181,6 +186,9 @@ class Estimate:
         """
         columns = {key: changes.pop(key) for key in COLUMNS & changes.keys()}
         entries = {key: changes.pop(key) for key in ENTRIES & changes.keys()}
+        # what was said of other values, or without these held-out recordings, does not hold any more
+        if columns or {"parameters", "fit", "validation", "problem", "status"} & changes.keys():
+            changes.setdefault("examined", None)
         if columns:
             changes["parameters"] = replace(self.parameters, **columns)
         if entries:
@@ -188,6 +196,32 @@ class Estimate:
         if extras:
             changes["extras"] = {**self.extras, **extras_of(*extras)}
         return replace(self, **changes)
+
+    # -- trust ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """What may be wrong with the estimate, by the checks of its family; computed when it is first asked for."""
+        if self.examined is None:
+            found = _unexamined(self) if self.examiner is None else self.examiner(self)
+            object.__setattr__(self, "examined", found)
+        assert self.examined is not None
+        return self.examined
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong or uncertain, gravest first."""
+        return self.diagnosis.findings
+
+    @property
+    def unchecked(self) -> tuple[Unchecked, ...]:
+        """What could not be checked, and why."""
+        return self.diagnosis.unchecked
+
+    @property
+    def trust(self) -> Trust:
+        """Whether the numbers may be used."""
+        return self.diagnosis.trust
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
@@ -234,7 +268,9 @@ class Estimate:
         return bibtex(self.citations)
 
     def __str__(self) -> str:
-        lines = [f"{self.method} on {self.robot}: {self.status.value}"]
+        diagnosis = self.diagnosis
+        lines = [f"{diagnosis.verdict[:1].upper()}{diagnosis.verdict[1:]}"] if diagnosis.complete else []
+        lines.append(f"{self.method} on {self.robot}: {self.status.value}")
         lines.append(
             f"{len(self.names)} parameters from {self.rows} rows, relative error "
             f"{self.fit.relative_error_percent:.2f} %, standard deviations for {self.std_kind} residuals"
@@ -261,3 +297,24 @@ class Estimate:
         lines += [f"{body.name:<{width}}  {body}" for body in known]
         lines += [extra.as_text() for extra in self.extras.values() if extra.as_text()]
         return "\n".join(lines)
+
+
+def unfinished(estimate: Estimate) -> tuple[Finding, ...]:
+    """A method that has not arrived at its solution: wrong in every family."""
+    if estimate.status.converged:
+        return ()
+    return (
+        Finding(
+            "not-converged",
+            Severity.error,
+            "The method has not converged.",
+            estimate.status.value,
+            evidence=float("inf"),
+        ),
+    )
+
+
+def _unexamined(estimate: Estimate) -> Diagnosis:
+    """Of a family without checks only its ending is known."""
+    unchecked = Unchecked(f"the result of {estimate.method}", "there are no checks for this method yet")
+    return Diagnosis(ordered(unfinished(estimate)), (unchecked,), complete=False)

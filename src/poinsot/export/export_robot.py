@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Vector
-from ..estimate import Body, Estimate
+from ..estimate import Body, Estimate, Trust
 from ..exceptions import (
     ImpossibleBody,
     InvalidMethod,
     InvalidModel,
     NotIdentifiable,
+    UntrustedResult,
     UnwritableOutput,
     listing,
 )
@@ -95,12 +96,13 @@ def export_robot(estimate: Estimate, robot: Articulated, path: str | Path, *, fo
         estimate: with all ten parameters of every body.
         robot: the robot of the estimate, from `load_robot`.
         path: where to write, in the format of the robot's file.
-        force: also write impossible bodies and negative friction.
+        force: also write impossible bodies and negative friction, and results that are not to be used.
 
     Raises:
         NotIdentifiable: if the estimate does not determine all bodies, as with least squares.
         ImpossibleBody: if a body is physically impossible.
         InvalidModel: if the robot has no file, or the format does not support the estimate.
+        UntrustedResult: if the estimate is not to be used.
         UnwritableOutput: if it cannot be written there.
     """
     export = prepare_export(estimate, robot, force=force)
@@ -115,8 +117,14 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
         estimate, robot, force: as there.
 
     Raises:
-        NotIdentifiable, ImpossibleBody, InvalidModel: as there.
+        NotIdentifiable, ImpossibleBody, InvalidModel, UntrustedResult: as there.
     """
+    if not force and estimate.trust is Trust.not_to_be_used:
+        worst = estimate.findings[0]
+        raise UntrustedResult(
+            f"the result is not to be used, so no description is written: {worst}; force=True (--force) writes it "
+            "nevertheless"
+        )
     if robot.source is None:
         raise InvalidModel(f"robot {robot.name!r} has no file to edit; read it from one with load_robot")
     bodies = _bodies(estimate, robot, force)

@@ -434,7 +434,7 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
         if joint not in robot.drive.passive and np.ptp(tau) == 0:
             what = "all zero" if tau[0] == 0 else "constant"
             raise InvalidSignals(
-                f"the {signals.effort} of joint {joint!r} is {what}: it carries no information; "
+                f"[dropped-torque] the {signals.effort} of joint {joint!r} is {what}: it carries no information; "
                 "give its channel, or list the joint under drive.passive if nothing drives it"
             )
     part = Part(signals, robot, np.array(order))

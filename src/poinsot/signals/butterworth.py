@@ -77,7 +77,19 @@ class ButterworthDecimation:
             "velocity and acceleration by central differences"
         )
         steps = (*recording_steps(recording), step)
-        signals = Signals(recording.time, joints, q, v, a, tau, effort, steps=steps, warnings=warnings)
+        signals = Signals(
+            recording.time,
+            joints,
+            q,
+            v,
+            a,
+            tau,
+            effort,
+            steps=steps,
+            warnings=warnings,
+            recording=recording,
+            method=self,
+        )
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
 
     def _design(self, rate_hz: float) -> LowPass:

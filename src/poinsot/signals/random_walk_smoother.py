@@ -95,7 +95,7 @@ class RandomWalkSmoother:
         signals = Signals(
             recording.time, joints, smoothed.q, smoothed.v, smoothed.a, tau, effort, q_std, v_std, a_std,
             steps=(*recording_steps(recording), step),
-            warnings=(*warnings, *too_narrow(joints, p, rate_hz, cutoffs)),
+            warnings=(*warnings, *too_narrow(joints, p, rate_hz, cutoffs)), recording=recording, method=self,
         )  # fmt: skip
         edge = settling_samples(float(ratio.min()), self.order) if self.cut_edges else 0
         if len(p) < 2 * edge + 2:

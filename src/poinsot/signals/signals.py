@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..arrays import JointSamples, Times
 from ..exceptions import InvalidSignals
-from ..recording import window_indices
+from ..recording import Recording, window_indices
 from .decimation import Decimation
 
 
@@ -28,6 +29,7 @@ class Signals:
         decimation: the filter to apply to regressor columns and efforts alike; None: none.
         steps: processing steps, one sentence each.
         warnings: sentences to read before using them.
+        recording, method: what they were made of, and by what; None where nobody said.
     """
 
     time: Times
@@ -43,6 +45,8 @@ class Signals:
     decimation: Decimation | None = None
     steps: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    recording: Recording | None = None
+    method: Any = None
 
     def __post_init__(self) -> None:
         T = len(self.time)

@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...arrays import JointSamples, Matrix, Vector
+from ...diagnosis import diagnose
 from ...estimate import Body, Estimate, EstimatedParameters, Provenance, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing
 from ...inertia.parameters import body
@@ -238,6 +239,7 @@ def finish(
         bodies=_bodies(problem, named, solution.theta),
         undetermined=system.undetermined,
         problem=problem,
+        examiner=diagnose,
         iterations=solution.steps,
         provenance=Provenance(
             settings=settings,

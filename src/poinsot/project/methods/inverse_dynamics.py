@@ -85,6 +85,9 @@ class InverseDynamicsSettings(MethodSettings):
             report(progress, "validating")
             estimate = validate(estimate, held_out, loaded=[run.name for run, _ in prepared if run.loaded])
             watch.lap("validation")
+        report(progress, "looking for what may be wrong")
+        _ = estimate.diagnosis  # kept in the estimate
+        watch.lap("diagnosis")
         return estimate.updated(
             warnings=(*warnings, *estimate.warnings),
             settings={**estimate.settings, "project": settings.model_dump(mode="json", exclude_unset=True)},

@@ -28,6 +28,7 @@ from .payload import payload_section
 from .provenance import provenance_section
 from .residuals import residuals_section
 from .tracking import excitation_section, masses_section, rejections_section
+from .trust import trust_section
 from .validation import validation_section
 from .verdict import verdict_section
 
@@ -35,6 +36,7 @@ SectionBuilder = Callable[[Estimate], Section | None]
 
 SECTIONS: MappingProxyType[str, SectionBuilder] = MappingProxyType(
     {
+        "trust": trust_section,
         "verdict": verdict_section,
         "masses": masses_section,
         "excitation": excitation_section,
@@ -60,6 +62,7 @@ SECTIONS: MappingProxyType[str, SectionBuilder] = MappingProxyType(
 
 OF_EVERY_ESTIMATE = frozenset(
     {
+        "trust",
         "verdict",
         "parameters",
         "residuals",

@@ -1,0 +1,111 @@
+"""Is this number to be trusted, and if not, why and what now? One file a check, each listed here.
+
+    case            the problem that checks change and solve again
+    description     what a robot description knows
+    explanations    defects of a whole recording, compared by how well they explain it
+    check           what a check is
+
+`diagnose(estimate)` runs them; `estimate.findings` and `estimate.trust` ask for it. A check of another distribution is
+listed under the entry point group `poinsot.checks`, as `"module:attribute"`, an instance of `Check`.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+from ..estimate import Diagnosis, Estimate, Finding, Unchecked
+from ..estimate.estimate import unfinished
+from ..estimate.finding import Severity, ordered
+from ..regression.inverse_dynamics import InverseDynamics
+from .angle_unit import AngleUnit
+from .case import Case
+from .check import Cause, Check
+from .clock_scale import ClockScale
+from .delay import Delay
+from .dropped_torque import DroppedTorque
+from .explanations import Alignment, Explanation
+from .filters import Filters
+from .fit import PoorFit
+from .gain_change import GainChange
+from .gravity import Gravity
+from .held_out import HeldOut
+from .joint_zero import JointZero
+from .lost_samples import LostSamples
+from .outliers import Outliers
+from .physics import Physics
+from .reduction import Reduction
+from .sign import Sign
+from .swapped_channels import SwappedChannels
+from .torque_gain import TorqueGain
+from .torque_noise import TorqueNoise
+from .torque_scale import TorqueScale
+
+EXPLANATIONS: tuple[Explanation, ...] = (
+    Sign(),
+    SwappedChannels(),
+    AngleUnit(),
+    Reduction(),
+    ClockScale(),
+    Gravity(),
+    JointZero(),
+    Delay(),
+    TorqueGain(),
+    GainChange(),
+)
+"""Defects of a whole recording, the simplest first."""
+
+CHECKS: tuple[Check, ...] = (
+    LostSamples(),
+    Outliers(),
+    DroppedTorque(),
+    Alignment(EXPLANATIONS),
+    TorqueScale(),
+    TorqueNoise(),
+    PoorFit(),
+    HeldOut(),
+    Physics(),
+    Filters(),
+)
+"""In the order in which they look: what is wrong with samples first."""
+
+GROUP = "poinsot.checks"
+
+__all__ = ["CHECKS", "EXPLANATIONS", "Case", "Cause", "Check", "Explanation", "causes", "diagnose"]
+
+
+def checks() -> tuple[Check, ...]:
+    """Those listed here, and those of other distributions."""
+    return (*CHECKS, *(entry.load() for entry in entry_points(group=GROUP)))
+
+
+def causes() -> tuple[Cause, ...]:
+    """Every cause that a finding may name."""
+    listed = [explanation.cause for explanation in EXPLANATIONS]
+    listed += [cause for check in checks() for cause in check.causes]
+    return tuple({cause.name: cause for cause in listed}.values())
+
+
+def diagnose(estimate: Estimate) -> Diagnosis:
+    """Look at an estimate of the linear family for what may be wrong with it."""
+    problem = estimate.problem
+    assert isinstance(problem, InverseDynamics)
+    findings: list[Finding] = list(unfinished(estimate))
+    unchecked: list[Unchecked] = []
+    if problem.attachment is not None:
+        unchecked.append(
+            Unchecked("the load", "there are no checks yet for recordings with and without a load")
+        )
+        return Diagnosis(ordered(findings), tuple(unchecked), complete=False)
+    case = Case(estimate, problem)
+    bad_samples = False
+    for check in checks():
+        if bad_samples and not check.of_samples:
+            unchecked.append(Unchecked(type(check).__name__, "single samples are wrong; mend them first"))
+            continue
+        for each in check.look(case):
+            if isinstance(each, Unchecked):
+                unchecked.append(each)
+                continue
+            findings.append(each)
+            bad_samples |= check.of_samples and each.severity is Severity.error
+    return Diagnosis(ordered(findings), tuple(unchecked))

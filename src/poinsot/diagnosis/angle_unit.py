@@ -1,0 +1,43 @@
+"""Degrees declared as radians, and the reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..estimate import Finding, Severity
+from .case import Case
+from .changes import Scaled, joints_of, only
+from .check import Cause
+from .explanations import Candidate, Explained, Explanation, improvement
+
+
+@dataclass(frozen=True)
+class AngleUnit(Explanation):
+    """All positions, and those of each joint, in the other unit."""
+
+    cause = Cause(
+        "angle-unit",
+        "Positions in degrees are declared as radians, or the reverse.",
+        'Write the unit that the file has: unit = "deg" or unit = "rad".',
+    )
+
+    def candidates(self, case: Case) -> Iterable[Candidate]:
+        joints = joints_of(case.thin)
+        for unit, factor in (("deg", np.pi / 180), ("rad", 180 / np.pi)):
+            yield Scaled(self, ("all joints", unit), position=factor)
+            for k, joint in enumerate(joints if len(joints) > 1 else ()):
+                yield Scaled(self, (joint, unit), position=only(k, factor, len(joints)))
+
+    def finding(self, case: Case, explained: Explained) -> Finding:
+        where, unit = explained.candidate.where
+        declared = "rad" if unit == "deg" else "deg"
+        return Finding(
+            self.cause.name,
+            Severity.error,
+            f"Positions of {where} are in {unit}, declared as {declared}: read so, {improvement(case, explained)}.",
+            f'Write unit = "{unit}" in position of the recordings.',
+            "" if where == "all joints" else where,
+        )

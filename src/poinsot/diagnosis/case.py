@@ -1,0 +1,292 @@
+"""What the checks look at: the problem on a thinned clock, changed as one likes, and solved again.
+
+A defect is a change of the problem: signals, robot or drive as they would be without it. Under a change the regression
+is solved again, with each joint's residuals at unit variance, and
+
+    L = -1/2 sum over joints of N_j log(|e_j|^2 / |tau_j|^2)      N_j: effective number of rows, of coloured residuals
+
+is its log-likelihood with every joint's noise profiled out. It does not depend on the unit of the torque.
+
+Smoothed motion has no content above its filter's cutoff, so every M-th sample carries all of it; torques are filtered
+and thinned by the same factor M. What remains of the decimation follows as in the estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from ..arrays import JointSamples, Matrix, Vector
+from ..estimate import Estimate
+from ..regression.inverse_dynamics import InverseDynamics
+from ..signals.decimation import Decimation
+from ..signals.signals import Signals
+
+Change = Callable[[InverseDynamics], InverseDynamics]
+
+SAMPLES_PER_ROW = 8
+"""Thinned samples to a row: motion has 2 to 5 times the bandwidth of the rows, and products have twice as much."""
+
+LARGEST_SAMPLES = 8_000
+"""Thinned samples of all recordings together: what the checks may cost."""
+
+SHOWN = 1e-5
+"""A nuisance of size 1 that changes torque by less than this part of it does not show: descriptions round angles so."""
+
+REWEIGHTINGS = 3
+RIDGE = 1e-10
+"""Relative to columns of unit norm: what the motion does not show is left at zero."""
+
+EXACT = 1e-8
+"""Residuals below this part of the torque are rounding errors of noise-free data."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseRows:
+    """The rows of a problem, without their torques.
+
+    Args:
+        W: (N, n, b). held: (N, n) torque of held parameters. gram: (n, b, b) W_j^T W_j.
+    """
+
+    W: np.ndarray
+    held: JointSamples
+    gram: np.ndarray
+
+    @classmethod
+    def of(cls, problem: InverseDynamics) -> DenseRows:
+        rows = list(problem.rows())
+        W = np.concatenate([each.W for each in rows])
+        held = np.concatenate([np.broadcast_to(each.held, each.y.shape) for each in rows])
+        by_joint = np.ascontiguousarray(W.transpose(1, 2, 0))
+        return cls(W, held, by_joint @ by_joint.transpose(0, 2, 1))
+
+
+def efforts(problem: InverseDynamics) -> JointSamples:
+    """(N, n) joint torques of the rows: no regressor is needed for them."""
+    found = []
+    for part in problem.parts:
+        tau = part.joint_side(0, len(part))[3]
+        found.append(tau if part.decimation is None else part.decimation(tau))
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A changed problem, solved.
+
+    Args:
+        problem: as changed. dense: (N, n, b), (N, n) its rows.
+        theta: (b,) base values. covariance: (b, b) for white residuals.
+        sigma: (n,) rms of each joint's residuals. size: (n,) rms of each joint's torque.
+    """
+
+    problem: InverseDynamics
+    dense: tuple[np.ndarray, JointSamples]
+    theta: Vector
+    covariance: Matrix
+    sigma: Vector
+    size: Vector
+
+    @property
+    def rows(self) -> int:
+        """Per joint."""
+        return len(self.dense[1])
+
+    @property
+    def ratio(self) -> Vector:
+        """(n,) residuals relative to torque, joint by joint."""
+        return np.maximum(self.sigma / self.size, EXACT)
+
+    @property
+    def relative_error(self) -> float:
+        """Residuals relative to torque, all joints together."""
+        return float(np.linalg.norm(self.sigma) / np.linalg.norm(self.size))
+
+    @cached_property
+    def predicted(self) -> JointSamples:
+        return cast("JointSamples", self.dense[0] @ self.theta)
+
+    @cached_property
+    def residuals(self) -> JointSamples:
+        return cast("JointSamples", self.dense[1] - self.predicted)
+
+    @cached_property
+    def effective_rows(self) -> Vector:
+        """(n,) number of independent squared residuals: N / (1 + 2 sum of rho_k^2)."""
+        return np.array([len(e) / (1 + 2 * np.sum(correlations(e) ** 2)) for e in self.residuals.T])
+
+    @cached_property
+    def whitened_basis(self) -> np.ndarray:
+        """(N n, r) orthonormal columns that span W / sigma."""
+        W = (self.dense[0] / self.sigma[:, None]).reshape(-1, len(self.theta))
+        norms = np.linalg.norm(W, axis=0)
+        W = W[:, norms > 0] / norms[norms > 0]
+        eigenvalues, V = np.linalg.eigh(W.T @ W)
+        kept = eigenvalues > 1e-9 * eigenvalues[-1]
+        return cast("np.ndarray", W @ (V[:, kept] / np.sqrt(eigenvalues[kept])))
+
+    def score(self, column: JointSamples) -> Score:
+        """Test whether (N, n) d torque / d nuisance explains residuals, with all parameters free.
+
+        g = column less its part in the span of W, delta = g.e / g.g; its standard deviation allows for correlated
+        residuals (Newey and West 1987).
+        """
+        c = (column / self.sigma).reshape(-1)
+        Q = self.whitened_basis
+        g = c - Q @ (Q.T @ c)
+        g -= Q @ (Q.T @ g)
+        e = (self.residuals / self.sigma).reshape(-1)
+        information = float(g @ g)
+        y = (self.dense[1] / self.sigma).reshape(-1)
+        if information <= SHOWN**2 * float(y @ y) or information <= 1e-8 * float(c @ c):
+            return Score(0.0, np.inf, 0.0)
+        s = (g * (e - g * float(g @ e) / information)).reshape(self.dense[1].shape).sum(axis=1)
+        delta = float(g @ e) / information
+        explained = float(np.sum((delta * g) ** 2) / max(float(e @ e), 1e-300))
+        return Score(delta, float(np.sqrt(long_run_variance(s)) / information), explained)
+
+
+@dataclass(frozen=True)
+class Score:
+    """A nuisance at its best value to first order.
+
+    Args:
+        value: delta. std: of it; infinite where the motion does not show it.
+        explained: part of the squared residuals that it explains.
+    """
+
+    value: float
+    std: float
+    explained: float
+
+    @property
+    def z(self) -> float:
+        return self.value / self.std if self.std > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """An estimate of the linear family, and what its checks need to solve again."""
+
+    estimate: Estimate
+    problem: InverseDynamics
+    explained: list[Any] = field(default_factory=list)
+    """The explanation that won, if one did (`explanations.Explained`)."""
+    _last: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def thin(self) -> InverseDynamics:
+        """The same problem with as few samples as the motion needs."""
+        recordings = cast("tuple[Signals, ...]", self.problem.recordings)
+        share = LARGEST_SAMPLES / max(sum(map(len, recordings)), 1)
+        return self.problem.with_signals([thinned(each, share) for each in recordings])
+
+    @cached_property
+    def declared(self) -> Solved:
+        """As the project says."""
+        return self.solve(self.thin)
+
+    def solve(self, problem: InverseDynamics, motion: Hashable = None) -> Solved:
+        """Each joint's residuals at unit variance; see the head of the file.
+
+        Args:
+            motion: what the change did to the motion; two changes that did the same share their regressor.
+        """
+        if motion is not None and self._last.get("motion") == motion:
+            rows = self._last["rows"]
+        else:
+            rows = DenseRows.of(problem)
+            self._last.update(motion=motion, rows=rows)
+        return solve(problem, rows)
+
+    @property
+    def time(self) -> np.ndarray:
+        """(N,) of the rows [s], recordings one after the other."""
+        return self.thin.predict(np.zeros(len(self.thin.base)))[0]
+
+
+def thinned(signals: Signals, share: float = 1.0) -> Signals:
+    """Signals at every M-th sample; `share`: the part of the samples that may stay."""
+    decimation = signals.decimation
+    least = max(int(np.ceil(1 / share)), 1)
+    if decimation is None:
+        rest = Decimation(
+            4, order=4, cut_edges=True
+        )  # dry friction must not change its sign at a single sample
+        M = least
+    else:
+        divisors = [k for k in range(1, decimation.factor + 1) if decimation.factor % k == 0]
+        M = max([k for k in divisors if decimation.factor // k >= SAMPLES_PER_ROW], default=1)
+        M = min([k for k in divisors if k >= max(least, M) and decimation.factor // k >= 2], default=M)
+        rest = replace(decimation, factor=decimation.factor // M)
+    if M == 1:
+        return replace(signals, decimation=rest)
+    stage = Decimation(M, order=4, cut_edges=False)
+    kept = stage.kept(len(signals))
+    return replace(
+        signals,
+        time=signals.time[kept],
+        q=signals.q[kept],
+        v=signals.v[kept],
+        a=signals.a[kept],
+        tau=stage(signals.tau),
+        q_std=None,
+        v_std=None,
+        a_std=None,
+        decimation=rest,
+    )
+
+
+def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
+    """Least squares with each joint's residuals at unit variance.
+
+    The normal equations are good enough here: columns have unit norm, and what counts is the size of residuals.
+    """
+    rows = DenseRows.of(problem) if rows is None else rows
+    W, y = rows.W, efforts(problem) - rows.held
+    N, n, b = W.shape
+    size = np.maximum(np.sqrt(np.mean(y**2, axis=0)), 1e-300)
+    projected = np.einsum("tnb, tn -> nb", W, y)
+    sigma = size
+    for _ in range(REWEIGHTINGS):
+        w = sigma**-2.0
+        H, c = np.tensordot(w, rows.gram, 1), w @ projected
+        norms = np.sqrt(np.diag(H))
+        norms[norms == 0] = 1.0
+        H = H / norms[:, None] / norms + RIDGE * np.eye(b)
+        theta = np.linalg.solve(H, c / norms) / norms
+        e = y - W @ theta
+        sigma = np.maximum(np.sqrt(np.sum(e**2, axis=0) / max(N - b / n, 1.0)), EXACT * size)
+    covariance = np.linalg.inv(H) / norms[:, None] / norms
+    return Solved(problem, (W, y), theta, covariance, sigma, size)
+
+
+def correlations(e: np.ndarray) -> np.ndarray:
+    """Autocorrelations from lag 1 up to the first lag after which three in a row look like noise."""
+    N = len(e)
+    longest = min(N // 4, 400)
+    e = e - e.mean()
+    size = 1 << int(np.ceil(np.log2(2 * N)))
+    spectrum = np.abs(np.fft.rfft(e, size)) ** 2
+    rho = np.fft.irfft(spectrum, size)[: longest + 1]
+    rho = rho[1:] / max(rho[0], 1e-300)
+    quiet = np.abs(rho) < 2 / np.sqrt(N)
+    for lag in range(len(quiet) - 2):
+        if quiet[lag : lag + 3].all():
+            return np.asarray(rho[:lag])
+    return np.asarray(rho)
+
+
+def long_run_variance(s: np.ndarray) -> float:
+    """Variance of the sum of a series (Newey and West 1987), never below that of a white one."""
+    lags = 2 * len(correlations(s)) + 1
+    white = float(s @ s)
+    total = white + 2 * sum(
+        (1 - k / (lags + 1)) * float(s[:-k] @ s[k:]) for k in range(1, lags + 1) if k < len(s)
+    )
+    return max(total, white)

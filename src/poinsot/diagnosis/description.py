@@ -1,0 +1,78 @@
+"""What a robot description says of base parameters, without claiming more than it knows.
+
+A description without stated uncertainty has masses to a factor of two and directions of centres of mass to 30 degrees:
+
+    pi ~ N(pi0, S),   S = s^2 pi0 pi0^T + blockdiag(s^2 m^2, m^2 (tan 30 deg |c| + r/2)^2 1, (s m r^2)^2 1)
+
+one s = ln 2 for all ten parameters of a body together (its density) and for each by itself; r: radius of gyration.
+A body that the description gives no mass may be anything up to the mean body. Rotor inertia, friction and offsets are
+not described, and base parameters that contain a rotor's inertia are compared without it: from above only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..arrays import Matrix, Vector
+from ..parameters import INERTIAL_SYMBOLS
+from ..regression.base_parameters import BaseParameters
+from ..regression.inverse_dynamics import InverseDynamics
+
+TEN = len(INERTIAL_SYMBOLS)
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """The description's inertial parameters as a prior.
+
+    Args:
+        problem: of whose robot.
+        factor: to which masses are known.
+        direction_deg: to which directions of centres of mass are known.
+    """
+
+    problem: InverseDynamics
+    factor: float = 2.0
+    direction_deg: float = 30.0
+
+    @property
+    def says_something(self) -> bool:
+        """Whether any link has a mass in the description."""
+        return bool(np.any(self.problem.robot.inertials[:, 0] > 0))
+
+    @cached_property
+    def covariance(self) -> Matrix:
+        """(10 l, 10 l) S."""
+        bodies = self.problem.robot.inertials
+        known = bodies[bodies[:, 0] > 0]
+        s = np.log(self.factor)
+        S = np.zeros((bodies.size, bodies.size))
+        if not len(known):
+            return S
+        mean_mass, mean_radius = float(known[:, 0].mean()), max(map(_radius, known))
+        for k, pi in enumerate(bodies):
+            m, r = (pi[0], _radius(pi)) if pi[0] > 0 else (mean_mass, mean_radius)
+            c = np.linalg.norm(pi[1:4]) / m
+            shift = np.tan(np.radians(self.direction_deg)) * c + r / 2
+            own = np.concatenate([[s * m], np.full(3, m * shift), np.full(6, s * m * (r**2 + c**2))])
+            block = slice(TEN * k, TEN * (k + 1))
+            S[block, block] = s**2 * np.outer(pi, pi) + np.diag(own**2)
+        return S
+
+    def base(self, base: BaseParameters) -> tuple[np.ndarray, Vector, Matrix]:
+        """Which base parameters are the bodies' alone (b,), their described values and covariance."""
+        bodies = self.problem.robot.inertials
+        K = base.map
+        alone = (np.abs(K[:, bodies.size :]) == 0).all(axis=1) & (np.abs(K[:, : bodies.size]) > 0).any(axis=1)
+        A = K[alone, : bodies.size]
+        return alone, A @ bodies.ravel(), A @ self.covariance @ A.T
+
+
+def _radius(pi: Vector) -> float:
+    """Radius of gyration about the centre of mass; a tenth of a metre where a body has a mass and no extent."""
+    m, h = pi[0], pi[1:4]
+    trace = (pi[4] + pi[6] + pi[9]) / 2 - float(h @ h) / m
+    return float(np.sqrt(trace / m)) if trace > 1e-9 * m else 0.1

@@ -1,0 +1,89 @@
+"""Samples that were lost without a clock that would show it: steps of position that fit two periods better than one.
+
+With s_k the step of the positions at k and the mean step c_k of its neighbours, a step over m periods is near m c_k:
+
+    2 log likelihood ratio = (|s_k - c_k|^2 - |s_k - m c_k|^2) / sigma^2,  summed over joints, each with its own noise
+
+sigma^2 is the robust variance of s_k - c_k, so that a joint whose noise hides its steps counts for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..estimate import Finding, Severity, Unchecked
+from ..recording import Recording
+from .case import Case
+from .changes import recordings_of
+from .check import Cause, Check
+
+
+@dataclass(frozen=True)
+class LostSamples(Check):
+    """Steps of position over more than one period.
+
+    Args:
+        ratio: 2 log likelihood ratio of one step, at least; among a million steps, noise makes less than one.
+        error: share of the samples.
+    """
+
+    ratio: float = 40.0
+    error: float = 1e-3
+
+    of_samples = True
+    causes = (
+        Cause(
+            "lost-samples",
+            "Samples are missing, and there is no clock that would show where: speeds and accelerations are wrong.",
+            "Record a time stamp with each sample and name it: time = { column = ... }.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+        for number, signals in enumerate(recordings_of(case.problem), start=1):
+            if signals.recording is None:
+                yield Unchecked(
+                    f"lost samples in recording {number}",
+                    "signals were given, not the recording they were made of",
+                )
+                continue
+            at = lost_at(signals.recording, self.ratio)
+            share = len(at) / len(signals.recording)
+            if not len(at):
+                continue
+            first = float(signals.recording.time[at[0]])
+            yield Finding(
+                "lost-samples",
+                Severity.error if share >= self.error else Severity.warning,
+                f"About {len(at)} samples ({100 * share:.2g} %) are missing in recording {number}, the first at "
+                f"{first:.4g} s: positions move by two periods in one.",
+                "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut "
+                "a part without gaps with between_s.",
+                evidence=1e5 * share,
+            )
+
+
+def lost_at(recording: Recording, least: float) -> np.ndarray:
+    """Indices of the samples after which one or two are missing."""
+    q = recording.stack("position", recording.joints("position"))
+    s = np.diff(q, axis=0)
+    if len(s) < 50:
+        return np.zeros(0, dtype=np.int64)
+    # neighbours two apart on either side: a gap spoils the mean of those beside it, not the median
+    c = np.full_like(s, np.nan)
+    c[2:-2] = np.median([s[:-4], s[1:-3], s[3:-1], s[4:]], axis=0)
+    e = s - c
+    sigma = np.nanmedian(np.abs(e), axis=0) / 0.6745
+    # a resolution of the encoder is noise too, and motion that stands still has a median of zero
+    sigma = np.maximum(sigma, np.nanquantile(np.abs(e), 0.95, axis=0) / 1.96)
+    moving = sigma > 0
+    if not moving.any():
+        return np.zeros(0, dtype=np.int64)
+    s, c, sigma = s[:, moving], c[:, moving], sigma[moving]
+    one = np.sum((s - c) ** 2 / sigma**2, axis=1)
+    more = np.min([np.sum((s - m * c) ** 2 / sigma**2, axis=1) for m in (2, 3)], axis=0)
+    found = np.flatnonzero((one - more > least) & (more < 0.25 * one))
+    return np.asarray(found)

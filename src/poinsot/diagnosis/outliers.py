@@ -1,0 +1,70 @@
+"""Single torque readings that cannot be: far from both neighbours, before any filter smears them.
+
+r_k = tau_k - (tau_{k-1} + tau_{k+1}) / 2. What a filter passes on of a spike of height h has the energy h^2 times its
+share of the band; an outlier is an error where that is more than the residuals of the rest have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..estimate import Finding, Severity, Unchecked
+from .case import Case
+from .changes import recordings_of
+from .check import Cause, Check
+from .delay import highest_hz
+
+
+@dataclass(frozen=True)
+class Outliers(Check):
+    """Spikes of the raw torque.
+
+    Args:
+        spread: a spike is further from its neighbours than this many times the 99.9 % quantile of |r|.
+        warning, error: energy that spikes leave in the rows, relative to that of the torque, where the residual of a
+            good fit is about .001: as large as that, or ten times as much.
+    """
+
+    spread: float = 8.0
+    warning: float = 1e-3
+    error: float = 1e-2
+
+    of_samples = True
+    causes = (
+        Cause(
+            "outliers",
+            "Single torque readings are far from their neighbours.",
+            "Mark them invalid (invalid = ... in the recording), and bridge them: resample_hz and bridge_intervals.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+        for number, signals in enumerate(recordings_of(case.problem), start=1):
+            band = min(1.0, 2 * highest_hz(case) / signals.rate_hz)
+            for k, joint in enumerate(signals.joints):
+                tau = signals.tau[:, k]
+                r = np.abs(tau[1:-1] - 0.5 * (tau[:-2] + tau[2:]))
+                if len(r) < 100 or not r.any():
+                    continue
+                usual = max(float(np.quantile(r, 0.999)) if len(r) > 4000 else float(np.sort(r)[-5]), 1e-300)
+                at = np.flatnonzero(r > self.spread * usual)
+                if not len(at):
+                    continue
+                rest = np.delete(tau, np.unique(np.concatenate([at, at + 1, at + 2])))
+                energy = float(np.sum(r[at] ** 2) * band / max(np.sum(rest**2), 1e-300))
+                if energy < self.warning:
+                    continue
+                worst = int(at[np.argmax(r[at])]) + 1
+                yield Finding(
+                    "outliers",
+                    Severity.error if energy >= self.error else Severity.warning,
+                    f"{len(at)} torque reading{'s' * (len(at) > 1)} of joint {joint} in recording {number} cannot be: "
+                    f"{tau[worst]:.3g} at {signals.time[worst]:.4g} s, where neighbours differ by {usual:.2g} at most.",
+                    "Mark them with invalid = ... in the recording and bridge them with resample_hz and "
+                    "bridge_intervals, or cut them out with between_s.",
+                    joint,
+                    evidence=1e3 * min(energy, 1e3),
+                )

@@ -1,0 +1,92 @@
+"""What no robot can be: friction that drives, negative rotor inertia, a mass matrix that is not positive definite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..estimate import Finding, Severity, Unchecked
+from .case import Case
+from .check import Cause, Check
+from .explanations import is_nonnegative
+
+
+@dataclass(frozen=True)
+class Physics(Check):
+    """Signs of the estimate's parameters, and its mass matrix on the recorded motion.
+
+    Args:
+        significant: standard deviations below zero.
+        poses: at which the mass matrix is looked at.
+    """
+
+    significant: float = 4.0
+    poses: int = 40
+
+    causes = (
+        Cause(
+            "impossible-sign",
+            "Damping, dry friction or rotor inertia is negative by more than its uncertainty.",
+            "Check signs of torques and of the reduction; if the fit is good, the friction law is too simple.",
+        ),
+        Cause(
+            "mass-matrix",
+            "The estimated mass matrix is not positive definite at a recorded pose: no bodies have it.",
+            'Use name = "semidefinite", or a motion with larger accelerations.',
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+        estimate = case.estimate
+        std = estimate.std
+        negative = [
+            (name, float(value), float(deviation))
+            for name, kind, value, deviation, seen in zip(
+                estimate.names, estimate.kinds, estimate.values, std, estimate.identifiable, strict=True
+            )
+            if seen and is_nonnegative(kind) and value < -self.significant * deviation
+        ]
+        for name, value, deviation in negative:
+            yield Finding(
+                "impossible-sign",
+                Severity.warning,
+                f"{name} is {value:.3g} +- {1.96 * deviation:.2g}, and no joint has it below zero.",
+                "Check the sign of the joint's torque, and whether its friction law holds at low speed.",
+                name,
+                evidence=value / -deviation if deviation > 0 else 0.0,
+            )
+        yield from self._mass_matrix(case)
+
+    def _mass_matrix(self, case: Case) -> Iterator[Finding]:
+        problem, estimate = case.problem, case.estimate
+        if problem.robot.floating_base or not np.isfinite(estimate.covariance).all():
+            return
+        place = [problem.base.index(name) for name in estimate.names]
+        columns = problem.base.chosen[place]
+        n = problem.robot.model.nv
+        worst = (0.0, 0.0, 0.0)
+        part = max(problem.parts, key=len)
+        for k in np.linspace(0, len(part) - 1, self.poses).astype(int):
+            q, _, _, _ = part.joint_side(int(k), int(k) + 1)
+            at = np.repeat(q, n + 1, axis=0)
+            still, units = np.zeros((n + 1, n)), np.concatenate([np.zeros((1, n)), np.eye(n)])
+            W = problem._regressor.scatter(problem._regressor.entries(at, still, units), columns)
+            A = W[1:] - W[0]  # (n, n, b): row i holds the torques of unit acceleration of joint i
+            eigenvalues, V = np.linalg.eigh(0.5 * (A @ estimate.values + (A @ estimate.values).T))
+            x = V[:, 0]
+            row = np.einsum("i, ijb, j -> b", x, A, x)
+            std = float(np.sqrt(max(row @ estimate.covariance @ row, 0.0)))
+            if eigenvalues[0] < 0 and (z := eigenvalues[0] / max(std, 1e-300)) < worst[0]:
+                worst = (z, float(eigenvalues[0]), std)
+        z, value, std = worst
+        if z < -self.significant:
+            yield Finding(
+                "mass-matrix",
+                Severity.error,
+                f"The mass matrix has an eigenvalue of {value:.3g} +- {1.96 * std:.2g} at a recorded pose, so that "
+                "accelerating would give energy away.",
+                'Write name = "semidefinite" in [method], which finds bodies that can be, or record a livelier motion.',
+                evidence=-z,
+            )

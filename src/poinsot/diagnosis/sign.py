@@ -1,0 +1,45 @@
+"""A position or torque channel that counts the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..estimate import Finding, Severity
+from .case import Case
+from .changes import Scaled, joints_of, only
+from .check import Cause
+from .explanations import Candidate, Explained, Explanation, improvement
+
+
+@dataclass(frozen=True)
+class Sign(Explanation):
+    """Each joint's torque, position, or both negated."""
+
+    cause = Cause(
+        "sign",
+        "A position or torque channel counts against the joint's axis in the description.",
+        "Negate the channel: scale = -1 for its column, or a negative reduction where both are read at the motor.",
+    )
+
+    def candidates(self, case: Case) -> Iterable[Candidate]:
+        joints = joints_of(case.thin)
+        for k, joint in enumerate(joints):
+            yield Scaled(self, (joint, "torque"), torque=only(k, -1.0, len(joints)))
+        for k, joint in enumerate(joints):
+            turned = only(k, -1.0, len(joints))
+            yield Scaled(self, (joint, "position"), position=turned)
+            yield Scaled(self, (joint, "position and torque"), position=turned, torque=turned)
+
+    def finding(self, case: Case, explained: Explained) -> Finding:
+        joint, what = explained.candidate.where
+        keys = what.split(" and ")
+        joints = joints_of(case.thin)
+        scale = ", ".join("-1" if each == joint else "1" for each in joints)
+        return Finding(
+            self.cause.name,
+            Severity.error,
+            f"The sign of {what} of joint {joint} is wrong: with it turned, {improvement(case, explained)}.",
+            f"Write scale = [{scale}] in {' and in '.join(keys)} of the recordings.",
+            joint,
+        )

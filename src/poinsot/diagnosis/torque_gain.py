@@ -1,0 +1,90 @@
+"""One joint's torque in another unit than the others'."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..arrays import Vector
+from ..estimate import Finding, Unchecked
+from ..regression.inverse_dynamics import InverseDynamics
+from .case import Case, Solved
+from .changes import UNMOVED, joints_of, mapped, moved_torques, only
+from .check import Cause
+from .explanations import Candidate, Explained, Explanation, improvement, severity_of
+
+
+@dataclass(frozen=True, eq=False)
+class OtherGain(Candidate):
+    """The torque of one joint, times e^nuisance."""
+
+    joint: int = 0
+
+    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
+        factor = only(self.joint, float(np.exp(nuisance[0])), len(joints_of(problem)))
+        return mapped(problem, lambda s: replace(s, tau=s.tau * factor))
+
+    @property
+    def motion(self) -> Hashable:
+        return UNMOVED
+
+    def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
+        return [-moved_torques(solved, only(self.joint, 1.0, solved.predicted.shape[1], others=0.0))]
+
+
+@dataclass(frozen=True)
+class TorqueGain(Explanation):
+    """A factor on each joint's torque, against the others': reaction torques and inertia couple the joints.
+
+    Args:
+        warning, error: relative sizes.
+    """
+
+    warning: float = 0.1
+    error: float = 0.5
+
+    cause = Cause(
+        "torque-scale",
+        "The torque of one joint, or of all, is in another unit than declared, or its gain is wrong.",
+        "Mend the unit or scale of torque, or gain in [drive].",
+    )
+
+    def candidates(self, case: Case) -> Iterable[Candidate]:
+        joints = joints_of(case.thin)
+        passive = case.thin.robot.drive.passive
+        if len(joints) - len(passive) < 2 or case.thin.robot.floating_base:
+            return
+        starts = [(float(x),) for x in np.log([1e-3, 0.01, 0.1, 0.5, 1, 2, 10, 100, 1e3])]
+        for k, joint in enumerate(joints):
+            if joint not in passive:
+                yield OtherGain(
+                    self,
+                    (joint,),
+                    starts=starts,
+                    steps=(1e-3,),
+                    zero=(0.0,),
+                    matters=np.log1p(self.warning),
+                    joint=k,
+                )
+
+    def finding(self, case: Case, explained: Explained) -> Finding | None:
+        factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
+        if abs(np.log(factor)) < 4 * std:
+            return None
+        (joint,) = explained.candidate.where
+        return Finding(
+            self.cause.name,
+            severity_of(abs(np.log(factor)), np.log1p(self.warning), np.log1p(self.error)),
+            f"The torque of joint {joint} must be {factor:.4g} +- {1.96 * factor * std:.2g} times what is recorded to "
+            f"agree with the other joints: with it, {improvement(case, explained)}.",
+            f"Mend the unit or scale of the torque of {joint}, or gain in [drive].",
+            joint,
+        )
+
+    def unobservable(self, candidate: Candidate) -> Unchecked:
+        return Unchecked(
+            f"the torque unit of joint {candidate.where[0]} against the other joints'",
+            "no inertia that it shares with another joint shows in this motion",
+        )
