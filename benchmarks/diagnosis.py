@@ -316,7 +316,8 @@ def tasks(arguments: argparse.Namespace) -> Iterator[Task]:
                 strengths = [
                     label
                     for label in corruption.strengths
-                    if not words or any(word in f"{corruption.name}: {label}" for word in words)
+                    if arguments.cases != "-"
+                    and (not words or any(word in f"{corruption.name}: {label}" for word in words))
                 ]
                 for label in strengths[:1] if arguments.quick else strengths:
                     yield Task(robot, kind, corruption.name, label)
