@@ -12,12 +12,15 @@ PIP  := $(BIN)/python -m pip install --disable-pip-version-check --no-input --no
 export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
 
-.PHONY: demo test coverage install check gate lint types layers docs schemas format bench clean
+.PHONY: demo test test-all coverage install check gate lint types layers docs dist schemas format bench clean
 
 demo: $(VENV)/.installed-base      ## the main job on an embedded example; writes poinsot-demo/report.html
 	$(BIN)/python examples/demo.py
 
-test: install                      ## every test, doctest, document and example
+test: install                      ## every test, doctest, document and example, but those marked as slow
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) -m "not slow"
+
+test-all: install                  ## every test; CI runs these
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
 coverage: install                  ## the tests, and which lines and branches they reach; fails below the floor
@@ -25,7 +28,7 @@ coverage: install                  ## the tests, and which lines and branches th
 
 install: $(VENV)/.installed-all    ## what `make test` sets up, and no more
 
-check: gate test                   ## the whole gate: format, lint, types, layers, docs, tests, examples
+check: gate test-all               ## the whole gate: format, lint, types, layers, docs, all tests, examples
 
 gate: lint types layers docs       ## the gate without the tests
 
@@ -41,6 +44,14 @@ layers: install
 
 docs: install
 	$(BIN)/mkdocs build --strict --quiet
+
+dist: install                      ## wheel and sdist; installs the wheel in an environment of its own and runs it there
+	rm -rf dist build/wheel
+	$(BIN)/python -m build --outdir dist
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt dist/*.whl
+	cd build/wheel && bin/poinsot identify ../../examples/arm/job.toml --out report
+	cd build/wheel && bin/poinsot --version
 
 schemas: install                   ## writes the JSON Schema files of every --json output
 	$(BIN)/python docs/json_schemas.py

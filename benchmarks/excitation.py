@@ -62,7 +62,7 @@ def main() -> None:
     deliver(
         "excitation",
         arguments,
-        {"design": Seconds(motion.seconds, motion.seconds)},
+        {"design": Seconds(motion.state.seconds, motion.state.seconds)},
         [],
         [
             Agreement("condition number, by Pinocchio", condition_number(robot, problem, motion), 60.0),
@@ -74,14 +74,14 @@ def main() -> None:
             Agreement("chi-square of 100 draws: 1 - p of the distribution", 1 - float(shape_p), 0.999),
         ],
         [
-            f"{b} parameters, {basis}, {motion.iterations} iterations; condition number "
+            f"{b} parameters, {basis}, {motion.state.iterations} iterations; condition number "
             f"{motion.condition_number:.3f}, log det of the information {motion.log_determinant:.1f}",
             f"mean squared error of {DRAWS} draws {errors.mean():.2f}, expected {b}; "
             f"p = {sum_p:.3f} (sum), {shape_p:.3f} (distribution)",
             f"start at {np.round(motion.q[0], 2)} rad; limits respected: {motion.limits_respected}; "
             f"closest approach by hulls {1e3 * (motion.least_distance or 0):.1f} mm",
         ],
-        [Limit("design", motion.seconds, 180.0)],
+        [Limit("design", motion.state.seconds, 180.0)],
     )
 
 
@@ -152,7 +152,7 @@ def squared_errors(robot: poinsot.Articulated, problem, motion) -> np.ndarray:
     torque = np.array(
         [pin.rnea(robot.model, data, *s) for s in zip(motion.q, motion.v, motion.a, strict=True)]
     )
-    information = np.linalg.inv(motion.deviations.covariance)
+    information = np.linalg.inv(motion.covariance)
     rng, found = np.random.default_rng(20240229), []
     for _ in range(DRAWS):
         measured = torque + NOISE * rng.standard_normal(torque.shape)

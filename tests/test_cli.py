@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +34,19 @@ def test_identify_prints_and_writes(poinsot, tmp_path):
     content = json.loads((tmp_path / "result.json").read_text())
     assert content == json.loads((tmp_path / "out" / "deep" / "result.json").read_text())
     assert content["schema"] == "poinsot.identify/1"
+
+
+@pytest.mark.parametrize("verb", ["identify", "inspect"])
+def test_the_json_may_lie_in_the_folder_that_out_makes(poinsot, tmp_path, verb):
+    """Or in one above it; in any other folder that does not exist it is refused before the work."""
+    job, out = write_job(tmp_path), tmp_path / "new" / "deep"
+    for path in (out / "r.json", tmp_path / "new" / "r.json"):
+        code, _, err = poinsot(verb, job, "--out", out, "--json", path)
+        assert (code, err) == (0, "")
+        assert json.loads(path.read_text())["schema"] == f"poinsot.{verb}/1"
+        shutil.rmtree(tmp_path / "new")
+    refused(poinsot(verb, job, "--out", out, "--json", out / "deeper" / "r.json"), "there is no folder")
+    assert not (tmp_path / "new").exists()
 
 
 def test_identify_says_more_than_the_table(poinsot, tmp_path):

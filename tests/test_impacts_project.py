@@ -11,7 +11,6 @@ from poinsot.cli import main
 from poinsot.estimate import EstimatedMotions
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import Body, Ellipse, floor
-from poinsot.project.methods.impacts import build_method
 from references.bouncing import SIDE, Throws
 from references.exact_steps import stepped
 from references.replacing import replaced
@@ -272,7 +271,7 @@ def test_several_drops_are_pooled(tmp_path):
     assert found.certificate().holds
     held = tmp_path / "held.toml"
     held.write_text(head + "[held]\ncorner_radius = 0.005\n" + recordings + '[method]\nname = "impacts"\n')
-    assert build_method((settings := Project.load(held).settings).method, settings, 6).held == {
+    assert (settings := Project.load(held).settings).method.for_drops(6, settings).held == {
         "corner_radius": 0.005
     }
     held.write_text(head + recordings + '[method]\nname = "impacts"\nsteps = 3\n')

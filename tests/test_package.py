@@ -82,6 +82,7 @@ def test_constraints_cover_every_installed_dependency():
 UNWANTED = {
     "the host of a package registry": r"py[p]i\.org|python[h]osted\.org|anaconda\.[o]rg|npmjs\.[c]om|index-[u]rl",
     "a download address": r"https?://\S+\.([w]hl|tar\.gz|zip)\b",
+    "the marker of an unfinished merge": r"(?m)^(?:<{7}|>{7}) ",
     "an absolute path of a machine": r"(?<![\w.~$})/])/([w]ork|[r]oot|[h]ome|[U]sers)/\w",
 }
 

@@ -122,7 +122,7 @@ _HOMES = {
     "TaskReference": "estimators.online.composite",
     "LinkBank": "estimators.online.attribution",
     "MovingPolynomial": "estimators.online.moving_polynomial",
-    "with_accelerations": "estimators.online.differences",
+    "with_accelerations": "estimators.online.moving_polynomial",
     "Tracker": "estimators.online.tracking",
     # results
     "Estimate": "estimate",

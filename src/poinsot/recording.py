@@ -58,6 +58,7 @@ class Recording:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        # frozen arrays: signals and estimates keep views of a recording for as long as they live
         time = _frozen(self.time, float)
         channels = {name: _frozen(values, float) for name, values in self.channels.items()}
         valid = {name: _frozen(mask, bool) for name, mask in self.valid.items()}
@@ -101,8 +102,18 @@ class Recording:
     def is_uniform(self) -> bool:
         """Whether every interval equals the median one to one part in a thousand."""
         intervals = np.diff(self.time)
+        # the median, not the mean: one gap moves the mean, and every interval would seem irregular
         median = np.median(intervals)
         return bool(np.all(np.abs(intervals - median) <= UNIFORM_TOLERANCE * median))
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The processing steps so far, one sentence each, which signals, estimates and reports show."""
+        return tuple(self.metadata.get("steps", ()))
+
+    def noted(self, *steps: str) -> Recording:
+        """The recording with more processing steps."""
+        return replace(self, metadata={**self.metadata, "steps": [*self.steps, *steps]})
 
     def joints(self, quantity: str) -> tuple[str, ...]:
         """The joints that have a channel of this quantity, in the order of the channels."""
@@ -112,6 +123,7 @@ class Recording:
     def frames(self, quantity: str) -> tuple[str, ...]:
         """The frames that have channels of this quantity, in the order of the channels."""
         prefix, ends = quantity + ".", FRAME_QUANTITIES[quantity].ends
+        # the last dot parts frame and end: names of frames in robot descriptions have dots too
         found = (
             name.removeprefix(prefix).rpartition(".") for name in self.channels if name.startswith(prefix)
         )
@@ -127,6 +139,10 @@ class Recording:
         if not joints:
             raise ChannelNotFound(f"{quantity}.<joint>", self.channels)
         return np.stack([self[f"{quantity}.{joint}"] for joint in joints], axis=1)
+
+    def readings(self, name: str) -> Samples:
+        """(T,) values of a channel, NaN where they are not valid."""
+        return np.where(self.mask(name), self[name], np.nan)
 
     def mask(self, name: str) -> Mask:
         """(T,) True where the channel's samples are valid."""
@@ -156,6 +172,7 @@ def window_indices(time: Times, start_s: float, stop_s: float) -> tuple[int, int
     Raises:
         InvalidRecording: if fewer than two samples are left.
     """
+    # times in project files have few digits, those of clocks rounding errors: 1.2 s means the sample at 1.19999
     half = 0.5 * float(np.median(np.diff(time)))
     first, last = (int(k) for k in np.searchsorted(time, (start_s - half, stop_s - half)))
     if last - first < 2:
@@ -173,12 +190,14 @@ def clock_text(seconds: float, interval_s: float) -> str:
     ('4.05', '1700000003.999', '30')
     """
     decimals = min(max(math.ceil(-math.log10(interval_s) - 1e-9), 0), 9)
+    # + 0.0 makes -0.0 a plain 0
     text = f"{round(seconds, decimals) + 0.0:.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _frozen(values: Any, dtype: type) -> np.ndarray:
     array: np.ndarray = np.ascontiguousarray(values, dtype=dtype)
+    # ascontiguousarray returns its argument where it can: the caller could still write to it
     if array is values and array.flags.writeable:
         array = array.copy()
     array.setflags(write=False)
@@ -218,6 +237,7 @@ def _check_channel(name: str, values: np.ndarray, mask: np.ndarray | None, time:
             raise InvalidRecording(
                 f"channel {name!r}: its {what} have shape {array.shape}, the clock has {time.shape}"
             )
+    # what is masked may hold anything: NaN, or the value that a device sends without a reading
     bad = ~np.isfinite(values)
     if mask is not None:
         bad &= mask

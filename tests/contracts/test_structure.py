@@ -112,7 +112,7 @@ def public_classes():
 
 
 SAME_NAME = {
-    "Body", "Constraints", "Coulomb", "Direction", "Euclidean", "Gait", "Impacts", "JointTerms", "Optimum",
+    "Body", "Constraints", "Coulomb", "Direction", "Euclidean", "Impacts", "JointTerms", "Optimum",
     "Solution", "Solved",
 }  # fmt: skip
 """Names that still stand for several classes: to be emptied."""

@@ -26,7 +26,7 @@ def estimate_of(robot, inertials, values=None):
         np.zeros(p),
     )
     nothing = EstimatedParameters(
-        (), (), (), (), (), none, np.zeros((0, 0)), "white", np.zeros(0, dtype=bool)
+        (), (), (), (), none, np.zeros((0, 0)), (), "white", np.zeros(0, dtype=bool)
     )
     return Estimate(
         "semidefinite", robot.name, nothing, Status.solved, 1.0, 0, NOTHING, extras=extras_of(full),

@@ -60,7 +60,7 @@ def test_its_derivatives_are_those_of_its_readings(listed, arm, rng):
 
     def residual(q, v):
         readings = Readings(sensor, np.tile(values, (len(q) // 3, 1)))
-        return residuals([readings], motion_of(arm, q, v)).r
+        return residuals([readings], motion_of(arm, q, v)).value
 
     assert_slope(found.by_x, np.concatenate(by_state(residual, arm, q, v), axis=2))
     assert sensor.channels == tuple(f"magnetometer.imu.{end}" for end in XYZ)

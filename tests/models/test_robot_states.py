@@ -74,12 +74,12 @@ def test_slopes_of_a_disturbed_step(robot, rng):
     step, by_w = moved(q, v, w, slopes=True)
 
     def away(x):
-        return states.difference(np.tile(step.x, (len(x), 1)), x)
+        return states.difference(np.tile(step.value, (len(x), 1)), x)
 
-    by_q, by_v = by_state(lambda q, v: away(moved(q, v, w)[0].x), robot, q, v)
+    by_q, by_v = by_state(lambda q, v: away(moved(q, v, w)[0].value), robot, q, v)
     assert_slope(step.by_x, np.concatenate([by_q, by_v], axis=2))
-    assert_slope(by_w, by_vector(lambda d: away(moved(q, v, w + d)[0].x), np.zeros(states.degrees)))
-    assert_slope(step.by_theta, by_vector(lambda theta: away(moved(q, v, w, theta)[0].x), theta))
+    assert_slope(by_w, by_vector(lambda d: away(moved(q, v, w + d)[0].value), np.zeros(states.degrees)))
+    assert_slope(step.by_theta, by_vector(lambda theta: away(moved(q, v, w, theta)[0].value), theta))
 
 
 @pytest.mark.parametrize("impact", [False, True], ids=["step", "impact"])
@@ -99,17 +99,17 @@ def test_slopes_of_a_step(rng, impact):
         return states.step(dynamics(q, v, u, theta, slopes), times, slopes)
 
     step = moved(q, v, u, theta, True)
-    base = step.x
+    base = step.value
 
     def away(x):
         return states.difference(np.tile(base, (len(x) // 2, 1)), x)
 
-    by_q, by_v = by_state(lambda q, v: away(moved(q, v, np.tile(u, (len(q) // 2, 1)), theta).x), robot, q, v)
+    by_q, by_v = by_state(lambda q, v: away(moved(q, v, np.tile(u, (len(q) // 2, 1)), theta).value), robot, q, v)
     assert_slope(step.by_x, np.concatenate([by_q, by_v], axis=2))
-    assert_slope(step.by_theta, by_vector(lambda theta: away(moved(q, v, u, theta).x), theta))
+    assert_slope(step.by_theta, by_vector(lambda theta: away(moved(q, v, u, theta).value), theta))
     if not impact:
         effort = parameters.drive.slope(parameters.nominal_gains)
-        by_u = by_vector(lambda du: away(moved(q, v, u + du, theta).x), np.zeros(12))
+        by_u = by_vector(lambda du: away(moved(q, v, u + du, theta).value), np.zeros(12))
         assert_slope(step.by_tau @ effort, by_u)
 
 
@@ -119,8 +119,8 @@ def test_a_step_without_slopes_is_only_a_state(rng):
     motion = ContactDynamics(OpenParameters(robot))(q, v, u, np.zeros(0))
     step = RobotStates(robot).step(motion, 0.01)
     assert step.by_x is None and step.by_tau is None and step.by_theta is None
-    np.testing.assert_allclose(step.x[:, 2:], v + 0.01 * motion.a, atol=1e-14)
-    np.testing.assert_allclose(step.x[:, :2], q + 0.01 * step.x[:, 2:], atol=1e-14)
+    np.testing.assert_allclose(step.value[:, 2:], v + 0.01 * motion.a, atol=1e-14)
+    np.testing.assert_allclose(step.value[:, :2], q + 0.01 * step.value[:, 2:], atol=1e-14)
 
 
 def test_a_thrown_robot_falls_as_bodies_do(rng):
@@ -134,7 +134,7 @@ def test_a_thrown_robot_falls_as_bodies_do(rng):
     speed = data.vcom[0].copy()
     for _ in range(50):
         q, v = states.split(x)
-        x = states.step(dynamics(q, v, np.zeros((1, 3)), np.zeros(0)), dt).x
+        x = states.step(dynamics(q, v, np.zeros((1, 3)), np.zeros(0)), dt).value
     q, _ = states.split(x)
     fallen = pin.centerOfMass(robot.model, data, q[0]) - start - speed * 0.05
     np.testing.assert_allclose(fallen, [0, 0, -9.81 * 0.05 * 0.051 / 2], atol=2e-4)
@@ -148,6 +148,6 @@ def test_a_pendulum_keeps_its_energy_over_many_swings():
     for _ in range(200):
         q, v = states.split(x)
         energies.append(pin.computeMechanicalEnergy(robot.model, data, q[0], v[0]))
-        x = states.step(dynamics(q, v, np.zeros((1, 1)), np.zeros(0)), 0.05).x
+        x = states.step(dynamics(q, v, np.zeros((1, 1)), np.zeros(0)), 0.05).value
     error = np.abs(np.array(energies) - energies[0])
     assert error[100:].max() < 1.1 * error[:100].max()

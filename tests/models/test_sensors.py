@@ -88,11 +88,11 @@ def test_slopes_of_residuals(talos, rng, name):
     def residual(q, v, u=u, theta=theta):
         many = len(q) // 2
         moved = dynamics(q, v, np.tile(u, (many, 1)), theta)
-        return residuals([Readings(sensor, np.tile(values, (many, 1)))], moved).r
+        return residuals([Readings(sensor, np.tile(values, (many, 1)))], moved).value
 
     found = residuals([Readings(sensor, values)], motion, efforts=True)
     assert residuals([Readings(sensor, values)], motion).by_tau is None
-    np.testing.assert_allclose(found.r, residual(q, v), atol=1e-9 * (1 + np.abs(found.r).max()))
+    np.testing.assert_allclose(found.value, residual(q, v), atol=1e-9 * (1 + np.abs(found.value).max()))
     by_q, by_v = by_state(residual, talos, q, v)
     assert_slope(found.by_x, np.concatenate([by_q, by_v], axis=2))
     assert_slope(found.by_theta, by_vector(lambda theta: residual(q, v, theta=theta), theta))
@@ -217,7 +217,7 @@ def test_an_open_contact_reads_nothing(talos, rng):
     motion = dynamics(q, v, np.zeros((2, len(talos.joints))), dynamics.parameters.nominal_theta, True)
     np.testing.assert_array_equal(sensor.predicted(motion), 0.0)
     found = residuals([Readings(sensor, np.ones((2, 6)))], motion)
-    np.testing.assert_array_equal(found.r, 1.0)
+    np.testing.assert_array_equal(found.value, 1.0)
     assert not found.by_x.any() and not found.by_theta.any()
 
 
@@ -233,7 +233,7 @@ def test_residuals_are_in_standard_deviations(rng, noise):
     q, v, _ = robot.random_states(T, rng)
     motion = ContactDynamics(OpenParameters(robot), frames=("unit",))(q, v, np.zeros((T, 1)), np.zeros(0))
     readings = sensor.predicted(motion) + rng.multivariate_normal(np.zeros(3), sensor.covariance, size=T)
-    r = residuals([Readings(sensor, readings)], motion).r
+    r = residuals([Readings(sensor, readings)], motion).value
     np.testing.assert_allclose(np.cov(r.T), np.eye(3), atol=5 / np.sqrt(T))
 
 
@@ -251,8 +251,8 @@ def test_what_is_missing_counts_for_nothing(talos, rng):
         values[1, 0] = np.nan
         readings.append(Readings(sensor, values))
     found = residuals(readings, motion)
-    assert np.isfinite(found.r).all() and np.isfinite(found.by_x).all()
-    gone = (found.r == 0) & ~found.by_x.any(axis=2)
+    assert np.isfinite(found.value).all() and np.isfinite(found.by_x).all()
+    gone = (found.value == 0) & ~found.by_x.any(axis=2)
     assert not gone[[0, 2]].any()
     expected = np.zeros(9 + len(talos.joints), dtype=bool)
     expected[[0, 3, 4, 5, 6, 7, 8, 9]] = True
@@ -333,4 +333,4 @@ def test_readings_are_checked(talos, rng):
     with pytest.raises(InvalidSignals, match="has 3 samples, the motion 2"):
         residuals([Readings(sensor, np.ones((3, 4)))], motion)
     none = residuals([], motion)
-    assert none.r.shape == (2, 0)
+    assert none.value.shape == (2, 0)

@@ -60,8 +60,8 @@ def test_a_foot_that_lands_at_the_last_sample(solo, rng):
     np.testing.assert_array_equal(stages.resets, [False, False, True])
     x = some_x(stages, rng, 3)
     step, left = stages.evaluate(0, x, stages.parameters.nominal_theta)
-    assert not left.r[2].any() and left.r[:2].all()
-    assert stages.last(step.x[2], stages.parameters.nominal_theta).r.all()
+    assert not left.value[2].any() and left.value[:2].all()
+    assert stages.last(step.value[2], stages.parameters.nominal_theta).value.all()
 
 
 def test_every_stage_is_that_of_its_mode_alone(solo, rng):
@@ -76,14 +76,14 @@ def test_every_stage_is_that_of_its_mode_alone(solo, rng):
         q, v = states.split(x[k : k + 1])
         if stages.resets[k]:
             alone = states.reset(dynamics.impact(q, v, theta, True), efforts=True)
-            assert not left.r[k].any() and not left.by_x[k].any() and not left.by_theta[k].any()
+            assert not left.value[k].any() and not left.by_x[k].any() and not left.by_theta[k].any()
         else:
             motion = dynamics(q, v, stages.u[sample : sample + 1], theta, True)
             alone = states.step(motion, stages.times[sample + 1] - stages.times[sample], True)
             seen = residuals([some.some(slice(sample, sample + 1)) for some in stages.readings], motion, True)
-            for name in ("r", "by_x", "by_tau", "by_theta"):
+            for name in ("value", "by_x", "by_tau", "by_theta"):
                 np.testing.assert_allclose(getattr(left, name)[k], getattr(seen, name)[0], atol=1e-9)
-        for name in ("x", "by_x", "by_tau", "by_theta"):
+        for name in ("value", "by_x", "by_tau", "by_theta"):
             np.testing.assert_allclose(getattr(step, name)[k], getattr(alone, name)[0], atol=1e-9)
 
 
@@ -95,8 +95,8 @@ def test_a_stretch_is_part_of_the_whole(solo, rng):
     np.testing.assert_allclose(part.by_x, whole.by_x[2:6], atol=1e-12)
     np.testing.assert_allclose(left_part.by_theta, left.by_theta[2:6], atol=1e-12)
     without, plain = stages.evaluate(0, x, theta)
-    np.testing.assert_allclose(without.x, whole.x, atol=1e-12)
-    np.testing.assert_allclose(plain.r, left.r, atol=1e-9)
+    np.testing.assert_allclose(without.value, whole.value, atol=1e-12)
+    np.testing.assert_allclose(plain.value, left.value, atol=1e-9)
     assert without.by_x is None and plain.by_x is None
 
 
@@ -110,18 +110,18 @@ def test_slopes_by_theta_through_the_whole_chain(solo, rng):
     def shot(theta):
         x = start
         for k in range(stages.count):
-            x = stages.evaluate(k, x, theta)[0].x
+            x = stages.evaluate(k, x, theta)[0].value
         return x
 
     x, slope = start, np.zeros((states.degrees, len(theta)))
     for k in range(stages.count):
         step, _ = stages.evaluate(k, x, theta, slopes=True)
-        x, slope = step.x, step.by_x[0] @ slope + step.by_theta[0]
+        x, slope = step.value, step.by_x[0] @ slope + step.by_theta[0]
     differences = by_vector(lambda theta: states.difference(x, shot(theta))[0], theta)
     assert_slope(slope, differences)
     residual = stages.last(x[0], theta, slopes=True)
     by_theta = residual.by_x[0] @ slope + residual.by_theta[0]
-    assert_slope(by_theta, by_vector(lambda theta: stages.last(shot(theta)[0], theta).r[0], theta))
+    assert_slope(by_theta, by_vector(lambda theta: stages.last(shot(theta)[0], theta).value[0], theta))
 
 
 def test_along_a_motion_every_sample_comes_once(solo, rng):
@@ -165,7 +165,7 @@ def test_many_states_are_done_in_several_calls(rng):
     step, left = stages.evaluate(0, x, np.zeros(0), slopes=True)
     one, _ = stages.evaluate(S - 2, x[-1:], np.zeros(0), slopes=True)
     np.testing.assert_allclose(step.by_x[-1], one.by_x[0], atol=1e-14)
-    assert left.r.shape == (S - 1, 0) and np.isfinite(step.by_x).all()
+    assert left.value.shape == (S - 1, 0) and np.isfinite(step.by_x).all()
 
 
 def test_what_does_not_fit_is_refused(solo, rng):

@@ -49,7 +49,7 @@ def test_the_page_says_what_matters(excitation, tmp_path):
         "FourierSeries",
     ):
         assert word in words
-    for name in excitation.deviations.names:
+    for name in excitation.problem.base.names:
         assert f">{name}<" in text
     assert all(f">{joint}<" in text for joint in excitation.joints)
     assert "http://" not in words

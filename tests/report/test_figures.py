@@ -19,6 +19,8 @@ from poinsot.report.figures import (
 from poinsot.report.figures.autocorrelation import white_band
 from poinsot.report.figures.style import rounded
 from poinsot.report.figures.thinning import end_to_end, line, thinned
+from poinsot.report.numbers import significant
+from poinsot.report.tables import fit_table
 
 
 def test_rounding_keeps_six_digits_of_the_largest():
@@ -70,6 +72,18 @@ def test_effort_panel_shows_measured_predicted_and_residual_on_one_time_axis(tx4
     np.testing.assert_allclose(residual["y"], tx40.fit.residuals[:, 2], atol=1e-5)
     assert figure.layout["yaxis"]["title"]["text"] == "torque [N\u00a0m]"
     assert "relative error" in figure.alt and "joint_3" in figure.alt
+
+
+def test_the_size_of_residuals_is_that_of_the_samples_that_were_read(tx40):
+    measured = tx40.fit.measured.copy()
+    measured[::2, 1] = nan
+    fit = replace(tx40.fit, measured=measured)
+    residual = fit.residuals[1::2, 1]
+    rms, largest = np.sqrt(np.mean(residual**2)), np.abs(residual).max()
+    alt = effort_figure(fit, 1).alt
+    assert f"residual {significant(rms, 3)} N" in alt and f"largest {significant(largest, 3)} N" in alt
+    cells = [cell.text for cell in fit_table(fit).rows[1]]
+    assert significant(rms, 3, padded=True) in cells and significant(largest, 3, padded=True) in cells
 
 
 def test_long_fits_are_thinned_and_say_so(emps):

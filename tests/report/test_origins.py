@@ -13,7 +13,7 @@ from poinsot.report.body_tables import body_table, change_table
 from poinsot.report.origins import HARDLY, Origin, counted_origins, is_measured, origin, share_text
 from poinsot.report.sections import sections
 from poinsot.report.sections.bodies import bodies_section
-from poinsot.report.sections.full_parameters import full_parameters_section
+from poinsot.report.sections.parameters import full_parameters_section
 from poinsot.report.sections.provenance import provenance_section
 from poinsot.report.tables import full_parameter_table
 

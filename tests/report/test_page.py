@@ -12,11 +12,9 @@ import pytest
 
 from poinsot.estimate import Direction
 from poinsot.exceptions import PoinsotError, UnwritableOutput
-from poinsot.report import (
-    ChannelSeries,
-    write_inspection_page,
-    write_report,
-)
+from poinsot.inspection import Finding, inspect
+from poinsot.recording import Recording
+from poinsot.report import write_inspection_page, write_report
 from poinsot.report.blocks import Page, Section
 from poinsot.report.page import render
 from poinsot.report.sections import SECTIONS, sections
@@ -274,26 +272,23 @@ def test_nothing_is_left_behind_where_a_page_cannot_be_written(tx40, tmp_path, m
 
 def test_the_inspection_page(tmp_path):
     time = np.arange(6000) * 1e-3
-    path = write_inspection_page(
-        "log.csv",
-        tmp_path / "inspect.html",
-        facts=[("Duration", "6.0 s"), ("Samples", 6000)],
-        findings=[("note", "still at the end"), ("error", "position.a is constant"), ("ok", "no gaps")],
-        rows=[
-            {"channel": "position.a", "repeated_percent": 19.8},
-            {"channel": "torque.a", "note": "saturated"},
-        ],
-        channels=[
-            ChannelSeries("position.a", "rad", time, np.sin(time)),
-            ("torque.a", "N m", time, np.cos(time)),
-        ],
-    )
-    reader = read(path)
+    channels = {"position.a": np.sin(time), "torque.a": np.cos(time)}
+    recording = Recording(time, channels, {"position.a": "rad", "torque.a": "N m"})
+    seen = inspect(recording, name="log.csv")
+
+    def written(*findings):
+        found = tuple(Finding(severity, None, sentence) for severity, sentence in findings)
+        return read(
+            write_inspection_page(replace(seen, findings=found), recording, tmp_path / "inspect.html")
+        )
+
+    reader = written(("note", "still at the end"), ("error", "position.a is constant"))
     assert "1 error and 1 note before any estimation." in reader.text
     assert reader.text.index("position.a is constant") < reader.text.index("still at the end")
-    assert "Repeated percent" in reader.text and "19.8" in reader.text
+    assert "Samples 6000" in reader.text and "Repeated [%]" in reader.text and "log.csv" in reader.text
     assert len(reader.figures) == 2
     assert "6000 rows are drawn" in reader.text
-    assert "Nothing stands in the way" in read(write_inspection_page("x", tmp_path / "empty.html")).text
-    harmless = write_inspection_page("x", tmp_path / "notes.html", findings=[("note", "a"), ("note", "b")])
-    assert "Nothing stands in the way of an estimation; 2 notes." in read(harmless).text
+    assert "Nothing stands in the way" in written().text
+    assert (
+        "Nothing stands in the way of an estimation; 2 notes." in written(("note", "a"), ("note", "b")).text
+    )

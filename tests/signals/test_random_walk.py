@@ -25,13 +25,25 @@ from references.random_walk import (
 
 EPS = np.finfo(float).eps
 
+
+def smoothed_walk(alpha):
+    return GeneralizedRandomWalk.from_equation_12(alpha=alpha, beta=1, gamma=1, delta=0, kappa=1)
+
+
+def trend(gamma, level_ratio):
+    """Level and slope are random walks, the slope damped by gamma."""
+    return GeneralizedRandomWalk.from_equation_12(
+        alpha=1, beta=1, gamma=gamma, delta=1, kappa=1, Q11=level_ratio
+    )
+
+
 MEMBERS = {
     "random walk": GeneralizedRandomWalk.integrated(1),
     "integrated random walk": GeneralizedRandomWalk.integrated(2),
     "order 3": GeneralizedRandomWalk.integrated(3),
-    "smoothed random walk": GeneralizedRandomWalk.smoothed(0.8),
-    "local linear trend": GeneralizedRandomWalk.local_linear_trend(3.0),
-    "damped trend": GeneralizedRandomWalk.damped_trend(0.7, 2.0),
+    "smoothed random walk": smoothed_walk(0.8),
+    "local linear trend": trend(1.0, 3.0),
+    "damped trend": trend(0.7, 2.0),
     "beta and kappa": GeneralizedRandomWalk.from_equation_12(alpha=0.9, beta=-2, gamma=0.8, delta=0, kappa=3),
     "level noise only": GeneralizedRandomWalk.from_equation_12(
         alpha=1, beta=1, gamma=1, delta=2, kappa=1, Q22=0
@@ -57,8 +69,8 @@ each_mask = pytest.mark.parametrize("mask", [lambda T: np.ones(T, dtype=bool), g
 
 def test_equation_12_has_the_named_members():
     assert GeneralizedRandomWalk.from_equation_12(alpha=1, beta=1, gamma=1, delta=0, kappa=1) == IRW
-    assert GeneralizedRandomWalk.smoothed(1.0) == IRW
-    assert GeneralizedRandomWalk.local_linear_trend(0.0) == IRW
+    assert smoothed_walk(1.0) == IRW
+    assert trend(1.0, 0.0) == IRW
     np.testing.assert_array_equal(
         GeneralizedRandomWalk.integrated(3).A, [[1, 1, 0], [0, 1, 1], [0, 0, 1]]
     )  # Eq. 23
@@ -200,12 +212,13 @@ def test_the_covariance_is_true(model, rng):
         assert abs(squares.sum() / freedom - 1 - 2 / (T - 3)) < 5 * 1.05 * math.sqrt(2 / freedom)
 
 
-def test_per_second_scales_states_and_covariance(rng):
-    smoothed = smooth(rng.normal(size=(50, 2)), GeneralizedRandomWalk.integrated(3), 1e-3)
-    states, covariance = smoothed.per_second(10.0)
-    np.testing.assert_allclose(states, smoothed.states * [1, 10, 100])
-    np.testing.assert_allclose(covariance[..., 0, 2], 100 * smoothed.covariance[..., 0, 2])
-    np.testing.assert_allclose(covariance[..., 2, 2], 1e4 * smoothed.covariance[..., 2, 2])
+def test_the_rate_scales_derivatives_and_their_covariance(rng):
+    y = rng.normal(size=(50, 2))
+    per_sample, per_second = (differentiate(y, rate_hz, order=3, nvr=1e-3) for rate_hz in (1.0, 10.0))
+    for name, factor in (("q", 1), ("v", 10), ("a", 100)):
+        np.testing.assert_allclose(getattr(per_second, name), factor * getattr(per_sample, name))
+    np.testing.assert_allclose(per_second.covariance[..., 0, 2], 100 * per_sample.covariance[..., 0, 2])
+    np.testing.assert_allclose(per_second.covariance[..., 2, 2], 1e4 * per_sample.covariance[..., 2, 2])
 
 
 def test_what_cannot_be_smoothed_is_refused(rng):

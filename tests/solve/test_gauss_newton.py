@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import least_squares
 
 from poinsot.estimate import Status
-from poinsot.solve import GainRatio, GaussNewton, Progress, StepLength
+from poinsot.solve import Direction, GainRatio, GaussNewton, Progress, StepLength
 from poinsot.solve.dense import DenseProblem
 
 DAMPINGS = [
@@ -107,6 +107,10 @@ class Circle:
         return 0.5 * float((self.x[0] - 2) ** 2 + self.x[1] ** 2)
 
     @property
+    def theta(self):
+        return self.x
+
+    @property
     def infeasibility(self):
         return self.largest_gap
 
@@ -123,7 +127,7 @@ class Circle:
 
 
 @dataclass(frozen=True)
-class Along:
+class Along(Direction):
     start: Circle
     d: np.ndarray
 

@@ -162,7 +162,6 @@ class _Grid:
                 legend=below | {"y": 0.0, "yanchor": "bottom"},
                 **more,
             ),
-            height=self.height + (28 if legend else 0),
             alt=alt,
             wide=True,
         )

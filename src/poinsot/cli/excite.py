@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..exceptions import InvalidMethod, listing, nearest
-from .shell import INTERRUPTED, Data, Json, check_outputs, deliver, progress, sentences, stop, table
+from .shell import (
+    INTERRUPTED,
+    Data,
+    Json,
+    check_output,
+    check_outputs,
+    deliver,
+    progress,
+    sentences,
+    stop,
+    table,
+)
 
 if TYPE_CHECKING:
     from ..models.articulated import Articulated
@@ -172,17 +183,16 @@ class Outputs:
     @classmethod
     def check(cls, out: Path | None, report: Path | None, json: str | None, data: Path | None) -> Outputs:
         """Read the options, and check that all outputs can be written."""
-        from ..io import check_writable
         from ..io.table_writing import check_suffix
 
         is_file = out is not None and out.suffix != "" and not out.is_dir()
         if out is not None and is_file:
             check_suffix(out)
-            check_writable(out)
-        if report is not None:
-            check_writable(report)
+            check_output(out, None)
         folder = None if is_file else out
         check_outputs(data, folder, json)
+        if report is not None:
+            check_output(report, folder)
         return cls(out if is_file else None, folder, report, json)
 
     @property
@@ -194,6 +204,7 @@ class Outputs:
 
     def deliver(self, found: Excitation, say: Callable[[str], None]) -> None:
         """Write and print."""
+        from ..io import output_folder
 
         def page(path: Path) -> None:
             say("writing the page")
@@ -201,6 +212,8 @@ class Outputs:
 
             write_excitation_page(found, path)
 
+        if self.folder is not None:
+            output_folder(self.folder)  # the page may belong there
         if self.file is not None:
             found.write(self.file)
         if self.report is not None:
@@ -279,12 +292,13 @@ def _print(found: Excitation, written: list[str]) -> None:
     """Print the summary, a line per joint, a line per parameter, and warnings."""
     from ..report.excite_page import expectations, hopeless
 
+    problem, base = found.problem, found.problem.base
     kept = "all limits are kept" if found.limits_respected else "A LIMIT IS BROKEN"
     near = "" if found.least_distance is None else f", minimum distance {100 * found.least_distance:.2g} cm"
     typer.echo(
-        f"{found.robot}: {found.duration_s:g} s from rest to rest, {len(found.time)} samples\n"
-        f"condition number {found.condition_number:.3g} of {len(found.deviations.names)} parameters (columns at unit "
-        f"norm); {kept}{near}; {found.iterations} iterations in {found.seconds:.0f} s"
+        f"{problem.robot.name}: {problem.duration_s:g} s from rest to rest, {len(found.time)} samples\n"
+        f"condition number {found.condition_number:.3g} of {len(problem.base)} parameters (columns at unit "
+        f"norm); {kept}{near}; {found.state.iterations} iterations in {found.state.seconds:.0f} s"
     )
     used = found.use_of_limits_percent
     rows: list[dict[str, Any]] = [
@@ -292,7 +306,6 @@ def _print(found: Excitation, written: list[str]) -> None:
         for joint in found.joints
     ]
     typer.echo(f"\nuse of the limits\n{table(rows)}")
-    known = found.deviations
     rows = [
         {
             "name": name,
@@ -302,7 +315,7 @@ def _print(found: Excitation, written: list[str]) -> None:
             "stands for": grouping,
         }
         for name, std, unit, percent, grouping in zip(
-            known.names, known.std, known.units, known.relative_percent, known.groupings, strict=True
+            base.names, found.std, base.units, found.relative_std_percent, base.groupings, strict=True
         )
     ]
     typer.echo(f"\npredicted standard deviations\n{table(rows)}\n")

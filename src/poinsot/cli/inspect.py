@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,35 +28,16 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None) -> 
         from ..inspection import inspect_json
 
         content = inspect_json([inspection for _, inspection in seen])
-        pages = _inspection_pages(seen, out, say)
-        deliver(content, "inspect.json", pages, out, json, lambda: _print_inspections([i for _, i in seen]))
 
-
-def _inspection_pages(
-    seen: Sequence[tuple[Run, Inspection]], out: Path | None, say: Callable[[object], None]
-) -> dict[str, Callable[[Path], None]]:
-    """One page a recording."""
-    if out is None:
-        return {}
-
-    def page(run: Run, inspection: Inspection) -> Callable[[Path], None]:
-        def write(path: Path) -> None:
+        def write(page: tuple[Run, Inspection], path: Path) -> None:
             say("writing the page")
-            from ..report import channel_series, write_inspection_page
+            from ..report import write_inspection_page
 
-            write_inspection_page(
-                run.name,
-                path,
-                facts=inspection.facts,
-                findings=[(finding.severity, finding.sentence) for finding in inspection.findings],
-                rows=inspection.rows,
-                channels=channel_series(run.recording),
-            )
+            write_inspection_page(page[1], page[0].recording, path)
 
-        return write
-
-    names = ["inspect.html", *(f"inspect_{k}.html" for k in range(2, len(seen) + 1))]
-    return {name: page(*each) for name, each in zip(names, seen, strict=True)}
+        names = ["inspect.html", *(f"inspect_{k}.html" for k in range(2, len(seen) + 1))]
+        pages = {name: partial(write, page) for name, page in zip(names, seen, strict=True)}
+        deliver(content, "inspect.json", pages, out, json, lambda: _print_inspections([i for _, i in seen]))
 
 
 def _print_inspections(inspections: Sequence[Inspection]) -> None:

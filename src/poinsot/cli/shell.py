@@ -66,7 +66,7 @@ def progress() -> Iterator[Callable[[object], None]]:
 def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None:
     """Check that folders exist and outputs can be written, before the computation."""
     from ..exceptions import UnreadableFile
-    from ..io import check_folder, check_writable
+    from ..io import check_folder
 
     if data is not None and not data.is_dir():
         raise UnreadableFile(
@@ -74,8 +74,21 @@ def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None
         )
     if out is not None:
         check_folder(out)
-    if json is not None and json != "-":
-        check_writable(Path(json))
+    if json is not None:
+        check_output(json, out)
+
+
+def check_output(path: str | Path, out: Path | None) -> None:
+    """Check that a file can be written, if need be in a folder that `--out` is going to make; `-` always can."""
+    from ..io import check_writable
+
+    if str(path) == "-":
+        return
+    folder = Path(path).parent.resolve()
+    # `--out a/b` makes a and a/b, so `--json a/result.json` will find its folder; nothing is made before the results.
+    will_exist = out is not None and not folder.exists() and folder in (out.resolve(), *out.resolve().parents)
+    if not will_exist:
+        check_writable(path)
 
 
 def deliver(

@@ -56,9 +56,12 @@ def track(
         from ..project import track as run
 
         project = Project.load(job)
-        writers = [closing.enter_context(_lines(publish))] if publish is not None else []
-        if out is not None:
-            writers.append(closing.enter_context(_lines(str(output_folder(out) / PUBLISHED))))
+        # the folder first: --publish may name a file in it
+        names = [
+            *([str(output_folder(out) / PUBLISHED)] if out is not None else []),
+            *([publish] if publish else []),
+        ]
+        writers = [closing.enter_context(_lines(name)) for name in names]
 
         def publish_sample(tracked: Tracked, tracker: Tracker) -> None:
             if writers:

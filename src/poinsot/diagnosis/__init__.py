@@ -13,11 +13,15 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 
+import numpy as np
+
 from ..estimate import Diagnosis, Estimate, Finding, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import Severity, ordered
+from ..exceptions import PoinsotError
 from ..regression.inverse_dynamics import InverseDynamics
 from .angle_unit import AngleUnit
+from .body_directions import BodyDirections
 from .case import Case
 from .check import Cause, Check
 from .clock_scale import ClockScale
@@ -33,6 +37,7 @@ from .joint_zero import JointZero
 from .lost_samples import LostSamples
 from .outliers import Outliers
 from .physics import Physics
+from .position_jumps import PositionJumps
 from .reduction import Reduction
 from .sign import Sign
 from .swapped_channels import SwappedChannels
@@ -56,10 +61,12 @@ EXPLANATIONS: tuple[Explanation, ...] = (
 
 CHECKS: tuple[Check, ...] = (
     LostSamples(),
+    PositionJumps(),
     Outliers(),
     DroppedTorque(),
     Alignment(EXPLANATIONS),
     TorqueScale(),
+    BodyDirections(),
     TorqueNoise(),
     PoorFit(),
     HeldOut(),
@@ -102,10 +109,14 @@ def diagnose(estimate: Estimate) -> Diagnosis:
         if bad_samples and not check.of_samples:
             unchecked.append(Unchecked(type(check).__name__, "single samples are wrong; mend them first"))
             continue
-        for each in check.look(case):
-            if isinstance(each, Unchecked):
-                unchecked.append(each)
-                continue
-            findings.append(each)
-            bad_samples |= check.of_samples and each.severity is Severity.error
+        try:
+            with np.errstate(all="ignore"):  # wrong data overflow; what is not finite is not taken
+                found = list(check.look(case))
+        except (PoinsotError, np.linalg.LinAlgError) as error:
+            unchecked.append(Unchecked(type(check).__name__, str(error)))
+            continue
+        unchecked += [each for each in found if isinstance(each, Unchecked)]
+        new = [each for each in found if isinstance(each, Finding)]
+        findings += new
+        bad_samples |= check.of_samples and any(each.severity is Severity.error for each in new)
     return Diagnosis(ordered(findings), tuple(unchecked))

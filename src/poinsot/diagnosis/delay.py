@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import Vector
+from ..arrays import JointSamples, Vector
 from ..estimate import Finding
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import PASSBAND
 from ..signals.signals import Signals
-from .case import Case
-from .changes import mapped, recordings_of
+from .case import Case, Solved
+from .changes import UNMOVED, joints_of, mapped, recordings_of
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
 
 
 @dataclass(frozen=True, eq=False)
 class LateTorque(Candidate):
-    """Torques moved forward by a delay [s]."""
+    """Torques of all joints, or of one, moved forward by a delay [s]."""
+
+    joint: int | None = None
+    whole_s: float | None = None
 
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        return mapped(problem, lambda s: undelayed(s, float(nuisance[0])))
+        if self.joint is not None:
+            return mapped(
+                problem, lambda s: replace(s, tau=one_undelayed(s, float(nuisance[0]), self.joint or 0))
+            )
+        # the same whole samples on both sides of a finite difference, or there would be other rows
+        whole = self.whole_s if self.whole_s is not None else float(nuisance[0])
+        return mapped(problem, lambda s: undelayed(s, float(nuisance[0]), whole))
+
+    def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
+        if self.joint is None and self.whole_s is None:
+            return replace(self, whole_s=float(nuisance[0])).derivatives(solved, problem, nuisance)
+        return super().derivatives(solved, problem, nuisance)
+
+    @property
+    def motion(self) -> Hashable:
+        return None if self.joint is None else UNMOVED
 
 
-def undelayed(signals: Signals, delay_s: float) -> Signals:
+def one_undelayed(signals: Signals, delay_s: float, joint: int) -> JointSamples:
+    """Torques, that of one joint taken at t + delay, between samples by a straight line."""
+    tau = signals.tau.copy()
+    tau[:, joint] = np.interp(signals.time + delay_s, signals.time, tau[:, joint])
+    return tau
+
+
+def undelayed(signals: Signals, delay_s: float, whole_s: float) -> Signals:
     """Torque at t + delay beside the motion at t: whole samples by index, the rest by moving the smooth motion."""
     rate = 1 / float(np.median(np.diff(signals.time)))
-    k = round(delay_s * rate)
+    k = round(whole_s * rate)
     h = k / rate - delay_s  # the motion is taken at t + h
     jerk = np.gradient(signals.a, axis=0) * rate
     q = signals.q + h * signals.v + 0.5 * h**2 * signals.a
@@ -52,7 +77,7 @@ def undelayed(signals: Signals, delay_s: float) -> Signals:
 
 @dataclass(frozen=True)
 class Delay(Explanation):
-    """One delay of all torques.
+    """One delay of all torques, and one of each joint's.
 
     Args:
         warning_deg, error_deg: phase that the delay makes at the highest frequency of the rows.
@@ -61,7 +86,7 @@ class Delay(Explanation):
 
     warning_deg: float = 6.0
     error_deg: float = 30.0
-    largest_s: float = 0.1
+    largest_s: float = 0.25
 
     cause = Cause(
         "delay",
@@ -73,14 +98,16 @@ class Delay(Explanation):
         signals = recordings_of(case.thin)
         longest = min(self.largest_s, 0.1 * min(len(each) / each.rate_hz for each in signals))
         starts = [(float(d),) for d in np.linspace(-longest, longest, 21)]
-        step = 0.2 / max(each.rate_hz for each in signals)
-        if not case.thin.robot.floating_base:
+        step = min(0.2 / max(each.rate_hz for each in signals), 1e-3)
+        if case.thin.robot.floating_base:
+            return
+        matters = self.warning_deg / 360 / highest_hz(case)
+        joints = joints_of(case.thin)
+        which: list[int | None] = [None, *(range(len(joints)) if len(joints) > 1 else ())]
+        for k in which:
+            where = () if k is None else (joints[k],)
             yield LateTorque(
-                self,
-                starts=starts,
-                steps=(min(step, 1e-3),),
-                zero=(0.0,),
-                matters=self.warning_deg / 360 / highest_hz(case),
+                self, where, starts, (step,), (0.0,), matters=matters, largest_step=0.02, joint=k
             )
 
     def finding(self, case: Case, explained: Explained) -> Finding | None:
@@ -88,14 +115,17 @@ class Delay(Explanation):
         if abs(delay) < 4 * std:
             return None
         phase = 360 * highest_hz(case) * abs(delay)
+        (joint,) = explained.candidate.where or ("",)
         late = "late" if delay > 0 else "early"
         effort = recordings_of(case.problem)[0].effort
+        name, whose = (f'"{effort}.{joint}"', f"{effort} of joint {joint}") if joint else (effort, effort)
         return Finding(
             self.cause.name,
             severity_of(phase, self.warning_deg, self.error_deg),
-            f"The {effort} is {1e3 * abs(delay):.3g} +- {1.96e3 * std:.2g} ms {late} against the positions: without "
+            f"The {whose} is {1e3 * abs(delay):.3g} +- {1.96e3 * std:.2g} ms {late} against the positions: without "
             f"the delay, {improvement(case, explained)}.",
-            f"Write delays = {{ {effort} = {delay:.4f} }} in [preprocessing].",
+            f"Write delays = {{ {name} = {delay:.4f} }} in [preprocessing].",
+            joint,
         )
 
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
+from ..exceptions import PoinsotError
 from ..models.friction import term_of
 from ..models.friction.listed import COUPLING
 from ..regression.inverse_dynamics import InverseDynamics
@@ -47,6 +48,7 @@ class Candidate:
         steps: (k,) for finite differences.
         zero: (k,) the nuisances of a problem without the defect.
         matters: size of a single nuisance from which it is worth a warning.
+        largest_step: of an iteration, in the nuisance's unit.
     """
 
     explanation: Explanation
@@ -55,6 +57,7 @@ class Candidate:
     steps: Sequence[float] = ()
     zero: Sequence[float] = ()
     matters: float = 0.0
+    largest_step: float = 1.0
 
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
         """The problem without the defect of this size."""
@@ -128,6 +131,8 @@ class Alignment(Check):
             candidates a recording stay below 1 in 1000.
         ambiguous: log-likelihood below which two explanations are told apart by nobody.
         significant: |z| of a nuisance that matters, to first order, that starts the search for larger ones.
+        explains: part of a joint's squared residuals that a nuisance must explain, of some joint: what leaves residuals
+            as they are is not what is wrong, however certain its value.
         bad_fit: relative error of a joint beyond which something is likely to be wrong.
     """
 
@@ -135,6 +140,7 @@ class Alignment(Check):
     margin: float = 12.0
     ambiguous: float = 6.0
     significant: float = 4.0
+    explains: float = 0.2
     bad_fit: float = 0.15
 
     causes = ()
@@ -148,7 +154,7 @@ class Alignment(Check):
         for explanation in self.explanations:
             for candidate in explanation.candidates(case):
                 if not candidate.zero:
-                    tried.append(explain(case, candidate))
+                    tried += [each for each in [explain(case, candidate)] if each is not None]
                     continue
                 later.append(candidate)
                 if len(candidate.zero) == 1:
@@ -160,7 +166,7 @@ class Alignment(Check):
                             yield unchecked
         suspicious |= any(each.gain > self.margin for each in tried)
         if suspicious:
-            tried += [explain(case, candidate) for candidate in later]
+            tried += [each for candidate in later if (each := explain(case, candidate)) is not None]
         yield from self._named(case, tried)
 
     def _named(self, case: Case, tried: list[Explained]) -> Iterator[Finding]:
@@ -168,7 +174,9 @@ class Alignment(Check):
             (each, finding)
             for each in tried
             if each.gain > self.margin
-            and (each.shown > self.margin or not len(each.nuisance))
+            and (
+                not len(each.nuisance) or (each.shown > self.margin and _explains(case, each) > self.explains)
+            )
             and (finding := each.candidate.explanation.finding(case, each)) is not None
         ]
         found.sort(key=lambda pair: -pair[0].gain)
@@ -188,26 +196,34 @@ class Alignment(Check):
             yield replace(finding, message=message, evidence=each.gain)
 
 
+def _explains(case: Case, explained: Explained) -> float:
+    """Largest part of a joint's squared residuals that is gone."""
+    return float(np.max(1 - (explained.solved.ratio / case.declared.ratio) ** 2))
+
+
 def local(case: Case, candidate: Candidate) -> Score:
     """The nuisance to first order about none."""
     (column,) = candidate.derivatives(case.declared, case.thin, np.array(candidate.zero))
     return case.declared.score(column)
 
 
-def explain(case: Case, candidate: Candidate) -> Explained:
-    """The best values of a candidate's nuisances: the best start, then Gauss-Newton."""
+def explain(case: Case, candidate: Candidate) -> Explained | None:
+    """The best values of a candidate's nuisances: the best start, then Gauss-Newton; None where none can be solved."""
     thin, effective = case.thin, case.declared.effective_rows
     points = [np.array(start, dtype=float) for start in candidate.starts]
-    solutions = [(case.solve(candidate.changed(thin, p), candidate.motion), p) for p in points]
+    solutions = [(solved, p) for p in points if (solved := _tried(case, candidate, p)) is not None]
+    if not solutions:
+        return None
     solved, p = min(solutions, key=lambda each: misfit(each[0], effective))
     std = np.zeros(len(p))
     for _ in range(STEPS if len(p) else 0):
         delta, std = _newton(solved, candidate.derivatives(solved, thin, p))
         if not np.isfinite(delta).all():
             break
+        delta *= min(1.0, candidate.largest_step / max(float(np.max(np.abs(delta))), 1e-300))
         for shrink in (1.0, 0.5, 0.25):
-            other = case.solve(candidate.changed(thin, p + shrink * delta), candidate.motion)
-            if misfit(other, effective) < misfit(solved, effective):
+            other = _tried(case, candidate, p + shrink * delta)
+            if other is not None and misfit(other, effective) < misfit(solved, effective):
                 solved, p = other, p + shrink * delta
                 break
         else:
@@ -219,6 +235,15 @@ def explain(case: Case, candidate: Candidate) -> Explained:
     signs = impossible(case.declared) - impossible(solved)
     shown = max(fit, signs) - 0.5 * len(p) * float(np.log(effective.sum()))
     return Explained(candidate, p, std, solved, gain, shown)
+
+
+def _tried(case: Case, candidate: Candidate, nuisance: Vector) -> Solved | None:
+    """The changed problem, solved; None where the change makes a problem that nobody can solve."""
+    try:
+        solved = case.solve(candidate.changed(case.thin, nuisance), candidate.motion)
+    except (PoinsotError, np.linalg.LinAlgError):
+        return None
+    return solved if np.isfinite(solved.theta).all() else None
 
 
 def _newton(solved: Solved, columns: list[np.ndarray]) -> tuple[Vector, Vector]:

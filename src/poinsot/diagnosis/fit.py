@@ -21,14 +21,20 @@ class PoorFit(Check):
 
     Args:
         warning, error: relative errors of all joints together.
-        explains: part of a joint's squared residuals that a variable must explain to be named, where it is named.
-        matters: relative error of a joint above which a named variable is a warning.
+        explains: part of a joint's squared residuals that a variable must explain to be named.
+        smallest: part of a joint's torque (rms) that it must be.
+        friction: the same of its speed, for a warning: no law of two parameters is better.
+        moved: standard deviations by which parameters must move with it for a warning.
+        large: part of a joint's torque from which it is an error, then.
     """
 
     warning: float = 0.15
     error: float = 0.35
     explains: float = 0.25
-    matters: float = 0.15
+    smallest: float = 0.02
+    friction: float = 0.05
+    moved: float = 4.0
+    large: float = 0.1
 
     causes = (
         Cause(
@@ -61,36 +67,56 @@ class PoorFit(Check):
 
     def _terms(self, case: Case, solved: Solved) -> Iterator[Finding]:
         q, v = joint_motion(case)
-        names = case.problem.robot.effort_names
         if len(q) != solved.rows or case.problem.robot.floating_base:
             return
-        t = np.linspace(-1, 1, len(q))
-        for k, joint in enumerate(names):
-            scale_q, scale_v = q[:, k] - q[:, k].mean(), v[:, k]
-            variables = {
-                "its position": np.stack([f(m * q[:, k]) for m in (1, 2) for f in (np.sin, np.cos)], axis=1)
-                if case.problem.robot.position_units[k] == "rad"
-                else np.stack([scale_q, scale_q**2], axis=1),
-                "its speed": np.stack([scale_v * np.abs(scale_v), scale_v**3], axis=1),
-                "time": np.stack([t, t * np.sign(scale_v)], axis=1),
-            }
-            best, share = "", 0.0
-            for name, columns in variables.items():
-                explained = _explained(solved, columns, k)
+        std = {name: float(x) for name, x in zip(case.estimate.names, case.estimate.std, strict=True)}
+        own_std = np.array([std.get(name, np.inf) for name in case.problem.base.names])
+        for k, joint in enumerate(case.problem.robot.effort_names):
+            best, share, moved = "", 0.0, 0.0
+            for name, columns in _variables(q[:, k], v[:, k]).items():
+                explained, shift = _explained(solved, columns, k)
                 if explained > share:
                     best, share = name, explained
+                    moved = float(np.max(np.abs(shift) / own_std))
             ratio = float(solved.ratio[k])
-            if share < self.explains or ratio * np.sqrt(share) < 0.02:
+            part = ratio * np.sqrt(max(share, 0.0))  # of the joint's torque (rms)
+            if share < self.explains or part < self.smallest:
                 continue
+            severity = Severity.note
+            if moved > self.moved and (best != "its speed" or part > self.friction):
+                severity = Severity.error if part > self.large else Severity.warning
             yield Finding(
                 "missing-term",
-                Severity.warning if ratio > self.matters else Severity.note,
-                f"Residuals of joint {joint} follow {best}, which explains {100 * share:.2g} % of their squares "
-                f"({100 * ratio:.3g} % of the torque).",
-                "Add a term that depends on it, or leave the motion out that shows it.",
+                severity,
+                f"Residuals of joint {joint} follow {best}, which explains {100 * share:.2g} % of their squares, "
+                f"{100 * part:.2g} % of the torque; a term for it would move parameters by up to {moved:.2g} standard "
+                "deviations.",
+                REMEDIES[best],
                 joint,
-                evidence=100 * share * ratio,
+                evidence=100 * part,
             )
+
+
+REMEDIES = {
+    "its position": "Something that depends on position is missing (a spring, a counterbalance, ripple, a cable): "
+    "leave the joint out of what you use, or add a term for it.",
+    "its speed": "Friction is not viscous and Coulomb here: try another law in [friction].",
+    "time": "Something drifts (friction that warms, an offset): identify from a part with between_s.",
+}
+
+
+def _variables(q: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    """Columns (N, r) of what a joint's torque may follow besides its model."""
+    x = (q - q.min()) / max(float(np.ptp(q)), 1e-12)
+    turns = 2 * np.pi * x[:, None] * np.arange(0.5, 6.5, 0.5)
+    u, t = v / max(float(np.abs(v).max()), 1e-12), np.linspace(-1, 1, len(q))
+    direction = np.sign(u)
+    slow = [direction * np.exp(-np.abs(u) / width) for width in (0.05, 0.2)]
+    return {
+        "its position": np.concatenate([x[:, None], x[:, None] ** 2, np.sin(turns), np.cos(turns)], axis=1),
+        "its speed": np.stack([u * np.abs(u), u**3, *slow], axis=1),
+        "time": np.stack([t, t**2, t * direction, t * u], axis=1),
+    }
 
 
 def joint_motion(case: Case) -> tuple[np.ndarray, np.ndarray]:
@@ -104,14 +130,23 @@ def joint_motion(case: Case) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(positions), np.concatenate(speeds)
 
 
-def _explained(solved: Solved, columns: np.ndarray, k: int) -> float:
-    """Part of joint k's squared residuals that columns of its own explain, by chance less than r / N of them."""
+def _explained(solved: Solved, columns: np.ndarray, k: int) -> tuple[float, np.ndarray]:
+    """Part of joint k's squared residuals that columns of its own explain, chance taken off; and by how much base
+    parameters (b,) move with them.
+    """
     C = np.zeros((*solved.residuals.shape, columns.shape[1]))
     C[:, k] = columns / solved.sigma[k]
     C = C.reshape(-1, columns.shape[1])
+    C = C / np.maximum(np.linalg.norm(C, axis=0), 1e-300)
     Q = solved.whitened_basis
-    G, _ = np.linalg.qr(C - Q @ (Q.T @ C))
+    G = C - Q @ (Q.T @ C)
+    U, d, Vt = np.linalg.svd(G, full_matrices=False)
+    kept = d > 1e-3  # columns that parameters imitate explain nothing by themselves
     e = (solved.residuals / solved.sigma).reshape(-1)
+    along = U[:, kept].T @ e
     own = float(np.sum((solved.residuals[:, k] / solved.sigma[k]) ** 2))
-    chance = columns.shape[1] * float(np.mean(solved.rows / solved.effective_rows))
-    return (float(np.sum((G.T @ e) ** 2)) - chance) / max(own, 1e-300)
+    chance = int(kept.sum()) * float(solved.rows / solved.effective_rows[k])
+    share = (float(along @ along) - chance) / max(own, 1e-300)
+    delta = Vt[kept].T @ (along / d[kept])
+    W = (solved.dense[0] / solved.sigma[:, None]).reshape(-1, len(solved.theta))
+    return share, solved.covariance @ (W.T @ (C @ delta))

@@ -10,8 +10,9 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding
 from ..regression.inverse_dynamics import InverseDynamics
+from ..signals.signals import Signals
 from .case import Case, Solved
-from .changes import UNMOVED, recordings_of
+from .changes import UNMOVED, joints_of, moved_torques, recordings_of
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
 
@@ -23,6 +24,7 @@ class StepOfGain(Candidate):
     part: int = 0
     sample: int = 0
     row: int = 0
+    joint: int | None = None
 
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
         gain = float(np.exp(nuisance[0]))
@@ -33,17 +35,21 @@ class StepOfGain(Candidate):
                 if number == self.part
                 else np.full(len(s), number > self.part)
             )
-            changed.append(replace(s, tau=s.tau / np.where(later, gain, 1.0)[:, None]))
+            changed.append(replace(s, tau=s.tau / np.where(later[:, None] & self.own(s), gain, 1.0)))
         return problem.with_signals(changed)
+
+    def own(self, signals: Signals) -> np.ndarray:
+        """(n,) which channels the step is of."""
+        return np.array([self.joint in (None, k) for k in range(len(signals.joints))])
 
     @property
     def motion(self) -> Hashable:
         return UNMOVED
 
     def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
-        column = solved.predicted.copy()
-        column[: self.row] = 0
-        return [column]
+        own = np.zeros(solved.predicted.shape)
+        own[self.row :] = 1.0 if self.joint is None else np.eye(own.shape[1])[self.joint]
+        return [moved_torques(solved, own)]
 
 
 @dataclass(frozen=True)
@@ -66,34 +72,42 @@ class GainChange(Explanation):
     )
 
     def candidates(self, case: Case) -> Iterable[Candidate]:
-        solved = case.declared
-        N = solved.rows
-        best, explained = 0, 0.0
-        for k in range(1, self.times + 1):
-            first = k * N // (self.times + 1)
-            if first < 5 or N - first < 5:
-                continue
-            column = solved.predicted.copy()
-            column[:first] = 0
-            found = solved.score(column)
-            if found.explained > explained:
-                best, explained = first, found.explained
-        if not best:
+        joints = joints_of(case.thin)
+        which: list[int | None] = [None, *(range(len(joints)) if len(joints) > 1 else ())]
+        if case.thin.robot.floating_base:
             return
+        for joint in which:
+            if (step := self._largest(case, joint)) is not None:
+                yield step
+
+    def _largest(self, case: Case, joint: int | None) -> StepOfGain | None:
+        """The step that explains most, to first order."""
+        N, best, explained = case.declared.rows, None, 0.0
         counts = np.cumsum([0, *case.thin.row_counts])
-        part = int(np.searchsorted(counts, best, side="right") - 1)
-        signals = recordings_of(case.thin)[part]
-        sample = int((best - counts[part]) / case.thin.row_counts[part] * len(signals))
-        yield StepOfGain(
-            self,
-            starts=[(0.0,)],
-            steps=(1e-3,),
-            zero=(0.0,),
-            matters=np.log1p(self.warning),
-            part=part,
-            sample=sample,
-            row=best,
-        )
+        for k in range(1, self.times + 1):
+            row = k * N // (self.times + 1)
+            if row < 5 or N - row < 5:
+                continue
+            part = int(np.searchsorted(counts, row, side="right") - 1)
+            signals = recordings_of(case.thin)[part]
+            sample = int((row - counts[part]) / case.thin.row_counts[part] * len(signals))
+            step = StepOfGain(
+                self,
+                () if joint is None else (joints_of(case.thin)[joint],),
+                [(0.0,)],
+                (1e-3,),
+                (0.0,),
+                matters=float(np.log1p(self.warning)),
+                part=part,
+                sample=sample,
+                row=row,
+                joint=joint,
+            )
+            (column,) = step.derivatives(case.declared, case.thin, np.zeros(1))
+            found = case.declared.score(column)
+            if found.explained > explained:
+                best, explained = step, found.explained
+        return best
 
     def finding(self, case: Case, explained: Explained) -> Finding | None:
         step = explained.candidate
@@ -102,10 +116,12 @@ class GainChange(Explanation):
         if abs(np.log(factor)) < 4 * std:
             return None
         at = float(recordings_of(case.thin)[step.part].time[step.sample])
+        whose = f"Torques of joint {step.where[0]}" if step.where else "Torques"
         return Finding(
             self.cause.name,
             severity_of(abs(np.log(factor)), np.log1p(self.warning), np.log1p(self.error)),
-            f"Torques are {factor:.3g} +- {1.96 * factor * std:.2g} times as large from about {at:.4g} s of recording "
+            f"{whose} are {factor:.3g} +- {1.96 * factor * std:.2g} times as large from about {at:.4g} s of recording "
             f"{step.part + 1} on: with the step taken out, {improvement(case, explained)}.",
             f"Write between_s to end at {at:.4g} s, or to begin there.",
+            step.where[0] if step.where else "",
         )

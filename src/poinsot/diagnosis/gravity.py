@@ -20,13 +20,13 @@ STANDARD = 9.81
 
 @dataclass(frozen=True, eq=False)
 class OtherGravity(Candidate):
-    """Gravity in the base's frame, all three components [m/s^2]; or its direction alone, as a rotation vector [rad]."""
+    """Gravity in the base's frame, all three components [m/s^2]; or as declared and upside down."""
 
-    direction_only: bool = False
+    turned: bool = False
 
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
         model = problem.robot.model.copy()
-        model.gravity.linear = np.asarray(nuisance, dtype=float)
+        model.gravity.linear = -model.gravity.linear if self.turned else np.asarray(nuisance, dtype=float)
         robot = replace(problem.robot, model=model)
         return InverseDynamics(robot, problem.recordings, held=problem.held, priors=problem.priors)
 
@@ -53,14 +53,23 @@ class Gravity(Explanation):
 
     def candidates(self, case: Case) -> Iterable[Candidate]:
         declared = np.array(case.thin.robot.model.gravity.linear)
-        starts = (
-            STANDARD * np.concatenate([np.eye(3), -np.eye(3)]) + 1e-3
-        )  # off the axes: nothing vanishes there
-        if not case.thin.robot.floating_base:
-            yield OtherGravity(self, starts=starts.tolist(), steps=(1e-2,) * 3, zero=tuple(declared.tolist()))
+        # off the axes, where nothing vanishes
+        starts = STANDARD * np.concatenate([np.eye(3), -np.eye(3)]) + 1e-3
+        if case.thin.robot.floating_base:
+            return
+        if declared.any():
+            yield OtherGravity(self, turned=True)  # hung from the ceiling: nothing to estimate
+        yield OtherGravity(
+            self,
+            starts=starts.tolist(),
+            steps=(1e-2,) * 3,
+            zero=tuple(declared.tolist()),
+            largest_step=5.0,
+        )
 
     def finding(self, case: Case, explained: Explained) -> Finding | None:
-        declared, found = np.array(case.thin.robot.model.gravity.linear), explained.nuisance
+        declared = np.array(case.thin.robot.model.gravity.linear)
+        found = np.array(explained.solved.problem.robot.model.gravity.linear)
         size, was = float(np.linalg.norm(found)), float(np.linalg.norm(declared))
         cosine = float(found @ declared) / max(size * was, 1e-12)
         angle = float(np.degrees(np.arccos(np.clip(cosine, -1, 1)))) if was > 0 else 180.0

@@ -50,40 +50,55 @@ class LostSamples(Check):
                     "signals were given, not the recording they were made of",
                 )
                 continue
-            at = lost_at(signals.recording, self.ratio)
-            share = len(at) / len(signals.recording)
+            at, count = lost_at(signals.recording, self.ratio)
+            share = count / len(signals.recording)
             if not len(at):
                 continue
             first = float(signals.recording.time[at[0]])
             yield Finding(
                 "lost-samples",
                 Severity.error if share >= self.error else Severity.warning,
-                f"About {len(at)} samples ({100 * share:.2g} %) are missing in recording {number}, the first at "
-                f"{first:.4g} s: positions move by two periods in one.",
+                f"About {count} samples ({100 * share:.2g} %) are missing in recording {number}, the first at "
+                f"{first:.4g} s: positions move by several periods in one.",
                 "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut "
                 "a part without gaps with between_s.",
                 evidence=1e5 * share,
             )
 
 
-def lost_at(recording: Recording, least: float) -> np.ndarray:
-    """Indices of the samples after which one or two are missing."""
+def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
+    """Indices of the samples after which some are missing, and how many these are in all."""
     q = recording.stack("position", recording.joints("position"))
+    found = steps(q)
+    if found is None:
+        return np.zeros(0, dtype=np.int64), 0
+    s, c, sigma = found
+    one = np.sum(((s - c) / sigma) ** 2, axis=1)
+    # the number of periods that fits best, at least 2
+    m = np.rint(np.sum(s * c / sigma**2, axis=1) / np.maximum(np.sum((c / sigma) ** 2, axis=1), 1e-300))
+    m = np.maximum(m, 2.0)
+    more = np.sum(((s - m[:, None] * c) / sigma) ** 2, axis=1)
+    at = np.flatnonzero((one - more > least) & (more < 0.25 * one) & (m <= LONGEST))
+    return at, int(np.sum(m[at] - 1))
+
+
+LONGEST = 50
+"""Periods that one step may be of: beyond, the speed has changed too much to tell."""
+
+
+def steps(q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """(T - 1, n) steps of positions, those of neighbours, and (n,) noise; None of too few, or where nothing moves.
+
+    The median of the neighbours up to two away on either side: a gap spoils their mean.
+    """
     s = np.diff(q, axis=0)
     if len(s) < 50:
-        return np.zeros(0, dtype=np.int64)
-    # neighbours two apart on either side: a gap spoils the mean of those beside it, not the median
-    c = np.full_like(s, np.nan)
+        return None
+    c = np.zeros_like(s)
     c[2:-2] = np.median([s[:-4], s[1:-3], s[3:-1], s[4:]], axis=0)
+    s[:2], s[-2:] = 0.0, 0.0
     e = s - c
-    sigma = np.nanmedian(np.abs(e), axis=0) / 0.6745
-    # a resolution of the encoder is noise too, and motion that stands still has a median of zero
-    sigma = np.maximum(sigma, np.nanquantile(np.abs(e), 0.95, axis=0) / 1.96)
+    # a resolution of the encoder is noise too, and where most samples stand still the median is zero
+    sigma = np.maximum(np.median(np.abs(e), axis=0) / 0.6745, np.quantile(np.abs(e), 0.95, axis=0) / 1.96)
     moving = sigma > 0
-    if not moving.any():
-        return np.zeros(0, dtype=np.int64)
-    s, c, sigma = s[:, moving], c[:, moving], sigma[moving]
-    one = np.sum((s - c) ** 2 / sigma**2, axis=1)
-    more = np.min([np.sum((s - m * c) ** 2 / sigma**2, axis=1) for m in (2, 3)], axis=0)
-    found = np.flatnonzero((one - more > least) & (more < 0.25 * one))
-    return np.asarray(found)
+    return (s[:, moving], c[:, moving], sigma[moving]) if moving.any() else None

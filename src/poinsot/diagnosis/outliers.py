@@ -23,12 +23,13 @@ class Outliers(Check):
     """Spikes of the raw torque.
 
     Args:
-        spread: a spike is further from its neighbours than this many times the 99.9 % quantile of |r|.
+        spread: a spike is further from its neighbours than this many times the 95 % quantile of |r|; of normal noise
+            that is 20 standard deviations, and drives that switch directions stay below.
         warning, error: energy that spikes leave in the rows, relative to that of the torque, where the residual of a
             good fit is about .001: as large as that, or ten times as much.
     """
 
-    spread: float = 8.0
+    spread: float = 10.0
     warning: float = 1e-3
     error: float = 1e-2
 
@@ -49,7 +50,7 @@ class Outliers(Check):
                 r = np.abs(tau[1:-1] - 0.5 * (tau[:-2] + tau[2:]))
                 if len(r) < 100 or not r.any():
                     continue
-                usual = max(float(np.quantile(r, 0.999)) if len(r) > 4000 else float(np.sort(r)[-5]), 1e-300)
+                usual = max(float(np.quantile(r, 0.95)), 1e-9 * float(np.abs(tau).max()))
                 at = np.flatnonzero(r > self.spread * usual)
                 if not len(at):
                     continue
@@ -62,7 +63,8 @@ class Outliers(Check):
                     "outliers",
                     Severity.error if energy >= self.error else Severity.warning,
                     f"{len(at)} torque reading{'s' * (len(at) > 1)} of joint {joint} in recording {number} cannot be: "
-                    f"{tau[worst]:.3g} at {signals.time[worst]:.4g} s, where neighbours differ by {usual:.2g} at most.",
+                    f"{tau[worst]:.3g} at {signals.time[worst]:.4g} s; 95 % of all differ "
+                    f"from their neighbours by less than {usual:.2g}.",
                     "Mark them with invalid = ... in the recording and bridge them with resample_hz and "
                     "bridge_intervals, or cut them out with between_s.",
                     joint,

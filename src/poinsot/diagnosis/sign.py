@@ -11,6 +11,8 @@ from .changes import Scaled, joints_of, only
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement
 
+ALL = "all joints"
+
 
 @dataclass(frozen=True)
 class Sign(Explanation):
@@ -24,6 +26,9 @@ class Sign(Explanation):
 
     def candidates(self, case: Case) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
+        if len(joints) > 1:
+            yield Scaled(self, (ALL, "torque"), torque=-1.0)
+            yield Scaled(self, (ALL, "position"), position=-1.0)
         for k, joint in enumerate(joints):
             yield Scaled(self, (joint, "torque"), torque=only(k, -1.0, len(joints)))
         for k, joint in enumerate(joints):
@@ -35,11 +40,12 @@ class Sign(Explanation):
         joint, what = explained.candidate.where
         keys = what.split(" and ")
         joints = joints_of(case.thin)
-        scale = ", ".join("-1" if each == joint else "1" for each in joints)
+        whose = joint if joint == ALL else f"joint {joint}"
+        scale = ", ".join("-1" if joint in (each, ALL) else "1" for each in joints)
         return Finding(
             self.cause.name,
             Severity.error,
-            f"The sign of {what} of joint {joint} is wrong: with it turned, {improvement(case, explained)}.",
+            f"The sign of {what} of {whose} is wrong: with it turned, {improvement(case, explained)}.",
             f"Write scale = [{scale}] in {' and in '.join(keys)} of the recordings.",
-            joint,
+            "" if joint == ALL else joint,
         )

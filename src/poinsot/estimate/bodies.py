@@ -49,19 +49,9 @@ class Body:
         return f"{self.mass:>11.5g} {', '.join(f'{x:.4f}' for x in center):>26}  {possible}{share}"
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "mass": self.mass,
-            "center_of_mass": self.center_of_mass,
-            "inertia_at_com": self.inertia_at_com,
-            "physically_consistent": self.physically_consistent,
-            "min_pseudo_inertia_eigenvalue": self.min_pseudo_inertia_eigenvalue,
-            "reasons": self.reasons,
-            "inertial": self.inertial,
-            "prior": self.prior,
-            "prior_share": self.prior_share,
-            "log_cholesky_covariance": self.covariance,
-        }
+        """All but its place; `covariance` says there of which coordinates it is."""
+        fields = {**vars(self), "log_cholesky_covariance": self.covariance}
+        return {key: fields[key] for key in fields if key not in ("covariance", "placement", "parent")}
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -20,9 +21,24 @@ from .status import Status
 from .uncertainty import Direction, EstimatedParameters
 
 T = TypeVar("T", bound=Extra)
+V = TypeVar("V")
 
 COLUMNS = frozenset(each.name for each in fields(EstimatedParameters))
 ENTRIES = frozenset(each.name for each in fields(Provenance))
+
+
+class Shown(Generic[V]):
+    """An attribute of an estimate that is kept in one of its parts, under the same name."""
+
+    def __init__(self, part: str):
+        self.part = part
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.path = attrgetter(f"{self.part}.{name}")
+
+    def __get__(self, estimate: Estimate | None, kind: type | None = None) -> V:
+        # of the class itself, as documentation tools ask for it, the descriptor
+        return self if estimate is None else self.path(estimate)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,89 +87,27 @@ class Estimate:
     examined: Diagnosis | None = None
     provenance: Provenance = field(default_factory=Provenance)
 
-    # -- columns of the parameters -------------------------------------------------------------------------------------
+    names = Shown[tuple[str, ...]]("parameters")
+    units = Shown[tuple[str, ...]]("parameters")
+    owners = Shown[tuple[str, ...]]("parameters")
+    kinds = Shown[tuple[str, ...]]("parameters")
+    groupings = Shown[tuple[str, ...]]("parameters")
+    values = Shown[Vector]("parameters")
+    covariance = Shown[Matrix]("parameters")
+    identifiable = Shown[np.ndarray]("parameters")
+    std = Shown[Vector]("parameters")
+    std_kind = Shown[str]("parameters")
+    white_std = Shown[Vector | None]("parameters")
+    coloured_std = Shown[Vector | None]("parameters")
+    relative_std_percent = Shown[Vector]("parameters")
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.parameters.names
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        return self.parameters.units
-
-    @property
-    def owners(self) -> tuple[str, ...]:
-        return self.parameters.owners
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return self.parameters.kinds
-
-    @property
-    def groupings(self) -> tuple[str, ...]:
-        return self.parameters.groupings
-
-    @property
-    def values(self) -> Vector:
-        return self.parameters.values
-
-    @property
-    def covariance(self) -> Matrix:
-        return self.parameters.covariance
-
-    @property
-    def identifiable(self) -> np.ndarray:
-        return self.parameters.identifiable
-
-    @property
-    def std(self) -> Vector:
-        return self.parameters.std
-
-    @property
-    def std_kind(self) -> str:
-        return self.parameters.std_kind
-
-    @property
-    def white_std(self) -> Vector | None:
-        return self.parameters.white_std
-
-    @property
-    def coloured_std(self) -> Vector | None:
-        return self.parameters.coloured_std
-
-    @property
-    def relative_std_percent(self) -> Vector:
-        return self.parameters.relative_std_percent
-
-    # -- provenance ----------------------------------------------------------------------------------------------------
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        return self.provenance.settings
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        return self.provenance.steps
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        return self.provenance.warnings
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.provenance.notes
-
-    @property
-    def seconds(self) -> Mapping[str, float]:
-        return self.provenance.seconds
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        return self.provenance.versions
-
-    @property
-    def citations(self) -> tuple[str, ...]:
-        return self.provenance.citations
+    settings = Shown[Mapping[str, Any]]("provenance")
+    steps = Shown[tuple[str, ...]]("provenance")
+    warnings = Shown[tuple[str, ...]]("provenance")
+    notes = Shown[tuple[str, ...]]("provenance")
+    seconds = Shown[Mapping[str, float]]("provenance")
+    versions = Shown[Mapping[str, str]]("provenance")
+    citations = Shown[tuple[str, ...]]("provenance")
 
     # -- extras --------------------------------------------------------------------------------------------------------
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ..arrays import Matrix, Vector
+from ..arrays import Vector
 from .extras import Extra
+from .uncertainty import ParameterColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,45 +37,19 @@ class FrictionCurves(tuple[FrictionCurve, ...], Extra):
 
 
 @dataclass(frozen=True, eq=False)
-class FullParameters(Extra):
+class FullParameters(ParameterColumns, Extra):
     """Every single parameter of the model: what the data say of it, and prior knowledge where they leave it open.
 
     Args:
-        names, units, owners, kinds: per parameter, (p,).
-        values, covariance: (p,), (p, p) after data and prior.
         prior: (p,) values before the data; NaN where nothing was known.
         prior_share: (p,) which part of the prior's variance the data left: 0 all from the data, 1 all from the prior.
     """
 
     key = "full_parameters"
 
-    names: tuple[str, ...]
-    units: tuple[str, ...]
-    owners: tuple[str, ...]
-    kinds: tuple[str, ...]
-    values: Vector
-    covariance: Matrix
     prior: Vector
     prior_share: Vector
 
-    @property
-    def std(self) -> Vector:
-        """(p,) standard deviation of each parameter, in `units`."""
-        return np.sqrt(np.diag(self.covariance))
-
     def as_json(self) -> list[dict[str, Any]]:
         """One row per parameter."""
-        std = self.std
-        return [
-            {
-                "name": name,
-                "value": self.values[k],
-                "std": std[k],
-                "unit": self.units[k],
-                "kind": self.kinds[k],
-                "owner": self.owners[k],
-                "prior": self.prior[k],
-                "prior_share": self.prior_share[k],
-            }
-            for k, name in enumerate(self.names)
-        ]
+        return self.rows(prior=self.prior, prior_share=self.prior_share)

@@ -181,21 +181,9 @@ class Impacts(tuple[Impact, ...], Extra):
     key = "impacts"
 
     def as_json(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "recording": impact.recording,
-                "time_s": impact.time,
-                "contact": impact.contact,
-                "normal_impulse": impact.normal,
-                "tangential_impulse": impact.tangential,
-                "unit": impact.unit,
-                "restitution": impact.restitution,
-                "mode": impact.mode,
-                "energy_lost": impact.energy,
-                "share": impact.share,
-            }
-            for impact in self
-        ]
+        longer = {"time": "time_s", "normal": "normal_impulse", "tangential": "tangential_impulse"}
+        longer["energy"] = "energy_lost"
+        return [{longer.get(key, key): value for key, value in vars(impact).items()} for impact in self]
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,9 +206,4 @@ class Scene(Extra):
     energy: Mapping[str, tuple[Vector, Vector]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "outline": self.outline,
-            "walls": self.walls,
-            "friction": self.friction,
-            "least_friction": self.least_friction,
-        }
+        return {key: value for key, value in vars(self).items() if key != "energy"}

@@ -10,6 +10,7 @@ A family that cannot compute one of the last two has None there, never a copy of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,30 +38,20 @@ class Direction:
 
 
 @dataclass(frozen=True, eq=False)
-class EstimatedParameters:
-    """Values of b parameters with their uncertainty.
+class ParameterColumns:
+    """Values of b parameters with their covariance, column by column.
 
     Args:
         names, units, owners, kinds: per parameter, (b,).
-        groupings: what each stands for, e.g. `"zz1 + ia1 + yy2 + 0.0506 m3"`; the bare name where nothing is grouped.
-        values: (b,) in `units`; NaN where `identifiable` is false and no value is given.
-        covariance: (b, b), of `std_kind`.
-        std_kind: `"white"` or `"coloured"`: which assumption on the residuals `covariance` makes.
-        identifiable: (b,) whether the data determine the parameter.
-        white_std, coloured_std: (b,) standard deviations under each assumption; None where not computed.
+        values: (b,) in `units`. covariance: (b, b).
     """
 
     names: tuple[str, ...]
     units: tuple[str, ...]
     owners: tuple[str, ...]
     kinds: tuple[str, ...]
-    groupings: tuple[str, ...]
     values: Vector
     covariance: Matrix
-    std_kind: str
-    identifiable: np.ndarray
-    white_std: Vector | None = None
-    coloured_std: Vector | None = None
 
     @property
     def std(self) -> Vector:
@@ -72,3 +63,45 @@ class EstimatedParameters:
         """(b,) 100 std / |value|; infinite where the value is zero."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return 100.0 * self.std / np.abs(self.values)
+
+    def rows(self, **more: Any) -> list[dict[str, Any]]:
+        """One dict a parameter, as JSON has them.
+
+        Args:
+            more: further columns, (b,); None for a column that was not computed.
+        """
+        columns: dict[str, Any] = {"name": self.names, "value": self.values, "std": self.std}
+        columns |= {"unit": self.units, "kind": self.kinds, "owner": self.owners} | more
+        # Columns are computed above, once: `std` of b parameters inside the loop would cost b^2.
+        return [
+            {key: None if column is None else column[k] for key, column in columns.items()}
+            for k in range(len(self.names))
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedParameters(ParameterColumns):
+    """Parameters as an estimate has them; values are NaN where `identifiable` is false and no value is given.
+
+    Args:
+        groupings: what each stands for, e.g. `"zz1 + ia1 + yy2 + 0.0506 m3"`; the bare name where nothing is grouped.
+        std_kind: `"white"` or `"coloured"`: which assumption on the residuals `covariance` makes.
+        identifiable: (b,) whether the data determine the parameter.
+        white_std, coloured_std: (b,) standard deviations under each assumption; None where not computed.
+    """
+
+    groupings: tuple[str, ...]
+    std_kind: str
+    identifiable: np.ndarray
+    white_std: Vector | None = None
+    coloured_std: Vector | None = None
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """One row a parameter."""
+        return self.rows(
+            relative_std_percent=self.relative_std_percent,
+            identifiable=self.identifiable,
+            grouping=self.groupings,
+            std_white=self.white_std,
+            std_coloured=self.coloured_std,
+        )

@@ -108,6 +108,11 @@ class Description(ABC):
             found[name] = link
         return found
 
+    def _changed(self, element: Element, name: str, values: Vector, size: float) -> list[Edit]:
+        """The edit that makes an attribute these numbers, if it is not, to rounding of numbers of this size."""
+        text = updated(element.get(name), values, size)
+        return [] if text == element.get(name) else [self.text.set_attribute(element, name, text)]
+
     def write(self, path: str | Path) -> None:
         """Write the text, complete or not at all.
 
@@ -197,6 +202,14 @@ def numbers(text: str, count: int, where: str) -> Vector:
         many = "a finite number" if count == 1 else f"{count} finite numbers"
         raise UnreadableFile(f"{where} needs {many}, not {text!r}")
     return values
+
+
+def symmetric(entries: Iterable[float], places: Iterable[tuple[int, int]]) -> Matrix:
+    """(3, 3) from six entries and their places in the upper triangle."""
+    I = np.empty((3, 3))
+    for entry, (row, column) in zip(entries, places, strict=True):
+        I[row, column] = I[column, row] = entry
+    return I
 
 
 def updated(text: str, values: Vector | float, size: float) -> str:

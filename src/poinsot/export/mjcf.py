@@ -20,7 +20,7 @@ from ..arrays import Matrix, Vector
 from ..exceptions import InvalidModel, UnreadableFile
 from ..inertia.parameters import from_physical
 from ..models.rotations import from_quaternion, turning_z_to
-from .description import Description, Freedom, JointTerms, number_text, numbers, updated, written
+from .description import Description, Freedom, JointTerms, number_text, numbers, symmetric, written
 from .xml_text import Edit, Element
 
 ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -43,11 +43,6 @@ class Mjcf(Description):
 
     @cached_property
     def links(self) -> Mapping[str, Element]:
-        """Body -> its element.
-
-        Raises:
-            InvalidModel: if bodies are generated, or have no name.
-        """
         for element in self.text.root.walk():
             holds_bodies = element.tag == "frame" and any(
                 each.tag in ("body", "joint") for each in element.walk()
@@ -68,7 +63,7 @@ class Mjcf(Description):
 
     @cached_property
     def freedoms(self) -> Mapping[Freedom, Element]:
-        """Hinges and slides; the terms of a ball joint do not belong to one axis."""
+        # The terms of a ball joint do not belong to one axis: it only moves the numbers of those behind it on.
         found: dict[Freedom, Element] = {}
         for name, body in self.links.items():
             first = 0
@@ -83,11 +78,6 @@ class Mjcf(Description):
         return found
 
     def inertial(self, link: str) -> Vector | None:
-        """(10,) pi of a body in its own frame; None where it has no `<inertial>`.
-
-        Raises:
-            UnreadableFile: if it is incomplete or no numbers.
-        """
         element = self.links[link].first("inertial")
         if element is None:
             return None
@@ -96,21 +86,17 @@ class Mjcf(Description):
         c = numbers(element.get("pos"), 3, f"pos of {where}")
         if "fullinertia" in element.attributes:
             entries = numbers(element.get("fullinertia"), 6, f"fullinertia of {where}")
-            I = np.empty((3, 3))
-            for (row, column), entry in zip(ORDER, entries, strict=True):
-                I[row, column] = I[column, row] = entry
+            I = symmetric(entries, ORDER)
         else:
             I = np.diag(numbers(element.get("diaginertia"), 3, f"diaginertia of {where}"))
         R = self._rotation(element, where)
         return from_physical(m, c, R @ I @ R.T)
 
     def has_shape_inertia(self, link: str) -> bool:
-        """Of bodies with shapes and without `<inertial>`."""
         body = self.links[link]
         return body.first("inertial") is None and body.first("geom") is not None
 
     def terms(self, freedom: Freedom) -> JointTerms:
-        """Damping, friction loss and armature, defaults included."""
         joint = self.freedoms[freedom]
         where = f"the joint that moves {freedom[0]!r} in {self.path}"
         given = {term: self._of_joint(joint, name) for term, name in ATTRIBUTES.items()}
@@ -124,7 +110,6 @@ class Mjcf(Description):
         )
 
     def slides(self, freedom: Freedom) -> bool:
-        """Whether its type is `slide`."""
         return self._of_joint(self.freedoms[freedom], "type") == "slide"
 
     def _inertial_edits(self, link: str, pi: Vector | None) -> list[Edit]:
@@ -148,8 +133,7 @@ class Mjcf(Description):
             self.text.remove_attribute(element, name) for name in ORIENTATIONS if name in element.attributes
         ]
         for name, value in (("pos", c), ("mass", np.array([m]))):
-            text = updated(element.get(name), value, float(np.abs(value).max()))
-            edits += [] if text == element.get(name) else [self.text.set_attribute(element, name, text)]
+            edits += self._changed(element, name, value, float(np.abs(value).max()))
         if "diaginertia" in element.attributes:
             return [*edits, self.text.replace_attribute(element, "diaginertia", "fullinertia", full)]
         return [*edits, self.text.set_attribute(element, "fullinertia", full)]

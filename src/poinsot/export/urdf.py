@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from ..arrays import Matrix, Vector
 from ..exceptions import UnreadableFile
 from ..inertia.parameters import from_physical
-from .description import Description, Freedom, JointTerms, number_text, numbers, updated, written
+from .description import Description, Freedom, JointTerms, number_text, numbers, symmetric, written
 from .xml_text import Edit, Element
 
 ENTRIES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
@@ -27,12 +27,11 @@ class Urdf(Description):
 
     @cached_property
     def links(self) -> Mapping[str, Element]:
-        """Link -> its element."""
         return self._by_name(self.text.root.all("link"))
 
     @cached_property
     def freedoms(self) -> Mapping[Freedom, Element]:
-        """Of joints with one freedom; for several, `<dynamics>` does not say of which."""
+        # Of a joint with several freedoms `<dynamics>` does not say of which it is.
         one = ("revolute", "continuous", "prismatic")
         found: dict[Freedom, Element] = {}
         for joint in self.text.root.all("joint"):
@@ -42,11 +41,6 @@ class Urdf(Description):
         return found
 
     def inertial(self, link: str) -> Vector | None:
-        """(10,) pi of a link in its own frame; None where it has no `<inertial>`.
-
-        Raises:
-            UnreadableFile: if it is incomplete or no numbers.
-        """
         element = self.links[link].first("inertial")
         if element is None:
             return None
@@ -55,18 +49,14 @@ class Urdf(Description):
         if mass is None or inertia is None:
             raise UnreadableFile(f"{where} has no <{'mass' if mass is None else 'inertia'}>; add it")
         m = numbers(mass.get("value"), 1, f"<mass> of {where}")[0]
-        entries = {name: numbers(inertia.get(name), 1, f"{name} of {where}")[0] for name in ENTRIES}
-        I, R = np.empty((3, 3)), self._rotation(element, where)
-        for name, (row, column) in ENTRIES.items():
-            I[row, column] = I[column, row] = entries[name]
+        entries = [numbers(inertia.get(name), 1, f"{name} of {where}")[0] for name in ENTRIES]
+        I, R = symmetric(entries, ENTRIES.values()), self._rotation(element, where)
         return from_physical(m, self._center(element, where), R @ I @ R.T)
 
     def has_shape_inertia(self, link: str) -> bool:
-        """Never."""
         return False
 
     def terms(self, freedom: Freedom) -> JointTerms:
-        """Damping and friction of `<dynamics>`."""
         dynamics = self.freedoms[freedom].first("dynamics")
         if dynamics is None:
             return JointTerms()
@@ -80,7 +70,6 @@ class Urdf(Description):
         )
 
     def slides(self, freedom: Freedom) -> bool:
-        """Whether it is prismatic."""
         return self.freedoms[freedom].get("type") == "prismatic"
 
     def _inertial_edits(self, link: str, pi: Vector | None) -> list[Edit]:
@@ -120,11 +109,6 @@ class Urdf(Description):
             for name, value in values.items()
             for edit in self._changed(dynamics, name, np.array([value]), abs(value))
         ]
-
-    def _changed(self, element: Element, name: str, values: Vector, size: float) -> list[Edit]:
-        """The edit that makes an attribute these numbers, if it is not, to rounding of numbers of this size."""
-        text = updated(element.get(name), values, size)
-        return [] if text == element.get(name) else [self.text.set_attribute(element, name, text)]
 
     @staticmethod
     def _center(inertial: Element, where: str) -> Vector:

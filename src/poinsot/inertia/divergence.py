@@ -69,46 +69,55 @@ class Euclidean(Divergence):
         return gradient_from_pseudo_inertia(2 * pseudo_inertia(pi - reference))
 
 
-@dataclass(frozen=True)
-class Entropic(Divergence):
-    """tr(J0^-1 J) - log det(J0^-1 J) - 4; infinite where pi is no body with extent in all directions.
+class _Spectral(Divergence):
+    """sum of f(mu); infinite, with a gradient of NaN, where pi is no body with extent in all directions.
 
     Raises:
         ImpossibleBody: if the reference is none.
     """
+
+    def between(self, pi: Bodies, reference: Bodies) -> Values:
+        """(...,) the sum of f(mu)."""
+        values = np.sum(self._f(_spectrum(pi, reference)[0]), axis=-1)
+        return np.where(np.isnan(values), np.inf, values)
+
+    def gradient(self, pi: Bodies, reference: Bodies) -> Bodies:
+        """(..., 10) from df/dJ = W diag(f') W^T."""
+        mu, W = _spectrum(pi, reference)
+        return gradient_from_pseudo_inertia((W * self._slope(mu)[..., None, :]) @ np.swapaxes(W, -1, -2))
+
+    @abstractmethod
+    def _f(self, mu: np.ndarray) -> np.ndarray: ...
+
+    @abstractmethod
+    def _slope(self, mu: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Entropic(_Spectral):
+    """tr(J0^-1 J) - log det(J0^-1 J) - 4: f = mu - log(1 + mu)."""
 
     convex: ClassVar[bool] = True
 
-    def between(self, pi: Bodies, reference: Bodies) -> Values:
-        """(...,) the sum of mu - log(1 + mu)."""
-        mu, _ = _spectrum(pi, reference)
-        return _or_infinite(np.sum(_less_logarithm(mu), axis=-1))
+    def _f(self, mu: np.ndarray) -> np.ndarray:
+        # where the difference would cancel, its series mu^2/2 - mu^3/3 + ...
+        return np.where(np.abs(mu) < 1e-2, np.polyval(_SERIES, mu), mu - np.log1p(mu))
 
-    def gradient(self, pi: Bodies, reference: Bodies) -> Bodies:
-        """(..., 10) from df/dJ = J0^-1 - J^-1, f' = mu / (1 + mu); NaN where the value is infinite."""
-        mu, W = _spectrum(pi, reference)
-        return _gradient(mu / (1 + mu), W)
+    def _slope(self, mu: np.ndarray) -> np.ndarray:
+        return mu / (1 + mu)
 
 
 @dataclass(frozen=True)
-class AffineInvariant(Divergence):
-    """sum of log^2 lambda; infinite where pi is no body with extent in all directions.
-
-    Raises:
-        ImpossibleBody: if the reference is none.
-    """
+class AffineInvariant(_Spectral):
+    """sum of log^2 lambda, whose root is a distance: f = log^2(1 + mu)."""
 
     convex: ClassVar[bool] = False
 
-    def between(self, pi: Bodies, reference: Bodies) -> Values:
-        """(...,) the sum of log^2(1 + mu); its root is a distance."""
-        mu, _ = _spectrum(pi, reference)
-        return _or_infinite(np.sum(np.log1p(mu) ** 2, axis=-1))
+    def _f(self, mu: np.ndarray) -> np.ndarray:
+        return np.asarray(np.log1p(mu) ** 2)
 
-    def gradient(self, pi: Bodies, reference: Bodies) -> Bodies:
-        """(..., 10) from f' = 2 log(1 + mu) / (1 + mu); NaN where the value is infinite."""
-        mu, W = _spectrum(pi, reference)
-        return _gradient(2 * np.log1p(mu) / (1 + mu), W)
+    def _slope(self, mu: np.ndarray) -> np.ndarray:
+        return 2 * np.log1p(mu) / (1 + mu)
 
 
 def metric(pi: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
@@ -124,6 +133,7 @@ def metric(pi: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 1
 
 
 _BASIS = pseudo_inertia(np.eye(10))
+_SERIES = [(-1) ** k / k for k in range(10, 1, -1)] + [0.0, 0.0]
 
 
 def _whitening(reference: np.ndarray) -> np.ndarray:
@@ -153,19 +163,3 @@ def _spectrum(pi: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.nda
     finite = np.isfinite(M).all(axis=(-2, -1))[..., None]
     mu, V = np.linalg.eigh(np.where(finite[..., None], M, 0.0))
     return np.where(finite & (mu[..., :1] > -1), mu, np.nan), W @ V
-
-
-_SERIES = [(-1) ** k / k for k in range(10, 1, -1)] + [0.0, 0.0]
-
-
-def _less_logarithm(mu: np.ndarray) -> np.ndarray:
-    """mu - log(1 + mu), by its series mu^2/2 - mu^3/3 + ... where the difference would cancel."""
-    return np.where(np.abs(mu) < 1e-2, np.polyval(_SERIES, mu), mu - np.log1p(mu))
-
-
-def _or_infinite(values: np.ndarray | np.floating) -> np.ndarray:
-    return np.where(np.isnan(values), np.inf, values)
-
-
-def _gradient(slope: np.ndarray, W: np.ndarray) -> np.ndarray:
-    return gradient_from_pseudo_inertia((W * slope[..., None, :]) @ np.swapaxes(W, -1, -2))

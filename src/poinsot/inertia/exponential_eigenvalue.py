@@ -31,10 +31,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 from numba import njit
+from scipy.spatial.transform import Rotation
 
 from ..arrays import Inertial, Matrix, Vector
 from ..exceptions import InvalidMethod
-from .parameters import ROUNDING
+from .parameters import ROUNDING, closest_axes
 from .parametrization import Kernels, Parametrization, size_of
 
 
@@ -160,10 +161,21 @@ def _jacobian(theta, D):
         _differentiate(theta[b], D[b], R, J_r, L)
 
 
+def _from_inertial(pi: Matrix, theta: Matrix) -> int:
+    """Write theta (B, 10) of pi (B, 10); how many, before one that is no body."""
+    L, R = np.empty((len(pi), 3)), np.empty((len(pi), 3, 3))
+    done = _principal_axes(pi, L, R)
+    pi, theta = pi[:done], theta[:done]
+    L, R = closest_axes(L[:done], R[:done])
+    theta[:, 0], theta[:, 1:4], theta[:, 7:] = np.log(pi[:, 0]), pi[:, 1:4], np.log(L)
+    theta[:, 4:7] = Rotation.from_matrix(R).as_rotvec()
+    return done
+
+
 @njit(cache=True, error_model="numpy")
-def _from_inertial(pi, theta):
-    """Write theta (B, 10) of pi (B, 10); how many, before one that is no body. A comparison with NaN is false."""
-    A, R = np.empty((3, 3)), np.empty((3, 3))
+def _principal_axes(pi, L, R):
+    """Write L (B, 3) and R (B, 3, 3) of pi (B, 10); how many, before one that is no body."""
+    A = np.empty((3, 3))
     for b in range(len(pi)):
         m, hx, hy, hz = pi[b, 0], pi[b, 1], pi[b, 2], pi[b, 3]
         xx, yy, zz = pi[b, 4], pi[b, 6], pi[b, 9]
@@ -175,15 +187,11 @@ def _from_inertial(pi, theta):
         A[1, 2] = A[2, 1] = -pi[b, 8] - hy * hz / m
         if not (m > 0 and np.isfinite(A.sum())):
             return b
-        _diagonalize(A, R, ROUNDING * (abs(xx) + abs(yy) + abs(zz)))
-        if not (A[0, 0] > 0 and A[1, 1] > 0 and A[2, 2] > 0):
-            return b
-        _take_closest_axes(A, R)
-        theta[b, 0] = np.log(m)
-        theta[b, 1], theta[b, 2], theta[b, 3] = hx, hy, hz
-        _rotation_vector(R, theta[b, 4:7])
+        _diagonalize(A, R[b], ROUNDING * (abs(xx) + abs(yy) + abs(zz)))
         for k in range(3):
-            theta[b, 7 + k] = np.log(A[k, k])
+            L[b, k] = A[k, k]
+            if not A[k, k] > 0:  # NaN is not
+                return b
     return len(pi)
 
 
@@ -216,47 +224,6 @@ def _diagonalize(A, R, rounding):
                     R[r, p], R[r, q] = cos * R[r, p] - sin * R[r, q], sin * R[r, p] + cos * R[r, q]
         if not turned:
             return
-
-
-@njit(cache=True, error_model="numpy")
-def _take_closest_axes(A, R):
-    """Number and direct the columns of R, and the diagonal of A, for the largest trace of R: the smallest angle."""
-    best, x, y, z = -np.inf, 0, 1, 2
-    for i in range(3):
-        for turn in range(2):
-            j, k = (i + 1 + turn) % 3, (i + 2 - turn) % 3
-            a, b, c = abs(R[0, i]), abs(R[1, j]), abs(R[2, k])
-            negative = (R[0, i] < 0) ^ (R[1, j] < 0) ^ (R[2, k] < 0) ^ (turn == 1)
-            # an odd number of reversals would mirror: the least of the three keeps its direction
-            trace = a + b + c - (2 * min(a, b, c) if negative else 0.0)
-            if trace > best:
-                best, x, y, z = trace, i, j, k
-    A[0, 0], A[1, 1], A[2, 2] = A[x, x], A[y, y], A[z, z]
-    for r in range(3):
-        R[r, 0], R[r, 1], R[r, 2] = R[r, x], R[r, y], R[r, z]
-    mirrored = (x + 1) % 3 != y
-    least = 0
-    for k in range(3):
-        if R[k, k] < 0:
-            mirrored = not mirrored
-            for r in range(3):
-                R[r, k] = -R[r, k]
-        if R[k, k] < R[least, least]:
-            least = k
-    if mirrored:
-        for r in range(3):
-            R[r, least] = -R[r, least]
-
-
-@njit(cache=True, error_model="numpy")
-def _rotation_vector(R, w):
-    """Write w (3,) of R = Exp(w), for angles well below pi."""
-    w[0], w[1], w[2] = 0.5 * (R[2, 1] - R[1, 2]), 0.5 * (R[0, 2] - R[2, 0]), 0.5 * (R[1, 0] - R[0, 1])
-    sin = np.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
-    if sin > 0:
-        scale = np.arctan2(sin, 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1)) / sin
-        for r in range(3):
-            w[r] *= scale
 
 
 @dataclass(frozen=True)

@@ -56,17 +56,12 @@ def jacobian_kernel(theta: Vector, D: Matrix) -> None:
     e1, e2, e3 = np.exp(theta[1]), np.exp(theta[2]), np.exp(theta[3])
     s12, s23, s13 = theta[4], theta[5], theta[6]
     t1, t2, t3 = theta[7], theta[8], theta[9]
-    xx = e1 * e1 + s12 * s12 + s13 * s13 + t1 * t1
-    yy = e2 * e2 + s23 * s23 + t2 * t2
-    zz = e3 * e3 + t3 * t3
+    # alpha: 2 pi, with the last row for pi until its own turn comes, for fresh memory would cost more than the rest
+    to_inertial_kernel(theta, D[9])
     for k in range(10):
-        for j in range(10):
+        D[k, 0] = 2 * D[9, k]
+        for j in range(1, 10):
             D[k, j] = 0.0
-    # alpha: 2 pi
-    D[0, 0], D[1, 0], D[2, 0], D[3, 0] = 2 * e, 2 * e * t1, 2 * e * t2, 2 * e * t3
-    D[4, 0], D[6, 0], D[9, 0] = 2 * e * (yy + zz), 2 * e * (xx + zz), 2 * e * (xx + yy)
-    D[5, 0] = -2 * e * (s12 * e2 + s13 * s23 + t1 * t2)
-    D[7, 0], D[8, 0] = -2 * e * (s13 * e3 + t1 * t3), -2 * e * (s23 * e3 + t2 * t3)
     # h = e t
     D[1, 7] = D[2, 8] = D[3, 9] = e
     # Sigma_11 moves Iyy and Izz, and so on: d1, s12, s13, t1; d2, s23, t2; d3, t3

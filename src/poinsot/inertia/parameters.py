@@ -155,16 +155,21 @@ def principal_moments(
 
     The axes, columns of the rotation R, are named after the axes of the body frame that they are closest to.
     """
-    return _principal(inertia_at_com(pi))
+    return closest_axes(*np.linalg.eigh(inertia_at_com(pi)))
 
 
 _ORDERS = np.array(list(permutations(range(3))))
 _PARITY = np.linalg.det(np.eye(3)[_ORDERS])
 
 
-def _principal(I: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """D and the rotation R of the least angle, of the 24 that number and direct the axes."""
-    D, R = np.linalg.eigh(I)
+def closest_axes(
+    D: Float[np.ndarray, "*batch 3"], R: Float[np.ndarray, "*batch 3 3"]
+) -> tuple[Float[np.ndarray, "*batch 3"], Float[np.ndarray, "*batch 3 3"]]:
+    """Number and direct principal axes, the columns of R (..., 3, 3), for the rotation of the least angle, of 24.
+
+    Args:
+        D: (..., 3) values along the axes, which are numbered alike.
+    """
     own = R[..., np.arange(3), _ORDERS]  # the diagonal of R in each order
     sign = np.where(own < 0, -1.0, 1.0)
     mirrored = np.linalg.det(R)[..., None] * _PARITY * sign.prod(axis=-1) < 0
@@ -233,7 +238,7 @@ def inconsistencies(pi: Vector) -> tuple[Inconsistency, ...]:
 
 def _broken_inequalities(I: np.ndarray, point: str, rounding: float, needed: bool) -> list[Inconsistency]:
     """Of the principal moments of I about a point; at least one if `needed`."""
-    D, R = _principal(I)
+    D, R = closest_axes(*np.linalg.eigh(I))
     aligned = np.abs(R).max(axis=0) > 1 - 1e-6
     name = [
         f"D{axis}" if aligned[i] else f"D{axis} (axis {_vector(R[:, i])})" for i, axis in enumerate("xyz")

@@ -56,19 +56,12 @@ def jacobian_kernel(theta: Vector, D: Matrix) -> None:
     e1, e2, e3 = np.exp(theta[1]), np.exp(theta[2]), np.exp(theta[3])
     s12, s23, s13 = theta[4], theta[5], theta[6]
     t1, t2, t3 = theta[7], theta[8], theta[9]
-    xx = e1 * e1
-    yy = s12 * s12 + e2 * e2
-    zz = s13 * s13 + s23 * s23 + e3 * e3
+    # alpha: 2 pi, with the last row for pi until its own turn comes, for fresh memory would cost more than the rest
+    to_inertial_kernel(theta, D[9])
     for k in range(10):
-        for j in range(10):
+        D[k, 0] = 2 * D[9, k]
+        for j in range(1, 10):
             D[k, j] = 0.0
-    # alpha: 2 pi
-    D[0, 0] = 2 * e * (t1 * t1 + t2 * t2 + t3 * t3 + 1)
-    D[1, 0] = 2 * e * (t1 * e1)
-    D[2, 0] = 2 * e * (t1 * s12 + t2 * e2)
-    D[3, 0] = 2 * e * (t1 * s13 + t2 * s23 + t3 * e3)
-    D[4, 0], D[6, 0], D[9, 0] = 2 * e * (yy + zz), 2 * e * (xx + zz), 2 * e * (xx + yy)
-    D[5, 0], D[7, 0], D[8, 0] = -2 * e * (s12 * e1), -2 * e * (s13 * e1), -2 * e * (s12 * s13 + s23 * e2)
     # m = e (t^T t + 1)
     D[0, 7], D[0, 8], D[0, 9] = 2 * e * t1, 2 * e * t2, 2 * e * t3
     # h = e (t1 e1, t1 s12 + t2 e2, t1 s13 + t2 s23 + t3 e3)

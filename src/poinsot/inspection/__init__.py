@@ -163,8 +163,7 @@ def inspect(
         )
     findings += rounding_findings(channels)
     findings.sort(key=lambda finding: _ORDER[finding.severity])
-    steps = tuple(recording.metadata.get("steps", ()))
-    return Inspection(name, clock, motion, tuple(channels), tuple(findings), steps)
+    return Inspection(name, clock, motion, tuple(channels), tuple(findings), recording.steps)
 
 
 def _effort_findings(recording: Recording, passive: Sequence[str]) -> list[Finding]:

@@ -20,26 +20,20 @@ from .writing import write_text
 
 IDENTIFY_SCHEMA = "poinsot.identify/1"
 
+FIT = (
+    *(
+        "recording",
+        "relative_error_percent",
+        "relative_error_percent_per_joint",
+        "moving_error_percent_per_joint",
+    ),
+    *("joints", "units", "rms_per_joint", "readings_per_joint", "white", "whiteness"),
+)
+"""Attributes of a fit that its JSON has."""
+
 
 def identify_json(estimate: Estimate) -> dict[str, Any]:
     """The estimate as plain values, schema `poinsot.identify/1`."""
-    std, relative_std_percent = estimate.std, estimate.relative_std_percent
-    parameters = [
-        {
-            "name": name,
-            "value": estimate.values[k],
-            "std": std[k],
-            "relative_std_percent": relative_std_percent[k],
-            "unit": estimate.units[k],
-            "identifiable": estimate.identifiable[k],
-            "kind": estimate.kinds[k],
-            "owner": estimate.owners[k],
-            "grouping": estimate.groupings[k],
-            "std_white": None if estimate.white_std is None else estimate.white_std[k],
-            "std_coloured": None if estimate.coloured_std is None else estimate.coloured_std[k],
-        }
-        for k, name in enumerate(estimate.names)
-    ]
     return plain(
         {
             "schema": IDENTIFY_SCHEMA,
@@ -57,10 +51,10 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
             "condition_number": estimate.condition_number,
             "scaled_condition_number": estimate.scaled_condition_number,
             "std_kind": estimate.std_kind,
-            "parameters": parameters,
+            "parameters": estimate.parameters.as_json(),
             "undetermined": estimate.undetermined,
             "bodies": [body.as_json() for body in estimate.bodies],
-            **({} if estimate.certifier is None else {"certificate": _certificate(estimate)}),
+            **_certificate(estimate),
             **{key: extra.as_json() for key, extra in estimate.extras.items()},
             "fit": _fit(estimate.fit),
             "validation": _validation(estimate.validation),
@@ -121,31 +115,16 @@ def plain(value: Any) -> Any:
 
 
 def _certificate(estimate: Estimate) -> dict[str, Any]:
-    """Recomputed from the problem."""
+    """Recomputed from the problem, where constraints belong to the method."""
+    if estimate.certifier is None:
+        return {}
     certificate = estimate.certificate()
-    return {
-        "primal": certificate.primal,
-        "dual": certificate.dual,
-        "gap": certificate.gap,
-        "feasible": certificate.feasible,
-        "holds": certificate.holds,
-    }
+    keys = ("primal", "dual", "gap", "feasible", "holds")
+    return {"certificate": {key: getattr(certificate, key) for key in keys}}
 
 
 def _fit(fit: Fit) -> dict[str, Any]:
-    return {
-        "recording": fit.recording,
-        "relative_error_percent": fit.relative_error_percent,
-        "relative_error_percent_per_joint": fit.relative_error_percent_per_joint,
-        "moving_error_percent_per_joint": fit.moving_error_percent_per_joint,
-        "joints": fit.joints,
-        "units": fit.units,
-        "rms_per_joint": fit.rms_per_joint,
-        "rows": len(fit.time),
-        "readings_per_joint": fit.readings_per_joint,
-        "white": fit.white,
-        "whiteness": fit.whiteness,
-    }
+    return {key: getattr(fit, key) for key in FIT} | {"rows": len(fit.time)}
 
 
 def _validation(fits: tuple[Fit, ...]) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ open_parameters           which parameters of a robot are theta: bodies in a cha
 actuation, joint_terms    from commands to forces; rotors, friction and drag forward in time
 contacts                  where a robot touches the world, what holds there, and when
 contact_dynamics          accelerations and contact forces, impacts, with slopes by state, effort and theta
-motion_terms, inverse_dynamics, frame_kinematics, frame_motion, rotations, positive_definite
+motion_terms, joint_motion, inverse_dynamics, frame_kinematics, frame_motion, rotations, positive_definite
                           what they are made of: mass matrices, frames and their slopes, Log, inverses
 configuration_space       q [+] d and q [-] p, joint by joint, with slopes
 bodies                    a robot's bodies as an estimate shows them

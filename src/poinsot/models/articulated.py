@@ -64,12 +64,15 @@ class Articulated:
     @cached_property
     def joints(self) -> tuple[str, ...]:
         """Names of the joint degrees of freedom, without the floating base, in the order of v."""
-        names: list[str] = []
-        for name, joint in zip(self.model.names[1:], self.model.joints[1:], strict=True):
-            if self.floating_base and joint.id == 1:
-                continue
-            names += [name] if joint.nv == 1 else [f"{name}.{k}" for k in range(joint.nv)]
-        return tuple(names)
+        return tuple(
+            self.model.names[joint.id] + ("" if joint.nv == 1 else f".{k}") for joint, k in self._freedoms
+        )
+
+    @cached_property
+    def _freedoms(self) -> tuple[tuple[pin.JointModel, int], ...]:
+        """Pinocchio's joint, and which of its freedoms it is, of each of `joints`."""
+        own = list(self.model.joints)[2 if self.floating_base else 1 :]  # without the universe
+        return tuple((joint, k) for joint in own for k in range(joint.nv))
 
     @cached_property
     def actuated(self) -> np.ndarray:
@@ -102,12 +105,7 @@ class Articulated:
     @cached_property
     def freedoms(self) -> tuple[tuple[str, int], ...]:
         """The body that each of `joints` moves, and which of the freedoms of its joint it is."""
-        return tuple(
-            (self.bodies[joint.id - 1], k)
-            for joint in self.model.joints[1:]
-            if not (self.floating_base and joint.id == 1)
-            for k in range(joint.nv)
-        )
+        return tuple((self.bodies[joint.id - 1], k) for joint, k in self._freedoms)
 
     @cached_property
     def described_terms(self) -> dict[str, np.ndarray]:
@@ -247,12 +245,7 @@ class Articulated:
     @cached_property
     def joint_numbers(self) -> tuple[str, ...]:
         """Number of each of `joints` in parameter names: Pinocchio's joint index, `7.1` for its second freedom."""
-        numbers: list[str] = []
-        for joint in self.model.joints[1:]:
-            if self.floating_base and joint.id == 1:
-                continue
-            numbers += [str(joint.id)] if joint.nv == 1 else [f"{joint.id}.{k}" for k in range(joint.nv)]
-        return tuple(numbers)
+        return tuple(str(joint.id) if joint.nv == 1 else f"{joint.id}.{k}" for joint, k in self._freedoms)
 
     def configurations(self, positions: JointSamples) -> Configurations:
         """(T, nq) Pinocchio's configurations from joint positions (T, n); continuous joints become cos, sin.
@@ -260,39 +253,41 @@ class Articulated:
         Raises:
             InvalidModel: for a robot with a floating base or ball joints, whose configurations no angles give.
         """
-        T, nq = len(positions), self.model.nq
-        if positions.shape[1] != self.model.nv or any(
-            kind in (kinds.FREE, kinds.SPHERICAL) for kind in self.tree.kind
-        ):
+        first, turning = self.coordinates
+        if positions.shape[1] != self.model.nv or (first < 0).any():
             raise InvalidModel(
                 f"robot {self.name!r} has a floating base or ball joints: "
-                f"give its configurations (nq = {nq}) in Signals"
+                f"give its configurations (nq = {self.model.nq}) in Signals"
             )
-        q = np.empty((T, nq))
-        for kind, at, dof in zip(self.tree.kind, self.tree.q_index, self.tree.v_index, strict=True):
-            if kind == kinds.CONTINUOUS:
-                q[:, at], q[:, at + 1] = np.cos(positions[:, dof]), np.sin(positions[:, dof])
-            elif kind == kinds.PLANAR:
-                q[:, at : at + 2] = positions[:, dof : dof + 2]
-                q[:, at + 2], q[:, at + 3] = np.cos(positions[:, dof + 2]), np.sin(positions[:, dof + 2])
-            else:
-                size = kinds.DEGREES[kind]
-                q[:, at : at + size] = positions[:, dof : dof + size]
+        q = np.empty((len(positions), self.model.nq))
+        q[:, first[~turning]] = positions[:, ~turning]
+        q[:, first[turning]], q[:, first[turning] + 1] = (
+            np.cos(positions[:, turning]),
+            np.sin(positions[:, turning]),
+        )
         return q
 
     def joint_positions(self, q: Configurations) -> JointSamples:
         """(T, n) positions of `joints`; continuous ones from -pi to pi, NaN for freedoms of balls."""
-        positions = np.full((len(q), self.model.nv), np.nan)
-        for kind, at, dof in zip(self.tree.kind, self.tree.q_index, self.tree.v_index, strict=True):
-            if kind == kinds.CONTINUOUS:
-                positions[:, dof] = np.arctan2(q[:, at + 1], q[:, at])
-            elif kind == kinds.PLANAR:
-                positions[:, dof : dof + 2] = q[:, at : at + 2]
-                positions[:, dof + 2] = np.arctan2(q[:, at + 3], q[:, at + 2])
-            elif kind not in (kinds.FREE, kinds.SPHERICAL):
-                size = kinds.DEGREES[kind]
-                positions[:, dof : dof + size] = q[:, at : at + size]
+        first, turning = self.coordinates
+        positions = np.where(first >= 0, q[:, first], np.nan)
+        positions[:, turning] = np.arctan2(q[:, first[turning] + 1], q[:, first[turning]])
         return positions[:, self.actuated]
+
+    @cached_property
+    def coordinates(self) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) place in q of each freedom's position, -1 of balls and floating bases; (n,) whether it is a cosine.
+
+        A cosine has its sine behind it.
+        """
+        first, turning = np.full(self.model.nv, -1), np.zeros(self.model.nv, dtype=bool)
+        for kind, at, dof in zip(self.tree.kind, self.tree.q_index, self.tree.v_index, strict=True):
+            if kind in (kinds.FREE, kinds.SPHERICAL):  # no angle gives their orientation
+                continue
+            size = int(kinds.DEGREES[kind])
+            first[dof : dof + size] = at + np.arange(size)
+            turning[dof + size - 1] = kind in (kinds.CONTINUOUS, kinds.PLANAR)
+        return first, turning
 
     def torque_regressor(self, q: Configurations, v: JointSamples, a: JointSamples) -> np.ndarray:
         """(T, n, 10 l) with tau = Y pi, pi the bodies' inertial parameters one after the other.
@@ -423,16 +418,9 @@ def read_description(path: Path) -> tuple[str, str]:
 
 
 def _build(text: str, path: Path, root: str, floating_base: bool) -> pin.Model:
-    if root == "mujoco":
-        return (
-            pin.buildModelFromMJCF(str(path), pin.JointModelFreeFlyer())
-            if floating_base
-            else pin.buildModelFromMJCF(str(path))
-        )
+    base = (pin.JointModelFreeFlyer(),) if floating_base else ()
     return (
-        pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
-        if floating_base
-        else pin.buildModelFromXML(text)
+        pin.buildModelFromMJCF(str(path), *base) if root == "mujoco" else pin.buildModelFromXML(text, *base)
     )
 
 

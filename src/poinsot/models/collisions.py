@@ -101,14 +101,13 @@ class Surroundings:
             scene.watch_wall("the floor", (0.0, 0.0, 1.0), self.floor_m, scene.moving)
         if self.workspace is not None:
             points = [scene.add_point(frame) for frame in self.workspace.frames or scene.last_frames()]
-            for axis, name in enumerate("xyz"):
-                normal = np.eye(3)[axis]
-                if np.isfinite(self.workspace.lower[axis]):
-                    scene.watch_wall(f"the lower wall in {name}", normal, self.workspace.lower[axis], points)
-                if np.isfinite(self.workspace.upper[axis]):
-                    scene.watch_wall(
-                        f"the upper wall in {name}", -normal, -self.workspace.upper[axis], points
-                    )
+            for side, bound, sign in (
+                ("lower", self.workspace.lower, 1.0),
+                ("upper", self.workspace.upper, -1.0),
+            ):
+                for name, normal, at in zip("xyz", np.eye(3), bound, strict=True):
+                    if np.isfinite(at):
+                        scene.watch_wall(f"the {side} wall in {name}", sign * normal, sign * at, points)
         if self.floor_m is not None and not scene.moving:
             warnings = (*warnings, "nothing of the robot is kept above the floor: no link has a shape")
         return Collisions(robot, scene.geometry, tuple(scene.watched), np.array(scene.usual), warnings)
@@ -225,35 +224,33 @@ class _Scene:
     @classmethod
     def of(cls, robot: Articulated, packages: Sequence[Path] | None) -> tuple[_Scene, tuple[str, ...]]:
         """The shapes of a robot's description, and what it lacks; `packages` None: none are wanted."""
+        empty = cls(robot, pin.GeometryModel())
         if packages is None:
-            return cls(robot, pin.GeometryModel()), ()
+            return empty, ()
         if robot.source is None:
-            return cls(robot, pin.GeometryModel()), (
+            return empty, (
                 f"collisions are not checked: robot {robot.name!r} has no description to read shapes from",
             )
-        text = robot.source.read_text(encoding="utf-8")
-        root = ElementTree.fromstring(text.encode())
-        if root.tag != "robot":
-            return _of_mjcf(cls, robot)
-        missing = _resolve_meshes(root, robot.source, packages)
-        warnings = []
-        if missing:
-            warnings.append(
-                f"collisions of {listing(missing, 6)} are not checked: their meshes are not there "
-                f"(e.g. {next(iter(missing.values()))}); say with --package-dir where they are"
-            )
-        described = ElementTree.tostring(root, encoding="unicode")
+        root = ElementTree.fromstring(robot.source.read_bytes())
+        is_urdf, kind = root.tag == "robot", pin.GeometryType.COLLISION
+        missing = _resolve_meshes(root, robot.source, packages) if is_urdf else {}
         try:
-            geometry = pin.buildGeomFromUrdfString(robot.model, described, pin.GeometryType.COLLISION)
-            scene = cls(robot, geometry)
+            if is_urdf:
+                described = ElementTree.tostring(root, encoding="unicode")
+                scene = cls(robot, pin.buildGeomFromUrdfString(robot.model, described, kind))
+            else:
+                scene = cls(robot, pin.buildGeomFromMJCF(robot.model, str(robot.source), kind))
         except (ValueError, RuntimeError) as error:
             why = (str(error).strip().splitlines() or ["no reason given"])[-1]
-            return cls(robot, pin.GeometryModel()), (
-                f"collisions are not checked: the shapes cannot be read: {why}",
+            return empty, (f"collisions are not checked: the shapes cannot be read: {why}",)
+        if missing:
+            return scene, (
+                f"collisions of {listing(missing, 6)} are not checked: their meshes are not there "
+                f"(e.g. {next(iter(missing.values()))}); say with --package-dir where they are",
             )
-        if not scene.links and not missing:
-            warnings.append("collisions are not checked: the description gives no link a shape (<collision>)")
-        return scene, tuple(warnings)
+        if is_urdf and not scene.links:
+            return scene, ("collisions are not checked: the description gives no link a shape (<collision>)",)
+        return scene, ()
 
     @property
     def moving(self) -> list[int]:
@@ -341,21 +338,10 @@ class _Scene:
         return asked.distances(np.array(postures)).T
 
 
-def _of_mjcf(cls: type[_Scene], robot: Articulated) -> tuple[_Scene, tuple[str, ...]]:
-    try:
-        return cls(
-            robot, pin.buildGeomFromMJCF(robot.model, str(robot.source), pin.GeometryType.COLLISION)
-        ), ()
-    except (ValueError, RuntimeError) as error:
-        why = (str(error).strip().splitlines() or ["no reason given"])[-1]
-        return cls(robot, pin.GeometryModel()), (
-            f"collisions are not checked: the shapes cannot be read: {why}",
-        )
-
-
 def _resolve_meshes(root: ElementTree.Element, source: Path, packages: Sequence[Path]) -> dict[str, str]:
     """Write where each mesh is into the description, and take out those that are not there: link -> its mesh."""
-    folders = [*packages, *source.absolute().parents, *_ros_packages()]
+    ros = [Path(folder) for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if folder]
+    folders = [*packages, *source.absolute().parents, *ros]
     missing: dict[str, str] = {}
     for link in root.iter("link"):
         for shape in link.findall("collision"):
@@ -363,23 +349,13 @@ def _resolve_meshes(root: ElementTree.Element, source: Path, packages: Sequence[
             if mesh is None:
                 continue
             name = mesh.get("filename", "")
-            place = _place_of(name, source, folders)
-            if place is None:
+            inside, places = name.removeprefix("package://"), folders
+            if inside == name:  # a path, from the description's folder
+                inside, places = name.removeprefix("file://"), [source.absolute().parent]
+            found = next((folder / inside for folder in places if (folder / inside).is_file()), None)
+            if found is None:
                 missing.setdefault(link.get("name", "?"), name)
                 link.remove(shape)
             else:
-                mesh.set("filename", str(place))
+                mesh.set("filename", str(found))
     return missing
-
-
-def _place_of(name: str, source: Path, folders: Iterable[Path]) -> Path | None:
-    if name.startswith("package://"):
-        inside = name.removeprefix("package://")
-        candidates = [folder / inside for folder in folders]
-    else:
-        candidates = [source.absolute().parent / name.removeprefix("file://")]
-    return next((place for place in candidates if place.is_file()), None)
-
-
-def _ros_packages() -> list[Path]:
-    return [Path(folder) for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if folder]

@@ -18,12 +18,11 @@ are power series, which rounding spares. Planar joints are left to Pinocchio.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from ..arrays import Configurations, JointSamples
+from .joint_motion import STEP, cross
 from .tree import CONTINUOUS, DEGREES, FREE, SPHERICAL, Tree
 
 NEAR = 1.0
@@ -60,10 +59,7 @@ def difference_slopes(d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return by_x, by_y
 
 
-_KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
-
-
-@njit(**_KERNEL)
+@njit(**STEP)
 def _coefficients(t2):
     """a, b, c, e, f at the angle's square."""
     t = np.sqrt(t2)
@@ -86,14 +82,14 @@ def _coefficients(t2):
     return a, b, c, e, f
 
 
-@njit(**_KERNEL)
+@njit(**STEP)
 def _cross_matrix(x, X):
     X[0, 0] = X[1, 1] = X[2, 2] = 0.0
     X[2, 1], X[0, 2], X[1, 0] = x[0], x[1], x[2]
     X[1, 2], X[2, 0], X[0, 1] = -x[0], -x[1], -x[2]
 
 
-@njit(**_KERNEL)
+@njit(**STEP)
 def _times(X, Y, Z):
     """Z = X Y, 3 x 3; Z may not be a factor."""
     for r in range(3):
@@ -101,7 +97,7 @@ def _times(X, Y, Z):
             Z[r, c] = X[r, 0] * Y[0, c] + X[r, 1] * Y[1, c] + X[r, 2] * Y[2, c]
 
 
-@njit(**_KERNEL)
+@njit(**STEP)
 def _left(w, W, W2, out):
     """V(w) into `out`; W and its square are written too."""
     _cross_matrix(w, W)
@@ -113,7 +109,7 @@ def _left(w, W, W2, out):
         out[i, i] += 1.0
 
 
-@njit(**_KERNEL)
+@njit(**STEP)
 def _left_inverse(w, W, W2, out):
     """V(w)^-1 into `out`; W and its square are written too."""
     _cross_matrix(w, W)
@@ -128,10 +124,10 @@ def _left_inverse(w, W, W2, out):
         out[i, i] += 1.0
 
 
-@njit(**_KERNEL)
+@njit(**STEP)
 def _mixed(v, w, W, W2, out, memory):
     """Q(v, w) into `out`, with W and its square given."""
-    X, WX, XW, WXW, A, B = memory
+    X, WX, XW, WXW, A, B = memory[0], memory[1], memory[2], memory[3], memory[4], memory[5]
     _, _, c, e, f = _coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
     _cross_matrix(v, X)
     _times(W, X, WX)
@@ -150,17 +146,16 @@ def _mixed(v, w, W, W2, out, memory):
             out[i, j] += f * (A[i, j] + B[i, j])
 
 
-@njit(**_KERNEL)
+@njit(**STEP)
+def _matrices():
+    """Memory."""
+    return np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+
+
+@njit(**STEP)
 def _integrate_slopes(d, by_q, by_d):
     T, k = d.shape
-    W, W2, X, out, Y = (
-        np.empty((3, 3)),
-        np.empty((3, 3)),
-        np.empty((3, 3)),
-        np.empty((3, 3)),
-        np.empty((3, 3)),
-    )
-    memory = (X, np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), Y)
+    W, W2, X, out, Y, memory = *_matrices(), np.empty((6, 3, 3))
     w, v, p = np.empty(3), np.empty(3), np.empty(3)
     for t in range(T):
         for r in range(3):
@@ -190,19 +185,10 @@ def _integrate_slopes(d, by_q, by_d):
         _mixed(v, w, W, W2, by_d[t, :3, 3:], memory)
 
 
-@njit(**_KERNEL)
+@njit(**STEP)
 def _difference_slopes(d, by_x, by_y):
     T, k = d.shape
-    W, W2, out, Q, Y = (
-        np.empty((3, 3)),
-        np.empty((3, 3)),
-        np.empty((3, 3)),
-        np.empty((3, 3)),
-        np.empty((3, 3)),
-    )
-    memory = (
-        np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    )  # fmt: skip
+    W, W2, Q, out, Y, memory = *_matrices(), np.empty((6, 3, 3))
     w, v = np.empty(3), np.empty(3)
     for t in range(T):
         for by, sign in ((by_y[t], -1.0), (by_x[t], 1.0)):
@@ -225,15 +211,27 @@ def _difference_slopes(d, by_x, by_y):
                     by[i, 3 + j] = sign * Q[i, j]
 
 
-@njit(**_KERNEL)
+@njit(**STEP)
 def _rotated(x, y, z, w, v):
     """R v of the quaternion (x, y, z, w)."""
-    a0, a1, a2 = y * v[2] - z * v[1], z * v[0] - x * v[2], x * v[1] - y * v[0]
-    b0, b1, b2 = y * a2 - z * a1, z * a0 - x * a2, x * a1 - y * a0
+    a0, a1, a2 = cross(x, y, z, v[0], v[1], v[2])
+    b0, b1, b2 = cross(x, y, z, a0, a1, a2)
     return v[0] + 2 * (w * a0 + b0), v[1] + 2 * (w * a1 + b1), v[2] + 2 * (w * a2 + b2)
 
 
-@njit(**_KERNEL)
+@njit(**STEP)
+def _product(x, y, z, r, X, Y, Z, R):
+    """Of two quaternions (x, y, z, r)."""
+    c0, c1, c2 = cross(x, y, z, X, Y, Z)
+    return (
+        r * X + x * R + c0,
+        r * Y + y * R + c1,
+        r * Z + z * R + c2,
+        r * R - x * X - y * Y - z * Z,
+    )
+
+
+@njit(**STEP)
 def _turn(q, at, w, out):
     """The quaternion out[at:] = q[at:] Exp(w), of the sign that is nearer to q."""
     t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
@@ -241,26 +239,19 @@ def _turn(q, at, w, out):
     s, c = 0.5 * a, np.cos(0.5 * np.sqrt(t2))
     if c < 0:
         s, c = -s, -c
-    x, y, z, r = q[at], q[at + 1], q[at + 2], q[at + 3]
-    e0, e1, e2 = s * w[0], s * w[1], s * w[2]
-    o0 = r * e0 + x * c + y * e2 - z * e1
-    o1 = r * e1 + y * c + z * e0 - x * e2
-    o2 = r * e2 + z * c + x * e1 - y * e0
-    o3 = r * c - x * e0 - y * e1 - z * e2
+    o0, o1, o2, o3 = _product(q[at], q[at + 1], q[at + 2], q[at + 3], s * w[0], s * w[1], s * w[2], c)
+    # one step of Newton's towards length 1: it keeps rounding from growing along a recording, without a root
     unit = 0.5 * (3.0 - (o0 * o0 + o1 * o1 + o2 * o2 + o3 * o3))
     out[at], out[at + 1], out[at + 2], out[at + 3] = unit * o0, unit * o1, unit * o2, unit * o3
 
 
-@njit(**_KERNEL)
+@njit(**STEP)
 def _between(p, q, at, w):
     """w with p[at:] Exp(w) = q[at:], quaternions, |w| <= pi."""
-    x, y, z, r = -p[at], -p[at + 1], -p[at + 2], p[at + 3]
-    X, Y, Z, S = q[at], q[at + 1], q[at + 2], q[at + 3]
-    o0 = r * X + x * S + y * Z - z * Y
-    o1 = r * Y + y * S + z * X - x * Z
-    o2 = r * Z + z * S + x * Y - y * X
-    o3 = r * S - x * X - y * Y - z * Z
-    if o3 < 0:
+    o0, o1, o2, o3 = _product(
+        -p[at], -p[at + 1], -p[at + 2], p[at + 3], q[at], q[at + 1], q[at + 2], q[at + 3]
+    )
+    if o3 < 0:  # q and -q are one rotation: take the shorter way
         o0, o1, o2, o3 = -o0, -o1, -o2, -o3
     length2 = o0 * o0 + o1 * o1 + o2 * o2
     length = np.sqrt(length2)
@@ -271,7 +262,7 @@ def _between(p, q, at, w):
     w[0], w[1], w[2] = scale * o0, scale * o1, scale * o2
 
 
-@njit(**_KERNEL)
+@njit(**STEP)
 def _integrate(kind, q_index, v_index, q, d, out):
     W, W2, V, step = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     for t in range(len(q)):
@@ -301,7 +292,7 @@ def _integrate(kind, q_index, v_index, q, d, out):
                     out[t, at + k] = q[t, at + k] + d[t, dof + k]
 
 
-@njit(**_KERNEL)
+@njit(**STEP)
 def _difference(kind, q_index, v_index, p, q, out):
     W, W2, V, away = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     for t in range(len(q)):

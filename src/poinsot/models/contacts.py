@@ -345,10 +345,7 @@ class ContactDetection:
             )
         else:
             channels = {frame: f"{CONTACT}.{frame}" for frame in frames}
-            values = {
-                frame: np.where(recording.mask(name), recording[name], np.nan)
-                for frame, name in channels.items()
-            }
+            values = {frame: recording.readings(name) for frame, name in channels.items()}
             if {recording.units[name] for name in channels.values()} != {"N"}:
                 schedule = schedule_from_channels(self.contacts, values)
             elif self.closes_above is None:

@@ -1,20 +1,15 @@
 """Mass matrix, inverse dynamics and their slopes at many states, one call for all.
 
-Everything has the world's axes, and what belongs to a joint is about the joint's own origin, which spares light bodies
-at the end of long arms from rounding; from joint to joint only that point moves, by r. There freedom j is the twist
-J_j = (l, u), a joint moves with V = V_o + J v and A = A_o + J a + V_o x J v, o its other side (of the root A_o is -g),
-and what a joint carries adds up, body by body:
+With the motion of joints as in `joint_motion`, what a joint carries adds up, body by body:
 
     Y       mass m, first moment h, inertia I:  Y (x, y) = (m x + y x h,  h x x + I y)
-    F       Y A + V x* Y V - f, the wrench that it needs, f from outside
+    F       Y A + V x* Y V - f, the wrench that it needs, f from outside;  (l, w) x* (f, n) = (w x f, w x n + l x f)
     D       how V x* Y V + (Y moving with V) responds to a change of V: with (p, k) = Y V
 
             D (x, y) = (2 y x p,  B y),     B = W I - I W + 2 (l . h) 1 - h l^T - l h^T - [k]x,   V = (l, w), W = [w]x
 
-(the spatial formulas of Carpentier and Mansard 2018 leave these blocks; those of x vanish). To move joint j is to see
-all that is before it from elsewhere, so of what is behind it V changes by V_j = V_o x J_j and A by
-A_j = A_o x J_j + V_o x V_j, beside what D knows; to speed it up, by J_j and A'_j = V x J_j + V_j. Hence for freedom j
-on joint i, or on one that i's joint carries,
+(the spatial formulas of Carpentier and Mansard 2018 leave these blocks; those of x vanish). Hence for freedom j on
+joint i, or on one that i's joint carries,
 
     tau_i by q_j:   J_i . (Y A_j + D V_j + J_j x* F)      tau_i by v_j:   J_i . (Y A'_j + D J_j)     M_ij = J_i . Y J_j
 
@@ -35,8 +30,8 @@ import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ..arrays import Configurations, JointSamples, Vector
-from .link_torques import cross, joint_placement
+from ..arrays import Configurations, JointSamples, Matrix, Vector
+from .joint_motion import STEP, cross, dot, outward, shift_wrench
 from .tree import DEGREES, Tree
 
 NO_WRENCHES = np.empty(0, dtype=np.int64), np.empty((0, 0, 6))
@@ -92,27 +87,16 @@ def _run(tree: Tree, inertials: np.ndarray, gravity: np.ndarray, *arrays: np.nda
     kernel: Any = _kernel
     q, v, a, touched, wrenches, *out = arrays
     kernel(
-        tree.parent, tree.kind, tree.rotation, tree.translation, tree.axis, tree.pitch, tree.q_index, tree.v_index,
-        tree.body, tree.subspace, np.ascontiguousarray(inertials), gravity,
+        tree.arrays, np.ascontiguousarray(inertials), gravity,
         *(np.ascontiguousarray(x, dtype=float) for x in (q, v, a)), touched, np.ascontiguousarray(wrenches), *out,
     )  # fmt: skip
 
 
-_STEP: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
-_INLINED: dict[str, Any] = {**_STEP, "inline": "always"}
+_INLINED: dict[str, Any] = {**STEP, "inline": "always"}
 """Of steps with many arrays, which take longer to hand over than to use."""
 
 
-@njit(**_STEP)
-def _twist(x, y, out):
-    """out = x x y, twists."""
-    a0, a1, a2 = cross(x[3], x[4], x[5], y[0], y[1], y[2])
-    b0, b1, b2 = cross(x[0], x[1], x[2], y[3], y[4], y[5])
-    c0, c1, c2 = cross(x[3], x[4], x[5], y[3], y[4], y[5])
-    out[0], out[1], out[2], out[3], out[4], out[5] = a0 + b0, a1 + b1, a2 + b2, c0, c1, c2
-
-
-@njit(**_STEP)
+@njit(**STEP)
 def _add_wrench_cross(x, f, out):
     """out += x x* f, a twist and a wrench: (u x f, u x n + l x f)."""
     a0, a1, a2 = cross(x[3], x[4], x[5], f[0], f[1], f[2])
@@ -126,8 +110,8 @@ def _add_wrench_cross(x, f, out):
     out[5] += b2 + c2
 
 
-@njit(**_STEP)
-def _inertia_times(Y, x, out):
+@njit(**STEP)
+def inertia_times(Y: Vector, x: Vector, out: Vector) -> None:
     """out = Y x."""
     m, h0, h1, h2, xx, xy, yy, xz, yz, zz = Y[0], Y[1], Y[2], Y[3], Y[4], Y[5], Y[6], Y[7], Y[8], Y[9]
     l0, l1, l2, u0, u1, u2 = x[0], x[1], x[2], x[3], x[4], x[5]
@@ -139,8 +123,8 @@ def _inertia_times(Y, x, out):
     out[5] = h0 * l1 - h1 * l0 + xz * u0 + yz * u1 + zz * u2
 
 
-@njit(**_STEP)
-def _body(pi, R, Y):
+@njit(**STEP)
+def turned_inertia(pi: Vector, R: Matrix, Y: Vector) -> None:
     """Y of a body whose frame is turned by R."""
     Y[0] = pi[0]
     k = 4
@@ -154,7 +138,7 @@ def _body(pi, R, Y):
             k += 1
 
 
-@njit(**_STEP)
+@njit(**STEP)
 def _add_shifted(Y, r, out):
     """out += Y about a point that is r behind: I + 2 (r . h) 1 - r h^T - h r^T + m (|r|^2 1 - r r^T)."""
     m, h0, h1, h2, r0, r1, r2 = Y[0], Y[1], Y[2], Y[3], r[0], r[1], r[2]
@@ -172,16 +156,7 @@ def _add_shifted(Y, r, out):
     out[9] += Y[9] + trace - r2 * g2
 
 
-@njit(**_STEP)
-def _shift(f, r):
-    """A wrench about a point that is r behind, in place."""
-    c0, c1, c2 = cross(r[0], r[1], r[2], f[0], f[1], f[2])
-    f[3] += c0
-    f[4] += c1
-    f[5] += c2
-
-
-@njit(**_STEP)
+@njit(**STEP)
 def _response(Y, V, P, D):
     """D of a body as its p (3,) and B (9,), from V and P = Y V = (p, k)."""
     h0, h1, h2, xx, xy, yy, xz, yz, zz = Y[1], Y[2], Y[3], Y[4], Y[5], Y[6], Y[7], Y[8], Y[9]
@@ -203,7 +178,7 @@ def _response(Y, V, P, D):
     D[8], D[10] = s12 + P[3], s12 - P[3]
 
 
-@njit(**_STEP)
+@njit(**STEP)
 def _add_response(D, x, out):
     """out += D x."""
     u0, u1, u2 = x[3], x[4], x[5]
@@ -216,7 +191,7 @@ def _add_response(D, x, out):
     out[5] += D[9] * u0 + D[10] * u1 + D[11] * u2
 
 
-@njit(**_STEP)
+@njit(**STEP)
 def _felt_back(D, x, out):
     """out = the angular part of D^T x, which has no other."""
     c0, c1, c2 = cross(D[0], D[1], D[2], x[0], x[1], x[2])
@@ -225,84 +200,11 @@ def _felt_back(D, x, out):
     out[2] = 2 * c2 + D[5] * x[3] + D[8] * x[4] + D[11] * x[5]
 
 
-@njit(**_STEP)
-def _dot(x, y):
-    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2] + x[3] * y[3] + x[4] * y[4] + x[5] * y[5]
-
-
-@njit(**_INLINED)
-def _place(i, o, rotation, translation, R_q, p_q, away, R, p):
-    """R, and p from the parent's origin to this one, both in the world's axes."""
-    for r in range(3):
-        p[i, r] = translation[r]
-        for c in range(3):
-            p[i, r] += rotation[r, c] * p_q[c]
-            away[r, c] = rotation[r, 0] * R_q[0, c] + rotation[r, 1] * R_q[1, c] + rotation[r, 2] * R_q[2, c]
-    if o < 0:
-        R[i] = away
-        return
-    x0, x1, x2 = p[i, 0], p[i, 1], p[i, 2]
-    for r in range(3):
-        p[i, r] = R[o, r, 0] * x0 + R[o, r, 1] * x1 + R[o, r, 2] * x2
-        for c in range(3):
-            R[i, r, c] = R[o, r, 0] * away[0, c] + R[o, r, 1] * away[1, c] + R[o, r, 2] * away[2, c]
-
-
-@njit(**_INLINED)
-def _other_side(o, p, gravity, V, A, Vo, Ao):
-    """V_o and A_o, seen at the next origin."""
-    if o < 0:
-        for r in range(3):
-            Vo[r] = Vo[3 + r] = Ao[3 + r] = 0.0
-            Ao[r] = -gravity[r]
-        return
-    for r in range(6):
-        Vo[r], Ao[r] = V[o, r], A[o, r]
-    for x in (Vo, Ao):
-        c0, c1, c2 = cross(x[3], x[4], x[5], p[0], p[1], p[2])
-        x[0] += c0
-        x[1] += c1
-        x[2] += c2
-
-
-@njit(**_INLINED)
-def _move(first, freedoms, subspace, R, v, a, Vo, Ao, V, A, J, memory):
-    """J of a joint's freedoms, and its V and A."""
-    moving, across = memory
-    for r in range(6):
-        moving[r], A[r] = 0.0, Ao[r]
-    for j in range(first, first + freedoms):
-        s = subspace[j - first]
-        for r in range(3):
-            J[j, r] = R[r, 0] * s[0] + R[r, 1] * s[1] + R[r, 2] * s[2]
-            J[j, 3 + r] = R[r, 0] * s[3] + R[r, 1] * s[4] + R[r, 2] * s[5]
-        for r in range(6):
-            moving[r] += J[j, r] * v[j]
-            A[r] += J[j, r] * a[j]
-    _twist(Vo, moving, across)
-    for r in range(6):
-        V[r] = Vo[r] + moving[r]
-        A[r] += across[r]
-
-
-@njit(**_INLINED)
-def _changes(first, freedoms, Vo, Ao, V, J, V_j, A_j, A_v, across):
-    """V_j, A_j and A'_j of a joint's freedoms."""
-    for j in range(first, first + freedoms):
-        _twist(Ao, J[j], A_j[j])
-        _twist(V, J[j], A_v[j])
-        _twist(Vo, J[j], V_j[j])
-        _twist(Vo, V_j[j], across)
-        for r in range(6):
-            A_j[j, r] += across[r]
-            A_v[j, r] += V_j[j, r]
-
-
 @njit(**_INLINED)
 def _add_behind(i, o, p, slopes, Y, F, D):
     """What joint i carries, to what its parent does; F[i] is shifted."""
     _add_shifted(Y[i], p, Y[o])
-    _shift(F[i], p)
+    shift_wrench(F[i], p)
     for r in range(6):
         F[o, r] += F[i, r]
     if not slopes:
@@ -320,10 +222,10 @@ def _mass_column(j, i, parent, kind, v_index, p, J, by_a, M):
     """Row and column j of M, of joint i, as far as the tree's root; by_a (6,) is Y J_j."""
     while True:
         for k in range(v_index[i], v_index[i] + DEGREES[kind[i]]):
-            M[k, j] = M[j, k] = _dot(J[k], by_a)
+            M[k, j] = M[j, k] = dot(J[k], by_a)
         if parent[i] < 0:
             return
-        _shift(by_a, p[i])
+        shift_wrench(by_a, p[i])
         i = parent[i]
 
 
@@ -337,71 +239,68 @@ def _slope_columns(j, i, parent, kind, v_index, p, J, V_j, A_j, A_v, back, by_a,
     own = i
     while True:
         for k in range(v_index[i], v_index[i] + DEGREES[kind[i]]):
-            by_q[j, k] = _dot(by_a, A_j[k]) + back[0] * V_j[k, 3] + back[1] * V_j[k, 4] + back[2] * V_j[k, 5]
-            by_v[j, k] = _dot(by_a, A_v[k]) + back[0] * J[k, 3] + back[1] * J[k, 4] + back[2] * J[k, 5]
+            by_q[j, k] = dot(by_a, A_j[k]) + back[0] * V_j[k, 3] + back[1] * V_j[k, 4] + back[2] * V_j[k, 5]
+            by_v[j, k] = dot(by_a, A_v[k]) + back[0] * J[k, 3] + back[1] * J[k, 4] + back[2] * J[k, 5]
             if i != own:
-                by_q[k, j], by_v[k, j] = _dot(J[k], of_q), _dot(J[k], of_v)
+                by_q[k, j], by_v[k, j] = dot(J[k], of_q), dot(J[k], of_v)
         if parent[i] < 0:
             return
-        _shift(by_a, p[i])
-        _shift(of_q, p[i])
-        _shift(of_v, p[i])
+        shift_wrench(by_a, p[i])
+        shift_wrench(of_q, p[i])
+        shift_wrench(of_v, p[i])
         i = parent[i]
 
 
-@njit(**_STEP)
-def _kernel(
-    parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, subspace, inertials, gravity,
-    q, v, a, touched, wrenches, M, tau, by_q, by_v,
-):  # fmt: skip
+@njit(**STEP)
+def add_needed_wrench(Y: Vector, V: Vector, A: Vector, P: Vector, F: Vector) -> None:
+    """F += Y A + V x* Y V, and P = Y V."""
+    inertia_times(Y, A, P)
+    for r in range(6):
+        F[r] += P[r]
+    inertia_times(Y, V, P)
+    _add_wrench_cross(V, P, F)
+
+
+@njit(**STEP)
+def add_turned(R: Matrix, sign: float, f: Vector, out: Vector) -> None:
+    """out += sign R f, a wrench."""
+    for r in range(3):
+        out[r] += sign * (R[r, 0] * f[0] + R[r, 1] * f[1] + R[r, 2] * f[2])
+        out[3 + r] += sign * (R[r, 0] * f[3] + R[r, 1] * f[4] + R[r, 2] * f[5])
+
+
+@njit(**STEP)
+def _kernel(tree, inertials, gravity, q, v, a, touched, wrenches, M, tau, by_q, by_v):
+    parent, kind, _, _, _, _, _, v_index, body, _ = tree
     joints, n, slopes = len(parent), v.shape[1], len(by_q) > 0
     R, p = np.empty((joints, 3, 3)), np.empty((joints, 3))
-    R_q, p_q, away = np.empty((3, 3)), np.empty(3), np.empty((3, 3))
     V, A, F = np.empty((joints, 6)), np.empty((joints, 6)), np.empty((joints, 6))
     Y, D = np.empty((joints, 10)), np.empty((joints, 12))
-    J, V_j, A_j, A_v = np.empty((n, 6)), np.empty((n, 6)), np.empty((n, 6)), np.empty((n, 6))
-    Vo, Ao, P, by_a, of_q, of_v = (
-        np.empty(6), np.empty(6), np.empty(6), np.empty(6), np.empty(6), np.empty(6)
-    )  # fmt: skip
-    memory, back = (np.empty(6), np.empty(6)), np.empty(3)
+    J, by = np.empty((n, 6)), np.empty((3, n if slopes else 0, 6))
+    V_j, A_j, A_v = by[0], by[1], by[2]
+    P, by_a, of_q, of_v, back = np.empty(6), np.empty(6), np.empty(6), np.empty(6), np.empty(3)
     for t in range(len(v)):
+        outward(tree, gravity, q[t], v[t], a[t], R, p, V, A, J, V_j, A_j, A_v)
+        Y[:], F[:], D[:] = 0.0, 0.0, 0.0
         for i in range(joints):
-            joint_placement(kind[i], axis[i], pitch[i], q[t], q_index[i], R_q, p_q)
-            _place(i, parent[i], rotation[i], translation[i], R_q, p_q, away, R, p)
-            _other_side(parent[i], p[i], gravity, V, A, Vo, Ao)
-            first, freedoms = v_index[i], DEGREES[kind[i]]
-            _move(first, freedoms, subspace[i], R[i], v[t], a[t], Vo, Ao, V[i], A[i], J, memory)
-            if slopes:
-                _changes(first, freedoms, Vo, Ao, V[i], J, V_j, A_j, A_v, P)
-            for r in range(12):
-                D[i, r] = 0.0
-                if r < 10:
-                    Y[i, r] = 0.0
-                if r < 6:
-                    F[i, r] = 0.0
             if body[i] >= 0:
-                _body(inertials[body[i]], R[i], Y[i])
-                _inertia_times(Y[i], V[i], P)
-                _inertia_times(Y[i], A[i], F[i])
-                _add_wrench_cross(V[i], P, F[i])
+                turned_inertia(inertials[body[i]], R[i], Y[i])
+                add_needed_wrench(Y[i], V[i], A[i], P, F[i])
                 if slopes:
                     _response(Y[i], V[i], P, D[i])
         for k in range(len(touched)):
-            i, f = touched[k], wrenches[t, k]
-            for r in range(3):
-                F[i, r] -= R[i, r, 0] * f[0] + R[i, r, 1] * f[1] + R[i, r, 2] * f[2]
-                F[i, 3 + r] -= R[i, r, 0] * f[3] + R[i, r, 1] * f[4] + R[i, r, 2] * f[5]
+            add_turned(R[touched[k]], -1.0, wrenches[t, k], F[touched[k]])
         for i in range(joints - 1, -1, -1):
             for j in range(v_index[i], v_index[i] + DEGREES[kind[i]]):
-                _inertia_times(Y[i], J[j], by_a)
+                inertia_times(Y[i], J[j], by_a)
                 if not slopes:
-                    tau[t, j] = _dot(J[j], F[i])
+                    tau[t, j] = dot(J[j], F[i])
                     _mass_column(j, i, parent, kind, v_index, p, J, by_a, M[t])
                     continue
-                _inertia_times(Y[i], A_j[j], of_q)
+                inertia_times(Y[i], A_j[j], of_q)
                 _add_response(D[i], V_j[j], of_q)
                 _add_wrench_cross(J[j], F[i], of_q)
-                _inertia_times(Y[i], A_v[j], of_v)
+                inertia_times(Y[i], A_v[j], of_v)
                 _add_response(D[i], J[j], of_v)
                 _felt_back(D[i], J[j], back)
                 _slope_columns(

@@ -29,12 +29,14 @@ from .torque_regressor import (
     INLINE_KERNEL,
     KERNEL,
     L,
+    advance,
     carry_twists,
     gather_samples,
     one_freedom_placement,
     own_motion,
     place,
     several_freedoms_placement,
+    start_twists,
 )
 from .tree import DEGREES, Tree
 
@@ -59,28 +61,8 @@ def regressor_adjoint(
     motion = np.empty((len(q), q.shape[1] + 2 * n))  # C-contiguous: for another layout all is compiled anew
     np.concatenate([q, v, a], axis=1, out=motion)
     out = np.empty((len(q), 3 * n))
-    _adjoint(
-        tree.parent, tree.kind, tree.rotation, tree.translation, tree.axis, tree.pitch, tree.q_index, tree.v_index,
-        tree.body, tree.gravity, tree.subspace, tree.path[0], motion, np.array(G, order="C", dtype=float), out,
-    )  # fmt: skip
+    _adjoint(tree.arrays, tree.gravity, tree.path[0], motion, np.array(G, order="C", dtype=float), out)
     return out[:, :n], out[:, n : 2 * n], out[:, 2 * n :]
-
-
-@njit(**INLINE_KERNEL)
-def _advance(J, x):
-    """x[0] = V and x[1] = A of the parent, carried, become the child's: V += S v, A += S a + V x S v."""
-    assert J.shape[1] == L and x.shape[1] == 6 and x.shape[2] == L
-    for s in range(L):
-        x0, x1, x2, y0, y1, y2 = J[0, s], J[1, s], J[2, s], J[3, s], J[4, s], J[5, s]
-        l0, l1, l2, w0, w1, w2 = x[0, 0, s], x[0, 1, s], x[0, 2, s], x[0, 3, s], x[0, 4, s], x[0, 5, s]
-        x[1, 0, s] += J[6, s] + w1 * x2 - w2 * x1 + l1 * y2 - l2 * y1
-        x[1, 1, s] += J[7, s] + w2 * x0 - w0 * x2 + l2 * y0 - l0 * y2
-        x[1, 2, s] += J[8, s] + w0 * x1 - w1 * x0 + l0 * y1 - l1 * y0
-        x[1, 3, s] += J[9, s] + w1 * y2 - w2 * y1
-        x[1, 4, s] += J[10, s] + w2 * y0 - w0 * y2
-        x[1, 5, s] += J[11, s] + w0 * y1 - w1 * y0
-        for r in range(6):
-            x[0, r, s] += J[r, s]
 
 
 @njit(**INLINE_KERNEL)
@@ -173,7 +155,7 @@ def _turn(x, b, sign, h):
 
 @njit(**INLINE_KERNEL)
 def _advance_back(J, x, b, D):
-    """The reverse of `_advance`: b[0], b[1] become the derivatives by the parent's carried V and A, and D by S v.
+    """The reverse of a joint's own motion: b[0], b[1] become derivatives by the parent's carried V and A, and D by S v.
 
     A = A_p + S a + V_p x S v, so b_Vp = b_V + S v x* b_A and D = b_V - V_p x* b_A.
     x[0], x[1] become V_p and A_p again.
@@ -198,7 +180,7 @@ def _advance_back(J, x, b, D):
 
 @njit(**INLINE_KERNEL)
 def _carry_back(X, b, count, b_parent):
-    """The reverse of `carry_twists`: b_parent += X^-T b, a force seen from the parent: R f, R n + p x R f."""
+    """The reverse of carrying twists to a child: b_parent += X^-T b, a force in its frame: R f, R n + p x R f."""
     assert X.shape[1] == L and b.shape[1] == 6 and b.shape[2] == L
     assert b_parent.shape[1] == 6 and b_parent.shape[2] == L
     for k in range(count):
@@ -229,51 +211,32 @@ def _along(S, D, sign, column, t, out):
 
 
 @njit(cache=True, nogil=True, **KERNEL)
-def _adjoint(
-    parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, gravity, subspace, start,
-    motion, G, out,
-):  # fmt: skip
-    joints = world = len(parent)
-    n = depth = 0
-    for i in range(joints):
-        n += DEGREES[kind[i]]
-        depth = max(depth, start[i + 1] - start[i])
+def _adjoint(tree, gravity, start, motion, G, out):
+    parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, subspace = tree
+    joints, n = len(parent), out.shape[1] // 3
     nq = motion.shape[1] - 2 * n
-    # twists[i]: velocity and acceleration of i, then one for each degree of freedom between the world and i
-    twists = np.zeros((joints + 1, 2 + depth, 6, L))
-    forces = np.zeros((joints + 1, 2 + depth, 6, L))  # the derivatives by them
-    for r in range(3):
-        for s in range(L):
-            twists[world, 1, r, s] = -gravity[r]
-    first_pair = np.zeros(joints, np.int64)
-    pairs = 0
+    twists = start_twists(tree, gravity, start)
+    forces = np.empty_like(twists)  # the derivatives by them
+    first_pair, pairs = np.zeros(joints, np.int64), 0
     for i in range(joints):
-        inherited = 2 + start[i + 1] - start[i] - DEGREES[kind[i]]
-        for k in range(DEGREES[kind[i]]):
-            for r in range(6):
-                for s in range(L):
-                    twists[i, inherited + k, r, s] = subspace[i, k, r]
         first_pair[i] = pairs
         if body[i] >= 0:
             pairs += start[i + 1] - start[i]
-    x, g = np.empty((motion.shape[1], L)), np.empty((depth, 10, L))
+    x, g = np.empty((motion.shape[1], L)), np.empty((twists.shape[1] - 2, 10, L))
     Q, X, J = np.empty((12, L)), np.empty((joints, 12, L)), np.empty((joints, 12, L))
-    D = np.empty((6, L))
+    D, M = np.empty((6, L)), np.empty((21, L))
     for t in range(0, len(motion), L):
         gather_samples(motion, t, x)
         for i in range(joints):
-            own, moving = DEGREES[kind[i]], start[i + 1] - start[i]
+            own = DEGREES[kind[i]]
             if own == 1:
                 one_freedom_placement(kind[i], axis[i], pitch[i], x, q_index[i], Q)
             else:
                 several_freedoms_placement(kind[i], x, q_index[i], Q)
             place(rotation[i], translation[i], Q, X[i])
-            carry_twists(
-                X[i], twists[parent[i]], 2 + moving - own, twists[i]
-            )  # parent -1 is the last, the world
-            v_row = nq + v_index[i]
-            own_motion(subspace[i, :own], x, v_row, v_row + n, J[i])
-            _advance(J[i], twists[i])
+            carry_twists(X[i], twists[parent[i]], 2 + start[i + 1] - start[i] - own, twists[i])
+            own_motion(subspace[i, :own], x, nq + v_index[i], nq + n + v_index[i], J[i])
+            advance(J[i], twists[i, 0], twists[i, 1], M)
         forces[:] = 0.0
         for i in range(joints - 1, -1, -1):
             own, moving = DEGREES[kind[i]], start[i + 1] - start[i]

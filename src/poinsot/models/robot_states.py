@@ -27,23 +27,8 @@ from . import configuration_space as space
 from . import tree as kinds
 from .articulated import Articulated
 from .contact_dynamics import RobotMotion
+from .linearized import Linearized
 from .manifold import Manifold
-
-
-@dataclass(frozen=True, eq=False)
-class StateStep:
-    """T next states, with derivatives.
-
-    Args:
-        x: (T, nq + n) next states.
-        by_x: (T, 2n, 2n) in the tangent at the next state, by changes of the state; None: slopes were not asked for.
-        by_tau, by_theta: (T, 2n, n), (T, 2n, p) by generalized forces, if that was asked for, and by theta.
-    """
-
-    x: States
-    by_x: Float[np.ndarray, "T two_n two_n"] | None = None
-    by_tau: Float[np.ndarray, "T two_n n"] | None = None
-    by_theta: Float[np.ndarray, "T two_n p"] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,17 +103,17 @@ class RobotStates(Manifold):
         return tuple(self._times(factors, change) for change in changes)
 
     def disturbed(
-        self, step: StateStep, w: RobotChanges
-    ) -> tuple[StateStep, Float[np.ndarray, "T two_n two_n"]]:
+        self, step: Linearized, w: RobotChanges
+    ) -> tuple[Linearized, Float[np.ndarray, "T two_n two_n"]]:
         """A step with the noise w added, x [+] w, and its slopes by w."""
-        by_q, by_d = self._move_slopes(self.split(step.x)[0], w[:, : self.robot.model.nv])
-        x, by_w = self.integrate(step.x, w), self._dense(by_d, len(w), 1.0)
+        by_q, by_d = self._move_slopes(self.split(step.value)[0], w[:, : self.robot.model.nv])
+        x, by_w = self.integrate(step.value, w), self._dense(by_d, len(w), 1.0)
         if step.by_x is None or step.by_theta is None:
-            return StateStep(x), by_w
+            return Linearized(x), by_w
         if not w[:, : self.robot.model.nv].any():  # noise of speeds alone turns nothing
-            return StateStep(x, step.by_x, step.by_tau, step.by_theta), by_w
+            return Linearized(x, step.by_x, step.by_tau, step.by_theta), by_w
         by_tau = None if step.by_tau is None else self._times(by_q, step.by_tau)
-        return StateStep(x, self._times(by_q, step.by_x), by_tau, self._times(by_q, step.by_theta)), by_w
+        return Linearized(x, self._times(by_q, step.by_x), by_tau, self._times(by_q, step.by_theta)), by_w
 
     def _times(self, blocks: list[np.ndarray], change: np.ndarray) -> np.ndarray:
         """Slopes of curved joints, which else are 1, times changes of states."""
@@ -139,14 +124,14 @@ class RobotStates(Manifold):
 
     def step(
         self, motion: RobotMotion, dt: float | Float[np.ndarray, "T"], efforts: bool = False
-    ) -> StateStep:
+    ) -> Linearized:
         """States a time dt later [s], with slopes if the motion has them; by tau only if `efforts`."""
         T = len(motion)
         h = np.broadcast_to(np.asarray(dt, dtype=float), (T,))[:, None]
         v = motion.v + h * motion.a
         x = np.concatenate([self._move(motion.q, h * v), v], axis=1)
         if motion.a_by is None:
-            return StateStep(x)
+            return Linearized(x)
         by, n, h = motion.a_by, motion.v.shape[1], h[:, :, None]
         D_q, D_d = self._move_slopes(motion.q, h[:, :, 0] * v)
 
@@ -166,19 +151,19 @@ class RobotStates(Manifold):
                     of_q[:, rows, rows] += along
             return out
 
-        return StateStep(x, by_of(by.q, by.v, own=True), by_of(by.tau) if efforts else None, by_of(by.theta))
+        return Linearized(x, by_of(by.q, by.v, own=True), by_of(by.tau) if efforts else None, by_of(by.theta))
 
-    def reset(self, impact: RobotMotion, efforts: bool = False) -> StateStep:
+    def reset(self, impact: RobotMotion, efforts: bool = False) -> Linearized:
         """States after an impact, with slopes if it has them; by an impulse on the joints only if `efforts`."""
         x = np.concatenate([impact.q, impact.a], axis=1)
         if impact.a_by is None:
-            return StateStep(x)
+            return Linearized(x)
         by, n = impact.a_by, impact.v.shape[1]
         by_x = np.zeros((len(x), 2 * n, 2 * n))
         by_x[:, range(n), range(n)] = 1.0
         by_x[:, n:, :n], by_x[:, n:, n:] = by.q, by.v
         still = np.zeros_like(by.theta), np.zeros_like(by.tau)
-        return StateStep(
+        return Linearized(
             x,
             by_x,
             np.concatenate([still[1], by.tau], axis=1) if efforts else None,

@@ -20,9 +20,10 @@ from ..arrays import NodeStates, States, Times, Vector
 from ..exceptions import InvalidModel, InvalidSignals
 from .contact_dynamics import ContactDynamics, RobotMotion
 from .contacts import ContactSchedule
+from .linearized import Linearized
 from .open_parameters import OpenParameters
-from .robot_states import RobotStates, StateStep
-from .sensors import Readings, Residuals, frames_of, residuals
+from .robot_states import RobotStates
+from .sensors import Readings, frames_of, residuals
 
 STATES_PER_CALL = 200
 """States in one call of the dynamics: enough to make calls cheap, few enough for their derivatives to fit in memory."""
@@ -144,7 +145,7 @@ class Stages:
         slopes: bool = False,
         efforts: bool = False,
         command_noise: Float[np.ndarray, "T inputs"] | None = None,
-    ) -> tuple[StateStep, Residuals]:
+    ) -> tuple[Linearized, Linearized]:
         """Next states of stages first, first + 1, ... from states x, and the residuals of the sensors there.
 
         Args:
@@ -160,15 +161,19 @@ class Stages:
         u = u if command_noise is None else u + command_noise
         if len(groups) == 1 and not self._nodes[1][first]:
             return self._alike(groups[0][1], x, u, theta, slopes, efforts)
-        step, residual = self._empty(len(x), slopes, slopes and efforts)
+        n, p = self.parameters.robot.model.nv, self.parameters.size
+        step, residual = (  # residuals stay 0 where a foot lands: sensors are read after it
+            Linearized.zeros(np.zeros((len(x), width)), m, n, p, slopes, efforts)
+            for width, m in ((self.states.size, self.states.degrees), (self.rows, self.rows))
+        )
         for chosen, nodes in groups:
             if self._nodes[1][nodes[0]]:
                 motion = self._motion(nodes, x[chosen], u[chosen], theta, slopes)
-                _put(step, chosen, self.states.reset(motion, efforts))
+                step.put(chosen, self.states.reset(motion, efforts))
                 continue
             of_group, residuals_of_group = self._alike(nodes, x[chosen], u[chosen], theta, slopes, efforts)
-            _put(step, chosen, of_group)
-            _put(residual, chosen, residuals_of_group)
+            step.put(chosen, of_group)
+            residual.put(chosen, residuals_of_group)
         return step, residual
 
     def _alike(
@@ -179,7 +184,7 @@ class Stages:
         theta: Vector,
         slopes: bool,
         efforts: bool,
-    ) -> tuple[StateStep, Residuals]:
+    ) -> tuple[Linearized, Linearized]:
         """Steps of one mode."""
         samples = self.samples[nodes]
         motion = self._motion(nodes, x, u, theta, slopes)
@@ -187,7 +192,7 @@ class Stages:
         step = self.states.step(motion, durations, efforts)
         return step, residuals([some.some(samples) for some in self.readings], motion, efforts)
 
-    def last(self, x: Vector, theta: Vector, slopes: bool = False, efforts: bool = False) -> Residuals:
+    def last(self, x: Vector, theta: Vector, slopes: bool = False, efforts: bool = False) -> Linearized:
         """Residuals of the sensors at the last node, whose state is x (nx,); T = 1."""
         motion = self._motion(np.array([self.count]), x[None], self.u[-1:], theta, slopes)
         return residuals([some.some(self.samples[-1:]) for some in self.readings], motion, efforts)
@@ -246,31 +251,3 @@ class Stages:
             for begin in range(0, len(places), STATES_PER_CALL):
                 some = places[begin : begin + STATES_PER_CALL]
                 yield some, nodes[some]
-
-    def _empty(self, T: int, slopes: bool, efforts: bool) -> tuple[StateStep, Residuals]:
-        """Arrays to be filled; residuals are 0 where there are none."""
-        n, d, p = self.parameters.robot.model.nv, self.states.degrees, self.parameters.size
-        x, r = np.empty((T, self.states.size)), np.zeros((T, self.rows))
-        if not slopes:
-            return StateStep(x), Residuals(r)
-        return (
-            StateStep(
-                x,
-                np.empty((T, d, d)),
-                np.empty((T, d, n)) if efforts else None,
-                np.empty((T, d, p)),
-            ),
-            Residuals(
-                r,
-                np.zeros((T, self.rows, d)),
-                np.zeros((T, self.rows, n)) if efforts else None,
-                np.zeros((T, self.rows, p)),
-            ),
-        )
-
-
-def _put(whole: StateStep | Residuals, places: np.ndarray, part: StateStep | Residuals) -> None:
-    """Every array of a part into the whole's rows at these places."""
-    for name, values in vars(part).items():
-        if values is not None:
-            getattr(whole, name)[places] = values

@@ -77,10 +77,7 @@ def _fill(
     assert len(out) == len(q) and out.shape[1] >= columns.max() + 10 and out.flags.c_contiguous
     motion = np.empty((len(q), q.shape[1] + 2 * n))  # C-contiguous: for another layout all is compiled anew
     np.concatenate([q, v, a], axis=1, out=motion)
-    _regressor(
-        tree.parent, tree.kind, tree.rotation, tree.translation, tree.axis, tree.pitch, tree.q_index, tree.v_index,
-        tree.body, tree.gravity, tree.subspace, tree.path[0], motion, columns, out,
-    )  # fmt: skip
+    _regressor(tree.arrays, tree.gravity, tree.path[0], motion, columns, out)
     return out
 
 
@@ -201,7 +198,7 @@ def own_motion(S: Matrix, x: Matrix, v: int, a: int, J: Matrix) -> None:
 
 
 @njit(**INLINE_KERNEL)
-def _advance(J, V, A, M):
+def advance(J: Matrix, V: Matrix, A: Matrix, M: Matrix) -> None:
     """Add the joint's own motion (x, y) = S v to the parent's: V += S v, A += S a + V x S v with
 
         (l, w) x (x, y) = (w x x + l x y, w x y)
@@ -282,35 +279,46 @@ def _scatter(y, columns, t, out):
                 out[t + s, columns[k] + r] = y[k, r, s]
 
 
-@njit(cache=True, **KERNEL)
-def _regressor(
-    parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, gravity, subspace, start,
-    motion, columns, out,
-):  # fmt: skip
-    joints = world = len(parent)
-    n = depth = 0
+@njit(**INLINE_KERNEL)
+def start_twists(tree: tuple[np.ndarray, ...], gravity: Vector, start: np.ndarray) -> np.ndarray:
+    """(joints + 1, 2 + depth, 6, L) twists of each joint, and of the world at the end, to be carried outward.
+
+    Of joint i these are velocity and acceleration, then one for each degree of freedom between the world and i.
+    """
+    parent, kind, _, _, _, _, _, _, _, subspace = tree
+    joints = len(parent)
+    depth = 0
     for i in range(joints):
-        n += DEGREES[kind[i]]
         depth = max(depth, start[i + 1] - start[i])
-    nq = motion.shape[1] - 2 * n
-    # twists[i]: velocity and acceleration of i, then one for each degree of freedom between the world and i
     twists = np.zeros((joints + 1, 2 + depth, 6, L))
     for r in range(3):
         for s in range(L):
-            twists[world, 1, r, s] = -gravity[r]
+            twists[joints, 1, r, s] = -gravity[r]
     for i in range(joints):
         inherited = 2 + start[i + 1] - start[i] - DEGREES[kind[i]]
         for k in range(DEGREES[kind[i]]):
             for r in range(6):
                 for s in range(L):
                     twists[i, inherited + k, r, s] = subspace[i, k, r]
-    x, y = np.empty((motion.shape[1], L)), np.empty((depth, 10, L))
+    return twists
+
+
+@njit(cache=True, **KERNEL)
+def _regressor(tree, gravity, start, motion, columns, out):
+    parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, subspace = tree
+    twists = start_twists(tree, gravity, start)
+    n = 0
+    for i in range(len(kind)):
+        n += DEGREES[kind[i]]
+    nq = motion.shape[1] - 2 * n
+    x, y = np.empty((motion.shape[1], L)), np.empty((twists.shape[1] - 2, 10, L))
     Q, X, J, M = np.empty((12, L)), np.empty((12, L)), np.empty((12, L)), np.empty((21, L))
     for t in range(0, len(motion), L):
         gather_samples(motion, t, x)
         pair = 0
-        for i in range(joints):
-            own, moving = DEGREES[kind[i]], start[i + 1] - start[i]
+        for i in range(len(kind)):
+            moving = start[i + 1] - start[i]
+            own = DEGREES[kind[i]]
             if own == 1:
                 one_freedom_placement(kind[i], axis[i], pitch[i], x, q_index[i], Q)
             else:
@@ -319,9 +327,8 @@ def _regressor(
             carry_twists(
                 X, twists[parent[i]], 2 + moving - own, twists[i]
             )  # parent -1 is the last, the world
-            v_row = nq + v_index[i]
-            own_motion(subspace[i, :own], x, v_row, v_row + n, J)
-            _advance(J, twists[i, 0], twists[i, 1], M)
+            own_motion(subspace[i, :own], x, nq + v_index[i], nq + n + v_index[i], J)
+            advance(J, twists[i, 0], twists[i, 1], M)
             if body[i] >= 0:
                 _rows(M, twists[i], 2, moving, y)
                 _scatter(y, columns[pair : pair + moving], t, out)

@@ -78,6 +78,17 @@ class Tree:
         return S
 
     @cached_property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """(parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, subspace), as kernels take them.
+
+        A plain tuple: Numba needs three times as long to look at a named one, which tells for one sample.
+        """
+        return (
+            self.parent, self.kind, self.rotation, self.translation, self.axis, self.pitch, self.q_index,
+            self.v_index, self.body, self.subspace,
+        )  # fmt: skip
+
+    @cached_property
     def path(self) -> tuple[np.ndarray, np.ndarray]:
         """(start, dof): the degrees of freedom between the world and joint i are dof[start[i]:start[i + 1]]."""
         paths: list[list[int]] = []

@@ -12,7 +12,6 @@ from dataclasses import replace
 from ..exceptions import InvalidRecording, InvalidSignals
 from ..inspection import Inspection
 from ..inspection.motion import motion_facts
-from ..recording import Recording
 from ..signals.bandwidth import FilterProposal, propose_filters
 from .preparation import condition
 from .recordings import Run
@@ -59,22 +58,22 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
     if not wanted:
         return preprocessing, list(runs)
     given = tuple(start for key in REASON if key not in wanted for start in REASON[key])
-    proposals, noted = [], []
+    proposals, prepared = [], []
     for run in runs:
         if run.role != "identification":
-            noted.append(run)
+            prepared.append(run)
             continue
         try:
             proposals.append(propose(run))
         except InvalidSignals as error:
             raise InvalidSignals(_no_spectrum(wanted[0], run, error)) from None
         reasons = [reason for reason in proposals[-1].reasons if not reason.startswith(given)]
-        noted.append(replace(run, recording=_noted(run.recording, reasons)))
+        prepared.append(replace(run, recording=run.recording.noted(*reasons)))
     found = {key: value for key, value in widest(proposals).items() if key in wanted}
     if len(proposals) > 1:
         step = f"{in_words(found)} for all recordings: the largest of what they ask for"
-        noted = [replace(run, recording=_noted(run.recording, [step])) for run in noted]
-    return preprocessing.model_copy(update=found), noted
+        prepared = [replace(run, recording=run.recording.noted(step)) for run in prepared]
+    return preprocessing.model_copy(update=found), prepared
 
 
 def _no_spectrum(key: str, run: Run, error: InvalidSignals) -> str:
@@ -105,9 +104,3 @@ def propose_in(
         together = f"All recordings together ask for {in_words(widest(proposals))}, the largest of each."
         found[first] = (run, seen.with_note(together))
     return tuple(found)
-
-
-def _noted(recording: Recording, steps: Sequence[str]) -> Recording:
-    """The recording with more steps, which signals, estimate and page will show."""
-    done = [*recording.metadata.get("steps", ()), *steps]
-    return replace(recording, metadata={**recording.metadata, "steps": done})

@@ -17,7 +17,7 @@ from .recordings import Run, build_run, check_kinds
 from .settings import Settings
 from .toml import read_toml
 from .tracking import OnSample, Tracking
-from .translation import build_robot
+from .translation import build_mechanism, build_robot
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
@@ -84,8 +84,6 @@ class Project:
         Raises:
             InvalidProject: if there is a [robot] in its place.
         """
-        from .mechanism import build_mechanism
-
         if self.settings.mechanism is None:
             raise InvalidProject(f"{self.path}: there is no [mechanism]; this takes a project with one")
         folder = None if data_dir is None else Path(data_dir)

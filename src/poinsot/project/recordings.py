@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, QUANTITIES, THRUST, Recording
 from .settings.fields import by_joint
 from .settings.recordings import (
+    ClockSettings,
     ColumnSettings,
     FileSettings,
     OrientationSettings,
@@ -58,13 +59,16 @@ def build_run(
     else:
         where = f"{project}: recording {settings.title!r}"
         sources = [build_source(file, folder, where, joints, driven) for file in settings.files or [settings]]
-        if len(sources) > 1:
-            _check_clocks(settings, where)
+        if settings.rate_hz is not None and any(file.time is not None for file in settings.files):
+            raise InvalidProject(f"{where} has both a time column and rate_hz; give one of them")
         recording = read_recording(
             sources, rate_hz=settings.rate_hz, start_s=settings.start_s, invalid=settings.invalid
         )
     if settings.between_s is not None:
-        recording = _part(recording, settings.between_s)
+        start, stop = settings.between_s
+        part = recording.between(start, stop)
+        step = f"took {start:.15g} s to {stop:.15g} s: {len(part)} of {len(recording)} samples"
+        recording = part.noted(step)
     held = tuple(
         name
         for file in settings.files or [settings]
@@ -73,15 +77,6 @@ def build_run(
     )
     gait = None if settings.gait is None else folder / settings.gait
     return Run(settings.title, settings.role, recording, settings.window_s, held, settings.loaded, gait)
-
-
-def _part(recording: Recording, between_s: tuple[float, float]) -> Recording:
-    """The part that is asked for, which says so."""
-    start, stop = between_s
-    part = recording.between(start, stop)
-    step = f"took {start:.15g} s to {stop:.15g} s: {len(part)} of {len(recording)} samples"
-    steps = [*recording.metadata.get("steps", ()), step]
-    return replace(part, metadata={**part.metadata, "steps": steps})
 
 
 def check_kinds(robot: Articulated, run: Run) -> None:
@@ -111,27 +106,17 @@ def check_kinds(robot: Articulated, run: Run) -> None:
                 )
 
 
-def _check_clocks(settings: RecordingSettings, where: str) -> None:
-    if settings.rate_hz is not None and any(file.time is not None for file in settings.files):
-        raise InvalidProject(f"{where} has both a time column and rate_hz; give one of them")
-
-
 def build_source(
     file: FileSettings, folder: Path, where: str, joints: Sequence[str], driven: Sequence[str]
 ) -> Source:
     """One file of a recording, its columns named for the joints."""
     assert file.path is not None
-    time = None if file.time is None else Column(file.time.column, file.time.unit, file.time.scale)
-    return Source(
-        folder / file.path,
-        dict(_columns(file, where, joints, driven)),
-        time,
-        file.rows,
-        tuple(file.require),
-        file.delimiter,
-        file.header,
-        file.skip_lines,
-        file.decimal_comma,
+    return file.build_as(
+        Source,
+        path=folder / file.path,
+        channels=dict(_columns(file, where, joints, driven)),
+        time=None if file.time is None else _column(file.time),
+        require=tuple(file.require),
     )
 
 
@@ -231,5 +216,5 @@ def _match(
     return settings.columns, owners
 
 
-def _column(settings: ColumnSettings) -> Column:
-    return Column(settings.column, settings.unit, settings.scale, settings.hold, settings.initial)
+def _column(settings: ColumnSettings | ClockSettings) -> Column:
+    return settings.build_as(Column, name=settings.column)

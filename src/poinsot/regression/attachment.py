@@ -64,6 +64,7 @@ def attach(robot: Articulated, link: str | None = None) -> Attachment:
     """
     link = robot.bodies[-1] if link is None else link
     body, T_bl = robot.link(link)
+    # `change_frame` moves one body a row, so the rows of this are the columns of A
     return Attachment(link, body, change_frame(T_bl, np.eye(10)).T, len(robot.parameters))
 
 

@@ -12,7 +12,7 @@ of unit norm (the tests check it against a pivoted QR factorization).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -54,11 +54,19 @@ class BaseParameters:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """`zz1r` where something is grouped into zz1, plain names elsewhere."""
-        grouped = (np.abs(self.map) > 0).sum(axis=1) > 1
         return tuple(
-            self.parameters.names[c] + ("r" if more else "")
-            for c, more in zip(self.chosen, grouped, strict=True)
+            self.parameters.names[c] + ("" if alone else "r")
+            for c, alone in zip(self.chosen, self.alone, strict=True)
         )
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """(b,) True where nothing is grouped into a base parameter: it is one of the full parameters."""
+        return np.asarray(np.count_nonzero(self.map, axis=1) == 1)
+
+    def subset(self, rows: np.ndarray) -> BaseParameters:
+        """Some of the base parameters: indices, or a mask (b,)."""
+        return replace(self, chosen=self.chosen[rows], map=self.map[rows])
 
     def index(self, name: str) -> int:
         """Place of a base parameter, with or without the `r` of grouped ones (a recording may group more, or less).
@@ -104,6 +112,7 @@ def structural_base(regressor: Regressor, seed: int = 0) -> BaseParameters:
     p, n = len(regressor.parameters), regressor.robot.model.nv
     count = RANDOM_STATES * (p // n + 10)
     W = regressor.dense(*regressor.robot.random_states(count, np.random.default_rng(seed)))
+    # R spans the same rows as W and is some dozen times smaller
     R = linalg.qr(W.reshape(-1, p), mode="r", overwrite_a=True, check_finite=False)[0][:p]
     return choose(R, regressor.parameters, preference(regressor), STRUCTURAL_TOLERANCE)
 
@@ -126,17 +135,22 @@ def choose(R: Matrix, parameters: Parameters, order: np.ndarray, tolerance: floa
         column = R[:, c] / norms[c]
         for _ in range(2):  # once is not enough in floating point, twice is
             column = column - basis @ (basis.T @ column)
+        # the sine of the angle between the column and the span of those before it
         rest = np.linalg.norm(column)
         if rest > tolerance:
             basis = np.column_stack([basis, column / rest])
             chosen.append(int(c))
         else:
             unspanned = max(unspanned, float(rest))
+    # preference decides which columns stay, and not in which order they are reported
     chosen.sort()
     considered = np.zeros(R.shape[1], dtype=bool)
     considered[order] = ~zero[order]
+    # columns in different units are compared at norm 1, and the units are put back after
     K = np.linalg.lstsq(R[:, chosen] / norms[chosen], R * considered, rcond=None)[0] / norms[chosen, None]
+    # what is below the accuracy of the columns' own dependence is no grouping; 1e2: errors of a solution are larger
     K[np.abs(K) * norms[chosen, None] <= 1e2 * unspanned * norms] = 0.0
+    # exactly, so that `alone` can count nonzero entries
     K[:, chosen] = np.eye(len(chosen))
     return BaseParameters(parameters, np.array(chosen, dtype=np.int64), K)
 
@@ -148,6 +162,7 @@ def preference(regressor: Regressor) -> np.ndarray:
     first: list[int] = []
     last: list[int] = []
     for kind, axis, body in zip(tree.kind, tree.axis, tree.body, strict=True):
+        # a primitive of a joint with several freedoms: only the last one of its chain carries the body
         if body < 0:
             continue
         regrouped = _regrouped_symbols(int(kind), axis)

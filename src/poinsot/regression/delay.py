@@ -67,8 +67,10 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
     def r(delay_s: float) -> float:
         return _solved(moved(delay_s), u)[1]
 
+    # scipy.optimize takes long to import, and few look for a delay
     from scipy.optimize import minimize_scalar
 
+    # a bounded search alone may end in a side valley of a periodic motion
     grid = np.linspace(-largest_s, largest_s, GRID)
     best = int(np.argmin([r(d) for d in grid.tolist()]))
     if best in (0, GRID - 1):
@@ -82,17 +84,19 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
     delay_s = float(bottom.x)
     for _ in range(STEPS):
         e, y = _residuals(moved(delay_s), u)
+        # theta is estimated anew on both sides: what parameters can imitate is not in g
         g = (_residuals(moved(delay_s + h), u)[0] - _residuals(moved(delay_s - h), u)[0]) / (2 * h)
         score, information = np.sum(g * u**2 * e, axis=1), np.sum((u * g) ** 2, axis=1)
         if not information.any():
             raise InvalidSignals("a delay changes nothing in this recording: nothing moves")
+        # no further than a sample: g was measured within one on either side
         step = float(np.clip(-score.sum() / information.sum(), -h, h))
         if abs(step) < TOLERANCE * h:
             break
         delay_s += step
     return Delay(
         delay_s,
-        jackknife_std(score, information),
+        jackknife_std(np.stack([score, information], axis=1), lambda sums: sums[:, 0] / sums[:, 1]),
         rate_hz,
         float(np.linalg.norm(u * e) / np.linalg.norm(u * y)),
         float(np.linalg.norm(u * _residuals(still, u)[0]) / np.linalg.norm(u * y)),
@@ -106,6 +110,7 @@ def _mover(problem: InverseDynamics, largest_s: float) -> Callable[[float], Inve
     middles, splines = [], []
     for part in problem.parts:
         signals = part.signals
+        # splines are used inside their ends only, and the derivative needs a sample more
         margin = int(np.ceil(largest_s * signals.rate_hz)) + 2
         if len(signals) < 4 * margin:
             raise InvalidSignals(

@@ -7,7 +7,7 @@ of the recording. Rows that are few enough are kept, since several passes want t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, cast
@@ -75,6 +75,11 @@ class Part:
     def decimation(self) -> Decimation | None:
         return self.signals.decimation
 
+    @cached_property
+    def kept(self) -> slice | np.ndarray:
+        """The samples that become rows."""
+        return slice(None) if self.decimation is None else self.decimation.kept(len(self))
+
     def joint_side(
         self, first: int, last: int
     ) -> tuple[Configurations, JointSamples, JointSamples, JointSamples]:
@@ -82,6 +87,7 @@ class Part:
         signals, train = self.signals, self.robot.train
         q, v, a, tau = (array[first:last] for array in (signals.q, signals.v, signals.a, signals.tau))
         if self.robot.floating_base:
+            # the base's efforts are no motor's, and no gear is between
             return q, v, a, np.concatenate([tau[:, :6], train.joint_torques(tau[:, 6:])], axis=1)
         q, v, a, tau = (array[:, self.order] for array in (q, v, a, tau))
         return (
@@ -144,6 +150,7 @@ class InverseDynamics:
         _ = self.parameters
         for name in self.priors:
             _check_prior(name, self.base, self.parameters)
+        # cached now, so that what does not fit is refused where the problem is made
         _ = self.base, self.parts
 
     @cached_property
@@ -192,6 +199,7 @@ class InverseDynamics:
     def _with_the_same_base(self, **changes: Any) -> InverseDynamics:
         """A copy with changes on which the parameters and their base do not depend: these are not computed again."""
         other = object.__new__(InverseDynamics)
+        # `replace` would run __post_init__ and search the base again, which costs more than a fold
         names = ("robot", "recordings", "held", "priors", "loaded", "link")
         fields = {name: getattr(self, name) for name in names}
         derived = {name: getattr(self, name) for name in ("parameters", "attachment", "base")}
@@ -206,7 +214,7 @@ class InverseDynamics:
     @cached_property
     def row_counts(self) -> tuple[int, ...]:
         """Rows of each recording; each has one equation a degree of freedom."""
-        return tuple(part.decimation.rows(len(part)) if part.decimation else len(part) for part in self.parts)
+        return tuple(len(part.time[part.kept]) for part in self.parts)
 
     @property
     def equations(self) -> int:
@@ -219,6 +227,7 @@ class InverseDynamics:
             weights: gives (r, n) factors for the rows; None: 1.
         """
         n, b = self.robot.model.nv, len(self.base)
+        # a joint near the tip has few columns: folding zeros would take most of the time
         active = [np.append(np.flatnonzero(self._active[dof]), b) for dof in range(n)]
         folding = [TriangularFactor(len(columns)) for columns in active]
         for rows in self.rows():
@@ -245,13 +254,31 @@ class InverseDynamics:
         """(N, n) joint velocities of the rows, as the regressor has them."""
         velocities = []
         for part in self.parts:
-            signals = part.signals
-            kept = slice(None) if part.decimation is None else part.decimation.kept(len(part))
-            v = signals.v[kept]
+            v = part.signals.v[part.kept]
             velocities.append(
                 v if self.robot.floating_base else self.robot.train.joint_velocities(v[:, part.order])
             )
         return np.concatenate(velocities)
+
+    def gradient(
+        self, theta: Vector, weights: np.ndarray, clip: float = np.inf
+    ) -> tuple[Vector, Vector, float]:
+        """Of -1/2 sum over rows of rho(w (y - W theta)) by base values theta (b,), and what it is small against.
+
+        Args:
+            weights: (n,) w of each degree of freedom.
+            clip: size beyond which Huber's rho grows linearly.
+
+        Returns:
+            (b,) the gradient, (b,) |w W|^2 column by column, and |w y|^2.
+        """
+        gradient, columns, efforts = np.zeros(len(self.base)), np.zeros(len(self.base)), 0.0
+        for rows in self.rows():
+            W, y = rows.W * weights[:, None], rows.y * weights
+            gradient += np.einsum("rnb,rn->b", W, np.clip(y - W @ theta, -clip, clip))
+            columns += (W**2).sum(axis=(0, 1))
+            efforts += float((y**2).sum())
+        return gradient, columns, efforts
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Stationarity of a least-squares estimate, recomputed row by row: at the optimum of
@@ -264,21 +291,18 @@ class InverseDynamics:
         place = np.array([self.base.index(name) for name in estimate.names], dtype=np.int64)
         theta = np.zeros(len(self.base))
         theta[place] = np.where(estimate.identifiable, estimate.values, 0.0)
+        # an estimate of another method, or from a file, may not say: then all weights are 1
         weights = np.asarray(estimate.settings.get("joint_weights", np.ones(self.robot.model.nv)))
-        clip = float(estimate.settings.get("clip", np.inf))
-        gradient, columns, efforts = np.zeros(len(place)), np.zeros(len(place)), 0.0
-        for rows in self.rows():
-            W = rows.W[:, :, place] * weights[:, None]
-            e = np.clip((rows.y - rows.W @ theta) * weights, -clip, clip)
-            gradient += np.einsum("rnb,rn->b", W, e)
-            columns += (W**2).sum(axis=(0, 1))
-            efforts += float(((rows.y * weights) ** 2).sum())
+        gradient, columns, efforts = self.gradient(
+            theta, weights, float(estimate.settings.get("clip", np.inf))
+        )
         for name, prior in self.priors.items():
-            at = place == self.base.index(name)
-            gradient[at] += (prior.mean - theta[place[at]]) / prior.std**2
-            columns[at] += 1 / prior.std**2
-            efforts += (prior.mean / prior.std) ** 2 if at.any() else 0.0
-        seen = estimate.identifiable & (columns > 0)
+            k = self.base.index(name)
+            gradient[k] += (prior.mean - theta[k]) / prior.std**2
+            columns[k] += 1 / prior.std**2
+            efforts += (prior.mean / prior.std) ** 2 if k in place else 0.0
+        # only what was estimated is at an optimum: parameters that were removed were set to zero
+        seen = place[estimate.identifiable & (columns[place] > 0)]
         scale = np.sqrt(columns[seen] * efforts)
         return Certificate(float(np.max(np.abs(gradient[seen]) / scale, initial=0.0)), feasible=True)
 
@@ -289,6 +313,7 @@ class InverseDynamics:
         """Shift of each recording's clock that puts the recordings one after the other."""
         shifts, end = [], 0.0
         for k, part in enumerate(self.parts):
+            # recordings have clocks of their own, and a plot of all has one axis
             shifts.append(0.0 if k == 0 else end - float(part.time[0]))
             end = float(part.time[-1]) + shifts[-1]
         return tuple(shifts)
@@ -304,6 +329,7 @@ class InverseDynamics:
         active = np.zeros((self.robot.model.nv, len(self.parameters)), dtype=bool)
         active[rows, columns] = True
         if self.attachment is not None:
+            # a load is felt by the joints that feel the body that carries it
             active[:, self.attachment.first :] = active[:, self.attachment.carrier].any(axis=1, keepdims=True)
         return active[:, self.base.chosen]
 
@@ -312,17 +338,25 @@ class InverseDynamics:
         return list(self._stream()) if self.equations * (len(self.base) + 1) <= KEPT_NUMBERS else None
 
     def _stream(self) -> Iterator[Rows]:
+        held = np.flatnonzero(self.parameters.held_values)
+        n = self.robot.model.nv
         for index, part in enumerate(self.parts):
-            T, decimation = len(part), part.decimation
-            if decimation is None:
+            T, time = len(part), part.time[part.kept]
+            pieces: Iterable[tuple[int, np.ndarray]]
+            if part.decimation is None:
                 spans = [(k, min(k + SAMPLES_PER_STRETCH, T)) for k in range(0, T, SAMPLES_PER_STRETCH)]
-                for (first, last), raw in zip(spans, self._raw(part, spans), strict=True):
-                    yield self._make(index, first, part.time[first:last], raw)
+                pieces = zip((first for first, _ in spans), self._raw(part, spans), strict=True)
             else:
-                time = part.time[decimation.kept(T)]
-                raw_pieces = self._raw(part, list(decimation.spans(T, SAMPLES_PER_STRETCH)))
-                for first, raw in decimation.apply(raw_pieces, T):
-                    yield self._make(index, first, time[first : first + len(raw)], raw)
+                spans = list(part.decimation.spans(T, SAMPLES_PER_STRETCH))
+                pieces = part.decimation.apply(self._raw(part, spans), T)
+            for first, raw in pieces:
+                at, entries, y = time[first : first + len(raw)], raw[:, :-n], raw[:, -n:]
+                W = self._columns(index, entries, self.base.chosen)
+                if not len(held):
+                    yield Rows(index, first, at, W, y.copy())  # the memory of `raw` is used again
+                else:
+                    known = self._columns(index, entries, held) @ self.parameters.held_values[held]
+                    yield Rows(index, first, at, W, y - known, known)
 
     def _raw(self, part: Part, spans: Sequence[tuple[int, int]]) -> Iterator[np.ndarray]:
         """Entries and efforts side by side, stretch by stretch.
@@ -339,20 +373,11 @@ class InverseDynamics:
             raw[:, -n:] = tau
             yield raw
 
-    def _make(self, part: int, first: int, time: Times, raw: np.ndarray) -> Rows:
-        n = self.robot.model.nv
-        entries, y = raw[:, :-n], raw[:, -n:]
-        W = self._columns(part, entries, self.base.chosen)
-        held = np.flatnonzero(self.parameters.held_values)
-        if not len(held):
-            return Rows(part, first, time, W, y.copy())
-        known = self._columns(part, entries, held) @ self.parameters.held_values[held]
-        return Rows(part, first, time, W, y - known, known)
-
     def _columns(self, part: int, entries: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """(r, n, len(wanted)) columns of these parameters, in rising order; a load's are zero where there is none."""
         if self.attachment is None:
             return self._regressor.scatter(entries, wanted)
+        # the load's columns are the last, so that both parts stay in rising order
         own, load = wanted[wanted < self.attachment.first], wanted[wanted >= self.attachment.first]
         W = self._regressor.scatter(entries, own)
         if self.loaded[part]:
@@ -414,8 +439,16 @@ def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> Non
 
 def _joint_side(robot: Articulated, signals: Signals) -> Part:
     """Signals of one recording in the robot's own coordinates, columns in its order."""
-    if robot.floating_base:
-        return _floating(robot, signals)
+    if robot.floating_base:  # configurations and efforts come complete, the base's own effort being zero
+        nq, n = robot.model.nq, robot.model.nv
+        for name, size in {"q": nq, "v": n, "a": n, "tau": n}.items():
+            columns = getattr(signals, name).shape[1]
+            if columns != size:
+                raise InvalidSignals(
+                    f"robot {robot.name!r} has a floating base: {name} needs {size} columns (base first), "
+                    f"not {columns}"
+                )
+        return Part(signals, robot, np.arange(n))
     for joint in robot.joints:
         if joint not in signals.joints:
             raise InvalidSignals(
@@ -440,16 +473,3 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
     part = Part(signals, robot, np.array(order))
     part.joint_side(0, 1)  # what does not fit is refused here, not at the first use
     return part
-
-
-def _floating(robot: Articulated, signals: Signals) -> Part:
-    """A robot with a floating base: configurations and efforts come complete, the base's own effort being zero."""
-    nq, n = robot.model.nq, robot.model.nv
-    shapes = {"q": (signals.q, nq), "v": (signals.v, n), "a": (signals.a, n), "tau": (signals.tau, n)}
-    for name, (array, size) in shapes.items():
-        if array.shape[1] != size:
-            raise InvalidSignals(
-                f"robot {robot.name!r} has a floating base: {name} needs {size} columns (base first), "
-                f"not {array.shape[1]}"
-            )
-    return Part(signals, robot, np.arange(n))

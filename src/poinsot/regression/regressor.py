@@ -71,6 +71,7 @@ class Regressor:
             chosen: columns of the regressor that are wanted, in their order.
         """
         rows, columns = self.structure
+        # -1: a column that is not asked for
         place = np.full(len(self.parameters), -1)
         place[chosen] = np.arange(len(chosen))
         wanted = place[columns] >= 0

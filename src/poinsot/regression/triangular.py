@@ -32,6 +32,7 @@ class TriangularFactor:
             block = rows[first : first + ROWS_PER_FOLD]
             self._pending.append(block)
             self._rows += len(block)
+            # a factorization costs about the square of the columns for each row, those of the old factor included
             if self._rows >= ROWS_PER_FOLD + self.columns:
                 self._reduce()
 
@@ -40,6 +41,7 @@ class TriangularFactor:
         """(columns, columns) upper triangular; fewer rows were padded with zeros."""
         self._reduce()
         R = self._pending[0]
+        # fewer rows than columns give a trapezoid
         return np.concatenate([R, np.zeros((self.columns - len(R), self.columns))])
 
     def _reduce(self) -> None:

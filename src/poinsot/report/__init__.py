@@ -16,18 +16,16 @@ template:
 from .blocks import Figure, FigureGrid, PageBlock, Section, Table, TableColumn
 from .figures import curve_figure
 from .identify_page import write_report
-from .inspect_page import ChannelSeries, channel_series, write_inspection_page
+from .inspect_page import write_inspection_page
 from .tables import table_of_rows
 
 __all__ = [
     "PageBlock",
-    "ChannelSeries",
     "TableColumn",
     "Figure",
     "FigureGrid",
     "Section",
     "Table",
-    "channel_series",
     "curve_figure",
     "table_of_rows",
     "write_inspection_page",

@@ -5,7 +5,7 @@ All text is plain text: templates escape it, so a joint may be called `<script>`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -36,6 +36,11 @@ class Section:
     def anchor(self) -> str:
         """The title as the name of a link: lower case, other than letters and digits turned into hyphens."""
         return "-".join("".join(c if c.isalnum() else " " for c in self.title.lower()).split())
+
+
+def section_of(title: str, lead: str, *blocks: PageBlock | None) -> Section:
+    """A section of those blocks that are not None."""
+    return Section(title, lead, tuple(block for block in blocks if block is not None))
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ class Figure:
     """One Plotly figure, as the JSON-able dicts that Plotly reads.
 
     Args:
-        data, layout: Plotly's. height: [px].
+        data, layout: Plotly's.
         alt: text alternative of the picture.
         title, note: above the picture, left and right.
         wide: whether it takes the whole width of the page, and scrolls sideways where that is too small.
@@ -105,12 +110,16 @@ class Figure:
 
     data: tuple[dict[str, Any], ...]
     layout: dict[str, Any]
-    height: int
     alt: str
     title: str = ""
     note: str = ""
     wide: bool = False
     frames: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def height(self) -> int:
+        """[px], which the page reserves before Plotly draws."""
+        return int(self.layout["height"])
 
     @property
     def plotly(self) -> dict[str, Any]:
@@ -178,6 +187,12 @@ class Findings(PageBlock):
     def sorted(self) -> list[tuple[str, str]]:
         rank = {severity: place for place, severity in enumerate(SEVERITIES)}
         return sorted(self.findings, key=lambda finding: rank.get(finding[0], len(rank)))
+
+    @staticmethod
+    def of(findings: Iterable[tuple[str, str]]) -> Findings | None:
+        """None where there are none."""
+        found = tuple(findings)
+        return Findings(findings=found) if found else None
 
 
 @dataclass(frozen=True, kw_only=True)

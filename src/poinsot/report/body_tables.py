@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan, nan
+from math import nan
+from typing import Any
 
 import numpy as np
 
 from ..estimate import Body
 from ..inertia.parameters import is_consistent
-from .blocks import Cell, Table, TableColumn
+from .blocks import Cell, Table
 from .body_facts import change, prior_of, spread
 from .numbers import UNKNOWN, significant, value_text
 from .origins import ORIGINS, is_measured, origin
-from .tables import assumed_or_measured, share_cell
+from .tables import assumed_or_measured, share_cell, table
 
 ROUNDING = 1e-12
 """Ratio of a product of inertia to the moments below which it is shown as zero."""
@@ -28,18 +29,10 @@ def body_table(bodies: Sequence[Body], title: str = "") -> Table:
         )
     if not all(is_measured(body.prior_share) for body in bodies):
         remarks += " In brackets: no measurement, but what was known before."
-    return Table(
+    return table(
+        [_body_row(body) for body in bodies],
         title=title,
-        columns=(
-            TableColumn("Body", code=True),
-            TableColumn("Mass [kg]", numeric=True),
-            TableColumn("Centre of mass x, y, z\u00a0[m]", numeric=True),
-            TableColumn("Inertia about it xx, yy, zz\u00a0[kg\u00a0m²]", numeric=True),
-            TableColumn("xy, xz, yz [kg\u00a0m²]", numeric=True),
-            TableColumn("Least eigenvalue of its pseudo-inertia", numeric=True),
-            TableColumn("Verdict"),
-        ),
-        rows=tuple(_body_row(body) for body in bodies),
+        code=("Body",),
         caption="Centre of mass and axes in the body's frame. A body is possible if its pseudo-inertia (4 by 4) has "
         "no negative eigenvalue: positive mass, and principal moments that satisfy the triangle inequality."
         + remarks,
@@ -50,71 +43,59 @@ def change_table(bodies: Sequence[Body], title: str = "") -> Table | None:
     """Change of each body by the data; None where there is no prior."""
     if all(body.prior_share is None and prior_of(body) is None for body in bodies):
         return None
-    return Table(
+    return table(
+        [_change_row(body) for body in bodies],
         title=title,
-        columns=(
-            TableColumn("Body", code=True),
-            TableColumn("Before the data"),
-            TableColumn("Mass before [kg]", numeric=True),
-            TableColumn("Mass ratio", numeric=True),
-            TableColumn("Centre of mass moved by [cm]", numeric=True),
-            TableColumn("Distance from before", numeric=True),
-            TableColumn("Where from", numeric=True),
-            TableColumn("Verdict"),
-        ),
-        rows=tuple(_change_row(body) for body in bodies),
+        code=("Body",),
         caption="Mass ratio: now over before. Distance: of the pseudo-inertias, affine-invariant, so that no unit and "
         "no frame changes it; 0 is the same body, and one that is r times as heavy, all else scaled with it, is "
         f"2 |ln r| away. The shares are means over the ten directions of a body. {ORIGINS}",
     )
 
 
-def _body_row(body: Body) -> tuple[Cell, ...]:
+def _body_row(body: Body) -> dict[str, str | Cell]:
     std, I = spread(body), body.inertia_at_com
-    triples: list[list[tuple[float, float]] | None] = [None, None, None]
-    if body.center_of_mass is not None:
-        triples[0] = [
-            (float(c), float(s)) for c, s in zip(body.center_of_mass, std.center_of_mass, strict=True)
-        ]
     if I is not None:
         I = np.where(np.abs(I) < ROUNDING * np.abs(I).max(), 0.0, I)
-        entries = [
-            [(float(I[r, c]), float(std.inertia_at_com[r, c])) for r, c in places]
-            for places in (((0, 0), (1, 1), (2, 2)), ((0, 1), (0, 2), (1, 2)))
-        ]
-        triples[1:] = entries
+
+    def shown(values: Any, stds: Any) -> Cell:
+        if values is None:
+            return Cell(UNKNOWN)
+        pairs = zip(np.ravel(values).tolist(), np.ravel(stds).tolist(), strict=True)
+        return assumed_or_measured(", ".join(value_text(v, s) for v, s in pairs), body.prior_share)
+
+    moments, products = ([0, 1, 2], [0, 1, 2]), ([0, 0, 1], [1, 2, 2])
     eigenvalue = body.min_pseudo_inertia_eigenvalue
-    return (
-        Cell(body.name),
-        assumed_or_measured(
-            UNKNOWN if body.mass is None else value_text(body.mass, std.mass), body.prior_share
+    return {
+        "Body": body.name,
+        "Mass [kg]": shown(body.mass, std.mass),
+        "Centre of mass x, y, z\u00a0[m]": shown(body.center_of_mass, std.center_of_mass),
+        "Inertia about it xx, yy, zz\u00a0[kg\u00a0m²]": shown(
+            I if I is None else I[moments], std.inertia_at_com[moments]
         ),
-        *(
-            assumed_or_measured(
-                UNKNOWN if triple is None else ", ".join(value_text(v, s) for v, s in triple),
-                body.prior_share,
-            )
-            for triple in triples
-        ),
-        Cell(UNKNOWN if eigenvalue is None else significant(eigenvalue, 3)),
-        possible_cell(body.physically_consistent),
-    )
+        "xy, xz, yz [kg\u00a0m²]": shown(I if I is None else I[products], std.inertia_at_com[products]),
+        "Least eigenvalue of its pseudo-inertia": UNKNOWN
+        if eigenvalue is None
+        else significant(eigenvalue, 3),
+        "Verdict": possible_cell(body.physically_consistent),
+    }
 
 
-def _change_row(body: Body) -> tuple[Cell, ...]:
+def _change_row(body: Body) -> dict[str, str | Cell]:
     prior, moved = prior_of(body), change(body)
     ratio, shift, distance = moved or (nan, nan, nan)
-    return (
-        Cell(body.name),
-        Cell("– not known") if prior is None else possible_cell(bool(is_consistent(prior))),
-        Cell(UNKNOWN if prior is None else significant(float(prior[0]))),
-        *(
-            Cell(UNKNOWN if isnan(x) else significant(x, digits, padded=True))
-            for x, digits in ((ratio, 3), (100 * shift, 2), (distance, 2))
-        ),
-        share_cell(body.prior_share),
-        verdict_cell(body),
-    )
+    return {
+        "Body": body.name,
+        "Before the data": Cell("– not known")
+        if prior is None
+        else possible_cell(bool(is_consistent(prior))),
+        "Mass before [kg]": UNKNOWN if prior is None else significant(float(prior[0])),
+        "Mass ratio": significant(ratio, 3, padded=True),
+        "Centre of mass moved by [cm]": significant(100 * shift, 2, padded=True),
+        "Distance from before": significant(distance, 2, padded=True),
+        "Where from": share_cell(body.prior_share),
+        "Verdict": verdict_cell(body),
+    }
 
 
 def possible_cell(consistent: bool | None) -> Cell:

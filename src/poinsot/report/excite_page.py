@@ -9,10 +9,11 @@ import numpy as np
 
 from ..parameters import INERTIAL_SYMBOLS
 from ..regression.excitation.excitation import Excitation
-from .blocks import Card, Cards, Cell, Facts, Findings, Page, PageBlock, Section, Table, TableColumn
+from .blocks import Card, Cards, Cell, Facts, Findings, Page, PageBlock, Section, Table
 from .figures.motion import motion_grid
 from .numbers import UNKNOWN, percent_text, seconds_text, significant, unit_text
 from .page import write_page
+from .tables import table, with_others
 from .words import meaning, number_of, series
 
 HOPELESS_PERCENT = 100.0
@@ -37,13 +38,14 @@ def write_excitation_page(excitation: Excitation, path: str | os.PathLike[str]) 
             "How it was designed", "The same inputs and seed give the same motion.", (_facts(excitation),)
         ),
     )
-    return write_page(Page(title=excitation.robot, kicker="poinsot · excitation", sections=sections), path)
+    return write_page(
+        Page(title=excitation.problem.robot.name, kicker="poinsot · excitation", sections=sections), path
+    )
 
 
 def expectations(excitation: Excitation) -> tuple[str, ...]:
     """Sentences on what the motion will identify: of each body the mass, or else the best known parameter."""
-    found = excitation.deviations
-    percent = found.relative_percent
+    found, percent = excitation.problem.base, excitation.relative_std_percent
     sentences = []
     for owner in dict.fromkeys(found.owners):
         own = [k for k, each in enumerate(found.owners) if each == owner and np.isfinite(percent[k])]
@@ -63,26 +65,23 @@ def expectations(excitation: Excitation) -> tuple[str, ...]:
 
 def hopeless(excitation: Excitation) -> tuple[str, ...]:
     """Names of the parameters whose deviation will be larger than themselves."""
-    found = excitation.deviations
-    return tuple(
-        name
-        for name, percent in zip(found.names, found.relative_percent, strict=True)
-        if percent > HOPELESS_PERCENT
-    )
+    percent = excitation.predicted_relative_std_percent
+    return tuple(name for name, value in percent.items() if value > HOPELESS_PERCENT)
 
 
 def _lead(excitation: Excitation) -> str:
+    problem = excitation.problem
     kept = "keeps within all limits" if excitation.limits_respected else "BREAKS A LIMIT"
     return (
-        f"A motion of {excitation.duration_s:g} s for {excitation.robot} that {kept}, with a condition number of "
-        f"{significant(excitation.condition_number, 3)} for {number_of(len(excitation.deviations.names), 'parameter')}."
+        f"A motion of {problem.duration_s:g} s for {problem.robot.name} that {kept}, with a condition number of "
+        f"{significant(excitation.condition_number, 3)} for {number_of(len(problem.base), 'parameter')}."
     )
 
 
 def _verdict(excitation: Excitation) -> tuple[PageBlock, ...]:
     distance = excitation.least_distance
-    noise = excitation.deviations.noise
-    units = dict.fromkeys(excitation.effort_units)
+    noise = excitation.problem.torque_std
+    units = dict.fromkeys(excitation.problem.robot.effort_units)
     spread = (
         significant(float(noise[0]), 3)
         if np.ptp(noise) == 0
@@ -124,37 +123,25 @@ def _verdict(excitation: Excitation) -> tuple[PageBlock, ...]:
 
 
 def _table(excitation: Excitation) -> Table:
-    found = excitation.deviations
-    rows = []
+    found, std, nominal = excitation.problem.base, excitation.std, excitation.problem.nominal
+    rows: list[dict[str, str | Cell]] = []
     for k, name in enumerate(found.names):
-        percent, nominal = float(found.relative_percent[k]), float(found.nominal[k])
-        shared = found.groupings[k] not in ("", name)
+        percent = float(excitation.relative_std_percent[k])
+        bar = None if np.isnan(percent) else min(percent / HOPELESS_PERCENT, 1.0)
+        what = f"{meaning(name, found.kinds[k])}, {found.owners[k]}"
         rows.append(
-            (
-                Cell(name),
-                Cell(
-                    f"{meaning(name, found.kinds[k])}, {found.owners[k]}{', with others' if shared else ''}"
-                ),
-                Cell(UNKNOWN if np.isnan(nominal) else significant(nominal)),
-                Cell(significant(float(found.std[k]), 2, padded=True)),
-                Cell(unit_text(found.units[k])),
-                Cell(
-                    percent_text(percent),
-                    bar=None if np.isnan(percent) else min(percent / HOPELESS_PERCENT, 1.0),
-                    tone=_tone(percent),
-                ),
-            )
+            {
+                "Name": name,
+                "What it is": what + with_others(name, found.groupings[k]),
+                "Description's value": significant(float(nominal[k])),
+                "Std": significant(float(std[k]), 2, padded=True),
+                "Unit": unit_text(found.units[k]),
+                "Relative std": Cell(percent_text(percent), bar=bar, tone=_tone(percent)),
+            }
         )
-    return Table(
-        columns=(
-            TableColumn("Name", code=True),
-            TableColumn("What it is"),
-            TableColumn("Description's value", numeric=True),
-            TableColumn("Std", numeric=True),
-            TableColumn("Unit"),
-            TableColumn("Relative std", numeric=True),
-        ),
-        rows=tuple(rows),
+    return table(
+        rows,
+        code=("Name",),
         caption="For white noise of the torques and a motion that is followed and measured exactly; coloured noise and "
         "errors of the motion add to it. Relative to the value in the robot's description; – where that is zero or "
         "unknown. The bar is full at 100 %. “With others”: known only in sum with other parameters.",
@@ -174,15 +161,16 @@ def _symbol(name: str) -> str:
 
 
 def _facts(excitation: Excitation) -> Facts:
+    problem, method, state = excitation.problem, excitation.method, excitation.state
     criterion = {"condition": "condition number", "d-optimal": "determinant of the information"}
     return Facts(
         facts=(
-            ("Robot", excitation.robot),
-            ("Motion", f"{excitation.duration_s:g} s, {excitation.basis!r}"),
-            ("Samples", f"{len(excitation.time)} at {excitation.rate_hz:g} Hz"),
-            ("Criterion", criterion[excitation.criterion]),
+            ("Robot", problem.robot.name),
+            ("Motion", f"{problem.duration_s:g} s, {method.basis!r}"),
+            ("Samples", f"{len(excitation.time)} at {problem.rate_hz:g} Hz"),
+            ("Criterion", criterion[method.criterion]),
             ("Logarithm of the information's determinant", significant(excitation.log_determinant)),
-            ("Seed", str(excitation.seed)),
-            ("Search", f"{excitation.iterations} iterations in {seconds_text(excitation.seconds)}"),
+            ("Seed", str(method.seed)),
+            ("Search", f"{state.iterations} iterations in {seconds_text(state.seconds)}"),
         )
     )

@@ -13,11 +13,10 @@ from __future__ import annotations
 from decimal import Decimal
 from math import floor, isfinite, isnan, log10
 
+from ..estimate import NORMAL_95
+
 UNKNOWN = "–"
 """Text for a number that does not exist."""
-
-NORMAL_95 = 1.959963984540054
-"""Half width of the 95 % interval of a normal distribution, in standard deviations."""
 
 MOST_DIGITS = 8
 """Maximum number of significant digits of a value."""

@@ -23,30 +23,25 @@ HARDLY = 0.1
 
 
 class Origin(Enum):
-    """Origin of a value, ordered from data to prior."""
+    """Origin of a value, from data to prior; `mark` reads without colour, filled by the share of the data."""
 
-    from_data = "from data"
-    mostly_data = "mostly data"
-    mostly_prior = "mostly prior"
-    from_prior = "from prior"
+    mark: str
 
-    @property
-    def mark(self) -> str:
-        """A symbol that reads without colour, filled by the share of the data."""
-        return _MARKS[self]
+    from_data = "from data", "●"
+    mostly_data = "mostly data", "◕"
+    mostly_prior = "mostly prior", "◔"
+    from_prior = "from prior", "○"
+
+    def __new__(cls, words: str, mark: str) -> Origin:
+        member = object.__new__(cls)
+        member._value_, member.mark = words, mark
+        return member
 
     @property
     def measured(self) -> bool:
         """Whether the data reduced the variance to less than half of the prior's."""
         return self in (Origin.from_data, Origin.mostly_data)
 
-
-_MARKS = {
-    Origin.from_data: "●",
-    Origin.mostly_data: "◕",
-    Origin.mostly_prior: "◔",
-    Origin.from_prior: "○",
-}
 
 ORIGINS = (
     "The share of the prior is the variance after the data over that before; the share of the data is the rest. "

@@ -1,9 +1,12 @@
-"""Tables of an estimate: pure functions; numbers are rounded to their standard deviations."""
+"""Tables of an estimate: pure functions; numbers are rounded to their standard deviations.
+
+A row is a mapping from the titles of the columns to cells; columns of numbers are aligned to the right.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from math import inf
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -34,108 +37,111 @@ TONES = {
     ParameterVerdict.not_identifiable: "bad",
 }
 
-PARAMETER_COLUMNS = (
-    TableColumn("Name", code=True),
-    TableColumn("What it is"),
-    TableColumn("Value", numeric=True),
-    TableColumn("Std", numeric=True),
-    TableColumn("Unit"),
-    TableColumn("95 % interval", numeric=True),
-)
-
 AT_STANDSTILL = (
     "While moving: where the joint is faster than 0.05 rad/s or m/s. At standstill dry friction is "
     "indeterminate up to its Coulomb value. "
 )
 
 
+def table(
+    rows: Sequence[Mapping[str, str | Cell]],
+    *,
+    title: str = "",
+    caption: str = "",
+    code: Collection[str] = (),
+    groups: tuple[tuple[str, int], ...] = (),
+) -> Table:
+    """A table of rows, each a mapping from the titles of the columns to its cells.
+
+    Args:
+        rows: with the same titles in the same order.
+        title, caption, groups: as of `Table`.
+        code: titles of the columns with symbols or formulas.
+    """
+    cells = tuple(tuple(c if isinstance(c, Cell) else Cell(c) for c in row.values()) for row in rows)
+    titles = list(rows[0]) if rows else []
+    # the first column is a row's header, also where it looks like a number (the joints "1", "2", ...)
+    numeric = [k > 0 and all(_looks_numeric(row[k].text) for row in cells) for k in range(len(titles))]
+    columns = (TableColumn(name, right, name in code) for name, right in zip(titles, numeric, strict=True))
+    return Table(title=title, columns=tuple(columns), rows=cells, groups=groups, caption=caption)
+
+
+def value_cells(
+    value: float, std: float, unit: str, prior_share: float | None = None
+) -> dict[str, str | Cell]:
+    """Value, standard deviation, unit and 95 % interval; in brackets where they are not measured."""
+    return {
+        "Value": assumed_or_measured(value_text(value, std), prior_share),
+        "Std": assumed_or_measured(std_text(value, std), prior_share),
+        "Unit": unit_text(unit),
+        "95 % interval": Cell(
+            interval_text(value, std) if std > 0 else UNKNOWN,
+            tone="" if is_measured(prior_share) else "assumed",
+        ),
+    }
+
+
 def parameter_table(estimate: Estimate) -> Table:
     """All parameters: meaning, value, uncertainty and verdict."""
-    rows = []
+    rows: list[dict[str, str | Cell]] = []
     std, relative = estimate.std, estimate.relative_std_percent
-    for index, judged in enumerate(verdicts(estimate)):
-        value, s, percent = float(estimate.values[index]), float(std[index]), float(relative[index])
-        name, unit = estimate.names[index], estimate.units[index]
-        numbers = (
-            (
-                Cell(value_text(value, s)),
-                Cell(std_text(value, s)),
-                Cell(interval_text(value, s)),
-                Cell(percent_text(percent), bar=min(percent / ZERO_PERCENT, 1.0), tone=TONES[judged]),
-            )
-            if judged.determined
-            else (Cell(UNKNOWN), Cell(UNKNOWN), Cell(UNKNOWN), Cell(UNKNOWN))
-        )
-        what = meaning(name, estimate.kinds[index])
-        regrouped = estimate.groupings[index] not in ("", name)
+    for k, judged in enumerate(verdicts(estimate)):
+        # what the data do not determine is never a number, even where a method has put one there
+        value, s = (float(estimate.values[k]), float(std[k])) if judged.determined else (nan, nan)
+        percent = Cell(UNKNOWN)
+        if judged.determined:
+            bar = min(float(relative[k]) / ZERO_PERCENT, 1.0)
+            percent = Cell(percent_text(float(relative[k])), bar=bar, tone=TONES[judged])
+        what = f"{meaning(estimate.names[k], estimate.kinds[k])}, {estimate.owners[k]}"
         rows.append(
-            (
-                Cell(name),
-                Cell(f"{what}, {estimate.owners[index]}{', with others' if regrouped else ''}"),
-                *numbers[:2],
-                Cell(unit_text(unit)),
-                *numbers[2:],
-                Cell(f"{judged.mark} {judged.value}", tone=TONES[judged]),
-            )
+            {
+                "Name": estimate.names[k],
+                "What it is": what + with_others(estimate.names[k], estimate.groupings[k]),
+                **value_cells(value, s, estimate.units[k]),
+                "Relative std": percent,
+                "Verdict": Cell(f"{judged.mark} {judged.value}", tone=TONES[judged]),
+            }
         )
-    return Table(
-        columns=(*PARAMETER_COLUMNS, TableColumn("Relative std", numeric=True), TableColumn("Verdict")),
-        rows=tuple(rows),
+    return table(
+        rows,
+        code=("Name",),
         caption=f"{EXPLANATION} The bar is full at {ZERO_PERCENT:.0f} %. “With others”: the data determine this "
         "parameter only in sum with others; see the groupings below.",
     )
 
 
-def _whiteness_cells(fit: Fit, joint: int) -> tuple[Cell, ...]:
-    """None where rows have no order in time."""
-    if not fit.whiteness:
-        return ()
-    white = fit.whiteness[joint]
-    return (
-        Cell(correlation_text(white.lag1)),
-        Cell(probability_text(white.p_value)),
-        Cell("● white" if white.white else "○ not white", tone="good" if white.white else "fair"),
-    )
+def with_others(name: str, grouping: str) -> str:
+    """A remark for a parameter that stands for a sum."""
+    return "" if grouping in ("", name) else ", with others"
 
 
 def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
     """Relative error, residual size and whiteness of each column of a fit; `of` names what a column is."""
-    rows = []
-    rms, largest = fit.rms_per_joint, np.max(np.abs(fit.residuals), axis=0)
-    moving = fit.moving_error_percent_per_joint
-    for joint, (name, unit) in enumerate(zip(fit.joints, fit.units, strict=True)):
-        rows.append(
-            (
-                Cell(name),
-                Cell(percent_text(fit.relative_error_percent_per_joint[joint])),
-                *((Cell(percent_text(moving[joint])),) if moving else ()),
-                Cell(significant(float(rms[joint]), 3, padded=True)),
-                Cell(significant(float(largest[joint]), 3, padded=True)),
-                Cell(unit_text(unit)),
-                *_whiteness_cells(fit, joint),
+    rows: list[dict[str, str | Cell]] = []
+    # a column without any reading has NaN, and `fmax` passes over single missing readings
+    largest = np.fmax.reduce(np.abs(fit.residuals), axis=0)
+    rms, moving = fit.rms_per_joint, fit.moving_error_percent_per_joint
+    for k, name in enumerate(fit.joints):
+        row: dict[str, str | Cell] = {capitalized(of): name}
+        row["Relative error"] = percent_text(fit.relative_error_percent_per_joint[k])
+        if moving:
+            row["while moving"] = percent_text(moving[k])
+        row["Residual, rms"] = significant(float(rms[k]), 3, padded=True)
+        row["largest"] = significant(float(largest[k]), 3, padded=True)
+        row["Unit"] = unit_text(fit.units[k])
+        if fit.whiteness:  # none where rows have no order in time
+            white = fit.whiteness[k]
+            row["Lag-1 autocorrelation"] = correlation_text(white.lag1)
+            row["Ljung-Box p"] = probability_text(white.p_value)
+            row["Residuals"] = (
+                Cell("● white", tone="good") if white.white else Cell("○ not white", tone="fair")
             )
-        )
+        rows.append(row)
     lags = sorted({white.lags for white in fit.whiteness})
-    return Table(
+    return table(
+        rows,
         title=title,
-        columns=(
-            TableColumn(capitalized(of), code=True),
-            TableColumn("Relative error", numeric=True),
-            *((TableColumn("while moving", numeric=True),) if moving else ()),
-            TableColumn("Residual, rms", numeric=True),
-            TableColumn("largest", numeric=True),
-            TableColumn("Unit"),
-            *(
-                (
-                    TableColumn("Lag-1 autocorrelation", numeric=True),
-                    TableColumn("Ljung-Box p", numeric=True),
-                    TableColumn("Residuals"),
-                )
-                if fit.whiteness
-                else ()
-            ),
-        ),
-        rows=tuple(rows),
+        code=(capitalized(of),),
         caption=f"Relative error: 100 |measured - predicted| / |measured|; all {of}s together "
         f"{percent_text(fit.relative_error_percent)}. {AT_STANDSTILL if moving else ''}"
         + (
@@ -149,16 +155,9 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
 
 def grouping_table(estimate: Estimate) -> Table | None:
     """The combination that each regrouped parameter stands for; None where none is regrouped."""
-    rows = tuple(
-        (Cell(name), Cell(grouping))
-        for name, grouping in zip(estimate.names, estimate.groupings, strict=True)
-        if grouping not in ("", name)
-    )
-    if not rows:
-        return None
-    return Table(
-        columns=(TableColumn("Parameter", code=True), TableColumn("stands for", code=True)), rows=rows
-    )
+    pairs = zip(estimate.names, estimate.groupings, strict=True)
+    rows = [{"Parameter": name, "stands for": sum_} for name, sum_ in pairs if with_others(name, sum_)]
+    return table(rows, code=("Parameter", "stands for")) if rows else None
 
 
 def full_parameter_table(full: FullParameters) -> Table:
@@ -167,16 +166,22 @@ def full_parameter_table(full: FullParameters) -> Table:
     for index, owner in enumerate(full.owners):
         owners.setdefault(owner, []).append(index)
     std = full.std
-    return Table(
-        columns=(
-            *PARAMETER_COLUMNS,
-            TableColumn("Before the data", numeric=True),
-            TableColumn("Where from", numeric=True),
-            TableColumn("Verdict"),
-        ),
-        rows=tuple(
-            _full_row(full, index, float(std[index])) for indices in owners.values() for index in indices
-        ),
+    rows: list[dict[str, str | Cell]] = []
+    for k in (k for indices in owners.values() for k in indices):
+        value, s, share = float(full.values[k]), float(std[k]), float(full.prior_share[k])
+        rows.append(
+            {
+                "Name": full.names[k],
+                "What it is": meaning(full.names[k], full.kinds[k]),
+                **value_cells(value, s, full.units[k], share),
+                "Before the data": significant(float(full.prior[k])),
+                "Where from": share_cell(share),
+                "Verdict": _full_verdict(value, s, share),
+            }
+        )
+    return table(
+        rows,
+        code=("Name",),
         groups=tuple(
             (
                 f"{owner}: {series(counted_origins(full.prior_share[indices]))}".removesuffix(": "),
@@ -187,22 +192,6 @@ def full_parameter_table(full: FullParameters) -> Table:
         caption=f"{ORIGINS} A value in brackets is no measurement: the prior's share is at least "
         "half. The full part of a bar is the data's, the hatched part the prior's. Well known, known, "
         "poorly known, zero within its interval: as above.",
-    )
-
-
-def _full_row(full: FullParameters, index: int, std: float) -> tuple[Cell, ...]:
-    name, value, prior = full.names[index], float(full.values[index]), float(full.prior[index])
-    share = float(full.prior_share[index])
-    numbers = (value_text(value, std), std_text(value, std), interval_text(value, std))
-    return (
-        Cell(name),
-        Cell(meaning(name, full.kinds[index])),
-        *(assumed_or_measured(text, share) for text in numbers[:2]),
-        Cell(unit_text(full.units[index])),
-        Cell(numbers[2], tone="" if is_measured(share) else "assumed"),
-        Cell(significant(prior)),
-        share_cell(share),
-        _full_verdict(value, std, share),
     )
 
 
@@ -233,14 +222,11 @@ def _full_verdict(value: float, std: float, prior_share: float) -> Cell:
 def timing_table(seconds: Mapping[str, float]) -> Table:
     """Duration of each stage."""
     longest = max(seconds.values(), default=0.0)
-    return Table(
-        title="Timings",
-        columns=(TableColumn("Stage"), TableColumn("Time", numeric=True)),
-        rows=tuple(
-            (Cell(stage), Cell(seconds_text(duration), bar=duration / longest if longest > 0 else 0.0))
-            for stage, duration in seconds.items()
-        ),
-    )
+    rows: list[dict[str, str | Cell]] = [
+        {"Stage": stage, "Time": Cell(seconds_text(each), bar=each / longest if longest > 0 else 0.0)}
+        for stage, each in seconds.items()
+    ]
+    return table(rows, title="Timings")
 
 
 def table_of_rows(
@@ -262,14 +248,8 @@ def table_of_rows(
     titles = (
         columns if isinstance(columns, Mapping) else {key: capitalized(key.replace("_", " ")) for key in keys}
     )
-    texts = {key: [plain_text(row.get(key)) for row in rows] for key in keys}
-    numeric = {key: place > 0 and all(map(_looks_numeric, texts[key])) for place, key in enumerate(keys)}
-    return Table(
-        title=title,
-        caption=caption,
-        columns=tuple(TableColumn(titles[key], numeric=numeric[key]) for key in keys),
-        rows=tuple(tuple(Cell(texts[key][row]) for key in keys) for row in range(len(rows))),
-    )
+    shown = [{titles[key]: plain_text(row.get(key)) for key in keys} for row in rows]
+    return table(shown, title=title, caption=caption)
 
 
 def plain_text(value: Any) -> str:
@@ -293,4 +273,4 @@ def plain_text(value: Any) -> str:
 
 
 def _looks_numeric(text: str) -> bool:
-    return text.lstrip("<>+-± ")[:1].isdigit() or text in ("", "∞", "-∞", UNKNOWN)
+    return text.lstrip("<>+-± [(")[:1].isdigit() or text in ("", "∞", "-∞", UNKNOWN)

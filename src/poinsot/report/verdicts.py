@@ -11,8 +11,7 @@ from enum import Enum
 from math import isnan
 
 from ..arrays import Vector
-from ..estimate import Estimate
-from .numbers import NORMAL_95
+from ..estimate import NORMAL_95, Estimate
 
 WELL_KNOWN_PERCENT = 10.0
 KNOWN_PERCENT = 30.0
@@ -20,18 +19,20 @@ ZERO_PERCENT = 100.0 / NORMAL_95
 
 
 class ParameterVerdict(Enum):
-    """How well a parameter is known, from best to worst."""
+    """How well a parameter is known, from best to worst; `mark` is a symbol that reads without colour."""
 
-    well_known = "well known"
-    known = "known"
-    poorly_known = "poorly known"
-    zero_inside = "zero within its interval"
-    not_identifiable = "not identifiable"
+    mark: str
 
-    @property
-    def mark(self) -> str:
-        """A symbol that reads without colour."""
-        return _MARKS[self]
+    well_known = "well known", "●"
+    known = "known", "◐"
+    poorly_known = "poorly known", "○"
+    zero_inside = "zero within its interval", "∅"
+    not_identifiable = "not identifiable", "✕"
+
+    def __new__(cls, words: str, mark: str) -> ParameterVerdict:
+        member = object.__new__(cls)
+        member._value_, member.mark = words, mark
+        return member
 
     @property
     def summary(self) -> str:
@@ -42,14 +43,6 @@ class ParameterVerdict(Enum):
     def determined(self) -> bool:
         return self is not ParameterVerdict.not_identifiable
 
-
-_MARKS = {
-    ParameterVerdict.well_known: "●",
-    ParameterVerdict.known: "◐",
-    ParameterVerdict.poorly_known: "○",
-    ParameterVerdict.zero_inside: "∅",
-    ParameterVerdict.not_identifiable: "✕",
-}
 
 EXPLANATION = (
     f"Well known: standard deviation below {WELL_KNOWN_PERCENT:g} % of the value. "

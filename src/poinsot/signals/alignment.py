@@ -17,7 +17,7 @@ time of the noise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..arrays import Samples
 from ..exceptions import ChannelNotFound, InvalidSignals
 from ..recording import Recording
 from .bandwidth import FEWEST, noise_hz
+from .preparation import check_samples
 
 ROUNDING = 1e-6
 """Times that differ by less than this fraction of an interval are equal."""
@@ -81,6 +82,7 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
 
     time = recording.time
     near = ROUNDING * float(np.median(np.diff(time)))
+    # samples are kept where every delayed channel has a value; channels without a delay are cut alike
     late, early = max(0.0, *seconds.values()), min(0.0, *seconds.values())
     kept = (time + late <= time[-1] + near) & (time + early >= time[0] - near)
     if kept.sum() < 2:
@@ -90,6 +92,7 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
     channels = {name: values[kept] for name, values in recording.channels.items()}
     valid = {name: mask[kept] for name, mask in recording.valid.items()}
     for name, delay in seconds.items():
+        # `near` again: a shift by whole samples must give recorded values, to the last bit
         at = np.clip(time[kept] + delay, time[0], time[-1])
         after = np.minimum(np.searchsorted(time, at - near), len(time) - 1)
         before = np.where(time[after] - at <= near, after, after - 1)
@@ -101,11 +104,12 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
         spline = CubicSpline(time[trusted], recording[name][trusted])
         channels[name] = np.where(before == after, recording[name][before], spline(at))
         if name in recording.valid:
+            # a spline through a gap is a guess
             valid[name] = trusted[before] & trusted[after]
     cut = len(recording) - int(kept.sum())
     said = ", ".join(f"{name} by {1e3 * delay:g} ms" for name, delay in delays.items())
-    steps = [*recording.metadata.get("steps", ()), f"corrected delays: {said}; {cut} samples cut at the ends"]
-    return Recording(time[kept], channels, recording.units, valid, {**recording.metadata, "steps": steps})
+    aligned = Recording(time[kept], channels, recording.units, valid, recording.metadata)
+    return aligned.noted(f"corrected delays: {said}; {cut} samples cut at the ends")
 
 
 def _by_channel(recording: Recording, delays: Mapping[str, float]) -> dict[str, float]:
@@ -144,8 +148,10 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
 
     x, y, dt = _comparable(recording, reference, late, largest_s)
     most = int(np.ceil(largest_s / dt))
+    # whole samples first: between samples the correlation has one maximum a period of the motion
     correlation = _correlations(x, y, most)
     coarse = int(np.argmax(correlation)) - most
+    # a maximum at the end of the range is none: it goes on rising outside
     if abs(coarse) == most or correlation.max() <= 0:
         raise InvalidSignals(
             f"{late!r} and {reference!r} do not correlate most inside +-{largest_s:g} s: "
@@ -155,14 +161,17 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     first, last = max(coarse, 0), len(x) + min(coarse, 0)
     x, y = x[first - coarse : last - coarse], y[first:last]
     cutoff = min(_noise_hz(name, z, dt) for name, z in ((reference, x), (late, y))) * dt
+    # the transform takes a record for periodic: without a taper the jump from its end to its start correlates
     taper = signal.windows.tukey(len(x), 0.1)
     X, Y = (np.fft.rfft(taper * signal.detrend(z)) for z in (x, y))
     f = np.fft.rfftfreq(len(x))
+    # without phase, or d would be biased; gradual, as a sharp edge rings, and ringing correlates with itself
     U = X / (1 + (f / cutoff) ** 8)
 
     def c(d: float) -> float:
         return float(np.real(np.vdot(U, Y * np.exp(2j * np.pi * f * d))))
 
+    # the sign: x is late by d where y(t) = x(t - d), whose transform is that of x times e^(-2 pi i f d)
     d = float(minimize_scalar(lambda d: -c(d), bounds=(-1, 1), method="bounded", options={"xatol": 1e-6}).x)
     shift, slope = np.exp(-2j * np.pi * f * d), 2j * np.pi * f
     u, u_slope, x, x_slope, y = (
@@ -171,42 +180,31 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     e = y - x * (u @ y) / (u @ x)
     return Delay(
         (coarse + d) * dt,
-        _delay_std(np.stack([u, u_slope]), np.stack([x, -x_slope, y])) * dt,
+        jackknife_std(np.einsum("it, jt -> tij", (u, u_slope), (x, -x_slope, y)), _delay) * dt,
         1 / dt,
         float(np.linalg.norm(e) / np.linalg.norm(y)),
         float(np.sqrt(max(1 - correlation[most] ** 2, 0.0))),
     )
 
 
-def jackknife_std(score: Samples, information: Samples) -> float:
-    """Jackknife standard deviation of d = sum of score / sum of information over stretches.
+def jackknife_std(terms: np.ndarray, estimate: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Standard deviation of an estimate from sums over samples, by leaving out one stretch of them after the other.
 
-    Valid for scores that are correlated within a stretch, and where few stretches hold most of the information.
+    Valid for terms that are correlated within a stretch, and where few stretches hold most of the information.
+
+    Args:
+        terms: (T, ...) what is summed.
+        estimate: (STRETCHES, ...) sums -> (STRETCHES,) estimates.
     """
-    S, I = (np.array([part.sum() for part in np.array_split(z, STRETCHES)]) for z in (score, information))
-    return _scatter((S.sum() - S) / (I.sum() - I))
+    # sums and not means: stretches differ by one in length, and in how much moves in them
+    sums = np.array([stretch.sum(axis=0) for stretch in np.array_split(terms, STRETCHES)])
+    return float(np.sqrt((STRETCHES - 1) * np.var(estimate(sums.sum(axis=0) - sums))))
 
 
-def _scatter(without: np.ndarray) -> float:
-    """Jackknife standard deviation from the estimates that leave out one stretch each."""
-    return float(np.sqrt((STRETCHES - 1) * np.var(without)))
-
-
-def _delay_std(instruments: np.ndarray, columns: np.ndarray) -> float:
-    """Jackknife standard deviation of d in y = g (x - d x'), from instruments (2, T) and columns (3, T) x, -x', y."""
-    seen = np.array(
-        [
-            u @ z.T
-            for u, z in zip(
-                np.array_split(instruments, STRETCHES, axis=1),
-                np.array_split(columns, STRETCHES, axis=1),
-                strict=True,
-            )
-        ]
-    )
-    without = seen.sum(axis=0) - seen
-    g, gd = np.linalg.solve(without[:, :, :2], without[:, :, 2:])[..., 0].T
-    return _scatter(gd / g)
+def _delay(products: np.ndarray) -> np.ndarray:
+    """d in y = g (x - d x'), from products (..., 2, 3) of the instruments with x, -x' and y."""
+    g, gd = np.linalg.solve(products[..., :2], products[..., 2:])[..., 0].T
+    return gd / g
 
 
 def _comparable(
@@ -215,13 +213,10 @@ def _comparable(
     """x, y and the interval dt [s]."""
     x, y = recording[reference], recording[late]
     dt = recording.duration_s / (len(recording) - 1)
+    check_samples(recording, (reference, late))
     for name in (reference, late):
-        if not recording.mask(name).all():
-            raise InvalidSignals(f"channel {name!r} has invalid samples; choose a window without them")
         if np.ptp(recording[name]) == 0:
             raise InvalidSignals(f"channel {name!r} is constant, so no delay can be estimated")
-    if not recording.is_uniform:
-        raise InvalidSignals("the clock is not uniform: resample the recording before estimating a delay")
     if not 0 < largest_s < recording.duration_s / 4 or len(recording) < FEWEST:
         raise InvalidSignals(
             f"delays up to {largest_s:g} s cannot be estimated from {recording.duration_s:g} s "
@@ -234,6 +229,7 @@ def _correlations(x: Samples, y: Samples, most: int) -> np.ndarray:
     """(2 most + 1,) correlation of y(t) and x(t - k dt), k from -most to most, over the same samples of y."""
     from scipy import signal
 
+    # the same samples of y at each lag, or the correlation at large lags is of fewer samples
     y = y[most : len(y) - most]
     y = y - y.mean()
     x = x - x.mean()

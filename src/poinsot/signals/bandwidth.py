@@ -22,7 +22,7 @@ smoother with one cutoff per joint.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import fft
@@ -31,6 +31,7 @@ from ..arrays import JointSamples, Samples
 from ..exceptions import InvalidSignals
 from ..recording import Recording
 from .decimation import PASSBAND
+from .preparation import positions
 from .random_walk import HALF_POWER, GeneralizedRandomWalk, cutoff_hz, nvr_for_cutoff
 
 SHARE = 0.999
@@ -93,9 +94,8 @@ class FilterProposal:
         return np.array([ratio_for_cutoff(cutoff, self.rate_hz, order) for cutoff in cutoffs.tolist()])
 
     def noted(self, recording: Recording) -> Recording:
-        """Return the recording with the reasons appended to its steps, which signals, estimate and report show."""
-        steps = [*recording.metadata.get("steps", ()), *self.reasons]
-        return replace(recording, metadata={**recording.metadata, "steps": steps})
+        """The recording with the reasons among its steps."""
+        return recording.noted(*self.reasons)
 
     def __str__(self) -> str:
         return "\n".join(self.reasons)
@@ -114,20 +114,24 @@ def propose_filters(recording: Recording) -> FilterProposal:
         InvalidSignals: if there are no positions, the clock is not uniform, samples are invalid or too few, or no
             joint moves.
     """
-    joints, p = _positions(recording)
+    joints, p = positions(recording)
+    if len(p) < FEWEST:
+        raise InvalidSignals(f"{len(p)} samples are too few for a spectrum: at least {FEWEST} are needed")
     rate = recording.rate_hz
     f, S = _velocity_spectrum(p, rate)
-    steps = np.array([_step(column) for column in p.T])
+    steps = np.array([encoder_step(column) for column in p.T])
     single = [_excitation(f, S[:, j], steps[j], rate) for j in range(len(joints))]
     moving = np.array([excitation is not None for excitation in single])
     if not moving.any():
         raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
     powers = np.array([excitation.power for excitation in single if excitation is not None])
+    # equal power of each joint: in radians and metres the fastest one would decide alone
     weights = 1 / (powers * len(powers))
     pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate)
     if pooled is None:
         raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
     w_dyn = _rounded(pooled.bandwidth_hz)
+    # from the rounded bandwidth, so that the sentences of the reasons agree with the numbers
     w_q = _rounded(_cutoff(pooled.noise_hz, w_dyn, rate))
     w_f, why_f = _decimation(w_dyn, recording.duration_s, rate)
     nan = float("nan")
@@ -168,15 +172,15 @@ def too_narrow(
     if not lost:
         return ()
     return (
-        f"the smoother's cutoff of {_range(cutoff_hz)} Hz is below twice the bandwidth of the motion and attenuates "
-        f"it ({', '.join(lost)}); propose_filters computes a cutoff that does not",
+        f"the smoother's cutoff of {span_text(cutoff_hz, 2)} Hz is below twice the bandwidth of the motion and "
+        f"attenuates it ({', '.join(lost)}); propose_filters computes a cutoff that does not",
     )
 
 
 def noise_hz(x: Samples, rate_hz: float) -> float | None:
     """Frequency above which the noise of one channel dominates [Hz]; None if it never exceeds its noise."""
     f, S = _velocity_spectrum(x[:, None], rate_hz)
-    excitation = _excitation(f, S[:, 0], _step(x), rate_hz)
+    excitation = _excitation(f, S[:, 0], encoder_step(x), rate_hz)
     return None if excitation is None else excitation.noise_hz
 
 
@@ -216,33 +220,15 @@ class _Excitation:
     rounding: bool
 
 
-def _positions(recording: Recording) -> tuple[tuple[str, ...], np.ndarray]:
-    joints = recording.joints("position")
-    if not joints:
-        raise InvalidSignals("the recording has no channel named position.<joint>")
-    if not recording.is_uniform:
-        raise InvalidSignals(
-            "the clock is not uniform: resample the recording before asking for its spectrum"
-        )
-    if len(recording) < FEWEST:
-        raise InvalidSignals(
-            f"{len(recording)} samples are too few for a spectrum: at least {FEWEST} are needed"
-        )
-    for joint in joints:
-        if not recording.mask(f"position.{joint}").all():
-            raise InvalidSignals(
-                f"channel 'position.{joint}' has invalid samples; choose a window without them"
-            )
-    return joints, recording.stack("position", joints)
-
-
 def _velocity_spectrum(p: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     """Frequencies (k,) and S (k, n) per Hz, up to 0.9 of the Nyquist frequency: mean of five stretches of a third."""
     length = (len(p) - 1) // 3
     # the velocity leaks less than the position, whose spectrum is steeper; column by column, which needs less memory
     S = np.stack([welch(np.diff(column) * rate, rate, length) for column in p.T], axis=1)
     f = np.arange(len(S)) * rate / fft.next_fast_len(length, real=True)
+    # without the last tenth below the Nyquist frequency, where anti-aliasing filters act and aliases fold
     kept = (f > 0) & (f <= 0.45 * rate)
+    # np.diff has the gain sin(half) / half of a derivative
     half = np.pi * f[kept] / rate
     return f[kept], S[kept] * ((half / np.sin(half)) ** 2)[:, None]
 
@@ -258,6 +244,7 @@ def welch(x: Samples, rate_hz: float, length: int) -> np.ndarray:
     Returns:
         (k,) per Hz, at multiples of the rate over the padded length.
     """
+    # periodic Hann window: with the symmetric one stretches that overlap by half have unequal weights
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / length)
     stretches = np.lib.stride_tricks.sliding_window_view(x, length)[:: length - length // 2]
     padded = fft.next_fast_len(length, real=True)
@@ -266,10 +253,11 @@ def welch(x: Samples, rate_hz: float, length: int) -> np.ndarray:
     return power / (rate_hz * (window @ window))
 
 
-def _step(position: np.ndarray) -> float:
+def encoder_step(x: Samples) -> float:
     """Smallest difference between two values that occur: the encoder's step; close to zero for continuous values."""
-    steps = np.diff(np.unique(position))
-    steps = steps[steps > 1e-9 * np.ptp(position)]  # smaller ones come from rounding in a change of unit
+    steps = np.diff(np.unique(x))
+    # a change of unit rounds equal readings to values that differ by 1e-16 of their size: these are no steps
+    steps = steps[steps > 1e-9 * np.ptp(x)]
     return float(steps.min()) if len(steps) else 0.0
 
 
@@ -279,12 +267,15 @@ def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Exci
     first = np.flatnonzero(np.diff(band, prepend=-1))
     last = np.append(first[1:], len(f))
     mean = np.add.reduceat(S, first) / (last - first)
+    # the median of a band: a single line of the motion in it is no noise
     median = np.array([np.median(S[a:b]) for a, b in zip(first, last, strict=True)])
     centre = np.sqrt(f[first] * f[last - 1])
+    # from above: noise does not fall with the frequency, so what is quieter above bounds it
     quietest = np.minimum.accumulate(median[::-1])[::-1]
     rounding = (2 * np.pi * centre) ** 2 * step**2 / (6 * rate)
     N = np.maximum(quietest, rounding)
     motion = mean > ABOVE * N
+    # one band at 6 dB happens by chance among thirty; none is 20 dB above its own noise
     if not np.any(mean > MOVING * N):
         return None
     power = np.cumsum(np.repeat(motion, last - first) * S)
@@ -318,6 +309,7 @@ def _decimation(w_dyn: float, duration_s: float, rate: float) -> tuple[float | N
             f"No decimation: {rate:.4g} Hz are less than twice the rate that a pass-band of {w_f:.3g} Hz needs.",
         )
     why = f"decimate_hz = {w_f:.3g}: twice {w_dyn:.3g} Hz"
+    # 5 %: two digits round by as much
     if w_f > wanted * 1.05:
         why = (
             f"decimate_hz = {w_f:.3g}: more than twice {w_dyn:.3g} Hz, since {duration_s:.3g} s would leave only "
@@ -351,7 +343,7 @@ def _why_bandwidth(
 def _why_noise(pooled: _Excitation, steps: np.ndarray) -> str:
     if pooled.rounding:
         return (
-            f"The rounding of the positions, to steps of {_range(steps)}, dominates the motion above "
+            f"The rounding of the positions, to steps of {span_text(steps, 2)}, dominates the motion above "
             f"{_rounded(pooled.noise_hz):g} Hz."
         )
     return f"The measurement noise dominates the motion above {_rounded(pooled.noise_hz):g} Hz."
@@ -369,6 +361,7 @@ def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float) -> str:
     return f"cutoff_hz = {w_q:.3g}: twice the frequency where the noise dominates, within {limits}."
 
 
-def _range(values: np.ndarray) -> str:
-    low, high = float(values.min()), float(values.max())
-    return f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"
+def span_text(values: np.ndarray, digits: int = 3) -> str:
+    """The smallest and the largest value in words; one number if they are equal."""
+    low, high = float(np.min(values)), float(np.max(values))
+    return f"{low:.{digits}g}" if low == high else f"{low:.{digits}g} to {high:.{digits}g}"

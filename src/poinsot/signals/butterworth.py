@@ -19,8 +19,8 @@ import numpy as np
 from ..exceptions import InvalidMethod, InvalidSignals
 from ..recording import Recording
 from .bandwidth import too_narrow
-from .low_pass import LowPass
-from .preparation import finish, position_and_effort, recording_steps
+from .low_pass import LowPass, check_below_nyquist
+from .preparation import finish, position_and_effort
 from .signals import Signals
 
 SETTLED = 1e-2
@@ -58,6 +58,7 @@ class ButterworthDecimation:
         p, joints, effort, tau = position_and_effort(recording)
         rate_hz = recording.rate_hz
         low_pass = self._design(rate_hz)
+        # as MATLAB's filtfilt
         padding = 3 * self.order
         edge = math.ceil(low_pass.samples_until(SETTLED)) if self.cut_edges else 0
         if len(p) <= max(padding, 2 * edge + 2):
@@ -65,7 +66,9 @@ class ButterworthDecimation:
                 f"{len(p)} samples at {rate_hz:g} Hz are too few for a Butterworth filter at {self.cutoff_hz:g} Hz: "
                 f"at least {max(padding, 2 * edge + 2) + 1} are needed; raise cutoff_hz or record longer"
             )
+        # before the filter, which writes into p
         warnings = too_narrow(joints, p, rate_hz, np.full(len(joints), self.cutoff_hz))
+        # p is a copy already, which the recording does not share
         q = p
         # column by column and in place: the filter needs several times the memory of its input
         for column in q.T:
@@ -76,7 +79,7 @@ class ButterworthDecimation:
             f"Butterworth of order {self.order} at {self.cutoff_hz:g} Hz on the positions, forwards and backwards; "
             "velocity and acceleration by central differences"
         )
-        steps = (*recording_steps(recording), step)
+        steps = (*recording.steps, step)
         signals = Signals(
             recording.time,
             joints,
@@ -93,10 +96,7 @@ class ButterworthDecimation:
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
 
     def _design(self, rate_hz: float) -> LowPass:
-        if not 0 < self.cutoff_hz < (1 - 1e-9) * rate_hz / 2:  # the rate is known to rounding only
-            raise InvalidMethod(
-                f"cutoff_hz = {self.cutoff_hz:g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
-            )
+        check_below_nyquist("cutoff_hz", self.cutoff_hz, rate_hz)
         if self.order < 1:
             raise InvalidMethod(f"the Butterworth filter needs an order of at least 1, not {self.order}")
         return LowPass.butterworth(self.order, 2 * self.cutoff_hz / rate_hz)

@@ -31,13 +31,15 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InvalidMethod, InvalidSignals
-from .low_pass import LowPass
+from .low_pass import LowPass, check_below_nyquist
 
 RIPPLE_DB = 0.05
 PASSBAND = 0.8
 """MATLAB's `decimate`: Chebyshev I, 0.05 dB of ripple up to 0.8 of the new Nyquist frequency."""
 
+# Below the rounding of doubles, with a margin of a hundred for what the states amplify.
 FORGOTTEN = 1e-18
+# A row that holds 1 % of a transient is as good as others beside residuals of some percent.
 SETTLED = 1e-2
 
 
@@ -72,10 +74,8 @@ class Decimation:
         Raises:
             InvalidMethod: if the pass-band is not below the Nyquist frequency.
         """
-        if not 0 < passband_hz < (1 - 1e-9) * rate_hz / 2:  # the rate is known to rounding only
-            raise InvalidMethod(
-                f"decimate_hz = {passband_hz:g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
-            )
+        check_below_nyquist("decimate_hz", passband_hz, rate_hz)
+        # rounded down, so that the pass-band is at least as wide; 1e-9 keeps factors that are whole but rounded
         factor = int(PASSBAND * rate_hz / 2 / passband_hz * (1 + 1e-9))
         return cls(factor, **settings) if factor >= 2 else None
 
@@ -132,28 +132,20 @@ class Decimation:
             (index of the first row, (rows, K)), in total `rows(samples)` rows.
         """
         kept = _BackwardQueue(self, self.rows(samples))
-        state: np.ndarray | None = None
-        first, y_last = 0, None
+        state, done = np.empty(0), 0
         for piece in pieces:
-            if state is None:
-                state = self._state_after_prefix(piece)
-                short = (samples - 1) % self.factor + 1
-                state, g, y = self._forward(state, piece[None, :short])
-                kept.push(g, y)
-                rest = piece[short:]
-            else:
-                rest = piece
-            if len(rest):
-                blocks = rest.reshape(-1, self.factor, rest.shape[1])
-                state, g, y = self._forward(state, blocks)
-                kept.push(g, y)
-            first += len(piece)
-            if first < samples:
+            short = 0
+            if done == 0:
+                state, short = self._state_after_prefix(piece), (samples - 1) % self.factor + 1
+            for blocks in (piece[None, :short], piece[short:].reshape(-1, self.factor, piece.shape[1])):
+                if blocks.size:
+                    state = self._forward(state, blocks, kept)
+            done += len(piece)
+            if done < samples:
                 yield from kept.pop()
             else:
-                y_last = self._backward_state_before_suffix(state, piece)
-        assert state is not None and y_last is not None, "pieces do not cover the recording"
-        yield from kept.finish(y_last)
+                yield from kept.finish(self._backward_state_before_suffix(state, piece))
+        assert done == samples, "pieces do not cover the recording"
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
         """Decimate whole columns, (T, K) -> (rows, K)."""
@@ -178,6 +170,7 @@ class Decimation:
             if pole.imag < 0:
                 continue
             others = np.delete(poles, i)
+            # partial fractions need distinct poles, which those of a Chebyshev filter are; its zeros lie at -1
             residue = low_pass.gain * (pole + 1) ** order / np.prod(pole - others)
             B[row] = 1.0
             if pole.imag == 0:
@@ -198,6 +191,10 @@ class Decimation:
         A, B, _, _ = self._modes
         return np.linalg.solve(np.eye(self.order) - A, B)
 
+    @cached_property
+    def _full_block_maps(self) -> tuple[np.ndarray, ...]:
+        return self._block_maps(self.factor)
+
     def _block_maps(self, M: int) -> tuple[np.ndarray, ...]:
         """A^M, C A^{M-1}, P and [G; Q; r] of a block of M samples (see the top of the file)."""
         A, B, C, D = self._modes
@@ -213,12 +210,8 @@ class Decimation:
         W = np.concatenate([powers_B[::-1].T, Q, response[None, ::-1]])
         return power, C_powers[-1], P, W
 
-    @cached_property
-    def _full_block_maps(self) -> tuple[np.ndarray, ...]:
-        return self._block_maps(self.factor)
-
-    def _forward(self, z: np.ndarray, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Run over (count, M, K) blocks: the state after them, and g (count, order, K), y_e (count, K) of each."""
+    def _forward(self, z: np.ndarray, blocks: np.ndarray, kept: _BackwardQueue) -> np.ndarray:
+        """Run over (count, M, K) blocks: the state after them; g (count, order, K), y_e (count, K) go to the queue."""
         M, order = blocks.shape[1], self.order
         A_M, C_e, P, W = self._full_block_maps if M == self.factor else self._block_maps(M)
         weighted = np.matmul(W, blocks)
@@ -226,33 +219,31 @@ class Decimation:
         for i, Gu in enumerate(weighted[:, :order]):
             starts[i] = z
             z = A_M @ z + Gu
-        g = weighted[:, order : 2 * order] + P @ starts
-        y = weighted[:, -1] + C_e @ starts
-        return z, g, y
+        kept.g.append(weighted[:, order : 2 * order] + P @ starts)
+        kept.y.append(weighted[:, -1] + C_e @ starts)
+        return z
 
     # -- the ends ----------------------------------------------------------------------------------------------------
 
     def _state_after_prefix(self, piece: np.ndarray) -> np.ndarray:
         """Forward state at the first sample: at rest on the odd reflection's first value, then run through it."""
-        A, B, _, _ = self._modes
+        # odd: position and slope go on through the end, so that a filter at rest is nearly settled
         prefix = 2 * piece[0] - piece[self.padding : 0 : -1]
-        z = np.outer(self._steady, prefix[0])
-        for u in prefix:
-            z = A @ z + np.outer(B, u)
-        return z
+        return self._run(np.outer(self._steady, prefix[0]), prefix)[0]
 
     def _backward_state_before_suffix(self, z: np.ndarray, piece: np.ndarray) -> np.ndarray:
         """Backward state at the last sample, from the odd reflection behind it."""
+        _, y = self._run(z, 2 * piece[-1] - piece[-2 : -self.padding - 2 : -1])
+        return self._run(np.outer(self._steady, y[-1]), y[::-1])[0]
+
+    def _run(self, z: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """State after and outputs of inputs u (T, K), sample by sample."""
         A, B, C, D = self._modes
-        suffix = 2 * piece[-1] - piece[-2 : -self.padding - 2 : -1]
-        y = np.empty_like(suffix)
-        for k, u in enumerate(suffix):
-            y[k] = C @ z + D * u
-            z = A @ z + np.outer(B, u)
-        w = np.outer(self._steady, y[-1])
-        for y_k in y[::-1]:
-            w = A @ w + np.outer(B, y_k)
-        return w
+        y = np.empty_like(u)
+        for k, u_k in enumerate(u):
+            y[k] = C @ z + D * u_k
+            z = A @ z + np.outer(B, u_k)
+        return z, y
 
 
 class _BackwardQueue:
@@ -261,18 +252,14 @@ class _BackwardQueue:
     def __init__(self, decimation: Decimation, rows: int):
         self.decimation = decimation
         self.rows = rows
-        self.skip = decimation.edge_rows
-        self.handed_out = 0
+        self.first = -decimation.edge_rows  # row of the first block that waits; below 0 in the transient
         self.g: list[np.ndarray] = []
         self.y: list[np.ndarray] = []
-
-    def push(self, g: np.ndarray, y: np.ndarray) -> None:
-        self.g.append(g)
-        self.y.append(y)
 
     def pop(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield rows with enough later samples, once there are enough of them to repay the overlap."""
         waiting = sum(map(len, self.g))
+        # a pass over the overlap is spent at each release: three times its length bounds the waste by a half
         if waiting >= 3 * self.decimation.memory_rows + 1:
             yield from self._run(np.zeros_like(self.g[0][0]), waiting - self.decimation.memory_rows)
 
@@ -289,10 +276,9 @@ class _BackwardQueue:
             if i < count:
                 x[i] = C @ w + D * y[i]
             w = A_M @ w + g[i]
+        first, self.first = self.first, self.first + count
         self.g, self.y = [g[count:]], [y[count:]]
-        x = x[self.skip :] if self.skip < len(x) else x[:0]
-        self.skip = max(self.skip - count, 0)
-        x = x[: self.rows - self.handed_out]
+        # rows in the transients are computed, as others need their states, and dropped
+        x = x[max(-first, 0) : max(self.rows - first, 0)]
         if len(x):
-            yield self.handed_out, x
-        self.handed_out += len(x)
+            yield max(first, 0), x

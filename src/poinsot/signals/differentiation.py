@@ -69,6 +69,7 @@ def differentiate(y: JointSamples, rate_hz: float, *, order: int, nvr: float | n
 
 def _once(y: np.ndarray, nvr: float | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q, v, a per sample: x_{k-1}, x_k and x_{k+1} follow from the state at k - 1 without noise."""
+    # from states before k: x_k = x + Dx, and the central difference (x_{k+1} - x_{k-1}) / 2 = Dx + D2x / 2
     C = np.array([[1, 1, 0], [0, 1, 0.5], [0, 0, 1]])
     smoothed = _smooth_from_before(y, 3, nvr)
     P = (C @ smoothed.unit_covariance[:, :-1] @ C.T).swapaxes(0, 1)[:, smoothed.group]
@@ -81,6 +82,7 @@ def _twice(y: np.ndarray, nvr: float | np.ndarray) -> tuple[np.ndarray, np.ndarr
     impulse = np.zeros((len(y), len(ratios)))
     impulse[len(y) // 2] = 1.0
     q_v_a, response = _two_passes(y, nvr), _two_passes(impulse, ratios)
+    # trace of (1 - H)^T (1 - H) per sample, H the smoother: far from the ends it is a convolution
     rejected = np.sum((impulse - response[..., 0]) ** 2, axis=0)[group]
     noise_variance = np.mean((y - q_v_a[..., 0]) ** 2, axis=0) / rejected
     P = np.einsum("tgi, tgj -> gij", response, response)[group]
@@ -91,6 +93,7 @@ def _twice(y: np.ndarray, nvr: float | np.ndarray) -> tuple[np.ndarray, np.ndarr
 def _two_passes(y: np.ndarray, nvr: float | np.ndarray) -> np.ndarray:
     """(T, n, 3) q, v, a."""
     position = _smooth_from_before(y, 2, nvr).states
+    # forward differences belong half a sample later: the mean of two is centred
     v = (position[1:, :, 1] + position[:-1, :, 1]) / 2
     velocity = _smooth_from_before(v, 2, nvr).states
     a = (velocity[1:, :, 1] + velocity[:-1, :, 1]) / 2
@@ -99,5 +102,6 @@ def _two_passes(y: np.ndarray, nvr: float | np.ndarray) -> np.ndarray:
 
 def _smooth_from_before(y: np.ndarray, order: int, nvr: float | np.ndarray) -> SmoothedStates:
     """Smoothed states from one (missing) sample before the first on."""
+    # with one sample before the first, each sample has a forward difference on either side
     measured = np.arange(-1, len(y)) >= 0
     return smooth(np.concatenate([y[:1], y]), GeneralizedRandomWalk.integrated(order), nvr, measured)

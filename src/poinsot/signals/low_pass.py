@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit
 
 from ..arrays import Samples
+from ..exceptions import InvalidMethod
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,7 @@ class LowPass:
     @classmethod
     def _digital(cls, poles: np.ndarray, gain_at_zero: float, cutoff: float) -> LowPass:
         """The bilinear transform of an analogue prototype; `gain_at_zero` is H(0) = H(z = 1)."""
+        # prewarped: the bilinear transform bends frequencies, and the cutoff is to stay where it is asked for
         scaled = np.tan(np.pi * cutoff / 2) * poles
         return cls((1 + scaled) / (1 - scaled), gain_at_zero * float(np.real(np.prod(scaled / (scaled - 1)))))
 
@@ -58,6 +60,7 @@ class LowPass:
 
         The first section carries the gain.
         """
+        # slow poles last: the fast ones attenuate before the resonance of the slow ones amplifies
         upper = [pole for pole in self.poles[np.argsort(np.abs(self.poles))] if pole.imag >= 0]
         rows = [
             (1.0, 1.0, 0.0, -pole.real, 0.0)
@@ -85,9 +88,23 @@ class LowPass:
         )
         sections = self.sections
         _run(sections, padded)
+        # a copy: the kernel is compiled for contiguous arrays
         backwards = padded[::-1].copy()
         _run(sections, backwards)
         return backwards[::-1][padding : padding + len(x)]
+
+
+def check_below_nyquist(name: str, hz: float, rate_hz: float) -> None:
+    """Refuse a cutoff that is not between 0 and half the sampling rate.
+
+    Raises:
+        InvalidMethod: naming the argument.
+    """
+    # the rate is that of a clock in floating-point numbers: just below half of it is half of it
+    if not 0 < hz < (1 - 1e-9) * rate_hz / 2:
+        raise InvalidMethod(
+            f"{name} = {hz:g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
+        )
 
 
 def _angles(order: int) -> np.ndarray:
@@ -99,6 +116,7 @@ def _angles(order: int) -> np.ndarray:
 def _run(sections: np.ndarray, x: np.ndarray) -> None:
     """Filter x (T,) in place, each section in transposed direct form II and at rest on the first sample."""
     z = np.empty((len(sections), 2))
+    # started from zero, the filter would answer an offset with a step
     level = x[0]
     for s in range(len(sections)):
         b0, b1, b2, a1, a2 = sections[s]

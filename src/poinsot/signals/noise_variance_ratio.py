@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from ..arrays import JointSamples
+from .bandwidth import encoder_step
 from .random_walk import (
     GeneralizedRandomWalk,
     checked_samples,
@@ -114,6 +115,7 @@ def maximum_likelihood_nvr(
     """
     y, valid = checked_samples(y, model, valid)
     lower, upper = (math.log10(nvr_for_cutoff(model, cutoff, 2.0)) for cutoff in search)
+    # the likelihood may have several maxima, of motion and of coloured noise: a coarse grid brackets the highest
     grid = np.linspace(lower, upper, math.ceil((upper - lower) / 1.5) + 1)
     coarse = np.array([_score(y, valid, model, prior, g) for g in grid])
     log10_nvr, log10_std = np.empty((2, y.shape[1]))
@@ -128,7 +130,7 @@ def maximum_likelihood_nvr(
             above=g - lower,
             below=upper - g,
             decades=log10_std[j],
-            on_steps=bool(noise_std[j] < LEAST_NOISE * _rounding(y[valid[:, j], j])),
+            on_steps=bool(noise_std[j] < LEAST_NOISE * encoder_step(y[valid[:, j], j]) / math.sqrt(12)),
             wide=bool(cutoff[j] > max_cutoff),
         )
         for j, g in enumerate(log10_nvr)
@@ -138,6 +140,7 @@ def maximum_likelihood_nvr(
 
 def _verdict(*, above: float, below: float, decades: float, on_steps: bool, wide: bool) -> RatioVerdict:
     """`above` and `below`: decades from the bounds; `decades`: the standard deviation."""
+    # bounds before all else: there a curvature has no meaning
     if below < BOUND_DECADES:
         return RatioVerdict.at_upper_bound
     if above < BOUND_DECADES:
@@ -168,13 +171,7 @@ def _maximum(f: Callable[[float], np.ndarray], grid: np.ndarray, values: np.ndar
     from scipy.optimize import minimize_scalar
 
     found = minimize_scalar(lambda x: -f(x)[0], bounds=bracket, method="bounded", options={"xatol": 1e-3})
+    # a tenth of a decade: wider than the optimizer's tolerance, narrower than the maximum
     x, h = float(found.x), 0.1
     curvature = float((f(x + h) - 2 * f(x) + f(x - h))[0]) / h**2
     return x, 1 / math.sqrt(-curvature) if curvature < 0 else math.inf
-
-
-def _rounding(samples: np.ndarray) -> float:
-    """Standard deviation of rounding to the smallest difference between two values; close to zero if continuous."""
-    steps = np.diff(np.unique(samples))
-    steps = steps[steps > 1e-9 * np.abs(samples).max()]  # smaller ones come from rounding in a change of unit
-    return float(steps.min()) / math.sqrt(12) if len(steps) else 0.0

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from ..arrays import JointSamples
 from ..exceptions import InvalidSignals
 from ..recording import Recording, clock_text
 from .decimation import PASSBAND, Decimation
 from .signals import Signals
 
 
-def position_and_effort(recording: Recording) -> tuple[np.ndarray, tuple[str, ...], str, np.ndarray]:
+def position_and_effort(recording: Recording) -> tuple[JointSamples, tuple[str, ...], str, JointSamples]:
     """Positions (T, n), their joints, the quantity of the efforts, and the efforts (T, n), checked for filtering.
 
     The effort of a joint without a motor may be missing; its column is zero.
@@ -20,22 +22,39 @@ def position_and_effort(recording: Recording) -> tuple[np.ndarray, tuple[str, ..
     Raises:
         InvalidSignals: if the clock is not uniform, there are two kinds of effort or none, or samples are invalid.
     """
+    joints, p = positions(recording)
+    effort, driven = effort_of(recording)
+    check_samples(recording, [f"{effort}.{joint}" for joint in driven])
+    # zero is true of a joint without a motor, and NaN would spread through the decimation
+    tau = np.zeros((len(recording), len(joints)))
+    for k, joint in enumerate(joints):
+        if joint in driven:
+            tau[:, k] = recording[f"{effort}.{joint}"]
+    return p, joints, effort, tau
+
+
+def positions(recording: Recording) -> tuple[tuple[str, ...], JointSamples]:
+    """The joints with a position, and their positions (T, n), checked as by `check_samples`."""
+    joints = recording.joints("position")
+    if not joints:
+        raise InvalidSignals("the recording has no channel named position.<joint>")
+    check_samples(recording, [f"position.{joint}" for joint in joints])
+    return joints, recording.stack("position", joints)
+
+
+def check_samples(recording: Recording, names: Sequence[str]) -> None:
+    """Check that a filter or a spectrum can take these channels: equal steps, and no gaps.
+
+    Raises:
+        InvalidSignals: if the clock is not uniform, or a channel has invalid samples.
+    """
     if not recording.is_uniform:
         interval = np.diff(recording.time)
         raise InvalidSignals(
             f"the clock is not uniform (intervals from {1e3 * interval.min():.4g} to {1e3 * interval.max():.4g} ms); "
             "resample first: resample_hz in the project file, poinsot.resample in Python"
         )
-    joints = recording.joints("position")
-    if not joints:
-        raise InvalidSignals("the recording has no channel named position.<joint>")
-    effort, driven = effort_of(recording)
-    tau = np.zeros((len(recording), len(joints)))
-    for k, joint in enumerate(joints):
-        if joint in driven:
-            tau[:, k] = recording[f"{effort}.{joint}"]
-    used = [f"position.{joint}" for joint in joints] + [f"{effort}.{joint}" for joint in driven]
-    for name in used:
+    for name in names:
         trusted = recording.mask(name)
         if not trusted.all():
             first = clock_text(recording.time[np.argmin(trusted)], 1 / recording.rate_hz)
@@ -44,7 +63,6 @@ def position_and_effort(recording: Recording) -> tuple[np.ndarray, tuple[str, ..
                 "cut the recording to a part without them (between_s in a project file, Recording.between in Python), "
                 "or bridge them (resample_hz and bridge_intervals; poinsot.resample in Python)"
             )
-    return recording.stack("position", joints), joints, effort, tau
 
 
 def effort_of(recording: Recording) -> tuple[str, tuple[str, ...]]:
@@ -66,11 +84,6 @@ def effort_of(recording: Recording) -> tuple[str, tuple[str, ...]]:
     return efforts[0], driven
 
 
-def recording_steps(recording: Recording) -> tuple[str, ...]:
-    """The processing steps of the recording so far."""
-    return tuple(recording.metadata.get("steps", ()))
-
-
 def finish(
     signals: Signals,
     edge: int,
@@ -80,6 +93,7 @@ def finish(
     cut_edges: bool,
 ) -> Signals:
     """Cut the edges, keep the window and attach the decimation; each is added to the steps."""
+    # transients first, in samples of the recording; a window then keeps times, whatever was cut
     if edge:
         seconds = edge / signals.rate_hz
         signals = signals.cut(

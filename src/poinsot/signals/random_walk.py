@@ -81,7 +81,12 @@ class GeneralizedRandomWalk:
         Q11: float = 1.0,
         Q22: float = 1.0,
     ) -> GeneralizedRandomWalk:
-        """A = [[alpha, beta], [0, gamma]], D = diag(delta, kappa), Q_nvr = NVR diag(Q11, Q22)."""
+        """A = [[alpha, beta], [0, gamma]], D = diag(delta, kappa), Q_nvr = NVR diag(Q11, Q22).
+
+        Named members, with beta = kappa = 1 (Young 2012): the smoothed random walk has gamma = 1, delta = 0, and alpha
+        from 0 (random walk) to 1 (integrated); the local linear trend alpha = gamma = delta = 1, its level noise over
+        that of the slope Q11 / Q22; the damped trend gamma < 1 besides.
+        """
         G = np.diag([delta * math.sqrt(Q11), kappa * math.sqrt(Q22)])
         G = G[:, G.any(axis=0)]  # a source of noise with zero variance is no unknown
         return cls(((alpha, beta), (0.0, gamma)), tuple(map(tuple, G.tolist())))
@@ -91,21 +96,6 @@ class GeneralizedRandomWalk:
         """White noise summed `order` times: 1 random walk, 2 IRW (Eq. 12), 3 the IRWSM 2 of Eq. 23."""
         A = np.eye(order) + np.eye(order, k=1)
         return cls(tuple(map(tuple, A.tolist())), ((0.0,),) * (order - 1) + ((1.0,),))
-
-    @classmethod
-    def smoothed(cls, alpha: float) -> GeneralizedRandomWalk:
-        """Between a random walk (alpha -> 0) and an integrated one (alpha = 1)."""
-        return cls.from_equation_12(alpha=alpha, beta=1, gamma=1, delta=0, kappa=1)
-
-    @classmethod
-    def damped_trend(cls, gamma: float, level_ratio: float) -> GeneralizedRandomWalk:
-        """Level and slope are random walks, the slope damped by gamma; `level_ratio` = Q11 / Q22."""
-        return cls.from_equation_12(alpha=1, beta=1, gamma=gamma, delta=1, kappa=1, Q11=level_ratio)
-
-    @classmethod
-    def local_linear_trend(cls, level_ratio: float) -> GeneralizedRandomWalk:
-        """Level and slope are random walks; `level_ratio` = Q11 / Q22."""
-        return cls.damped_trend(1.0, level_ratio)
 
     @property
     def A(self) -> np.ndarray:
@@ -146,6 +136,7 @@ def cutoff_hz(model: GeneralizedRandomWalk, nvr: float, rate_hz: float) -> float
     def excess(log_omega: float) -> float:
         return nvr * model.spectrum(math.exp(log_omega)) - HALF_POWER
 
+    # in log omega: the spectrum falls as omega^-2n, and brentq needs an equation that is nearly linear
     low, high = math.log(1e-12), math.log(math.pi)
     if excess(low) < 0:
         return 0.0
@@ -161,7 +152,8 @@ class SmoothedStates:
     """States given all samples, with their covariance under the model.
 
     Args:
-        states: (T, n, n_x), per sample: x, Delta x, Delta^2 x, ... in the unit of y.
+        states: (T, n, n_x), per sample: x, Delta x, Delta^2 x, ... in the unit of y. Delta x(k), a forward difference,
+            belongs half a sample after t_k, Delta^2 x(k) a whole one; `differentiate` centres them.
         noise_variance: (n,) sigma_e^2 of each column (Eq. 22).
         log_likelihood: (n,) concentrated and diffuse: of the data given NVR, at the best sigma_e^2, for a flat x_0.
         unit_covariance: (groups, T, n_x, n_x) at sigma_e^2 = 1: columns with the same NVR and gaps share one.
@@ -178,15 +170,6 @@ class SmoothedStates:
     def covariance(self) -> np.ndarray:
         """(T, n, n_x, n_x), P* of Eq. 21."""
         return self.noise_variance[:, None, None] * np.moveaxis(self.unit_covariance, 0, 1)[:, self.group]
-
-    def per_second(self, rate_hz: float) -> tuple[np.ndarray, np.ndarray]:
-        """States (T, n, n_x) [unit, unit/s, unit/s^2, ...] and their covariance (T, n, n_x, n_x).
-
-        Delta x(k), a forward difference, belongs half a sample after t_k, Delta^2 x(k) a whole one; `differentiate`
-        centres them.
-        """
-        scale = rate_hz ** np.arange(self.states.shape[-1])
-        return self.states * scale, self.covariance * np.outer(scale, scale)
 
 
 def smooth(
@@ -220,6 +203,7 @@ def smooth(
         u, s, noise_variance[columns], log_likelihood[columns] = factor.eliminate(y[:, columns])
         states[:, columns] = factor.substitute(u, s)
         group[columns] = len(unit_covariance)
+        # by group and not by column: (T, n_x, n_x) is the largest array here
         unit_covariance.append(factor.covariance())
     return SmoothedStates(states, noise_variance, log_likelihood, np.array(unit_covariance), group)
 
@@ -260,6 +244,7 @@ def _groups(nvr: float | np.ndarray, valid: np.ndarray) -> Iterator[tuple[float,
     ratios = np.broadcast_to(np.asarray(nvr, dtype=float), valid.shape[1:])
     if not (np.isfinite(ratios).all() and np.all(ratios >= 0)):
         raise InvalidMethod(f"the noise variance ratio must be finite and not negative, not {nvr}; try 1e-5")
+    # joints of one recording have one clock, most often one ratio and no gaps: one factorization for all
     groups: dict[tuple[float, bytes], list[int]] = {}
     for column, ratio in enumerate(ratios.tolist()):
         groups.setdefault((ratio, valid[:, column].tobytes()), []).append(column)
@@ -287,6 +272,7 @@ class _Factor:
         U, V, S = stages[:, :m, :m], stages[:, :m, m : m + n_x], stages[-1, m : m + n_x, m : m + n_x]
         log_det_U = np.log(np.diagonal(U, axis1=1, axis2=2)).sum(axis=1)
         return cls(
+            # U is triangular and at least 1 on its diagonal, as the rows of eta_k are unit vectors
             F=A - G @ np.linalg.solve(U, V),
             B=G @ np.linalg.inv(U),
             rotations=np.ascontiguousarray(stages[:, :, m + n_x :]),
@@ -332,6 +318,7 @@ def _triangularize(A, G, valid):
     S = np.zeros((n_x, n_x))
     count, settled = 0, False
     for k in range(T - 1, -1, -1):
+        # a gap is another stage: the walk has to settle again after it
         if not (settled and valid[k] == valid[k + 1]):
             M = stages[count]
             M[:] = 0.0
@@ -348,6 +335,7 @@ def _triangularize(A, G, valid):
                 M[rows - 1, m] = M[rows - 1, columns - 1] = 1.0
             for j in range(pivots):
                 for i in range(j + 1, rows):
+                    # most entries below the diagonal are zero from the start
                     if M[i, j] != 0.0:
                         # positive, so that S keeps its sign and can settle
                         radius = math.hypot(M[j, j], M[i, j])
@@ -360,6 +348,7 @@ def _triangularize(A, G, valid):
             for i in range(n_x):
                 for j in range(i, n_x):
                     new = M[m + i, m + j]
+                    # relative to the diagonal, to rounding: S converges, and later stages repeat this one
                     settled = settled and abs(new - S[i, j]) <= 4e-16 * M[m + j, m + j]
                     S[i, j] = new
             count += 1

@@ -11,10 +11,11 @@ import numpy as np
 from ..arrays import JointSamples
 from ..exceptions import InvalidMethod, InvalidSignals
 from ..recording import Recording
-from .bandwidth import cutoff_for_ratio, ratio_for_cutoff, too_narrow
+from .bandwidth import cutoff_for_ratio, ratio_for_cutoff, span_text, too_narrow
 from .differentiation import differentiate
+from .low_pass import check_below_nyquist
 from .noise_variance_ratio import LogNormalPrior, NoiseVarianceRatio, RatioVerdict, maximum_likelihood_nvr
-from .preparation import finish, position_and_effort, recording_steps
+from .preparation import finish, position_and_effort
 from .random_walk import GeneralizedRandomWalk
 from .signals import Signals
 
@@ -72,6 +73,7 @@ class RandomWalkSmoother:
             raise InvalidMethod(
                 f"highest_cutoff must lie between {LOWEST_CUTOFF:g} and 1, not {self.highest_cutoff:g}"
             )
+        # the default ratio counts as not given: a dataclass cannot tell it from one that is
         if self.cutoff_hz is not None and not (isinstance(self.ratio, float) and self.ratio == PAPER_RATIO):
             raise InvalidMethod("give ratio or cutoff_hz, not both: each sets the bandwidth")
 
@@ -89,19 +91,20 @@ class RandomWalkSmoother:
         cutoffs = np.array([cutoff_for_ratio(value, rate_hz, self.order) for value in ratio.tolist()])
         step = (
             f"integrated random walk of order {self.order}{' applied twice' if self.order == 2 else ''} with noise "
-            f"variance ratio {how}: accelerations smoothed like by a Butterworth filter at {_span(cutoffs)} Hz"
+            f"variance ratio {how}: accelerations smoothed like by a Butterworth filter at {span_text(cutoffs)} Hz"
         )
         q_std, v_std, a_std = np.moveaxis(smoothed.std, -1, 0)
         signals = Signals(
             recording.time, joints, smoothed.q, smoothed.v, smoothed.a, tau, effort, q_std, v_std, a_std,
-            steps=(*recording_steps(recording), step),
+            steps=(*recording.steps, step),
             warnings=(*warnings, *too_narrow(joints, p, rate_hz, cutoffs)), recording=recording, method=self,
         )  # fmt: skip
+        # the smallest ratio is the longest transient, and all joints are cut alike
         edge = settling_samples(float(ratio.min()), self.order) if self.cut_edges else 0
         if len(p) < 2 * edge + 2:
             raise InvalidSignals(
-                f"{len(p)} samples at {rate_hz:g} Hz are too few for a random walk with a cutoff of {_span(cutoffs)} "
-                f"Hz: at least {2 * edge + 2} are needed; raise the ratio or record longer"
+                f"{len(p)} samples at {rate_hz:g} Hz are too few for a random walk with a cutoff of "
+                f"{span_text(cutoffs)} Hz: at least {2 * edge + 2} are needed; raise the ratio or record longer"
             )
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
 
@@ -111,17 +114,14 @@ class RandomWalkSmoother:
         """(n,) ratios, their origin in words, and warnings."""
         if self.cutoff_hz is not None:
             cutoffs = _one_a_joint("cutoff_hz", self.cutoff_hz, joints)
-            if cutoffs.max() >= (1 - 1e-9) * rate_hz / 2:  # the rate is known to rounding only
-                raise InvalidMethod(
-                    f"cutoff_hz = {cutoffs.max():g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
-                )
+            check_below_nyquist("cutoff_hz", float(cutoffs.max()), rate_hz)
             ratio = np.array([ratio_for_cutoff(cutoff, rate_hz, self.order) for cutoff in cutoffs.tolist()])
-            return ratio, f"{_span(ratio)}, for cutoff_hz = {_span(cutoffs)}", ()
+            return ratio, f"{span_text(ratio)}, for cutoff_hz = {span_text(cutoffs)}", ()
         if isinstance(self.ratio, str):
             found = self.maximum_likelihood(p)
-            return found.nvr, f"{_span(found.nvr)} by maximum likelihood", _doubts(joints, found)
+            return found.nvr, f"{span_text(found.nvr)} by maximum likelihood", _doubts(joints, found)
         ratio = _one_a_joint("ratio", self.ratio, joints)
-        return ratio, _span(ratio), ()
+        return ratio, span_text(ratio), ()
 
     def maximum_likelihood(self, p: JointSamples) -> NoiseVarianceRatio:
         """The ratios of (T, n) positions by maximum likelihood, with a verdict on each."""
@@ -140,6 +140,7 @@ def settling_samples(ratio: float, order: int) -> int:
     solutions without y are z^k, (2 - z - 1/z)^order = -ratio.
     """
     w = ratio ** (1 / order) * np.exp(1j * np.pi * (2 * np.arange(order) + 1) / order)
+    # both roots z and 1 / z solve it; the smaller one decays forwards
     z = 1 - w / 2 + np.sqrt(w**2 / 4 - w)
     slowest = np.max(np.minimum(np.abs(z), 1 / np.abs(z)))
     return int(np.ceil(SETTLED[order] / -np.log(slowest)))
@@ -163,8 +164,3 @@ def _doubts(joints: tuple[str, ...], found: NoiseVarianceRatio) -> tuple[str, ..
         for joint, nvr, verdict in zip(joints, found.nvr, found.verdict, strict=True)
         if verdict is not RatioVerdict.credible
     )
-
-
-def _span(values: Sequence[float] | np.ndarray) -> str:
-    low, high = min(values), max(values)
-    return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"

@@ -58,6 +58,7 @@ def resample(
     for name in hold:
         if name not in recording.channels:
             raise ChannelNotFound(name, recording.channels)
+    # of the slower clock: the interval of a slower new clock is no gap, and a faster one closes none
     reach = gap_intervals * max(interval, 1.0 / rate_hz)
     channels, valid = {}, {}
     for name in recording.channels:
@@ -70,7 +71,7 @@ def resample(
     metadata = {
         **recording.metadata,
         "resampled": {"method": method, "hold": list(hold), **figures},
-        "steps": [*recording.metadata.get("steps", ()), _sentence(method, figures)],
+        "steps": [*recording.steps, _sentence(method, figures)],
     }
     return Recording(new, channels, recording.units, valid, metadata)
 
@@ -104,7 +105,9 @@ def _resample_channel(
     near = UNIFORM_TOLERANCE * (new[1] - new[0])
     if how == "hold":
         last = np.searchsorted(time, new + near, side="right") - 1
+        # before its first value a held channel is not known
         return values[np.maximum(last, 0)], last >= 0
+    # the interval that holds each new time, also beyond the ends
     before = np.clip(np.searchsorted(time, new, side="right") - 1, 0, len(time) - 2)
     on_sample = np.minimum(np.abs(new - time[before]), np.abs(time[before + 1] - new)) <= near
     inside = (new >= time[0] - near) & (new <= time[-1] + near)

@@ -57,6 +57,7 @@ class Signals:
             if not np.isfinite(array).all():
                 row = int(np.argmin(np.isfinite(array).all(axis=1)))
                 raise InvalidSignals(f"{name} is not finite at sample {row}")
+            # frozen: the only way to keep the converted array
             object.__setattr__(self, name, array)
 
     def __len__(self) -> int:
@@ -78,6 +79,7 @@ class Signals:
         kept = slice(first, last)
         arrays = {name: getattr(self, name)[kept] for name in ("time", "q", "v", "a", "tau")}
         for name in ("q_std", "v_std", "a_std"):
+            # (n,) is of all samples, (T, n) of each
             std = getattr(self, name)
             arrays[name] = std[kept] if std is not None and std.ndim == 2 else std
         return replace(self, **arrays, steps=(*self.steps, why))

@@ -12,13 +12,13 @@ Everything that leaves a plant is in Pinocchio's conventions and order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
-import pinocchio as pin
 from numba import njit
 
 from ..arrays import Matrix, Vector
@@ -30,11 +30,8 @@ TIMESTEP = 1e-3
 """[s]"""
 CORNER_RADIUS = 0.005
 """Of the spheres at a sole's corners [m]."""
-FRICTION = 0.8
 SLAB_DEPTH = 0.5
 """How far a slab goes down, so that whatever touches it is nearest to its top or a side [m]."""
-CONTACT_TIME_CONSTANT = 0.01
-"""In which MuJoCo's contacts come to rest [s]."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +83,9 @@ class Plant:
         ground: slabs on the floor z = 0.
         effort_limits: (n,) what motors can give [N m] or [N], 0 where there is none; None: the description's.
         timestep: [s].
+        friction: of feet on the ground, tangential over normal force [1]; rubber on concrete has 0.6 to 0.85.
+        contact_time_constant: in which MuJoCo's contacts come to rest [s]; ten time steps, where two are the least
+            that it integrates stably.
 
     Raises:
         InvalidModel: if the robot is none of these.
@@ -99,12 +99,15 @@ class Plant:
         ground: Sequence[Slab] = (),
         effort_limits: Vector | None = None,
         timestep: float = TIMESTEP,
+        friction: float = 0.8,
+        contact_time_constant: float = 0.01,
     ):
         self.robot = robot
         self.soles = tuple(soles)
         self.timestep = timestep
         self.effort_limits = described_efforts(robot) if effort_limits is None else effort_limits
-        self.model = _compile(robot, self.soles, ground, timestep)
+        touch = {"condim": 3, "friction": [friction, 0.0, 0.0], "solref": [contact_time_constant, 1.0]}
+        self.model = _compile(robot, self.soles, ground, timestep, touch)
         self.data = mujoco.MjData(self.model)
         self._joints = [self.model.joint(name) for name in list(robot.model.names)[1:]]
         self._bodies = np.array([int(joint.bodyid[0]) for joint in self._joints])
@@ -124,6 +127,7 @@ class Plant:
         for kind, at, joint in zip(tree.kind, tree.q_index, self._joints, strict=True):
             q, v = int(joint.qposadr[0]), int(joint.dofadr[0])
             if kind == kinds.FREE:
+                # MuJoCo has w first
                 q_at += [q, q + 1, q + 2, q + 4, q + 5, q + 6, q + 3]
                 v_at += list(range(v, v + 6))
             elif kind == kinds.CONTINUOUS:
@@ -159,6 +163,7 @@ class Plant:
         """(n,) Pinocchio's velocity."""
         v = self.data.qvel[self._v_at]
         if self._base:
+            # the angular velocity is in the base in both
             v[:3] = self._rotation.T @ v[:3]
         return v
 
@@ -168,6 +173,7 @@ class Plant:
         Args:
             q, v: (nq,), (n,) Pinocchio's; at rest if v is None.
         """
+        # it also sets the time and what the solver begins with to zero: a run does not depend on those before
         mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[self._q_at] = q
         for at, place in self._turning:
@@ -197,6 +203,7 @@ class Plant:
             (n,) what the motors gave.
         """
         given = np.clip(tau, -self.effort_limits, self.effort_limits)
+        # efforts and not actuators, whose dynamics and limits would be further models
         self.data.qfrc_applied[self._v_at] = given
         mujoco.mj_step(self.model, self.data)
         return given
@@ -227,8 +234,10 @@ class Plant:
         at = self._body(body)
         mass, centre = float(pi[0]), pi[1:4] / pi[0]
         about_origin = np.array([[pi[4], pi[5], pi[7]], [pi[5], pi[6], pi[8]], [pi[7], pi[8], pi[9]]])
+        # Steiner: MuJoCo takes the inertia about the centre of mass, along principal axes
         about_centre = about_origin - mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
         principal, axes = np.linalg.eigh(about_centre)
+        # eigenvectors may be left-handed, which no quaternion is
         if np.linalg.det(axes) < 0:
             axes[:, 0] *= -1
         quaternion = np.empty(4)
@@ -250,37 +259,6 @@ class Plant:
             raise InvalidModel(f"no body {name!r}{nearest(name, bodies)}; the robot has {listing(bodies)}")
         return int(self._bodies[bodies.index(name)])
 
-    # -- equations of motion, to be compared with Pinocchio's --------------------------------------------------------
-
-    def mass_matrix(self) -> Matrix:
-        """(n, n) M of the state, in Pinocchio's coordinates."""
-        T = self._to_mujoco()
-        return T.T @ self._mujoco_mass_matrix() @ T
-
-    def bias(self) -> Vector:
-        """(n,) Coriolis, centrifugal and gravitational efforts of the state, in Pinocchio's coordinates."""
-        turning = np.zeros(self.model.nv)
-        if self._base:
-            v = self.v
-            turning[:3] = self._rotation @ np.cross(v[3:6], v[:3])
-        M = self._mujoco_mass_matrix()
-        return self._to_mujoco().T @ (self.data.qfrc_bias[self._v_at] + M @ turning)
-
-    def _mujoco_mass_matrix(self) -> Matrix:
-        mujoco.mj_forward(self.model, self.data)
-        columns = []
-        for unit in np.eye(self.model.nv):
-            column = np.empty(self.model.nv)
-            mujoco.mj_mulM(self.model, self.data, column, unit)
-            columns.append(column)
-        return np.array(columns)[np.ix_(self._v_at, self._v_at)]
-
-    def _to_mujoco(self) -> Matrix:
-        T = np.eye(self.model.nv)
-        if self._base:
-            T[:3, :3] = self._rotation
-        return T
-
 
 def described_efforts(robot: Articulated) -> Vector:
     """(n,) the largest efforts that the description allows, 0 of a floating base, infinite where it says nothing."""
@@ -289,24 +267,6 @@ def described_efforts(robot: Articulated) -> Vector:
     if robot.floating_base:
         limits[:6] = 0.0
     return limits
-
-
-def stand_on_ground(robot: Articulated, q: Vector, soles: Mapping[str, float]) -> Vector:
-    """The configuration with the base raised or lowered so that the lowest sole touches z = 0.
-
-    Args:
-        q: (nq,) of a robot with a floating base.
-        soles: foot -> height of its sole in its frame [m].
-    """
-    data = robot.model.createData()
-    pin.forwardKinematics(robot.model, data, q)
-    lowest = min(
-        float((data.oMi[robot.bodies.index(body) + 1].act(np.array([0.0, 0.0, height])))[2])
-        for body, height in soles.items()
-    )
-    q = q.copy()
-    q[2] -= lowest
-    return q
 
 
 @njit(cache=True, error_model="numpy")
@@ -322,6 +282,7 @@ def _sum_wrenches(address, frame, position, geoms, sole_of_geom, force, xpos, xm
         if sole < 0:
             continue
         R, origin = xmat[bodies[sole]].reshape(3, 3), xpos[bodies[sole]]
+        # a frame has the normal first, in its first row
         f = np.zeros(3)
         for i in range(3):
             for j in range(3):
@@ -335,10 +296,11 @@ def _sum_wrenches(address, frame, position, geoms, sole_of_geom, force, xpos, xm
 
 
 def _compile(
-    robot: Articulated, soles: Sequence[Sole], ground: Sequence[Slab], timestep: float
+    robot: Articulated, soles: Sequence[Sole], ground: Sequence[Slab], timestep: float, touch: dict[str, Any]
 ) -> mujoco.MjModel:
     _check(robot, soles)
     spec = mujoco.MjSpec.from_string(_bare_description(robot))
+    # Pinocchio's equations of motion have none of these
     for joint in spec.joints:
         joint.damping, joint.frictionloss, joint.armature = np.zeros((3, 1)), 0.0, 0.0
     if robot.floating_base:
@@ -346,14 +308,10 @@ def _compile(
     spec.option.timestep = timestep
     spec.option.gravity = np.array(robot.model.gravity.linear)
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    # stiffer friction: feet creep less
     spec.option.impratio = 10.0
     # its boxes lie in inertial frames, which `set_inertial` turns: contacts would be missed
     spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
-    touch = {
-        "condim": 3,
-        "friction": [FRICTION, 0.0, 0.0],
-        "solref": [CONTACT_TIME_CONSTANT, 1.0],
-    }
     floor, foot = {"contype": 1, "conaffinity": 2}, {"contype": 2, "conaffinity": 1}
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], **touch, **floor)
     for slab in ground:
@@ -401,6 +359,7 @@ def _bare_description(robot: Articulated) -> str:
         for part in list(element):
             if part.tag in ("visual", "collision", "mimic"):
                 element.remove(part)
+    # without these MuJoCo changes inertias that it finds unlikely, and welds are bodies of their own
     compiler = {"balanceinertia": "false", "fusestatic": "true", "boundmass": "0", "boundinertia": "0"}
     ElementTree.SubElement(ElementTree.SubElement(root, "mujoco"), "compiler", compiler)
     return ElementTree.tostring(root, encoding="unicode")

@@ -36,6 +36,7 @@ class Sensors:
         """(T, n) positions and efforts as the sensors give them."""
         q = q + self.position_std * rng.standard_normal(q.shape)
         if self.position_step:
+            # rounded after the noise, as an encoder does
             q = self.position_step * np.round(q / self.position_step)
         return q, tau + self.torque_std * rng.standard_normal(tau.shape)
 
@@ -57,6 +58,7 @@ def fourier_motion(
     """
     time = np.arange(round(duration_s * rate_hz)) / rate_hz
     w = 2 * np.pi * np.arange(1, harmonics + 1) / duration_s
+    # over sqrt(harmonics): the size of the motion does not depend on their number
     sines, cosines = rng.standard_normal((2, harmonics, joints)) * amplitude / np.sqrt(harmonics)
     # a smooth start and stop: time runs as s(t), with s' = s'' = 0 at both ends
     x = time / time[-1]
@@ -104,12 +106,9 @@ def simulate_recording(
     time, q, v, a = motion
     if theta.shape != (len(robot.parameters),):
         raise InvalidMethod(f"{len(theta)} parameters for a robot that has {len(robot.parameters)}")
+    # the regressor is exact for all parameters, rotors and friction included
     tau = Regressor(robot, robot.parameters).dense(robot.configurations(q), v, a) @ theta
     q_read, tau_read = sensors.read(q, tau, rng)
-    channels = {f"position.{joint}": q_read[:, k] for k, joint in enumerate(robot.joints)}
-    channels |= {f"torque.{joint}": tau_read[:, k] for k, joint in enumerate(robot.joints)}
-    units = {
-        f"position.{joint}": unit for joint, unit in zip(robot.joints, robot.position_units, strict=True)
-    }
-    units |= {f"torque.{joint}": unit for joint, unit in zip(robot.joints, robot.effort_units, strict=True)}
-    return Recording(time, channels, units)
+    names = [f"{quantity}.{joint}" for quantity in ("position", "torque") for joint in robot.joints]
+    units = dict(zip(names, (*robot.position_units, *robot.effort_units), strict=True))
+    return Recording(time, dict(zip(names, (*q_read.T, *tau_read.T), strict=True)), units)

@@ -5,7 +5,7 @@ gauss_newton   the one damped Gauss-Newton iteration; a method brings an `Iterat
 dense          small dense least squares in a box, as iterates
 """
 
-from .gauss_newton import Direction, GainRatio, GaussNewton, Iterate, Iteration, Minimum, StepLength
+from .gauss_newton import Direction, GainRatio, GaussNewton, Iterate, Iteration, Minimum, Search, StepLength
 from .progress import Progress, ProgressCallback, Stop, report, stop_requested
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "Direction",
     "Iteration",
     "Minimum",
+    "Search",
 ]

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..arrays import Matrix, Vector
 from .box import step_in_box
+from .gauss_newton import Direction
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,10 @@ class DenseIterate:
     infeasibility = 0.0
     largest_gap = 0.0
 
+    @property
+    def theta(self) -> Vector:
+        return self.x
+
     @cached_property
     def cost(self) -> float:
         """Half of the sum of squares; infinite where a residual is not finite."""
@@ -76,7 +81,7 @@ class DenseIterate:
 
 
 @dataclass(frozen=True, eq=False)
-class DenseDirection:
+class DenseDirection(Direction[DenseIterate]):
     """The step d (p,) from an iterate."""
 
     start: DenseIterate

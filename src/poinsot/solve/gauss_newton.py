@@ -4,7 +4,7 @@
                                                    F(x + alpha d) = F(x) - m(alpha),  m the predicted decrease
 
     repeat    d(mu) from the linearization at x, damped by mu (Levenberg and Marquardt)
-              solved where m(1) <= absolute + relative F, with little damping and closed constraints
+              solved where |J d|^2 / 2 <= absolute + relative F, with little damping and closed constraints
               nu <- max(0.9 nu, -m(1) / ((1 - rho) e)),  e = |c|_1                                    penalty
               alpha = 1, 1/2, ... >= shortest  until
                   F + nu e  falls from the largest of the last `memory` by at least eta (m + alpha nu e)    Armijo
@@ -12,6 +12,10 @@
 
 The merit F + nu e and its penalty are those of Martinez, Mastalli et al., Eqs. 37 and 38; without constraints it is F.
 With `shortest = 1` there is no line search: a step that fails is tried again with more damping.
+
+|J d| is the length of the undamped step in standard deviations. Without constraints m(1) = |J d|^2 / 2. With them m has
+a term multiplier . c, which rounding keeps above zero: for 120 nodes of a quadruped with c = 4e-15 it stays at 5e-12,
+a tenth of what a step of 1e-5 standard deviations predicts; so the test is not on m.
 
 Two rules for the damping, by what they look at: the gain ratio of the decrease over the predicted one (Nielsen 1999;
 Madsen, Nielsen and Tingleff 2004, Eq. 2.21), or the step length that a line search accepted.
@@ -22,33 +26,38 @@ banded with a border, a Riccati recursion) stays there.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from math import sqrt
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from ..arrays import Vector
 from ..estimate.status import Status
-from .progress import Progress, ProgressCallback, Stop, stop_requested
-
-ARMIJO = 1e-4
-"""eta: part of the predicted decrease that a step must achieve in a line search."""
-FEASIBLE_SHARE = 0.3
-"""rho of the penalty: part of the merit's decrease that is left to the cost."""
-PENALTY_DECAY = 0.9
-ROUNDING = 1e-13
-"""Relative differences of the merit below this are rounding errors."""
+from .progress import ProgressCallback, Stop, report, stop_requested
 
 I = TypeVar("I", bound="Iterate")
-I_co = TypeVar("I_co", bound="Iterate", covariant=True)
 
 
-class Direction(Protocol[I_co]):
+class Direction(ABC, Generic[I]):
     """A step from an iterate, computed with some damping."""
 
+    @abstractmethod
     def predicted(self, alpha: float) -> float:
         """Decrease of the cost that the linearization predicts for the step times alpha; negative: an increase."""
 
-    def trial(self, alpha: float) -> I_co:
+    @abstractmethod
+    def trial(self, alpha: float) -> I:
         """The iterate at the end of the step times alpha; its cost is infinite where the model has no finite value."""
+
+    @property
+    def decrement(self) -> float:
+        """|J d|^2 / 2, which is compared with the tolerance."""
+        return self.predicted(1.0)
+
+    def adapt(self, alpha: float) -> None:
+        """Adapt a trust region to the step length that was accepted; 0: none was."""
 
 
 class Iterate(Protocol):
@@ -67,6 +76,10 @@ class Iterate(Protocol):
 
     @property
     def largest_gap(self) -> float: ...
+
+    @property
+    def theta(self) -> Vector:
+        """(p,) the parameters, which the record of iterations keeps."""
 
     def direction(self: I, damping: float) -> Direction[I] | None:
         """The step for this damping; None where the damped Hessian is not positive definite."""
@@ -124,7 +137,7 @@ class StepLength:
         return max(self.raised, self.factor * damping)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Iteration:
     """What one iteration did.
 
@@ -132,19 +145,27 @@ class Iteration:
         number: from 1.
         cost, infeasibility: after it.
         predicted: decrease of the cost that its full step predicted.
+        length: of the full step, in standard deviations.
         step_length: alpha; 0 where no step was accepted.
         trials: step lengths and dampings that were tried.
         damping: of its step, relative to the diagonal of the Hessian. penalty: nu.
+        theta: (p,) after it.
     """
 
     number: int
     cost: float
     infeasibility: float
     predicted: float
+    length: float
     step_length: float
     trials: int
     damping: float
     penalty: float
+    theta: Vector
+
+    def __str__(self) -> str:
+        gaps = f"gaps {self.infeasibility:.2g}, " if self.infeasibility > 0 else ""
+        return f"{gaps}step {self.length:.2g} std x {self.step_length:.3g}, damping {self.damping:.0e}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +188,10 @@ class Minimum(Generic[I]):
         return sum(each.step_length > 0 for each in self.history)
 
 
+Search: TypeAlias = Generator[Any, Any, Minimum[I]]
+"""A suspended iteration, see `GaussNewton.search`."""
+
+
 @dataclass(frozen=True)
 class GaussNewton:
     """The iteration.
@@ -182,6 +207,11 @@ class GaussNewton:
         kink_factor: a rejected step, with little damping, whose predicted decrease is below so many times the
             tolerance ends the search at a kink of the cost, where the linearization holds on one side only; 1: never.
         take_last: whether the step that passes the stopping test is still taken, where it does no harm.
+        armijo: eta, the part of the predicted decrease that a step must achieve in a line search.
+        feasible_share: rho, the part of the merit's decrease that closing the constraints must bring.
+        penalty_decay: by which the penalty may fall in an iteration.
+        rounding: relative rounding error of the merit, by which a line search lets it rise: 1e-13 is that of a sum of
+            up to 1e6 squares of residuals in double precision.
     """
 
     max_iterations: int = 100
@@ -193,6 +223,10 @@ class GaussNewton:
     memory: int = 1
     kink_factor: float = 1.0
     take_last: bool = False
+    armijo: float = 1e-4
+    feasible_share: float = 0.3
+    penalty_decay: float = 0.9
+    rounding: float = 1e-13
 
     def minimize(
         self, start: I, *, progress: ProgressCallback | None = None, stop: Stop | None = None
@@ -202,7 +236,23 @@ class GaussNewton:
         Args:
             progress: called after each iteration. stop: asked before each.
         """
-        return _Search(self, start, progress, stop).run()
+        search: Search[I] = _Search(self, start, progress, stop).run()
+        answer: Any = None
+        while True:
+            try:
+                answer = search.send(
+                    answer
+                )  # what it asks for is there: directions and trials of a single problem
+            except StopIteration as end:
+                found: Minimum[I] = end.value
+                return found
+
+    def search(self, start: I, stop: Stop | None = None) -> Search[I]:
+        """The same iteration, suspended at each direction and trial: send back what was yielded, or what it stands for.
+
+        Whoever solves many problems together answers those that wait for the same in one computation.
+        """
+        return _Search(self, start, None, stop).run()
 
 
 class _Search(Generic[I]):
@@ -211,18 +261,19 @@ class _Search(Generic[I]):
     def __init__(self, method: GaussNewton, start: I, progress: ProgressCallback | None, stop: Stop | None):
         self.method, self.now, self.progress, self.stop = method, start, progress, stop
         self.damping, self.penalty = method.damping.first, 0.0
-        self.undamped = False  # whether the damping was taken away since the last accepted step
+        # since the last accepted step: whether the damping was taken away, and whether the Hessian was indefinite then
+        self.undamped = self.indefinite = False
         self.history: list[Iteration] = []
         self.past: deque[tuple[float, float]] = deque(maxlen=method.memory)  # cost and infeasibility
 
-    def run(self) -> Minimum[I]:
+    def run(self) -> Search[I]:
         if not self.now.cost < float("inf"):
             return self.ended(Status.diverged)
         self.past.append((self.now.cost, self.now.infeasibility))
         while len(self.history) < self.method.max_iterations:
             if stop_requested(self.stop):
                 return self.ended(Status.interrupted)
-            status = self.iterate()
+            status = yield from self.iterate()
             if status is not None:
                 return self.ended(status)
         return self.ended(Status.step_limit)
@@ -230,46 +281,51 @@ class _Search(Generic[I]):
     def ended(self, status: Status) -> Minimum[I]:
         return Minimum(self.now, status, tuple(self.history))
 
-    def iterate(self) -> Status | None:
+    def iterate(self) -> Generator[Any, Any, Status | None]:
         """One accepted step, or a failed line search; a status where the iteration ends."""
         rule, trials, failures = self.method.damping, 0, 0
         while True:
-            direction = self.now.direction(self.damping)
+            direction = yield self.now.direction(self.damping)
             if direction is None:
+                self.indefinite |= self.damping <= rule.little
                 if not self.raise_damping(failures := failures + 1):
                     return Status.indefinite
                 continue
-            predicted = direction.predicted(1.0)
-            short = abs(predicted) <= self.tolerance() and self.now.largest_gap <= self.method.gap_tolerance
+            closed, decrement = self.now.largest_gap <= self.method.gap_tolerance, direction.decrement
+            short = closed and abs(decrement) <= self.tolerance()
             if short and self.damping <= rule.little:
                 self.take_last_step(direction)
                 return Status.solved
             if short:  # damping makes any step short: look at the full one, once
                 if self.undamped:
-                    return Status.stalled
+                    return Status.indefinite if self.indefinite else Status.stalled
                 self.damping, self.undamped = rule.little, True
                 continue
-            accepted, alpha, tried = self.line_search(direction)
+            accepted, alpha, tried = yield from self.line_search(direction)
             trials += tried
+            direction.adapt(alpha)
             if accepted is not None:
-                self.accept(accepted, predicted, direction.predicted(alpha), alpha, trials)
+                self.accept(accepted, direction, alpha, trials)
                 return None
-            near = predicted <= self.method.kink_factor * self.tolerance()
-            if near and self.damping <= rule.little:
+            if (
+                closed
+                and decrement <= self.method.kink_factor * self.tolerance()
+                and self.damping <= rule.little
+            ):
                 return Status.solved
             used = self.damping
             if not self.raise_damping(failures := failures + 1):
                 return Status.stalled
             if self.method.shortest < 1:  # a failed line search counts as an iteration
-                self.record(predicted, 0.0, trials, used)
+                self.record(direction, 0.0, trials, used)
                 return None
 
     def tolerance(self) -> float:
-        """Predicted decrease up to which a full step is the last."""
+        """Decrement up to which a full step is the last."""
         method, cost = self.method, self.now.cost
-        return max(
-            method.absolute_tolerance + method.relative_tolerance * cost, 1e-8 * ROUNDING * (1.0 + 2.0 * cost)
-        )
+        # steps shorter than rounding moves the residuals never pass any test
+        least = 1e-8 * method.rounding * (1.0 + 2.0 * cost)
+        return max(method.absolute_tolerance + method.relative_tolerance * cost, least)
 
     def raise_damping(self, failures: int) -> bool:
         """Raise it; False where it was at its maximum."""
@@ -278,21 +334,21 @@ class _Search(Generic[I]):
         self.damping = min(self.method.damping.rejected(self.damping, failures), self.method.damping.most)
         return True
 
-    def line_search(self, direction: Direction[I]) -> tuple[I | None, float, int]:
+    def line_search(self, direction: Direction[I]) -> Generator[Any, Any, tuple[I | None, float, int]]:
         """The first step length whose merit falls enough, and how many were tried."""
-        e = self.now.infeasibility
+        method, e = self.method, self.now.infeasibility
         if e > 0:
-            needed = -direction.predicted(1.0) / ((1.0 - FEASIBLE_SHARE) * e)
-            self.penalty = max(PENALTY_DECAY * self.penalty, needed)
+            needed = -direction.predicted(1.0) / ((1.0 - method.feasible_share) * e)
+            self.penalty = max(method.penalty_decay * self.penalty, needed)
         nu = self.penalty
+        # older merits are taken with the newest penalty
         reference = max(cost + nu * infeasibility for cost, infeasibility in self.past)
-        searches = self.method.shortest < 1
-        slack = ROUNDING * (1.0 + abs(reference)) if searches else 0.0
-        share = ARMIJO if searches else 0.0
+        searches = method.shortest < 1
+        slack, share = (method.rounding * (1.0 + abs(reference)), method.armijo) if searches else (0.0, 0.0)
         alpha, trials = 1.0, 0
         while alpha >= self.method.shortest:
             trials += 1
-            trial = direction.trial(alpha)
+            trial = yield direction.trial(alpha)
             falls = direction.predicted(alpha) + alpha * nu * e
             merit = trial.cost + nu * trial.infeasibility
             if merit <= reference - share * falls + slack and (searches or merit < reference):
@@ -300,35 +356,26 @@ class _Search(Generic[I]):
             alpha /= 2
         return None, 0.0, trials
 
-    def accept(self, trial: I, predicted: float, predicted_there: float, alpha: float, trials: int) -> None:
-        used, before = self.damping, self.now.cost
-        gain = (before - trial.cost) / predicted_there if predicted_there > 0 else 1.0
-        self.now, self.undamped = trial, False
+    def accept(self, trial: I, direction: Direction[I], alpha: float, trials: int) -> None:
+        used, before, predicted = self.damping, self.now.cost, direction.predicted(alpha)
+        gain = (before - trial.cost) / predicted if predicted > 0 else 1.0
+        self.now, self.undamped, self.indefinite = trial, False, False
         self.past.append((trial.cost, trial.infeasibility))
         self.damping = self.method.damping.accepted(used, gain, alpha)
-        self.record(predicted, alpha, trials, used)
+        self.record(direction, alpha, trials, used)
 
-    def record(self, predicted: float, alpha: float, trials: int, damping: float) -> None:
-        now = self.now
+    def record(self, direction: Direction[I], alpha: float, trials: int, damping: float) -> None:
+        now, number, length = self.now, len(self.history) + 1, sqrt(max(2.0 * direction.decrement, 0.0))
         done = Iteration(
-            len(self.history) + 1,
-            now.cost,
-            now.infeasibility,
-            predicted,
-            alpha,
-            trials,
-            damping,
-            self.penalty,
-        )
+            number, now.cost, now.infeasibility, direction.predicted(1.0), length, alpha, trials, damping,
+            self.penalty, now.theta,
+        )  # fmt: skip
         self.history.append(done)
-        if self.progress is not None:
-            gaps = f"gaps {now.infeasibility:.2g}, " if now.infeasibility > 0 else ""
-            detail = f"{gaps}step length {alpha:.3g}, damping {damping:.0e}"
-            self.progress(Progress("iterating", done.number, now.cost, detail=detail))
+        report(self.progress, "iterating", iteration=number, cost=now.cost, detail=str(done))
 
     def take_last_step(self, direction: Direction[I]) -> None:
         if not self.method.take_last:
             return
-        trial, slack = direction.trial(1.0), ROUNDING * (1.0 + abs(self.now.cost))
+        trial, slack = direction.trial(1.0), self.method.rounding * (1.0 + abs(self.now.cost))
         if trial.cost <= self.now.cost + slack and trial.largest_gap <= self.method.gap_tolerance:
             self.now = trial

@@ -26,6 +26,6 @@ def fit(drops: list[Drop]) -> PooledFit:
 @pytest.fixture(scope="session")
 def few(fit: PooledFit) -> PooledFit:
     """Three drops of it, which dense algebra can hold."""
-    parted = fit.solution.segmented
+    parted = fit.segmented
     three = replace(parted, drops=parted.drops[:3], flights=parted.flights[:3])
     return PooledImpacts(rounds=8).of_flights(three, rectangle(SIDE, SIDE), floor())

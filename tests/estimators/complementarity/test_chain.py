@@ -51,8 +51,7 @@ def dense(found):
 
 
 def test_a_step_is_that_of_the_dense_problem(few):
-    fit = few
-    found = fit.solution
+    found = few
     problem, at = found.problem.chain, found.at
     # away from the solution, or there would be nothing to step
     at = type(at)(at.states, at.tau + 1e-5, at.lost, at.shared * 1.01, at.heights + 1e-5, at.brevity)
@@ -61,7 +60,7 @@ def test_a_step_is_that_of_the_dense_problem(few):
     step = found.problem.step(by, at.shared)
     new = stepped(problem, at, by, step)
 
-    J, r = dense(type(found)(**{**vars(found), "at": at, "system": system}))
+    J, r = dense(replace(found, at=at, system=system))
     N, D = B * len(problem.mean), problem.drops
     H, g = J.T @ J, J.T @ r
     H[N + D :, N + D :] += problem.innovations_normal.sum(axis=0) + np.diag(found.problem.prior)
@@ -83,7 +82,7 @@ def test_a_step_is_that_of_the_dense_problem(few):
 
 def test_the_gradient_is_that_of_the_cost(fit):
     """By differences of the robust cost along theta, states and instants staying."""
-    found = fit.solution
+    found = fit
     at = found.at
     stds = found.problem.stds(at)
     at = type(at)(at.states, at.tau, at.lost, at.shared * 1.02, at.heights, at.brevity)
@@ -101,7 +100,7 @@ def test_the_gradient_is_that_of_the_cost(fit):
 
 def test_the_second_derivative_is_that_of_the_gradient(fit):
     """By differences along theta, states and instants staying: the corner of the curved system."""
-    found = fit.solution
+    found = fit
     at = found.at
     stds = found.problem.stds(at)
     corner = found.problem.linearized(at, stds, curved=True).corner.sum(axis=0)
@@ -130,7 +129,7 @@ def test_inverse_in_its_band(rng):
 
 def test_leverages_are_those_of_the_dense_problem(few):
     """The diagonal of J H^-1 J^T, with all unknowns and priors in H."""
-    found = few.solution
+    found = few
     problem, at = found.problem.chain, found.at
     by = found.problem.reduced(at, found.system)
     share = leverages(problem, found.system, by, found.problem.covariance(by)[0])[found.problem.use]
@@ -153,7 +152,7 @@ def test_leverages_are_those_of_the_dense_problem(few):
 
 def test_rows_of_theta_follow_the_other_unknowns(fit):
     """What a residual does when theta moves and all else is stepped to its best: by a step of one of them."""
-    found = fit.solution
+    found = fit
     problem = found.problem
     rows = rows_of_theta(problem.chain, found.system, found.by)
     direction = np.zeros(problem.chain.size)
@@ -170,5 +169,5 @@ def test_rows_of_theta_follow_the_other_unknowns(fit):
 
 
 def test_descent_ends_where_no_step_is_left(fit):
-    at, _ = fit.solution.problem.minimized(fit.solution.at, enough=1e-8)
+    at, _ = fit.problem.minimized(fit.at, enough=1e-8)
     assert at.shared[0] == pytest.approx(fit.inertia_to_mass, rel=1e-3)

@@ -74,7 +74,7 @@ def test_a_frame_that_was_lost_at_an_impact_is_found(drops, fit):
     i = int(np.searchsorted(first.times, blow.time))
     late = np.delete(np.arange(len(first.times)), i)
     lossy = Drop("drop 1", first.times[: len(late)], first.poses[late])
-    parted = fit.solution.segmented
+    parted = fit.segmented
     flights = (divided(lossy, parted.model), *parted.flights[1:6])
     again = PooledImpacts().of_flights(
         replace(parted, drops=(lossy, *drops[1:6]), flights=flights), rectangle(SIDE, SIDE), floor()
@@ -96,7 +96,7 @@ def test_every_impact_has_a_row(drops, fit):
 
 
 def test_a_held_value_stays(fit):
-    parted = fit.solution.segmented
+    parted = fit.segmented
     fit = PooledImpacts(held={"corner_radius": 5e-3, "contact_lag": 5e-4}).of_flights(
         replace(parted, drops=parted.drops[:4], flights=parted.flights[:4]), rectangle(SIDE, SIDE), floor()
     )
@@ -179,7 +179,7 @@ def test_standard_deviations_are_of_one_kind(estimate):
 
 def test_a_direction_without_information_has_no_finite_variance(few):
     """Without any prior on the floor's height, and with a column of zeros, nothing is known of it."""
-    found = few.solution
+    found = few
     blind = replace(found.by, S_bar=found.by.S_bar.copy())
     blind.S_bar[:, HEIGHT], blind.S_bar[:, :, HEIGHT] = 0.0, 0.0
 

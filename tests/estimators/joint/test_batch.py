@@ -1,7 +1,8 @@
 """Many problems at once: each as if it were alone, and their linear algebra against dense references."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +14,11 @@ from estimators.joint.test_bordered import dense, random_linearization
 from poinsot.estimate import Status
 from poinsot.estimators.joint import FORMS, JointSmoothing, Record, SmoothingProblem, fit_batch
 from poinsot.estimators.joint import batch as batches
+from poinsot.estimators.joint.bordered import NormalEquations
 from poinsot.estimators.joint.forms import ReducedForm
+from poinsot.estimators.joint.problem import BoundedParameters
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.parameters import Normal
-from poinsot.solve.box import step_in_box
 
 # Of all tests, so that one compilation is enough: samples, open parameters, problems at once.
 TIMES = np.cumsum(np.full(50, 0.02) + 0.01 * (np.arange(50) % 2))
@@ -205,23 +207,22 @@ def test_eliminated_states_are_those_of_the_dense_equations(N, m, d, q, start, r
     of = random_linearization(rng, N, m, d, q, start)
     J, e = dense(of)
     H, g, n = J.T @ J, J.T @ e, N * d
-    first = of.start or (np.zeros(0), np.zeros((0, d)), np.zeros((0, q)))
     damping = rng.uniform(0.1, 1, (N, d))
     right = rng.standard_normal((N, d, 2))
 
     @jax.jit
-    def all_of_it(slopes, damping, right):
-        parts = batches._block_equations(slopes)
+    def all_of_it(at, damping, right):
+        parts = NormalEquations.of(at, batches._products)
         U = batches._factorized(parts, damping)
-        return slopes.cost, parts, slopes.diagonals, U, batches._back(U, right), batches._inverse_blocks(U, d)
+        return at.cost, parts, parts.diagonal, U, batches._back(U, right), batches._inverse_blocks(U, d)
 
     with jax.enable_x64(True):
-        slopes = batches._Blocks(of.e, of.by_x, of.by_next, of.by_theta, first)
-        cost, parts, diagonals, U, found, blocks = jax.tree.map(np.asarray, all_of_it(slopes, damping, right))
+        cost, parts, diagonal, U, found, blocks = jax.tree.map(np.asarray, all_of_it(of, damping, right))
     assert cost == pytest.approx(e @ e)
-    np.testing.assert_allclose(np.concatenate([np.ravel(part) for part in diagonals]), np.diag(H), rtol=1e-12)
+    np.testing.assert_allclose(diagonal.ravel(), np.diag(H)[:n], rtol=1e-12)
+    np.testing.assert_allclose(parts.lower.diagonal(), np.diag(H)[n:], rtol=1e-12)
     np.testing.assert_allclose(parts.right.reshape(n, -1), np.column_stack([H[:n, n:], g[:n]]), atol=1e-12)
-    np.testing.assert_allclose(parts.corner, np.column_stack([H[n:, n:], g[n:]]), atol=1e-12)
+    np.testing.assert_allclose(parts.lower, np.column_stack([H[n:, n:], g[n:]]), atol=1e-12)
     T = H[:n, :n] + np.diag(damping.ravel())
     L = np.linalg.cholesky(T)
     np.testing.assert_allclose(
@@ -240,84 +241,42 @@ def test_steps_of_all_are_the_dense_ones(rng):
     N, d, q = 9, 3, 4
     of = random_linearization(rng, N, 8, d, q)
     J, e = dense(of)
-    damping, weight, pull = rng.uniform(0.1, 1, N * d + q), rng.uniform(0, 1, q), rng.standard_normal(q)
+    alpha, weight, prior_mean = 0.3, rng.uniform(0, 1, q), rng.standard_normal(q)
     H = J.T @ J + np.diag(np.concatenate([np.zeros(N * d), weight]))
-    g = J.T @ e + np.concatenate([np.zeros(N * d), weight * pull])
+    g = J.T @ e - np.concatenate([np.zeros(N * d), weight * prior_mean])
+    damping = alpha * np.concatenate([np.diag(J.T @ J)[: N * d], rng.uniform(0.1, 1, q)])
     wanted = -np.linalg.solve(H + np.diag(damping), g)
-    free, theta = np.full(q, np.inf), np.zeros(q)
-    common = batches._Common(None, None, None, -free, free, -pull, weight, None)
-    slopes = batches._Blocks(of.e, of.by_x, of.by_next, of.by_theta, of.start)
-    both = damping[: N * d].reshape(N, d), damping[N * d :]
-
-    @jax.jit
-    def step(slopes, both, theta, common):
-        return batches._damped_step(batches._block_equations(slopes), both, theta, common)
+    free = np.full(q, np.inf)
+    own = BoundedParameters(np.zeros(q), np.arange(q), -free, free, prior_mean, weight)
+    largest = np.diag(J.T @ J)[: N * d].reshape(N, d)
 
     with jax.enable_x64(True):
-        state, theta, promised = step(slopes, both, theta, common)
-    found = np.concatenate([np.ravel(state), theta])
-    np.testing.assert_allclose(found, wanted, atol=1e-9)
-    assert float(promised) == pytest.approx(-2 * g @ wanted - wanted @ H @ wanted, rel=1e-9)
-
-
-@pytest.mark.parametrize("p", [2, 13])
-def test_steps_in_a_box_are_those_of_the_other_method(p, rng):
-    """Of a strictly convex problem there is one. The other ends where slopes are 1e-14 of what they were; positions
-    are compared in the metric of S, in which an error of the cost of 1e-9 moves them by its root.
-    """
-    B = 400
-    units = 10 ** rng.uniform(-4, 4, (B, p))
-    A = rng.standard_normal((B, p + 2, p)) * 10 ** rng.uniform(-1.5, 1.5, (B, p + 2))[:, :, None]
-    S = np.swapaxes(A, 1, 2) @ A * units[:, :, None] * units[:, None]
-    g = rng.standard_normal((B, p)) * units
-    size = np.abs(np.linalg.solve(S, g[:, :, None]))[:, :, 0]
-    lower, upper = (sign * size * 10 ** rng.uniform(-2, 1, (B, p)) for sign in (-1, 1))
-    lower[rng.random((B, p)) < 0.2], upper[rng.random((B, p)) < 0.2] = -np.inf, np.inf
-    lower[rng.random((B, p)) < 0.2] = 0.0
-    closed = rng.random((B, p)) < 0.02
-    lower[closed] = upper[closed] = 0.0
-    with jax.enable_x64(True):
-        d = np.asarray(jax.jit(jax.vmap(batches.step_in_box))(S, g, lower, upper))
-    assert (lower <= d).all() and (d <= upper).all()
-    slope = np.einsum("bij,bj->bi", S, d) + g
-    scale = 1e-9 * (np.einsum("bij,bj->bi", np.abs(S), np.abs(d)) + np.abs(g))
-    at_lower, at_upper = (d <= lower) & ~closed, (d >= upper) & ~closed
-    between = (lower < d) & (d < upper)
-    assert (np.abs(slope) <= scale)[between].all()
-    assert (slope >= -scale)[at_lower].all()
-    assert (slope <= scale)[at_upper].all()
-    assert min(at_lower.sum(), at_upper.sum(), between.sum()) > B * p / 20
-    for b in np.flatnonzero(~closed.any(axis=1)).tolist():
-        wanted = step_in_box(S[b], g[b], lower[b], upper[b])
-        away, whole = (part @ S[b] @ part for part in (d[b] - wanted, wanted))
-        assert away <= 1e-9 * whole, b
-
-
-def test_boxes_without_room_and_what_is_not_positive_definite():
-    S, g = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1.0, 1.0])
-    endless = np.full(2, np.inf)
-    with jax.enable_x64(True):
-        step = jax.jit(batches.step_in_box)
-        closed = step(S, g, np.array([0, -np.inf]), np.array([0, np.inf]))
-        np.testing.assert_allclose(closed, [0, -0.5], atol=1e-14)
-        np.testing.assert_array_equal(step(S, g, np.zeros(2), np.zeros(2)), 0)
-        for bad in (np.diag([1.0, -1e-9]), np.diag([1.0, 0.0]), np.ones((2, 2)) - np.diag([0, 1e-9])):
-            assert np.isnan(step(bad, np.ones(2), -endless, endless)).all()
-        assert step(np.zeros((0, 0)), np.zeros(0), np.zeros(0), np.zeros(0)).shape == (0,)
+        U, lower = jax.jit(batches._eliminated_states)(of, largest, alpha)
+        d_theta = own.step(np.zeros(q), np.asarray(lower), damping[N * d :])
+        point = batches._Point(np.zeros((N, d)), np.zeros(q), of, 0.0, largest, None)
+        flat = SimpleNamespace(form=SimpleNamespace(degrees=d, plus=lambda x, d: x + d))
+        states, promised = jax.jit(partial(batches._Solver._step, flat))(point, alpha, U, d_theta)
+    np.testing.assert_allclose(np.concatenate([np.ravel(states), d_theta]), wanted, atol=1e-9)
+    promised = float(promised) + own.prior_decrease(np.zeros(q), d_theta)
+    assert promised == pytest.approx(-2 * g @ wanted - wanted @ H @ wanted, rel=1e-9)
 
 
 def test_it_runs_where_no_library_of_the_processor_is(rng):
     """Lowered for a GPU there is nothing but JAX's own operations: no library's factorization, no call back."""
     solver, f, B, N, q = batches._solver(swings.model(), "reduced"), np.zeros, 3, 12, 2
-    given = batches._Given(f((B, N, 2)), f((N, 1)), f(B), f((B, q)))
-    common = batches._Common(f(N), f(2), f(q, dtype=int), f(q), f(q), f(q), f(q), f(()))
+    given, common = (
+        batches._Given(f((B, N, 2)), f((N, 1)), f(B)),
+        batches._Common(f(N), f(2), f(q, dtype=int)),
+    )
     with jax.enable_x64(True):
         start = f((B, N, 2)), f((B, 11))
         point = jax.eval_shape(lambda *each: solver._evaluate(*each, together=4), given, common, *start)
+        U, _ = jax.eval_shape(solver.eliminate, point.at, point.largest, f(B))
         for function, arguments in (
             (lambda *each: solver._evaluate(*each, together=4), (given, common, *start)),
-            (solver._step, (given, common, point, f(B))),
-            (solver._influence, (given, common, point.at)),
+            (jax.vmap(batches._eliminated_states), (point.at, point.largest, f(B))),
+            (jax.vmap(solver._step), (point, f(B), U, f((B, q)))),
+            (jax.vmap(batches._influence), (point.at,)),
         ):
             lowered = jax.export.export(jax.jit(function), platforms=["cuda"])(*arguments)
             assert "stablehlo" in lowered.mlir_module()

@@ -3,7 +3,7 @@ import pytest
 from scipy import linalg
 from scipy.optimize import nnls
 
-from poinsot.estimators.joint.bordered import factorize, normal_equations
+from poinsot.estimators.joint.bordered import NormalEquations, factorize
 from poinsot.estimators.joint.linearization import RecordLinearization
 from poinsot.solve.box import step_in_box
 
@@ -44,37 +44,39 @@ def test_normal_equations_are_the_dense_ones(N, m, d, p, start, rng):
     of = random_linearization(rng, N, m, d, p, start)
     J, e = dense(of)
     H, g = J.T @ J, J.T @ e
-    n, found = N * d, normal_equations(of)
-    np.testing.assert_allclose(found.diagonal, np.diag(H)[:n], rtol=1e-12)
-    np.testing.assert_allclose(found.g_x, g[:n], atol=1e-12)
-    np.testing.assert_allclose(found.g_theta, g[n:], atol=1e-12)
-    np.testing.assert_allclose(found.corner, H[n:, n:], atol=1e-12)
-    np.testing.assert_allclose(found.border, H[:n, n:], atol=1e-12)
+    n, found = N * d, NormalEquations.of(of)
+    np.testing.assert_allclose(found.diagonal.ravel(), np.diag(H)[:n], rtol=1e-12)
+    np.testing.assert_allclose(found.right.reshape(n, -1), np.column_stack([H[:n, n:], g[:n]]), atol=1e-12)
+    np.testing.assert_allclose(found.lower, np.column_stack([H[n:, n:], g[n:]]), atol=1e-12)
 
     damping = rng.uniform(0.1, 1, n)
     with_damping = H + np.diag(np.concatenate([damping, np.zeros(p)]))
-    solved = factorize(found, damping)
+    solved = factorize(found, damping.reshape(N, d))
     T, C = with_damping[:n, :n], H[:n, n:]
-    np.testing.assert_allclose(solved.corner, H[n:, n:] - C.T @ np.linalg.solve(T, C), atol=1e-9)
-    np.testing.assert_allclose(solved.gradient, g[n:] - C.T @ np.linalg.solve(T, g[:n]), atol=1e-9)
+    corner, gradient = solved.lower[:, :-1], solved.lower[:, -1]
+    np.testing.assert_allclose(corner, H[n:, n:] - C.T @ np.linalg.solve(T, C), atol=1e-9)
+    np.testing.assert_allclose(gradient, g[n:] - C.T @ np.linalg.solve(T, g[:n]), atol=1e-9)
     inverse = np.linalg.inv(T)
-    own, above = solved.inverse_blocks(d)
+    own, above = solved.inverse_blocks()
     for k in range(N):
         np.testing.assert_allclose(own[k], inverse[k * d :, k * d :][:d, :d], rtol=1e-9, atol=1e-12)
         next_one = inverse[k * d :, (k + 1) * d :][:d, :d] if k + 1 < N else 0
         np.testing.assert_allclose(above[k], next_one, rtol=1e-9, atol=1e-12)
     if p:
         step = -np.linalg.solve(with_damping, g)
-        d_theta = -np.linalg.solve(solved.corner, solved.gradient)
-        np.testing.assert_allclose(np.concatenate([solved.states(d_theta), d_theta]), step, atol=1e-9)
+        d_theta = -np.linalg.solve(corner, gradient)
+        d_x = solved.states(d_theta)
+        np.testing.assert_allclose(np.concatenate([d_x.ravel(), d_theta]), step, atol=1e-9)
+        decrease = found.decrease(d_x, d_theta, damping.reshape(N, d))
+        assert decrease == pytest.approx(-2 * g @ step - step @ H @ step, rel=1e-9)
 
 
 def test_a_state_that_nothing_shows_is_an_error_of_the_factor_or_stays(rng):
     """With damping it does not move; without any, at least the numbers stay finite."""
     of = random_linearization(rng, 5, 6, 3, 2, False)
     of.by_x[:, :, 1], of.by_next[:, :, 1] = 0, 0
-    part = normal_equations(of)
-    step = factorize(part, 1e-6 * part.diagonal).states(np.ones(2)).reshape(5, 3)
+    part = NormalEquations.of(of)
+    step = factorize(part, 1e-6 * part.diagonal).states(np.ones(2))
     assert np.isfinite(step).all()
     np.testing.assert_array_equal(step[:, 1], 0)
 

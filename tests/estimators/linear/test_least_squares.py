@@ -228,16 +228,16 @@ def test_fewer_columns_are_a_smaller_problem(rng):
     columns = np.array([0, 2, 5, 6, 9])
     W, y = stacked(problem)
     theta, variance, covariance = least_squares(W[:, :, columns], y)
-    solution = system.without(columns).solve(np.ones(3))
+    solution = system.restricted(columns).solve(np.ones(3))
     np.testing.assert_allclose(solution.theta, theta, rtol=1e-8)
     np.testing.assert_allclose(solution.variance, variance, rtol=1e-10)
     np.testing.assert_allclose(np.diag(solution.covariance), np.diag(covariance), rtol=1e-8)
-    on_base = solution.on_base(system.without(columns))
+    on_base = solution.on_base(system.restricted(columns))
     np.testing.assert_array_equal(on_base[columns], solution.theta)
     assert np.count_nonzero(on_base) == 5
     e = y - W[:, :, columns] @ theta
     np.testing.assert_allclose(system.residual_squares(on_base), np.sum(e**2, axis=0), rtol=1e-9)
-    squares = system.without(columns).residual_squares(on_base)
+    squares = system.restricted(columns).residual_squares(on_base)
     np.testing.assert_allclose(solution.weights**2 @ squares, np.sum(e**2), rtol=1e-9)
 
 
@@ -289,7 +289,7 @@ def test_undetermined_combinations_are_what_the_rows_cannot_see(rng):
     W, _ = stacked(problem)
     lost = np.setdiff1d(np.arange(len(problem.base)), system.columns)
     assert len(lost) > 0
-    K = system.recorded.map[:, problem.base.chosen]
+    K = system.base.map[:, problem.base.chosen]
     np.testing.assert_allclose(W[:, :, system.columns] @ K, W, atol=1e-4 * np.abs(W).max())
 
 

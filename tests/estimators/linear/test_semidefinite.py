@@ -74,7 +74,7 @@ def test_what_the_data_do_not_show_is_as_close_to_the_prior_as_can_be(rng, diver
     problem = problem_of(rng, noise=0.01)
     prior = perturbed(ARM, rng, 0.1)
     estimate = SemidefiniteLeastSquares(prior=prior, divergence=divergence).solve(problem)
-    K = reduce(problem, 1e-5).recorded.map[:, :30]
+    K = reduce(problem, 1e-5).base.map[:, :30]
     N = np.linalg.svd(K)[2][np.linalg.matrix_rank(K) :].T
     pi = estimate.full_parameters.values[:30].reshape(3, 10)
     slope = DIVERGENCES[divergence].gradient(pi, np.array(list(prior.values()))).ravel()
@@ -167,7 +167,7 @@ def test_shares_say_what_is_from_the_data_and_what_from_the_prior(rng):
     first, second, third = (body.prior_share for body in estimate.bodies)
     assert first > second > third > 0
     unseen = np.linalg.matrix_rank(np.eye(30)) - np.linalg.matrix_rank(
-        reduce(problem_of(rng), 1e-5).recorded.map[:, :30]
+        reduce(problem_of(rng), 1e-5).base.map[:, :30]
     )
     without = SemidefiniteLeastSquares().solve(problem_of(rng))
     # without rotors, shares count the directions that are not seen

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from poinsot.estimators.online.differences import Tick, with_accelerations
+from poinsot.estimators.online.belief import Tick
+from poinsot.estimators.online.moving_polynomial import with_accelerations
 
 
 def ticks_of(count=200, rate=333.0):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import savgol_filter
 
-from poinsot.estimators.online.differences import Tick
+from poinsot.estimators.online.belief import Tick
 from poinsot.estimators.online.moving_polynomial import MovingPolynomial
 from poinsot.exceptions import InvalidMethod
 

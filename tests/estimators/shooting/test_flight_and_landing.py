@@ -58,7 +58,7 @@ def test_a_robot_that_stands_flies_and_lands(solo, rng):
             target = standing(solo)[7:19] + 0.3 * np.sin(12 * stages.times[sample] + np.arange(12))
             u[sample] = 6 * (target - x[-1][7:19]) - 0.2 * x[-1][25:]
         told = Stages(stages.parameters, stages.schedule, stages.times, u, stages.readings)
-        state = told.evaluate(k, x[-1][None], theta)[0].x
+        state = told.evaluate(k, x[-1][None], theta)[0].value
         if not stages.resets[k]:
             state = states.integrate(state, SPEEDS_ONLY * rng.standard_normal((1, 36)))
         x.append(state[0])

@@ -29,16 +29,15 @@ def evaluated(function, *arguments):
 
 def test_rates_are_how_fast_the_constraints_change(model, rng):
     """g of joints and gaps of contacts, by central differences along the motion: h^2 = 1e-10 and 1e-16 / 1e-5."""
-    structure = model.mechanism.structure
     x = mechanisms.shaken(model, rng, 0.1)
     h = 1e-5
 
     def here(x):
-        return constraints.geometry(structure, model.values(model.theta), x)
+        return model.at(x, model.theta)
 
     def all_three(x):
         d = jnp.concatenate([h * x.velocity, jnp.zeros_like(x.velocity)], axis=-1)
-        return here(plus(x, d)), here(plus(x, -d)), constraints.rates(structure, here(x), x.velocity)
+        return here(plus(x, d)).at, here(plus(x, -d)).at, here(x).speeds
 
     ahead, behind, (held, free, contact) = evaluated(all_three, x)
     np.testing.assert_allclose((ahead.g - behind.g) / (2 * h), held, atol=1e-9)
@@ -54,8 +53,7 @@ def test_free_rates_are_the_joints_own(model, rng):
     def back(y, rate):
         x = model.assemble(y, rate, model.theta)
         return (
-            model.coordinates(x, model.theta),
-            model.rates(x, model.theta),
+            *model.motion(x, model.theta),
             model.constraint_errors(x, model.theta),
         )
 
@@ -66,7 +64,6 @@ def test_free_rates_are_the_joints_own(model, rng):
 
 
 def test_momenta_are_the_transpose_of_rates_and_jacobians_are_both(model, rng):
-    structure = model.mechanism.structure
     x = mechanisms.shaken(model, rng, 0.1)
     held, free, contact = (
         rng.standard_normal((4, 6)),
@@ -75,12 +72,8 @@ def test_momenta_are_the_transpose_of_rates_and_jacobians_are_both(model, rng):
     )
 
     def all_three(x, held, free, contact):
-        at = constraints.geometry(structure, model.values(model.theta), x)
-        return (
-            constraints.rates(structure, at, x.velocity),
-            constraints.momenta(structure, at, held, free, contact),
-            constraints.jacobians(structure, at),
-        )
+        here = model.at(x, model.theta)
+        return here.speeds, constraints.momenta(here, held, free, contact), here.jacobians
 
     rates, momenta, matrices = evaluated(all_three, x, held, free, contact)
     v = x.velocity.ravel()
@@ -94,23 +87,20 @@ def test_momenta_are_the_transpose_of_rates_and_jacobians_are_both(model, rng):
 def test_dry_friction_is_the_complementarity_problem_of_each_joint(model, rng):
     """2.31 by Lemke's method equals the closed form: v+ given, Sigma_B lambda + B v+ - b = w."""
     structure = model.mechanism.structure
-    rows = step._rows(structure)
     states = mechanisms.shaken(model, rng, 1e-4, count=100)
     after = states.velocity + 0.02 * rng.standard_normal(states.velocity.shape)
     # from creeping to sliding, from free to pressed
     after = after * 10.0 ** rng.uniform(-6, 0, (100, 1, 1))
 
     def both(x, after):
-        values = model.values(model.theta)
-        at = constraints.geometry(structure, values, x)
-        here = step._here(structure, values, x, H)
-        B, Sigma, b = step._unilateral(structure, values, here, rows, H)
+        here = model.at(x, model.theta)
+        B, Sigma, b = step.unilateral_rows(here, H)
         solution = lcp.solve(Sigma, B @ jnp.ravel(after) - b)
-        n, t = 2 * len(rows.load) + 1, len(rows.dry) + 2
+        n, t = 2 * len(structure.load_rows) + 1, len(structure.dry_rows) + 2
         z = solution.z
-        given = impulses.multipliers(structure, values, at, x, after, np.zeros(structure.controls), H)
+        given = impulses.multipliers(here, after, np.zeros(structure.controls), H)
         by_lcp = z[n : n + t] - z[n + t : n + 2 * t]
-        closed = jnp.concatenate([jnp.ravel(given.dry)[rows.dry], given.contact[0, :2]])
+        closed = jnp.concatenate([jnp.ravel(given.dry)[structure.dry_rows], given.contact[0, :2]])
         return by_lcp, closed, z[n - 1], given.contact[0, 2], solution.method
 
     one, other, normal, again, method = evaluated(jax.vmap(both), states, after)

@@ -28,20 +28,16 @@ def everything():
 
 def dense_step(model, x, u, h):
     """2.26 with every row in it, F.2 and F.3 too, as one matrix; its modes are asked of the step itself."""
-    structure = model.mechanism.structure
-    rows = step._rows(structure)
+    moving = model.structure.moving
 
     def parts(x):
-        values = model.values(model.theta)
-        at = constraints.geometry(structure, values, x)
-        here = step._here(structure, values, x, h)
-        M = step.mass_matrix(values, at)
-        p = impulses.inertia_times(values, at, x.velocity) + h * impulses.forces(values, at, x.velocity)
-        F = step._picked(here.free, rows.moving)
-        joint = rows.moving // 6
-        A, B = step._bilateral(here, rows), step._unilateral(structure, values, here, rows, h)
-        tau = impulses.drive(structure, values, u)[joint, 0]
-        return M, jnp.ravel(p), F, values.drag[joint], values.shaft[joint], tau, A, B
+        here = model.at(x, model.theta)
+        values, joint = here.values, moving // 6
+        p = impulses.inertia_times(here, x.velocity) + h * impulses.forces(here)
+        F = constraints.picked(here.jacobians[1], moving)
+        A, B = step.bilateral_rows(here, h), step.unilateral_rows(here, h)
+        tau = impulses.drive(model.structure, values, u)[joint, 0]
+        return step.mass_matrix(here), jnp.ravel(p), F, values.drag[joint], values.shaft[joint], tau, A, B
 
     return evaluated(parts, x)
 
@@ -214,8 +210,7 @@ def test_a_spinning_body_keeps_its_angular_momentum():
         states = model.simulate(x, h, 400, every=round(1e-2 / h)).states
 
         def momentum(x):
-            at = constraints.geometry(model.mechanism.structure, model.values(model.theta), x)
-            return impulses.inertia_times(model.values(model.theta), at, x.velocity)[0, 3:]
+            return impulses.inertia_times(model.at(x, model.theta), x.velocity)[0, 3:]
 
         L = evaluated(jax.vmap(momentum), states)
         drift.append(np.abs(L - L[0]).max() / np.linalg.norm(L[0]))

@@ -24,7 +24,7 @@ def test_what_goes_on_from_a_file_ends_where_the_whole_does(problem, method, sta
     write_checkpoint(path, states[-5], problem, method)
     resumed = method.solve(problem, resume=read_checkpoint(path, problem, method))
     assert np.array_equal(resumed.q, designed.q)
-    assert resumed.iterations == designed.iterations
+    assert resumed.state.iterations == designed.state.iterations
 
 
 def test_more_starts_may_be_asked_for_later(problem, method, states, tmp_path):

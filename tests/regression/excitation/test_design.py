@@ -71,7 +71,7 @@ def test_its_condition_number_is_that_of_pinocchios_regressor(problem, designed)
     assert np.isclose(designed.condition_number, s[0] / s[-1], rtol=1e-9)
     M = np.sum([W[k::3].T @ W[k::3] / std**2 for k, std in enumerate(problem.torque_std)], axis=0)
     assert np.isclose(designed.log_determinant, np.linalg.slogdet(M)[1])
-    assert np.allclose(designed.deviations.covariance, np.linalg.inv(M), rtol=1e-6)
+    assert np.allclose(designed.covariance, np.linalg.inv(M), rtol=1e-6)
 
 
 def test_it_is_better_than_chance(problem, designed, method, rng):

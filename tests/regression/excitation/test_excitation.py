@@ -50,7 +50,7 @@ def test_its_json_has_what_is_promised(designed):
     assert content["condition_number"] == designed.condition_number
     assert content["limits_respected"] is True
     assert isinstance(content["seconds"], float)
-    assert list(content["predicted_relative_std_percent"]) == list(designed.deviations.names)
+    assert list(content["predicted_relative_std_percent"]) == list(designed.problem.base.names)
     assert all(std > 0 for std in content["predicted_std"].values())
     assert {"robot", "criterion", "seed", "iterations", "warnings"} <= content.keys()
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import poinsot
-from poinsot.regression.excitation.prediction import predict_deviations
+from poinsot.regression.excitation.excitation import predicted_covariance
 from poinsot.signals.signals import Signals
 from poinsot.simulation import Sensors, model_parameters, simulate_recording
 
@@ -27,21 +27,21 @@ def followed(arm, problem, designed):
 def squared_errors(designed, followed, noise, rng):
     """(100,) errors of weighted least squares, squared in units of the predicted covariance."""
     robot, truth, torque = followed
-    information = np.linalg.inv(designed.deviations.covariance)
+    information = np.linalg.inv(designed.covariance)
     found = []
     for _ in range(DRAWS):
         measured = torque + noise * rng.standard_normal(torque.shape)
         signals = Signals(designed.time, designed.joints, designed.q, designed.v, designed.a, measured)
         estimate = poinsot.LeastSquares(weighting="per-joint").solve(poinsot.inverse_dynamics(robot, signals))
-        assert estimate.names == designed.deviations.names
+        assert estimate.names == designed.problem.base.names
         error = estimate.values - truth
         found.append(error @ information @ error)
     return np.array(found)
 
 
 def test_estimates_scatter_as_predicted(designed, followed, rng):
-    b = len(designed.deviations.names)
-    errors = squared_errors(designed, followed, designed.deviations.noise, rng)
+    b = len(designed.problem.base.names)
+    errors = squared_errors(designed, followed, designed.problem.torque_std, rng)
     # The sum of 100 has 100 b degrees of freedom; one run in a thousand falls outside. Weights that are estimated from
     # 200 rows make errors larger by some b / 200 / 100, far inside.
     low, high = stats.chi2(DRAWS * b).ppf([0.0005, 0.9995])
@@ -51,8 +51,8 @@ def test_estimates_scatter_as_predicted(designed, followed, rng):
 
 @pytest.mark.parametrize("factor", [0.85, 1.15])
 def test_a_prediction_for_other_noise_fails_that_test(designed, followed, factor, rng):
-    b = len(designed.deviations.names)
-    errors = squared_errors(designed, followed, factor * designed.deviations.noise, rng)
+    b = len(designed.problem.base.names)
+    errors = squared_errors(designed, followed, factor * designed.problem.torque_std, rng)
     low, high = stats.chi2(DRAWS * b).ppf([0.0005, 0.9995])
     assert not low < errors.sum() < high
 
@@ -66,5 +66,5 @@ def test_percentages_are_relative_to_the_description(problem, designed):
 
 def test_twice_the_noise_is_twice_the_deviation(problem, designed):
     W = problem.terms.W(problem.terms.entries(designed.q, designed.v, designed.a))
-    louder = predict_deviations(replace(problem, torque_std=2 * problem.torque_std), W)
-    assert np.allclose(louder.std, 2 * designed.deviations.std)
+    louder = predicted_covariance(replace(problem, torque_std=2 * problem.torque_std), W)
+    assert np.allclose(np.sqrt(np.diag(louder)), 2 * designed.std)

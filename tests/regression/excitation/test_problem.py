@@ -99,9 +99,9 @@ def test_limits_that_no_posture_keeps_to_are_refused(arm, rng):
 
 BAD = {
     "payload link that does not exist": (
-        {"payload": "hant"}, InvalidModel, "there is no link 'hant' to carry a payload; did you mean 'hand'?",
+        {"payload": "hant"}, InvalidModel, "no link 'hant'; did you mean 'hand'?",
     ),
-    "payload on the base": ({"payload": "base"}, InvalidModel, "the payload link 'base' does not move"),
+    "payload on the base": ({"payload": "base"}, InvalidModel, "link 'base' does not move, so nothing"),
     "start outside its limits": (
         {"start": {"elbow": 2.6}}, InvalidMethod, "puts joint 'elbow' at 2.6 rad, outside its limits -2.5 to 2.5 rad",
     ),

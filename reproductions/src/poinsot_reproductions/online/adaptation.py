@@ -31,9 +31,13 @@ import numpy as np
 from poinsot.arrays import Vector
 from poinsot.estimators.online.belief import Sample
 from poinsot.estimators.online.calibration import calibrate_bias
+from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.filter import Filter
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import (
+from poinsot.stopwatch import Stopwatch
+
+from ..case import Curves, Reproduction, Say
+from .simulation.closed_loop import (
     AdaptedModel,
     ControllerModel,
     FixedModel,
@@ -42,10 +46,8 @@ from poinsot.simulation.closed_loop import (
     TrueModel,
     simulate,
 )
-from poinsot.simulation.humanoid import Humanoid
-
-from ..case import Curves, Say
-from .loads import ScaledBody
+from .simulation.humanoid import Humanoid
+from .simulation.loads import ScaledBody
 
 DURATION = 30.0
 """[s]"""
@@ -88,13 +90,20 @@ class Tuning:
     """What a filter is tuned with, see the top of this file.
 
     Args:
+        torques: the robot with the link that changes.
         bias, noise: (n,) mean and standard deviation of the residuals [N m] or [N].
         drift: of the body [1/s^(1/2)].
     """
 
+    torques: LinkTorques
     bias: Vector
     noise: Vector
     drift: float
+
+    def filter(self, **options: Any) -> ExtendedKalmanFilter:
+        """Make the filter, without a gate and a bias unless `options` have them."""
+        settings: dict[str, Any] = {"drift": self.drift, "gate": None} | options
+        return ExtendedKalmanFilter(self.torques, self.noise, **settings)
 
 
 def calibrate(scenario: Scenario, rng: np.random.Generator) -> Tuning:
@@ -106,14 +115,12 @@ def calibrate(scenario: Scenario, rng: np.random.Generator) -> Tuning:
     """
     humanoid, (link,) = scenario.humanoid, scenario.loads
     own = described_body(humanoid, link)
-    constant = ScaledBody(own, lambda time: float(own[0]))
-    unloaded = replace(scenario, loads={link: constant}, duration=CALIBRATION)
-    trace = simulate(unloaded, FixedModel({link: own}), rng)
-    samples = [sample for sample in trace.samples if sample is not None]
+    unloaded = replace(scenario, loads={link: constant_body(own)}, duration=CALIBRATION)
+    samples = samples_of(simulate(unloaded, FixedModel({link: own}), rng))
     torques = LinkTorques(humanoid.robot, (link,))
     bias = calibrate_bias(torques, samples)
     rate_hz = (len(samples) - 1) / (samples[-1].time - samples[0].time)
-    return Tuning(bias.value, bias.std, drift(torques, bias.std, samples[-1], rate_hz))
+    return Tuning(torques, bias.value, bias.std, drift(torques, bias.std, samples[-1], rate_hz))
 
 
 def drift(torques: LinkTorques, noise: Vector, at: Sample, rate_hz: float) -> float:
@@ -133,24 +140,110 @@ def quiet(what: str) -> None:
     """Drop the progress."""
 
 
-def seconds_of(what: str, scenario: Scenario, say: Say) -> Callable[[float], None]:
-    """Make the progress callback of a simulation, which takes the simulated time [s]."""
-    return lambda time: say(f"{what}, {time:.0f} of {scenario.duration:g} s")
+def simulate_each(
+    scenario: Scenario, ways: Mapping[str, ControllerModel], seed: int, say: Say
+) -> dict[str, Trace]:
+    """Simulate the same run, with the same noise, for each way in which the controller knows the bodies."""
+
+    def simulated(name: str, way: ControllerModel) -> Trace:
+        # a generator of its own for each: the sensors' noise must not depend on the runs before
+        rng = np.random.default_rng(seed)
+        return simulate(
+            scenario, way, rng, lambda time: say(f"{name}, {time:.0f} of {scenario.duration:g} s")
+        )
+
+    return {name: simulated(name, way) for name, way in ways.items()}
 
 
-def three_ways(scenario: Scenario, filter_: Filter, seed: int, say: Say) -> dict[str, Trace]:
-    """Simulate the same run without adaptation, with it, and with true masses; noise and initial guess are the same."""
+def constant_body(pi: Vector) -> ScaledBody:
+    """Make the load of a body that does not change."""
+    return ScaledBody(pi, lambda time: float(pi[0]))
+
+
+def samples_of(trace: Trace) -> list[Sample]:
+    """Return the samples that a filter would have processed."""
+    return [sample for sample in trace.samples if sample is not None]
+
+
+def estimates(filter_: Filter, samples: list[Sample], start: np.ndarray) -> np.ndarray:
+    """Return the body (T, 10) that a filter estimates after each sample, from an initial guess (1, 10)."""
+    return np.array(
+        [filter_.inertial(belief.x)[0] for belief, _ in filter_.run(samples, filter_.init(start))]
+    )
+
+
+def adaptation_case(
+    title: str,
+    what: str,
+    scenario: Scenario,
+    tuning: Tuning,
+    error: Callable[[Trace], Vector],
+    paper: Mapping[str, float],
+    unit: str,
+    *,
+    seed: int,
+    say: Say,
+    watch: Stopwatch,
+    curves: Callable[[Mapping[str, Trace], Vector], Mapping[str, Curves]],
+    facts: Callable[[Mapping[str, Any], Trace], Mapping[str, Any]],
+    after: float = 0.0,
+    notes: tuple[str, ...] = (),
+) -> Reproduction:
+    """Run a case of Table II: without adaptation, with it, and with true masses; initial guess and noise are the same.
+
+    Args:
+        what: the quantity that the controller holds, as in "the error of WHAT".
+        error: of that quantity over a run (T,) [unit].
+        paper: the paper's root-mean-square errors.
+        after: switches of the mass count from then on [s].
+        curves, facts: of the runs and their longest time axis; of the figures and the adapted run.
+    """
     (link, load), *_ = scenario.loads.items()
     start = FIRST_GUESS * load(0.0)
-    ways: dict[str, ControllerModel] = {
-        WITHOUT: FixedModel({link: start}),
-        WITH: AdaptedModel(filter_, start[None]),
-        ORACLE: TrueModel(scenario.loads),
-    }
-    return {
-        name: simulate(scenario, way, np.random.default_rng(seed), seconds_of(name, scenario, say))
-        for name, way in ways.items()
-    }
+    traces = simulate_each(
+        scenario,
+        {
+            WITHOUT: FixedModel({link: start}),
+            WITH: AdaptedModel(tuning.filter(), start[None]),
+            ORACLE: TrueModel(scenario.loads),
+        },
+        seed,
+        say,
+    )
+    watch.lap("simulation")
+    errors = {name: rmse(error(trace)) for name, trace in traces.items()}
+    figures = adaptation_figures(errors, mass_errors_before_switches(traces[WITH], after))
+    rows = rows_of_table_2(errors, paper, unit)
+    return Reproduction(
+        "online",
+        "004",
+        title,
+        f"Adaptation makes the error of {what} {figures['factor']:.1f} times smaller (in the paper "
+        f"{paper[WITHOUT] / paper[WITH]:.1f} times), {figures['against_oracle']:.2f} times that of a controller that "
+        "knows the truth.",
+        rows,
+        {f"Root-mean-square error of {what}": rows},
+        figures,
+        {"mass error before a switch, worst [%]": rounded(figures["mass_error_percent_before_switch"])}
+        | dict(facts(figures, traces[WITH])),
+        curves=curves(traces, longest(traces)),
+        notes=(*notes, *fallen_note(traces)),
+        seconds=watch.seconds,
+    )
+
+
+def joint_curves(scenario: Scenario, traces: Mapping[str, Trace], time: Vector, joint: str) -> Curves:
+    """Return a joint's reference and its angle in each run."""
+    at = int(scenario.humanoid.dofs([joint])[0]) + 1
+    reference = np.array([scenario.joints(each)[joint][0] for each in time])
+    angles = {name: padded(trace.q[:, at], time) for name, trace in traces.items()}
+    return Curves(time, "rad", {"reference": reference} | angles)
+
+
+def foot_forces(trace: Trace) -> Curves:
+    """Return the normal force on each foot."""
+    left, right = trace.ground_force.T
+    return Curves(trace.time, "N", {"left": left, "right": right})
 
 
 def rmse(errors: Vector) -> float:

@@ -10,14 +10,11 @@ from functools import partial
 
 import numpy as np
 
-from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.filter import Filter
 from poinsot.estimators.online.kalman import KalmanFilter
 from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.parameters import is_consistent
 from poinsot.inertia.transposed_log_cholesky import TransposedLogCholesky
-from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import AdaptedModel, Scenario, simulate
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -28,13 +25,16 @@ from .adaptation import (
     TORSO,
     TORSO_NOTE,
     calibrate,
+    constant_body,
     described_body,
+    estimates,
     quiet,
-    seconds_of,
+    samples_of,
+    simulate_each,
 )
-from .loads import ScaledBody
-from .stepping import Stepping, Stride
-from .talos import talos
+from .simulation.closed_loop import AdaptedModel, Scenario
+from .simulation.gait import Stepping, Stride
+from .simulation.humanoid import talos
 
 STRIDE = Stride(length=0.1, shift=1.4, swing=0.8)
 BASELINE, CHART = "ten parameters", "log-Cholesky"
@@ -49,36 +49,22 @@ def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction
     own = described_body(humanoid, TORSO)
     mass = float(own[0])
     scenario = Scenario(
-        humanoid, {TORSO: ScaledBody(own, lambda time: mass)}, duration, gait=partial(Stepping, stride=STRIDE)
+        humanoid, {TORSO: constant_body(own)}, duration, gait=partial(Stepping, stride=STRIDE)
     )
     tuning = calibrate(scenario, rng)
-    noise, drift = tuning.noise, tuning.drift
-    torques = LinkTorques(humanoid.robot, (TORSO,))
     filters: dict[str, Filter] = {
-        BASELINE: KalmanFilter(torques, noise, drift=drift, gate=None),
-        CHART: ExtendedKalmanFilter(torques, noise, drift=drift, gate=None),
-        "transposed log-Cholesky (Eq. 17)": ExtendedKalmanFilter(
-            torques, noise, drift=drift, gate=None, chart=TransposedLogCholesky()
-        ),
-        "exponential eigenvalue": ExtendedKalmanFilter(
-            torques, noise, drift=drift, gate=None, chart=ExponentialEigenvalue()
-        ),
+        BASELINE: KalmanFilter(tuning.torques, tuning.noise, drift=tuning.drift, gate=None),
+        CHART: tuning.filter(),
+        "transposed log-Cholesky (Eq. 17)": tuning.filter(chart=TransposedLogCholesky()),
+        "exponential eigenvalue": tuning.filter(chart=ExponentialEigenvalue()),
     }
     start = FIRST_GUESS * own[None]
     watch.lap("calibration")
-    trace = simulate(
-        scenario,
-        AdaptedModel(filters[CHART], start),
-        np.random.default_rng(seed),
-        seconds_of("walking", scenario, say),
-    )
+    (trace,) = simulate_each(scenario, {"walking": AdaptedModel(filters[CHART], start)}, seed, say).values()
     watch.lap("simulation")
-    samples = [sample for sample in trace.samples if sample is not None]
+    samples = samples_of(trace)
     time = np.array([sample.time for sample in samples])
-    bodies = {
-        name: np.array([f.inertial(belief.x)[0] for belief, _ in f.run(samples, f.init(start))])
-        for name, f in filters.items()
-    }
+    bodies = {name: estimates(each, samples, start) for name, each in filters.items()}
     watch.lap("filters")
     late = time > time[-1] / 2
     impossible = {name: float(1 - is_consistent(pi).mean()) for name, pi in bodies.items()}

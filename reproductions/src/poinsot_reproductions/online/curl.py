@@ -12,11 +12,7 @@ from typing import Any
 import numpy as np
 
 from poinsot.arrays import Vector
-from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.publishing import RateLimit
-from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import AdaptedModel, FixedModel, Scenario, simulate
-from poinsot.simulation.humanoid import Humanoid
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -31,15 +27,16 @@ from .adaptation import (
     calibrate,
     described_body,
     fallen_note,
+    joint_curves,
     longest,
-    padded,
     quiet,
     rmse,
-    seconds_of,
+    simulate_each,
 )
 from .elbow import curls
-from .loads import Attached, point_mass
-from .talos import talos
+from .simulation.closed_loop import AdaptedModel, FixedModel, Scenario
+from .simulation.humanoid import Humanoid, talos
+from .simulation.loads import Attached, point_mass
 
 POUND = 0.45359237
 """[kg]"""
@@ -77,22 +74,13 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Sa
         humanoid, {FOREARM: load}, duration, actual, joints=curls(MIDDLE, AMPLITUDE, FREQUENCY)
     )
     tuning = calibrate(scenario, rng)
-    filter_ = ExtendedKalmanFilter(
-        LinkTorques(humanoid.robot, (FOREARM,)),
-        tuning.noise,
-        drift=tuning.drift,
-        gate=None,
-        bias=tuning.bias,
-    )
+    filter_ = tuning.filter(bias=tuning.bias)
     watch.lap("calibration")
     ways = {WITHOUT: FixedModel({FOREARM: own}), WITH: AdaptedModel(filter_, own[None], LIMIT)}
-    traces = {
-        name: simulate(scenario, way, np.random.default_rng(seed), seconds_of(name, scenario, say))
-        for name, way in ways.items()
-    }
+    traces = simulate_each(scenario, ways, seed, say)
     watch.lap("simulation")
     at = int(humanoid.dofs([ELBOW])[0])
-    adapted, time = traces[WITH], longest(traces)
+    adapted = traces[WITH]
     published, truth = adapted.assumed[:, 0, 0], float(own[0] + DUMBBELL)
     late = adapted.time > settled
     errors = {name: rmse(trace.joint_error(at)) for name, trace in traces.items()}
@@ -127,12 +115,7 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Sa
         figures,
         {"ripple of the mass [%]": round(figures["settled_mass_ripple_percent"], 2)},
         curves={
-            "Elbow": Curves(
-                time,
-                "rad",
-                {"reference": np.array([scenario.joints(each)[ELBOW][0] for each in time])}
-                | {name: padded(trace.q[:, at + 1], time) for name, trace in traces.items()},
-            ),
+            "Elbow": joint_curves(scenario, traces, longest(traces), ELBOW),
             "Mass of forearm and dumbbell": Curves(
                 adapted.time, "kg", {"true": adapted.actual[:, 0, 0], "published": published}
             ),

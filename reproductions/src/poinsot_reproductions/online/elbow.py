@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from poinsot.estimators.online.extended import ExtendedKalmanFilter
-from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import JointMotion, Scenario
 from poinsot.stopwatch import Stopwatch
 
-from ..case import Curves, Reproduction, Say
+from ..case import Reproduction, Say
 from .adaptation import (
     ARM_NOTE,
     BENT,
@@ -23,22 +20,17 @@ from .adaptation import (
     LOOP_NOTE,
     WITH,
     WITHOUT,
-    adaptation_figures,
+    adaptation_case,
     calibrate,
     described_body,
-    fallen_note,
-    longest,
+    joint_curves,
     mass_curves,
-    mass_errors_before_switches,
-    padded,
     quiet,
-    rmse,
     rounded,
-    rows_of_table_2,
-    three_ways,
 )
-from .loads import ScaledBody, Sine, Square, Then
-from .talos import talos
+from .simulation.closed_loop import JointMotion, Scenario
+from .simulation.humanoid import talos
+from .simulation.loads import ScaledBody, Sine, Square, Then
 
 SWITCH = 8.0
 """From sine to square [s]."""
@@ -63,45 +55,31 @@ def run(seed: int, duration: float = DURATION, switch: float = SWITCH, say: Say 
     load = ScaledBody(described_body(humanoid, FOREARM), waveform)
     scenario = Scenario(humanoid, {FOREARM: load}, duration, joints=curls(BENT[ELBOW], CURL, CURL_HZ))
     tuning = calibrate(scenario, rng)
-    filter_ = ExtendedKalmanFilter(
-        LinkTorques(humanoid.robot, (FOREARM,)), tuning.noise, drift=tuning.drift, gate=None
-    )
     watch.lap("calibration")
-    traces = three_ways(scenario, filter_, seed, say)
-    watch.lap("simulation")
     at = int(humanoid.dofs([ELBOW])[0])
-    errors = {name: rmse(trace.joint_error(at)) for name, trace in traces.items()}
-    figures = adaptation_figures(errors, mass_errors_before_switches(traces[WITH], switch))
-    rows = rows_of_table_2(errors, PAPER, "rad")
-    time = longest(traces)
-    return Reproduction(
-        "online",
-        "004",
+    return adaptation_case(
         "Elbow: the forearm's mass changes while the elbow moves (Table II, Fig. 5)",
-        f"Adaptation makes the elbow's error {figures['factor']:.1f} times smaller (in the paper 7.3 times), "
-        f"{figures['against_oracle']:.2f} times that of a controller that knows the truth.",
-        rows,
-        {"Root-mean-square error of the elbow": rows},
-        figures,
-        {
-            "mass error before a switch, worst [%]": rounded(figures["mass_error_percent_before_switch"]),
-            "the same, median [%]": rounded(figures["median_mass_error_percent_before_switch"]),
-        },
-        curves={
-            "Elbow": Curves(
-                time,
-                "rad",
-                {"reference": np.array([scenario.joints(each)[ELBOW][0] for each in time])}
-                | {name: padded(trace.q[:, at + 1], time) for name, trace in traces.items()},
-            ),
+        "the elbow",
+        scenario,
+        tuning,
+        lambda trace: trace.joint_error(at),
+        PAPER,
+        "rad",
+        seed=seed,
+        say=say,
+        watch=watch,
+        after=switch,
+        curves=lambda traces, time: {
+            "Elbow": joint_curves(scenario, traces, time, ELBOW),
             "Mass of the forearm": mass_curves(traces[WITH]),
+        },
+        facts=lambda figures, adapted: {
+            "the same, median [%]": rounded(figures["median_mass_error_percent_before_switch"])
         },
         notes=(
             ARM_NOTE,
             LOOP_NOTE,
             "Without adaptation the forearm is taken for its first guess, 70 % of its mass at the start, throughout.",
             "The elbow follows slow curls, without acceleration fed forward; the paper's keeps its home pose.",
-            *fallen_note(traces),
         ),
-        seconds=watch.seconds,
     )

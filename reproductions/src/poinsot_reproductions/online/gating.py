@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 
 from poinsot.estimators.online.belief import SampleVerdict
-from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.gating import Gate
-from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import AdaptedModel, Scenario, simulate
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -27,13 +24,17 @@ from .adaptation import (
     TORSO,
     TORSO_NOTE,
     calibrate,
+    constant_body,
     described_body,
+    estimates,
+    foot_forces,
     quiet,
-    seconds_of,
+    samples_of,
+    simulate_each,
 )
-from .loads import ScaledBody
-from .stepping import Stepping, Stride
-from .talos import talos
+from .simulation.closed_loop import AdaptedModel, Scenario
+from .simulation.gait import Stepping, Stride
+from .simulation.humanoid import talos
 
 STRIDE = Stride(height=0.04, shift=1.4, swing=0.45, depth=0.03)
 GATE = Gate(confidence=0.999)
@@ -51,34 +52,19 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Sa
     own = described_body(humanoid, TORSO)
     mass = float(own[0])
     scenario = Scenario(
-        humanoid,
-        {TORSO: ScaledBody(own, lambda time: mass)},
-        duration,
-        gait=partial(Stepping, stride=STRIDE),
-        matched=False,
+        humanoid, {TORSO: constant_body(own)}, duration, gait=partial(Stepping, stride=STRIDE), matched=False
     )
     tuning = calibrate(scenario, rng)
-    torques = LinkTorques(humanoid.robot, (TORSO,))
-    gated = ExtendedKalmanFilter(torques, tuning.noise, drift=tuning.drift, gate=GATE)
-    trusting = ExtendedKalmanFilter(torques, tuning.noise, drift=tuning.drift, gate=None)
+    gated = tuning.filter(gate=GATE)
     start = FIRST_GUESS * own[None]
     watch.lap("calibration")
-    trace = simulate(
-        scenario,
-        AdaptedModel(gated, start),
-        np.random.default_rng(seed),
-        seconds_of("with the gate", scenario, say),
-    )
+    (trace,) = simulate_each(scenario, {"with the gate": AdaptedModel(gated, start)}, seed, say).values()
     watch.lap("simulation")
-    samples = [sample for sample in trace.samples if sample is not None]
+    samples = samples_of(trace)
     time = np.array([sample.time for sample in samples])
-    without = np.array(
-        [trusting.inertial(belief.x)[0, 0] for belief, _ in trusting.run(samples, trusting.init(start))]
-    )
-    beliefs = list(gated.run(samples, gated.init(start)))
-    within = np.array([gated.inertial(belief.x)[0, 0] for belief, _ in beliefs])
+    without, within = (estimates(each, samples, start)[:, 0] for each in (tuning.filter(), gated))
     watch.lap("filters")
-    rejected = np.array([innovation.verdict is not SampleVerdict.accepted for _, innovation in beliefs])
+    rejected = np.array([verdict is not SampleVerdict.accepted for verdict in trace.verdicts[1:]])
     late = time > settled
     figures: dict[str, Any] = {
         "peak_to_peak_without": float(np.ptp(without[late])),
@@ -114,9 +100,7 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Sa
             "Mass of the torso": Curves(
                 time, "kg", {"true": np.full(len(time), mass), "without gate": without, "with gate": within}
             ),
-            "Normal force on the feet": Curves(
-                trace.time, "N", {"left": trace.ground_force[:, 0], "right": trace.ground_force[:, 1]}
-            ),
+            "Normal force on the feet": foot_forces(trace),
         },
         notes=(
             TORSO_NOTE,

@@ -5,14 +5,12 @@ Every foothold but the first of each foot has a slab of random height under it, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 
-from poinsot.estimators.online.extended import ExtendedKalmanFilter
-from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import Scenario
-from poinsot.simulation.humanoid import Humanoid
+from poinsot.arrays import Vector
 from poinsot.simulation.plant import Slab
 from poinsot.stopwatch import Stopwatch
 
@@ -24,23 +22,18 @@ from .adaptation import (
     TORSO_NOTE,
     WITH,
     WITHOUT,
-    adaptation_figures,
+    adaptation_case,
     calibrate,
     described_body,
-    fallen_note,
-    longest,
+    foot_forces,
     mass_curves,
-    mass_errors_before_switches,
     padded,
     quiet,
-    rmse,
-    rounded,
-    rows_of_table_2,
-    three_ways,
 )
-from .loads import ScaledBody, Square
-from .stepping import Stepping, Stride
-from .talos import talos
+from .simulation.closed_loop import Scenario, Trace
+from .simulation.gait import Stepping, Stride
+from .simulation.humanoid import Humanoid, talos
+from .simulation.loads import ScaledBody, Square
 
 WAVEFORM = Square(offset=30.0, amplitude=5.0, frequency=0.2)
 STRIDE = Stride(length=0.15, height=0.06, shift=1.4, swing=0.8)
@@ -79,47 +72,33 @@ def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction
         gait=partial(Stepping, stride=STRIDE),
     )
     tuning = calibrate(scenario, rng)
-    filter_ = ExtendedKalmanFilter(
-        LinkTorques(humanoid.robot, (TORSO,)), tuning.noise, drift=tuning.drift, gate=None
-    )
     watch.lap("calibration")
-    traces = three_ways(scenario, filter_, seed, say)
-    watch.lap("simulation")
-    errors = {name: rmse(trace.height_error()) for name, trace in traces.items()}
-    before = mass_errors_before_switches(traces[WITH])
-    figures = adaptation_figures(errors, before)
-    rows = rows_of_table_2(errors, PAPER, "m")
-    adapted, time = traces[WITH], longest(traces)
-    return Reproduction(
-        "online",
-        "004",
+
+    def curves(traces: Mapping[str, Trace], time: Vector) -> dict[str, Curves]:
+        height = {"reference": np.full(len(time), humanoid.home[2])}
+        height |= {name: padded(trace.q[:, 2], time) for name, trace in traces.items()}
+        return {
+            "Height of the pelvis": Curves(time, "m", height),
+            "Mass of the torso": mass_curves(traces[WITH]),
+            "Normal force on the feet": foot_forces(traces[WITH]),
+        }
+
+    return adaptation_case(
         "Torso: pelvis height over uneven ground while the mass changes (Table II, Fig. 4)",
-        f"Adaptation makes the error of the pelvis' height {figures['factor']:.1f} times smaller (in the paper 2.2 "
-        f"times), {figures['against_oracle']:.2f} times that of a controller that knows the truth.",
-        rows,
-        {"Root-mean-square error of the pelvis' height": rows},
-        figures,
-        {
-            "mass error before a switch, worst [%]": rounded(figures["mass_error_percent_before_switch"]),
-            "walked [m]": round(float(adapted.q[-1, 0]), 2),
-        },
-        curves={
-            "Height of the pelvis": Curves(
-                time,
-                "m",
-                {"reference": np.full(len(time), humanoid.home[2])}
-                | {name: padded(trace.q[:, 2], time) for name, trace in traces.items()},
-            ),
-            "Mass of the torso": mass_curves(adapted),
-            "Normal force on the feet": Curves(
-                adapted.time, "N", {"left": adapted.ground_force[:, 0], "right": adapted.ground_force[:, 1]}
-            ),
-        },
+        "the pelvis' height",
+        scenario,
+        tuning,
+        Trace.height_error,
+        PAPER,
+        "m",
+        seed=seed,
+        say=say,
+        watch=watch,
+        curves=curves,
+        facts=lambda figures, adapted: {"walked [m]": round(float(adapted.q[-1, 0]), 2)},
         notes=(
             TORSO_NOTE,
             LOOP_NOTE,
             "Without adaptation the torso is taken for its first guess, 70 % of its mass at the start, throughout.",
-            *fallen_note(traces),
         ),
-        seconds=watch.seconds,
     )

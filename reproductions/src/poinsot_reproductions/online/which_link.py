@@ -18,15 +18,14 @@ from functools import cache
 import numpy as np
 
 from poinsot.estimators.online.attribution import LinkBank
-from poinsot.simulation.closed_loop import FixedModel, JointMotion, Scenario, simulate
-from poinsot.simulation.humanoid import Humanoid
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
 from ..workers import solve_all
 from .adaptation import ARM_NOTE, LOOP_NOTE, calibrate, described_body, quiet
-from .loads import Attached, point_mass
-from .talos import talos
+from .simulation.closed_loop import FixedModel, JointMotion, Scenario, simulate
+from .simulation.humanoid import Humanoid, talos
+from .simulation.loads import Attached, point_mass
 
 TRIALS = 100
 DURATION = 3.0

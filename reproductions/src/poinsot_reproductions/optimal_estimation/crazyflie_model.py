@@ -261,7 +261,7 @@ def _read(
 ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
     """Residuals of the sensors, and what they should have read."""
     x, theta = solution.at.x[0], solution.theta
-    r = np.concatenate([stages.evaluate(0, x[:-1], theta)[1].r, stages.last(x[-1], theta).r])
+    r = np.concatenate([stages.evaluate(0, x[:-1], theta)[1].value, stages.last(x[-1], theta).value])
     seen = np.isfinite(flight.position[:, 0])
     parts = {"position": r[seen, :3], "gyro": r[:, 6:9], "accelerometer": r[:, 9:12]}
     expected = {

@@ -252,7 +252,7 @@ class _Flight:
                 assert rows is not None
                 force = motion.forces[0, rows][:3]
                 forces[k, 3 * place : 3 * place + 3] = motion.frames[frame].rotation[0] @ force
-            x = states.step(motion, system.period).x
+            x = states.step(motion, system.period).value
             x = states.integrate(x, self.noise * self.rng.standard_normal((1, 2 * n)))
         recorded, readings, noise, command_noise = self.recorded(u, clean, by_commands)
         return Flown(

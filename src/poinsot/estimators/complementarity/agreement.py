@@ -66,20 +66,15 @@ class HeldOut:
     from_before: float
 
 
-def reweighted(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K named"]:
-    """Declared parameters (K, S), where drops count as often as each row says."""
-    return _reweighted_theta(fit, counts)[:, :S]
-
-
-def _reweighted_theta(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K s"]:
-    found = fit.solution
-    theta = found.at.shared
-    return np.array([theta + found.problem.step(found.by, theta, w) for w in counts])
+def reweighted(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K s"]:
+    """(K, s) theta, where drops count as often as each row says."""
+    theta = fit.at.shared
+    return np.array([theta + fit.problem.step(fit.by, theta, row) for row in counts])
 
 
 def bootstrap(fit: PooledFit, samples: int = 2000, seed: int = 0) -> Vector:
     """(samples,) J/m of drops drawn with replacement [m^2]."""
-    rng, D = np.random.default_rng(seed), fit.solution.problem.chain.drops
+    rng, D = np.random.default_rng(seed), fit.problem.chain.drops
     counts = rng.multinomial(D, np.full(D, 1 / D), size=samples)
     return reweighted(fit, counts.astype(float))[:, 0]
 
@@ -90,7 +85,7 @@ def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
     Raises:
         InvalidMethod: if there are fewer than four drops.
     """
-    rng, D = np.random.default_rng(seed), fit.solution.problem.chain.drops
+    rng, D = np.random.default_rng(seed), fit.problem.chain.drops
     if D < FEWEST:
         raise InvalidMethod("halves need four drops at least")
     one = np.zeros((splits, D))
@@ -105,16 +100,15 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
 
     States come from flights, continuity and the floor; consistency is left out of them everywhere.
     """
-    found, problem = fit.solution, fit.solution.problem
-    chain, turning = problem.chain, problem.turning
+    problem, chain, turning = fit.problem, fit.problem.chain, fit.problem.turning
     without_consistency = replace(problem, turning=np.zeros_like(turning), free=np.zeros_like(problem.free))
-    at, _ = without_consistency.minimized(found.at)
-    without = _reweighted_theta(fit, 1.0 - np.eye(chain.drops))
+    at, _ = without_consistency.minimized(fit.at)
+    without = reweighted(fit, 1.0 - np.eye(chain.drops))
     struck = chain.drop[chain.before]
     rows = []
     for d in np.unique(struck[turning]):
         hit = collisions(chain, replace(at, shared=without[d]), problem.part)
-        name, J = found.segmented.drops[d].name, float(without[d, INERTIA])
+        name, J = fit.segmented.drops[d].name, float(without[d, INERTIA])
         friction, restitution = _median_laws(fit, name)
         for i in np.flatnonzero(turning & (struck == d)):
             GQ, v = hit.GQ[i], hit.before[i, 3:]
@@ -152,7 +146,7 @@ def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
             raise InvalidMethod(
                 f"cannot hold {name!r} at zero; what may be is {', '.join((*SHARED[1:], WAVES))}"
             )
-    at, problem = fit.solution.at, fit.solution.problem
+    at, problem = fit.at, fit.problem
     zero = np.isin(np.append(SHARED, np.full(problem.chain.size - S, WAVES)), list(names))
     problem = replace(problem, free=problem.free & ~zero)
     at = replace(at, shared=np.where(zero, 0.0, at.shared))
@@ -210,7 +204,7 @@ def agreement(fit: PooledFit, seed: int = 0, stop: Stop | None = None) -> Agreem
     Args:
         seed: of the random draws. stop: ends the assumptions with those computed until then.
     """
-    enough = fit.solution.problem.chain.drops >= FEWEST
+    enough = fit.problem.chain.drops >= FEWEST
     moves: dict[str, float] = {}
     for name, held in ASSUMPTIONS.items():
         if stop_requested(stop):

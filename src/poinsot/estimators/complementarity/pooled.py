@@ -42,7 +42,7 @@ from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .admission import ADMITTED, DISAGREEING, LYING, ON_THE_FLOOR, Admission
 from .agreement import agreement
-from .chain import Chain, Unknowns, chain, collisions, rows_of_theta
+from .chain import Chain, Linear, Reduced, Unknowns, chain, collisions, rows_of_theta
 from .collisions import ContactGeometry, Outline, impact_quantities
 from .contact_parameters import (
     COLUMN,
@@ -51,13 +51,11 @@ from .contact_parameters import (
     OF_CORNERS,
     OF_FLIGHTS,
     SHARED,
-    UNITS,
     S,
-    prior_precisions,
 )
 from .flights import GRAVITY, Drop, FlightModel, flight
 from .pooled_estimate import check_poolable, pooled_estimate
-from .pooled_fit import SLIDES, STICKS, PooledFit, PooledImpact, PooledSolution, Quartiles
+from .pooled_fit import SLIDES, STICKS, PooledFit, PooledImpact
 from .pooled_problem import PooledProblem
 from .problem import ImpactsProblem
 from .resting import resting
@@ -140,7 +138,8 @@ class PooledImpacts:
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
     ) -> PooledFit:
-        """
+        """The minimum of the pooled problem, its tolerances, and the covariance of theta.
+
         Args:
             shape: as drawn, about its center. wall: that is struck.
 
@@ -167,19 +166,6 @@ class PooledImpacts:
         stop: Stop | None = None,
     ) -> PooledFit:
         """`fit`, of drops that are divided into flights already."""
-        found, status, rounds = self._solve(parted, shape, wall, progress, stop)
-        return self._result(found, status, rounds)
-
-    # -- rounds --------------------------------------------------------------------------------------------------------
-
-    def _solve(
-        self,
-        parted: Segmented,
-        shape: Shape,
-        wall: Wall,
-        progress: ProgressCallback | None,
-        stop: Stop | None,
-    ) -> tuple[PooledSolution, Status, int]:
         geometry = ContactGeometry(Outline(shape), wall, self.gravity)
         may = np.array([name not in self.held for name in SHARED])
         may[OF_CORNERS] &= geometry.outline.has_corners
@@ -236,8 +222,8 @@ class PooledImpacts:
                 status = Status.solved
                 break
         at, system = problem.minimized(at, enough=1e-6, stop=stop)
-        found = PooledSolution(parted, problem, at, system, problem.curved(at, system), verdicts)
-        return found, status, rounds
+        solution = parted, problem, at, system, problem.curved(at, system)
+        return self._result(*solution, status, rounds, verdicts)
 
     def _grounded(
         self, problem: PooledProblem, parted: Segmented, at: Unknowns, may: Bool[np.ndarray, "named"]
@@ -257,103 +243,68 @@ class PooledImpacts:
 
     # -- the result ----------------------------------------------------------------------------------------------------
 
-    def _result(self, found: PooledSolution, status: Status, rounds: int) -> PooledFit:
-        problem, at, system, by, parted = found.problem, found.at, found.system, found.by, found.segmented
-        inverse, unobservable = problem.covariance(by)
-        scattered, covariance = self._scatter(found, inverse)
-        impacts = self._impacts(found, inverse)
-        used = np.array([impact.used for impact in impacts])
-        turns = np.einsum("ijk,k->ij", rows_of_theta(problem.chain, system, by), inverse[INERTIA])[used]
-        if unobservable[INERTIA] or not np.any(turns) or np.sqrt(covariance[0, 0]) > at.shared[INERTIA]:
+    def _result(
+        self,
+        parted: Segmented,
+        problem: PooledProblem,
+        at: Unknowns,
+        system: Linear,
+        by: Reduced,
+        status: Status,
+        rounds: int,
+        verdicts: np.ndarray,
+    ) -> PooledFit:
+        inverse, infinite = problem.covariance(by)
+        scattered, covariance = self._scatter(problem, by, inverse)
+        # (I, 5) by which the residuals of an impact tell J/m
+        tells = np.sqrt(system.trust) * (rows_of_theta(problem.chain, system, by) @ inverse[INERTIA])
+        verdicts = verdicts.copy()
+        verdicts[problem.turning & (system.trust.min(axis=1) < self.disagreement)] = DISAGREEING
+        used = verdicts == ADMITTED
+        if infinite[INERTIA] or not np.any(tells[used]) or np.sqrt(covariance[0, 0]) > at.shared[INERTIA]:
             raise NotIdentifiable(
                 f"the {int(used.sum())} impacts of these drops leave J/m open: none changes the spin enough; "
                 "throw the body so that it lands on a corner, beside its center"
             )
         # what keeps most of its prior variance is not determined, however little drops scatter in it
-        prior = prior_precisions(problem.chain.geometry.outline.shape.size)
-        unobservable = (unobservable | (np.diag(inverse) * problem.prior > self.prior_share))[:S]
+        unobservable = (infinite | (np.diag(inverse) * problem.prior > self.prior_share))[:S]
         covariance = covariance[:S, :S].copy()
         covariance[unobservable], covariance[:, unobservable] = np.nan, np.nan
         covariance[unobservable, unobservable] = np.inf
-        sliding = [impact.friction_ratio for impact in impacts if impact.used and impact.mode == SLIDES]
-        others = [impact.friction_ratio for impact in impacts if impact.used and impact.mode != SLIDES]
-        innovations = np.concatenate(
-            [
-                flight(drop, frames, parted.model, self.gravity).innovations
-                for drop, of in zip(parted.drops, parted.flights, strict=True)
-                for frames in of
-                if len(frames) >= self.admission.frames
-            ]
-        )
         return PooledFit(
-            at.shared[:S],
-            covariance,
-            scattered,
-            SHARED,
-            UNITS,
-            tuple(name for name, is_free in zip(SHARED, problem.free, strict=False) if not is_free),
-            self._unobservable(inverse, prior, problem.free),
-            unobservable,
-            replace(parted.model, offset=at.shared[OF_FLIGHTS][:2], drag=at.shared[OF_FLIGHTS][2:]),
-            impacts,
-            Quartiles.of(sliding) if sliding else None,
-            float(np.max(others)) if others else 0.0,
-            Quartiles.of([impact.restitution for impact in impacts if impact.used]),
-            float(np.mean(innovations**2)),
+            parted,
+            problem,
+            at,
+            system,
+            by,
             status,
             rounds,
-            found,
+            covariance,
+            scattered,
+            self._unobservable(inverse, problem),
+            unobservable,
+            _impact_rows(parted, problem, at, system, verdicts, np.sum(tells**2, axis=1)),
         )
 
-    def _scatter(self, found: PooledSolution, inverse: Matrix) -> tuple[bool, Matrix]:
+    def _scatter(self, problem: PooledProblem, by: Reduced, inverse: Matrix) -> tuple[bool, Matrix]:
         """(s, s) covariance of theta from the scatter of the drops' gradients; with few drops H^-1, and False.
 
         H^-1 (sum g_d g_d^T) H^-1 n / (n - 1), the limit of a bootstrap over drops: it is right whatever the tolerances.
         """
-        chain = found.problem.chain
-        struck = np.unique(chain.drop[chain.before[found.problem.use]])
+        chain = problem.chain
+        struck = np.unique(chain.drop[chain.before[problem.use]])
         if chain.resting is not None:
             struck = np.union1d(struck, chain.resting.drop)
         n = len(struck)
         if n < self.few:
             return False, inverse
-        g = found.by.g_bar[struck] - found.by.g_bar[struck].mean(axis=0)
+        g = by.g_bar[struck] - by.g_bar[struck].mean(axis=0)
         return True, inverse @ (g.T @ g * (n / (n - 1))) @ inverse
 
-    def _impacts(self, found: PooledSolution, inverse: Matrix) -> tuple[PooledImpact, ...]:
-        problem, at, system = found.problem, found.at, found.system
-        chain, hit = problem.chain, system.collision
-        verdicts = found.verdicts.copy()
-        verdicts[problem.turning & (system.trust.min(axis=1) < self.disagreement)] = DISAGREEING
-        weight = np.sqrt(system.trust) * (rows_of_theta(chain, system, found.by) @ inverse[INERTIA])
-        information = np.sum(weight**2, axis=1)
-        share = information / max(float(np.sum(information)), 1e-300)
-        normal, tangential, restitution, ratio, slides = impact_quantities(hit)
-        return tuple(
-            PooledImpact(
-                found.segmented.drops[chain.drop[chain.before[i]]].name,
-                float(at.tau[i]),
-                int(problem.part[i]),
-                str(verdicts[i]),
-                float(normal[i]),
-                float(tangential[i]),
-                float(restitution[i]),
-                float(ratio[i]),
-                SLIDES if slides[i] else STICKS,
-                float(hit.jump[i, 2]),
-                float(hit.r[i, 4]),
-                float(at.lost[i]),
-                float(system.chi2[i, [0, 3]].sum()),
-                float(system.trust[i].min()),
-                float(share[i]),
-            )
-            for i in range(len(normal))
-        )
-
-    def _unobservable(self, inverse: Matrix, prior: Vector, free: Bool[np.ndarray, "s"]) -> tuple[str, ...]:
+    def _unobservable(self, inverse: Matrix, problem: PooledProblem) -> tuple[str, ...]:
         """Directions, in units of their priors, that keep most of their prior variance."""
-        free = free[:S] & (prior > 0)
-        std = 1 / np.sqrt(prior[free])
+        free = problem.free[:S] & (problem.prior[:S] > 0)
+        std = 1 / np.sqrt(problem.prior[:S][free])
         variances, directions = np.linalg.eigh(inverse[:S, :S][np.ix_(free, free)] / np.outer(std, std))
         names = [name for name, yes in zip(SHARED, free, strict=True) if yes]
         found = []
@@ -362,6 +313,38 @@ class PooledImpacts:
                 large = [i for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3]
                 found.append(" and ".join(names[i] for i in large))
         return tuple(found)
+
+
+def _impact_rows(
+    parted: Segmented,
+    problem: PooledProblem,
+    at: Unknowns,
+    system: Linear,
+    verdicts: np.ndarray,
+    information: Vector,
+) -> tuple[PooledImpact, ...]:
+    """A row for every impact; information (I,) is that on J/m."""
+    chain, hit = problem.chain, system.collision
+    drops = [parted.drops[d].name for d in chain.drop[chain.before]]
+    normal, tangential, restitution, ratio, slides = impact_quantities(hit)
+    columns = (
+        at.tau,
+        problem.part,
+        verdicts,
+        normal,
+        tangential,
+        restitution,
+        ratio,
+        np.where(slides, SLIDES, STICKS),
+        hit.jump[:, 2],
+        hit.r[:, 4],
+        at.lost,
+        system.chi2[:, [0, 3]].sum(axis=1),
+        system.trust.min(axis=1),
+        information / max(float(np.sum(information)), 1e-300),
+    )
+    values = (np.asarray(column).tolist() for column in columns)
+    return tuple(PooledImpact(*row) for row in zip(drops, *values, strict=True))
 
 
 def _chain_at(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Chain:

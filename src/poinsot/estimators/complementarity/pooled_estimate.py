@@ -31,7 +31,8 @@ from .agreement import Agreement
 from .chain import Unknowns
 from .collisions import impact_quantities
 from .contact_parameters import INERTIA, SHARED, S, bounds
-from .pooled_fit import SLIDES, PooledFit, PooledImpact, PooledSolution, Quartiles
+from .pooled_fit import SLIDES, PooledFit, PooledImpact, Quartiles
+from .pooled_problem import PooledProblem
 from .problem import WITHOUT_MASS, ImpactsProblem, ImpulseUnit
 
 MEDIAN_FACTOR, QUARTILE_FACTOR = 1.2533, 1.349
@@ -96,11 +97,11 @@ class PooledCertifier:
     """The pooled problem of an estimate: evaluates residuals and Jacobian at the estimate's values.
 
     Args:
-        solution: the weighted problem: flights, impacts that count, tolerances.
+        problem: the weighted problem: flights, impacts that count, tolerances.
         held: names of parameters, and the values at which they are held. mass: [kg] or None.
     """
 
-    solution: PooledSolution
+    problem: PooledProblem
     held: dict[str, float]
     mass: float | None
 
@@ -117,7 +118,7 @@ class PooledCertifier:
         states = estimate.extra(FlightStates)
         if states is None:
             raise InvalidMethod("this estimate has no flights; certify what PooledImpacts gave")
-        problem, names = self.solution.problem, ("J/m", *SHARED[1:])
+        problem, names = self.problem, ("J/m", *SHARED[1:])
         values = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
         theta = states.at.shared.copy()
         theta[:S] = [values[name] if np.isfinite(values[name]) else theta[k] for k, name in enumerate(names)]
@@ -210,8 +211,7 @@ class _Summary:
 
     def condition_numbers(self, seen: np.ndarray) -> tuple[float, float]:
         """Of the whitened Jacobian by the identifiable parameters, all other unknowns eliminated; scaled as well."""
-        found = self.fit.solution
-        problem, at, system = found.problem, found.at, found.system
+        problem, at, system = self.fit.problem, self.fit.at, self.fit.system
         S_bar = problem.reduced(at, problem.linearized(at, system.std)).S_bar.sum(axis=0)
         modes, chosen = np.arange(S, len(S_bar)), np.flatnonzero(seen)
         of_modes = S_bar[np.ix_(modes, modes)] + np.diag(problem.prior[S:])
@@ -250,7 +250,7 @@ class _Summary:
                     "held-out impacts, drop by drop",
                 ),
             ),
-            problem=PooledCertifier(fit.solution, held_at, problem.mass),
+            problem=PooledCertifier(fit.problem, held_at, problem.mass),
             iterations=fit.rounds,
             extras=extras_of(
                 EstimatedMotions(tuple(self.motion(k) for k in range(len(problem.drops)))),
@@ -261,7 +261,7 @@ class _Summary:
                     np.nan if fit.friction is None else fit.friction.median,
                     np.nan if fit.friction is not None else fit.friction_bound,
                 ),
-                FlightStates(fit.solution.at),
+                FlightStates(fit.at),
             ),
             provenance=Provenance(
                 warnings=problem.warnings

@@ -1,4 +1,4 @@
-"""Result of pooled drops: theta with its covariance, a row for every impact, and the solved problem."""
+"""Result of pooled drops: the solved problem, the covariance of theta, and a row for every impact."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from ...arrays import Matrix, Vector
 from ...estimate import Status
 from .admission import ADMITTED
 from .chain import Linear, Reduced, Unknowns
-from .flights import FlightModel
+from .contact_parameters import COLUMN, INERTIA, SHARED, UNITS, S
 from .pooled_problem import PooledProblem
 from .segmentation import Segmented
-from .tolerances import Tolerances
 
 SLIDES, STICKS = "slides", "sticks or turns"
 
@@ -70,12 +69,18 @@ class Quartiles:
 
 
 @dataclass(frozen=True, eq=False)
-class PooledSolution:
-    """The problem at its solution, from which `agreement` starts.
+class PooledFit:
+    """The result of pooled drops: the problem at its solution, and what follows for the shared parameters.
+
+    Without a known mass only J/m and impulses by mass are identifiable.
 
     Args:
         segmented: drops and flights. problem: with its tolerances. at: its unknowns. system, by: linearized there.
-        verdicts: of each impact, `ADMITTED` or why it does not count.
+        status: how the updates of tolerances ended. rounds: number of updates.
+        covariance: (S, S) of the declared parameters in SI, 0 where held, infinite where unobservable.
+        scattered: whether the covariance is from the scatter between drops, and not from the normal matrix.
+        unobservable: combinations that keep most of their prior variance. is_unobservable: (S,) of single parameters.
+        impacts: all, whether they count or not.
     """
 
     segmented: Segmented
@@ -83,48 +88,25 @@ class PooledSolution:
     at: Unknowns
     system: Linear
     by: Reduced
-    verdicts: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class PooledFit:
-    """The result of pooled drops; without a known mass only J/m and impulses by mass are identifiable.
-
-    Args:
-        shared: (S,) in the order of `names`, SI. covariance: (S, S), 0 where held, infinite where unobservable.
-        scattered: whether the covariance is from the scatter between drops, and not from the normal matrix.
-        names, units: of shared. held: names that were held.
-        unobservable: combinations that keep most of their prior variance. is_unobservable: (S,) of single parameters.
-        model: offset, drag, noise and wander of flights.
-        impacts: all, whether they count or not.
-        friction: over impacts that slide; None where none does. friction_bound: mu is at least this if none slides.
-        restitution: over impacts that count.
-        flight_chi2: of flights, by degree of freedom.
-        status: how the updates of tolerances ended. rounds: of them.
-    """
-
-    shared: Vector
-    covariance: Matrix
-    scattered: bool
-    names: tuple[str, ...]
-    units: tuple[str, ...]
-    held: tuple[str, ...]
-    unobservable: tuple[str, ...]
-    is_unobservable: Bool[np.ndarray, "S"]
-    model: FlightModel
-    impacts: tuple[PooledImpact, ...]
-    friction: Quartiles | None
-    friction_bound: float
-    restitution: Quartiles
-    flight_chi2: float
     status: Status
     rounds: int
-    solution: PooledSolution = field(repr=False)
+    covariance: Matrix
+    scattered: bool
+    unobservable: tuple[str, ...]
+    is_unobservable: Bool[np.ndarray, "S"]
+    impacts: tuple[PooledImpact, ...] = field(repr=False)
+
+    names, units = SHARED, UNITS
 
     @property
-    def tolerances(self) -> Tolerances:
-        """As estimated."""
-        return self.solution.problem.tolerances
+    def shared(self) -> Vector:
+        """(S,) values of `names` in `units`."""
+        return self.at.shared[:S]
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Names of the parameters that were held, or that nothing in the drops depends on."""
+        return tuple(name for name, free in zip(SHARED, self.problem.free, strict=False) if not free)
 
     @property
     def converged(self) -> bool:
@@ -133,26 +115,46 @@ class PooledFit:
     @property
     def inertia_to_mass(self) -> float:
         """J/m [m^2]."""
-        return float(self.shared[0])
+        return float(self.shared[INERTIA])
 
     @property
     def inertia_to_mass_std(self) -> float:
         """[m^2]"""
-        return float(np.sqrt(self.covariance[0, 0]))
+        return float(np.sqrt(self.covariance[INERTIA, INERTIA]))
+
+    @property
+    def used(self) -> list[PooledImpact]:
+        """The impacts that count for J/m."""
+        return [impact for impact in self.impacts if impact.used]
+
+    @property
+    def friction(self) -> Quartiles | None:
+        """Over impacts that slide; None where none does."""
+        sliding = [impact.friction_ratio for impact in self.used if impact.mode == SLIDES]
+        return Quartiles.of(sliding) if sliding else None
+
+    @property
+    def friction_bound(self) -> float:
+        """The least friction with which the other impacts stick."""
+        return max((impact.friction_ratio for impact in self.used if impact.mode != SLIDES), default=0.0)
+
+    @property
+    def restitution(self) -> Quartiles:
+        """Over impacts that count."""
+        return Quartiles.of([impact.restitution for impact in self.used])
 
     @property
     def impacts_used(self) -> int:
-        return sum(impact.used for impact in self.impacts)
+        return len(self.used)
 
     @property
     def drops_used(self) -> int:
         """Number of drops with at least one impact that counts."""
-        return len({impact.drop for impact in self.impacts if impact.used})
+        return len({impact.drop for impact in self.used})
 
     def value(self, name: str) -> float:
-        return float(self.shared[self.names.index(name)])
+        return float(self.shared[COLUMN[name]])
 
     def std(self, name: str) -> float:
         """Infinite where the drops do not determine it."""
-        at = self.names.index(name)
-        return float(np.sqrt(self.covariance[at, at]))
+        return float(np.sqrt(self.covariance[COLUMN[name], COLUMN[name]]))

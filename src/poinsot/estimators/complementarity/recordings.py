@@ -85,7 +85,7 @@ def _values(recording: Recording, channel: str, unit: str, name: str) -> Vector:
             f"recording {name!r}: {channel} is in {recording.units[channel]}, and {unit} is what it must be: correct "
             "its unit"
         )
-    return np.where(recording.mask(channel), recording[channel], np.nan)
+    return recording.readings(channel)
 
 
 def _forces(recording: Recording, frames: Indices, name: str) -> Float[np.ndarray, "K 3"] | None:

@@ -39,7 +39,7 @@ from numba import njit
 from ...arrays import Matrix, Vector
 from ...estimate import Status
 from ...models.planar.contact import contacts_at
-from ...models.planar.events import follow
+from ...models.planar.events import World, follow
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY, Body
 from ...models.planar.walls import Wall, wall_array
@@ -202,7 +202,7 @@ class Shooting:
             self.shape.parts,
             self.shape.harmonics,
             wall_array(self.walls),
-            np.array(self.drag, dtype=float),
+            np.array([self.drag[0], *self.drag], dtype=float),
             forces,
             1.0 if self.mass is None else float(self.mass),
             self.times,
@@ -405,11 +405,18 @@ def _residuals(simulation, theta, e):
     accelerations = simulation.forces / mass
     accelerations[:, 2] /= inertia
     v, log, which = np.empty((len(e), 3)), np.empty((1, 12)), np.empty(1, dtype=np.int64)
-    setting = np.array([inertia, theta[FRICTION], simulation.drag[0], simulation.drag[1]])
-    epsilon, times = theta[RESTITUTION : RESTITUTION + 1], simulation.times[: len(e)]
     e[0], v[0] = theta[:3], theta[3:6]
-    geometry = simulation.parts, simulation.harmonics, simulation.walls
-    follow(geometry[0], geometry[1], geometry[2], setting, accelerations, epsilon, times, e, v, log, which)
+    world = World(
+        simulation.parts,
+        simulation.harmonics,
+        simulation.walls,
+        np.array([1.0, 1.0, 1.0 / inertia]),
+        simulation.drag,
+        theta[FRICTION],
+        theta[RESTITUTION],
+        accelerations,
+    )
+    follow(world, simulation.times[: len(e)], e, v, log, which)
     for k in range(len(e)):
         for i in range(3):
             e[k, i] = (e[k, i] - simulation.poses[k, i]) / simulation.noise[i]

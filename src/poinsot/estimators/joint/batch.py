@@ -1,8 +1,9 @@
 """Many smoothing problems at once: other readings, controls, weights or initial guesses of one mechanism.
 
 For bootstraps and sweeps. On a processor they are solved one after the other by `JointSmoothing`. On an accelerator,
-or where problems at once are asked for, the same iteration runs in lockstep (`lockstep`), with the linear algebra of
-this file: blocks of all problems in JAX, without calls to a library, so that it runs on whatever JAX computes on.
+or where problems at once are asked for, the same iteration runs in lockstep (`lockstep`), on the same normal equations,
+with the elimination of states of this file: blocks of all problems in JAX, without calls to a library, so that it runs
+on whatever JAX computes on. The steps of theta in its box, a few numbers a problem, are found on the processor.
 
 States are eliminated one after the other: of the rows of state k, elimination of its d columns makes rows of the
 transposed factor, and subtracts from the rows of the next,
@@ -12,10 +13,6 @@ transposed factor, and subtracts from the rows of the next,
 
 by sums alone, since most of a library's factorization of a 4 x 4 matrix is the call. Then [S_bar, g_bar] is
 [S, g_theta] less sum_k Y_k^T [Y_k, y_k], and back from the last state L_k^T d_k = -(y_k + Y_k d_theta) - E_k^T d_{k+1}.
-
-theta's step in its box is found by an active set: towards the free parameters' minimum as far as the box allows, the
-bound that stops it is active from there on, and at a minimum the bound with the steepest gradient away from it is
-released. It ends at the only optimum, and wherever it is stopped it is in the box and has lowered the cost.
 """
 
 from __future__ import annotations
@@ -34,13 +31,13 @@ from ...arrays import Vector
 from ...estimate import Status
 from ...exceptions import InvalidMethod, InvalidSignals
 from ...models.maximal import Model, double_precision
-from ...solve import ProgressCallback, Stop
-from .bordered import LEAST_DAMPING
-from .linearization import TOGETHER, Linearizer
+from ...solve import Minimum, ProgressCallback, Stop
+from .bordered import LEAST_DAMPING, NormalEquations
+from .linearization import TOGETHER, Linearizer, RecordLinearization
 from .lockstep import minimize_all
 from .problem import SmoothingProblem
 from .records import first_guess
-from .sensitivity import RIDGE, Inverse, degrees_of_freedom, residual_covariance
+from .sensitivity import RIDGE, Influence, Inverse, degrees_of_freedom, residual_covariance, white_meat
 from .smoothing import JointSmoothing, compiled_linearizer
 
 SAMPLES_AT_ONCE = 2**17
@@ -49,8 +46,6 @@ MEMORY, PART_OF_MEMORY = 16e9, 0.5
 """Bytes that problems at once may take where the device does not report its memory, and part of what it reports."""
 LINEARIZATIONS_KEPT, ROWS_KEPT = 5, 4
 """Copies of the linearizations and of the normal equations that are in memory at a time."""
-ROUNDING = 1e-13
-"""Gradients below this part of their terms are rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,15 +106,8 @@ def fit_batch(
             each.solve(problem, progress=progress, stop=stop)
             for each, problem in zip(methods, problems, strict=True)
         ]
-        return BatchFit(
-            problems[0].model.free,
-            problems[0].parameters.open,
-            np.stack([fit.theta for fit in fits]),
-            np.stack([fit.std for fit in fits]),
-            np.array([fit.cost for fit in fits]),
-            np.array([fit.iterations for fit in fits]),
-            tuple(fit.status for fit in fits),
-        )
+        found = [(fit.theta, fit.std, fit.cost, fit.iterations, fit.status) for fit in fits]
+        return _batch_fit(problems[0], list(zip(*found, strict=True)))
     solver = _solver(problems[0].model, method.form)
     at_once = min(len(problems), at_once or solver.room(problems[0]))
     parts = []
@@ -127,18 +115,15 @@ def fit_batch(
         # the last ones are filled up with the last problem, so that nothing is compiled for fewer
         cut = np.minimum(np.arange(first, first + at_once), len(problems) - 1).tolist()
         equations = _BatchEquations(solver, [methods[b] for b in cut], [problems[b] for b in cut])
-        found = equations.result(minimize_all(equations, method.iteration, progress=progress, stop=stop))
+        found = equations.result(*minimize_all(equations, method.iteration, progress=progress, stop=stop))
         parts.append([part[: len(problems) - first] for part in found])
-    theta, std, cost, iterations, statuses = zip(*parts, strict=True)
-    return BatchFit(
-        problems[0].model.free,
-        problems[0].parameters.open,
-        np.concatenate(theta),
-        np.concatenate(std),
-        np.concatenate(cost),
-        np.concatenate(iterations),
-        tuple(each for part in statuses for each in part),
-    )
+    return _batch_fit(problems[0], [np.concatenate(part) for part in zip(*parts, strict=True)])
+
+
+def _batch_fit(problem: SmoothingProblem, parts: Sequence[Any]) -> BatchFit:
+    """From theta, std, costs, iterations and statuses of all."""
+    *numbers, statuses = (np.asarray(part) for part in parts)
+    return BatchFit(problem.model.free, problem.parameters.open, *numbers, tuple(statuses.tolist()))
 
 
 def _checked(
@@ -172,68 +157,32 @@ def _checked(
 
 
 class _Given(NamedTuple):
-    """Of each problem: (N, s) readings, (N, inputs) controls, kappa, and (q,) sizes of the parameters."""
+    """Of each problem: (N, s) readings, (N, inputs) controls, and kappa."""
 
     z: Any
     u: Any
     weight: Any
-    size: Any
 
 
 class _Common(NamedTuple):
-    """Of all problems: (N,) steps [s], the last twice; (s,) noise; the rest of the q open parameters."""
+    """Of all problems: (N,) steps [s], the last twice; (s,) noise; (q,) places of the open parameters."""
 
     h: Any
     noise: Any
     open: Any
-    lower: Any
-    upper: Any
-    prior_mean: Any
-    prior_weight: Any
-    least_effect: Any
-
-
-class _Blocks(NamedTuple):
-    """A weighted `RecordLinearization` of open parameters: e, A, B, P and those of the first state."""
-
-    e: Array
-    by_x: Array
-    by_next: Array
-    by_theta: Array
-    start: tuple[Array, Array, Array]
-
-    @property
-    def cost(self) -> Array:
-        return jnp.sum(self.e**2) + jnp.sum(self.start[0] ** 2)
-
-    @property
-    def diagonals(self) -> tuple[Array, Array]:
-        """(N, d) and (q,) of J^T J."""
-        of_next = jnp.sum(self.by_next[:-1] ** 2, axis=1)
-        states = (
-            jnp.sum(self.by_x**2, axis=1).at[1:].add(of_next).at[0].add(jnp.sum(self.start[1] ** 2, axis=0))
-        )
-        return states, jnp.sum(self.by_theta**2, axis=(0, 1)) + jnp.sum(self.start[2] ** 2, axis=0)
-
-
-class _BlockEquations(NamedTuple):
-    """H and g: (N, d, d) blocks of T and those above its diagonal, (N, d, q + 1) [C, g_x], (q, q + 1) [S, g_theta]."""
-
-    T: Array
-    above: Array
-    right: Array
-    corner: Array
 
 
 class _Point(NamedTuple):
-    """A problem where it stands, with the largest diagonals of J^T J so far; the cost is a sum of squares."""
+    """A problem where it stands: the sum of squares of its residuals, without priors, and the largest diagonals of
+    J^T J so far, (N, d) of T and (q,) of S.
+    """
 
     x: Array
     theta: Array
-    at: _Blocks
-    cost: Array
+    at: RecordLinearization
+    squares: Array
     largest: Array
-    largest_corner: Array
+    largest_of_theta: Array
 
 
 class _Solver:
@@ -242,10 +191,11 @@ class _Solver:
     def __init__(self, linearizer: Linearizer):
         self.linearizer, self.form = linearizer, linearizer.form
         self.evaluate: Any = jax.jit(self._evaluate, static_argnames="together")
-        self.step: Any = jax.jit(self._step)
+        self.eliminate: Any = jax.jit(jax.vmap(_eliminated_states))
+        self.step: Any = jax.jit(jax.vmap(self._step))
         self.advance: Any = jax.jit(jax.vmap(_advanced))
-        self.influence: Any = jax.jit(self._influence)
-        self.meat: Any = jax.jit(jax.vmap(_meat))
+        self.influence: Any = jax.jit(jax.vmap(_influence))
+        self.meat: Any = jax.jit(jax.vmap(white_meat))
 
     def room(self, problem: SmoothingProblem) -> int:
         """For how many problems like this one the device has memory."""
@@ -258,63 +208,34 @@ class _Solver:
 
     def _evaluate(self, given: _Given, common: _Common, x: Array, theta: Array, together: int) -> _Point:
         one = partial(self._linearized, common=common, together=together)
-        found: _Point = jax.vmap(one, in_axes=(_axes(given), 0, 0))(given, x, theta)
+        shared = _Given(0, 0 if given.u.ndim == 3 else None, 0)  # controls may be those of all
+        found: _Point = jax.vmap(one, in_axes=(shared, 0, 0))(given, x, theta)
         return found
 
     def _linearized(self, given: _Given, x: Array, theta: Array, common: _Common, together: int) -> _Point:
         N = len(x)
+        # the last batch of samples is filled up with the last sample
         cut = np.minimum(np.arange(-(-N // together) * together), N - 1)
         samples = x, jnp.concatenate([x[1:], x[-1:]]), given.u, jnp.nan_to_num(given.z), common.h
         found = self.linearizer.of_samples(tuple(part[cut] for part in samples), theta, together)
-        e, by_x, by_next, by_theta = (part[:N] for part in found)
-        root = jnp.sqrt(given.weight)
-        roots = jnp.concatenate([jnp.full(self.form.rows, root), 1 / common.noise])
-        there = self._there(given)
-
-        def weighted(part: Array) -> Array:
-            more = (1,) * (part.ndim - 2)
-            return jnp.where(there.reshape(*there.shape, *more), part * roots.reshape(-1, *more), 0.0)
-
-        r, r_by_x, r_by_theta = self.linearizer.of_start(x[0], theta, common.h[0])
-        at = _Blocks(
-            weighted(e),
-            weighted(by_x),
-            weighted(by_next),
-            weighted(by_theta[:, :, common.open]),
-            (root * r, root * r_by_x, root * r_by_theta[:, common.open]),
-        )
-        prior = common.prior_weight @ (theta[common.open] - common.prior_mean) ** 2
-        largest, corner = at.diagonals
-        return _Point(x, theta, at, at.cost + prior, largest, corner + common.prior_weight)
-
-    def _there(self, given: _Given) -> Array:
-        """(N, m) whether there is such a residual."""
-        steps = np.ones((len(given.z), self.form.rows), dtype=bool)
+        steps = np.ones((N, self.form.rows), dtype=bool)
         steps[-1] = False
-        return jnp.concatenate([steps, ~jnp.isnan(given.z)], axis=1)
+        there = jnp.concatenate([steps, ~jnp.isnan(given.z)], axis=1)
+        root = jnp.sqrt(given.weight)
+        roots = jnp.where(there, jnp.concatenate([jnp.full(self.form.rows, root), 1 / common.noise]), 0.0)
+        start = self.linearizer.of_start(x[0], theta, common.h[0])
+        at = RecordLinearization(*(part[:N] for part in found), start, there)
+        at = at.weighted(roots, root).opened(common.open)
+        equations = NormalEquations.of(at, _products)
+        return _Point(x, theta, at, at.cost, equations.diagonal, equations.lower.diagonal())
 
-    def _step(
-        self, given: _Given, common: _Common, point: _Point, alpha: Array
-    ) -> tuple[Array, Array, Array]:
-        """(x, theta) of the trial, and half of the predicted decrease of the sum of squares."""
-
-        def one(given: _Given, point: _Point, alpha: Array) -> tuple[Array, Array, Array]:
-            least = common.least_effect * jnp.maximum(point.cost, 1e-300) / given.size**2
-            damping = alpha * point.largest, alpha * jnp.maximum(point.largest_corner, least)
-            theta = point.theta[common.open]
-            d_x, d_theta, decrease = _damped_step(_block_equations(point.at), damping, theta, common)
-            moved = jnp.clip(theta + d_theta, common.lower, common.upper)
-            x = jax.vmap(self.form.plus)(point.x, d_x)
-            return x, point.theta.at[common.open].set(moved), 0.5 * decrease
-
-        found: tuple[Array, Array, Array] = jax.vmap(one, in_axes=(_axes(given), 0, 0))(given, point, alpha)
-        return found
-
-    def _influence(self, given: _Given, common: _Common, at: _Blocks) -> Any:
-        def one(given: _Given, at: _Blocks) -> Any:
-            return _influence(at, self._there(given), common.prior_weight)
-
-        return jax.vmap(one, in_axes=(_axes(given), 0))(given, at)
+    def _step(self, point: _Point, damping: Array, U: Array, d_theta: Array) -> tuple[Array, Array]:
+        """States of the trial, and the predicted decrease of the sum of squares."""
+        d = self.form.degrees
+        Y = U[:, :, 2 * d :]
+        d_x = _back(U, -(Y[:, :, -1] + Y[:, :, :-1] @ d_theta)[:, :, None])[:, :, 0]
+        decrease = NormalEquations.of(point.at, _products).decrease(d_x, d_theta, damping * point.largest)
+        return jax.vmap(self.form.plus)(point.x, d_x), decrease
 
 
 class _BatchEquations:
@@ -324,35 +245,23 @@ class _BatchEquations:
     def __init__(
         self, solver: _Solver, methods: Sequence[JointSmoothing], problems: Sequence[SmoothingProblem]
     ):
-        self.solver, self.count, first = solver, len(problems), problems[0]
-        records, parameters = [problem.records[0] for problem in problems], first.parameters
-        begun = [first_guess(p.model, p.records[0], p.parameters.theta) for p in problems]
-        x = [
-            solver.form.pack(*guess, problem.parameters.theta)
-            for guess, problem in zip(begun, problems, strict=True)
-        ]
-        self._start = jnp.asarray(np.stack(x)), jnp.asarray(np.stack([p.parameters.theta for p in problems]))
+        self.solver, self.method, first = solver, methods[0], problems[0]
+        self.parameters = [problem.parameters for problem in problems]
+        records = [problem.records[0] for problem in problems]
+        thetas = np.stack([each.theta for each in self.parameters])
+        begun = [first_guess(first.model, *each) for each in zip(records, thetas, strict=True)]
+        x = [solver.form.pack(*guess, theta) for guess, theta in zip(begun, thetas, strict=True)]
+        self._start = jnp.asarray(np.stack(x)), jnp.asarray(thetas)
         shared = all(record.u is records[0].u for record in records)
         self.given = _Given(
             jnp.asarray(np.stack([record.z for record in records])),
             jnp.asarray(records[0].u if shared else np.stack([record.u for record in records])),
             jnp.asarray([method.weight for method in methods]),
-            jnp.asarray(np.stack([problem.parameters.size for problem in problems])),
         )
-        self.parameters, self.steps = parameters, solver.form.rows
-        h, places = records[0].steps, parameters.open
-        self.common = _Common(
-            np.append(h, h[-1]),
-            methods[0].noise_of(first.model),
-            places,
-            parameters.lower[places],
-            parameters.upper[places],
-            parameters.prior_mean,
-            parameters.prior_weight,
-            np.float64(methods[0].least_effect),
-        )
+        h = records[0].steps
+        self.common = _Common(np.append(h, h[-1]), self.method.noise_of(first.model), self.parameters[0].open)
         samples = TOGETHER if _device().platform == "cpu" else SAMPLES_AT_ONCE
-        self.together = min(len(h) + 1, max(1, samples // self.count))
+        self.together = min(len(h) + 1, max(1, samples // len(problems)))
 
     def start(self) -> tuple[Array, Array]:
         return self._start
@@ -360,7 +269,14 @@ class _BatchEquations:
     @double_precision
     def evaluate(self, trial: tuple[Array, Array]) -> tuple[_Point, np.ndarray]:
         point = self.solver.evaluate(self.given, self.common, *trial, together=self.together)
-        return point, 0.5 * np.asarray(point.cost)
+        return point, 0.5 * self._squares(point)
+
+    def _squares(self, point: _Point) -> np.ndarray:
+        """(B,) sums of squares of all residuals, those of priors too."""
+        of_priors = [
+            own.prior_cost(each) for own, each in zip(self.parameters, np.asarray(point.theta), strict=True)
+        ]
+        return np.asarray(point.squares) + np.array(of_priors)
 
     @double_precision
     def advance(self, accepted: np.ndarray, new: _Point, old: _Point | None) -> _Point:
@@ -369,26 +285,41 @@ class _BatchEquations:
 
     @double_precision
     def step(self, point: _Point, damping: np.ndarray) -> tuple[tuple[Array, Array], np.ndarray]:
-        x, theta, predicted = self.solver.step(self.given, self.common, point, damping)
-        return (x, theta), np.array(predicted)
+        U, lower = self.solver.eliminate(point.at, point.largest, damping)
+        theta, lower, squares = np.asarray(point.theta), np.asarray(lower), self._squares(point)
+        of_theta = damping[:, None] * np.asarray(point.largest_of_theta)
+        d_theta, by_priors = np.full(of_theta.shape, np.nan), np.zeros(len(theta))
+        moved = theta.copy()
+        for b, own in enumerate(self.parameters):
+            least = damping[b] * self.method.least_curvature(squares[b], own)
+            try:
+                d_theta[b] = own.step(theta[b], lower[b], np.maximum(of_theta[b], least))
+            except np.linalg.LinAlgError:
+                by_priors[b] = (
+                    np.nan
+                )  # not positive definite; without open parameters nothing else would say so
+                continue
+            by_priors[b], moved[b] = own.prior_decrease(theta[b], d_theta[b]), own.moved(theta[b], d_theta[b])
+        x, decrease = self.solver.step(point, damping, U, d_theta)
+        return (x, jnp.asarray(moved)), 0.5 * (np.asarray(decrease) + by_priors)
 
     @double_precision
-    def result(self, found: Any) -> tuple[Any, ...]:
+    def result(self, point: _Point, ends: Sequence[Minimum[Any]]) -> tuple[Any, ...]:
         """theta, std, costs by the number of samples, iterations, statuses."""
-        point, places = found.point, self.parameters.open
-        V, *sums = self.solver.influence(self.given, self.common, point.at)
+        V, *sums = self.solver.influence(point.at)
         information, effect, squares, count, by_states, V_V = (np.asarray(part) for part in sums)
-        inverses, C = [], []
-        for b in range(self.count):
-            inverses.append(Inverse.of(information[b], effect[b]))
+        prior, inverses, C = self.parameters[0].prior_weight, [], []
+        for b in range(len(ends)):
+            inverses.append(Inverse.of(information[b] + np.diag(prior), effect[b] + prior))
             freedom = degrees_of_freedom(count[b], by_states[b], V_V[b], inverses[b])
-            C.append(residual_covariance(squares[b].copy(), freedom, self.steps))
-        meat = np.asarray(self.solver.meat(V, np.stack(C))) + np.diag(self.common.prior_weight)
+            C.append(residual_covariance(squares[b], freedom, self.solver.form.rows))
+        meat = np.asarray(self.solver.meat(V, np.stack(C))) + np.diag(prior)
         std = np.zeros(point.theta.shape)
         for b, inverse in enumerate(inverses):
-            std[b, places] = np.sqrt(np.diag(inverse.around(meat[b])))
-        cost = np.asarray(jax.vmap(lambda at: at.cost)(point.at)) / len(self.common.h)  # without the priors
-        return np.asarray(point.theta), std, cost, found.iterations, found.statuses
+            std[b, self.common.open] = np.sqrt(np.diag(inverse.around(meat[b])))
+        cost = np.asarray(point.squares) / len(self.common.h)
+        iterations, statuses = zip(*((end.iterations, end.status) for end in ends), strict=True)
+        return np.asarray(point.theta), std, cost, iterations, statuses
 
 
 @lru_cache(maxsize=16)
@@ -403,16 +334,11 @@ def _device() -> jax.Device:
     return device
 
 
-def _axes(given: _Given) -> _Given:
-    """Axes of the problems: controls may be shared."""
-    return _Given(0, 0 if given.u.ndim == 3 else None, 0, 0)
-
-
 def _advanced(accepted: Array, new: _Point, old: _Point) -> _Point:
     """The new point if it is accepted, with the larger diagonals of both; otherwise the old one."""
     grown = new._replace(
         largest=jnp.maximum(old.largest, new.largest),
-        largest_corner=jnp.maximum(old.largest_corner, new.largest_corner),
+        largest_of_theta=jnp.maximum(old.largest_of_theta, new.largest_of_theta),
     )
     point: _Point = jax.tree.map(partial(jnp.where, accepted), grown, old)
     return point
@@ -426,19 +352,6 @@ def _products(A: Array, B: Array) -> Array:
     return jnp.sum(A[..., :, :, None] * B[..., :, None, :], axis=-3)
 
 
-def _block_equations(at: _Blocks) -> _BlockEquations:
-    """J^T J and J^T e."""
-    A, B = at.by_x, at.by_next[:-1]
-    right = jnp.concatenate([at.by_theta, at.e[:, :, None]], axis=2)
-    r, by_x, by_theta = at.start
-    first = jnp.concatenate([by_theta, r[:, None]], axis=1)
-    T = _products(A, A).at[1:].add(_products(B, B)).at[0].add(by_x.T @ by_x)
-    C = _products(A, right).at[1:].add(_products(B, right[:-1])).at[0].add(by_x.T @ first)
-    above = jnp.zeros_like(T).at[:-1].set(_products(A[:-1], B))
-    corner = jnp.einsum("kmp,kmq->pq", at.by_theta, right) + by_theta.T @ first
-    return _BlockEquations(T, above, C, corner)
-
-
 def _eliminated(rows: Array, d: int) -> Array:
     """(d, n) [L^T, L^-1 R] of rows [L L^T, R]; NaN where a pivot is not above 0."""
     done = []
@@ -449,7 +362,7 @@ def _eliminated(rows: Array, d: int) -> Array:
     return jnp.stack(done)
 
 
-def _factorized(equations: _BlockEquations, damping: Array) -> Array:
+def _factorized(equations: NormalEquations, damping: Array) -> Array:
     """(N, d, 2 d + q + 1) U: [L^T, E^T, Y] of each state, with (N, d) damping on T's diagonal."""
     d = equations.T.shape[1]
     damped = equations.T + jnp.maximum(damping, LEAST_DAMPING)[:, :, None] * jnp.eye(d)
@@ -462,6 +375,14 @@ def _factorized(equations: _BlockEquations, damping: Array) -> Array:
         return jnp.concatenate([gone[:, :d], jnp.zeros((d, d)), gone[:, d:]], axis=1), U
 
     return jax.lax.scan(eliminate, jnp.zeros(rows.shape[1:]), rows)[1]
+
+
+def _eliminated_states(at: RecordLinearization, largest: Array, damping: Array) -> tuple[Array, Array]:
+    """U, and (q, q + 1) S_bar and g_bar."""
+    equations = NormalEquations.of(at, _products)
+    U = _factorized(equations, damping * largest)
+    Y = U[:, :, 2 * equations.T.shape[1] :]
+    return U, equations.lower - jnp.einsum("kmp,kmq->pq", Y[:, :, :-1], Y)
 
 
 def _solved(U: Array, R: Array) -> Array:
@@ -487,78 +408,6 @@ def _back(U: Array, right: Array) -> Array:
     return jax.lax.scan(before, jnp.zeros((d, c)), parts, reverse=True)[1]
 
 
-def _damped_step(
-    equations: _BlockEquations, damping: tuple[Array, Array], theta: Array, common: _Common
-) -> tuple[Array, Array, Array]:
-    """Steps of states and theta, and the predicted decrease; NaN if the damped H is not positive definite."""
-    d, q = equations.T.shape[1], len(theta)
-    U = _factorized(equations, damping[0])
-    Y, prior = U[:, :, 2 * d :], common.prior_weight
-    pull = prior * (theta - common.prior_mean)
-    reduced = equations.corner - jnp.einsum("kmp,kmq->pq", Y[:, :, :q], Y)
-    S, g = reduced[:, :q] + jnp.diag(damping[1] + prior), reduced[:, q] + pull
-    d_theta = step_in_box(S, g, common.lower - theta, common.upper - theta)
-    d_x = _back(U, -(Y[:, :, q] + Y[:, :, :q] @ d_theta)[:, :, None])[:, :, 0]
-    g_x, g_theta, C = equations.right[:, :, q], equations.corner[:, q], equations.right[:, :, :q]
-    left = equations.corner[:, :q] @ d_theta + jnp.einsum("kmq,km->q", C, d_x) + g_theta
-    predicted = -jnp.sum(g_x * d_x) + jnp.sum(damping[0] * d_x**2) - g_theta @ d_theta - d_theta @ left
-    predicted = predicted - prior @ d_theta**2 - 2 * pull @ d_theta
-    return d_x, d_theta, jnp.where(jnp.isfinite(predicted), predicted, jnp.nan)
-
-
-class _Active(NamedTuple):
-    """d, its active bounds (-1: lower, 0: none, 1: upper), steps, and whether it is the optimum."""
-
-    d: Array
-    held: Array
-    steps: Array
-    done: Array
-
-
-def step_in_box(S: Array, g: Array, lower: Array, upper: Array) -> Array:
-    """(p,) argmin d^T S d / 2 + g^T d, lower <= d <= upper, 0 between them; NaN if S is not positive definite.
-
-    As `poinsot.solve.box.step_in_box`, in JAX.
-    """
-    p = len(g)
-    if not p:
-        return jnp.zeros(0)
-    scale = 1 / jnp.sqrt(jnp.diagonal(S))
-    S, g, low, high = S * scale[:, None] * scale, g * scale, lower / scale, upper / scale
-
-    def go(state: _Active) -> _Active:
-        free = state.held == 0
-        both = free[:, None] & free
-        right = jnp.where(free, -g - jnp.where(both | free[None], 0.0, S) @ state.d, state.d)
-        rows = jnp.concatenate([jnp.where(both, S, jnp.eye(p)), right[:, None]], axis=1)
-        U = _eliminated(rows, p)
-        target = _solved(U[:, :p], U[:, p:])[:, 0]
-        way = jnp.where(free, target - state.d, 0.0)
-        room = jnp.where(way < 0, low - state.d, high - state.d)
-        part = jnp.where(free & (way != 0), room / jnp.where(way == 0, 1.0, way), jnp.inf)
-        stop = jnp.argmin(part)
-        stopped = part[stop] < 1
-        d = state.d + jnp.minimum(part[stop], 1.0) * way
-        at_stop = jnp.arange(p) == stop
-        bound = jnp.where(way < 0, -1, 1)
-        # at a minimum, release the bound with the steepest gradient away from it
-        terms = ROUNDING * (jnp.abs(S) @ jnp.abs(d) + jnp.abs(g))
-        pull = jnp.where(free, -jnp.inf, state.held * (S @ d + g) - terms)
-        goes = (jnp.arange(p) == jnp.argmax(pull)) & (pull > 0)
-        held = jnp.where(stopped, jnp.where(at_stop, bound, state.held), jnp.where(goes, 0, state.held))
-        d = jnp.where(stopped & at_stop, jnp.where(bound < 0, low, high), d)
-        broken = ~jnp.isfinite(target).all()
-        done = broken | ~stopped & ~goes.any()
-        return _Active(jnp.where(broken, jnp.nan, d), held, state.steps + 1, done)
-
-    begin = _Active(
-        jnp.zeros(p), jnp.zeros(p, dtype=int), jnp.zeros((), dtype=int), jnp.zeros((), dtype=bool)
-    )
-    end = jax.lax.while_loop(lambda state: ~state.done & (state.steps < 10 * (p + 2)), go, begin)
-    inside = jnp.clip(end.d * scale, lower, upper)
-    return jnp.where(end.held < 0, lower, jnp.where(end.held > 0, upper, inside))
-
-
 def _inverse_blocks(U: Array, d: int) -> tuple[Array, Array]:
     """Blocks (k, k) and (k, k + 1) of T^-1, from the last state to the first."""
     eye = jnp.broadcast_to(jnp.eye(d), U[:, :, :d].shape)
@@ -574,29 +423,7 @@ def _inverse_blocks(U: Array, d: int) -> tuple[Array, Array]:
     return found
 
 
-def _influence(at: _Blocks, there: Array, prior_weight: Array) -> tuple[Array, ...]:
-    """V, S_bar, its diagonal before the states moved, sum e e^T, and of the rows of e: their numbers, the states' part
-    of the trace of the influence matrix, and sum V^T V (see `sensitivity`).
-    """
-    d, q = at.by_x.shape[2], at.by_theta.shape[2]
-    equations = _block_equations(at)
-    U = _factorized(equations, RIDGE * jnp.diagonal(equations.T, axis1=1, axis2=2))
-    X = _back(U, -U[:, :, 2 * d : 2 * d + q])
-    following = jnp.concatenate([X[1:], jnp.zeros((1, d, q))])
-    A_t, B_t = jnp.swapaxes(at.by_x, 1, 2), jnp.swapaxes(at.by_next, 1, 2)
-    V = at.by_theta + _products(A_t, X) + _products(B_t, following)
-    own, above = _inverse_blocks(U, d)
-    next_own = jnp.concatenate([own[1:], jnp.zeros((1, d, d))])
-    by_states = jnp.sum(
-        _products(A_t, own) * at.by_x + (2 * _products(A_t, above) + _products(B_t, next_own)) * at.by_next,
-        axis=(0, 2),
-    )
-    information = jnp.einsum("kmp,kmq->pq", V, V) + jnp.diag(prior_weight)
-    effect = prior_weight + jnp.einsum("kmp,kmp->p", at.by_theta, at.by_theta)
-    V_V = jnp.einsum("kmp,kmq->mpq", V, V)
-    return V, information, effect, at.e.T @ at.e, there.sum(axis=0).astype(float), by_states, V_V
-
-
-def _meat(V: Array, C: Array) -> Array:
-    """(q, q) sum V^T C V."""
-    return jnp.einsum("kmp,kmq->pq", V, jnp.einsum("mn,knq->kmq", C, V))
+def _influence(at: RecordLinearization) -> Influence:
+    equations, d = NormalEquations.of(at, _products), at.by_x.shape[2]
+    U = _factorized(equations, RIDGE * equations.diagonal)
+    return Influence.of(at, _back(U, -U[:, :, 2 * d : -1]), *_inverse_blocks(U, d))

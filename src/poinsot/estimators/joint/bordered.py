@@ -1,4 +1,4 @@
-"""NormalEquations equations of states and theta: a band for the states, a border for theta (Sect. 3.6).
+"""Normal equations of states and theta: a band for the states, a border for theta (Sect. 3.6).
 
     H = [ T   C ]      T block tridiagonal, a block a state,      gradient g = (g_x, g_theta)
         [ C^T S ]
@@ -12,66 +12,83 @@ with p unknowns in a box. Time and memory grow linearly with the number of steps
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy import linalg
 
-from ...arrays import Matrix, Vector
+from ...arrays import Vector
 from ...banded import inverse_in_band
+from ...models.maximal.precision import Numbers
 from .linearization import RecordLinearization
 
 LEAST_DAMPING = 1e-30
 """Absolute damping of T's diagonal: a state that no residual depends on then stays where it is."""
 
 
-@dataclass(frozen=True, eq=False)
-class NormalEquations:
-    """H and g of one record's weighted errors.
+def matmul(A: Numbers, B: Numbers) -> Numbers:
+    """A^T B of each sample."""
+    return A.swapaxes(1, 2) @ B
+
+
+class NormalEquations(NamedTuple):
+    """H and g of one record's weighted errors; of NumPy's arrays, or of JAX's in `batch`.
 
     Args:
-        band: (2 d, N d) T, its lower diagonals.
-        border: (N d, p) C. corner: (p, p) S.
-        g_x: (N d,). g_theta: (p,).
+        T: (N, d, d) blocks of the diagonal. above: (N, d, d) blocks (k, k + 1) beside them; the last one is 0.
+        right: (N, d, p + 1) C and g_x. lower: (p, p + 1) S and g_theta.
     """
 
-    band: Float[np.ndarray, "w n"]
-    border: Float[np.ndarray, "n p"]
-    corner: Matrix
-    g_x: Vector
-    g_theta: Vector
+    T: Float[Numbers, "N d d"]
+    above: Float[Numbers, "N d d"]
+    right: Float[Numbers, "N d q"]
+    lower: Float[Numbers, "p q"]
+
+    @classmethod
+    def of(cls, at: RecordLinearization, products: Callable[[Any, Any], Any] = matmul) -> NormalEquations:
+        """J^T J and J^T e.
+
+        Args:
+            at: the errors.
+            products: A^T B of batches of small matrices, in the way that is fast where they are.
+        """
+        xp, A, B = at.e.__array_namespace__(), at.by_x, at.by_next
+        columns = xp.concat([at.by_theta, at.e[:, :, None]], axis=2)
+        T, right, below = products(A, A), products(A, columns), products(at.by_theta, columns).sum(axis=0)
+        if at.start is None:
+            first_T, first_right = 0 * T[:1], 0 * right[:1]
+        else:
+            r, by_x, by_theta = at.start
+            first = xp.concat([by_theta, r[:, None]], axis=1)
+            first_T, first_right, below = (
+                (by_x.T @ by_x)[None],
+                (by_x.T @ first)[None],
+                below + by_theta.T @ first,
+            )
+        # what a step says of the state after it belongs to the rows of the next sample
+        T = T + xp.concat([first_T, products(B, B)[:-1]])
+        right = right + xp.concat([first_right, products(B, columns)[:-1]])
+        return cls(T, products(A, B), right, below)
 
     @property
-    def diagonal(self) -> Vector:
-        """(N d,) of T."""
-        return self.band[0]
+    def diagonal(self) -> Any:
+        """(N, d) of T."""
+        return self.T.diagonal(axis1=1, axis2=2)
 
+    def decrease(self, d_x: Any, d_theta: Any, damping: Any) -> Any:
+        """-2 g^T d - d^T H d, H = J^T J without its damping (N, d).
 
-def normal_equations(of: RecordLinearization) -> NormalEquations:
-    """J^T J and J^T e."""
-    A, B, P, e = of.by_x, of.by_next, of.by_theta, of.e
-    N, _, d = A.shape
-    A_t, B_t = np.swapaxes(A, 1, 2), np.swapaxes(B[:-1], 1, 2)
-    T, C, g = A_t @ A, A_t @ P, (A_t @ e[:, :, None])[:, :, 0]
-    T[1:] += B_t @ B[:-1]
-    C[1:] += B_t @ P[:-1]
-    g[1:] += (B_t @ e[:-1, :, None])[:, :, 0]
-    below = B_t @ A[:-1]
-    S, g_theta = np.einsum("kmp,kmq->pq", P, P, optimize=True), np.einsum("kmp,km->p", P, e)
-    if of.start is not None:
-        r, by_x, by_theta = of.start
-        T[0] += by_x.T @ by_x
-        C[0] += by_x.T @ by_theta
-        g[0] += by_x.T @ r
-        S, g_theta = S + by_theta.T @ by_theta, g_theta + by_theta.T @ r
-    band = np.zeros((2 * d, N * d))
-    for j in range(d):
-        for i in range(j, d):
-            band[i - j, j::d] = T[:, i, j]
-        for i in range(d):
-            band[d + i - j, j : (N - 1) * d : d] = below[:, i, j]
-    return NormalEquations(band, C.reshape(N * d, -1), S, g.ravel(), g_theta)
+        On the states' equations, (T + D) d_x + C d_theta = -g_x, it is -g_x^T d_x + d_x^T D d_x - g_theta^T d_theta -
+        d_theta^T (S d_theta + C^T d_x + g_theta). Bounds may hold theta, so its equations need not be solved.
+        """
+        xp = d_x.__array_namespace__()
+        by_states = xp.tensordot(d_x, self.right, axes=2)  # C^T d_x and g_x^T d_x
+        S, g_theta = self.lower[:, :-1], self.lower[:, -1]
+        remainder = S @ d_theta + by_states[:-1] + g_theta
+        return (damping * d_x**2).sum() - by_states[-1] - g_theta @ d_theta - d_theta @ remainder
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,22 +98,22 @@ class Factorization:
     Args:
         factor: its Cholesky band.
         equations: before they were damped.
-        solved: (N d, p + 1) T^-1 (C, g_x).
+        solved: (N, d, p + 1) T^-1 (C, g_x).
     """
 
     factor: Float[np.ndarray, "w n"]
     equations: NormalEquations
-    solved: Float[np.ndarray, "n q"]
+    solved: Float[np.ndarray, "N d q"]
 
-    def states(self, d_theta: Vector) -> Vector:
-        """(N d,) the step of the states that belongs to one of theta."""
-        return -(self.solved[:, -1] + self.solved[:, :-1] @ d_theta)
+    def states(self, d_theta: Vector) -> Float[np.ndarray, "N d"]:
+        """The step of the states that belongs to one of theta."""
+        return np.asarray(-(self.solved[:, :, -1] + self.solved[:, :, :-1] @ d_theta))
 
-    def inverse_blocks(self, d: int) -> tuple[Float[np.ndarray, "N d d"], Float[np.ndarray, "N d d"]]:
+    def inverse_blocks(self) -> tuple[Float[np.ndarray, "N d d"], Float[np.ndarray, "N d d"]]:
         """Blocks (k, k) and (k, k + 1) of T^-1, without the rest of it; the last of the latter is 0."""
         Z = inverse_in_band(np.ascontiguousarray(self.factor))
-        N = Z.shape[1] // d
-        diagonal, above = np.zeros((N, d, d)), np.zeros((N, d, d))
+        diagonal, above = np.zeros_like(self.equations.T), np.zeros_like(self.equations.T)
+        d = diagonal.shape[1]
         for a in range(d):
             for b in range(d):
                 diagonal[:, a, b] = Z[abs(a - b), min(a, b) :: d]
@@ -104,24 +121,27 @@ class Factorization:
         return diagonal, above
 
     @property
-    def corner(self) -> Matrix:
-        """(p, p) this record's part of S_bar."""
-        return np.asarray(self.equations.corner - self.equations.border.T @ self.solved[:, :-1])
-
-    @property
-    def gradient(self) -> Vector:
-        """(p,) its part of g_bar."""
-        return np.asarray(self.equations.g_theta - self.equations.border.T @ self.solved[:, -1])
+    def lower(self) -> Float[np.ndarray, "p q"]:
+        """This record's part of S_bar and g_bar."""
+        C = self.equations.right[:, :, :-1]
+        return np.asarray(self.equations.lower - np.einsum("kdp,kdq->pq", C, self.solved, optimize=True))
 
 
-def factorize(of: NormalEquations, damping: Vector) -> Factorization:
-    """With (N d,) damping added to T's diagonal.
+def factorize(of: NormalEquations, damping: Float[np.ndarray, "N d"]) -> Factorization:
+    """With damping added to T's diagonal.
 
     Raises:
         numpy.linalg.LinAlgError: if it is not positive definite all the same.
     """
-    band = of.band.copy()
-    band[0] += np.maximum(damping, LEAST_DAMPING)
+    N, d, q = of.right.shape
+    band = np.zeros((2 * d, N * d))
+    for j in range(d):
+        for i in range(j, d):
+            band[i - j, j::d] = of.T[:, i, j]
+        for i in range(d):
+            band[d + i - j, j : (N - 1) * d : d] = of.above[:-1, j, i]
+    band[0] += np.maximum(damping, LEAST_DAMPING).ravel()
     factor = linalg.cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)
-    right = np.concatenate([of.border, of.g_x[:, None]], axis=1)
-    return Factorization(factor, of, linalg.cho_solve_banded((factor, True), right, check_finite=False))
+    right = np.asarray(of.right).reshape(N * d, q)
+    solved = linalg.cho_solve_banded((factor, True), right, check_finite=False)
+    return Factorization(factor, of, solved.reshape(N, d, q))

@@ -1,7 +1,7 @@
-"""What is left of the equations of motion in a step, in four forms; a step at a time, in JAX.
+"""Residuals of the equations of motion in a step, in four forms; a step at a time, in JAX.
 
 With p the external impulse that a step from x_k to x_{k+1} takes, by the velocity there and by the configuration there
-(3.7, 3.8), the errors of a step are (p_v, p_q). A form says what a state is, and which residuals remain:
+(3.7, 3.8), the errors of a step are (p_v, p_q). A form says what a state is, and what the residuals are:
 
     explicit   bodies, (2.29): the paper's. An error e of a state that is off a constraint of compliance eps is one of
                e / eps here, so it needs compliances of 1e-6 or more
@@ -29,6 +29,17 @@ from ...models.maximal.bodies import minus, plus
 from ...models.maximal.precision import Numbers, Scalar
 from .chunks import in_chunks
 
+States = Float[np.ndarray, "N size"]
+"""States of a record, a row a sample."""
+Motion = Float[np.ndarray, "N n"]
+"""Joint coordinates [rad], [m], or their rates, a row a sample."""
+Row = Float[Numbers, "size"]
+"""One state x."""
+Tangent = Float[Numbers, "degrees"]
+"""A change d of a state, x [+] d."""
+Theta = Float[Numbers, "p"]
+Controls = Float[Numbers, "_"]
+
 
 class Form(ABC):
     """The errors of a step of a model.
@@ -48,54 +59,31 @@ class Form(ABC):
         self.model = model
 
     @abstractmethod
-    def pack(
-        self, y: Float[np.ndarray, "N n"], rate: Float[np.ndarray, "N n"], theta: Float[np.ndarray, "p"]
-    ) -> Float[np.ndarray, "N size"]:
-        """States in which every joint is closed."""
-
-    def packed(
-        self,
-        states: State | None,
-        y: Float[np.ndarray, "N n"],
-        rate: Float[np.ndarray, "N n"],
-        theta: Float[np.ndarray, "p"],
-    ) -> Float[np.ndarray, "N size"]:
-        """What `unpack` gave, where it was of the same form; otherwise joint coordinates, every joint closed."""
-        return self.pack(y, rate, theta)
+    def pack(self, y: Motion, rate: Motion, theta: Theta, states: State | None = None) -> States:
+        """States in which every joint is closed; or those of the bodies, where the form has them and they are given."""
 
     @abstractmethod
-    def unpack(
-        self, x: Float[np.ndarray, "N size"], theta: Float[np.ndarray, "p"]
-    ) -> tuple[Float[np.ndarray, "N n"], Float[np.ndarray, "N n"], State | None]:
+    def unpack(self, x: States, theta: Theta) -> tuple[Motion, Motion, State | None]:
         """Joint coordinates, their rates, and the bodies' states where they are what is estimated."""
 
     @abstractmethod
-    def plus(self, x: Float[Numbers, "size"], d: Float[Numbers, "degrees"]) -> Float[Array, "size"]:
+    def plus(self, x: Row, d: Tangent) -> Float[Array, "size"]:
         """x [+] d."""
 
     @abstractmethod
-    def step_errors(
-        self,
-        x: Float[Numbers, "size"],
-        y: Float[Numbers, "size"],
-        u: Float[Numbers, "_"],
-        theta: Float[Numbers, "p"],
-        h: Scalar,
-    ) -> Float[Array, "rows"]:
+    def step_errors(self, x: Row, y: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "rows"]:
         """Of the step from x to y."""
 
     @abstractmethod
-    def readings(self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"]) -> Float[Array, "s"]:
+    def readings(self, x: Row, theta: Theta) -> Float[Array, "s"]:
         """h(x)."""
 
-    def start_errors(
-        self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"], h: Scalar
-    ) -> Float[Array, "_"]:
+    def start_errors(self, x: Row, theta: Theta, h: Scalar) -> Float[Array, "_"]:
         """By how much the first state is off the constraints (3.16, 3.17), as impulses; none without multipliers."""
         return jnp.zeros(0)
 
     @double_precision
-    def read(self, x: Float[np.ndarray, "N size"], theta: Float[np.ndarray, "p"]) -> Float[np.ndarray, "N s"]:
+    def read(self, x: States, theta: Theta) -> Float[np.ndarray, "N s"]:
         """h(x) of all states."""
         return in_chunks(self._read, len(x), x, last=(theta,))[0]
 
@@ -104,9 +92,7 @@ class Form(ABC):
         return jax.jit(lambda x, theta: (jax.vmap(self.readings, in_axes=(0, None))(x, theta),))
 
     @double_precision
-    def moved(
-        self, x: Float[np.ndarray, "N size"], d: Float[np.ndarray, "N degrees"]
-    ) -> Float[np.ndarray, "N size"]:
+    def moved(self, x: States, d: Float[np.ndarray, "N degrees"]) -> States:
         """x [+] d of all states."""
         return in_chunks(self._moved, len(x), x, d)[0]
 
@@ -130,31 +116,20 @@ class ReducedForm(Form):
         self.n = int(structure.free.sum())
         self.size = self.degrees = self.rows = 2 * self.n
 
-    def pack(
-        self, y: Float[np.ndarray, "N n"], rate: Float[np.ndarray, "N n"], theta: Float[np.ndarray, "p"]
-    ) -> Float[np.ndarray, "N size"]:
+    def pack(self, y: Motion, rate: Motion, theta: Theta, states: State | None = None) -> States:
         return np.concatenate([y, rate], axis=1)
 
-    def unpack(
-        self, x: Float[np.ndarray, "N size"], theta: Float[np.ndarray, "p"]
-    ) -> tuple[Float[np.ndarray, "N n"], Float[np.ndarray, "N n"], State | None]:
+    def unpack(self, x: States, theta: Theta) -> tuple[Motion, Motion, State | None]:
         return x[:, : self.n], x[:, self.n :], None
 
-    def plus(self, x: Float[Numbers, "size"], d: Float[Numbers, "degrees"]) -> Float[Array, "size"]:
+    def plus(self, x: Row, d: Tangent) -> Float[Array, "size"]:
         return jnp.asarray(x + d)
 
-    def step_errors(
-        self,
-        x: Float[Numbers, "size"],
-        y: Float[Numbers, "size"],
-        u: Float[Numbers, "_"],
-        theta: Float[Numbers, "p"],
-        h: Scalar,
-    ) -> Float[Array, "rows"]:
+    def step_errors(self, x: Row, y: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "rows"]:
         n = self.n
         return jnp.ravel(self.model.reduced_errors((x[:n], x[n:]), (y[:n], y[n:]), u, theta, h))
 
-    def readings(self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"]) -> Float[Array, "s"]:
+    def readings(self, x: Row, theta: Theta) -> Float[Array, "s"]:
         return self.model.observe_coordinates(x[: self.n], x[self.n :], theta)
 
 
@@ -167,69 +142,39 @@ class ExplicitForm(Form):
         self.size, self.degrees, self.rows = 13 * self.l, 12 * self.l, 12 * self.l
 
     @double_precision
-    def pack(
-        self, y: Float[np.ndarray, "N n"], rate: Float[np.ndarray, "N n"], theta: Float[np.ndarray, "p"]
-    ) -> Float[np.ndarray, "N size"]:
-        states = in_chunks(self._assembled, len(y), y, rate, last=(theta,))
-        return np.concatenate([part.reshape(len(y), -1) for part in states], axis=1)
-
-    def packed(
-        self,
-        states: State | None,
-        y: Float[np.ndarray, "N n"],
-        rate: Float[np.ndarray, "N n"],
-        theta: Float[np.ndarray, "p"],
-    ) -> Float[np.ndarray, "N size"]:
-        if states is None:
-            return self.pack(y, rate, theta)
-        return np.concatenate([np.asarray(part).reshape(len(y), -1) for part in states], axis=1)
+    def pack(self, y: Motion, rate: Motion, theta: Theta, states: State | None = None) -> States:
+        parts = states or in_chunks(self._assembled, len(y), y, rate, last=(theta,))
+        return np.concatenate([np.asarray(part).reshape(len(y), -1) for part in parts], axis=1)
 
     @cached_property
     def _assembled(self) -> jax.stages.Wrapped:
         return jax.jit(jax.vmap(self.model.assemble, in_axes=(0, 0, None)))
 
-    def unpack(
-        self, x: Float[np.ndarray, "N size"], theta: Float[np.ndarray, "p"]
-    ) -> tuple[Float[np.ndarray, "N n"], Float[np.ndarray, "N n"], State | None]:
-        l, N = self.l, len(x)
-        states = State(
-            x[:, : 3 * l].reshape(N, l, 3),
-            x[:, 3 * l : 7 * l].reshape(N, l, 4),
-            x[:, 7 * l :].reshape(N, l, 6),
-        )
+    def unpack(self, x: States, theta: Theta) -> tuple[Motion, Motion, State | None]:
+        states = self.state(x)
         return *self.model.joint_motion(states, theta), states
 
-    def state(self, x: Float[Numbers, "size"]) -> State:
-        """Of one row."""
-        l = self.l
-        return State(x[: 3 * l].reshape(l, 3), x[3 * l : 7 * l].reshape(l, 4), x[7 * l :].reshape(l, 6))
+    def state(self, x: Float[Numbers, "*batch size"]) -> State:
+        """Of rows."""
+        l, batch = self.l, x.shape[:-1]
+        r, e, v = x[..., : 3 * l], x[..., 3 * l : 7 * l], x[..., 7 * l :]
+        return State(r.reshape(*batch, l, 3), e.reshape(*batch, l, 4), v.reshape(*batch, l, 6))
 
-    def plus(self, x: Float[Numbers, "size"], d: Float[Numbers, "degrees"]) -> Float[Array, "size"]:
+    def plus(self, x: Row, d: Tangent) -> Float[Array, "size"]:
         return jnp.concatenate([jnp.ravel(part) for part in plus(self.state(x), d.reshape(self.l, 12))])
 
-    def step_errors(
-        self,
-        x: Float[Numbers, "size"],
-        y: Float[Numbers, "size"],
-        u: Float[Numbers, "_"],
-        theta: Float[Numbers, "p"],
-        h: Scalar,
-    ) -> Float[Array, "rows"]:
-        errors = self.model.impulse_errors(self.state(x), self.state(y), u, theta, h)
-        return jnp.ravel(jnp.stack(errors))
+    def step_errors(self, x: Row, y: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "rows"]:
+        return jnp.ravel(jnp.stack(self.model.impulse_errors(self.state(x), self.state(y), u, theta, h)))
 
-    def readings(self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"]) -> Float[Array, "s"]:
+    def readings(self, x: Row, theta: Theta) -> Float[Array, "s"]:
         return self.model.observe(self.state(x), theta)
 
-    def start_errors(
-        self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"], h: Scalar
-    ) -> Float[Array, "_"]:
-        state = self.state(x)
-        configuration, velocity = self.model.surface_errors(state, theta)
-        M = self.start_mass(state, theta, h)
-        return jnp.concatenate([M @ jnp.ravel(configuration) / h, M @ jnp.ravel(velocity)])
+    def start_errors(self, x: Row, theta: Theta, h: Scalar) -> Float[Array, "_"]:
+        configuration, velocity = map(jnp.ravel, self.model.surface_errors(self.state(x), theta))
+        M = self.start_mass(self.state(x), theta, h)
+        return jnp.concatenate([M @ configuration / h, M @ velocity])
 
-    def start_mass(self, state: State, theta: Float[Numbers, "p"], h: Scalar) -> Float[Array, "n n"]:
+    def start_mass(self, state: State, theta: Theta, h: Scalar) -> Float[Array, "n n"]:
         """By which errors of the first state become impulses (3.13, 3.14)."""
         return self.model.projected_mass(state, theta, h)
 
@@ -237,39 +182,22 @@ class ExplicitForm(Form):
 class ImplicitForm(ExplicitForm):
     """Bodies, and M (v+ - v*)."""
 
-    def step_errors(
-        self,
-        x: Float[Numbers, "size"],
-        y: Float[Numbers, "size"],
-        u: Float[Numbers, "_"],
-        theta: Float[Numbers, "p"],
-        h: Scalar,
-    ) -> Float[Array, "rows"]:
-        errors = self.model.implicit_errors(self.state(x), self.state(y), u, theta, h)
-        return jnp.ravel(jnp.stack(errors))
+    def step_errors(self, x: Row, y: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "rows"]:
+        return jnp.ravel(jnp.stack(self.model.implicit_errors(self.state(x), self.state(y), u, theta, h)))
 
-    def start_mass(self, state: State, theta: Float[Numbers, "p"], h: Scalar) -> Float[Array, "n n"]:
+    def start_mass(self, state: State, theta: Theta, h: Scalar) -> Float[Array, "n n"]:
         return self.model.mass_matrix(state, theta)
 
 
 class ForwardForm(ExplicitForm):
     """Bodies, and phi(x_k) [-] x_{k+1}."""
 
-    def step_errors(
-        self,
-        x: Float[Numbers, "size"],
-        y: Float[Numbers, "size"],
-        u: Float[Numbers, "_"],
-        theta: Float[Numbers, "p"],
-        h: Scalar,
-    ) -> Float[Array, "rows"]:
+    def step_errors(self, x: Row, y: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "rows"]:
         return jnp.ravel(minus(self.model.step(self.state(x), u, theta, h), self.state(y)))
 
-    def start_errors(
-        self, x: Float[Numbers, "size"], theta: Float[Numbers, "p"], h: Scalar
-    ) -> Float[Array, "_"]:
-        configuration, velocity = self.model.surface_errors(self.state(x), theta)
-        return jnp.concatenate([jnp.ravel(configuration), jnp.ravel(velocity)])
+    def start_errors(self, x: Row, theta: Theta, h: Scalar) -> Float[Array, "_"]:
+        # states, not impulses: the weight kappa is then that of a state's error
+        return jnp.concatenate([jnp.ravel(part) for part in self.model.surface_errors(self.state(x), theta)])
 
 
 FORMS: dict[str, type[Form]] = {

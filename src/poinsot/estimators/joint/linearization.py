@@ -15,16 +15,16 @@ The compiled function is of a fixed number of steps (`chunks`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ...arrays import Vector
 from ...models.maximal import double_precision
+from ...models.maximal.precision import Numbers, Scalar
 from .chunks import in_chunks
 from .forms import Form
 from .records import Record
@@ -34,49 +34,46 @@ TOGETHER = 8
 long, 1 twice."""
 
 
-@dataclass(frozen=True, eq=False)
-class RecordLinearization:
-    """Of one record at given states and theta.
+class RecordLinearization(NamedTuple):
+    """Of one record at given states and theta; of NumPy's arrays, or of JAX's in `batch`.
 
     Args:
         e: (N, m) errors; of the last sample only its readings are not 0.
-        by_x, by_next: (N, m, d) A and B.
+        by_x, by_next: (N, m, d) A and B; the last of B are 0.
         by_theta: (N, m, p) P.
-        start: (m_0,) errors of the first state, (m_0, d) their derivatives; None where there are none.
+        start: (m_0,) errors of the first state, (m_0, d) and (m_0, p) their derivatives; None where there are none.
         there: (N, m) whether there is such an error: a step, a reading; None: all are.
     """
 
-    e: Float[np.ndarray, "N m"]
-    by_x: Float[np.ndarray, "N m d"]
-    by_next: Float[np.ndarray, "N m d"]
-    by_theta: Float[np.ndarray, "N m p"]
-    start: tuple[Float[np.ndarray, "m0"], Float[np.ndarray, "m0 d"], Float[np.ndarray, "m0 p"]] | None = None
-    there: Bool[np.ndarray, "N m"] | None = None
+    e: Float[Numbers, "N m"]
+    by_x: Float[Numbers, "N m d"]
+    by_next: Float[Numbers, "N m d"]
+    by_theta: Float[Numbers, "N m p"]
+    start: tuple[Float[Numbers, "m0"], Float[Numbers, "m0 d"], Float[Numbers, "m0 p"]] | None = None
+    there: Bool[Numbers, "N m"] | None = None
 
     @property
-    def cost(self) -> float:
+    def cost(self) -> Any:
         """Sum of squares of all errors."""
-        return float(np.sum(self.e**2) + (0.0 if self.start is None else np.sum(self.start[0] ** 2)))
+        return (self.e**2).sum() + (0.0 if self.start is None else (self.start[0] ** 2).sum())
 
-    def weighted(self, roots: Float[np.ndarray, "N m"], start: float) -> RecordLinearization:
+    @property
+    def count(self) -> Any:
+        """(m,) number of errors of each row."""
+        N, m = self.e.shape
+        return np.full(m, float(N)) if self.there is None else self.there.sum(axis=0).astype(float)
+
+    def weighted(self, roots: Float[Numbers, "N m"], start: Scalar) -> RecordLinearization:
         """All rows times the root of their weight."""
         each = roots[:, :, None]
         first = None if self.start is None else tuple(start * part for part in self.start)
-        return RecordLinearization(
-            self.e * roots,
-            self.by_x * each,
-            self.by_next * each,
-            self.by_theta * each,
-            first,  # type: ignore[arg-type]
-            self.there,
-        )
+        scaled = (self.e * roots, self.by_x * each, self.by_next * each, self.by_theta * each)
+        return RecordLinearization(*scaled, first, self.there)  # type: ignore[arg-type]
 
-    def opened(self, columns: np.ndarray) -> RecordLinearization:
+    def opened(self, columns: Int[Numbers, "q"]) -> RecordLinearization:
         """With some of theta's columns alone."""
         first = None if self.start is None else (*self.start[:2], self.start[2][:, columns])
-        return RecordLinearization(
-            self.e, self.by_x, self.by_next, self.by_theta[:, :, columns], first, self.there
-        )
+        return self._replace(by_theta=self.by_theta[:, :, columns], start=first)
 
 
 class Linearizer:
@@ -108,10 +105,9 @@ class Linearizer:
         start = tuple(np.asarray(part) for part in self._start(x[0], theta, h[0]))
         return RecordLinearization(e, by_x, by_next, by_theta, start if len(start[0]) else None, there)  # type: ignore[arg-type]
 
-    def _chunk(
-        self, x: Array, following: Array, u: Array, z: Array, h: Array, theta: Array
-    ) -> tuple[Array, Array, Array, Array]:
-        return self.of_samples((x, following, u, z, h), theta, TOGETHER)
+    def _chunk(self, *samples_and_theta: Array) -> tuple[Array, Array, Array, Array]:
+        *samples, theta = samples_and_theta
+        return self.of_samples(tuple(samples), theta, TOGETHER)
 
     def of_samples(
         self, samples: tuple[Array, ...], theta: Array, together: int

@@ -1,8 +1,8 @@
 """The damped Gauss-Newton iteration of `poinsot.solve`, of B problems in step with each other, for devices.
 
-It does for each problem what `GaussNewton.minimize` does without a line search and without constraints, by the same
-rules of damping, stopping and stalling. What differs is who waits: each pass evaluates the trials of all problems in
-one call and computes the steps of all in another, so that an accelerator is filled; problems that have ended idle.
+Each problem has a search of its own (`GaussNewton.search`), which is suspended where it needs a direction or a trial.
+Each pass computes the steps of all problems in one call and linearizes at the trials of all in another, so that an
+accelerator is filled; searches that did not ask, or have ended, leave their answers alone.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 from jaxtyping import Float
 
-from ...estimate import Status
-from ...solve import GainRatio, GaussNewton, ProgressCallback, Stop, report, stop_requested
+from ...solve import Direction, GaussNewton, Minimum, ProgressCallback, Search, Stop, report
 
 
 class Equations(Protocol):
     """The linear algebra of B problems; points and trials are opaque to the iteration."""
-
-    count: int
 
     def start(self) -> Any:
         """The initial guesses, as trials."""
@@ -36,13 +33,39 @@ class Equations(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Minima:
-    """Where B problems ended: points of the equations, half of the sums of squares, accepted steps, and how."""
+class Place:
+    """A point or a trial of one problem, as an iterate."""
 
-    point: Any
-    cost: Float[np.ndarray, "B"]
-    iterations: np.ndarray
-    statuses: tuple[Status, ...]
+    cost: float
+
+    infeasibility = 0.0
+    largest_gap = 0.0
+
+    def direction(self, damping: float) -> Any:
+        """Not the direction, but the request for it."""
+        return StepRequest(self, damping)
+
+
+@dataclass(frozen=True, eq=False)
+class StepRequest:
+    """What a search waits for: the step from a place."""
+
+    start: Place
+    damping: float
+
+
+@dataclass(frozen=True, eq=False)
+class PooledStep(Direction[Place]):
+    """The step of one problem."""
+
+    decrease: float
+
+    def predicted(self, alpha: float) -> float:
+        return self.decrease
+
+    def trial(self, alpha: float) -> Any:
+        """Not the trial, but the request for it: this step."""
+        return self
 
 
 def minimize_all(
@@ -51,57 +74,44 @@ def minimize_all(
     *,
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
-) -> Minima:
-    """Iterate until each problem has ended."""
-    rule, B = method.damping, equations.count
-    assert isinstance(rule, GainRatio)
-    point, cost = equations.evaluate(equations.start())
-    point = equations.advance(np.ones(B, dtype=bool), point, None)
-    damping, failures, iterations = np.full(B, rule.first), np.zeros(B, dtype=int), np.zeros(B, dtype=int)
-    undamped = np.zeros(B, dtype=bool)  # whether the damping was taken away since the last accepted step
-    status: list[Status | None] = [None if finite else Status.diverged for finite in np.isfinite(cost)]
-
-    def running() -> np.ndarray:
-        return np.array([each is None for each in status])
-
-    def end(which: np.ndarray, how: Status) -> None:
-        for b in np.flatnonzero(which & running()).tolist():
-            status[b] = how
-
-    def raise_damping(which: np.ndarray, at_most: Status) -> None:
-        end(which & (damping >= rule.most), at_most)
-        failures[which] += 1
-        for b in np.flatnonzero(which).tolist():
-            damping[b] = min(rule.rejected(float(damping[b]), int(failures[b])), rule.most)
-
-    while True:
-        end(iterations >= method.max_iterations, Status.step_limit)
-        if stop_requested(stop):
-            end(np.ones(B, dtype=bool), Status.interrupted)
-        active = running()
-        if not active.any():
-            return Minima(point, cost, iterations, tuple(each for each in status if each is not None))
+) -> tuple[Any, list[Minimum[Place]]]:
+    """Iterate until each problem has ended: the points of the equations there, and the end of each search."""
+    new, costs = equations.evaluate(equations.start())
+    trials = _places(costs)
+    point = equations.advance(np.ones(len(trials), dtype=bool), new, None)
+    searches = [method.search(place, stop) for place in trials]
+    asked = [_resumed(search, None) for search in searches]
+    passes = 0
+    while not all(isinstance(each, Minimum) for each in asked):
+        damping = np.array([each.damping if isinstance(each, StepRequest) else 1.0 for each in asked])
         trial, predicted = equations.step(point, damping)
-        defined = np.isfinite(predicted)
-        raise_damping(active & ~defined, Status.indefinite)
-        short = active & defined & (np.abs(predicted) <= method.relative_tolerance * cost)
-        end(short & (damping <= rule.little), Status.solved)
-        end(short & undamped, Status.stalled)
-        again = short & running()  # damping makes any step short: look at the full one, once
-        damping[again], undamped[again] = rule.little, True
-        tried = active & defined & ~short
-        if not tried.any():
+        for b, request in enumerate(asked):
+            if isinstance(request, StepRequest):
+                step = PooledStep(float(predicted[b])) if np.isfinite(predicted[b]) else None
+                asked[b] = _resumed(searches[b], step)
+        # a search may ask for another step at once, with another damping: it waits for the next pass
+        tried = [isinstance(request, PooledStep) for request in asked]
+        if not any(tried):
             continue
-        new, reached = equations.evaluate(trial)
-        accepted = tried & (reached < cost)
-        point = equations.advance(accepted, new, point)
-        for b in np.flatnonzero(accepted).tolist():
-            gain = float(cost[b] - reached[b]) / float(predicted[b])
-            damping[b] = rule.accepted(float(damping[b]), gain, 1.0)
-        cost = np.where(accepted, reached, cost)
-        iterations[accepted] += 1
-        failures[accepted], undamped[accepted] = 0, False
-        near = predicted <= method.kink_factor * method.relative_tolerance * cost
-        end(tried & ~accepted & near & (damping <= rule.little), Status.solved)
-        raise_damping(tried & ~accepted & running(), Status.stalled)
-        report(progress, "iterating", iteration=int(iterations.max()), cost=float(cost.mean()))
+        new, costs = equations.evaluate(trial)
+        trials = _places(costs)
+        for b in np.flatnonzero(tried).tolist():
+            asked[b] = _resumed(searches[b], trials[b])
+        # a search that goes on from its trial, or ends there, has accepted it
+        stands = [request.start if isinstance(request, StepRequest) else request.at for request in asked]
+        accepted = [own is place for own, place in zip(stands, trials, strict=True)]
+        point, passes = equations.advance(np.array(accepted), new, point), passes + 1
+        report(progress, "iterating", iteration=passes, cost=float(np.mean([place.cost for place in stands])))
+    return point, asked
+
+
+def _places(costs: Float[np.ndarray, "B"]) -> list[Place]:
+    return [Place(cost) for cost in np.where(np.isfinite(costs), costs, np.inf).tolist()]
+
+
+def _resumed(search: Search[Place], answer: Any) -> Any:
+    """What a search waits for next; a `Minimum` where it ends."""
+    try:
+        return search.send(answer)
+    except StopIteration as end:
+        return end.value

@@ -8,10 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ...models.maximal import Model
 from ...parameters import Normal
+from ...solve.box import step_in_box
 from .records import Record
 from .results import RecordFit
 
@@ -46,6 +47,32 @@ class BoundedParameters:
     def prior_gradient(self, theta: Vector) -> Vector:
         """(q,) half of the derivative of `prior_cost`."""
         return self.prior_weight * (theta[self.open] - self.prior_mean)
+
+    def step(self, theta: Vector, lower: Matrix, damping: Vector) -> Vector:
+        """(q,) the step of the open parameters from theta (p,), within their bounds.
+
+        Args:
+            theta: where they are.
+            lower: (q, q + 1) S_bar and g_bar of all records, without priors.
+            damping: (q,) added to the diagonal of S_bar.
+
+        Raises:
+            numpy.linalg.LinAlgError: if S_bar is not positive definite.
+        """
+        room = ((bound - theta)[self.open] for bound in (self.lower, self.upper))
+        S = lower[:, :-1] + np.diag(damping + self.prior_weight)
+        return step_in_box(S, lower[:, -1] + self.prior_gradient(theta), *room)
+
+    def prior_decrease(self, theta: Vector, d: Vector) -> float:
+        """By how much a step d (q,) from theta (p,) lowers `prior_cost`."""
+        return -float(self.prior_weight @ d**2 + 2 * self.prior_gradient(theta) @ d)
+
+    def moved(self, theta: Vector, d: Vector) -> Vector:
+        """(p,) theta after a step d (q,) of the open parameters."""
+        theta, places = theta.copy(), self.open
+        # rounding of the sum may leave the box by a bit
+        theta[places] = np.clip(theta[places] + d, self.lower[places], self.upper[places])
+        return theta
 
     def holds(self, theta: Vector) -> bool:
         """Whether the open parameters of theta (p,) are finite and within their bounds."""

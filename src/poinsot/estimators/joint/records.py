@@ -88,7 +88,7 @@ class Record:
         """
 
         def read(channel: str) -> Vector:
-            return np.where(recording.mask(channel), recording[channel], np.nan)
+            return recording.readings(channel)
 
         missing = np.full(len(recording), np.nan)
         z = [read(s.channel) if s.channel in recording.channels else missing for s in mechanism.sensors]

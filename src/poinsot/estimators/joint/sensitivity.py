@@ -31,12 +31,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
-from .bordered import Factorization, factorize, normal_equations
+from .bordered import Factorization, NormalEquations, factorize
 from .linearization import RecordLinearization
 
 UNOBSERVABLE = 1e-10
@@ -149,12 +150,47 @@ def residual_covariance(squares: Matrix, freedom: Vector, steps: int) -> Matrix:
 
 def state_variances(linearized: RecordLinearization, covariance: Matrix) -> Float[np.ndarray, "N d"]:
     """(N, d) variances of the states' tangents, weights taken as 1 / variances: T^-1 and theta's share, X P X^T."""
-    N, _, d = linearized.by_x.shape
     factors = _factorize(linearized)
-    X = factors.solved[:, :-1]
-    by_theta = np.einsum("np,pq,nq->n", X, np.nan_to_num(covariance), X, optimize=True)
-    own = np.einsum("kii->ki", factors.inverse_blocks(d)[0])
-    return own + by_theta.reshape(N, d)
+    X = factors.solved[:, :, :-1]
+    by_theta = np.einsum("ndp,pq,ndq->nd", X, np.nan_to_num(covariance), X, optimize=True)
+    return np.asarray(np.einsum("kii->ki", factors.inverse_blocks()[0]) + by_theta)
+
+
+class Influence(NamedTuple):
+    """Of one record, what sums over records; of NumPy's arrays, or of JAX's in `batch`.
+
+    Args:
+        V: (N, m, q). S: (q, q) sum V^T V. effect: (q,) the diagonal of that before the states moved.
+        squares: (m, m) sum e e^T. count, by_states: (m,) see `degrees_of_freedom`. V_V: (m, q, q) sum V_i^T V_i.
+    """
+
+    V: Any
+    S: Any
+    effect: Any
+    squares: Any
+    count: Any
+    by_states: Any
+    V_V: Any
+
+    @classmethod
+    def of(cls, at: RecordLinearization, X: Any, own: Any, above: Any) -> Influence:
+        """From X = -T^-1 C (N, d, q) and the blocks (k, k), (k, k + 1) of T^-1 (N, d, d)."""
+        xp, A, B = at.e.__array_namespace__(), at.by_x, at.by_next
+
+        def following(part: Any) -> Any:
+            return xp.concat([part[1:], 0 * part[:1]])
+
+        V = at.by_theta + A @ X + B @ following(X)
+        by_states = ((A @ own) * A + 2 * (A @ above) * B + (B @ following(own)) * B).sum(axis=(0, 2))
+        V_V = xp.einsum("kmp,kmq->mpq", V, V, optimize=True)
+        effect = (at.by_theta**2).sum(axis=(0, 1))
+        return cls(V, V_V.sum(axis=0), effect, at.e.T @ at.e, at.count, by_states, V_V)
+
+
+def white_meat(V: Any, C: Any) -> Any:
+    """(q, q) sum over steps of V^T C V."""
+    xp = V.__array_namespace__()
+    return xp.einsum("kmp,kmq->pq", V, xp.einsum("mn,knq->kmq", C, V, optimize=True), optimize=True)
 
 
 def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_weight: Vector) -> Sensitivity:
@@ -169,65 +205,33 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
     if not q:
         none = np.zeros((0, 0))
         return Sensitivity(none, none, none, none, np.zeros(0), 0, np.zeros(0))
-    factors = [_factorize(each) for each in linearized]
-    projected = [_projected(each, own) for each, own in zip(linearized, factors, strict=True)]
-    S = sum((np.einsum("kmp,kmq->pq", V, V, optimize=True) for V in projected), np.diag(prior_weight))
-    effect = prior_weight + sum(
-        np.einsum("kmp,kmp->p", each.by_theta, each.by_theta, optimize=True) for each in linearized
+    prior = np.diag(prior_weight)
+    each = [influence(at) for at in linearized]
+    S, effect, squares, count, by_states, V_V = (
+        np.sum(parts, axis=0) for parts in list(zip(*each, strict=True))[1:]
     )
-    inverse = Inverse.of(S, effect)
-
-    rows = np.concatenate([each.e for each in linearized])
-    freedom = degrees_of_freedom(
-        np.sum([_count(each) for each in linearized], axis=0),
-        np.sum(
-            [_influence_of_states(each, own) for each, own in zip(linearized, factors, strict=True)], axis=0
-        ),
-        np.sum([np.einsum("kmp,kmq->mpq", V, V, optimize=True) for V in projected], axis=0),
-        inverse,
-    )
-    C = residual_covariance(rows.T @ rows, freedom, steps)
-    meat = sum(
-        (np.einsum("kmp,mn,knq->pq", V, C, V, optimize=True) for V in projected), np.diag(prior_weight)
-    )
+    S, inverse = S + prior, Inverse.of(S + prior, effect + prior_weight)
+    freedom = degrees_of_freedom(count, by_states, V_V, inverse)
+    C = residual_covariance(squares, freedom, steps)
+    meat = sum((white_meat(of.V, C) for of in each), prior)
     scores = [
-        np.einsum("kmp,km->kp", V, each.e, optimize=True)
-        for V, each in zip(projected, linearized, strict=True)
+        np.einsum("kmp,km->kp", of.V, at.e, optimize=True) for of, at in zip(each, linearized, strict=True)
     ]
     lag = andrews_lag(scores)
-    robust = sum((newey_west(each, lag) for each in scores), np.diag(prior_weight))
+    robust = sum((newey_west(score, lag) for score in scores), prior)
     both = inverse.around(meat), inverse.around(robust)
     return Sensitivity(S, *both, inverse.unobservable, inverse.scale, lag, freedom)
 
 
+def influence(linearized: RecordLinearization) -> Influence:
+    """Of one record, by LAPACK's factor of the band."""
+    factors = _factorize(linearized)
+    return Influence.of(linearized, -factors.solved[:, :, :-1], *factors.inverse_blocks())
+
+
 def _factorize(linearized: RecordLinearization) -> Factorization:
-    equations = normal_equations(linearized)
+    equations = NormalEquations.of(linearized)
     return factorize(equations, RIDGE * equations.diagonal)
-
-
-def _count(linearized: RecordLinearization) -> np.ndarray:
-    """(m,) number of residuals of each row."""
-    if linearized.there is None:
-        return np.full(linearized.e.shape[1], float(len(linearized.e)))
-    return np.asarray(linearized.there.sum(axis=0), dtype=float)
-
-
-def _influence_of_states(linearized: RecordLinearization, factors: Factorization) -> Vector:
-    """(m,) sum over steps of [A B]_ki T^-1 [A B]_ki^T."""
-    A, B = linearized.by_x, linearized.by_next[:-1]
-    own, above = factors.inverse_blocks(A.shape[2])
-    total = np.sum((A @ own) * A, axis=(0, 2))
-    total += 2 * np.sum((A[:-1] @ above[:-1]) * B, axis=(0, 2))
-    return np.asarray(total + np.sum((B @ own[1:]) * B, axis=(0, 2)))
-
-
-def _projected(linearized: RecordLinearization, factors: Factorization) -> Float[np.ndarray, "N m q"]:
-    """V."""
-    N, _, d = linearized.by_x.shape
-    X = -factors.solved[:, :-1].reshape(N, d, -1)
-    V = linearized.by_theta + linearized.by_x @ X
-    V[:-1] += linearized.by_next[:-1] @ X[1:]
-    return np.asarray(V)
 
 
 def newey_west(scores: Float[np.ndarray, "N q"], lag: int) -> Matrix:

@@ -22,12 +22,11 @@ import numpy as np
 from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...models.maximal import Model
-from ...solve import GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
-from ...solve.box import step_in_box
-from .bordered import Factorization, NormalEquations, factorize, normal_equations
+from ...solve import Direction, GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
+from .bordered import NormalEquations, factorize
 from .forms import form_of
 from .linearization import Linearizer, RecordLinearization
-from .problem import SmoothingProblem
+from .problem import BoundedParameters, SmoothingProblem
 from .records import Record, first_guess
 from .results import AcceptedStep, JointFit, RecordFit
 from .sensitivity import sensitivity, state_variances
@@ -93,6 +92,10 @@ class JointSmoothing:
             self.max_iterations, self.tolerance, damping=self.damping, kink_factor=self.kink_factor
         )
 
+    def least_curvature(self, squares: float, parameters: BoundedParameters) -> Vector:
+        """(q,) least diagonals of J^T J for damping where the sum of squares is `squares`, see `least_effect`."""
+        return self.least_effect * max(squares, 1e-300) / parameters.size**2
+
     def noise_of(self, model: Model) -> Vector:
         """(s,) standard deviations of a model's sensors.
 
@@ -147,7 +150,7 @@ class RecordEquations:
         if problem.guess is None:
             begun = [first_guess(problem.model, record, theta) for record in problem.records]
             return JointIterate(self, [form.pack(y, rate, theta) for y, rate in begun], theta)
-        x = [form.packed(each.states, each.coordinates, each.rates, theta) for each in problem.guess]
+        x = [form.pack(each.coordinates, each.rates, theta, each.states) for each in problem.guess]
         return JointIterate(self, x, theta)
 
     def linearized(self, x: Sequence[np.ndarray], theta: Vector) -> list[RecordLinearization]:
@@ -248,13 +251,14 @@ class JointIterate:
     @cached_property
     def normals(self) -> list[NormalEquations]:
         """Of each record."""
-        return [normal_equations(each) for each in self.linearized]
+        return [NormalEquations.of(each) for each in self.linearized]
 
     @cached_property
-    def largest(self) -> list[Vector]:
-        """Largest diagonals of J^T J so far: states of each record, then theta."""
-        corner = sum((np.diag(each.corner) for each in self.normals), self.equations.parameters.prior_weight)
-        now = [*(each.diagonal for each in self.normals), corner]
+    def largest(self) -> list[np.ndarray]:
+        """Largest diagonals of J^T J so far: (N, d) of the states of each record, then (q,) of theta."""
+        parameters = self.equations.parameters
+        of_theta = sum((each.lower.diagonal() for each in self.normals), parameters.prior_weight)
+        now = [*(each.diagonal for each in self.normals), of_theta]
         if self._largest_before is None:
             return now
         return [np.maximum(a, b) for a, b in zip(self._largest_before, now, strict=True)]
@@ -263,44 +267,38 @@ class JointIterate:
         """See `poinsot.solve.Iterate`."""
         parameters, theta = self.equations.parameters, self.theta
         *of_states, of_theta = (damping * each for each in self.largest)
-        least = self.equations.method.least_effect * max(2 * self.cost, 1e-300) / parameters.size**2
-        of_theta = np.maximum(of_theta, damping * least)
-        pull, prior_weight = parameters.prior_gradient(theta), parameters.prior_weight
+        least = damping * self.equations.method.least_curvature(2 * self.cost, parameters)
         try:
             factors = [factorize(part, each) for part, each in zip(self.normals, of_states, strict=True)]
-            S = sum((each.corner for each in factors), np.diag(of_theta + prior_weight))
-            g = sum((each.gradient for each in factors), pull)
-            room = ((bound - theta)[parameters.open] for bound in (parameters.lower, parameters.upper))
-            d_theta = step_in_box(S, g, *room)
+            d_theta = parameters.step(theta, sum(each.lower for each in factors), np.maximum(of_theta, least))
         except np.linalg.LinAlgError:
             return None
         d_x = [each.states(d_theta) for each in factors]
-        decrease = sum(
-            _decrease(each, d, own, d_theta) for each, d, own in zip(factors, d_x, of_states, strict=True)
+        decrease = parameters.prior_decrease(theta, d_theta) + sum(
+            part.decrease(d, d_theta, own) for part, d, own in zip(self.normals, d_x, of_states, strict=True)
         )
-        decrease -= float(prior_weight @ d_theta**2 + 2 * pull @ d_theta)
-        return JointStep(self, d_x, d_theta, 0.5 * decrease) if np.isfinite(decrease) else None
+        return JointStep(self, d_x, d_theta, 0.5 * float(decrease)) if np.isfinite(decrease) else None
 
     def stationarity(self) -> float:
         """See `JointSmoothing.stationarity`."""
         parameters, theta = self.equations.parameters, self.theta[self.equations.parameters.open]
-        g = sum((part.g_theta for part in self.normals), parameters.prior_gradient(self.theta))
-        square = sum((np.diag(part.corner) for part in self.normals), parameters.prior_weight)
+        g = sum((part.lower[:, -1] for part in self.normals), parameters.prior_gradient(self.theta))
+        square = sum((part.lower.diagonal() for part in self.normals), parameters.prior_weight)
         at_lower = theta <= parameters.lower[parameters.open]
         at_upper = theta >= parameters.upper[parameters.open]
         g = np.where(at_lower & (g > 0) | at_upper & (g < 0), 0.0, g)
-        gradients = np.concatenate([g, *(part.g_x for part in self.normals)])
-        columns = np.sqrt(np.concatenate([square, *(part.diagonal for part in self.normals)]))
+        gradients = np.concatenate([g, *(part.right[:, :, -1].ravel() for part in self.normals)])
+        columns = np.sqrt(np.concatenate([square, *(part.diagonal.ravel() for part in self.normals)]))
         cosines = np.abs(gradients) / np.where(columns > 0, columns, np.inf)
         return float(cosines.max() / np.sqrt(2 * self.cost))
 
 
 @dataclass(frozen=True, eq=False)
-class JointStep:
-    """A step of states (N d,) of each record and of the open parameters (q,), with its predicted decrease."""
+class JointStep(Direction[JointIterate]):
+    """A step of states (N, d) of each record and of the open parameters (q,), with its predicted decrease."""
 
     start: JointIterate
-    d_x: list[Vector]
+    d_x: list[np.ndarray]
     d_theta: Vector
     decrease: float
 
@@ -310,26 +308,8 @@ class JointStep:
 
     def trial(self, alpha: float) -> JointIterate:
         start, equations = self.start, self.start.equations
-        parameters, form = equations.parameters, equations.form
-        x = [
-            form.moved(states, d.reshape(-1, form.degrees))
-            for states, d in zip(start.x, self.d_x, strict=True)
-        ]
-        theta, places = start.theta.copy(), parameters.open
-        moved = theta[places] + self.d_theta
-        theta[places] = np.clip(moved, parameters.lower[places], parameters.upper[places])
-        return JointIterate(equations, x, theta, start)
-
-
-def _decrease(of: Factorization, d: Vector, damping: Vector, d_theta: Vector) -> float:
-    """-2 g^T d - d^T H d of a record, H = J^T J without its damping.
-
-    On the states' equations, (T + D) d_x + C d_theta = -g_x, it is -g_x^T d_x + d_x^T D d_x - g_theta^T d_theta -
-    d_theta^T (S d_theta + C^T d_x + g_theta).
-    """
-    part = of.equations
-    remainder = part.corner @ d_theta + part.border.T @ d + part.g_theta
-    return float(-part.g_x @ d + damping @ d**2 - part.g_theta @ d_theta - d_theta @ remainder)
+        x = [equations.form.moved(states, d) for states, d in zip(start.x, self.d_x, strict=True)]
+        return JointIterate(equations, x, equations.parameters.moved(start.theta, self.d_theta), start)
 
 
 def at_held_out(method: JointSmoothing, model: Model, records: Sequence[Record], theta: Vector) -> JointFit:

@@ -14,7 +14,7 @@ that scalar products stay what they are (`vector_of`, `matrix_of`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 
@@ -55,6 +55,10 @@ class Membership:
     cone: Cone
     F: Matrix
     g: Vector
+
+    def through(self, M: Matrix, offset: Vector | float = 0.0) -> Membership:
+        """The same on y, where x = M y + offset."""
+        return replace(self, F=self.F @ M, g=self.g + self.F @ np.broadcast_to(offset, len(M)))
 
 
 class ConicStatus(Enum):
@@ -104,6 +108,7 @@ class ConeProgram:
 
     Args:
         P: (n, n) positive semidefinite. q: (n,).
+        memberships: of x, or of its first entries.
         constant: added to the cost, and to its bound.
     """
 
@@ -111,6 +116,11 @@ class ConeProgram:
     q: Vector
     memberships: tuple[Membership, ...]
     constant: float = 0.0
+
+    def __post_init__(self) -> None:
+        n = len(self.q)
+        whole = tuple(each.through(np.eye(each.F.shape[1], n)) for each in self.memberships)
+        object.__setattr__(self, "memberships", whole)
 
     def solve(self, start: Vector | None = None, *, balanced: bool = False) -> ConeSolution:
         """The optimum.
@@ -140,11 +150,13 @@ class ConeProgram:
         settings.max_threads = 1
         settings.equilibrate_enable = balanced
         start = np.zeros(len(self.q)) if start is None else start
+        # x = start + y: what is written in y has small numbers near the solution
         q = self.q + self.P @ start
         slope, curvature = float(np.abs(q).max()), float(np.abs(self.P).max())
         # a solver best sees costs of about 1; a start at the bottom has no slope but rounding errors
         size = slope if slope > ROUNDING * curvature else curvature or 1.0
         solver = clarabel.DefaultSolver(
+            # Clarabel reads the upper triangle alone, and writes A x + s = b with s in the cone: A = -F, b = g
             sparse.csc_matrix(np.triu(self.P / size)),
             q / size,
             sparse.csc_matrix(-np.concatenate([each.F for each in self.memberships])),
@@ -160,10 +172,12 @@ class ConeProgram:
             return ConeSolution(
                 ConicStatus.failed, start, tuple(0.0 * each.g for each in self.memberships), 0
             )
+        # multipliers are of the scaled cost; a shift of x leaves them as they are
         x, z = start + np.array(found.x), size * np.array(found.z)
         ends = np.cumsum([len(each.g) for each in self.memberships])[:-1]
         status = {
             "Solved": ConicStatus.solved,
+            # almost: at reduced accuracy, which the certificate measures
             "AlmostSolved": ConicStatus.solved,
             "PrimalInfeasible": ConicStatus.infeasible,
             "AlmostPrimalInfeasible": ConicStatus.infeasible,
@@ -180,11 +194,13 @@ class ConeProgram:
         dual = self.constant - 0.5 * float(x @ self.P @ x)
         violation = 0.0
         for each, z in zip(self.memberships, multipliers, strict=True):
+            # multipliers that are outside their cone by rounding prove nothing
             z = NEAREST_DUAL[each.cone](z)
             s = each.F @ x + each.g
             residual = residual - each.F.T @ z
             dual -= float(each.g @ z)
             violation = max(violation, VIOLATION[each.cone](s))
+        # |residual^T y| <= |residual|^T |x| for all y that are entry by entry no larger than x
         return Bound(self.cost(x), dual - float(np.abs(residual) @ np.abs(x)), violation)
 
 
@@ -199,6 +215,7 @@ def side(rows: int) -> int:
 @cache
 def places(n: int) -> tuple[np.ndarray, np.ndarray]:
     """(row, column) of each entry of the vector of a symmetric (n, n)."""
+    # row by row of the lower triangle is column by column of the upper one
     columns, rows = np.tril_indices(n)
     return rows, columns
 
@@ -230,6 +247,7 @@ def _outside_exponential(s: Vector) -> float:
     """Of three numbers; what the last one lacks."""
     if s[1] <= 0:
         return float(max(-s[1], s[0], -s[2], 0.0))
+    # exp overflows at 710, and an infinite violation could not be compared
     return float(max(s[1] * np.exp(min(s[0] / s[1], 700.0)) - s[2], 0.0))
 
 

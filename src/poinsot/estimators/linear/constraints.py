@@ -68,6 +68,7 @@ class Hull:
     def __post_init__(self) -> None:
         _finite("a convex hull", *self.points)
         try:
+            # Qhull itself refuses points that are too few or in one plane
             ConvexHull(np.asarray(self.points, dtype=float))
         except (QhullError, ValueError):
             raise InvalidMethod(
@@ -123,7 +124,7 @@ class Constraints:
         Raises:
             InvalidMethod: if a body is none of the robot's.
         """
-        p = len(parameters)
+        identity = np.eye(len(parameters))
         for name, known in self.bodies.items():
             if name not in bodies:
                 raise InvalidMethod(
@@ -131,12 +132,9 @@ class Constraints:
                 )
             first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{bodies.index(name) + 1}")
             for what, cone, F, g in _of_body(known):
-                whole = np.zeros((len(F), p))
-                whole[:, first : first + 10] = F
-                yield Membership(f"{what} of {name}", cone, whole, g)
+                yield Membership(f"{what} of {name}", cone, F, g).through(identity[first : first + 10])
         if self.total_mass is not None:
-            total = np.zeros((1, p))
-            total[0, : 10 * len(bodies) : 10] = 1
+            total = identity[: 10 * len(bodies) : 10].sum(axis=0, keepdims=True)
             low, high = self.total_mass
             name = f"a total mass between {low:g} and {high:g} kg"
             yield Membership(name, *_between(total, low, high))
@@ -150,6 +148,7 @@ def _of_body(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Vector]
         yield f"a mass between {low:g} and {high:g} kg", *_between(m, low, high)
     region = known.center_of_mass
     if isinstance(region, Box):
+        # times m, which is not negative, the bounds of c are linear in (m, h)
         corners = np.asarray([region.low, region.high], dtype=float)
         F = np.concatenate([h - np.outer(corners[0], m), np.outer(corners[1], m) - h])
         yield "the box around the centre of mass", Cone.nonnegative, F, np.zeros(6)
@@ -172,6 +171,7 @@ def _of_body(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Vector]
 
 
 def _between(F: Matrix, low: float, high: float) -> tuple[Cone, Matrix, Vector]:
+    # an interval without interior leaves an interior-point method no room: it is an equation
     if low == high:
         return Cone.zero, F, np.array([-low])
     return Cone.nonnegative, np.concatenate([F, -F]), np.array([-low, high])
@@ -191,6 +191,7 @@ _MOMENT = {(0, 0): 4, (0, 1): 5, (1, 1): 6, (0, 2): 7, (1, 2): 8, (2, 2): 9}
 def _mirrored(x: int) -> Matrix:
     F = np.zeros((3, 10))
     F[0, 1 + x] = 1
+    # products of inertia with the normal change their sign in the mirror
     for row, other in enumerate({0, 1, 2} - {x}, start=1):
         F[row, _MOMENT[min(x, other), max(x, other)]] = 1
     return F
@@ -201,6 +202,7 @@ def _round(z: int) -> Matrix:
     F = np.zeros((6, 10))
     F[0, 1 + x] = F[1, 1 + y] = 1
     F[2, _MOMENT[x, x]], F[2, _MOMENT[y, y]] = 1, -1
+    # half a turn about z changes the sign of I_xz and I_yz, a quarter of I_xy
     for row, (i, j) in enumerate(((0, 1), (0, 2), (1, 2)), start=3):
         F[row, _MOMENT[i, j]] = 1
     return F

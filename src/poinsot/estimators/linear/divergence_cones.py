@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import Matrix, Vector
-from ...inertia.divergence import Divergence, Entropic, Euclidean
+from ...inertia.divergence import Divergence, Entropic
 from ...inertia.parameters import pseudo_inertia
 from .conic import Cone, ConeProgram, Membership, matrix_of, places, vector_of
 from .whitening import Whitened
@@ -32,33 +32,40 @@ MARGIN = 1e-6
 
 def physical(coordinates: Whitened, names: tuple[str, ...]) -> tuple[Membership, ...]:
     """X_i >= MARGIN 1 on x (p,)."""
-    p = len(coordinates.center)
-    memberships = []
-    for body, name in zip(coordinates.bodies, names, strict=True):
-        F = np.zeros((10, p))
-        F[:, body] = np.eye(10)
-        floor = -MARGIN * vector_of(np.eye(4))
-        memberships.append(Membership(f"{name} being a possible body", Cone.semidefinite, F, floor))
-    return tuple(memberships)
+    identity, floor = np.eye(len(coordinates.center)), -MARGIN * vector_of(np.eye(4))
+    return tuple(
+        Membership(f"{name} being a possible body", Cone.semidefinite, identity[body], floor)
+        for body, name in zip(coordinates.bodies, names, strict=True)
+    )
 
 
+@dataclass(frozen=True, eq=False)
 class DivergenceTerm(ABC):
     """sum over bodies of a divergence + 1/2 sum over other parameters of weight_k x_k^2, as part of a program.
 
-    The program's variables are x (p,) and then `auxiliaries` more.
+    The program's variables are x (p,) and then auxiliaries.
+
+    Args:
+        coordinates: of x.
+        weight: (p - 10 l,) of the parameters that are no body's.
+        divergence: from the prior bodies. names: of the bodies.
     """
 
     coordinates: Whitened
     weight: Vector
+    divergence: Divergence = Entropic()  # noqa: RUF009 (it is frozen)
+    names: tuple[str, ...] = ()
 
     @property
-    @abstractmethod
     def convex(self) -> bool:
         """Whether the program is the sum itself, and no model of it near a point."""
+        return self.divergence.convex
 
-    @abstractmethod
     def value(self, x: Vector) -> float:
         """Of the sum at x (p,)."""
+        others = x[self.coordinates.others]
+        divergence = self.divergence.between(self._bodies(x), self.coordinates.prior)
+        return float(np.sum(divergence)) + 0.5 * float(np.sum(self.weight * others**2))
 
     @abstractmethod
     def program(self, x: Vector) -> ConeProgram:
@@ -68,24 +75,13 @@ class DivergenceTerm(ABC):
     def augmented(self, x: Vector) -> Vector:
         """x (p,) and the auxiliaries that belong to it."""
 
-    def _spread(self, x: Vector) -> float:
-        return 0.5 * float(np.sum(self.weight * x[self.coordinates.others] ** 2))
+    def _bodies(self, x: Vector) -> np.ndarray:
+        """(l, 10)"""
+        return (self.coordinates.T @ x)[: self.coordinates.prior.size].reshape(-1, 10)
 
 
-@dataclass(frozen=True, eq=False)
 class EntropicTerm(DivergenceTerm):
-    """tr X - log det X - 4."""
-
-    coordinates: Whitened
-    weight: Vector
-
-    @property
-    def convex(self) -> bool:
-        return True
-
-    def value(self, x: Vector) -> float:
-        pi = (self.coordinates.T @ x)[: 10 * len(self.coordinates.prior)].reshape(-1, 10)
-        return float(np.sum(Entropic().between(pi, self.coordinates.prior))) + self._spread(x)
+    """tr X - log det X - 4, whose logarithm bounds X from 0: no membership of the bodies is needed beside it."""
 
     def program(self, x: Vector) -> ConeProgram:
         bodies, p = self.coordinates.bodies, len(x)
@@ -95,8 +91,10 @@ class EntropicTerm(DivergenceTerm):
         P[others, others] = np.diag(self.weight)
         memberships: list[Membership] = []
         for number, body in enumerate(bodies):
+            # tr X, as a scalar product of vectors
             q[body] = vector_of(np.eye(4))
             first = p + AUXILIARIES * number
+            # - sum of t_k = - log det X at the optimum
             q[first + 10 : first + 14] = -1
             memberships += _log_det(body.start, first, n)
         return ConeProgram(P, q, tuple(memberships), constant=-4.0 * len(bodies))
@@ -106,6 +104,7 @@ class EntropicTerm(DivergenceTerm):
         for body in self.coordinates.bodies:
             C = np.linalg.cholesky(matrix_of(x[body]))
             d = np.diag(C)
+            # X = C C^T = L D L^T with L = C / d, so Z = L D = C d, and t_k = log D_k; Z is lower triangular
             parts += [(C * d)[places(4)[::-1]], 2 * np.log(d)]
         return np.concatenate(parts)
 
@@ -123,6 +122,7 @@ def _log_det(X: int, Z: int, n: int) -> list[Membership]:
         if j < 4:
             F[k, X + entry[i, j]] = 1
         elif i < 4 and j - 4 <= i:
+            # entries off the diagonal count sqrt(2) in `vector_of`; X brings its own along
             F[k, Z + entry[j - 4, i]] = np.sqrt(2)
         elif i == j:
             F[k, Z + entry[i - 4, i - 4]] = 1
@@ -130,51 +130,31 @@ def _log_det(X: int, Z: int, n: int) -> list[Membership]:
     exponentials = []
     for k in range(4):
         F = np.zeros((3, n))
+        # (t_k, 1, Z_kk) in the exponential cone: exp(t_k) <= Z_kk
         F[0, Z + 10 + k] = F[2, Z + entry[k, k]] = 1
         exponentials.append(Membership("log det", Cone.exponential, F, np.array([0.0, 1.0, 0.0])))
     return [block, *exponentials]
 
 
-@dataclass(frozen=True, eq=False)
 class QuadraticTerm(DivergenceTerm):
     """A divergence by its value, its gradient and a positive definite Hessian, exact or not."""
-
-    coordinates: Whitened
-    weight: Vector
-    divergence: Divergence
-    names: tuple[str, ...]
-
-    @property
-    def convex(self) -> bool:
-        return isinstance(self.divergence, Euclidean)
-
-    def value(self, x: Vector) -> float:
-        return float(np.sum(self.divergence.between(*self._bodies(x)))) + self._spread(x)
 
     def program(self, x: Vector) -> ConeProgram:
         p, T, others = len(x), self.coordinates.T, self.coordinates.others
         H, g = np.zeros((p, p)), np.zeros(p)
         H[others, others], g[others] = np.diag(self.weight), self.weight * x[others]
-        pi, prior = self._bodies(x)
-        gradient = self.divergence.gradient(pi, prior)
-        for number, body in enumerate(self.coordinates.bodies):
-            g[body] = T[body, body].T @ gradient[number]
-        for body in self.coordinates.bodies:
-            if self.convex:
-                M = T[body, body]
-                H[body, body] = 2 * M.T @ EUCLIDEAN @ M
-            else:
-                H[body, body] = _curvature(matrix_of(x[body]))
+        gradients = self.divergence.gradient(self._bodies(x), self.coordinates.prior)
+        for body, gradient in zip(self.coordinates.bodies, gradients, strict=True):
+            M = T[body, body]
+            g[body] = M.T @ gradient
+            H[body, body] = 2 * M.T @ EUCLIDEAN @ M if self.convex else _curvature(matrix_of(x[body]))
         floor = physical(self.coordinates, self.names)
+        # so that costs of the model and of the divergence agree at x, and can be compared
         constant = self.value(x) - float(g @ x) + 0.5 * float(x @ H @ x)
         return ConeProgram(H, g - H @ x, floor, constant)
 
     def augmented(self, x: Vector) -> Vector:
         return x
-
-    def _bodies(self, x: Vector) -> tuple[np.ndarray, np.ndarray]:
-        pi = (self.coordinates.T @ x)[: 10 * len(self.coordinates.prior)].reshape(-1, 10)
-        return pi, self.coordinates.prior
 
 
 MIN_CURVATURE = 0.05
@@ -185,20 +165,19 @@ def _curvature(X: Matrix) -> Matrix:
     """(10, 10) H of log^2 at a positive definite X (4, 4)."""
     l, V = np.linalg.eigh(X)
     first, product = 2 * np.log(l) / l, np.outer(l, l)
+    # a divided difference loses as many digits as two eigenvalues share; then the derivative between them
     apart = l[:, None] - l
     near = np.abs(apart) < 1e-6 * np.sqrt(product)
     middle = np.sqrt(product)
     second = 2 * (1 - np.log(middle)) / product
     h = np.where(near, second, (first[:, None] - first) / np.where(near, 1.0, apart))
+    # log^2 is concave beyond e: a model without a floor has no minimum
     h = np.maximum(h, 2 * MIN_CURVATURE / product)
     M = (V.T @ matrix_of(np.eye(10)) @ V).reshape(10, 16)
     return (M * h.ravel()) @ M.T
 
 
-def _euclidean() -> Matrix:
-    """(10, 10) E with |J|_F^2 = pi^T E pi."""
-    basis = vector_of(pseudo_inertia(np.eye(10)))
-    return basis @ basis.T
+_BASIS = vector_of(pseudo_inertia(np.eye(10)))
 
-
-EUCLIDEAN = _euclidean()
+EUCLIDEAN = _BASIS @ _BASIS.T
+"""(10, 10) E with |J|_F^2 = pi^T E pi."""

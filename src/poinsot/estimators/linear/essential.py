@@ -24,7 +24,7 @@ from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .least_squares import LeastSquares, finish
-from .system import LinearSolution, System, reduce
+from .system import LinearSolution, reduce
 
 
 @dataclass(frozen=True)
@@ -70,48 +70,53 @@ class EssentialParameters:
         """
         least_squares = LeastSquares(self.weighting, rtol=self.rtol)
         system = reduce(problem, self.rtol)
-        kept = self._kept(problem)
+        safe = self._kept(problem)
         full = least_squares.fit(problem, system, progress=progress, stop=stop)
         honest = finish(least_squares, problem, system, full)
-        columns = [int(c) for c in system.columns]
+        reduced, solution = system, full
         removed: list[int] = []
-        refused: set[int] = set()
-        solution, interrupted = full, full.status is Status.interrupted
+        refused: list[int] = []
+        interrupted = full.status is Status.interrupted
         while not interrupted:
             report(progress, "removing parameters", iteration=len(removed))
             if interrupted := stop_requested(stop):
                 break
-            worst = self._worst(solution, columns, kept | refused)
+            worst = self._worst(solution, reduced.columns, {*safe, *refused})
             if worst is None:
                 break
-            test = [system.columns.tolist().index(c) for c in (*removed, worst)]
-            if self._significant(honest, test):
-                refused.add(worst)
+            # all removed ones are tested together: each of two that explain one effect may go, but not both
+            if self._significant(honest, np.isin(system.columns, [*removed, worst])):
+                refused.append(worst)
                 continue
             removed.append(worst)
-            columns.remove(worst)
-            if not columns:
+            reduced = reduced.restricted(reduced.columns[reduced.columns != worst])
+            if not len(reduced.columns):
                 raise NotIdentifiable(
                     f"no parameter has a relative standard deviation below {self.max_relative_std_percent:g} %; "
                     "raise max_relative_std_percent or record a livelier motion"
                 )
-            solution = _resolve(system, columns, full)
-        reduced = system.without(np.array(columns, dtype=np.int64))
+            # the weights stay those of the full model, so that parameters are compared at one noise level
+            solution = reduced.solve(full.weights, full.factors)
         if interrupted:
-            final = replace(solution, status=Status.interrupted)
-        elif self.weighting == "none":
-            final = solution
-        else:
-            final = least_squares.fit(problem, reduced, progress=progress, stop=stop)
+            solution = replace(solution, status=Status.interrupted)
+        elif self.weighting != "none":
+            solution = least_squares.fit(problem, reduced, progress=progress, stop=stop)
         names = [problem.base.names[c] for c in removed]
         note = (
-            f"{len(columns)} essential parameters of {len(system.columns)}; set to zero, in this order: "
+            f"{len(reduced.columns)} essential parameters of {len(system.columns)}; set to zero, in this order: "
             f"{listing(names, 80)}"
             if names
             else "every parameter is essential: none was removed"
         )
-        notes = (note, *(_refusal(problem.base.names[c]) for c in sorted(refused)))
-        return finish(self, problem, _with_removed(reduced, names), final, notes=notes)
+        refusals = (
+            f"{problem.base.names[c]} is poorly known, but leaving it out too would make the fit significantly worse: "
+            "it stays"
+            for c in sorted(refused)
+        )
+        directions = (*system.undetermined, *(Direction(name, "removed") for name in names))
+        return finish(
+            self, problem, replace(reduced, undetermined=directions), solution, notes=(note, *refusals)
+        )
 
     def _kept(self, problem: InverseDynamics) -> set[int]:
         base = problem.base
@@ -125,29 +130,16 @@ class EssentialParameters:
             if {kind, name} & set(self.keep)
         }
 
-    def _worst(self, solution: LinearSolution, columns: list[int], safe: set[int]) -> int | None:
+    def _worst(self, solution: LinearSolution, columns: np.ndarray, safe: set[int]) -> int | None:
         """The base column of the largest relative standard deviation above the threshold."""
         with np.errstate(divide="ignore"):
             relative = 100 * np.sqrt(np.diag(solution.covariance)) / np.abs(solution.theta)
-        candidates = [(r, c) for r, c in zip(relative, columns, strict=True) if c not in safe]
+        candidates = [(r, c) for r, c in zip(relative, columns.tolist(), strict=True) if c not in safe]
         worst = max(candidates, default=(0.0, -1))
         return worst[1] if worst[0] > self.max_relative_std_percent else None
 
-    def _significant(self, honest: Estimate, test: list[int]) -> bool:
+    def _significant(self, honest: Estimate, test: np.ndarray) -> bool:
+        """Whether the parameters of a mask are non-zero together, by the F test."""
         theta, C = honest.values[test], honest.covariance[np.ix_(test, test)]
-        F = float(theta @ np.linalg.solve(C, theta)) / len(test)
-        return float(special.fdtrc(len(test), honest.rows - len(honest.values), F)) < self.significance
-
-
-def _resolve(system: System, columns: list[int], full: LinearSolution) -> LinearSolution:
-    return system.without(np.array(columns, dtype=np.int64)).solve(full.weights, full.factors)
-
-
-def _with_removed(system: System, names: list[str]) -> System:
-    """The system with the removed parameters among its unobservable directions."""
-    removed = tuple(Direction(name, "removed") for name in names)
-    return replace(system, undetermined=system.undetermined + removed)
-
-
-def _refusal(name: str) -> str:
-    return f"{name} is poorly known, but leaving it out too would make the fit significantly worse: it stays"
+        F = float(theta @ np.linalg.solve(C, theta)) / len(theta)
+        return float(special.fdtrc(len(theta), honest.rows - len(honest.values), F)) < self.significance

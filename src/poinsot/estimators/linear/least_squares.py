@@ -107,6 +107,7 @@ class LeastSquares:
         stop: Stop | None = None,
     ) -> LinearSolution:
         """The parameters of a reduced system, weighted as asked."""
+        # the first weights need residuals, and ordinary least squares gives them
         solution = system.solve(np.ones(len(system.factors)))
         if self.weighting == "none":
             return solution
@@ -120,10 +121,13 @@ class LeastSquares:
             if not settled:
                 sigma = _spread(problem, system, solution, robust)
             factors = problem.factors(_Huber(solution.on_base(system), sigma, self.huber)) if robust else None
+            # weighted residuals are of unit variance by construction: measuring s^2 again would count sigma twice
             previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
             length = float(np.linalg.norm(solution.R @ (solution.theta - previous.theta)))
+            # where noise is tiny, so short a step in standard deviations is below the rounding errors of theta
             rounding = 1e-12 * float(np.linalg.norm(solution.R @ solution.theta))
             report(progress, "reweighting", iteration=steps, detail=f"step {length:.1e} standard deviations")
+            # from here on sigma stays, and what is left to do is a convex problem
             settled = settled or length <= max(self.step_tolerance, rounding)
             if length <= max(tolerance, rounding):
                 solution = replace(solution, steps=steps)
@@ -158,9 +162,11 @@ def _spread(problem: InverseDynamics, system: System, solution: LinearSolution, 
     theta = solution.on_base(system)
     if robust:
         _, measured, predicted = problem.predict(theta)
+        # outliers, up to half of the rows, do not move a median
         spread = np.median(np.abs(measured - predicted), axis=0) / NORMAL_MEDIAN * np.sqrt(N / left)
     else:
         spread = np.sqrt(system.residual_squares(theta) / left)
+    # noise-free data would give a spread of zero and infinite weights
     efforts = np.sqrt(system.residual_squares(np.zeros(system.size)) / N)
     return np.maximum(spread, EXACT * np.where(efforts > 0, efforts, efforts.max(initial=0.0) or 1.0))
 
@@ -185,7 +191,9 @@ def _with_clipped_covariance(
     clipped = np.mean(np.clip(x, -clip, clip) ** 2, axis=0)
     weights = solution.weights * np.sqrt(inside)
     R = system.curvature(weights)
+    # as Eq. 7 divides by N - b: a fit makes its own residuals smaller
     clipped *= system.rows_each / _degrees_of_freedom(system, weights, R)
+    # M = C^T C with C triangular, so H^-1 M H^-1 comes out symmetric and not negative
     half = system.curvature(solution.weights * np.sqrt(clipped)) @ inverse(R)
     return replace(solution, covariance=half.T @ half, R=R, clip=clip)
 
@@ -199,19 +207,18 @@ def finish(
 ) -> Estimate:
     """Build the estimate: covariance for coloured residuals where needed, fit, bodies, notes and warnings."""
     started = time.perf_counter()
-    base = problem.base
-    chosen = base.chosen[system.columns]
-    place = {int(c): row for row, c in enumerate(system.recorded.chosen)}
-    named = BaseParameters(problem.parameters, chosen, system.recorded.map[[place[int(c)] for c in chosen]])
+    named = system.base
     fitted = residuals.fit(problem, solution.on_base(system))
     scores = solution.scores(fitted.residuals) * np.sqrt(
         system.rows_each / _degrees_of_freedom(system, solution.weights, solution.R)
     )
+    # of white residuals too: the page shows both, and their ratio
     coloured = _coloured_covariance(problem, system, solution, scores)
     white = fitted.white and residuals.alike(scores / solution.weights)
     covariance = solution.covariance if white else coloured
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))
+    # the certificate evaluates rho, and reads from the settings where it bends
     if np.isfinite(solution.clip):
         settings["clip"] = solution.clip
         citations += ("huber1981",)
@@ -227,7 +234,7 @@ def finish(
             values=solution.theta,
             covariance=covariance,
             std_kind="white" if white else "coloured",
-            identifiable=np.ones(len(chosen), dtype=bool),
+            identifiable=np.ones(len(named), dtype=bool),
             white_std=np.sqrt(np.diag(solution.covariance)),
             coloured_std=np.sqrt(np.diag(coloured)),
         ),
@@ -258,11 +265,13 @@ def finish(
 def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> tuple[Body, ...]:
     """Mass properties of the bodies whose ten parameters are each estimated or held on their own."""
     parameters = problem.parameters
-    alone = np.count_nonzero(named.map, axis=1) == 1
     known = dict(parameters.held)
-    known |= {name: float(value) for name, value, only in zip(named.names, theta, alone, strict=True) if only}
+    known |= {
+        name: float(value) for name, value, only in zip(named.names, theta, named.alone, strict=True) if only
+    }
     bodies = []
     for number, name in enumerate(problem.robot.bodies, start=1):
+        # nine parameters and a regrouped one are no body
         ten = [known.get(f"{symbol}{number}") for symbol in INERTIAL_SYMBOLS]
         bodies.append(body(name, None if None in ten else np.array(ten)))
     return tuple(bodies)
@@ -273,6 +282,7 @@ SIGNIFICANT = 3.0
 
 def is_nonnegative(kind: str) -> bool:
     """Whether no real joint has a parameter of this kind below zero; the cross terms of couplings may be negative."""
+    # of coupled motors only the whole matrix is positive, not each entry
     term = None if kind.endswith(COUPLING) else term_of(kind)
     return kind == "rotor_inertia" or (term is not None and term.dissipates)
 
@@ -309,7 +319,7 @@ def _coloured_covariance(
 
 def _require_full(problem: InverseDynamics, system: System) -> None:
     names, free = problem.parameters.names, np.flatnonzero(problem.parameters.free)
-    missing = [names[c] for c in free if c not in problem.base.chosen[system.columns]]
+    missing = [names[c] for c in free if c not in system.base.chosen]
     if missing:
         raise NotIdentifiable(
             f"the recording determines {len(system.columns)} combinations of the {len(free)} parameters, not each of "

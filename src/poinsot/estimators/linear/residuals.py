@@ -35,6 +35,7 @@ def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
     stretch = max(SHORTEST_STRETCH, 4 * lags)
     total = np.zeros((lags + 1, e.shape[1], e.shape[1]))
     for first in range(0, len(e), stretch):
+        # `late` reaches over the end of the stretch, so that no pair of rows across its border is lost
         early, late = e[first : first + stretch], e[first : first + stretch + lags]
         size = fft.next_fast_len(len(late) + lags, real=True)
         early, late = fft.rfft(early, size, axis=0), fft.rfft(late, size, axis=0)
@@ -49,17 +50,21 @@ def alike(e: JointSamples) -> bool:
     """
     N, n = e.shape
     eigenvalues = np.linalg.eigvalsh(e.T @ e)
+    # residuals that are all zero, of noise-free data, contradict nothing
     if n == 1 or not eigenvalues[-1] > 0:
         return True
+    # one joint's residuals are exactly a combination of the others': far from unrelated
     if eigenvalues[0] <= 0:
         return False
     ratio = np.mean(np.log(eigenvalues)) - np.log(np.mean(eigenvalues))
+    # Bartlett's factor: without it the statistic is too large on few rows
     statistic = -(N - (2 * n**2 + n + 2) / (6 * n)) * n * ratio
     return bool(special.chdtrc(n * (n + 1) / 2 - 1, max(statistic, 0.0)) > WHITE_LEVEL)
 
 
 def memory(correlation: np.ndarray, samples: int) -> int:
     """Politis' m: the first lag after which five autocorrelations in a row are insignificant."""
+    # Politis' c = 2 and K_N = 5; the logarithm is to base 10 in his paper too
     bound = 2 * np.sqrt(np.log10(max(samples, 10)) / samples)
     quiet = np.abs(correlation[1:]) < bound
     for lag in range(len(quiet) - 4):
@@ -91,16 +96,20 @@ def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.
         scores: (N, n) s_t, of all recordings one after the other.
         columns: the k base columns that were estimated.
     """
+    # beyond a quarter of the rows an autocorrelation is the mean of too few products
     longest = max(len(scores) // 4, 1)
     correlation = pooled(autocorrelation, problem.row_counts, scores, longest)
+    # one taper for all joints: tapers of different lengths may make M indefinite
     m = max(memory(row, len(scores)) for row in correlation)
     lags = min(max(4 * m, 1), longest)
     Gamma = pooled(autocovariance, problem.row_counts, scores, lags) * (1 - np.arange(lags + 1) / (lags + 1))
     half = np.zeros((len(columns), len(columns)))
     joined = np.zeros((0, 0, 0))
     for begins, W in _stretches(problem, columns, max(SHORTEST_STRETCH, 2 * lags)):
+        # rows of two recordings are unrelated: each recording begins after zeros, not after the one before
         before = np.zeros((lags, *W.shape[1:])) if begins else joined[-lags:]
         joined = np.concatenate([before, W])
+        # a transpose adds the pairs in the other order, so that each is computed once
         half += _earlier_pairs(joined, Gamma)
     return (half + half.T) * allowance(lags / len(scores))
 
@@ -117,6 +126,7 @@ def _stretches(
     waiting: list[np.ndarray] = []
     part, begins = 0, True
     for rows in problem.rows():
+        # recordings are not joined: a stretch ends where its recording does, however short it is
         if waiting and (rows.part != part or sum(map(len, waiting)) >= length):
             yield begins, np.concatenate(waiting)
             waiting, begins = [], rows.part != part
@@ -138,6 +148,7 @@ def _earlier_pairs(joined: np.ndarray, Gamma: np.ndarray) -> Matrix:
     S = fft.rfft(causal, size).transpose(2, 1, 0)
     W = joined[lags:].reshape(-1, k)
     half = np.empty((k, k))
+    # the spectra of all columns at once would take several times the memory of the rows
     for first in range(0, k, COLUMNS_AT_ONCE):
         some = slice(first, first + COLUMNS_AT_ONCE)
         filtered = fft.irfft(S @ fft.rfft(joined[:, :, some], size, axis=0), size, axis=0)[lags : len(joined)]

@@ -41,7 +41,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -50,7 +50,7 @@ from scipy import linalg, special
 from ...arrays import Matrix, Vector
 from ...estimate import Body, Certificate, Estimate, FullParameters, Status
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing, nearest
-from ...inertia.divergence import AffineInvariant, Euclidean
+from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.extent import with_extent
 from ...inertia.log_cholesky import LogCholesky
 from ...inertia.parameters import body, inconsistencies, is_consistent, pseudo_inertia
@@ -67,7 +67,7 @@ from .least_squares import EXACT, LeastSquares, finish
 from .system import TINY, LinearSolution, System, covariance_root, reduce
 from .whitening import Whitened
 
-DIVERGENCES = ("entropic", "euclidean", "affine-invariant")
+DIVERGENCES = {"entropic": Entropic(), "euclidean": Euclidean(), "affine-invariant": AffineInvariant()}
 
 MIN_ALLOWANCE = 1e-3
 """Smallest allowance: with less, the set of base values left to the prior is thinner than the solver's tolerance."""
@@ -190,7 +190,7 @@ class SemidefiniteLeastSquares:
             fit=residuals.fit(problem, replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=_bodies(reduced, known, full),
-            certifier=_Recheck(reduced, found, reduced.essential or free),
+            certifier=partial(_certify, reduced, found, reduced.essential or free),
             status=free.status if found.status is Status.solved else found.status,
             notes=(
                 *free.notes,
@@ -277,7 +277,7 @@ class _ReducedProblem:
     @property
     def K(self) -> Matrix:
         """(b, p) base values from all parameters."""
-        return self.system.recorded.map
+        return self.system.base.map
 
     @cached_property
     def coordinates(self) -> Whitened:
@@ -306,14 +306,13 @@ class _ReducedProblem:
     @cached_property
     def certain(self) -> tuple[Membership, ...]:
         """Everything but that bodies are possible, on x."""
-        problem, T = self.problem, self.coordinates.T
-        parameters = problem.parameters
+        problem = self.problem
         known = [
             *_signs(problem),
-            *self.method.constraints.memberships(parameters, problem.robot.bodies),
+            *self.method.constraints.memberships(problem.parameters, problem.robot.bodies),
             *_held(problem),
         ]
-        return tuple(self.coordinates.seen(each, T) for each in known)
+        return tuple(each.through(self.coordinates.T) for each in known)
 
     @cached_property
     def possible(self) -> tuple[Membership, ...]:
@@ -344,12 +343,10 @@ class _ReducedProblem:
 
     def term(self) -> DivergenceTerm:
         """How far from the prior."""
+        # the whole term is multiplied by w, and spreads of other parameters are no part of w
         weight = 1 / (self.weight * self.spread**2)
-        names = self.problem.robot.bodies
-        if self.method.divergence == "entropic":
-            return EntropicTerm(self.coordinates, weight)
-        divergence = Euclidean() if self.method.divergence == "euclidean" else AffineInvariant()
-        return QuadraticTerm(self.coordinates, weight, divergence, names)
+        kind = EntropicTerm if self.method.divergence == "entropic" else QuadraticTerm
+        return kind(self.coordinates, weight, DIVERGENCES[self.method.divergence], self.problem.robot.bodies)
 
 
 def _signs(problem: InverseDynamics) -> list[Membership]:
@@ -388,14 +385,9 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
 
 
 def _held(problem: InverseDynamics) -> list[Membership]:
-    parameters = problem.parameters
+    parameters, identity = problem.parameters, np.eye(len(problem.parameters))
     return [
-        Membership(
-            f"{name} = {value:g}",
-            Cone.zero,
-            np.eye(len(parameters))[[parameters.index(name)]],
-            np.array([-value]),
-        )
+        Membership(f"{name} = {value:g}", Cone.zero, identity[[parameters.index(name)]], np.array([-value]))
         for name, value in parameters.held.items()
     ]
 
@@ -442,12 +434,13 @@ def _has_room(reduced: _ReducedProblem) -> bool:
     max t  subject to  X_i >= t 1,  A x = b,  t <= 1
     """
     p = len(reduced.coordinates.center)
-    floors = []
-    for each in reduced.possible:
-        F = np.column_stack([each.F, -vector_of(np.eye(4))])
-        floors.append(Membership(each.name, each.cone, F, np.zeros(len(F))))
+    floors = (
+        replace(each, F=np.column_stack([each.F, -vector_of(np.eye(4))]), g=np.zeros(10))
+        for each in reduced.possible
+    )
+    # without a limit the optimum is at infinity where nothing but the shape of a body is known
     limit = Membership("t <= 1", Cone.nonnegative, -np.eye(p + 1)[-1:], np.ones(1))
-    known = _wider((*reduced.certain, _fit(reduced, 0.0)), p + 1)
+    known = (*reduced.certain, _fit(reduced, 0.0))
     program = ConeProgram(np.zeros((p + 1, p + 1)), -np.eye(p + 1)[-1], (*floors, limit, *known))
     optimum = _solved(program, np.append(reduced.coordinates.center, 0.0))
     return optimum.status is ConicStatus.solved and bool(optimum.x[-1] > MIN_MARGIN)
@@ -465,10 +458,10 @@ def _closest(reduced: _ReducedProblem) -> ConeSolution:
     p, size = len(start), float(np.abs(reduced.A).max())  # of noise-free data, beyond what a solver counts in
     misfit = max(1.0, 1e-3 * size, float(np.linalg.norm(reduced.A @ start - reduced.b)))
     last = np.eye(p + 1)[-1]
-    fit = _wider((_fit(reduced, misfit),), p + 1)[0]
+    fit = _fit(reduced, misfit).through(np.eye(p, p + 1))
+    # the first row of the cone, a radius of 1, becomes t
     fit = replace(fit, F=fit.F + np.outer(np.eye(len(fit.F))[0], last), g=fit.g - np.eye(len(fit.g))[0])
-    known = _wider((*reduced.possible, *reduced.certain), p + 1)
-    program = ConeProgram(np.zeros((p + 1, p + 1)), last, (*known, fit))
+    program = ConeProgram(np.zeros((p + 1, p + 1)), last, (*reduced.possible, *reduced.certain, fit))
     optimum = _solved(program, np.append(start, 0.0))
     if optimum.status is ConicStatus.infeasible:
         raise InvalidMethod(
@@ -504,33 +497,29 @@ def _nearest_to_prior(
     stop: Stop | None = None,
 ) -> _Answer:
     """Find the bodies nearest the prior among those that the data allow."""
-    term = reduced.term()
-    x = reduced.coordinates.center
-    if term.convex:
-        # weighed, the fit is a small difference of large numbers unless it is counted from a good one
-        start = term.augmented(x if radius is not None or closest is None else closest)
-        optimum = _converged(_solved(_last_program(reduced, term, x, radius), start))
-        return _Answer(optimum.x[: len(x)], optimum.multipliers, radius, closest, steps + optimum.steps)
-    x = _nearest_to_prior(
-        replace(reduced, method=replace(reduced.method, divergence="entropic")), radius, closest, 0
-    ).x
+    term, x = reduced.term(), reduced.coordinates.center
+    if not term.convex:
+        entropic = replace(reduced, method=replace(reduced.method, divergence="entropic"))
+        x = _nearest_to_prior(entropic, radius, closest, 0).x
+    elif radius is None and closest is not None:
+        x = closest  # weighed, the fit is a small difference of large numbers unless counted from a good one
     status = Status.step_limit
     for number in range(1, MODEL_STEPS + 1):
         program = _last_program(reduced, term, x, radius)
-        optimum = _converged(_solved(program, x))
+        optimum = _converged(_solved(program, term.augmented(x)))
         steps += optimum.steps
-        step = optimum.x - x
-        cost = program.cost(x)
+        if term.convex:  # the program is no model but the problem itself
+            return _Answer(optimum.x[: len(x)], optimum.multipliers, radius, closest, steps)
+        step, cost = optimum.x - x, program.cost(x)
         gain = cost - program.cost(optimum.x)
         report(progress, "approaching the prior", iteration=number, cost=cost)
         if gain <= MODEL_TOLERANCE * (1 + abs(cost)):
             status = Status.solved
             break
         length = 1.0
-        while (
-            length > 1e-3
-            and _last_cost(reduced, term, x + length * step, radius) > cost - 0.1 * length * gain
-        ):
+        # Armijo's condition; a model that is wrong at 1e-3 of a step is so by rounding
+        least = 0.1 * gain
+        while length > 1e-3 and _last_cost(reduced, term, x + length * step, radius) > cost - length * least:
             length *= 0.5
         x = x + length * step
         if stop_requested(stop):
@@ -544,17 +533,15 @@ def _last_program(
 ) -> ConeProgram:
     """Divergence (or its model near x) over what is possible and fits."""
     program = term.program(x)
-    n, p = len(program.q), len(x)
-    known = _wider(reduced.certain, n)
+    known = (*program.memberships, *reduced.certain)
     if radius is not None:
-        fit = _wider((_fit(reduced, radius),), n)
-        return replace(program, memberships=(*program.memberships, *known, *fit))
-    w = reduced.weight
+        return replace(program, memberships=(*known, _fit(reduced, radius)))
+    w, p = reduced.weight, len(x)
     P, q = w * program.P, w * program.q
     P[:p, :p] += reduced.A.T @ reduced.A
     q[:p] -= reduced.A.T @ reduced.b
     constant = w * program.constant + 0.5 * float(reduced.b @ reduced.b)
-    return ConeProgram(P, q, (*program.memberships, *known), constant)
+    return ConeProgram(P, q, known, constant)
 
 
 def _last_cost(reduced: _ReducedProblem, term: DivergenceTerm, x: Vector, radius: float | None) -> float:
@@ -575,17 +562,6 @@ def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
     return Membership("a fit close to least squares", Cone.second_order, F, np.append(1.0, -b / radius))
 
 
-def _wider(memberships: Sequence[Membership], n: int) -> tuple[Membership, ...]:
-    """The same memberships on the first of n variables."""
-
-    def wider(F: Matrix) -> Matrix:
-        wide = np.zeros((len(F), n))
-        wide[:, : F.shape[1]] = F
-        return wide
-
-    return tuple(replace(each, F=wider(each.F)) for each in memberships)
-
-
 def _converged(optimum: ConeSolution) -> ConeSolution:
     if optimum.status is ConicStatus.solved:
         return optimum
@@ -595,38 +571,29 @@ def _converged(optimum: ConeSolution) -> ConeSolution:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Recheck:
-    """The certificate of an estimate, from the problem's rows and the multipliers that were found.
+def _certify(
+    reduced: _ReducedProblem, found: _Answer, least_squares: Estimate, estimate: Estimate
+) -> Certificate:
+    """Primal and dual cost of the last program at an estimate's own values, with the multipliers that were found.
 
     Args:
-        reduced, found: the problem without its rows, and the programs' solution.
         least_squares: the estimate whose base values are the target; its own certificate reads the rows again.
     """
-
-    reduced: _ReducedProblem
-    found: _Answer
-    least_squares: Estimate
-
-    def __call__(self, estimate: Estimate) -> Certificate:
-        """Primal and dual cost of the last program at the estimate's own values."""
-        full = estimate.extra(FullParameters)
-        assert full is not None
-        reduced = self.reduced
-        x = np.linalg.solve(reduced.coordinates.T, full.values)
-        term = reduced.term()
-        program = _last_program(reduced, term, x, self.found.radius)
-        bound = program.bound(term.augmented(x), self.found.multipliers)
-        size = 1 + abs(bound.primal)
-        feasible = bound.violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
-        feasible = feasible and self.least_squares.certificate().holds
-        # the base values and the full parameters are two statements of one estimate, and must agree
-        apart = float(np.linalg.norm(reduced.R @ (estimate.values - reduced.K @ full.values)))
-        feasible = feasible and apart <= AGREEMENT * (
-            1e3 + float(np.linalg.norm(reduced.R @ estimate.values))
-        )
-        tolerance = GAP if term.convex else LOCAL_GAP
-        return Certificate(abs(bound.gap) / size, feasible, tolerance, bound.primal, bound.dual)
+    full = estimate.extra(FullParameters)
+    assert full is not None
+    x = np.linalg.solve(reduced.coordinates.T, full.values)
+    term = reduced.term()
+    program = _last_program(reduced, term, x, found.radius)
+    bound = program.bound(term.augmented(x), found.multipliers)
+    feasible = bound.violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
+    feasible = feasible and least_squares.certificate().holds
+    # the base values and the full parameters are two statements of one estimate, and must agree
+    apart = float(np.linalg.norm(reduced.R @ (estimate.values - reduced.K @ full.values)))
+    feasible = feasible and apart <= AGREEMENT * (1e3 + float(np.linalg.norm(reduced.R @ estimate.values)))
+    tolerance = GAP if term.convex else LOCAL_GAP
+    return Certificate(
+        abs(bound.gap) / (1 + abs(bound.primal)), feasible, tolerance, bound.primal, bound.dual
+    )
 
 
 # ------------------------------------------------------------------------------------------ what is known of each

@@ -76,7 +76,7 @@ class System:
     Args:
         factors: (n, b + 1, b + 1), one a degree of freedom.
         columns: (k,) base columns to estimate.
-        recorded: the base parameters that the recording determines, on the problem's full parameters.
+        base: the same columns as base parameters of the problem's full parameters.
         undetermined: unobservable directions.
         prior: (r, b + 1) rows of prior knowledge, in units of its standard deviation.
         equations: number of rows of the regression.
@@ -85,7 +85,7 @@ class System:
 
     factors: np.ndarray
     columns: np.ndarray
-    recorded: BaseParameters
+    base: BaseParameters
     undetermined: tuple[Direction, ...]
     prior: Matrix
     equations: int
@@ -101,9 +101,9 @@ class System:
         """N, rows of each degree of freedom."""
         return self.equations / len(self.factors)
 
-    def without(self, columns: np.ndarray) -> System:
-        """The same with only these base columns to estimate."""
-        return replace(self, columns=columns)
+    def restricted(self, columns: np.ndarray) -> System:
+        """The same with only these base columns, in rising order, to estimate: the others' parameters are zero."""
+        return replace(self, columns=columns, base=self.base.subset(np.isin(self.columns, columns)))
 
     def solve(
         self, weights: np.ndarray, factors: np.ndarray | None = None, *, variance: float | None = None
@@ -116,6 +116,7 @@ class System:
             variance: s^2, where it is known; None: from the residuals (Eq. 7).
         """
         k = len(self.columns)
+        # the last column is y: below the k-th row it holds what no theta explains
         data = self._stacked(weights, factors)
         if variance is None:
             variance = _residual_variance(data, self.equations)
@@ -123,6 +124,7 @@ class System:
         if len(self.prior):
             # noise-free data leave rounding errors or less: a prior must not divide by zero
             s = max(np.sqrt(variance), ROUNDING * np.linalg.norm(data[:, k]) / np.sqrt(self.equations), TINY)
+            # from here on residuals are in units of their own spread, as the prior's rows are
             weights, variance = weights / s, 1.0
             R = triangular(np.concatenate([data / s, self._prior]))
         theta = linalg.solve_triangular(R[:k, :k], R[:k, k], check_finite=False)
@@ -144,6 +146,7 @@ class System:
         """(n,) how many parameters' worth of each degree of freedom's rows the fit takes up: the trace of its part
         of the hat matrix. They sum to k without a prior, and to less with one.
         """
+        # row by row |R^-T W^T|^2 is the diagonal of the hat matrix; a factor has the rows' sum
         n, _, k = (W := self.factors[:, :, self.columns]).shape
         A = linalg.solve_triangular(R, W.reshape(-1, k).T, trans="T", check_finite=False)
         return weights**2 * np.sum(A.reshape(k, n, -1) ** 2, axis=(0, 2))
@@ -165,6 +168,7 @@ class System:
 
 def covariance_root(C: Matrix) -> Matrix:
     """(p, p) B with B B^T = C; eigenvalues that rounding made negative count as 0."""
+    # no Cholesky factor: a covariance that constraints have made singular has none
     eigenvalues, V = np.linalg.eigh(0.5 * (C + C.T))
     return np.asarray(V * np.sqrt(np.maximum(eigenvalues, 0.0)))
 
@@ -178,9 +182,11 @@ def inverse(R: Matrix) -> Matrix:
 def _residual_variance(data: Matrix, equations: int) -> float:
     """Residual variance of the data alone (Eq. 7); their factor may be short of rank where a prior has to help."""
     W, y = data[:, :-1], data[:, -1]
+    # the rank of columns in different units means something once each has norm 1
     norms = np.linalg.norm(W, axis=0)
     W = W / np.where(norms > 0, norms, 1.0)
     theta, _, rank, _ = np.linalg.lstsq(W, y, rcond=None)
+    # Q is orthogonal: residuals of the factor's few rows have the norm of all rows'
     return float(np.sum((y - W @ theta) ** 2)) / (equations - rank)
 
 
@@ -207,6 +213,7 @@ def reduce(problem: InverseDynamics, rtol: float) -> System:
     # however weak, a prior determines its parameter: here it counts as much as all rows do
     norms = np.linalg.norm(R, axis=0)
     known = (prior[:, :b] != 0) * np.maximum(norms, norms.max())
+    # indices of `seen` are places in the structural base, whose own are columns of the full parameters
     seen = choose(np.concatenate([R, known]), _named(structural), np.arange(b), rtol)
     if not len(seen):
         raise NotIdentifiable("nothing moves in this recording: every column of the regressor is zero")

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...arrays import Matrix, Vector
 from ...inertia.parameters import from_pseudo_inertia, pseudo_inertia
-from .conic import Membership, matrix_of, vector_of
+from .conic import matrix_of, vector_of
 
 _UNITS = matrix_of(np.eye(10))
 """The symmetric matrices that the coordinates of a body count."""
@@ -50,6 +50,7 @@ class Whitened:
         T = np.zeros((p, p))
         for body, pi in zip(self.bodies, self.prior, strict=True):
             L = np.linalg.cholesky(pseudo_inertia(pi))
+            # a column of T is what one coordinate moves; `from_pseudo_inertia` gives one body a row
             T[body, body] = from_pseudo_inertia(L @ _UNITS @ L.T).T
         T[self.others, self.others] = np.diag(self.sizes)
         return T
@@ -58,7 +59,3 @@ class Whitened:
     def center(self) -> Vector:
         """(p,) x of the prior: identities, and zeros."""
         return np.concatenate([np.tile(vector_of(np.eye(4)), len(self.prior)), np.zeros(len(self.sizes))])
-
-    def seen(self, membership: Membership, T: Matrix) -> Membership:
-        """The same on x."""
-        return Membership(membership.name, membership.cone, membership.F @ T, membership.g)

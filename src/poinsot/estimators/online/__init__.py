@@ -1,10 +1,10 @@
 """Estimators that run inside a control loop: mass properties of a few links, sample by sample (Foster et al. 2024).
 
-problem                          `TrackingProblem`: recordings of a robot with open links
-ticks, sequence                  recordings or streams as ticks of the robot; several recordings on one clock
-differences, moving_polynomial   ticks to samples with accelerations
+problem                          `TrackingProblem`: recordings of a robot with open links, on one clock
+ticks                            recordings or streams as ticks of the robot
+moving_polynomial                ticks to samples with accelerations
 calibration                      noise, and a constant bias, before a filter runs
-belief                           sample, belief and innovation: the values of a filter
+belief                           tick, sample, belief and innovation: the values of a filter
 filter                           the interface: init, predict, update, run, and solve over a problem
 kalman, extended                 filters on the ten parameters, and on a chart of possible bodies
 gating                           rejection of improbable samples

@@ -88,12 +88,16 @@ class LinkBank:
             *(each.step(b, sample) for each, b in zip(self.filters, belief.beliefs, strict=True)),
             strict=True,
         )
+        # all filters got the same sample, so one that is late for one is late for all
         if any(i.verdict in (SampleVerdict.late, SampleVerdict.unusable) for i in innovations):
             return belief, innovations
         dt = beliefs[0].time - belief.beliefs[0].time
+        # before the first sample there is no time to forget over
         kept = 1.0 if np.isnan(dt) else np.exp(-dt / self.forgetting_s)
         likelihoods = np.array([*(i.log_likelihood for i in innovations), self._as_described(sample)])
+        # in logarithms: after a second of 333 Hz likelihoods themselves would underflow
         weights = kept * belief.log_weights + likelihoods
+        # the largest is 0, so that exp() in `probabilities` neither over- nor underflows
         return replace(belief, beliefs=beliefs, log_weights=weights - weights.max()), innovations
 
     def most_probable(self, belief: BankBelief) -> tuple[str | None, float]:
@@ -107,6 +111,7 @@ class LinkBank:
         first = self.filters[0]
         Y, tau = first.torques(sample.q, sample.v, sample.a, sample.wrenches)
         y = sample.tau - first.bias - tau - Y @ first.torques.described.ravel()
+        # the same rows as the filters use, or likelihoods would not be comparable
         good = np.isfinite(y) if sample.trusted is None else np.isfinite(y) & sample.trusted
         w = first.inverse_variance[good]
         return float(-0.5 * np.sum(w * y[good] ** 2 - np.log(w) + np.log(2 * np.pi)))

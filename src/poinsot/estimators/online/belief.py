@@ -1,4 +1,4 @@
-"""Values of a filter: a sample, the belief between two samples, and the innovation of a sample."""
+"""Values of a filter: ticks and samples, the belief between two samples, and the innovation of a sample."""
 
 from __future__ import annotations
 
@@ -30,6 +30,37 @@ class Sample:
     tau: Vector
     wrenches: Mapping[str, Vector] = field(default_factory=dict)
     trusted: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tick:
+    """Output of a robot's state estimator: a sample without acceleration.
+
+    Args:
+        time: [s]. q, v, tau: (nq,), (n,), (n,); v is NaN where velocities are not measured.
+        wrenches, trusted: as in `Sample`.
+    """
+
+    time: float
+    q: Vector
+    v: Vector
+    tau: Vector
+    wrenches: Mapping[str, Vector] = field(default_factory=dict)
+    trusted: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedSample:
+    """A sample, and where it is from.
+
+    Args:
+        sample: on the filter's clock, which runs on from one recording to the next.
+        recording: name of its recording. time: on the recording's own clock [s].
+    """
+
+    sample: Sample
+    recording: str
+    time: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,7 @@ from ...exceptions import NotIdentifiable
 from ...models.link_torques import LinkTorques
 from ...parameters import columns_of
 from ...regression.base_parameters import combination
-from .belief import Sample
-from .sequence import RecordedSample
+from .belief import RecordedSample, Sample
 
 MIN_SINGULAR_VALUE = 1e-8
 """Singular values below this part of the largest are of combinations that the motion does not distinguish; rounding
@@ -71,27 +70,29 @@ def calibrate_bias(torques: LinkTorques, samples: Iterable[Sample], pi: np.ndarr
     for each in samples:
         Y, tau = torques(each.q, each.v, each.a, each.wrenches)
         residuals.append(each.tau - tau - Y @ np.ravel(pi))
-    rows = np.array(residuals).reshape(len(residuals), -1)
-    read = np.isfinite(rows)
-    count = read.sum(axis=0)
-    if not len(rows) or count.max() < 2:
-        raise NotIdentifiable(
-            f"a bias needs two finite samples at least; the window has {count.max() if len(rows) else 0}"
-        )
-    rows = np.where(read, rows, 0.0)
-    value = rows.sum(axis=0) / np.maximum(count, 1)
-    squares = np.where(read, (rows - value) ** 2, 0.0).sum(axis=0)
-    return Bias(value, np.sqrt(squares / np.maximum(count - 1, 1)), int(read.any(axis=1).sum()))
+    # an effort may be read at some samples only, another never: each column counts its own
+    rows = np.ma.masked_invalid(np.reshape(residuals, (-1, torques.robot.model.nv)))
+    most = int(rows.count(axis=0).max(initial=0))
+    if most < 2:
+        raise NotIdentifiable(f"a bias needs two finite samples at least; the window has {most}")
+    # ddof = 1: the mean was taken from the same samples
+    std = rows.std(axis=0, ddof=1)
+    return Bias(rows.mean(axis=0).filled(0.0), std.filled(0.0), int(rows.count(axis=1).astype(bool).sum()))
 
 
 def calibrate_at_start(
     torques: LinkTorques, samples: Iterator[RecordedSample], seconds: float
-) -> tuple[Bias, Iterator[RecordedSample]]:
+) -> tuple[Bias | None, Iterator[RecordedSample]]:
     """The bias of the first seconds, in which open bodies are as described, and the samples after them.
+
+    Args:
+        seconds: of the calibration; 0: there is none, and the filter gets all samples.
 
     Raises:
         NotIdentifiable: if there are fewer seconds than that, or too few samples in them.
     """
+    if seconds == 0:
+        return None, samples
     window: list[Sample] = []
     for each in samples:
         if window and each.sample.time - window[0].time >= seconds:
@@ -100,6 +101,7 @@ def calibrate_at_start(
                     f"the calibration has {len(window)} samples in {seconds:g} s and needs "
                     f"{MIN_CALIBRATION_SAMPLES}: give a larger calibrate_s or sample_hz, or noise"
                 )
+            # this sample is beyond the window: the filter gets it
             return calibrate_bias(torques, window), chain([each], samples)
         window.append(each.sample)
     if not window:
@@ -123,6 +125,7 @@ def confounded(torques: LinkTorques, samples: Iterable[Sample]) -> tuple[Directi
         stacked.append(np.hstack([Y, np.eye(len(Y))]))
     rows = np.concatenate(stacked)
     norms = np.linalg.norm(rows, axis=0)
+    # columns have units of kg to kg m^2: without the scale the smallest would seem unobservable
     nonzero = norms > MIN_COLUMN * norms.max()
     scale = np.where(nonzero, norms, 1.0)
     null = (
@@ -139,6 +142,7 @@ def _sparse(null: np.ndarray) -> np.ndarray:
     """The same space with a 1 for a different coordinate in each column: fewer terms to read."""
     if not null.shape[1]:
         return null
+    # pivoting finds coordinates in which the null space is well conditioned
     _, _, order = linalg.qr(null.T, pivoting=True)
     chosen = order[: null.shape[1]]
     return null @ np.linalg.inv(null[chosen])

@@ -38,7 +38,6 @@ import numpy as np
 from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod, InvalidSignals
 from .belief import Belief, Innovation, Sample
-from .correction import plausible
 from .filter import Filter
 
 
@@ -90,6 +89,7 @@ class CompositeAdaptation:
             InvalidSignals: if sample or reference are not of this robot.
         """
         after, innovation = self.filter.step(belief, sample)
+        # a sample that is late leaves the time where it was
         dt = after.time - belief.time
         if reference is None or not dt > 0:
             return after, innovation
@@ -119,18 +119,16 @@ class CompositeAdaptation:
             raise InvalidSignals(f"a task's reference has {n} velocities and {n} accelerations")
         s = np.asarray(sample.v, dtype=float) - reference.velocity
         H = self._in_coordinates(belief.x, reference_regressor(self.filter, sample, reference))
+        # without forming P
         step = -self.gain * dt * belief.root @ (belief.root.T @ (H.T @ s))
         longest = np.abs(step).max()
+        # a reference may be missing for some ticks: the filter alone goes on
         if not np.isfinite(longest):
             return belief
         x = belief.x + step * (
             safe.longest_step / longest if self.filter.curved and longest > safe.longest_step else 1.0
         )
-        if self.filter.curved and not plausible(
-            belief.start.whitening, self.filter.inertial(x), 1 / safe.body_factor, safe.body_factor
-        ):
-            return belief
-        return replace(belief, x=x)
+        return replace(belief, x=x) if self.filter.is_plausible(belief, x) else belief
 
     def _in_coordinates(self, x: Vector, Y: Matrix) -> Matrix:
         """(n, d) Y D."""
@@ -141,6 +139,7 @@ class CompositeAdaptation:
 def reference_regressor(filter_: Filter, sample: Sample, reference: TaskReference) -> Matrix:
     """(n, d) Y_r of the open bodies: Y_r pi = M a_r + C(q, v) v_r + g of them alone."""
     v, v_r, a_r = np.asarray(sample.v, float), reference.velocity, reference.acceleration
+    # NaN in the reference, which `task_update` answers
     with np.errstate(invalid="ignore", over="ignore"):
         Y, _ = filter_.torques(np.asarray(sample.q, float), (v + v_r) / math.sqrt(8), a_r / 2)
         Z, _ = filter_.torques(np.asarray(sample.q, float), (v - v_r) / 2, np.zeros_like(v))

@@ -30,7 +30,7 @@ class ExtendedKalmanFilter(Filter):
 
     def inertial(self, x: Vector) -> np.ndarray:
         theta = x.reshape(-1, 10)
-        pi = np.empty_like(theta)
+        pi = np.empty(theta.shape)
         self.chart.kernels.to_inertial(theta, pi)
         return pi
 

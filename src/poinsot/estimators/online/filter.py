@@ -92,6 +92,8 @@ class Filter(ABC):
 
     name: ClassVar[str]
     citations: ClassVar[tuple[str, ...]]
+    curved: ClassVar[bool] = True
+    """Whether the coordinates are a chart of possible bodies, on which updates are nonlinear."""
 
     torques: LinkTorques
     noise: Vector | float
@@ -107,9 +109,11 @@ class Filter(ABC):
 
     def __post_init__(self) -> None:
         n = self.torques.robot.model.nv
-        noise = np.asarray(self.noise, dtype=float)
-        if noise.shape not in ((), (n,)) or not (np.isfinite(noise).all() and np.all(noise > 0)):
-            raise InvalidMethod(f"noise needs one standard deviation above 0, or one for each of {n} efforts")
+        for name, values, least in (("noise", self.noise, 0.0), ("bias", self.bias, -np.inf)):
+            array = np.asarray(values, dtype=float)
+            if array.shape not in ((), (n,)) or not (np.isfinite(array).all() and (array > least).all()):
+                what = "standard deviation above 0" if name == "noise" else "finite effort"
+                raise InvalidMethod(f"{name} needs one {what}, or one for each of {n} efforts")
         if not 0 < self.initial_std < np.inf or not 0 <= self.drift < np.inf:
             raise InvalidMethod(
                 f"initial_std must be above 0 and drift at least 0, not {self.initial_std:g} and {self.drift:g}"
@@ -118,9 +122,6 @@ class Filter(ABC):
             raise InvalidMethod(
                 f"largest_std must be at least initial_std, {self.initial_std:g}, not {self.largest_std:g}"
             )
-        bias = np.asarray(self.bias, dtype=float)
-        if bias.shape not in ((), (n,)) or not np.isfinite(bias).all():
-            raise InvalidMethod(f"bias needs one finite effort, or one for each of {n}")
         if not self.memory_s > 0:
             raise InvalidMethod(f"memory_s must be above 0, not {self.memory_s:g}")
         if self.iterations < 0:
@@ -161,6 +162,7 @@ class Filter(ABC):
     def _start(self, x: Vector) -> InitialBelief:
         if not self.curved:
             return InitialBelief(x, np.zeros((0, 4, 4)))
+        # J = L L^T, so W = L^-T gives W^T J W = 1
         L = np.linalg.cholesky(pseudo_inertia(self.inertial(x)))
         return InitialBelief(x, np.ascontiguousarray(np.swapaxes(np.linalg.inv(L), -1, -2)))
 
@@ -173,8 +175,10 @@ class Filter(ABC):
         root = np.zeros((self.size, self.size))
         for k, (pi, D) in enumerate(zip(self.inertial(x), self.jacobian(x), strict=True)):
             ten = slice(10 * k, 10 * k + 10)
+            # a quarter: scaling a body by e^s has the length 2 s in this metric
             G = D.T @ metric(pi) @ D / 4
             if self.curved:
+                # only what is short is lengthened: the metric of other directions stays exact
                 size, axes = np.linalg.eigh(G)
                 G += (axes * np.maximum(self.safeguards.roundest - size, 0.0)) @ axes.T
             root[ten, ten] = np.linalg.inv(np.linalg.cholesky(G)).T
@@ -182,6 +186,7 @@ class Filter(ABC):
 
     def predict(self, belief: Belief, time: float) -> Belief:
         """The belief at a later time: the same coordinates, and process noise added to the covariance."""
+        # before the first sample no time has passed: drift begins with it
         dt = 0.0 if np.isnan(belief.time) else time - belief.time
         if dt <= 0:
             return replace(belief, time=time)
@@ -192,9 +197,11 @@ class Filter(ABC):
                 min(max(belief.surprise, 1.0), self.safeguards.largest_surprise) if self.adaptive else 1.0
             )
             c_dt = 0.5 * dt * surprise * (self.drift / self.largest_std) ** 2
-            root = np.empty_like(belief.root)
+            root = np.empty(belief.root.shape)
+            # expm1: 1 - e^-x of a tick at 1 kHz loses six digits
             added = self.largest_std * math.sqrt(-math.expm1(-2 * c_dt))
             enlarge(belief.root, math.exp(-c_dt), belief.unit, added, root)
+        # towards 1, what it is if all is as assumed: after a pause nothing is known of it
         surprise = 1 + remembered * (belief.surprise - 1)
         return Belief(
             time, belief.x, root, belief.unit, remembered * belief.information, belief.start, surprise,
@@ -230,52 +237,67 @@ class Filter(ABC):
             )  # fmt: skip
 
         square, log_det, rows, bend = correct_at(belief.x)
+        # a covariance or coordinates that overflowed must not be kept
         if rows == 0 or not math.isfinite(square):
             return belief, Innovation(SampleVerdict.unusable, math.nan, rows)
-        surprise = self._surprise(belief, square / rows)
+        # one accident must not raise the average surprise for long, so it counts up to a bound
+        surprising = min(square / rows, self.safeguards.largest_surprise)
+        surprise = belief.surprise + self.safeguards.surprise_share * (surprising - belief.surprise)
         threshold = math.inf if self.gate is None else self.gate.threshold(rows)
         likelihood = -0.5 * (square + log_det + rows * LOG_2_PI)
+        innovation = Innovation(SampleVerdict.accepted, square, rows, threshold, likelihood)
         if self.gate is not None and square > threshold and not belief.unchecked:
-            gated = Innovation(SampleVerdict.gated, square, rows, threshold, likelihood)
-            belief, gated = self.gate.rejected(replace(belief, surprise=surprise), gated)
-            if gated.verdict is SampleVerdict.reopened and not self._plausible(
+            belief, verdict = self.gate.rejected(replace(belief, surprise=surprise))
+            # no enlarged covariance lets a sample pass where the body is so light that it moves no effort
+            if verdict is SampleVerdict.reopened and not self.is_plausible(
                 belief, belief.x, self.safeguards.lightest
             ):
-                return self._restarted(belief), replace(gated, verdict=SampleVerdict.restarted)
-            return belief, gated
+                belief, verdict = self._restarted(belief), SampleVerdict.restarted
+            # the belief is that of before, but for its counters and its covariance
+            return belief, replace(innovation, verdict=verdict)
         if self.curved and (bend > self.safeguards.bend or not self.iterations):
             root = self._relinearized(belief, x, root, correct_at)
-        if not self._plausible(belief, x, 1 / self.safeguards.body_factor):
-            restarted = Innovation(SampleVerdict.restarted, square, rows, threshold, likelihood)
-            return self._restarted(replace(belief, surprise=surprise)), restarted
+        if not self.is_plausible(belief, x):
+            belief = self._restarted(replace(belief, surprise=surprise))
+            return belief, replace(innovation, verdict=SampleVerdict.restarted)
+        # counts down by one and not to zero: see the top of `gating`
         rejected, unchecked = max(belief.rejected - 1, 0), max(belief.unchecked - 1, 0)
         if self.gate is not None and belief.rejected > self.gate.patience:
             root, rejected, unchecked = self._bounded(belief, root), 0, self.gate.patience
-        accepted = Innovation(SampleVerdict.accepted, square, rows, threshold, likelihood)
-        return Belief(
+        # not replace(): it takes five times as long, every tick
+        belief = Belief(
             belief.time, x, root, belief.unit, information, belief.start, surprise, rejected, unchecked
-        ), accepted
+        )
+        return belief, innovation
 
     def _relinearized(
         self, belief: Belief, x: Vector, root: Matrix, correct_at: Callable[[Vector], tuple[float, ...]]
     ) -> Matrix:
         """Relinearize at the result x until it settles, limit the step; the root of the covariance at x."""
         for _ in range(self.iterations):
+            # correct_at writes to x, which is its own argument here
             if correct_at(x.copy())[-1] <= self.safeguards.bend:
                 break
         else:
+            # it does not settle: the mode is not found, and its curvature says nothing
             root = belief.root if self.iterations else root
         step = x - belief.x
         longest = np.abs(step).max()
         if not longest < self.safeguards.longest_step:
+            # the information of a step that was cut short belongs to another x: the covariance stays
             x[:] = belief.x + step * (self.safeguards.longest_step / longest)
             return belief.root
         return root
 
-    def _plausible(self, belief: Belief, x: Vector, least: float) -> bool:
-        return not self.curved or plausible(
-            belief.start.whitening, self.inertial(x), least, self.safeguards.body_factor
-        )
+    def is_plausible(self, belief: Belief, x: Vector, least: float | None = None) -> bool:
+        """Whether bodies of coordinates x are, in mass and size, within `body_factor` of the initial ones.
+
+        Args:
+            least: smallest ratio to the initial bodies; None: 1 / `body_factor`.
+        """
+        largest = self.safeguards.body_factor
+        least = 1 / largest if least is None else least
+        return not self.curved or plausible(belief.start.whitening, self.inertial(x), least, largest)
 
     def _restarted(self, belief: Belief) -> Belief:
         """The initial coordinates with the largest covariance; the next `patience` samples pass the gate unchecked."""
@@ -286,19 +308,15 @@ class Filter(ABC):
     def _bounded(self, belief: Belief, root: Matrix) -> Matrix:
         """Root of the covariance after the gate opened: no direction is less known than P_max."""
         d = self.size
+        # a measurement of all coordinates at once, as exact as P_max
         least = np.linalg.inv(belief.unit) / self.largest_std
         step, bounded, information = np.empty(d), np.empty((d, d)), np.empty((d, d))
         update(root, least, np.zeros(d), np.ones(d), step, bounded, information)
         return bounded
 
-    def _surprise(self, belief: Belief, square: float) -> float:
-        """The average surprise with one more sample, of which none counts for more than `largest_surprise`."""
-        return belief.surprise + self.safeguards.surprise_share * (
-            min(square, self.safeguards.largest_surprise) - belief.surprise
-        )
-
     def step(self, belief: Belief, sample: Sample) -> tuple[Belief, Innovation]:
         """Predict to a sample's time and update with it; one that is not later than the last is not used."""
+        # a clock that was set back by more than this starts a new stretch, in which nothing is late
         if not math.isfinite(sample.time) or 0 <= belief.time - sample.time < self.safeguards.clock_jump_s:
             return belief, Innovation(SampleVerdict.late, np.nan, 0)
         return self.update(self.predict(belief, sample.time), sample)
@@ -332,16 +350,11 @@ class Filter(ABC):
             raise InvalidMethod(
                 "the filter and the problem have different models: make the filter from problem.torques"
             )
-        calibration = problem.calibration if problem.calibrate_s > 0 else None
+        calibration, samples = problem.calibrated_samples()
         tracker = Tracker(self, calibration=calibration)
-        finished = tracker.run(problem.samples(), progress=progress, stop=stop)
+        finished = tracker.run(samples, progress=progress, stop=stop)
         status = Status.solved if finished else Status.interrupted
         return tracker.estimate(status=status, problem=problem)
-
-    @property
-    def curved(self) -> bool:
-        """Whether the coordinates are a chart of possible bodies, on which updates are nonlinear."""
-        return True
 
     @cached_property
     def inverse_variance(self) -> Vector:

@@ -20,11 +20,12 @@ import numpy as np
 from scipy import special
 
 from ...exceptions import InvalidMethod
-from .belief import Belief, Innovation, SampleVerdict
+from .belief import Belief, SampleVerdict
 
 
 @cache
 def _chi_square_quantile(confidence: float, rows: int) -> float:
+    # chdtri is the inverse of the upper tail: scipy.stats takes half a second to import
     return float(special.chdtri(rows, 1 - confidence))
 
 
@@ -57,11 +58,12 @@ class Gate:
         """Largest accepted y^T S^-1 y of so many rows: the chi-square threshold."""
         return _chi_square_quantile(self.confidence, rows)
 
-    def rejected(self, belief: Belief, innovation: Innovation) -> tuple[Belief, Innovation]:
+    def rejected(self, belief: Belief) -> tuple[Belief, SampleVerdict]:
         """Count a rejection; enlarge the covariance where there are more than `patience`."""
         belief = replace(belief, rejected=belief.rejected + 1)
         if belief.rejected <= self.patience:
-            return belief, innovation
+            return belief, SampleVerdict.gated
+        # Frobenius norm over sqrt(d): 1 for the covariance of a body known to a factor of 1 +- 1
         relative = np.linalg.norm(np.linalg.solve(belief.unit, belief.root)) / np.sqrt(len(belief.root))
         growth = self.growth if relative < self.largest_std else 1.0
-        return replace(belief, root=belief.root * growth), replace(innovation, verdict=SampleVerdict.reopened)
+        return replace(belief, root=belief.root * growth), SampleVerdict.reopened

@@ -20,6 +20,7 @@ class KalmanFilter(Filter):
 
     name = "kalman-filter"
     citations = ("kalman1960",)
+    curved = False
 
     def coordinates(self, pi: np.ndarray) -> Vector:
         return pi.ravel().copy()
@@ -29,7 +30,3 @@ class KalmanFilter(Filter):
 
     def jacobian(self, x: Vector) -> np.ndarray:
         return np.broadcast_to(np.eye(10), (len(x) // 10, 10, 10))
-
-    @property
-    def curved(self) -> bool:
-        return False

@@ -1,12 +1,17 @@
-"""Accelerations online: the middle of a moving window, by a polynomial through its ticks (Savitzky and Golay 1964).
+"""Accelerations online, from ticks: by central differences of velocities, or by a polynomial through a moving window.
 
-With s_i = (t_i - t) / r the times of a window of half width r about t, V = [1 s s^2 ...] and y the positions,
+Differences, one tick late:
+
+    a(t_k) = (v(t_k+1) - v(t_k-1)) / (t_k+1 - t_k-1)
+
+The polynomial, half a window late (Savitzky and Golay 1964): with s_i = (t_i - t) / r the times of a window of half
+width r about t, V = [1 s s^2 ...] and y the positions,
 
     min over c of |y - V c|^2       q(t) = c_0,   v(t) = c_1 / r,   a(t) = 2 c_2 / r^2
 
-Clocks may jitter. Efforts and wrenches pass the same filter, c_0 of theirs, so that they lag as the positions do: all
-of a sample is half a window old (Foster et al. 2024, Sect. III-D, ask for that with differences). Where velocities are
-measured, they give v = c_0 and a = c_1 / r, and a floating base keeps the configuration nearest to t.
+Clocks may jitter. All of a sample is equally old: a late acceleration beside the newest torque costs more than the
+delay (Foster et al. 2024, Sect. III-D). So efforts and wrenches pass the same filter, c_0 of theirs. Where velocities
+are measured, they give v = c_0 and a = c_1 / r, and a floating base keeps the configuration nearest to t.
 
 Missing readings: a tick without positions is left out, and so is one without velocities where others in the window have
 them. An effort comes from those ticks of the window in which it was read, if they suffice by the same rules as the
@@ -23,8 +28,26 @@ import numpy as np
 
 from ...arrays import JointSamples, Matrix, Vector
 from ...exceptions import InvalidMethod
-from .belief import Sample
-from .differences import Tick
+from .belief import Sample, Tick
+
+
+def with_accelerations(ticks: Iterable[Tick], longest_gap_s: float = 0.1) -> Iterator[Sample]:
+    """Samples by central differences, one tick late; none across a gap, or where clocks run backwards.
+
+    Args:
+        ticks: in the order of time; those with a time that is not finite or not later are left out.
+        longest_gap_s: between the two velocities of a difference [s].
+    """
+    before: Tick | None = None
+    now: Tick | None = None
+    for after in ticks:
+        if not np.isfinite(after.time) or (now is not None and after.time <= now.time):
+            continue
+        # a difference over a gap would be a mean, not the acceleration in the middle
+        if before is not None and now is not None and after.time - before.time <= longest_gap_s:
+            a = (after.v - before.v) / (after.time - before.time)
+            yield Sample(now.time, now.q, now.v, a, now.tau, now.wrenches, now.trusted)
+        before, now = now, after
 
 
 @dataclass(frozen=True)
@@ -72,7 +95,9 @@ class MovingPolynomial:
         ahead: deque[float] = deque()
         due = -np.inf
         for tick in ticks:
-            if not _usable(tick) or (window and tick.time <= window[-1].time):
+            is_later = not window or tick.time > window[-1].time
+            # a filter checks the rest, so that what it cannot use is counted
+            if not (is_later and np.isfinite(tick.time) and np.isfinite(tick.q).all()):
                 continue
             window.append(tick)
             ahead.append(tick.time)
@@ -80,14 +105,15 @@ class MovingPolynomial:
                 middle = ahead.popleft()
                 if middle < due:
                     continue
+                # 1e-9, here and below: rounding must not cut off a tick at the very end of the window
                 while window[0].time < middle - self.window_s / 2 * (1 + 1e-9):
                     window.popleft()
                 sample = self._at(middle, window, configuration)
                 if sample is not None:
-                    # half a tick of tolerance, so that a jittering clock keeps the rate
-                    due = middle + (
-                        0.0 if self.sample_hz is None else 1 / self.sample_hz - 0.5 * self._tick(window)
-                    )
+                    if self.sample_hz is not None:
+                        # half a tick of tolerance, so that a jittering clock keeps the rate
+                        tick_s = (window[-1].time - window[0].time) / max(len(window) - 1, 1)
+                        due = middle + 1 / self.sample_hz - 0.5 * tick_s
                     yield sample
 
     def _at(
@@ -95,6 +121,7 @@ class MovingPolynomial:
     ) -> Sample | None:
         """The sample of one time; None if its window has too few ticks, or a gap."""
         inside = [tick for tick in window if tick.time <= middle + self.window_s / 2 * (1 + 1e-9)]
+        # mixed windows: velocities where there are any, as positions differentiated twice are noisier
         with_velocity = [tick for tick in inside if np.isfinite(tick.v).all()]
         inside = with_velocity or inside
         offsets = np.array([tick.time for tick in inside]) - middle
@@ -107,6 +134,7 @@ class MovingPolynomial:
         else:
             measured = np.array([tick.v for tick in inside])
             v, a = value @ measured, slope @ measured
+            # the mean of two quaternions is no rotation
             nearest = inside[int(np.argmin(np.abs(offsets)))].q
             position = configuration(value @ q) if q.shape[1] == len(v) else nearest
         trusted = [tick.trusted for tick in inside if tick.trusted is not None]
@@ -122,12 +150,14 @@ class MovingPolynomial:
 
     def _suffices(self, offsets: Vector) -> bool:
         """Whether readings at these times from the middle determine the polynomial."""
+        # ends of the window count as gaps too: an extrapolated derivative is worthless
         edges = np.concatenate([[-self.window_s / 2], offsets, [self.window_s / 2]])
         return len(offsets) >= self.degree + 2 and bool(np.diff(edges).max() <= self.max_gap * self.window_s)
 
     def _values(self, offsets: Vector, value: Vector, readings: JointSamples) -> Vector:
         """(n,) values in the middle of readings (m, n), column by column from those that are finite."""
         read = np.isfinite(readings)
+        # first as if all were read, in one product; columns with gaps are then done again
         values = value @ np.where(read, readings, 0.0)
         for k in np.flatnonzero(~read.all(axis=0)):
             rows = read[:, k]
@@ -139,17 +169,8 @@ class MovingPolynomial:
     def _weights(self, offsets: Vector) -> Matrix:
         """(3, m) weights of m readings in value, slope and curvature in the middle."""
         r = self.window_s / 2
+        # s in -1 to 1: in seconds the columns of V would differ by powers of the window
         c = np.linalg.pinv(np.vander(offsets / r, self.degree + 1, increasing=True))
         weights = np.zeros((3, len(offsets)))
         weights[: len(c)] = c[:3] * np.array([1, 1 / r, 2 / r**2])[: len(c[:3]), None]
         return weights
-
-    @staticmethod
-    def _tick(window: deque[Tick]) -> float:
-        """Mean interval of the ticks [s]."""
-        return (window[-1].time - window[0].time) / max(len(window) - 1, 1)
-
-
-def _usable(tick: Tick) -> bool:
-    """Whether time and positions are finite; a filter checks the rest."""
-    return bool(np.isfinite(tick.time) and np.isfinite(tick.q).all())

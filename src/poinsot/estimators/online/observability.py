@@ -58,6 +58,7 @@ class LinkExcitation:
 def excitation(filter_: Filter, belief: Belief) -> tuple[LinkExcitation, ...]:
     """What the last `memory_s` seconds showed of each open body."""
     U = belief.unit
+    # the 1 is the information of a body that is known to a factor of 1 +- 1: the inverse exists at rest too
     after = U @ np.linalg.inv(U.T @ belief.information @ U + np.eye(len(U))) @ U.T
     before = U @ U.T
     found = []
@@ -72,6 +73,7 @@ def excitation(filter_: Filter, belief: Belief) -> tuple[LinkExcitation, ...]:
         G[4, 4] = G[5, 6] = G[6, 9] = 1
         G = G @ D
         variance, before_variance = (np.einsum("ij,jk,ik->i", G, C[ten, ten], G) for C in (after, before))
+        # rounding may leave a variance of -1e-20
         std, known = np.sqrt(np.maximum(variance, 0.0)), variance < SHOWN_VARIANCE * before_variance
         found.append(
             LinkExcitation(link, float(std[0]), std[1:4], std[4:], bool(known[0]), known[1:4], known[4:])

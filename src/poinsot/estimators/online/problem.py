@@ -5,8 +5,8 @@ recordings -> ticks -> samples with accelerations, half a window late -> calibra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,9 +16,9 @@ from ...exceptions import InvalidMethod, NotIdentifiable
 from ...inertia.parameters import is_consistent
 from ...models.link_torques import LinkTorques
 from ...recording import Recording
+from .belief import RecordedSample, Sample
 from .calibration import Bias, calibrate_at_start
 from .moving_polynomial import MovingPolynomial
-from .sequence import RecordedSample, in_sequence
 from .ticks import configuration_of, recording_ticks
 from .tracking import Tracker, TrackingRun
 
@@ -69,30 +69,27 @@ class TrackingProblem:
         Raises:
             NotIdentifiable: if `calibrate_s` is 0, or there are too few samples in that time.
         """
-        if self.calibrate_s == 0:
+        calibration, _ = self.calibrated_samples()
+        if calibration is None:
             raise NotIdentifiable(
                 "nothing was calibrated: give the problem calibrate_s, or the filter a noise"
             )
-        return calibrate_at_start(self.torques, self._all_samples(), self.calibrate_s)[0]
+        return calibration
 
     def samples(self) -> Iterator[RecordedSample]:
         """Samples for a filter, after those of the calibration; each call starts anew."""
-        sequence = self._all_samples()
-        if self.calibrate_s == 0:
-            return sequence
-        return calibrate_at_start(self.torques, sequence, self.calibrate_s)[1]
+        return self.calibrated_samples()[1]
 
-    def _all_samples(self) -> Iterator[RecordedSample]:
+    def calibrated_samples(self) -> tuple[Bias | None, Iterator[RecordedSample]]:
+        """The calibration, None if `calibrate_s` is 0, and the samples after it; each call starts anew."""
         robot = self.torques.robot
         names = self.names or [f"recording {k + 1}" for k in range(len(self.recordings))]
         configuration = configuration_of(robot)
-        return in_sequence(
-            (
-                (name, self.signals.samples(recording_ticks(robot, recording, name), configuration))
-                for name, recording in zip(names, self.recordings, strict=True)
-            ),
-            self.pause_s,
+        runs = (
+            (name, self.signals.samples(recording_ticks(robot, recording, name), configuration))
+            for name, recording in zip(names, self.recordings, strict=True)
         )
+        return calibrate_at_start(self.torques, in_sequence(runs, self.pause_s), self.calibrate_s)
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Replay the recordings through the estimate's filter and compare with the estimate's values.
@@ -109,10 +106,32 @@ class TrackingProblem:
                 "only the estimate of a filter can be certified by a replay of its recordings"
             )
         replay = Tracker(run.filter, belief=run.start)
+        # as many as the run had, which may have been interrupted
         replay.run(self.samples(), stop=lambda: replay.samples >= run.samples)
         replayed = replay.estimate()
+        # in posterior standard deviations: the coordinates have different units
         difference = np.abs(estimate.values - replayed.values) / replayed.std
         bodies = estimate.values.reshape(-1, 10)
         possible = is_consistent(bodies).all() if run.filter.curved else np.isfinite(bodies).all()
         largest = float(difference.max()) if np.isfinite(difference).all() else np.inf
         return Certificate(largest, bool(possible), REPLAY_TOLERANCE)
+
+
+def in_sequence(
+    recordings: Iterable[tuple[str, Iterable[Sample]]], pause_s: float = 1.0
+) -> Iterator[RecordedSample]:
+    """Samples of all recordings, one recording after the other.
+
+    Args:
+        recordings: name and samples of each.
+        pause_s: time from the last sample of one to the first of the next on the filter's clock [s].
+    """
+    now: float | None = None
+    for name, samples in recordings:
+        later: float | None = None
+        for sample in samples:
+            # the first sample of a recording; its own clock may start anywhere
+            if later is None:
+                later = 0.0 if now is None else now + pause_s - sample.time
+            now = sample.time + later
+            yield RecordedSample(replace(sample, time=now), name, sample.time)

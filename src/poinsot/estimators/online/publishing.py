@@ -39,8 +39,11 @@ class RateLimit:
         rates = [np.inf if rate is None else rate for rate in (self.mass, self.first_moment, self.inertia)]
         limits = dt * np.repeat(rates, [1, 3, 6])
         change = estimate - published
+        # a controller must never be given NaN, whatever the filter says
         if not np.isfinite(change).all():
             return published
+        # 0 / 0 where nothing changed
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(np.abs(change) > limits, limits / np.abs(change), 1.0)
+        # one factor for all ten: scaled one by one they would leave the line between two possible bodies
         return published + part.min(axis=-1, keepdims=True) * change

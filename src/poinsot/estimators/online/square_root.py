@@ -55,16 +55,19 @@ def update(
     k = np.empty(d)
     square, log_det, rows = 0.0, 0.0, 0.0
     for m in range(n):
+        # not read or not trusted
         if w[m] == 0.0:
             continue
         rows += 1.0
         log_det -= np.log(w[m])
         h, innovation, empty = H[m], y[m], True
         for i in range(d):
+            # rows are processed in turn: the innovation of each is after the steps of those before
             innovation -= h[i] * step[i]
             if h[i] != 0.0:
                 empty = False
                 weighted = w[m] * h[i]
+                # the lower half; the other is copied at the end
                 for j in range(i + 1):
                     A[i, j] += weighted * h[j]
         if empty:
@@ -77,6 +80,7 @@ def update(
             for i in range(d):
                 f += T[j, i] * h[i]
             f *= root
+            # r is at least 1 and grows: no division by zero, and no cancellation
             longer = np.sqrt(r * r + f * f)
             cos, sin = r / longer, f / longer
             for i in range(d):
@@ -118,6 +122,7 @@ def enlarge(B: Matrix, kept: float, U: Matrix, added: float, B_next: Matrix) -> 
         norm = np.sqrt(norm)
         if norm == 0.0:
             continue
+        # the sign that adds: the other one cancels
         alpha = -norm if X[j, j] > 0 else norm
         head = X[j, j] - alpha
         size = -alpha * head  # half of |v|^2, v = x - alpha e

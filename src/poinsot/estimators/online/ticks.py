@@ -16,7 +16,7 @@ from ...io.json_lines import Layout, SampleLine
 from ...models.articulated import Articulated
 from ...recording import Recording
 from ...signals.preparation import effort_of
-from .differences import Tick
+from .belief import Tick
 
 
 def configuration_of(robot: Articulated) -> Callable[[Vector], Vector]:
@@ -58,11 +58,12 @@ def recording_ticks(robot: Articulated, recording: Recording, name: str = "") ->
         columns = np.full((len(recording), len(joints)), np.nan)
         for joint in names:
             channel = f"{quantity}.{joint}"
-            columns[:, joints.index(joint)] = np.where(recording.mask(channel), recording[channel], np.nan)
+            columns[:, joints.index(joint)] = recording.readings(channel)
         return columns
 
     position = train.joint_positions(measured("position", joints))
     effort = _joint_efforts(robot, measured(quantity, with_effort))
+    # with the velocities of some joints alone, none are used: all of v has one origin
     complete = set(joints) <= set(recording.joints("velocity"))
     velocity = train.joint_velocities(measured("velocity", joints if complete else ()))
     for k, time in enumerate(recording.time):
@@ -78,6 +79,7 @@ def stream_ticks(robot: Articulated, lines: Iterable[SampleLine]) -> Iterator[Ti
     train, driven = robot.train, np.flatnonzero(robot.train.driven)
     for line in lines:
         efforts = np.full((1, len(robot.joints)), np.nan)
+        # a stream has efforts of driven joints only, in the order of the joints
         efforts[0, driven] = line.effort
         effort = _joint_efforts(robot, efforts)[0]
         position = train.joint_positions(line.position[None])[0]
@@ -90,6 +92,7 @@ def stream_ticks(robot: Articulated, lines: Iterable[SampleLine]) -> Iterator[Ti
             base = line.base
             position = np.concatenate([base["base_position"], base["base_orientation"], position])
             velocity = np.concatenate([base["base_velocity"], velocity])
+            # nothing drives the base, which is a measurement too: six rows of the filter
             effort = np.concatenate([np.zeros(6), effort])
         yield Tick(line.time, position, velocity, effort, line.wrenches)
 
@@ -98,6 +101,7 @@ def _joint_efforts(robot: Articulated, efforts: JointSamples) -> JointSamples:
     """(T, n) joint torques of measured efforts; NaN for joints that a motor without a reading drives, and no others."""
     train = robot.train
     missing = np.isnan(efforts) & train.driven
+    # on the motor side a coupled joint needs the readings of all motors that drive it
     drives = train.reduction != 0 if train.drive.side == "motor" else np.eye(len(robot.joints))
     torques = train.joint_torques(np.where(np.isnan(efforts), 0.0, efforts))
     return np.where(missing.astype(float) @ drives > 0, np.nan, torques)

@@ -30,11 +30,10 @@ from ...exceptions import NotIdentifiable
 from ...models.bodies import body_of
 from ...parameters import INERTIAL_UNITS, columns_of
 from ...solve import ProgressCallback, Stop, report, stop_requested
-from .belief import Belief, Innovation, Sample, SampleVerdict
+from .belief import Belief, Innovation, RecordedSample, Sample, SampleVerdict
 from .calibration import NO_SAMPLES, Bias
 from .observability import LinkExcitation, excitation
 from .publishing import RateLimit
-from .sequence import RecordedSample
 
 if TYPE_CHECKING:
     from .filter import Filter
@@ -225,6 +224,7 @@ class Tracker:
         self.belief, innovation = filter_.step(before, sample)
         bodies = filter_.inertial(self.belief.x)
         elapsed = self.belief.time - before.time
+        # the first sample has no time before it; a late one none after it
         if np.isfinite(elapsed) and elapsed > 0:
             self.published = self.limit.next(self.published, bodies, elapsed)
         tracked = Tracked(
@@ -258,6 +258,7 @@ class Tracker:
             if stop_requested(stop):
                 return False
             process(each)
+            # progress costs more than a sample
             if self.samples % SAMPLES_PER_REPORT == 0:
                 masses = ", ".join(
                     f"{link} {pi[0]:.3g} kg"
@@ -287,6 +288,7 @@ class Tracker:
         if self.samples % self._stride == 0:
             self.kept.append(tracked)
             if len(self.kept) == MAX_KEPT:
+                # every other one goes, and only every other one is kept from now on: memory stays bounded
                 self.kept, self._stride = self.kept[::2], 2 * self._stride
         self.samples += 1
 
@@ -296,6 +298,7 @@ class Tracker:
             last is not None
             and last.verdict is verdict
             and last.recording == tracked.recording
+            # the sample before was rejected too: the same stretch
             and self._rejected_at == self.samples - 1
         ):
             self.rejections[-1] = replace(last, stop_s=tracked.time, samples=last.samples + 1)
@@ -328,11 +331,13 @@ class Tracker:
             raise NotIdentifiable(_nothing_used(self.verdicts))
         filter_, belief = self.filter, self.belief
         links, torques = filter_.torques.links, filter_.torques
+        # physical covariance to first order: dpi/dx is taken at the end
         bodies, jacobian = filter_.inertial(belief.x), linalg.block_diag(*filter_.jacobian(belief.x))
         root = jacobian @ belief.root
         covariance = root @ root.T
         std = np.sqrt(np.diag(covariance))
         known = std < NARROWED * np.linalg.norm(jacobian @ self.start.root, axis=1)
+        # of B^-1 U and not of the covariance: that would be its square
         whitened = np.linalg.solve(belief.root, belief.unit)
         names = columns_of(links)
         undetermined = tuple(
@@ -406,6 +411,7 @@ def _readings(sample: Sample) -> Vector:
 
 def _change(link: str, pi: Vector, prior: Vector, mass_std: float) -> LinkChange:
     added = pi - prior
+    # the centre of mass of what was added is a quotient, which means nothing where its mass is noise
     is_significant = abs(added[0]) > 2 * mass_std
     return LinkChange(
         link, float(added[0]), float(mass_std), added[1:4] / added[0] if is_significant else None

@@ -25,7 +25,7 @@ import numpy as np
 from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod, listing, nearest
 from ...models.open_parameters import OpenParameters
-from ...parameters import INERTIAL_SYMBOLS, Normal
+from ...parameters import Normal
 from .problem import GaussianPrior
 
 CENTERS = ("cx", "cy", "cz")
@@ -60,34 +60,30 @@ class KnownParameters:
             raise InvalidMethod(f"the standard deviation assumed must be above 0, not {self.chart_std:g}")
 
     @property
-    def _rows(self) -> dict[str, tuple[int, int]]:
-        """Name of each quantity -> index of its body or -1, and index in pi, in theta, or 10 + axis of the centre."""
+    def _rows(self) -> dict[str, tuple[int, int | None]]:
+        """Name of each quantity -> its place among the physical parameters, and that of what divides it."""
         p = self.parameters
-        rows: dict[str, tuple[int, int]] = {}
-        for k, body in enumerate(p.bodies):
-            rows |= {f"{symbol}.{body}": (k, i) for i, symbol in enumerate(INERTIAL_SYMBOLS)}
-            rows |= {f"{symbol}.{body}": (k, 10 + i) for i, symbol in enumerate(CENTERS)}
-        first = 10 * len(p.bodies)
-        return rows | {name: (-1, first + i) for i, name in enumerate((*p.joints, *p.gains))}
+        rows: dict[str, tuple[int, int | None]] = {name: (k, None) for k, name in enumerate(p.physical_names)}
+        for k, body in enumerate(p.bodies):  # a centre of mass is m c over m
+            rows |= {
+                f"{symbol}.{body}": (10 * k + axis, 10 * k) for axis, symbol in enumerate(CENTERS, start=1)
+            }
+        return rows
 
     def of(self, theta: Vector) -> tuple[Vector, Matrix]:
         """g and G of the quantities that have a prior."""
-        p, rows = self.parameters, self._rows
-        values = p.values(theta)
-        g, G = np.empty(len(self.quantities)), np.zeros((len(self.quantities), p.size))
+        values, slopes, rows = (
+            self.parameters.physical(theta),
+            self.parameters.physical_slope(theta),
+            self._rows,
+        )
+        g, G = np.empty(len(self.quantities)), np.zeros((len(self.quantities), self.parameters.size))
         for at, name in enumerate(self.quantities):
-            body, place = rows[name]
-            if body < 0:
-                g[at], G[at, place] = theta[place], 1.0
-                continue
-            pi, cut = values.bodies[body], slice(10 * body, 10 * body + 10)
-            slope = np.eye(10) if values.slope is None else values.slope[body]
-            if place < 10:
-                g[at], G[at, cut] = pi[place], slope[place]
-            else:
-                axis = place - 9
-                g[at] = pi[axis] / pi[0]
-                G[at, cut] = (slope[axis] - g[at] * slope[0]) / pi[0]
+            row, over = rows[name]
+            g[at], G[at] = values[row], slopes[row]
+            if over is not None:
+                g[at] /= values[over]
+                G[at] = (slopes[row] - g[at] * slopes[over]) / values[over]
         return g, G
 
     @property

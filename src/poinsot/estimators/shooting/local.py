@@ -22,7 +22,7 @@ from numba import njit
 
 from ...arrays import Columns, Vector
 from .lq import LinearQuadraticStages, Quadratic
-from .problem import Curvature, GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
+from .problem import GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
 
 STRETCH = 100
 """LinearQuadraticStages that are linearized in one call."""
@@ -180,28 +180,16 @@ def curved(
 ) -> tuple[LinearQuadraticStages, Vector]:
     """The stretch with the second-order term, and the costate of its first node; `last` (n,) is that of its end."""
     xi = costates(stages, last)
-    c: Curvature = motion.curvature(first, x[:-1], w, theta, xi[1:])
-    return replace(
-        stages,
-        L_xx=stages.L_xx + c.xx, L_xw=stages.L_xw + c.xw, L_xt=stages.L_xt + c.xt,
-        L_ww=stages.L_ww + c.ww, L_wt=stages.L_wt + c.wt, L_tt=stages.L_tt + c.tt,
-    ), xi[0]  # fmt: skip
+    added = motion.curvature(first, x[:-1], w, theta, xi[1:])
+    blocks = {"L_xx": "xx", "L_xw": "xw", "L_xt": "xt", "L_ww": "ww", "L_wt": "wt", "L_tt": "tt"}
+    sums = {block: getattr(stages, block) + getattr(added, name) for block, name in blocks.items()}
+    return replace(stages, **sums), xi[0]
 
 
 def costates(stages: LinearQuadraticStages, last: Vector) -> Float[np.ndarray, "T1 n"]:
     """xi of a stretch and of the node after it, which is `last` (n,)."""
     xi = np.empty((len(stages) + 1, len(last)))
     xi[-1] = last
-    _costates(np.ascontiguousarray(stages.A), stages.l_x, xi)
+    for t in range(len(stages) - 1, -1, -1):
+        xi[t] = stages.l_x[t] + stages.A[t].T @ xi[t + 1]
     return xi
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
-def _costates(A, l_x, xi):
-    T, n = l_x.shape
-    for t in range(T - 1, -1, -1):
-        for i in range(n):
-            xi[t, i] = l_x[t, i]
-        for i in range(n):
-            for j in range(n):
-                xi[t, j] += A[t, i, j] * xi[t + 1, i]

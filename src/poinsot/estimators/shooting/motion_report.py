@@ -13,7 +13,6 @@ from ...arrays import NodeStates, Vector
 from ...estimate import Fit
 from ...estimate.fit import fit_of
 from ...estimate.motions import STD, EstimatedMotion, SensorFit
-from ...models import tree as kinds
 from ...models.articulated import Articulated
 from ...models.contact_dynamics import RobotMotion
 from ...models.sensors import (
@@ -48,33 +47,31 @@ class RobotMotionEstimate(EstimatedMotion):
     def states_at_nodes(self, robot: Articulated, samples: np.ndarray) -> NodeStates:
         """(N + 1, nx) states: those of the path at its samples, which are these nodes; `nodes` before impacts.
 
-        Orientations of ball and planar joints are not in a path, and are those of `nodes`.
+        Orientations of ball joints are not in a path, and are those of `nodes`.
         """
         x, nq, path = self.nodes.copy(), int(robot.model.nq), self.path.channels
-        at = x[samples]
-        joints = dict(zip(robot.actuated.tolist(), robot.joints, strict=True))
+        at, (first, turning) = x[samples], robot.coordinates
         if robot.floating_base:
             columns = channels_of_base(robot)
             at[:, :7] = np.stack([path[name] for name in columns[:7]], axis=1)
             at[:, nq : nq + 6] = np.stack([path[name] for name in columns[7:]], axis=1)
-        for dof, joint in joints.items():
-            at[:, nq + dof] = path[f"velocity.{joint}"]
-        tree = robot.tree
-        for kind, place, dof in zip(tree.kind, tree.q_index, tree.v_index, strict=True):
-            if kind == kinds.CONTINUOUS:
-                angle = path[f"position.{joints[int(dof)]}"]
+        for dof, joint in zip(robot.actuated.tolist(), robot.joints, strict=True):
+            at[:, nq + dof], angle, place = path[f"velocity.{joint}"], path[f"position.{joint}"], first[dof]
+            if turning[dof]:
                 at[:, place], at[:, place + 1] = np.cos(angle), np.sin(angle)
-            elif kind not in (kinds.FREE, kinds.SPHERICAL, kinds.PLANAR):
-                for k in range(int(kinds.DEGREES[kind])):
-                    at[:, place + k] = path[f"position.{joints[int(dof) + k]}"]
+            elif place >= 0:
+                at[:, place] = angle
         x[samples] = at
         return x
 
 
+BASE_QUANTITIES = (Position, XYZ), (Orientation, QUATERNION), (PreintegratedVelocity, XYZ), (Gyro, XYZ)
+"""What a path holds of a floating base."""
+
+
 def channels_of_base(robot: Articulated) -> list[str]:
     """(13,) channels of a floating base in a path: position, quaternion, linear and angular velocity."""
-    quantities = (Position, XYZ), (Orientation, QUATERNION), (PreintegratedVelocity, XYZ), (Gyro, XYZ)
-    return [f"{kind.quantity}.{robot.bodies[0]}.{end}" for kind, ends in quantities for end in ends]
+    return [f"{kind.quantity}.{robot.bodies[0]}.{end}" for kind, ends in BASE_QUANTITIES for end in ends]
 
 
 def estimated_motion(
@@ -167,29 +164,20 @@ def _path(
             if deviations is not None:
                 channels[STD + name], units[STD + name] = deviations[:, k], unit
 
-    def of_base(quantity: str, ends: Sequence[str]) -> list[str]:
-        return [f"{quantity}.{robot.bodies[0]}.{end}" for end in ends]
-
     if robot.floating_base:
-        turned = Rotation.from_quat(q[:, 3:7])
-        in_world = None
-        if spread is not None:
-            R = turned.as_matrix()
+        turned, names = Rotation.from_quat(q[:, 3:7]), channels_of_base(robot)
+        in_world = speeds = None
+        if spread is not None and std is not None:
+            R = turned.as_matrix()  # the tangent's axes are the base's
             in_world = np.sqrt(np.maximum(np.einsum("tij, tjk, tik -> ti", R, spread[:, :3, :3], R), 0.0))
-        add(of_base(Position.quantity, XYZ), "m", q[:, :3], in_world)
-        add(of_base(Orientation.quantity, QUATERNION), "1", turned.as_quat(), None)
-        if std is not None:
-            for k, end in enumerate(ROTATION):
-                name = STD + of_base(Orientation.quantity, (end,))[0]
-                channels[name], units[name] = std[:, 3 + k], "rad"
-        speeds = None if std is None else std[:, n : n + 6]
-        add(
-            of_base(PreintegratedVelocity.quantity, XYZ),
-            "m/s",
-            v[:, :3],
-            None if speeds is None else speeds[:, :3],
-        )
-        add(of_base(Gyro.quantity, XYZ), "rad/s", v[:, 3:6], None if speeds is None else speeds[:, 3:])
+            speeds = std[:, n : n + 6]
+        add(names[:3], "m", q[:, :3], in_world)
+        add(names[3:7], "1", turned.as_quat(), None)
+        if std is not None:  # of the rotation vector, which a quaternion's components have no names for
+            turns = [f"{STD}{Orientation.quantity}.{robot.bodies[0]}.{end}" for end in ROTATION]
+            add(turns, "rad", std[:, 3:6], None)
+        for rows, unit in ((slice(0, 3), "m/s"), (slice(3, 6), "rad/s")):
+            add(names[7:][rows], unit, v[:, rows], None if speeds is None else speeds[:, rows])
     angles = robot.joint_positions(q)
     for k, (joint, dof) in enumerate(zip(robot.joints, robot.actuated.tolist(), strict=True)):
         unit = robot.position_units[dof]

@@ -13,9 +13,10 @@ From the last node to the first, with V' the value function of the next one and 
 (The paper's Q_tt lacks V'_xt^T C and the transpose of it, and its V'_t+ the index of V'_xt.) L_tt and l_t enter where
 the recursion begins: they add to V_tt and V_t alike wherever they do.
 
-The kernel keeps y together: E = V'_xx [A C gap] + [0 V'_xt V'_x] gives every Q in one product with A, B or C, and with
-Q_ww = U^T U, Y = U^-T Q_wy the value is Q_yy - Y^T Y, symmetric and as positive as rounding permits; the policy
-U^-1 Y is used only where states are rolled out,
+The kernel takes the 1 of y for one more parameter, r = (theta, 1): with [C gap] for C the gap's deflection is a part of
+Q_xt, and the constant of the value one of Q_tt. E = V'_xx [A C] + [0 V'_xr] gives every Q in one product with A, B or
+C, and with Q_ww = U^T U, Y = U^-T Q_wy the value is Q_yy - Y^T Y, symmetric and as positive as rounding permits; the
+policy U^-1 Y is used only where states are rolled out,
 
     x' = Phi x + Gamma theta + phi,   Phi = A - B K,   Gamma = C - B P,   phi = gap - B k
 
@@ -31,13 +32,17 @@ for that problem.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ...arrays import Changes, Columns, Vector
+from ...arrays import Columns, Vector
 from .lq import LinearQuadraticStages, Quadratic
+
+KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
+"""Numba's options of the recursion's kernels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,39 +50,42 @@ class Policy:
     """w = -k - K x - P theta along T stages (Eq. 25), and the states that it leads to.
 
     Args:
-        k, K, P: (T, m), (T, m, n), (T, m, p); zero where a stage has no noise.
-        Phi, Gamma, phi: (T, n, n), (T, n, p), (T, n) of x' = Phi x + Gamma theta + phi.
+        gains: (T, m, n + p + 1) [K P k]; zero where a stage has no noise.
+        transitions: (T, n, n + p + 1) [Phi Gamma phi] of x' = Phi x + Gamma theta + phi.
         spread: (T, n, m) B U^-1, of which B Q_ww^-1 B^T = spread spread^T is how far w leaves x' open; T = 0 where it
             was not asked for.
     """
 
-    k: Columns
-    K: Float[np.ndarray, "T m n"]
-    P: Float[np.ndarray, "T m p"]
-    Phi: Float[np.ndarray, "T n n"]
-    Gamma: Float[np.ndarray, "T n p"]
-    phi: Changes
+    gains: Float[np.ndarray, "T m q"]
+    transitions: Float[np.ndarray, "T n q"]
     spread: Float[np.ndarray, "_ n m"]
 
     def __len__(self) -> int:
-        return len(self.phi)
+        return len(self.gains)
+
+    @property
+    def K(self) -> Float[np.ndarray, "T m n"]:
+        return self.gains[:, :, : self.transitions.shape[1]]
+
+    @property
+    def P(self) -> Float[np.ndarray, "T m p"]:
+        return self.gains[:, :, self.transitions.shape[1] : -1]
+
+    @property
+    def k(self) -> Columns:
+        return self.gains[:, :, -1]
 
     @classmethod
     def empty(cls, T: int, sizes: tuple[int, int, int], spread: bool = False) -> Policy:
         """Room for T stages of sizes n, m, p, to be written by backward passes."""
         n, m, p = sizes
-        return cls(
-            np.empty((T, m)), np.empty((T, m, n)), np.empty((T, m, p)), np.empty((T, n, n)), np.empty((T, n, p)),
-            np.empty((T, n)), np.empty((T if spread else 0, n, m)),
-        )  # fmt: skip
+        q = n + p + 1
+        return cls(np.empty((T, m, q)), np.empty((T, n, q)), np.empty((T if spread else 0, n, m)))
 
     def part(self, first: int, last: int) -> Policy:
         """The stages from `first` to before `last`; a view."""
         pick = slice(first, last)
-        return Policy(
-            self.k[pick], self.K[pick], self.P[pick], self.Phi[pick], self.Gamma[pick], self.phi[pick],
-            self.spread[pick],
-        )  # fmt: skip
+        return Policy(self.gains[pick], self.transitions[pick], self.spread[pick])
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,32 +115,33 @@ def backward(
         end: value function, or cost, of the node after the last stage.
         damping: of Levenberg and Marquardt, relative to the diagonal of L_ww.
         out: where to write the policy; with room for the spread, that too.
-
     """
     T, (n, m, p) = len(stages), stages.sizes
-    V_xx, V_xt, V_x = end.V_xx.copy(), end.V_xt.copy(), end.V_x.copy()
-    V_tt, V_t = end.V_tt + stages.L_tt, end.V_t + stages.l_t
-    size_t = np.abs(np.diag(stages.L_tt))
+    V_xx, V_xr = end.V_xx.copy(), _with_one(end.V_xt, end.V_x)
+    V_rr, V_t = np.empty((p + 1, p + 1)), end.V_t + stages.l_t
+    V_rr[:p, :p], V_rr[:p, p], V_rr[p, :p], V_rr[p, p] = end.V_tt + stages.L_tt, V_t, V_t, 2.0 * end.constant
+    size_r = np.append(np.abs(np.diag(stages.L_tt)), 0.0)
     made = Policy.empty(T, (n, m, p)) if out is None else out
     noisy = stages.noisy if m else np.zeros(T, dtype=bool)
     s, c = stages, np.ascontiguousarray
-    constant, broke_at = _backward(
-        c(s.A), c(s.B), c(s.C), c(s.gap), c(s.L_xx), c(s.L_xw), c(s.L_xt), c(s.L_ww), c(s.L_wt), c(s.l_x), c(s.l_w),
-        noisy, damping, V_xx, V_xt, V_tt, V_x, V_t,
-        made.k, made.K, made.P, made.Phi, made.Gamma, made.phi, made.spread,
-        size_t,
+    broke_at = _backward(
+        c(s.A), c(s.B), _with_one(s.C, s.gap), c(s.L_xx), c(s.L_xw), _with_one(s.L_xt, s.l_x), c(s.L_ww),
+        _with_one(s.L_wt, s.l_w), noisy, damping, V_xx, V_xr, V_rr, made.gains, made.transitions, made.spread, size_r,
     )  # fmt: skip
-    value = Quadratic(V_xx, V_xt, V_tt, V_x, V_t, end.constant + constant)
-    return Backward(made, value, None if broke_at < 0 else broke_at, size_t)
+    value = Quadratic(V_xx, V_xr[:, :p], V_rr[:p, :p], V_xr[:, p], V_rr[:p, p], 0.5 * V_rr[p, p])
+    return Backward(made, value, None if broke_at < 0 else broke_at, size_r[:p])
+
+
+def _with_one(by_theta: np.ndarray, by_one: np.ndarray) -> np.ndarray:
+    """Columns of r = (theta, 1)."""
+    return np.concatenate([by_theta, by_one[..., None]], axis=-1)
 
 
 def forward(policy: Policy, x_0: Vector, theta: Vector) -> tuple[Float[np.ndarray, "T1 n"], Columns]:
     """States (T + 1, n) and noise (T, m) of the linear-quadratic problem, from its first state on."""
-    x, w = np.empty((len(policy) + 1, len(x_0))), np.empty_like(policy.k)
+    x, w = np.empty((len(policy) + 1, len(x_0))), np.empty(policy.gains.shape[:2])
     x[0] = x_0
-    _forward(
-        policy.k, policy.K, policy.P, policy.Phi, policy.Gamma, policy.phi, np.ascontiguousarray(theta), x, w
-    )
+    _forward(policy.gains, policy.transitions, np.concatenate([x_0, theta, [1.0]]), x, w)
     return x, w
 
 
@@ -155,14 +164,14 @@ def marginals(
     xx, xt = np.empty((T + 1, n, n)), np.empty((T + 1, n, p))
     xx[0], xt[0] = P_xx, P_xt
     for t in range(T):
-        Phi, Gamma, S = policy.Phi[t], policy.Gamma[t], policy.spread[t]
+        Phi, Gamma, S = policy.transitions[t, :, :n], policy.transitions[t, :, n:-1], policy.spread[t]
         cross = Phi @ xt[t] @ Gamma.T
         xx[t + 1] = Phi @ xx[t] @ Phi.T + cross + cross.T + Gamma @ P_tt @ Gamma.T + S @ S.T
         xt[t + 1] = Phi @ xt[t] + Gamma @ P_tt
     return xx, xt
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**KERNEL)
 def _factor(Q):
     """Q = U^T U in place, U upper triangular; False if Q is not positive definite. Rows run contiguously."""
     m = len(Q)
@@ -180,7 +189,7 @@ def _factor(Q):
     return True
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**KERNEL)
 def _solve_transposed(U, Y):
     """Y <- U^-T Y, row after row."""
     m, q = Y.shape
@@ -194,7 +203,7 @@ def _solve_transposed(U, Y):
                 Y[i, c] -= u * Y[j, c]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**KERNEL)
 def _solve(U, Y):
     """Y <- U^-1 Y, from the last row to the first."""
     m, q = Y.shape
@@ -208,7 +217,7 @@ def _solve(U, Y):
                 Y[i, c] -= u * Y[j, c]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**KERNEL)
 def _solve_from_the_right(B, U, S):
     """S = B U^-1, row after row."""
     n, m = B.shape
@@ -222,7 +231,7 @@ def _solve_from_the_right(B, U, S):
                 S[i, d] -= s * U[c, d]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**KERNEL)
 def _symmetric(Q, V):
     """V = (Q + Q^T) / 2 of the leading columns of Q."""
     for i in range(len(V)):
@@ -231,7 +240,7 @@ def _symmetric(Q, V):
             V[i, j] = V[j, i] = 0.5 * (Q[i, j] + Q[j, i])
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**KERNEL)
 def _put(Z, column, M):
     """Columns of Z from `column` on = M. (Slices would do, but take Numba twice as long to compile.)"""
     for i in range(M.shape[0]):
@@ -239,14 +248,14 @@ def _put(Z, column, M):
             Z[i, column + j] = M[i, j]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**KERNEL)
 def _add(Z, column, M):
     for i in range(M.shape[0]):
         for j in range(M.shape[1]):
             Z[i, column + j] += M[i, j]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**KERNEL)
 def _subtract(Z, M, row, column):
     """Z -= the block of M that begins at (row, column)."""
     for i in range(Z.shape[0]):
@@ -254,26 +263,14 @@ def _subtract(Z, M, row, column):
             Z[i, j] -= M[row + i, column + j]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**KERNEL)
 def _take(Z, column, M):
     for i in range(M.shape[0]):
         for j in range(M.shape[1]):
             M[i, j] = Z[i, column + j]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
-def _add_column(Z, column, v):
-    for i in range(len(v)):
-        Z[i, column] += v[i]
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
-def _take_column(Z, column, v):
-    for i in range(len(v)):
-        v[i] = Z[i, column]
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**KERNEL)
 def _places(B, place, size):
     """Whether each column of B has one entry that is not 0 (noise on some freedoms), and then where and what it is."""
     n, m = B.shape
@@ -287,7 +284,7 @@ def _places(B, place, size):
     return place.min() >= 0
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**KERNEL)
 def _picked(V_xx, E, place, size, Q_ww, Y):
     """Q_ww = B^T V_xx B and Y = B^T E of such a B."""
     for i in range(len(place)):
@@ -297,46 +294,35 @@ def _picked(V_xx, E, place, size, Q_ww, Y):
             Y[i, c] = size[i] * E[place[i], c]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**KERNEL)
 def _backward(
-    A, B, C, gap, L_xx, L_xw, L_xt, L_ww, L_wt, l_x, l_w, noisy, damping,
-    V_xx, V_xt, V_tt, V_x, V_t, k, K, P, Phi, Gamma, phi, root, size_t,
-):  # fmt: skip
-    """V_.. become those of the first stage. Returns the value's constant and the stage that broke the pass, or -1."""
+    A, B, C, L_xx, L_xw, L_xr, L_ww, L_wr, noisy, damping, V_xx, V_xr, V_rr, gains, transitions, root, size_r
+):
+    """V_.. become those of the first stage. Returns the stage that broke the pass, or -1."""
     T, n, m = B.shape
-    p = C.shape[2]
-    q = n + p + 1
-    last = n + p  # the column of 1
-    Z, E, Q_xy = np.empty((n, q)), np.empty((n, q)), np.empty((n, q))  # Z = [A C gap]
-    Z_t, E_t = np.empty((n, p + 1)), np.empty((n, p + 1))  # the same, columns of (theta, 1)
-    Q_ty, R = np.empty((p, p + 1)), np.empty((p, p + 1))
-    VB, Q_ww, Y, X = np.empty((n, m)), np.empty((m, m)), np.empty((m, q)), np.empty((m, q))
+    p = C.shape[2]  # of r, with the 1
+    q = n + p
+    E, Q_xy, E_r = np.empty((n, q)), np.empty((n, q)), np.empty((n, p))
+    Q_rr, R = np.empty((p, p)), np.empty((p, p))
+    VB, Q_ww, Y = np.empty((n, m)), np.empty((m, m)), np.empty((m, q))
     D, BX = np.empty((q, q)), np.empty((n, q))
     place, size = np.empty(m, dtype=np.int64), np.empty(m)
-    constant = 0.0
     for t in range(T - 1, -1, -1):
+        Z, X = transitions[t], gains[t]
         _put(Z, 0, A[t])
         _put(Z, n, C[t])
-        for i in range(n):
-            Z[i, last] = gap[t, i]
-        _take(Z, n, Z_t)
         np.dot(V_xx, Z, E)
-        _add(E, n, V_xt)
-        for i in range(n):
-            constant += gap[t, i] * (V_x[i] + 0.5 * E[i, last])
-        _add_column(E, last, V_x)
-        _take(E, n, E_t)
+        _add(E, n, V_xr)
+        _take(E, n, E_r)
         np.dot(A[t].T, E, Q_xy)
         _add(Q_xy, 0, L_xx[t])
-        _add(Q_xy, n, L_xt[t])
-        _add_column(Q_xy, last, l_x[t])
-        np.dot(C[t].T, E_t, Q_ty)
-        np.dot(V_xt.T, Z_t, R)
-        _add(Q_ty, 0, R)
+        _add(Q_xy, n, L_xr[t])
+        np.dot(C[t].T, E_r, Q_rr)
+        np.dot(V_xr.T, C[t], R)
+        _add(Q_rr, 0, R)
         for a in range(p):
-            size_t[a] += abs(Q_ty[a, a])
-        _add(Q_ty, 0, V_tt)
-        _add_column(Q_ty, p, V_t)
+            size_r[a] += abs(Q_rr[a, a])
+        _add(Q_rr, 0, V_rr)
         if noisy[t]:
             single = _places(B[t], place, size)
             if single:
@@ -346,24 +332,19 @@ def _backward(
                 np.dot(B[t].T, VB, Q_ww)
                 np.dot(B[t].T, E, Y)
             _add(Q_ww, 0, L_ww[t])
-            _add(Y, n, L_wt[t])
-            _add_column(Y, last, l_w[t])
+            _add(Y, n, L_wr[t])
             for i in range(m):
                 Q_ww[i, i] += damping * abs(L_ww[t, i, i])
                 for j in range(n):
                     Y[i, j] += L_xw[t, j, i]
             if not _factor(Q_ww):
-                return constant, t
+                return t
             _solve_transposed(Q_ww, Y)
             np.dot(Y.T, Y, D)
-            constant -= 0.5 * D[last, last]
             _subtract(Q_xy, D, 0, 0)
-            _subtract(Q_ty, D, n, n)
-            _take(Y, 0, X)
+            _subtract(Q_rr, D, n, n)
+            _put(X, 0, Y)
             _solve(Q_ww, X)
-            _take(X, 0, K[t])
-            _take(X, n, P[t])
-            _take_column(X, last, k[t])
             if single:
                 for j in range(m):
                     for c in range(q):
@@ -374,36 +355,29 @@ def _backward(
             if len(root):
                 _solve_from_the_right(B[t], Q_ww, root[t])
         else:
-            k[t], K[t], P[t] = 0.0, 0.0, 0.0
+            gains[t] = 0.0
             if len(root):
                 root[t] = 0.0
-        _take(Z, 0, Phi[t])
-        _take(Z, n, Gamma[t])
-        _take_column(Z, last, phi[t])
         _symmetric(Q_xy, V_xx)
-        _symmetric(Q_ty, V_tt)
-        _take(Q_xy, n, V_xt)
-        _take_column(Q_xy, last, V_x)
-        _take_column(Q_ty, p, V_t)
-    return constant, -1
+        _symmetric(Q_rr, V_rr)
+        _take(Q_xy, n, V_xr)
+    return -1
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
-def _forward(k, K, P, Phi, Gamma, phi, theta, x, w):
-    T, n = phi.shape
-    m, p = k.shape[1], len(theta)
+@njit(**KERNEL)
+def _forward(gains, transitions, y, x, w):
+    """From y = (x_0, theta, 1), whose states become later ones."""
+    T, m, q = gains.shape
+    n = x.shape[1]
     for t in range(T):
         for i in range(m):
-            total = k[t, i]
-            for j in range(n):
-                total += K[t, i, j] * x[t, j]
-            for a in range(p):
-                total += P[t, i, a] * theta[a]
+            total = 0.0
+            for j in range(q):
+                total += gains[t, i, j] * y[j]
             w[t, i] = -total
         for i in range(n):
-            total = phi[t, i]
-            for j in range(n):
-                total += Phi[t, i, j] * x[t, j]
-            for a in range(p):
-                total += Gamma[t, i, a] * theta[a]
+            total = 0.0
+            for j in range(q):
+                total += transitions[t, i, j] * y[j]
             x[t + 1, i] = total
+        y[:n] = x[t + 1]

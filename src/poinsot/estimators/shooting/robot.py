@@ -58,10 +58,10 @@ class RobotTrajectoryModel(TrajectoryModel):
         self, first: int, x: States, w: Columns, theta: Vector
     ) -> tuple[States, Float[np.ndarray, "T rows"]]:
         step, residual = self.stages_of_robot.evaluate(first, x, theta, command_noise=self.command_noise(w))
-        return self.manifold.integrate(step.x, self._tangent(w)), residual.r
+        return self.manifold.integrate(step.value, self._tangent(w)), residual.value
 
     def evaluate_last(self, x: Vector, theta: Vector) -> Vector:
-        return self.stages_of_robot.last(x, theta).r[0]
+        return self.stages_of_robot.last(x, theta).value[0]
 
     def linearize(self, first: int, x: States, w: Columns, theta: Vector) -> StageLinearization:
         has_command_noise = len(self.noisy_commands) > 0
@@ -80,18 +80,21 @@ class RobotTrajectoryModel(TrajectoryModel):
             by_w = np.concatenate([step.by_tau @ by_u, by_w], axis=2)
             by_w[~self.noisy[first : first + len(x)]] = 0.0
             r_w = np.concatenate(
-                [residual.by_tau @ by_u, np.zeros((len(x), residual.r.shape[1], len(self.noisy_freedoms)))],
+                [
+                    residual.by_tau @ by_u,
+                    np.zeros((len(x), residual.value.shape[1], len(self.noisy_freedoms))),
+                ],
                 axis=2,
             )
         return StageLinearization(
-            step.x, step.by_x, by_w, step.by_theta, residual.r, residual.by_x, r_w, residual.by_theta
+            step.value, step.by_x, by_w, step.by_theta, residual.value, residual.by_x, r_w, residual.by_theta
         )
 
     def linearize_last(self, x: Vector, theta: Vector) -> LastNodeLinearization:
         residual = self.stages_of_robot.last(x, theta, slopes=True)
         assert residual.by_x is not None
         return LastNodeLinearization(
-            residual.r[0], residual.by_x[0], None if residual.by_theta is None else residual.by_theta[0]
+            residual.value[0], residual.by_x[0], None if residual.by_theta is None else residual.by_theta[0]
         )
 
     def command_noise(self, w: Columns) -> Float[np.ndarray, "T inputs"] | None:

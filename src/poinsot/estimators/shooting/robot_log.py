@@ -210,7 +210,7 @@ class _Reader:
     def _values(self, channels: Sequence[str]) -> np.ndarray:
         """(S, width), NaN where there is none."""
         recording = self.recording
-        columns = [np.where(recording.mask(name), recording[name], np.nan) for name in channels]
+        columns = [recording.readings(name) for name in channels]
         return np.stack(columns, axis=1)
 
     def _noise(self, quantity: str, frame: str = "") -> Any:

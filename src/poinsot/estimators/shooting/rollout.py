@@ -49,9 +49,9 @@ class Rollout(ABC):
 
     name: str
 
-    @abstractmethod
     def begin(self, problem: ShootingProblem, guess: Trajectories, mapping: Mapping = map) -> Evaluation:
         """The guess as this rollout needs it."""
+        return evaluate(problem, guess, mapping)
 
     @abstractmethod
     def roll(
@@ -71,9 +71,6 @@ class MultipleShooting(Rollout):
 
     name = "multiple"
 
-    def begin(self, problem: ShootingProblem, guess: Trajectories, mapping: Mapping = map) -> Evaluation:
-        return evaluate(problem, guess, mapping)
-
     def roll(
         self,
         problem: ShootingProblem,
@@ -88,12 +85,15 @@ class MultipleShooting(Rollout):
         return evaluate(problem, Trajectories(x, w, now.at.theta + alpha * step.theta), mapping)
 
 
-class _Sequential(Rollout):
-    """Node after node, with the policy's feedback."""
+@dataclass(frozen=True)
+class FeasibilityDriven(Rollout):
+    """Node after node, with the policy's feedback. Gaps close as a whole, however nonlinear the dynamics."""
 
-    @abstractmethod
-    def _kept(self, gaps: np.ndarray, alpha: float) -> np.ndarray:
-        """(N, n) what is to be left of the gaps."""
+    name = "feasible"
+
+    def _open_share(self, alpha: float) -> float:
+        """The part of each gap that a step leaves open."""
+        return 1.0 - alpha
 
     def roll(
         self,
@@ -105,45 +105,41 @@ class _Sequential(Rollout):
     ) -> Evaluation:
         theta = now.at.theta + alpha * step.theta
 
-        def one(number: int) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-            motion, x, w = problem.models[number], now.at.x[number], now.at.w[number]
-            kept = self._kept(now.gaps[number], alpha)
-            x_0 = motion.manifold.integrate(x[:1], alpha * step.x[number][:1])[0]
-            feedback = _feedback(step.policies[number], step.theta, alpha)
-            return *_simulate(motion, x_0, w, theta, kept, x, feedback), kept
+        def one(number: int) -> Simulation:
+            motion, x = problem.models[number], now.at.x[number]
+            policy, x_0 = (
+                step.policies[number],
+                motion.manifold.integrate(x[:1], alpha * step.x[number][:1])[0],
+            )
+            ahead = -alpha * (policy.k + policy.P @ step.theta)
+
+            def feedback(stage: int, state: np.ndarray) -> np.ndarray:
+                """w_k+ - w_k."""
+                dx = motion.manifold.difference(x[stage : stage + 1], state)[0]
+                return ahead[stage] - policy.K[stage] @ dx
+
+            gaps = self._open_share(alpha) * now.gaps[number]
+            return _simulate(motion, x_0, now.at.w[number], theta, gaps, feedback)
 
         return _gathered(problem, theta, mapping(one, range(len(problem.models))))
 
 
 @dataclass(frozen=True)
-class SingleShooting(_Sequential):
+class SingleShooting(FeasibilityDriven):
     """No gaps, ever: the states of the guess are not looked at, but for the first."""
 
     name = "single"
 
     def begin(self, problem: ShootingProblem, guess: Trajectories, mapping: Mapping = map) -> Evaluation:
-        def one(number: int) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-            motion, x, w = problem.models[number], guess.x[number], guess.w[number]
-            kept = np.zeros((motion.stages, motion.manifold.degrees))
-            return *_simulate(motion, x[0], w, guess.theta, kept), kept
+        def one(number: int) -> Simulation:
+            motion = problem.models[number]
+            closed = np.zeros((motion.stages, motion.manifold.degrees))
+            return _simulate(motion, guess.x[number][0], guess.w[number], guess.theta, closed)
 
         return _gathered(problem, guess.theta, mapping(one, range(len(problem.models))))
 
-    def _kept(self, gaps: np.ndarray, alpha: float) -> np.ndarray:
-        return np.zeros_like(gaps)
-
-
-@dataclass(frozen=True)
-class FeasibilityDriven(_Sequential):
-    """Gaps close as a whole, by the step length, however nonlinear the dynamics."""
-
-    name = "feasible"
-
-    def begin(self, problem: ShootingProblem, guess: Trajectories, mapping: Mapping = map) -> Evaluation:
-        return evaluate(problem, guess, mapping)
-
-    def _kept(self, gaps: np.ndarray, alpha: float) -> np.ndarray:
-        return (1.0 - alpha) * gaps
+    def _open_share(self, alpha: float) -> float:
+        return 0.0
 
 
 def evaluate(problem: ShootingProblem, at: Trajectories, mapping: Mapping = map) -> Evaluation:
@@ -165,20 +161,14 @@ def evaluate(problem: ShootingProblem, at: Trajectories, mapping: Mapping = map)
         return evaluated(problem, at, gaps, sum(cost for _, cost in found))
 
 
-def _gathered(problem: ShootingProblem, theta: Vector, rolled: Iterable[Any]) -> Evaluation:
+Simulation = tuple[np.ndarray, np.ndarray, float, np.ndarray]
+"""States, noise, cost and gaps of one recording."""
+
+
+def _gathered(problem: ShootingProblem, theta: Vector, rolled: Iterable[Simulation]) -> Evaluation:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         x, w, costs, gaps = zip(*rolled, strict=True)
         return evaluated(problem, Trajectories(x, w, theta), gaps, sum(costs))
-
-
-def _feedback(policy: Policy, dtheta: Vector, alpha: float) -> Callable[[int, np.ndarray], np.ndarray]:
-    """w_k+ - w_k of a stage, given its number and dx_k+."""
-    ahead = -alpha * (policy.k + policy.P @ dtheta)
-
-    def change(stage: int, dx: np.ndarray) -> np.ndarray:
-        return ahead[stage] - policy.K[stage] @ dx
-
-    return change
 
 
 def _simulate(
@@ -186,23 +176,22 @@ def _simulate(
     x_0: Vector,
     w: np.ndarray,
     theta: Vector,
-    kept: np.ndarray,
-    old: np.ndarray | None = None,
+    gaps: np.ndarray,
     feedback: Callable[[int, np.ndarray], np.ndarray] | None = None,
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """States, noise and cost from the first node on; ends early, with infinite cost, where the motion diverges."""
+) -> Simulation:
+    """From the first node on; ends early, with infinite cost, where the motion diverges."""
     manifold, N = motion.manifold, motion.stages
     x, w = np.empty((N + 1, manifold.size)), w.copy()
     x[0], cost = x_0, 0.0
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for k in range(N):
             here = x[k : k + 1]
-            if feedback is not None and old is not None:
-                w[k] += feedback(k, manifold.difference(old[k : k + 1], here)[0])
+            if feedback is not None:
+                w[k] += feedback(k, here)
             f, r = motion.evaluate(k, here, w[k : k + 1], theta)
             cost += stage_cost(motion, k, w[k : k + 1], r)
-            x[k + 1] = manifold.integrate(f, -kept[k : k + 1])[0] if kept[k].any() else f[0]
+            x[k + 1] = manifold.integrate(f, -gaps[k : k + 1])[0] if gaps[k].any() else f[0]
             if not np.isfinite(x[k + 1]).all():
-                x[k + 1 :] = x[k]
-                return x, w, np.inf
-    return x, w, cost
+                x[k + 1 :] = x[k]  # finite, so that gaps and priors can be computed
+                return x, w, np.inf, gaps
+    return x, w, cost, gaps

@@ -14,9 +14,10 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.spatial.transform import Rotation
 
 from .bodies import State
-from .constraints import Geometry
+from .constraints import Instant, product
 from .precision import Numbers
 from .quaternions import conjugate, cross, exp, log, matrix, multiply, turn
 from .structure import Structure
@@ -45,54 +46,49 @@ def coordinates(structure: Structure) -> list[slice]:
     return [slice(int(end - n), int(end)) for end, n in zip(ends, structure.free.sum(axis=1), strict=True)]
 
 
-def assemble(
-    structure: Structure,
-    values: Values,
-    reference: tuple[np.ndarray, np.ndarray],
-    y: Float[Numbers, "n"],
-    rate: Float[Numbers, "n"],
-) -> State:
-    """The state in which joints have the coordinates y and the rates given.
+def placed(
+    structure: Structure, values: Values, y: Float[Numbers, "n"], rate: Float[Numbers, "n"]
+) -> tuple[Float[Array, "l 3 3"], State]:
+    """Axes of the bodies, and the state in which joints have the coordinates y and the rates given.
 
-    Args:
-        reference: (l, 3) origins [m] and (l, 4) quaternions of the bodies' frames in the reference configuration.
+    Axes and quaternions are both carried along the tree: what asks for the axes alone, as the reduced form does many
+    times a step, does not pay for quaternions, which compilation then leaves out.
     """
-    world = structure.bodies
-    place = coordinates(structure)
-    origin = {i: jnp.asarray(reference[0][i]) for i in range(world)} | {world: jnp.zeros(3)}
-    turned = {i: jnp.asarray(reference[1][i]) for i in range(world)} | {
-        world: jnp.array([0.0, 0.0, 0.0, 1.0])
-    }
-    speed = {i: jnp.zeros(3) for i in range(world + 1)}  # of the frame's origin
-    spin = {i: jnp.zeros(3) for i in range(world + 1)}
+    world, place = structure.bodies, coordinates(structure)
+    T = [jnp.asarray(each) for each in (*structure.placement, np.eye(4))]
+    R, origin = [each[:3, :3] for each in T], [each[:3, 3] for each in T]
+    e = [_quaternion(each[:3, :3]) for each in (*structure.placement, np.eye(4))]
+    speed, spin = [jnp.zeros(3)] * (world + 1), [jnp.zeros(3)] * (world + 1)  # speeds of the frames' origins
     for body, parent, k, outward in tree(structure):
-        free = structure.free[k]
-        motion, motion_rate = jnp.zeros(6), jnp.zeros(6)
-        if free.any():
-            motion = motion.at[np.flatnonzero(free)].set(y[place[k]])
-            motion_rate = motion_rate.at[np.flatnonzero(free)].set(rate[place[k]])
-        near, far = ("parent", "child") if outward else ("child", "parent")
-        sign = 1 if outward else -1
-        step = exp(motion[3:]) if outward else conjugate(exp(motion[3:]))
-        e_a = multiply(turned[parent], _quaternion(getattr(structure, f"{near}_frame")[k]))
-        e_b = multiply(e_a, step)
-        arm = turn(matrix(turned[parent]), jnp.asarray(getattr(structure, f"{near}_point")[k]))
-        # the slide is along an axis that both frames share: sliders do not turn
-        slide, slide_rate, own_rate = (
-            sign * turn(matrix(e_a), x) for x in (motion[:3], motion_rate[:3], motion_rate[3:])
+        near, far, sign = ("parent", "child", 1) if outward else ("child", "parent", -1)
+        near_frame, far_frame = (getattr(structure, f"{end}_frame")[k] for end in (near, far))
+        axes = product(R[parent], near_frame)
+        arm = turn(R[parent], getattr(structure, f"{near}_point")[k])
+        spin[body], slide_rate, psi = spin[parent], jnp.zeros(3), [jnp.zeros(())] * 3
+        for j, direction in zip(
+            range(place[k].start, place[k].stop), np.flatnonzero(structure.free[k]), strict=True
+        ):
+            along = sign * axes[:, direction % 3]
+            if direction < 3:  # sliders do not turn, so that both frames share the axis of the slide
+                arm, slide_rate = arm + y[j] * along, slide_rate + rate[j] * along
+            else:
+                spin[body], psi[direction - 3] = spin[body] + rate[j] * along, sign * y[j]
+        if structure.is_hinge[k]:  # without the series of `exp` and its derivatives
+            turned = product(axes, _about_z(psi[2]))
+        else:
+            turned = product(axes, matrix(exp(jnp.stack(psi)))) if structure.is_ball[k] else axes
+        e[body] = multiply(
+            multiply(multiply(e[parent], _quaternion(near_frame)), exp(jnp.stack(psi))),
+            _quaternion(far_frame.T),
         )
-        turned[body] = multiply(e_b, _quaternion(getattr(structure, f"{far}_frame")[k].T))
-        back = turn(matrix(turned[body]), jnp.asarray(getattr(structure, f"{far}_point")[k]))
-        spin[body] = spin[parent] + own_rate
-        origin[body] = origin[parent] + arm + slide - back
-        speed[body] = speed[parent] + cross(spin[parent], arm + slide) + slide_rate - cross(spin[body], back)
-    quaternion = jnp.stack([turned[i] for i in range(world)])
-    out = [turn(matrix(turned[i]), jnp.asarray(values.center)[i]) for i in range(world)]
-    position = jnp.stack([origin[i] + out[i] for i in range(world)])
-    velocity = jnp.stack(
-        [jnp.concatenate([speed[i] + cross(spin[i], out[i]), spin[i]]) for i in range(world)]
-    )
-    return State(position, quaternion, velocity)
+        R[body] = product(turned, far_frame.T)
+        back = turn(R[body], getattr(structure, f"{far}_point")[k])
+        origin[body] = origin[parent] + arm - back
+        speed[body] = speed[parent] + cross(spin[parent], arm) + slide_rate - cross(spin[body], back)
+    axes, spins = jnp.stack(R[:world]), jnp.stack(spin[:world])
+    out = turn(axes, jnp.asarray(values.center))
+    velocity = jnp.concatenate([jnp.stack(speed[:world]) + cross(spins, out), spins], axis=-1)
+    return axes, State(jnp.stack(origin[:world]) + out, jnp.stack(e[:world]), velocity)
 
 
 def relative_rotation(structure: Structure, x: State) -> Float[Array, "j 4"]:
@@ -106,9 +102,10 @@ def relative_rotation(structure: Structure, x: State) -> Float[Array, "j 4"]:
     return jnp.stack(turned) if turned else jnp.zeros((0, 4))
 
 
-def joint_coordinates(structure: Structure, at: Geometry, x: State) -> Float[Array, "n"]:
+def joint_coordinates(here: Instant) -> Float[Array, "n"]:
     """y: angles in (-pi, pi], displacements, rotation vectors of balls; joint by joint."""
-    relative = relative_rotation(structure, x)
+    structure = here.structure
+    relative = relative_rotation(structure, here.x)
     parts = []
     for k, free in enumerate(structure.free):
         if structure.is_hinge[k]:
@@ -118,12 +115,18 @@ def joint_coordinates(structure: Structure, at: Geometry, x: State) -> Float[Arr
         elif structure.is_ball[k]:
             parts.append(log(relative[k]))
         elif free.any():
-            parts.append(at.g[k, np.flatnonzero(free)])
+            parts.append(here.at.g[k, np.flatnonzero(free)])
     return jnp.concatenate(parts) if parts else jnp.zeros(0)
+
+
+def _about_z(angle: Array) -> Array:
+    """(3, 3)."""
+    c, s = jnp.cos(angle), jnp.sin(angle)
+    return (
+        c * np.diag([1.0, 1, 0]) + s * np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 0]]) + np.diag([0.0, 0, 1])
+    )
 
 
 def _quaternion(R: np.ndarray) -> Array:
     """Of a constant rotation."""
-    from scipy.spatial.transform import Rotation
-
     return jnp.asarray(Rotation.from_matrix(R).as_quat())

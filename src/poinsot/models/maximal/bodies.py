@@ -22,6 +22,12 @@ from ...exceptions import ImpossibleBody, InvalidModel
 from ...inertia.parameters import from_physical, inconsistencies
 from . import quaternions
 from .precision import Numbers, Scalar
+from .values import Entry
+
+SIX = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+"""Rows and columns of xx, xy, yy, xz, yz, zz."""
+CREEP = 1e-3
+"""Speed [rad/s] or [m/s] at which full dry friction lets a joint or contact creep, without a stick drag given."""
 
 
 class State(NamedTuple):
@@ -82,6 +88,27 @@ class RigidBody:
         J = np.asarray(self.inertia, dtype=float)
         return np.diag(J) if J.ndim == 1 else J
 
+    def entries(self, i: int) -> list[Entry]:
+        """Its numbers, as body i of a mechanism."""
+        J = self.inertia_matrix
+        center = [
+            Entry(self.name, f"c{axis}", "m", "center", (i, k), float(self.center[k]))
+            for k, axis in enumerate("xyz")
+        ]
+        inertia = [
+            Entry(
+                self.name,
+                f"J{'xyz'[a]}{'xyz'[b]}",
+                "kg m^2",
+                "inertia",
+                (i, k),
+                J[a, b],
+                0.0 if a == b else -np.inf,
+            )
+            for k, (a, b) in enumerate(SIX)
+        ]
+        return [Entry(self.name, "mass", "kg", "mass", (i,), self.mass, 0.0), *center, *inertia]
+
     @property
     def placement(self) -> np.ndarray:
         """(4, 4) T_wb in the reference configuration."""
@@ -136,6 +163,17 @@ class PlaneContact:
             raise InvalidModel(
                 f"the stick drag of contact {self.name!r} must be above 0, not {self.stick_drag}"
             )
+
+    def entries(self, k: int, weight: float) -> list[Entry]:
+        """Its numbers, as contact k of a mechanism of a weight [N]."""
+        stick = self.stick_drag or max(self.friction, 1e-3) * weight / CREEP
+        each = (
+            ("compliance", "m/N", "contact_compliance", self.compliance),
+            ("relaxation", "s", "contact_relaxation", self.relaxation),
+            ("friction", "", "contact_friction", self.friction),
+            ("stick_drag", "N s/m", "contact_stick", stick),
+        )
+        return [Entry(self.name, symbol, unit, kind, (k,), value, 0.0) for symbol, unit, kind, value in each]
 
     @property
     def frame(self) -> np.ndarray:

@@ -18,8 +18,11 @@ is n . p - height.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -27,7 +30,7 @@ from jaxtyping import Array, Float
 from .bodies import State
 from .precision import Numbers
 from .quaternions import cross, matrix, turn, turn_back
-from .structure import Structure, gather, scatter
+from .structure import Structure, gather
 from .values import Values
 
 
@@ -64,7 +67,7 @@ def geometry(structure: Structure, values: Values, x: State) -> Geometry:
     A, B = structure.parent, structure.child
 
     R_A, R_B = gather(R, A), gather(R, B)
-    Ra, Rb = _product(R_A, structure.parent_frame), _product(R_B, structure.child_frame)
+    Ra, Rb = product(R_A, structure.parent_frame), product(R_B, structure.child_frame)
     s_a = turn(R_A, structure.parent_point - gather(c, A))
     s_b = turn(R_B, structure.child_point - gather(c, B))
     d = gather(r, B) + s_b - gather(r, A) - s_a
@@ -80,10 +83,45 @@ def geometry(structure: Structure, values: Values, x: State) -> Geometry:
     return Geometry(R, Ra, normals, s_a + d, s_b, g, s_c, gap)
 
 
+@dataclass(frozen=True, eq=False)
+class Instant:
+    """A mechanism with its numbers in one state: what the equations of motion are made of, computed once if asked for.
+
+    It belongs to the trace in which it is made: do not keep one across calls of compiled functions.
+    """
+
+    structure: Structure
+    values: Values
+    x: State
+
+    @cached_property
+    def at(self) -> Geometry:
+        return geometry(self.structure, self.values, self.x)
+
+    @cached_property
+    def speeds(self) -> tuple[Array, Array, Array]:
+        """`rates` at the state's own velocities."""
+        return rates(self, self.x.velocity)
+
+    @cached_property
+    def jacobians(self) -> tuple[Array, Array, Array]:
+        """`rates` as matrices (j, 6, n), (j, 6, n) and (c, 3, n), n = 6 l."""
+        l = self.structure.bodies
+        slopes = jax.jacfwd(partial(rates, self))(jnp.zeros((l, 6), float))
+        held, free, contact = (slope.reshape(*slope.shape[:2], 6 * l) for slope in slopes)
+        return held, free, contact
+
+    @cached_property
+    def held_jacobian(self) -> Float[Array, "h n"]:
+        """G: the rows of the held directions."""
+        return picked(self.jacobians[0], np.flatnonzero(self.structure.held))
+
+
 def rates(
-    structure: Structure, at: Geometry, velocity: Float[Numbers, "l 6"]
+    here: Instant, velocity: Float[Numbers, "l 6"]
 ) -> tuple[Float[Array, "j 6"], Float[Array, "j 6"], Float[Array, "c 3"]]:
     """Speeds in the held directions, in the free ones (the translations are the same), and of contacts."""
+    structure, at = here.structure, here.at
     v = jnp.concatenate([jnp.asarray(velocity), jnp.zeros((1, 6), float)])
     v_a, v_b = gather(v, structure.parent), gather(v, structure.child)
     spin = v_b[:, 3:] - v_a[:, 3:]
@@ -98,60 +136,19 @@ def rates(
 
 
 def momenta(
-    structure: Structure,
-    at: Geometry,
-    held: Float[Array, "j 6"],
-    free: Float[Array, "j 6"],
-    contact: Float[Array, "c 3"],
+    here: Instant, held: Float[Array, "j 6"], free: Float[Array, "j 6"], contact: Float[Array, "c 3"]
 ) -> Float[Array, "l 6"]:
     """What impulses along the directions of `rates` give to the bodies: the transpose of `rates` [N s], [N m s]."""
-    force = turn(at.axes, held[:, :3] + free[:, :3])
-    torque = turn_back(at.normals, held[:, 3:]) + turn(at.axes, free[:, 3:])
-    on_child = jnp.concatenate([force, cross(at.child_arm, force) + torque], axis=-1)
-    on_parent = -jnp.concatenate([force, cross(at.parent_arm, force) + torque], axis=-1)
-    push = turn(structure.contact_frame, contact)
-    on_contact = jnp.concatenate([push, cross(at.contact_arm, push)], axis=-1)
-    return scatter(
-        [
-            (on_child, structure.child),
-            (on_parent, structure.parent),
-            (on_contact, structure.contact_body),
-        ],
-        structure.bodies,
-    )
+    at_rest = jnp.zeros((here.structure.bodies, 6), float)  # `rates` is linear: any velocity will do
+    given: Array = jax.vjp(partial(rates, here), at_rest)[1]((held, free, contact))[0]
+    return given
 
 
-def jacobians(
-    structure: Structure, at: Geometry
-) -> tuple[Float[Array, "j 6 n"], Float[Array, "j 6 n"], Float[Array, "c 3 n"]]:
-    """`rates` as matrices, n = 6 l."""
-    l = structure.bodies
-    e = jnp.swapaxes(at.axes, -1, -2)  # rows e_i
-    nothing = jnp.zeros_like(e)
-
-    def joined(child: Array, parent: Array) -> Array:
-        """(j, 6, n) from the blocks (j, 6, 6) of the child and the parent."""
-        to_child, to_parent = (
-            np.eye(l + 1)[i][:, None, :l, None] for i in (structure.child, structure.parent)
-        )
-        return (child[:, :, None, :] * to_child + parent[:, :, None, :] * to_parent).reshape(-1, 6, 6 * l)
-
-    def block(arm: Array, normals: Array) -> Array:
-        moments = cross(jnp.broadcast_to(arm[:, None, :], e.shape), e)
-        translations, rotations = (
-            jnp.concatenate(pair, axis=-1) for pair in ((e, moments), (nothing, normals))
-        )
-        return jnp.concatenate([translations, rotations], axis=-2)
-
-    held = joined(block(at.child_arm, at.normals), -block(at.parent_arm, at.normals))
-    free = joined(block(at.child_arm, e), -block(at.parent_arm, e))
-    t = np.swapaxes(structure.contact_frame, -1, -2)
-    arm = jnp.broadcast_to(at.contact_arm[:, None, :], t.shape)
-    rows = jnp.concatenate([jnp.asarray(t), cross(arm, jnp.asarray(t))], axis=-1)
-    to_body = np.eye(l + 1)[structure.contact_body][:, None, :l, None]
-    return held, free, (rows[:, :, None, :] * to_body).reshape(-1, 3, 6 * l)
+def picked(rows: Float[Array, "j 6 n"], places: np.ndarray) -> Float[Array, "_ n"]:
+    """Rows 6 joint + direction."""
+    return rows.reshape(-1, rows.shape[-1])[places]
 
 
-def _product(A: Array, B: np.ndarray) -> Array:
-    """A B of batches of 3 x 3 matrices, as sums."""
-    return jnp.sum(A[..., :, :, None] * B[..., None, :, :], axis=-2)
+def product(A: Float[Numbers, "*batch 3 3"], B: Float[Numbers, "*batch 3 3"]) -> Array:
+    """A B, as sums: batches of small matrix products are slow."""
+    return jnp.sum(jnp.asarray(A)[..., :, :, None] * jnp.asarray(B)[..., None, :, :], axis=-2)

@@ -40,8 +40,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..friction import dry_level
-from .bodies import State, move
-from .constraints import Geometry, geometry, momenta, rates
+from .bodies import move
+from .constraints import Instant, momenta, rates
 from .precision import Numbers, Scalar
 from .quaternions import cross, exp, matrix, turn, turn_back
 from .structure import Structure
@@ -64,44 +64,36 @@ class Multipliers(NamedTuple):
     contact: Float[Array, "c 3"]
 
 
-def upsilon(relaxation: Float[Numbers, "k"], h: Scalar) -> Float[Array, "k"]:
-    """1 / (1 + 4 tau/h)."""
-    return 1 / (1 + 4 * jnp.asarray(relaxation) / h)
-
-
-def regularization(values: Values, h: Scalar) -> tuple[Float[Array, "j 6"], Float[Array, "j 1"]]:
-    """Sigma of the six directions, and Upsilon."""
-    Y = upsilon(values.relaxation, h)[:, None]
-    eps = jnp.repeat(jnp.asarray(values.compliance), 3, axis=1)
-    return jnp.asarray(4 / h**2 * eps * Y), Y
-
-
-def held_targets(
-    structure: Structure, values: Values, at: Geometry, x: State, before: Float[Array, "j 6"], h: Scalar
-) -> Float[Array, "j 6"]:
-    """The right-hand side of the held directions, `before` being their speeds G v."""
-    _, Y = regularization(values, h)
-    target = -4 / h * Y * at.g + Y * before
+def held_rows(here: Instant, h: Scalar) -> tuple[Float[Array, "j 6"], Float[Array, "j 6"]]:
+    """Sigma and the right-hand side of the six directions of each joint."""
+    structure, values = here.structure, here.values
+    compliance, relaxation = jnp.repeat(values.compliance, 3, axis=1), jnp.asarray(values.relaxation)[:, None]
+    Sigma, target = _soft(compliance, relaxation, here.at.g, here.speeds[0], h)
     if structure.curvature:
-        target = target - h / 2 * (1 + Y) * _bend(structure, values, x)
-    return target
+        v = jnp.asarray(here.x.velocity)
+
+        def speeds(time: Array) -> Array:
+            return rates(Instant(structure, values, move(here.x, v, time)), v)[0]
+
+        bend: Array = jax.jvp(speeds, (jnp.zeros(()),), (jnp.ones(()),))[1]
+        target = target - h / 2 * (1 + _upsilon(relaxation, h)) * bend
+    return Sigma, target
 
 
-def _bend(structure: Structure, values: Values, x: State) -> Float[Array, "j 6"]:
-    """k = G' v: how fast the speeds change when the bodies move on at their velocities."""
-    v = jnp.asarray(x.velocity)
-
-    def speeds(time: Array) -> Array:
-        return rates(structure, geometry(structure, values, move(x, v, time)), v)[0]
-
-    bend: Array = jax.jvp(speeds, (jnp.zeros(()),), (jnp.ones(()),))[1]
-    return bend
+def contact_rows(here: Instant, h: Scalar) -> tuple[Float[Array, "c"], Float[Array, "c"]]:
+    """Sigma and the right-hand side of the normals of contacts."""
+    values = here.values
+    return _soft(values.contact_compliance, values.contact_relaxation, here.at.gap, here.speeds[2][:, 2], h)
 
 
-def contact_regularization(values: Values, h: Scalar) -> tuple[Float[Array, "c"], Float[Array, "c"]]:
-    """Sigma and Upsilon of contacts."""
-    Y = upsilon(values.contact_relaxation, h)
-    return jnp.asarray(4 / h**2 * values.contact_compliance * Y), Y
+def _soft(compliance: Numbers, relaxation: Numbers, g: Array, speed: Array, h: Scalar) -> tuple[Array, Array]:
+    """Sigma = (4/h^2) eps Upsilon, and -(4/h) Upsilon g + Upsilon G v."""
+    Y = _upsilon(relaxation, h)
+    return 4 / h**2 * compliance * Y, -4 / h * Y * g + Y * speed
+
+
+def _upsilon(relaxation: Numbers, h: Scalar) -> Array:
+    return 1 / (1 + 4 * jnp.asarray(relaxation) / h)
 
 
 def friction_level(values: Values, speed: Float[Array, "j 6"]) -> Float[Array, "j 6"]:
@@ -116,51 +108,48 @@ def friction_level(values: Values, speed: Float[Array, "j 6"]) -> Float[Array, "
 def drive(structure: Structure, values: Values, u: Float[Numbers, "_"]) -> Float[Array, "j 1"]:
     """K u + off of each joint [N m] or [N]."""
     given = jnp.concatenate([jnp.asarray(u), jnp.zeros(1, float)])
+    # a joint without a motor has the place -1: the zero at the end
     signal = jnp.stack([given[k] for k in structure.driven.tolist()]) if len(structure.driven) else given[:0]
     return (jnp.asarray(values.gain) * signal + jnp.asarray(values.offset))[:, None]
 
 
 def multipliers(
-    structure: Structure,
-    values: Values,
-    at: Geometry,
-    x: State,
-    after: Float[Numbers, "l 6"],
-    u: Float[Numbers, "_"],
-    h: Scalar,
+    here: Instant, after: Float[Numbers, "l 6"], u: Float[Numbers, "_"], h: Scalar
 ) -> Multipliers:
-    """All impulses of the step from x to the velocities `after` (2.30, 2.31)."""
-    before_held, before_free, before_contact = rates(structure, at, x.velocity)
-    after_held, after_free, after_contact = rates(structure, at, after)
-    Sigma, _ = regularization(values, h)
-    owed = held_targets(structure, values, at, x, before_held, h) - after_held
-    held = jnp.where(structure.held, owed / Sigma, 0.0)
+    """All impulses of the step to the velocities `after` (2.30, 2.31)."""
+    structure, values, before = here.structure, here.values, here.speeds[1]
+    after_held, after_free, after_contact = rates(here, after)
+    Sigma, target = held_rows(here, h)
+    held = jnp.where(structure.held, (target - after_held) / Sigma, 0.0)
 
-    free = -h * values.drag[:, None] * after_free + values.shaft[:, None] * (before_free - after_free)
+    free = -h * values.drag[:, None] * after_free + values.shaft[:, None] * (before - after_free)
     free = free + h * drive(structure, values, u)
     dry = jnp.zeros_like(free)
     if structure.dry.any():
-        level = friction_level(values, before_free)
         load = jnp.sum(structure.weight * jnp.abs(held), axis=1, keepdims=True)
-        most = level * jnp.where(structure.load[:, None], load, h)
+        most = friction_level(values, before) * jnp.where(structure.load[:, None], load, h)
         creep = -h * values.stick[:, None] * after_free
         dry = jnp.where(structure.free & structure.dry[:, None], jnp.clip(creep, -most, most), 0.0)
     free = jnp.where(structure.free, free, 0.0) + dry
 
-    Sigma_c, Y_c = contact_regularization(values, h)
-    owed = -4 / h * Y_c * at.gap + Y_c * before_contact[:, 2] - after_contact[:, 2]
-    normal = jnp.maximum(0.0, owed) / Sigma_c
+    Sigma_c, target = contact_rows(here, h)
+    normal = jnp.maximum(0.0, target - after_contact[:, 2]) / Sigma_c
     bound = (jnp.asarray(values.contact_friction) * normal)[:, None]
     along = jnp.clip(-h * values.contact_stick[:, None] * after_contact[:, :2], -bound, bound)
     return Multipliers(held, free, dry, jnp.concatenate([along, normal[:, None]], axis=1))
 
 
-def inertia_times(values: Values, at: Geometry, velocity: Float[Numbers, "l 6"]) -> Float[Array, "l 6"]:
+def momentum(
+    values: Values, R: Float[Numbers, "l 3 3"], velocity: Float[Numbers, "l 6"]
+) -> Float[Array, "l 6"]:
+    """M v of bodies with the axes R [N s], [N m s]."""
+    spin = turn(R, turn(symmetric(values.inertia), turn_back(R, velocity[:, 3:])))
+    return jnp.concatenate([jnp.asarray(values.mass)[:, None] * velocity[:, :3], spin], axis=-1)
+
+
+def inertia_times(here: Instant, velocity: Float[Numbers, "l 6"]) -> Float[Array, "l 6"]:
     """M v [N s], [N m s]."""
-    R = at.rotation[:-1]
-    body = turn_back(R, velocity[:, 3:])
-    spin = turn(R, turn(symmetric(values.inertia), body))
-    return jnp.concatenate([values.mass[:, None] * velocity[:, :3], spin], axis=-1)
+    return momentum(here.values, here.at.rotation[:-1], velocity)
 
 
 def symmetric(six: Float[Numbers, "*batch 6"]) -> Float[Array, "*batch 3 3"]:
@@ -170,32 +159,22 @@ def symmetric(six: Float[Numbers, "*batch 6"]) -> Float[Array, "*batch 3 3"]:
     return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
 
 
-def gravity(values: Values) -> Float[Array, "3"]:
-    """[m/s^2], turned by the tilt."""
-    return turn(matrix(exp(jnp.asarray(values.tilt))), jnp.asarray(values.gravity))
+def weights(values: Values) -> Float[Array, "l 3"]:
+    """Of the bodies, with gravity turned by the tilt [N]."""
+    gravity = turn(matrix(exp(jnp.asarray(values.tilt))), jnp.asarray(values.gravity))
+    return jnp.asarray(values.mass)[:, None] * gravity
 
 
-def forces(values: Values, at: Geometry, velocity: Float[Numbers, "l 6"]) -> Float[Array, "l 6"]:
+def forces(here: Instant) -> Float[Array, "l 6"]:
     """f + f_g: weight, and the gyroscopic torque -omega x J omega [N], [N m]."""
-    weight = values.mass[:, None] * gravity(values)
-    spin = inertia_times(values, at, velocity)[:, 3:]
-    return jnp.concatenate([weight, -cross(jnp.asarray(velocity)[:, 3:], spin)], axis=-1)
+    v = jnp.asarray(here.x.velocity)
+    return jnp.concatenate([weights(here.values), -cross(v[:, 3:], inertia_times(here, v)[:, 3:])], axis=-1)
 
 
 def external_impulse(
-    structure: Structure,
-    values: Values,
-    at: Geometry,
-    x: State,
-    after: Float[Numbers, "l 6"],
-    u: Float[Numbers, "_"],
-    h: Scalar,
+    here: Instant, after: Float[Numbers, "l 6"], u: Float[Numbers, "_"], h: Scalar
 ) -> Float[Array, "l 6"]:
-    """What it takes beside all of the above to get from the velocity of x to `after` (2.29, times h) [N s], [N m s]."""
-    given = multipliers(structure, values, at, x, after, u, h)
-    gained = inertia_times(values, at, after - x.velocity)
-    return (
-        gained
-        - h * forces(values, at, x.velocity)
-        - momenta(structure, at, given.held, given.free, given.contact)
-    )
+    """What it takes beside all of the above to get to the velocity `after` (2.29, times h) [N s], [N m s]."""
+    given = multipliers(here, after, u, h)
+    gained = inertia_times(here, after - here.x.velocity)
+    return gained - h * forces(here) - momenta(here, given.held, given.free, given.contact)

@@ -26,6 +26,7 @@ the viscous drag `stick_drag`, which makes the friction impulse unique (Delta of
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar
@@ -33,12 +34,12 @@ from typing import ClassVar
 import numpy as np
 
 from ...exceptions import InvalidModel
+from ..friction import dry_level
+from .bodies import CREEP
 from .values import Entry
 
 WORLD = "world"
 HELD, FREE = True, False
-CREEP = 1e-3
-"""Speed [rad/s] or [m/s] at which a joint creeps under its full dry friction, unless its stick_drag says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,57 @@ class SpeedFriction:
     @staticmethod
     def effort(speed: np.ndarray, numbers: Mapping[str, float]) -> np.ndarray:
         """Effort against the motion at these speeds [N m] or [N]."""
-        level = numbers["level"] + numbers["excess"] * np.exp(-numbers["decay"] * speed**2)
+        level = dry_level(speed, numbers["level"], numbers["excess"], numbers["decay"])
         return np.asarray(numbers["drag"] * speed + np.sign(speed) * level)
 
 
+class DryFriction(ABC):
+    """A law of dry friction: its level, whether that depends on the load, and its numbers."""
+
+    level: float
+    excess: float
+    decay: float
+    stick_drag: float | None
+
+    depends_on_load: ClassVar[bool]
+    symbol: ClassVar[str]
+    """What the names of its numbers begin with."""
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, entry.name)
+            if value is not None and not 0 <= value < np.inf:
+                raise InvalidModel(
+                    f"the {entry.name.replace('_', ' ')} of dry friction must be at least 0, not {value}"
+                )
+        if self.stick_drag == 0:
+            raise InvalidModel(
+                "the stick drag of dry friction must be above 0; None takes one that creeps at 1e-3"
+            )
+
+    def entries(self, owner: str, k: int, position: str, effort: str, weight: float) -> list[Entry]:
+        """Its numbers, of joint k, in units of its coordinate and effort, in a mechanism of a weight [N]."""
+        unit = "" if self.depends_on_load else effort
+        drag = self.creep_drag(weight) if self.stick_drag is None else self.stick_drag
+        each = (
+            (self.symbol, unit, "level", self.level),
+            (f"{self.symbol}_excess", unit, "excess", self.excess),
+            ("decay", f"s^2/{position}^2", "decay", self.decay),
+            ("stick_drag", f"{effort} s/{position}", "stick", drag),
+        )
+        return [Entry(owner, name, unit, kind, (k,), value, 0.0) for name, unit, kind, value in each]
+
+    @abstractmethod
+    def creep_drag(self, weight: float) -> float:
+        """Drag of a joint that sticks with which full friction lets it creep at 1e-3 [N m s/rad] or [N s/m], > 0."""
+
+    def load_weight(self, held: np.ndarray, slides: bool) -> np.ndarray:
+        """(6,) lengths with which held impulses enter the law; 0 in free directions and in laws without load."""
+        return np.zeros(6)
+
+
 @dataclass(frozen=True)
-class Coulomb:
+class Coulomb(DryFriction):
     """Dry friction of a constant level.
 
     Args:
@@ -76,35 +122,21 @@ class Coulomb:
     stick_drag: float | None = None
 
     depends_on_load: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        _not_negative(self, "dry friction")
-
-    def entries(self, owner: str, k: int, position: str, effort: str) -> list[Entry]:
-        """Its numbers, of joint k, in units of its coordinate and effort."""
-        return _friction_entries(owner, k, "coulomb", effort, f"{effort} s/{position}", position)
-
-    def load_weight(self, held: np.ndarray, slides: bool) -> np.ndarray:
-        """(6,) lengths with which held impulses enter the law: it has none."""
-        return np.zeros(6)
+    symbol: ClassVar[str] = "coulomb"
 
     def creep_drag(self, weight: float) -> float:
-        """Drag of a joint that sticks [N m s/rad] or [N s/m], > 0: by default a full level makes it creep at 1e-3."""
-        return (self.level + self.excess or 1.0) / CREEP if self.stick_drag is None else self.stick_drag
-
-    def with_drag(self, drag: float) -> SpeedFriction | None:
-        """The whole friction of a joint with this drag."""
-        return SpeedFriction({"drag": drag, "level": self.level, "excess": self.excess, "decay": self.decay})
+        return (self.level + self.excess or 1.0) / CREEP
 
 
 @dataclass(frozen=True)
-class LoadDependent:
+class LoadDependent(DryFriction):
     """Dry friction in proportion to the joint's own constraint forces.
 
     Args:
         coefficient: in motion [-].
         radius: of the bearing [m], > 0; only its product with the coefficient shows in a hinge.
-        excess, decay, stick_drag: as in `Coulomb`; the excess is one of the coefficient.
+        excess, decay, stick_drag: as in `Coulomb`; the excess is one of the coefficient. Without a stick drag, friction
+            under the weight of all bodies makes it creep at 1e-3 rad/s or m/s.
     """
 
     coefficient: float = 0.0
@@ -114,25 +146,21 @@ class LoadDependent:
     stick_drag: float | None = None
 
     depends_on_load: ClassVar[bool] = True
+    symbol: ClassVar[str] = "friction"
 
     def __post_init__(self) -> None:
-        _not_negative(self, "dry friction")
+        super().__post_init__()
         if not self.radius > 0:
             raise InvalidModel(
                 f"load-dependent friction needs a radius above 0 [m], not {self.radius}; use 1 if only mu r matters"
             )
 
     @property
-    def level(self) -> float:
+    def level(self) -> float:  # type: ignore[override]
         """The coefficient, which stands where the level of `Coulomb` does."""
         return self.coefficient
 
-    def entries(self, owner: str, k: int, position: str, effort: str) -> list[Entry]:
-        """Its numbers, of joint k, in units of its coordinate and effort."""
-        return _friction_entries(owner, k, "friction", "", f"{effort} s/{position}", position)
-
     def load_weight(self, held: np.ndarray, slides: bool) -> np.ndarray:
-        """(6,) lengths with which held impulses enter the law; 0 in free directions."""
         weight = np.ones(6)
         if slides:
             weight[3:] = 1 / self.radius
@@ -141,29 +169,7 @@ class LoadDependent:
         return np.where(held, weight, 0.0)
 
     def creep_drag(self, weight: float) -> float:
-        """Drag of a joint that sticks [N m s/rad] or [N s/m], > 0.
-
-        By default a level under the weight [N] of all bodies makes it creep at 1e-3.
-        """
-        if self.stick_drag is not None:
-            return self.stick_drag
         return max(self.coefficient + self.excess, 1e-6) * self.radius * weight / CREEP
-
-    def with_drag(self, drag: float) -> SpeedFriction | None:
-        """None: it is no function of speed alone."""
-        return None
-
-
-def _friction_entries(
-    owner: str, k: int, symbol: str, unit: str, drag_unit: str, position: str
-) -> list[Entry]:
-    each = (
-        (symbol, unit, "level"),
-        (f"{symbol}_excess", unit, "excess"),
-        ("decay", f"s^2/{position}^2", "decay"),
-        ("stick_drag", drag_unit, "stick"),
-    )
-    return [Entry(owner, name, unit, kind, (k,), 0.0) for name, unit, kind in each]
 
 
 @dataclass(frozen=True)
@@ -252,12 +258,13 @@ class Joint:
         """Its friction where that depends on speed alone."""
         return None
 
-    def entries(self, k: int) -> list[Entry]:
-        """Its numbers, as joint k of a mechanism; efforts are N along a translation, N m otherwise."""
-        found = [Entry(self.name, "compliance", "m/N", "compliance", (k, 0), 0.0)]
+    def entries(self, k: int, weight: float) -> list[Entry]:
+        """Its numbers, as joint k of a mechanism of a weight [N]; efforts are N along a translation, N m otherwise."""
+        found = [Entry(self.name, "compliance", "m/N", "compliance", (k, 0), self.compliance, 0.0)]
         if any(self.held[3:]):
-            found.append(Entry(self.name, "rotation_compliance", "rad/(N m)", "compliance", (k, 1), 0.0))
-        return [*found, Entry(self.name, "relaxation", "s", "relaxation", (k,), 0.0)]
+            rotation = "rotation_compliance", "rad/(N m)", "compliance", (k, 1), self.rotation_compliance
+            found.append(Entry(self.name, *rotation, 0.0))
+        return [*found, Entry(self.name, "relaxation", "s", "relaxation", (k,), self.relaxation, 0.0)]
 
 
 @dataclass(frozen=True)
@@ -286,18 +293,16 @@ class _Moving(Joint):
         if not np.isfinite(self.offset):
             raise InvalidModel(f"the offset of joint {self.name!r} must be finite, not {self.offset}")
 
-    def entries(self, k: int) -> list[Entry]:
+    def entries(self, k: int, weight: float) -> list[Entry]:
         position, effort = self.position_unit, self.effort_unit
         found = [
-            *super().entries(k),
-            Entry(self.name, "drag", f"{effort} s/{position}", "drag", (k,), 0.0),
-            Entry(self.name, "offset", effort, "offset", (k,)),
+            *super().entries(k, weight),
+            Entry(self.name, "drag", f"{effort} s/{position}", "drag", (k,), self.drag, 0.0),
+            Entry(self.name, "offset", effort, "offset", (k,), self.offset),
         ]
-        return (
-            found
-            if self.friction is None
-            else [*found, *self.friction.entries(self.name, k, position, effort)]
-        )
+        if self.friction is not None:
+            found += self.friction.entries(self.name, k, position, effort, weight)
+        return found
 
 
 @dataclass(frozen=True)
@@ -324,18 +329,22 @@ class _OneAxis(_Moving):
 
     @property
     def friction_curve(self) -> SpeedFriction | None:
-        return (self.friction or Coulomb()).with_drag(self.drag)
+        law = self.friction or Coulomb()
+        if law.depends_on_load:
+            return None
+        return SpeedFriction(
+            {"drag": self.drag, "level": law.level, "excess": law.excess, "decay": law.decay}
+        )
 
-    def entries(self, k: int) -> list[Entry]:
-        found = super().entries(k)
-        if self.motor is None:
-            return found
-        shaft = "kg" if self.slides else "kg m^2"
-        return [
-            *found,
-            Entry(self.name, "gain", f"{self.effort_unit}/unit", "gain", (k,)),
-            Entry(self.name, "shaft_inertia", shaft, "shaft", (k,), 0.0),
-        ]
+    def entries(self, k: int, weight: float) -> list[Entry]:
+        found, motor = super().entries(k, weight), self.motor
+        if motor is not None:
+            shaft = "kg" if self.slides else "kg m^2"
+            found += [
+                Entry(self.name, "gain", f"{self.effort_unit}/unit", "gain", (k,), motor.gain),
+                Entry(self.name, "shaft_inertia", shaft, "shaft", (k,), motor.shaft_inertia, 0.0),
+            ]
+        return found
 
     @property
     def frame(self) -> np.ndarray:
@@ -383,16 +392,3 @@ def _three_numbers(what: str, values: Sequence[float]) -> None:
     array = np.asarray(values, dtype=float)
     if array.shape != (3,) or not np.isfinite(array).all():
         raise InvalidModel(f"{what} needs three finite numbers, not {values}")
-
-
-def _not_negative(law: Coulomb | LoadDependent, what: str) -> None:
-    for entry in fields(law):
-        value = getattr(law, entry.name)
-        if value is not None and not 0 <= value < np.inf:
-            raise InvalidModel(
-                f"the {entry.name.replace('_', ' ')} of {what} must be at least 0, not {value}"
-            )
-    if law.stick_drag == 0:
-        raise InvalidModel(
-            "the stick drag of dry friction must be above 0; None takes one that creeps at 1e-3"
-        )

@@ -24,13 +24,11 @@ import numpy as np
 from ...exceptions import InvalidModel, listing, nearest
 from ...parameters import Block, Parameters
 from .bodies import PlaneContact, RigidBody
-from .joints import CREEP, WORLD, AnyJoint, Coulomb
+from .joints import WORLD, AnyJoint
 from .model import Model
 from .sensors import Encoder, RateSensor
 from .structure import Structure
 from .values import Entry, Values
-
-SIX = ("xx", "xy", "yy", "xz", "yz", "zz")
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class Mechanism:
             _known(f"sensor {sensor.label!r} reads joint", sensor.joint, self.readable_joints)
             sensor.check(self._joint(sensor.joint))
         for number in self.numbers:
-            self.place(number)
+            self.entry(number)
         if np.shape(self.gravity) != (3,) or not np.isfinite(self.gravity).all():
             raise InvalidModel("gravity needs three finite numbers [m/s^2], e.g. (0, 0, -9.81)")
 
@@ -110,109 +108,69 @@ class Mechanism:
     @cached_property
     def structure(self) -> Structure:
         """Its constants."""
-        l = len(self.bodies)
+        l, joints, contacts = len(self.bodies), self.joints, self.contacts
         order = {body.name: i for i, body in enumerate(self.bodies)} | {WORLD: l}
-        to_body = [np.linalg.inv(body.placement) for body in self.bodies] + [np.eye(4)]
-        joints = self.joints
-        parent = np.array([order[j.parent] for j in joints], dtype=np.int64)
-        child = np.array([order[j.child] for j in joints], dtype=np.int64)
-        frames = [_homogeneous(j.frame, j.point) for j in joints]
-        at_parent = np.array([to_body[a] @ T for a, T in zip(parent, frames, strict=True)]).reshape(-1, 4, 4)
-        at_child = np.array([to_body[b] @ T for b, T in zip(child, frames, strict=True)]).reshape(-1, 4, 4)
-        friction = [getattr(j, "friction", None) for j in joints]
-        sensed = [[j.name for j in joints].index(s.joint) for s in self.sensors]
+        names = [joint.name for joint in joints]
+        placement = np.array([*(body.placement for body in self.bodies), np.eye(4)])
+        parent, child = (
+            np.array([order[end] for end in ends], dtype=np.int64)
+            for ends in ([j.parent for j in joints], [j.child for j in joints])
+        )
+        frames = np.array([_homogeneous(j.frame, j.point) for j in joints]).reshape(-1, 4, 4)
+        at_parent, at_child = (np.linalg.inv(placement[bodies]) @ frames for bodies in (parent, child))
+        held = np.array([j.held for j in joints], dtype=bool).reshape(-1, 6)
+        laws = [getattr(j, "friction", None) for j in joints]
+        weight = [
+            np.zeros(6) if law is None else law.load_weight(rows, j.slides)
+            for j, law, rows in zip(joints, laws, held, strict=True)
+        ]
+        driven = [self.inputs.index(name) if name in self.inputs else -1 for name in names]
         return Structure(
             bodies=l,
+            placement=placement[:-1],
             parent=parent,
             child=child,
             parent_point=at_parent[:, :3, 3],
             child_point=at_child[:, :3, 3],
             parent_frame=at_parent[:, :3, :3],
             child_frame=at_child[:, :3, :3],
-            held=np.array([j.held for j in joints], dtype=bool).reshape(-1, 6),
-            driven=np.array(
-                [self.inputs.index(j.name) if j.name in self.inputs else -1 for j in joints], dtype=np.int64
-            ),
-            dry=np.array([law is not None for law in friction], dtype=bool),
-            load=np.array([law is not None and law.depends_on_load for law in friction], dtype=bool),
-            weight=np.array(
-                [
-                    np.zeros(6) if law is None else law.load_weight(np.array(j.held), j.slides)
-                    for j, law in zip(joints, friction, strict=True)
-                ],
-                dtype=float,
-            ).reshape(-1, 6),
-            contact_body=np.array([order[c.body] for c in self.contacts], dtype=np.int64),
-            contact_point=np.array([c.point for c in self.contacts], dtype=float).reshape(-1, 3),
-            contact_frame=np.array([c.frame for c in self.contacts], dtype=float).reshape(-1, 3, 3),
-            contact_height=np.array([c.height for c in self.contacts], dtype=float),
-            observed=np.array(sensed, dtype=np.int64),
+            held=held,
+            driven=np.array(driven, dtype=np.int64),
+            dry=np.array([law is not None for law in laws], dtype=bool),
+            load=np.array([law is not None and law.depends_on_load for law in laws], dtype=bool),
+            weight=np.array(weight, dtype=float).reshape(-1, 6),
+            contact_body=np.array([order[c.body] for c in contacts], dtype=np.int64),
+            contact_point=np.array([c.point for c in contacts], dtype=float).reshape(-1, 3),
+            contact_frame=np.array([c.frame for c in contacts], dtype=float).reshape(-1, 3, 3),
+            contact_height=np.array([c.height for c in contacts], dtype=float),
+            observed=np.array([names.index(s.joint) for s in self.sensors], dtype=np.int64),
             is_rate=np.array([s.is_rate for s in self.sensors], dtype=bool),
         )
 
     @cached_property
     def values(self) -> Values:
-        """Its numbers."""
-        values = self._said
-        Theta = values.flat()
-        for name, number in self.numbers.items():
-            Theta[self.place(name)] = number
-        return values.from_flat(Theta)
-
-    @cached_property
-    def _said(self) -> Values:
-        """As bodies, joints, contacts and sensors have them."""
-        weight = sum(body.mass for body in self.bodies) * max(float(np.linalg.norm(self.gravity)), 1.0)
-        friction = [getattr(j, "friction", None) or Coulomb() for j in self.joints]
-        motors = [getattr(j, "motor", None) for j in self.joints]
-
-        def column(numbers: Sequence[float]) -> np.ndarray:
-            return np.array(numbers, dtype=float)
-
-        return Values(
-            mass=column([b.mass for b in self.bodies]),
-            center=np.array([b.center for b in self.bodies], dtype=float),
-            inertia=np.array([b.inertia_matrix[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]] for b in self.bodies]),
-            gravity=column(list(self.gravity)),
-            tilt=np.zeros(3),
-            compliance=np.array([(j.compliance, j.rotation_compliance) for j in self.joints]).reshape(-1, 2),
-            relaxation=column([j.relaxation for j in self.joints]),
-            drag=column([getattr(j, "drag", 0.0) for j in self.joints]),
-            offset=column([getattr(j, "offset", 0.0) for j in self.joints]),
-            level=column([law.level for law in friction]),
-            excess=column([law.excess for law in friction]),
-            decay=column([law.decay for law in friction]),
-            stick=column([law.creep_drag(weight) for law in friction]),
-            gain=column([0.0 if m is None else m.gain for m in motors]),
-            shaft=column([0.0 if m is None else m.shaft_inertia for m in motors]),
-            contact_compliance=column([c.compliance for c in self.contacts]),
-            contact_relaxation=column([c.relaxation for c in self.contacts]),
-            contact_friction=column([c.friction for c in self.contacts]),
-            contact_stick=column(
-                [c.stick_drag or max(c.friction, 1e-3) * weight / CREEP for c in self.contacts]
-            ),
-            zero=column([s.zero for s in self.sensors]),
-            sine=column([s.sine for s in self.sensors]),
-            cosine=column([s.cosine for s in self.sensors]),
-        )
+        """Its numbers: those of `entries`, but for those of `numbers`."""
+        sizes = (len(part) for part in (self.bodies, self.joints, self.contacts, self.sensors))
+        values = Values.blank(*sizes)
+        for name, entry in self.entries.items():
+            getattr(values, entry.kind)[entry.index] = self.numbers.get(name, entry.value)
+        return values
 
     @cached_property
     def entries(self) -> dict[str, Entry]:
         """Name -> every number that it has, in the order of bodies, joints, contacts, sensors, world."""
-        found = [entry for i, body in enumerate(self.bodies) for entry in _body_entries(i, body)]
-        found += [entry for k, joint in enumerate(self.joints) for entry in joint.entries(k)]
-        for k, contact in enumerate(self.contacts):
-            for symbol, unit in (
-                ("compliance", "m/N"), ("relaxation", "s"), ("friction", ""), ("stick", "N s/m")
-            ):  # fmt: skip
-                name = "stick_drag" if symbol == "stick" else symbol
-                found.append(Entry(contact.name, name, unit, f"contact_{symbol}", (k,), 0.0))
+        # below 1 m/s^2 the weight says nothing of the loads on bearings; masses then stand in for it
+        weight = sum(body.mass for body in self.bodies) * max(float(np.linalg.norm(self.gravity)), 1.0)
+        found = [entry for i, body in enumerate(self.bodies) for entry in body.entries(i)]
+        found += [entry for k, joint in enumerate(self.joints) for entry in joint.entries(k, weight)]
+        found += [entry for k, contact in enumerate(self.contacts) for entry in contact.entries(k, weight)]
         for k, sensor in enumerate(self.sensors):
             found += sensor.entries(k, self._joint(sensor.joint))
-        for k, axis in enumerate("xyz"):
-            found.append(Entry(WORLD, f"gravity_{axis}", "m/s^2", "gravity", (k,)))
-        for k, axis in enumerate("xyz"):
-            found.append(Entry(WORLD, f"tilt_{axis}", "rad", "tilt", (k,)))
+        for symbol, unit, numbers in (("gravity", "m/s^2", self.gravity), ("tilt", "rad", np.zeros(3))):
+            found += [
+                Entry(WORLD, f"{symbol}_{axis}", unit, symbol, (k,), float(numbers[k]))
+                for k, axis in enumerate("xyz")
+            ]
         return {entry.name: entry for entry in found}
 
     @cached_property
@@ -231,8 +189,8 @@ class Mechanism:
             held,
         )
 
-    def place(self, name: str) -> int:
-        """Where in Theta a number is.
+    def entry(self, name: str) -> Entry:
+        """A number by its name.
 
         Raises:
             InvalidModel: if there is none of this name.
@@ -241,8 +199,12 @@ class Mechanism:
             raise InvalidModel(
                 f"no parameter {name!r}{nearest(name, self.entries)}; {self.name} has {listing(self.entries, 40)}"
             )
-        entry = self.entries[name]
-        return self._said.place(entry.kind, *entry.index)
+        return self.entries[name]
+
+    def place(self, name: str) -> int:
+        """Where in Theta a number is; errors as of `entry`."""
+        entry = self.entry(name)
+        return self.values.place(entry.kind, *entry.index)
 
     def starting(self, numbers: Mapping[str, float]) -> Mechanism:
         """The same with other numbers, by the names of `entries`.
@@ -275,14 +237,3 @@ def _homogeneous(R: np.ndarray, p: Sequence[float]) -> np.ndarray:
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = R, p
     return T
-
-
-def _body_entries(i: int, body: RigidBody) -> list[Entry]:
-    return [
-        Entry(body.name, "mass", "kg", "mass", (i,), 0.0),
-        *(Entry(body.name, f"c{axis}", "m", "center", (i, k)) for k, axis in enumerate("xyz")),
-        *(
-            Entry(body.name, f"J{two}", "kg m^2", "inertia", (i, k), 0.0 if two[0] == two[1] else -np.inf)
-            for k, two in enumerate(SIX)
-        ),
-    ]

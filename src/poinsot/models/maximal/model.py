@@ -10,7 +10,7 @@ What an estimator needs of a step from x_k to x_{k+1}, all pure functions in JAX
     surface_errors    how far a state is off the constraints and across them                 (3.16, 3.17)
     projected_mass    M_Sigma, by which state errors become impulses                         (3.13)
     observe, observation_errors                                                              (3.2, 3.6)
-    assemble, coordinates, rates    to and from joint coordinates
+    assemble, motion    to and from joint coordinates
 
 A state is a `State` of l bodies; its tangent has 12 numbers a body, `plus(x, d)`, `minus(x, y)` of `bodies`. The time
 step h is an argument like the rest, and compliances can be listed in theta: sweeps compile nothing anew.
@@ -18,26 +18,25 @@ step h is an argument like the rest, and compliances can be listed in theta: swe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.spatial.transform import Rotation
 
 from ...exceptions import InvalidModel, listing, nearest
-from . import assembly, constraints, impulses, lcp, reduced
+from . import assembly, impulses, lcp, reduced
 from . import step as steps
-from .bodies import RigidBody, State, mean_velocity
-from .joints import AnyJoint
+from .bodies import State, mean_velocity
+from .constraints import Instant
 from .precision import Numbers, Scalar, double_precision
-from .sensors import Encoder, RateSensor
-from .structure import Structure
-from .values import Entry, Values
+from .values import Values
+
+if TYPE_CHECKING:
+    from .mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,32 +56,6 @@ class Simulation:
     failed: int
 
 
-class MechanismDescription(Protocol):
-    """What a model needs of a `Mechanism`, which makes its models: bodies, joints, sensors, and named numbers."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def bodies(self) -> Sequence[RigidBody]: ...
-    @property
-    def joints(self) -> Sequence[AnyJoint]: ...
-    @property
-    def sensors(self) -> Sequence[Encoder | RateSensor]: ...
-    @property
-    def inputs(self) -> tuple[str, ...]: ...
-    @property
-    def coordinates(self) -> tuple[tuple[str, str], ...]: ...
-    @property
-    def structure(self) -> Structure: ...
-    @property
-    def values(self) -> Values: ...
-    @property
-    def entries(self) -> Mapping[str, Entry]: ...
-    def place(self, name: str) -> int: ...
-    def starting(self, numbers: Mapping[str, float]) -> MechanismDescription: ...
-    def model(self, free: Sequence[str] = (), *, curvature: bool = False) -> Model: ...
-
-
 @dataclass(frozen=True, eq=False)
 class Model:
     """A mechanism in discrete time, some of whose numbers are theta.
@@ -93,7 +66,7 @@ class Model:
         curvature: whether steps follow curved constraints to second order, see `impulses`.
     """
 
-    mechanism: MechanismDescription
+    mechanism: Mechanism
     free: tuple[str, ...] = ()
     curvature: bool = False
 
@@ -138,6 +111,10 @@ class Model:
 
     # ------------------------------------------------------------------------------------------ one step
 
+    def at(self, x: State, theta: Float[Numbers, "p"]) -> Instant:
+        """The mechanism in a state."""
+        return Instant(self.structure, self.values(theta), x)
+
     def step(self, x: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar) -> State:
         """The state after h [s] under the controls u."""
         return self.step_with_report(x, u, theta, h)[0]
@@ -146,7 +123,7 @@ class Model:
         self, x: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
     ) -> tuple[State, steps.StepReport]:
         """The state after h [s], and how the complementarity problem in it was solved."""
-        return steps.forward(self.structure, self.values(theta), x, u, h)
+        return steps.forward(self.at(x, theta), u, h)
 
     def external_impulse(
         self,
@@ -157,27 +134,26 @@ class Model:
         h: Scalar,
     ) -> Float[Array, "l 6"]:
         """What else must act on the bodies for their velocity to become `after` (2.29) [N s], [N m s]."""
-        structure, values = self.structure, self.values(theta)
-        at = constraints.geometry(structure, values, x)
-        return impulses.external_impulse(structure, values, at, x, after, u, h)
+        return impulses.external_impulse(self.at(x, theta), after, u, h)
 
     def impulse_errors(
         self, x: State, y: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
     ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
         """The external impulses from x to its successor y: to its velocity (3.7), and to its configuration (3.8)."""
-        structure, values = self.structure, self.values(theta)
-        at = constraints.geometry(structure, values, x)
-
-        def impulse(after: Float[Numbers, "l 6"]) -> Array:
-            return impulses.external_impulse(structure, values, at, x, after, u, h)
-
-        return impulse(y.velocity), impulse(mean_velocity(x, y, h))
+        here = self.at(x, theta)
+        ends = jnp.asarray(y.velocity), mean_velocity(x, y, h)
+        by_velocity, by_configuration = (impulses.external_impulse(here, end, u, h) for end in ends)
+        return by_velocity, by_configuration
 
     def implicit_errors(
         self, x: State, y: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
     ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
-        """M (v+ - v*) with v* the velocity after a step, for stiff constraints."""
-        return reduced.implicit_errors(self.structure, self.values(theta), x, y, u, h)
+        """M (v+ - v*) by velocity and by configuration, v* the velocity after a step, for stiff constraints."""
+        here = self.at(x, theta)
+        expected = steps.forward(here, u, h)[0].velocity
+        ends = jnp.asarray(y.velocity), mean_velocity(x, y, h)
+        by_velocity, by_configuration = (impulses.inertia_times(here, end - expected) for end in ends)
+        return by_velocity, by_configuration
 
     def reduced_errors(
         self,
@@ -197,21 +173,7 @@ class Model:
             InvalidModel: if joints close loops, are balls, or bodies are not joined to the world.
         """
         self.needs_a_tree("the balance in joint coordinates")
-        structure, values = self.structure, self.values(theta)
-        return reduced.reduced_errors(structure, values, self._reference, before, after, u, h)
-
-    def multipliers(
-        self,
-        x: State,
-        after: Float[Numbers, "l 6"],
-        u: Float[Numbers, "_"],
-        theta: Float[Numbers, "p"],
-        h: Scalar,
-    ) -> impulses.Multipliers:
-        """The impulses of joints and contacts in a step to the velocity `after` (2.30, 2.31)."""
-        structure, values = self.structure, self.values(theta)
-        at = constraints.geometry(structure, values, x)
-        return impulses.multipliers(structure, values, at, x, after, u, h)
+        return reduced.reduced_errors(self.structure, self.values(theta), before, after, u, h)
 
     # ------------------------------------------------------------------------------------------ one state
 
@@ -219,69 +181,49 @@ class Model:
         self, x: State, theta: Float[Numbers, "p"]
     ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
         """-G^+ g and G^+ G v: to the linearized constraints (3.16), and the velocity across them (3.17)."""
-        structure, values = self.structure, self.values(theta)
-        at = constraints.geometry(structure, values, x)
-        held = np.flatnonzero(structure.held)
-        G = constraints.jacobians(structure, at)[0].reshape(-1, 6 * structure.bodies)[held]
-        off = jnp.stack([-jnp.ravel(at.g)[held], G @ jnp.ravel(jnp.asarray(x.velocity))], axis=1)
+        here = self.at(x, theta)
+        G, held = here.held_jacobian, np.flatnonzero(self.structure.held)
+        off = jnp.stack([-jnp.ravel(here.at.g)[held], G @ jnp.ravel(jnp.asarray(x.velocity))], axis=1)
         back = (G.T @ jnp.linalg.solve(G @ G.T, off)).T.reshape(2, -1, 6)
         return back[0], back[1]
 
     def constraint_errors(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "j 6"]:
         """g of each joint's held translations [m] and rotations [-]; 0 in free directions."""
-        structure = self.structure
-        return jnp.where(structure.held, constraints.geometry(structure, self.values(theta), x).g, 0.0)
+        return jnp.where(self.structure.held, self.at(x, theta).at.g, 0.0)
 
     def projected_mass(self, x: State, theta: Float[Numbers, "p"], h: Scalar) -> Float[Array, "n n"]:
         """M_Sigma = M + G^T Sigma^-1 G, n = 6 l, with drags and shafts as they are in a step (3.13)."""
-        structure, values = self.structure, self.values(theta)
-        at = constraints.geometry(structure, values, x)
-        M = steps.mass_with_drives(structure, values, at, h)
-        held = np.flatnonzero(structure.held)
-        G = constraints.jacobians(structure, at)[0].reshape(-1, 6 * structure.bodies)[held]
-        Sigma = jnp.ravel(impulses.regularization(values, h)[0])[held]
-        return M + G.T @ (G / Sigma[:, None])
+        here = self.at(x, theta)
+        Sigma = jnp.ravel(impulses.held_rows(here, h)[0])[np.flatnonzero(self.structure.held)]
+        G = here.held_jacobian
+        return steps.mass_with_drives(here, h) + G.T @ (G / Sigma[:, None])
 
     def mass_matrix(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "n n"]:
         """M of the bodies alone, n = 6 l."""
-        values = self.values(theta)
-        return steps.mass_matrix(values, constraints.geometry(self.structure, values, x))
+        return steps.mass_matrix(self.at(x, theta))
 
-    def coordinates(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "n"]:
-        """y of the joints: angles in (-pi, pi] [rad], displacements [m], rotation vectors of balls [rad]."""
-        structure = self.structure
-        return assembly.joint_coordinates(
-            structure, constraints.geometry(structure, self.values(theta), x), x
-        )
+    def motion(self, x: State, theta: Float[Numbers, "p"]) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        """y of the joints, and speeds in the free directions.
 
-    def rates(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "n"]:
-        """Speeds in the free directions; of balls, angular velocities along the parent's axes [rad/s], [m/s]."""
-        structure = self.structure
-        free = constraints.rates(
-            structure, constraints.geometry(structure, self.values(theta), x), x.velocity
-        )[1]
-        return jnp.ravel(free)[np.flatnonzero(structure.free)]
+        Angles in (-pi, pi] [rad], displacements [m], rotation vectors of balls [rad]. The speeds of balls are angular
+        velocities along the parent's axes [rad/s], [m/s].
+        """
+        here = self.at(x, theta)
+        return assembly.joint_coordinates(here), jnp.ravel(here.speeds[1])[self.structure.moving]
 
     def observe(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "s"]:
         """h(x; theta): what the sensors read."""
-        structure, values = self.structure, self.values(theta)
-        at = constraints.geometry(structure, values, x)
-        y = assembly.joint_coordinates(structure, at, x)
-        speed = constraints.rates(structure, at, x.velocity)[1]
-        return self._read(values, y, jnp.ravel(speed)[np.flatnonzero(structure.free)])
+        return self.observe_coordinates(*self.motion(x, theta), theta)
 
     def observe_coordinates(
         self, y: Float[Numbers, "n"], rate: Float[Numbers, "n"], theta: Float[Numbers, "p"]
     ) -> Float[Array, "s"]:
         """The same from joint coordinates [rad], [m] and their rates."""
-        return self._read(self.values(theta), jnp.asarray(y), jnp.asarray(rate))
-
-    def _read(self, values: Values, y: Array, rate: Array) -> Array:
-        structure = self.structure
+        structure, values = self.structure, self.values(theta)
         if not len(structure.observed):
             return jnp.zeros(0)
         first = np.array([place.start for place in assembly.coordinates(structure)])[structure.observed]
-        y, rate = y[first], rate[first]
+        y, rate = jnp.asarray(y)[first], jnp.asarray(rate)[first]
         read = y + values.sine * jnp.sin(y) + values.cosine * jnp.cos(y)
         read = jnp.where(structure.is_hinge[structure.observed], read, y)
         return jnp.where(structure.is_rate, rate, read) + values.zero
@@ -305,12 +247,10 @@ class Model:
 
     def energy(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, ""]:
         """Kinetic, with that of motors' shafts, and potential, 0 with all centres of mass at the origin [J]."""
-        structure, values = self.structure, self.values(theta)
-        at = constraints.geometry(structure, values, x)
-        spin = constraints.rates(structure, at, x.velocity)[1]
-        shafts = 0.5 * jnp.sum(jnp.where(structure.free, values.shaft[:, None] * spin**2, 0.0))
-        weight = values.mass @ (x.position @ impulses.gravity(values))
-        return steps.kinetic_energy(values, at, x.velocity) + shafts - weight
+        here, v = self.at(x, theta), jnp.asarray(x.velocity)
+        kinetic = 0.5 * jnp.sum(v * impulses.inertia_times(here, v))
+        shafts = jnp.where(self.structure.free, here.values.shaft[:, None] * here.speeds[1] ** 2, 0.0)
+        return kinetic + 0.5 * jnp.sum(shafts) - jnp.sum(impulses.weights(here.values) * x.position)
 
     def assemble(
         self, y: Float[Numbers, "n"], rate: Float[Numbers, "n"], theta: Float[Numbers, "p"]
@@ -320,8 +260,7 @@ class Model:
         Bodies that no joint leads to from the world stay in the reference configuration. Of a ball the rates are
         angular velocities along the parent's axes.
         """
-        structure = self.structure
-        return assembly.assemble(structure, self.values(theta), self._reference, y, rate)
+        return assembly.placed(self.structure, self.values(theta), y, rate)[1]
 
     # ------------------------------------------------------------------------------------------ doors: NumPy
 
@@ -416,10 +355,7 @@ class Model:
 
     @cached_property
     def _observed(self) -> Any:
-        def motion(x: State, theta: Array) -> tuple[Array, Array]:
-            return self.coordinates(x, theta), self.rates(x, theta)
-
-        return jax.jit(jax.vmap(motion, in_axes=(0, None)))
+        return jax.jit(jax.vmap(self.motion, in_axes=(0, None)))
 
     @cached_property
     def _simulated(self) -> Any:
@@ -442,12 +378,6 @@ class Model:
             return jax.lax.scan(keep, x, u)[1]
 
         return run
-
-    @cached_property
-    def _reference(self) -> tuple[np.ndarray, np.ndarray]:
-        """(l, 3), (l, 4) of the bodies' frames in the reference configuration."""
-        T = np.array([body.placement for body in self.mechanism.bodies])
-        return T[:, :3, 3], Rotation.from_matrix(T[:, :3, :3]).as_quat()
 
     def _by_name(self, given: dict[str, float]) -> np.ndarray:
         names = [name for name, _ in self.mechanism.coordinates]

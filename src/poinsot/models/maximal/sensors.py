@@ -64,7 +64,7 @@ class Encoder:
         """Its numbers, as sensor k of a mechanism."""
         unit = joint.position_unit
         parts = ("zero",) if joint.slides else ("zero", "sine", "cosine")
-        return [Entry(self.label, part, unit, part, (k,)) for part in parts]
+        return [Entry(self.label, part, unit, part, (k,), getattr(self, part)) for part in parts]
 
     @property
     def label(self) -> str:
@@ -92,8 +92,6 @@ class RateSensor:
     name: str | None = None
 
     is_rate: ClassVar[bool] = True
-    sine: ClassVar[float] = 0.0
-    cosine: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.zero):
@@ -108,7 +106,7 @@ class RateSensor:
 
     def entries(self, k: int, joint: Joint) -> list[Entry]:
         """Its numbers, as sensor k of a mechanism."""
-        return [Entry(self.label, "zero", self.unit_of(joint.position_unit), "zero", (k,))]
+        return [Entry(self.label, "zero", self.unit_of(joint.position_unit), "zero", (k,), self.zero)]
 
     @property
     def label(self) -> str:

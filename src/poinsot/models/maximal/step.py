@@ -32,21 +32,9 @@ from jaxtyping import Array, Float, Int
 
 from . import mixed_lcp
 from .bodies import State, move
-from .constraints import Geometry, geometry, jacobians, rates
-from .impulses import (
-    contact_regularization,
-    drive,
-    forces,
-    friction_level,
-    held_targets,
-    inertia_times,
-    regularization,
-    symmetric,
-)
+from .constraints import Instant, picked
+from .impulses import contact_rows, drive, forces, friction_level, held_rows, inertia_times, symmetric
 from .precision import Numbers, Scalar
-from .quaternions import turn
-from .structure import Structure
-from .values import Values
 
 
 class StepReport(NamedTuple):
@@ -63,143 +51,73 @@ class StepReport(NamedTuple):
     pivots: Int[Array, ""]
 
 
-class _Rows(NamedTuple):
-    """Which rows of the constraints are where in the unknowns; constants.
-
-    Args:
-        bilateral: (a,) held rows 6 joint + direction of lambda_A, joint by joint; `blocks`: how many of each joint.
-        load: (m,) held rows whose size friction asks for.
-        dry: (f,) free rows 6 joint + direction with dry friction.
-        moving: (g,) all free rows.
-    """
-
-    bilateral: np.ndarray
-    blocks: tuple[int, ...]
-    load: np.ndarray
-    dry: np.ndarray
-    moving: np.ndarray
-
-
-def _rows(structure: Structure) -> _Rows:
-    held = structure.held & ~structure.load[:, None]
-    loaded = structure.held & structure.load[:, None]
-    dry = structure.free & structure.dry[:, None]
-    blocks = tuple(int(n) for n in held.sum(axis=1) if n)
-    bilateral, load, dry, moving = (np.flatnonzero(rows) for rows in (held, loaded, dry, structure.free))
-    return _Rows(bilateral, blocks, load, dry, moving)
-
-
-class _Here(NamedTuple):
-    """What rows are made of: the geometry, the matrices of `rates`, the speeds before the step, and of held directions
-    (6 j,) Sigma and the right-hand side.
-    """
-
-    at: Geometry
-    held: Array
-    free: Array
-    contact: Array
-    before: tuple[Array, Array, Array]
-    Sigma: Array
-    target: Array
-
-
-def _here(structure: Structure, values: Values, x: State, h: Scalar) -> _Here:
-    at = geometry(structure, values, x)
-    before = rates(structure, at, x.velocity)
-    Sigma, _ = regularization(values, h)
-    target = held_targets(structure, values, at, x, before[0], h)
-    return _Here(at, *jacobians(structure, at), before, jnp.ravel(Sigma), jnp.ravel(target))
-
-
-def forward(
-    structure: Structure, values: Values, x: State, u: Float[Numbers, "_"], h: Scalar
-) -> tuple[State, StepReport]:
+def forward(here: Instant, u: Float[Numbers, "_"], h: Scalar) -> tuple[State, StepReport]:
     """x_{k+1} = phi(x_k, u_k), and how it was found."""
-    here = _here(structure, values, x, h)
-    rows = _rows(structure)
-    M, momentum = _with_drives(structure, values, here, x, u, h, rows)
-    A, Sigma_A, a = _bilateral(here, rows)
-    B, Sigma_B, b = _unilateral(structure, values, here, rows, h)
+    structure, values = here.structure, here.values
+    M = mass_with_drives(here, h)
+    k = values.shaft[:, None] * here.speeds[1] + h * drive(structure, values, u)
+    F = picked(here.jacobians[1], structure.moving)
+    p = jnp.ravel(inertia_times(here, here.x.velocity) + h * forces(here))
+    p = p + F.T @ jnp.ravel(k)[structure.moving]
+    A, Sigma_A, a = bilateral_rows(here, h)
+    B, Sigma_B, b = unilateral_rows(here, h)
 
     G = jnp.concatenate([A, B])
-    factor = jax.scipy.linalg.cho_factor(M)
-    solved = jax.scipy.linalg.cho_solve(factor, jnp.concatenate([G, momentum[None]]).T)
+    solved = jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(M), jnp.concatenate([G, p[None]]).T)
     by_impulses, free = solved[:, :-1], solved[:, -1]  # M^-1 G^T, and v+ without any multiplier
     S = G @ by_impulses + jax.scipy.linalg.block_diag(Sigma_A, Sigma_B)
     rest = G @ free - jnp.concatenate([a, b])
-    impulses, solution = mixed_lcp.solve(S, rest, rows.blocks, len(b))
+    impulses, solution = mixed_lcp.solve(S, rest, structure.blocks, len(b))
     after = free + by_impulses @ impulses
     report = StepReport(solution.method, solution.residual, solution.pivots)
-    return move(x, after.reshape(-1, 6), h), report
+    return move(here.x, after.reshape(-1, 6), h), report
 
 
-def mass_matrix(values: Values, at: Geometry) -> Float[Array, "n n"]:
+def mass_matrix(here: Instant) -> Float[Array, "n n"]:
     """M of all bodies (2.4)."""
-    R = at.rotation[:-1]
-    J = R @ symmetric(values.inertia) @ jnp.swapaxes(R, -1, -2)
-    m = jnp.asarray(values.mass)[:, None, None] * jnp.eye(3)
+    R = here.at.rotation[:-1]
+    J = R @ symmetric(here.values.inertia) @ jnp.swapaxes(R, -1, -2)
+    m = jnp.asarray(here.values.mass)[:, None, None] * jnp.eye(3)
     nothing = jnp.zeros_like(J)
     blocks = jnp.concatenate([jnp.concatenate([m, nothing], 2), jnp.concatenate([nothing, J], 2)], 1)
     l = len(blocks)
     return (jnp.eye(l)[:, None, :, None] * blocks[:, :, None, :]).reshape(6 * l, 6 * l)
 
 
-def mass_with_drives(structure: Structure, values: Values, at: Geometry, h: Scalar) -> Float[Array, "n n"]:
+def mass_with_drives(here: Instant, h: Scalar) -> Float[Array, "n n"]:
     """M + F^T s F: the bodies with drags and shafts as they are in a step."""
-    return _drives(structure, values, at, jacobians(structure, at)[1], h, _rows(structure))[0]
-
-
-def _drives(
-    structure: Structure, values: Values, at: Geometry, free: Array, h: Scalar, rows: _Rows
-) -> tuple[Array, Array]:
-    """M + F^T s F, and F."""
-    F, joint = _picked(free, rows.moving), rows.moving // 6
+    moving, values = here.structure.moving, here.values
+    F, joint = picked(here.jacobians[1], moving), moving // 6
     s = h * jnp.asarray(values.drag)[joint] + jnp.asarray(values.shaft)[joint]
-    return mass_matrix(values, at) + F.T @ (s[:, None] * F), F
+    return mass_matrix(here) + F.T @ (s[:, None] * F)
 
 
-def _with_drives(
-    structure: Structure,
-    values: Values,
-    here: _Here,
-    x: State,
-    u: Float[Numbers, "_"],
-    h: Scalar,
-    rows: _Rows,
-) -> tuple[Array, Array]:
-    """M + F^T s F, and M v + h (f + f_g) + F^T k."""
-    v = jnp.asarray(x.velocity)
-    momentum = jnp.ravel(inertia_times(values, here.at, v) + h * forces(values, here.at, v))
-    M, F = _drives(structure, values, here.at, here.free, h, rows)
-    k = values.shaft[:, None] * here.before[1] + h * drive(structure, values, u)
-    return M, momentum + F.T @ jnp.ravel(k)[rows.moving]
-
-
-def _bilateral(here: _Here, rows: _Rows) -> tuple[Array, Array, Array]:
+def bilateral_rows(here: Instant, h: Scalar) -> tuple[Array, Array, Array]:
     """A, Sigma_A and a of A v+ + Sigma_A lambda = a."""
-    mine = rows.bilateral
-    return _picked(here.held, mine), jnp.diag(here.Sigma[mine]), here.target[mine]
+    mine = here.structure.bilateral
+    Sigma, target = (jnp.ravel(part)[mine] for part in held_rows(here, h))
+    return picked(here.jacobians[0], mine), jnp.diag(Sigma), target
 
 
-def _unilateral(
-    structure: Structure, values: Values, here: _Here, rows: _Rows, h: Scalar
-) -> tuple[Array, Array, Array]:
+def unilateral_rows(here: Instant, h: Scalar) -> tuple[Array, Array, Array]:
     """B, Sigma_B and b of B v+ + Sigma_B lambda_B - b = w: normals, friction, slip speeds."""
-    n = 6 * structure.bodies
-    c = len(structure.contact_body)
-    if not (len(rows.load) + len(rows.dry) + c):
+    structure, values = here.structure, here.values
+    load, dry = structure.load_rows, structure.dry_rows
+    n, c = 6 * structure.bodies, len(structure.contact_body)
+    if not (len(load) + len(dry) + c):
         return jnp.zeros((0, n)), jnp.zeros((0, 0)), jnp.zeros(0)
-    Sigma_c, Y_c = contact_regularization(values, h)
+    held, free, contact = here.jacobians
+    Sigma_c, approach = contact_rows(here, h)
+    Sigma_h, target = (jnp.ravel(part)[load] for part in held_rows(here, h))
 
-    N, target, Sigma_h = _picked(here.held, rows.load), here.target[rows.load], here.Sigma[rows.load]
-    normals = jnp.concatenate([N, -N, here.contact[:, 2]])
+    N = picked(held, load)
+    normals = jnp.concatenate([N, -N, contact[:, 2]])
     Sigma_n = jnp.concatenate([Sigma_h, Sigma_h, Sigma_c])
-    approach = -4 / h * Y_c * here.at.gap + Y_c * here.before[2][:, 2]
     b_n = jnp.concatenate([target, -target, approach])
 
-    D = jnp.concatenate([_picked(here.free, rows.dry), here.contact[:, :2].reshape(2 * c, n)])
-    stick = jnp.concatenate([jnp.asarray(values.stick)[rows.dry // 6], jnp.repeat(values.contact_stick, 2)])
-    U, bound = _friction_bounds(structure, values, here, rows, h)
+    D = jnp.concatenate([picked(free, dry), contact[:, :2].reshape(2 * c, n)])
+    stick = jnp.concatenate([jnp.asarray(values.stick)[dry // 6], jnp.repeat(values.contact_stick, 2)])
+    U, bound = _friction_bounds(here, h)
 
     t = len(bound)
     one, nothing = jnp.eye(t), jnp.zeros((t, t))
@@ -210,28 +128,20 @@ def _unilateral(
     return B, Sigma, jnp.concatenate([b_n, jnp.zeros(2 * t), -bound])
 
 
-def _friction_bounds(
-    structure: Structure, values: Values, here: _Here, rows: _Rows, h: Scalar
-) -> tuple[Array, Array]:
+def _friction_bounds(here: Instant, h: Scalar) -> tuple[Array, Array]:
     """U and h fc of the bounds U n + h fc of each direction of friction: of joints, then of contacts."""
-    c, joint = len(structure.contact_body), rows.dry // 6
-    level = jnp.ravel(friction_level(values, here.before[1]))[rows.dry]
+    structure, values, load, dry = (
+        here.structure,
+        here.values,
+        here.structure.load_rows,
+        here.structure.dry_rows,
+    )
+    c, joint = len(structure.contact_body), dry // 6
+    level = jnp.ravel(friction_level(values, here.speeds[1]))[dry]
     by_load = structure.load[joint]
-    own = structure.weight.ravel()[rows.load] * (rows.load // 6 == joint[:, None])
+    own = structure.weight.ravel()[load] * (load // 6 == joint[:, None])
     mu = level[:, None] * np.where(by_load[:, None], own, 0.0)
     mu_c = np.repeat(np.eye(c), 2, axis=0) * jnp.asarray(values.contact_friction)
+    # twice: lambda_B has the positive and the negative part of each held impulse, and its size is their sum
     U = jax.scipy.linalg.block_diag(jnp.concatenate([mu, mu], axis=1), mu_c)
     return U, jnp.concatenate([jnp.where(by_load, 0.0, h * level), jnp.zeros(2 * c)])
-
-
-def _picked(rows: Float[Array, "j 6 n"], places: np.ndarray) -> Array:
-    """Rows 6 joint + direction."""
-    return rows.reshape(-1, rows.shape[-1])[places]
-
-
-def kinetic_energy(values: Values, at: Geometry, velocity: Float[Numbers, "l 6"]) -> Array:
-    """Of bodies, without shafts [J]."""
-    v = jnp.asarray(velocity)
-    body = jnp.sum(at.rotation[:-1] * v[:, 3:, None], axis=-2)
-    spin = jnp.sum(body * turn(symmetric(values.inertia), body), axis=-1)
-    return 0.5 * jnp.sum(values.mass * jnp.sum(v[:, :3] ** 2, axis=-1) + spin)

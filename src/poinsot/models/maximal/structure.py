@@ -1,20 +1,17 @@
 """What of a mechanism never changes: who is joined to whom and where. Plain NumPy, constants of compiled code.
 
-The world is body l, after the others. Values of bodies are gathered by joint, and efforts of joints summed by body, as
-stacks of slices with fixed indices, which compile into straight-line code.
+The world is body l, after the others. Values of bodies are gathered by joint as stacks of slices with fixed
+indices, which compile into straight-line code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
-
-from .precision import Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +20,7 @@ class Structure:
 
     Args:
         bodies: l.
+        placement: (l, 4, 4) T_wb of the bodies' frames in the reference configuration.
         parent, child: (j,) bodies of joints, l for the world.
         parent_point, child_point: (j, 3) the joint's frames in those of its bodies [m].
         parent_frame, child_frame: (j, 3, 3) their axes.
@@ -39,6 +37,7 @@ class Structure:
     """
 
     bodies: int
+    placement: Float[np.ndarray, "l 4 4"]
     parent: Int[np.ndarray, "j"]
     child: Int[np.ndarray, "j"]
     parent_point: Float[np.ndarray, "j 3"]
@@ -73,6 +72,33 @@ class Structure:
         """(j,)."""
         return np.asarray(self.free[:, 3:].all(axis=1))
 
+    # rows 6 joint + direction of the constraints that are unknowns of a step, see `step`
+
+    @cached_property
+    def bilateral(self) -> np.ndarray:
+        """(a,) held rows of joints whose dry friction does not depend on their load."""
+        return np.flatnonzero(self.held & ~self.load[:, None])
+
+    @cached_property
+    def blocks(self) -> tuple[int, ...]:
+        """Numbers of `bilateral` rows of the joints that have any."""
+        return tuple(int(n) for n in (self.held & ~self.load[:, None]).sum(axis=1) if n)
+
+    @cached_property
+    def load_rows(self) -> np.ndarray:
+        """(m,) held rows whose size friction depends on."""
+        return np.flatnonzero(self.held & self.load[:, None])
+
+    @cached_property
+    def dry_rows(self) -> np.ndarray:
+        """(f,) free rows with dry friction."""
+        return np.flatnonzero(self.free & self.dry[:, None])
+
+    @cached_property
+    def moving(self) -> np.ndarray:
+        """(n,) all free rows."""
+        return np.flatnonzero(self.free)
+
     @cached_property
     def controls(self) -> int:
         """Signals in u."""
@@ -84,12 +110,3 @@ def gather(by_body: Float[Array, "_ *rest"], indices: Int[np.ndarray, "k"]) -> F
     if not len(indices):
         return jnp.zeros((0, *by_body.shape[1:]), by_body.dtype)
     return jnp.stack([by_body[i] for i in indices.tolist()])
-
-
-def scatter(parts: Sequence[tuple[Float[Numbers, "_ 6"], np.ndarray]], bodies: int) -> Float[Array, "l 6"]:
-    """Sums by body of rows (with the body of each); what is summed for the world is dropped."""
-    rows = []
-    for body in range(bodies):
-        mine = [row[k] for row, indices in parts for k in np.flatnonzero(indices == body).tolist()]
-        rows.append(sum(mine[1:], mine[0]) if mine else jnp.zeros(6, float))
-    return jnp.stack(rows)

@@ -11,7 +11,7 @@ without compiling anew.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -57,6 +57,24 @@ class Values(NamedTuple):
     sine: Float[Numbers, "s"]
     cosine: Float[Numbers, "s"]
 
+    @classmethod
+    def blank(cls, bodies: int, joints: int, contacts: int, sensors: int) -> Values:
+        """Zeros, to be filled in.
+
+        Compliances and stick drags are 1: equations divide by them also where the result is masked, and the derivative
+        of a masked 1 / 0 is NaN.
+        """
+        sizes: dict[str, Any] = dict.fromkeys(cls._fields, joints)
+        sizes |= {"mass": bodies, "center": (bodies, 3), "inertia": (bodies, 6), "gravity": 3, "tilt": 3}
+        sizes |= {"compliance": (joints, 2)} | dict.fromkeys(("zero", "sine", "cosine"), sensors)
+        sizes |= {name: contacts for name in sizes if name.startswith("contact_")}
+        return cls(
+            **{
+                name: np.full(size, 1.0 if name.endswith(("compliance", "stick")) else 0.0)
+                for name, size in sizes.items()
+            }
+        )
+
     def flat(self) -> Float[np.ndarray, "n"]:
         """Theta: all of it in one row."""
         return np.concatenate([np.ravel(field) for field in self])
@@ -73,12 +91,9 @@ class Values(NamedTuple):
 
     def place(self, kind: str, *index: int) -> int:
         """Where in Theta the number `index` of a field is."""
-        start = 0
-        for name, field in zip(self._fields, self, strict=True):
-            if name == kind:
-                return start + int(np.ravel_multi_index(index, np.shape(field)))
-            start += np.size(field)
-        raise KeyError(kind)
+        before = self[: self._fields.index(kind)]
+        own = np.ravel_multi_index(index, np.shape(getattr(self, kind)))
+        return sum(np.size(field) for field in before) + int(own)
 
 
 @dataclass(frozen=True)
@@ -91,6 +106,7 @@ class Entry:
         unit: SI.
         kind: the field of `Values` that it is in.
         index: its place there.
+        value: as described.
         lower: bound below which it has no meaning.
     """
 
@@ -99,6 +115,7 @@ class Entry:
     unit: str
     kind: str
     index: tuple[int, ...]
+    value: float
     lower: float = -np.inf
 
     @property

@@ -1,18 +1,17 @@
 """Motion from event to event: flights are exact, impacts happen when they happen (beside `stepping`'s fixed steps).
 
-A flight under gravity, forces that are held for a while and linear drag k has a closed form, with a the acceleration
-without drag,
+A flight under gravity, constant forces and linear drag k has a closed form. With a the acceleration without drag,
 
     v(s) = v + (a - k v) E,   q(s) = q + s v + (a - k v) F,    E = (1 - e^(-k s)) / k,   F = (s - E) / k
 
-(E = s and F = s^2 / 2 for k = 0). Where a gap closes within a step, its root is found, the closed contacts take their
-impulses there (`impulses`, restitution), and the flight goes on. Poses are then smooth functions of where and how the
-body began and of its parameters, but for changes of the sequence of events, which fixed steps would add a jitter of
-h v to: `estimators.complementarity.shooting` uses it.
+(E = s and F = s^2 / 2 for k = 0). Where a gap closes within a step, its root is found, the closed contacts receive
+their impulses there (`impulses`, restitution), and the flight continues. Poses are then smooth functions of the initial
+state and the parameters as long as the sequence of events is the same; fixed steps would add a jitter of h v to them.
+`estimators.complementarity.shooting` differentiates them.
 
-A contact that closes more slowly than `SLOW` bounces no more: it stays closed, its normal velocity 0, and
-steps of h follow it until it would pull, with impulses in the directions halfway, velocities that end along the wall
-where the step ends, and what gap is left taken out: errors of second order in h.
+A contact that closes more slowly than `SLOW` does not bounce. It stays closed with a normal velocity of 0, and steps of
+h follow it until its impulse would pull. A step takes the directions of its impulses halfway, ends with velocities
+along the wall, and removes the remaining gap: its error is of second order in h.
 """
 
 from __future__ import annotations
@@ -27,27 +26,28 @@ from numba import njit
 
 from ...arrays import Vector
 from .contact import contacts
-from .impulses import closed_contacts
+from .impulses import apply_impulses
 from .stepping import GRAVITY, Body
 from .walls import Wall, wall_array
 
 SLOW = 0.02
 """Normal velocity below which an impact is not followed by a flight [m/s]."""
 STEP, LOOK = 5e-4, 2e-3
-"""While a contact stays closed, and between looks at gaps in flight [s]."""
+"""Step while a contact stays closed, and interval at which gaps are evaluated in flight [s]."""
 CLOSED = 1e-9
 """Gap of a closed contact [m]."""
 EVENTS_PER_STEP = 20
-HALVINGS = 60
+MAX_SECANTS = 60
+"""Largest number of secant steps to the instant at which a gap closes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Impacts:
-    """In their order; E of them, one for each contact that closes.
+    """The impacts of a motion in order of time; E of them, one for each contact that closes.
 
     Args:
-        times: (E,) [s]. contacts: (E,) wall by wall, in each part by part.
-        poses, before, after: (E, 3) the pose then, and the velocities.
+        times: (E,) [s]. contacts: (E,) index of the contact, wall by wall and part by part as in `contact`.
+        poses, before, after: (E, 3) pose at the impact, and velocities before and after it.
         impulses: (E, 2) normal and tangential [N s].
     """
 
@@ -59,6 +59,25 @@ class Impacts:
     impulses: Float[np.ndarray, "E 2"]
 
 
+class World(NamedTuple):
+    """A body of mass 1 and its surroundings, for the compiled `follow`.
+
+    Args:
+        parts, harmonics, walls: as in `contact`.
+        W: (3,) inverse masses (1, 1, m / J). drag: (3,) of each coordinate [1/s]. friction, restitution: mu, epsilon.
+        pushes: (T - 1, 3) accelerations beside gravity, each constant from one time to the next; or (1, 3) for all.
+    """
+
+    parts: np.ndarray
+    harmonics: np.ndarray
+    walls: np.ndarray
+    W: np.ndarray
+    drag: np.ndarray
+    friction: float
+    restitution: float
+    pushes: np.ndarray
+
+
 def moved(
     body: Body,
     walls: Sequence[Wall],
@@ -68,232 +87,245 @@ def moved(
     most: int = 256,
     forces: Float[np.ndarray, "K 3"] | None = None,
 ) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"], Impacts]:
-    """Poses and velocities at rising times, of which the first is when it begins, and the first `most` impacts.
+    """Poses and velocities at rising times, the first of which is the start, and the first `most` impacts.
 
     Args:
-        body, walls: what strikes what.
+        body, walls: the body, and the walls that it may strike.
         pose: (3,) of the center of mass [m], [m], [rad]. velocity: (3,) its rate.
-        forces: (T - 1, 3) beside gravity, each held from one time to the next [N], [N], [N m].
+        forces: (T - 1, 3) beside gravity, each constant from one time to the next [N], [N], [N m].
     """
-    planes = wall_array(walls)
     q, v = np.empty((len(times), 3)), np.empty((len(times), 3))
     q[0], v[0] = pose, velocity
     log, which = np.empty((most, 12)), np.empty(most, dtype=np.int64)
-    setting = np.array([body.inertia / body.mass, body.friction, *body.drag])
-    pushes = np.zeros((1, 3)) if forces is None else np.ascontiguousarray(forces / body.inertias)
-    restitutions = np.array([body.restitution], dtype=float)
-    geometry = body.shape.parts, body.shape.harmonics, planes
-    clock = np.asarray(times, float)
-    count = min(follow(*geometry, setting, pushes, restitutions, clock, q, v, log, which), most)
-    log = log[:count]
-    return (
-        q,
-        v,
-        Impacts(log[:, 0], which[:count], log[:, 1:4], log[:, 4:7], log[:, 7:10], body.mass * log[:, 10:]),
+    world = World(
+        body.shape.parts,
+        body.shape.harmonics,
+        wall_array(walls),
+        body.mass / body.inertias,
+        np.array([body.drag[0], body.drag[0], body.drag[1]], dtype=float),
+        float(body.friction),
+        float(body.restitution),
+        np.zeros((1, 3)) if forces is None else np.ascontiguousarray(forces / body.inertias),
     )
-
-
-@njit(cache=True)
-def _fly(q, v, s, place, q_out, v_out):
-    """Pose and velocity after s seconds of flight."""
-    for i in range(3):
-        k = place.setting[2] if i < 2 else place.setting[3]
-        a = place.a[i] - k * v[i]
-        if k * s > 1e-8:
-            E = (1.0 - np.exp(-k * s)) / k
-            F = (s - E) / k
-        else:
-            E, F = s, 0.5 * s * s
-        q_out[i] = q[i] + s * v[i] + a * F
-        v_out[i] = v[i] + a * E
-
-
-class _Place(NamedTuple):
-    """What strikes what: parts, harmonics and walls as in `contact`, W (3,) inverse masses, `follow`'s setting, and
-    a (3,), the acceleration of gravity and of the force that is held.
-    """
-
-    parts: np.ndarray
-    harmonics: np.ndarray
-    walls: np.ndarray
-    W: np.ndarray
-    setting: np.ndarray
-    a: np.ndarray
+    count = min(follow(world, np.asarray(times, float), q, v, log, which), most)
+    log = log[:count]
+    impulses = body.mass * log[:, 10:]
+    return q, v, Impacts(log[:, 0], which[:count], log[:, 1:4], log[:, 4:7], log[:, 7:10], impulses)
 
 
 class _Now(NamedTuple):
-    """Where it is: q, v (3,), gaps (C,), N and T (C, 3) there, which contacts stay closed; and room to work."""
+    """State of the simulation, and arrays to work in.
+
+    Args:
+        q, v, a: (3,) pose, velocity, and acceleration without drag and contact.
+        g, N, T: (C,), (C, 3) gaps and directions at the pose. touching: (C,) which contacts stay closed.
+        q_next, ..., T_next: the same after a step. N_half, T_half: directions halfway.
+        closed: (C,) indices of contacts that receive impulses. b, c: (C, 2) of these, see `impulses`.
+    """
 
     q: np.ndarray
     v: np.ndarray
+    a: np.ndarray
     g: np.ndarray
     N: np.ndarray
     T: np.ndarray
     touching: np.ndarray
+    aside: np.ndarray
     q_next: np.ndarray
     v_next: np.ndarray
     g_next: np.ndarray
-    N_half: np.ndarray
-    T_half: np.ndarray
     N_next: np.ndarray
     T_next: np.ndarray
+    N_half: np.ndarray
+    T_half: np.ndarray
     closed: np.ndarray
-    N_closed: np.ndarray
-    T_closed: np.ndarray
     b: np.ndarray
     c: np.ndarray
 
 
 @njit(cache=True)
 def follow(
-    parts: np.ndarray,
-    harmonics: np.ndarray,
-    walls: np.ndarray,
-    setting: np.ndarray,
-    pushes: np.ndarray,
-    restitutions: np.ndarray,
-    times: np.ndarray,
-    q_at: np.ndarray,
-    v_at: np.ndarray,
-    log: np.ndarray,
-    which: np.ndarray,
+    world: World, times: np.ndarray, q_at: np.ndarray, v_at: np.ndarray, log: np.ndarray, which: np.ndarray
 ) -> int:
-    """Writes poses and velocities at times (T,) after the first, and impacts; how many there were.
+    """Write poses and velocities at times (T,) after the first, and impacts; return the number of impacts.
 
-    Setting: (J / m, mu, linear drag, angular drag). Pushes: (T - 1, 3) accelerations beside gravity's, each held from
-    one time to the next, or (1, 3) all along. Restitutions: of each impact in turn, the last of all that follow.
-    Impulses are per mass.
+    A row of the log is (time, pose, velocity before, velocity after, impulses by mass), `which` the contact.
     """
-    C = len(parts) * len(walls)
-    place = _Place(parts, harmonics, walls, np.array([1.0, 1.0, 1.0 / setting[0]]), setting, np.empty(3))
+    C = len(world.parts) * len(world.walls)
+    directions = np.empty((6, C, 3))
     now = _Now(
         q_at[0].copy(),
         v_at[0].copy(),
+        np.empty(3),
         np.empty(C),
-        np.empty((C, 3)),
-        np.empty((C, 3)),
+        directions[0],
+        directions[1],
+        np.zeros(C, dtype=np.bool_),
         np.zeros(C, dtype=np.bool_),
         np.empty(3),
         np.empty(3),
         np.empty(C),
-        np.empty((C, 3)),
-        np.empty((C, 3)),
-        np.empty((C, 3)),
-        np.empty((C, 3)),
+        directions[2],
+        directions[3],
+        directions[4],
+        directions[5],
         np.empty(C, dtype=np.int64),
-        np.empty((C, 3)),
-        np.empty((C, 3)),
         np.zeros((C, 2)),
         np.empty((C, 2)),
     )
-    t, events, impacts = times[0], 0, 0
-    contacts(now.q, parts, harmonics, walls, now.g, now.N, now.T)
+    t, events = times[0], 0
+    contacts(now.q, world.parts, world.harmonics, world.walls, now.g, now.N, now.T)
     for k in range(1, len(times)):
-        place.a[:] = pushes[min(k, len(pushes)) - 1]
-        place.a[1] -= GRAVITY
+        now.a[:] = world.pushes[min(k, len(world.pushes)) - 1]
+        now.a[1] -= GRAVITY
         tries, most = 0, EVENTS_PER_STEP * (int((times[k] - t) / STEP) + 1)
         while t < times[k]:
             tries += 1
             if tries > most:
+                # a simulation that makes no progress must not hang: NaN makes its cost infinite
                 q_at[k:], v_at[k:] = np.nan, np.nan
-                return events  # a stuck simulation must not hang
+                return events
             left, dt = times[k] - t, STEP if now.touching.any() else LOOK
+            # the last step is up to 1.5 times as long, so that no tiny one remains
             dt = left if left < 1.5 * dt else dt
             if now.touching.any():
-                slid = _slide(place, now, dt)
+                slid = _slide(world, now, dt)
+                # exactly times[k], since t + left may differ from it by rounding
                 t = t + slid if slid < left else times[k]
                 if not _closes(now):
                     continue
                 dt = 0.0
             else:
-                flown = _fly_on(place, now, dt)
+                flown = _fly_on(world, now, dt)
                 if flown < 0.0:
                     t = t + dt if dt < left else times[k]
                     continue
                 t, dt = t + flown, flown
-            epsilon = restitutions[min(impacts, len(restitutions) - 1)]
-            count, slow = _strike(place, now, epsilon)
-            impacts += not slow
+            count, slow = _strike(world, now)
             for j in range(count if not slow else 0):
                 if now.c[j, 0] > 0.0:
                     if events < len(which):
                         log[events, 0], which[events] = t, now.closed[j]
                         log[events, 1:4], log[events, 4:7], log[events, 7:10] = now.q, now.v, now.v_next
-                        log[events, 10], log[events, 11] = now.c[j, 0], now.c[j, 1]
+                        log[events, 10:] = now.c[j]
                     events += 1
             now.v[:] = now.v_next
+            # an impact that took no time and left no contact closed would repeat for ever
             if not now.touching.any() and dt == 0.0:
                 now.touching[now.closed[:count]] = True
         q_at[k], v_at[k] = now.q, now.v
     return events
 
 
-@njit(cache=True)
-def _slide(place: _Place, now: _Now, dt: float) -> float:
-    """A step with contacts that stay closed, dt or until another gap closes; those that pull open. How long it was."""
-    count = _held(place, now, dt)
-    if _closes(now) and _least(now.g_next, now.touching) < -CLOSED:
-        return 0.0
-    aside = now.touching | (now.g <= CLOSED)  # also what is closed and opens
-    free, free_next = _least(now.g, aside), _least(now.g_next, aside)
-    if free_next < -CLOSED:
-        low, high, g_low, g_high = 0.0, dt, free, free_next
-        for _ in range(HALVINGS):
-            dt = low + (high - low) * min(max(g_low / (g_low - g_high), 0.05), 0.95)
-            count = _held(place, now, dt)
-            free_next = _least(now.g_next, aside)
-            if abs(free_next) < 0.5 * CLOSED:
-                break
-            if free_next > 0.0:
-                low, g_low = dt, free_next
-            else:
-                high, g_high = dt, free_next
+@njit(cache=True, inline="always")
+def _fly(world: World, now: _Now, s: float) -> None:
+    """Write pose, velocity, gaps and directions after s seconds of flight."""
+    # arrays are taken out of the tuples once, here and below: each access counts a reference, 9 ns in a loop
+    drag, q, v, a, q_next, v_next = world.drag, now.q, now.v, now.a, now.q_next, now.v_next
+    for i in range(3):
+        k = drag[i]
+        # below 1e-8, s - E loses all its digits
+        if k * s > 1e-8:
+            E = (1.0 - np.exp(-k * s)) / k
+            F = (s - E) / k
+        else:
+            E, F = s, 0.5 * s * s
+        slope = a[i] - k * v[i]
+        q_next[i] = q[i] + s * v[i] + slope * F
+        v_next[i] = v[i] + slope * E
+    contacts(q_next, world.parts, world.harmonics, world.walls, now.g_next, now.N_next, now.T_next)
+
+
+@njit(cache=True, inline="always")
+def _arrive(now: _Now) -> None:
+    """Take the pose after a step, with its gaps and directions, as the current one."""
+    q, v, g, N, T = now.q, now.v, now.g, now.N, now.T
+    q_next, v_next, g_next, N_next, T_next = now.q_next, now.v_next, now.g_next, now.N_next, now.T_next
+    for k in range(3):
+        q[k], v[k] = q_next[k], v_next[k]
+        for i in range(len(g)):
+            N[i, k], T[i, k] = N_next[i, k], T_next[i, k]
+    for i in range(len(g)):
+        g[i] = g_next[i]
+
+
+@njit(cache=True, inline="always")
+def _slide(world: World, now: _Now, dt: float) -> float:
+    """Step with closed contacts for dt, or until another gap closes; release contacts that pull; return its length."""
+    q, g, g_next, N, c = now.q, now.g, now.g_next, now.N, now.c
+    touching, aside, closed = now.touching, now.aside, now.closed
+    for i in range(len(g)):
+        # also what is closed and opens: it does not end the step
+        aside[i] = touching[i] or g[i] <= CLOSED
+    low, high, g_low, g_high, count = 0.0, dt, _least(g, aside), np.inf, 0
+    for trial in range(MAX_SECANTS):
+        count = _held(world, now, dt)
+        if trial == 0 and _closes(now) and _least(g_next, touching) < -CLOSED:
+            return 0.0
+        gap = _least(g_next, aside)
+        if abs(gap) < 0.5 * CLOSED or (trial == 0 and gap >= -CLOSED):
+            break
+        if gap > 0.0:
+            low, g_low = dt, gap
+        else:
+            high, g_high = dt, gap
+        dt = _secant(low, high, g_low, g_high)
     for j in range(count):
-        if now.c[j, 0] <= 0.0:
-            now.touching[now.closed[j]] = False
-    now.q[:], now.v[:] = now.q_next, now.v_next
-    contacts(now.q, place.parts, place.harmonics, place.walls, now.g, now.N, now.T)
+        if c[j, 0] <= 0.0:
+            touching[closed[j]] = False
+    _arrive(now)
     for j in range(count):
-        i = now.closed[j]
-        if now.touching[i] or now.g[i] < 0.0:  # out along the wall's normal
-            for axis in range(2):
-                now.q[axis] -= now.g[i] * now.N[i, axis]
-            contacts(now.q, place.parts, place.harmonics, place.walls, now.g, now.N, now.T)
+        i = closed[j]
+        if touching[i] or g[i] < 0.0:
+            # move the body along the wall's normal; a translation changes gaps, and no direction
+            gap, n_x, n_y = g[i], N[i, 0], N[i, 1]
+            q[0] -= gap * n_x
+            q[1] -= gap * n_y
+            for other in range(len(g)):
+                g[other] -= gap * (n_x * N[other, 0] + n_y * N[other, 1])
     return dt
 
 
 @njit(cache=True)
-def _held(place: _Place, now: _Now, dt: float) -> int:
-    """Writes pose, velocity and gaps after dt with contacts that touch held, c being 0 where they pull; how many."""
+def _secant(low: float, high: float, g_low: float, g_high: float) -> float:
+    """Where a gap closes by the secant, kept off the ends so that the bracket shrinks."""
+    return low + (high - low) * min(max(g_low / (g_low - g_high), 0.05), 0.95)
+
+
+@njit(cache=True, inline="always")
+def _held(world: World, now: _Now, dt: float) -> int:
+    """Write pose, velocity and gaps after dt with the touching contacts held; return how many they are.
+
+    c is 0 for contacts that would pull.
+    """
+    parts, harmonics, walls = world.parts, world.harmonics, world.walls
+    q, v, q_next, v_next, g_next = now.q, now.v, now.q_next, now.v_next, now.g_next
+    N_half, T_half, N_next, T_next = now.N_half, now.T_half, now.N_next, now.T_next
+    touching, closed, b, count = now.touching, now.closed, now.b, 0
     for i in range(3):
-        now.q_next[i] = now.q[i] + 0.5 * dt * now.v[i]
-    contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N_half, now.T_half)
-    _fly(now.q, now.v, dt, place, now.q_next, now.v_next)
-    contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N_next, now.T_next)
-    count = 0
-    for i in range(len(now.g)):
-        if now.touching[i]:
-            now.N_closed[count], now.T_closed[count], now.closed[count] = now.N_half[i], now.T_half[i], i
-            now.b[count, 0] = (now.N_next[i, 2] - now.N_half[i, 2]) * now.v_next[2]
-            now.b[count, 1] = (now.T_next[i, 2] - now.T_half[i, 2]) * now.v_next[2]
+        q_next[i] = q[i] + 0.5 * dt * v[i]
+    contacts(q_next, parts, harmonics, walls, g_next, N_half, T_half)
+    _fly(world, now, dt)
+    for i in range(len(touching)):
+        if touching[i]:
+            closed[count] = i
+            # impulses act along the directions halfway, and normal velocities vanish at the end: b is the difference
+            b[count, 0] = (N_next[i, 2] - N_half[i, 2]) * v_next[2]
+            b[count, 1] = (T_next[i, 2] - T_half[i, 2]) * v_next[2]
             count += 1
-    W, c = place.W, now.c[:count]
-    if not closed_contacts(
-        now.N_closed[:count], now.T_closed[:count], W, now.v_next, now.b[:count], place.setting[1], c
-    ):
-        c[:] = 0.0
-    for j in range(count):
-        for i in range(3):
-            push = W[i] * (now.N_closed[j, i] * c[j, 0] + now.T_closed[j, i] * c[j, 1])
-            now.v_next[i] += push
-            now.q_next[i] += 0.5 * dt * push
-    contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N_next, now.T_next)
+    # impulses act halfway: v_next without them moves the body for half of dt, and v_next with them for the other half
+    for i in range(3):
+        q_next[i] -= 0.5 * dt * v_next[i]
+    apply_impulses(N_half, T_half, closed[:count], world.W, v_next, b, world.friction, now.c)
+    for i in range(3):
+        q_next[i] += 0.5 * dt * v_next[i]
+    contacts(q_next, parts, harmonics, walls, g_next, N_next, T_next)
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _least(g: np.ndarray, aside: np.ndarray) -> float:
-    """The least gap of all contacts but those."""
+    """The least gap of the contacts that are not set aside."""
     least = np.inf
     for i in range(len(g)):
         if not aside[i]:
@@ -301,61 +333,59 @@ def _least(g: np.ndarray, aside: np.ndarray) -> float:
     return least
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _closes(now: _Now) -> bool:
-    """Whether a contact that is not held is closed and closes further."""
-    for i in range(len(now.g)):
-        N, v = now.N[i], now.v
-        if not now.touching[i] and now.g[i] <= CLOSED and N[0] * v[0] + N[1] * v[1] + N[2] * v[2] < 0.0:
-            return True
-    return False
+    """Whether a contact that is not held is closed and approaching."""
+    g, N, v, touching = now.g, now.N, now.v, now.touching
+    closes = False
+    for i in range(len(g)):
+        closes |= not touching[i] and g[i] <= CLOSED and _speed(N[i], v) < 0.0
+    return closes
 
 
 @njit(cache=True)
-def _fly_on(place: _Place, now: _Now, dt: float) -> float:
-    """A flight of dt, or until a gap closes; how long until then, or -1 where none does."""
-    _fly(now.q, now.v, dt, place, now.q_next, now.v_next)
-    contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N, now.T)
+def _speed(N: np.ndarray, v: np.ndarray) -> float:
+    """N^T v of one contact."""
+    return N[0] * v[0] + N[1] * v[1] + N[2] * v[2]
+
+
+@njit(cache=True)
+def _fly_on(world: World, now: _Now, dt: float) -> float:
+    """Fly for dt, or until a gap closes; return the time until then, -1 where none closes."""
+    _fly(world, now, dt)
     closes = now.g_next.min() < 0.0
     if closes:
-        dt = _until_closed(place, now, dt)
-        _fly(now.q, now.v, dt, place, now.q_next, now.v_next)
-    now.q[:], now.v[:] = now.q_next, now.v_next
-    contacts(now.q, place.parts, place.harmonics, place.walls, now.g, now.N, now.T)
+        dt = _until_closed(world, now, dt)
+        _fly(world, now, dt)
+    _arrive(now)
     return dt if closes else -1.0
 
 
 @njit(cache=True)
-def _strike(place: _Place, now: _Now, epsilon: float) -> tuple[int, bool]:
-    """All contacts that are closed take their impulses, v_next is the velocity then; how many, and if it was slow."""
+def _strike(world: World, now: _Now) -> tuple[int, bool]:
+    """Write v_next after the impulses of all closed contacts; return how many they are, and whether they were slow."""
     count, fastest = 0, 0.0
     for i in range(len(now.g)):
-        speed = now.N[i, 0] * now.v[0] + now.N[i, 1] * now.v[1] + now.N[i, 2] * now.v[2]
         if now.g[i] <= CLOSED or now.touching[i]:
-            now.N_closed[count], now.T_closed[count], now.closed[count] = now.N[i], now.T[i], i
+            speed = _speed(now.N[i], now.v)
+            now.closed[count] = i
             now.b[count, 0], now.b[count, 1] = min(speed, 0.0), 0.0
             fastest = min(fastest, speed)
             count += 1
     slow = fastest > -SLOW
-    for j in range(count):
-        now.b[j, 0] *= 0.0 if slow else epsilon
-    c, W = now.c[:count], place.W
-    if not closed_contacts(
-        now.N_closed[:count], now.T_closed[:count], W, now.v, now.b[:count], place.setting[1], c
-    ):
-        c[:] = 0.0
+    now.b[:count, 0] *= 0.0 if slow else world.restitution
     now.v_next[:] = now.v
+    closed = now.closed[:count]
+    apply_impulses(now.N, now.T, closed, world.W, now.v_next, now.b, world.friction, now.c)
     for j in range(count):
-        for i in range(3):
-            now.v_next[i] += W[i] * (now.N_closed[j, i] * c[j, 0] + now.T_closed[j, i] * c[j, 1])
-    for j in range(count):
-        N, v = now.N_closed[j], now.v_next
-        now.touching[now.closed[j]] = N[0] * v[0] + N[1] * v[1] + N[2] * v[2] <= SLOW * epsilon + 1e-12
+        i = now.closed[j]
+        # what leaves more slowly than a contact of the slowest bounce stays closed
+        now.touching[i] = _speed(now.N[i], now.v_next) <= SLOW * world.restitution + 1e-12
     return count, slow
 
 
 @njit(cache=True)
-def _until_closed(place: _Place, now: _Now, dt: float) -> float:
+def _until_closed(world: World, now: _Now, dt: float) -> float:
     """Seconds until the first gap closes, of those that are below 0 after dt."""
     earliest, g_end = dt, now.g_next.copy()
     for i in range(len(now.g)):
@@ -365,12 +395,14 @@ def _until_closed(place: _Place, now: _Now, dt: float) -> float:
             return 0.0
         low, high, g_low, g_high = 0.0, earliest, now.g[i], g_end[i]
         if earliest < dt:
-            g_high = _gap_after(place, now, earliest, i)
+            _fly(world, now, earliest)
+            g_high = now.g_next[i]
             if g_high >= 0.0:
                 continue
-        for _ in range(HALVINGS):
-            s = low + (high - low) * min(max(g_low / (g_low - g_high), 0.05), 0.95)
-            gap = _gap_after(place, now, s, i)
+        for _ in range(MAX_SECANTS):
+            s = _secant(low, high, g_low, g_high)
+            _fly(world, now, s)
+            gap = now.g_next[i]
             if gap > 0.0:
                 low, g_low = s, gap
             else:
@@ -380,11 +412,3 @@ def _until_closed(place: _Place, now: _Now, dt: float) -> float:
                 break
         earliest = high
     return earliest
-
-
-@njit(cache=True)
-def _gap_after(place: _Place, now: _Now, s: float, contact: int) -> float:
-    """Of one contact after s seconds of flight."""
-    _fly(now.q, now.v, s, place, now.q_next, now.v_next)
-    contacts(now.q_next, place.parts, place.harmonics, place.walls, now.g_next, now.N, now.T)
-    return now.g_next[contact]

@@ -43,7 +43,7 @@ from numba import njit
 from .lemke import lemke
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def one_contact(
     N: np.ndarray, T: np.ndarray, W: np.ndarray, v: np.ndarray, b: np.ndarray, mu: float
 ) -> tuple[float, float, bool]:
@@ -69,15 +69,44 @@ def one_contact(
 
 
 @njit(cache=True)
-def closed_contacts(
+def apply_impulses(
+    N: np.ndarray,
+    T: np.ndarray,
+    closed: np.ndarray,
+    W: np.ndarray,
+    v: np.ndarray,
+    b: np.ndarray,
+    mu: float,
+    c: np.ndarray,
+) -> bool:
+    """Add the impulses of closed contacts to v, which is v* before and v+ after; return whether a solution was found.
+
+    Args:
+        N, T: (C, 3) of all contacts. closed: (K,) indices of those that are closed. W: (3,) inverse masses.
+        b: of these, in its first K rows. c: (c_n, c_t) is written into its first K rows; 0 where no solution was found.
+    """
+    K = len(closed)
+    found = False
+    if K == 1:
+        i = closed[0]
+        c[0, 0], c[0, 1], found = one_contact(N[i], T[i], W, v, b[0], mu)
+    if not found:
+        found = _by_lemke(N[closed], T[closed], W, v, b[:K], mu, c[:K])
+    if not found:
+        c[:K] = 0.0
+        return False
+    for j in range(K):
+        for k in range(3):
+            v[k] += W[k] * (N[closed[j], k] * c[j, 0] + T[closed[j], k] * c[j, 1])
+    return True
+
+
+@njit(cache=True)
+def _by_lemke(
     N: np.ndarray, T: np.ndarray, W: np.ndarray, v: np.ndarray, b: np.ndarray, mu: float, c: np.ndarray
 ) -> bool:
-    """Writes (c_n, c_t) of each contact into c (C, 2), b being (C, 2); whether that is a solution."""
+    """Write (c_n, c_t) of each contact into c (C, 2), b being (C, 2); return whether that is a solution."""
     C = len(b)
-    if C == 1:
-        c[0, 0], c[0, 1], found = one_contact(N[0], T[0], W, v, b[0], mu)
-        if found:
-            return True
     H, q, z = np.zeros((4 * C, 4 * C)), np.zeros(4 * C), np.zeros(4 * C)
     D = np.empty((3 * C, 3))
     for i in range(C):

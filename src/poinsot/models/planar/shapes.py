@@ -71,7 +71,8 @@ class Shape(ABC):
         return np.array(drawn)
 
 
-@njit(cache=True)
+# inlined: most callers have no use for h'', and the compiler leaves its divisions out there
+@njit(cache=True, inline="always")
 def support_of(part: np.ndarray, harmonics: np.ndarray, phi: float) -> tuple[float, float, float]:
     """h, h' and h'' of a part about its own center."""
     a, b = part[2], part[3]

@@ -27,7 +27,7 @@ from ...arrays import Vector
 from ...exceptions import InvalidModel
 from ..gravity import STANDARD_GRAVITY
 from .contact import contacts, contacts_at
-from .impulses import closed_contacts
+from .impulses import apply_impulses
 from .motion import Motion
 from .shapes import Shape
 from .walls import Wall, wall_array
@@ -145,14 +145,13 @@ def _steps(law, parts, harmonics, walls, W, mu, epsilon, accelerations, drag, h,
     """Writes motion (T + 1, 3), impulses (T, C, 2), gaps (T + 1, C) and works (T, 2); how many steps went unsolved."""
     C = len(parts) * len(walls)
     N, T = np.empty((C, 3)), np.empty((C, 3))
-    N_closed, T_closed, b, c_closed = np.empty((C, 3)), np.empty((C, 3)), np.zeros((C, 2)), np.empty((C, 2))
-    closed, free = np.empty(C, dtype=np.int64), np.empty(3)
+    b, c_closed, closed = np.zeros((C, 2)), np.empty((C, 2)), np.empty(C, dtype=np.int64)
     unsolved, touches = 0, TOUCHES * np.abs(parts).max()
     for k in range(len(accelerations)):
         contacts(q[k], parts, harmonics, walls, g[k], N, T)
         for i in range(3):
-            free[i] = v[k, i] + h * (accelerations[k, i] - drag[i] * v[k, i])
-        count = 0
+            v[k + 1, i] = v[k, i] + h * (accelerations[k, i] - drag[i] * v[k, i])
+        free, count = v[k + 1], 0
         for i in range(C):
             speed = N[i, 0] * v[k, 0] + N[i, 1] * v[k, 1] + N[i, 2] * v[k, 2]
             if law == 0 and g[k, i] <= touches:
@@ -161,23 +160,16 @@ def _steps(law, parts, harmonics, walls, W, mu, epsilon, accelerations, drag, h,
                 b[count, 0] = g[k, i] / h
             else:
                 continue
-            N_closed[count], T_closed[count], closed[count] = N[i], T[i], i
+            closed[count] = i
             count += 1
-        v[k + 1] = free
         if count:
-            solved = closed_contacts(
-                N_closed[:count], T_closed[:count], W, free, b[:count], mu, c_closed[:count]
-            )
-            unsolved += not solved
-            for j in range(count if solved else 0):
-                for i in range(3):
-                    v[k + 1, i] += W[i] * (N_closed[j, i] * c_closed[j, 0] + T_closed[j, i] * c_closed[j, 1])
+            unsolved += not apply_impulses(N, T, closed[:count], W, v[k + 1], b, mu, c_closed)
+            for j in range(count):
                 c[k, closed[j]] = c_closed[j]
-            for j in range(count if solved else 0):
                 for i in range(3):
                     middle = 0.5 * (v[k, i] + v[k + 1, i])
-                    work[k, 0] += middle * N_closed[j, i] * c_closed[j, 0]
-                    work[k, 1] += middle * T_closed[j, i] * c_closed[j, 1]
+                    work[k, 0] += middle * N[closed[j], i] * c_closed[j, 0]
+                    work[k, 1] += middle * T[closed[j], i] * c_closed[j, 1]
         for i in range(3):
             q[k + 1, i] = q[k, i] + h * v[k + 1, i]
     contacts(q[-1], parts, harmonics, walls, g[-1], N, T)

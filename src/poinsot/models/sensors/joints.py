@@ -63,21 +63,21 @@ class JointPosition(JointSensor):
     @cached_property
     def _coordinates(self) -> tuple[np.ndarray, np.ndarray]:
         """(m,) the first coordinate in q of each joint, and whether it is a cosine with the sine behind it."""
-        tree = self.robot.tree
-        places = {}
-        for kind, at, dof in zip(tree.kind, tree.q_index, tree.v_index, strict=True):
-            if kind == kinds.TRANSLATION:
-                places.update({int(dof) + k: (int(at) + k, False) for k in range(3)})
-            elif kinds.DEGREES[kind] == 1:
-                places[int(dof)] = (int(at), bool(kind == kinds.CONTINUOUS))
-        for joint, dof in zip(self.joints or self.robot.joints, self.dofs, strict=True):
-            if int(dof) not in places:
+        tree, (first, turning) = self.robot.tree, self.robot.coordinates
+        # what a planar joint reads changes along its own axes, not the world's
+        planar = {
+            int(dof) + k
+            for kind, dof in zip(tree.kind, tree.v_index, strict=True)
+            if kind == kinds.PLANAR
+            for k in range(3)
+        }
+        for joint, dof in zip(self.joints or self.robot.joints, self.dofs.tolist(), strict=True):
+            if first[dof] < 0 or dof in planar:
                 raise InvalidModel(
                     f"{joint!r} is a freedom of a ball or planar joint, whose position is no angle: read its velocity, "
                     f"or the orientation of its link"
                 )
-        first, turning = zip(*(places[int(dof)] for dof in self.dofs), strict=True)
-        return np.array(first), np.array(turning, dtype=bool)
+        return first[self.dofs], turning[self.dofs]
 
     @property
     def name(self) -> str:

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from ...arrays import Columns, ReadingRows
 from ...exceptions import InvalidSignals
 from ..contact_dynamics import RobotMotion
+from ..linearized import Linearized
 from .sensor import ReadingSlopes, Sensor
 
 
@@ -79,113 +80,81 @@ class Readings:
         return Readings(self.sensor, self.values[samples])
 
 
-@dataclass(frozen=True, eq=False)
-class Residuals:
-    """W (z [-] h) of all sensors at T states, in standard deviations; 0 where there is no reading.
-
-    Args:
-        r: (T, rows), one sensor after the other.
-        by_x: (T, rows, 2n) by q and v; None: slopes were not asked for.
-        by_tau, by_theta: (T, rows, n), if that was asked for, and (T, rows, p).
-    """
-
-    r: Float[np.ndarray, "T rows"]
-    by_x: Float[np.ndarray, "T rows two_n"] | None = None
-    by_tau: Float[np.ndarray, "T rows n"] | None = None
-    by_theta: Float[np.ndarray, "T rows p"] | None = None
-
-
 def frames_of(sensors: Sequence[Sensor]) -> tuple[str, ...]:
     """All frames that sensors need, for `ContactDynamics`."""
     return tuple(dict.fromkeys(frame for sensor in sensors for frame in sensor.frames))
 
 
-def residuals(readings: Sequence[Readings], motion: RobotMotion, efforts: bool = False) -> Residuals:
-    """Of readings at the states of a motion; with slopes if the motion has them, by tau only if `efforts`.
+def residuals(readings: Sequence[Readings], motion: RobotMotion, efforts: bool = False) -> Linearized:
+    """W (z [-] h) of all sensors, one after the other, in standard deviations; 0 where there is no reading.
+
+    With slopes if the motion has them, by tau only if `efforts`.
 
     Raises:
         InvalidSignals: if there are not as many readings as states.
     """
-    T = len(motion)
+    T, n = motion.v.shape
     for some in readings:
         if len(some) != T:
             raise InvalidSignals(f"{some.sensor.name} has {len(some)} samples, the motion {T}")
     ends = np.cumsum([0, *(some.sensor.size for some in readings)]).tolist()
-    r = np.zeros((T, ends[-1]))
-    by = _ResidualSlopes.of(motion, ends[-1], efforts) if motion.a_by is not None else None
+    p = motion.slopes[0].theta.shape[2] if motion.a_by is not None else 0
+    found = Linearized.zeros(np.zeros((T, ends[-1])), ends[-1], n, p, motion.a_by is not None, efforts)
     for some, (first, last) in zip(readings, pairwise(ends), strict=True):
         sensor, rows = some.sensor, slice(first, last)
         difference = sensor.difference(some.values, motion)
         read = components_read(sensor, difference)
-        r[:, rows] = np.where(read, np.where(read, difference, 0.0) @ sensor.whitening.T, 0.0)
-        if by is not None:
-            by.write(sensor.difference_slopes(some.values, motion), sensor, read, rows)
-    return Residuals(r) if by is None else Residuals(r, by.x, by.tau, by.theta)
+        # NaN times 0 is NaN: what is missing is taken out before the product and after it
+        found.value[:, rows] = np.where(read, np.where(read, difference, 0.0) @ sensor.whitening.T, 0.0)
+        if motion.a_by is not None:
+            _write_slopes(found, motion, sensor.difference_slopes(some.values, motion), sensor, read, rows)
+    return found
 
 
-@dataclass(frozen=True, eq=False)
-class _ResidualSlopes:
-    """The slopes of residuals, in the making: zeros in which sensors write."""
-
-    motion: RobotMotion
-    x: np.ndarray
-    tau: np.ndarray | None
-    theta: np.ndarray
-
-    @classmethod
-    def of(cls, motion: RobotMotion, rows: int, efforts: bool) -> _ResidualSlopes:
-        T, n = motion.v.shape
-        p = motion.slopes[0].theta.shape[2]
-        tau = np.zeros((T, rows, n)) if efforts else None
-        return cls(motion, np.zeros((T, rows, 2 * n)), tau, np.zeros((T, rows, p)))
-
-    def write(self, slopes: ReadingSlopes, sensor: Sensor, read: np.ndarray, rows: slice) -> None:
-        """Slopes by q, v, a and f, carried on to x, tau and theta, in standard deviations where there is a reading."""
-        n = self.motion.v.shape[1]
-        by_q, by_v, by_theta = self.x[:, rows, :n], self.x[:, rows, n:], self.theta[:, rows]
-        by_tau = None if self.tau is None else self.tau[:, rows]
-        carried = [
-            (part, through)
-            for part, through in zip((slopes.a, slopes.forces), self.motion.slopes, strict=True)
-            if part is not None and part.shape[-1]
-        ]
-        if not carried and not _vary(slopes) and sensor.independent:
-            self._write_same(slopes, sensor, read, rows)
-            return
-        for own, out in ((slopes.q, by_q), (slopes.v, by_v)):
-            if own is not None:
-                out += own
-        for part, through in carried:
-            by_q += part @ through.q
-            by_v += part @ through.v
-            by_theta += part @ through.theta
-            if by_tau is not None:
-                by_tau += part @ through.tau
-        all_read, missing = bool(read.all()), ~read
-        for written in (by_q, by_v, by_theta, by_tau) if carried else (by_q, by_v):
-            if written is None:
-                continue
-            if sensor.independent:
-                written *= np.diag(sensor.whitening)[:, None]
-            else:
-                written[...] = sensor.whitening @ written
+def _write_slopes(
+    found: Linearized,
+    motion: RobotMotion,
+    slopes: ReadingSlopes,
+    sensor: Sensor,
+    read: np.ndarray,
+    rows: slice,
+) -> None:
+    """Slopes by q, v, a and f, carried on to x, tau and theta, in standard deviations where there is a reading."""
+    assert found.by_x is not None and found.by_theta is not None
+    n = motion.v.shape[1]
+    by_q, by_v, by_theta = found.by_x[:, rows, :n], found.by_x[:, rows, n:], found.by_theta[:, rows]
+    by_tau = None if found.by_tau is None else found.by_tau[:, rows]
+    carried = [
+        (part, through)
+        for part, through in zip((slopes.a, slopes.forces), motion.slopes, strict=True)
+        if part is not None and part.shape[-1]
+    ]
+    own = [(slope, out) for slope, out in ((slopes.q, by_q), (slopes.v, by_v)) if slope is not None]
+    missing, all_read = ~read, bool(read.all())
+    if not carried and sensor.independent and all(slope.ndim == 2 for slope, _ in own):
+        # encoders: the same at all states, so it is whitened once and not state by state
+        for slope, out in own:
+            out[...] = np.diag(sensor.whitening)[:, None] * slope
             if not all_read:
-                written[missing] = 0.0
-
-    def _write_same(self, slopes: ReadingSlopes, sensor: Sensor, read: np.ndarray, rows: slice) -> None:
-        """Slopes by q and v that are the same at all states."""
-        n = self.motion.v.shape[1]
-        for own, columns in ((slopes.q, slice(0, n)), (slopes.v, slice(n, 2 * n))):
-            if own is not None:
-                out = self.x[:, rows, columns]
-                out[...] = np.diag(sensor.whitening)[:, None] * own
-                if not read.all():
-                    out[~read] = 0.0
-
-
-def _vary(slopes: ReadingSlopes) -> bool:
-    """Whether slopes by q or v are other at each state."""
-    return any(own is not None and own.ndim == 3 for own in (slopes.q, slopes.v))
+                out[missing] = 0.0
+        return
+    for slope, out in own:
+        out += slope
+    for part, through in carried:
+        by_q += part @ through.q
+        by_v += part @ through.v
+        by_theta += part @ through.theta
+        if by_tau is not None:
+            by_tau += part @ through.tau
+    for written in (by_q, by_v, by_theta, by_tau) if carried else (by_q, by_v):
+        if written is None:
+            continue
+        if sensor.independent:
+            written *= np.diag(sensor.whitening)[:, None]
+        else:
+            written[...] = sensor.whitening @ written
+        if not all_read:
+            written[missing] = 0.0
 
 
 def components_read(sensor: Sensor, difference: Columns) -> np.ndarray:

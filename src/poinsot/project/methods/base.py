@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...exceptions import InvalidProject
 from ..settings.fields import SettingsTable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...solve import ProgressCallback, Stop
     from ..job import Project
     from ..settings import Settings
-    from ..tracking import OnSample, Tracking
+    from ..tracking import Tracking
 
 
 class MethodSettings(SettingsTable):
@@ -67,22 +67,13 @@ class MethodSettings(SettingsTable):
             PoinsotError: one sentence about what to mend.
         """
 
-    def track(
-        self,
-        project: Project,
-        data_dir: Path | None,
-        *,
-        stream: str | None = None,
-        follow: bool = False,
-        on_sample: OnSample | None = None,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
-    ) -> Tracking:
-        """Run over recordings, or a stream, sample by sample; most methods cannot.
+    def track(self, *arguments: Any, **options: Any) -> Tracking:
+        """Run over recordings, or a stream, sample by sample, as `poinsot.track` asks for; most methods cannot.
 
         Raises:
             PoinsotError: one sentence about what to mend.
         """
+        project: Project = arguments[0]
         raise InvalidProject(
             f'{project.path}: [method] name = "{self.name}" looks at a whole recording; poinsot track needs '
             'name = "filter" and links'

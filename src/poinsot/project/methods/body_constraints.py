@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import model_validator
@@ -35,12 +36,10 @@ class RegionSettings(SettingsTable):
         """The box, the ellipsoid or the hull."""
         from ...estimators.linear.constraints import Box, EllipsoidRegion, Hull
 
-        if self.low is not None and self.high is not None:
-            return Box(self.low, self.high)
-        if self.center is not None and self.semi_axes is not None:
-            return EllipsoidRegion(self.center, self.semi_axes)
-        assert self.points is not None
-        return Hull(self.points)
+        return next(self.build_as(kind) for kind in (Box, EllipsoidRegion, Hull) if self._has_all(kind))
+
+    def _has_all(self, kind: type) -> bool:
+        return {each.name for each in fields(kind)} == self.model_fields_set
 
 
 class EllipsoidSettings(SettingsTable):
@@ -60,12 +59,11 @@ class BodyConstraintSettings(SettingsTable):
     round: Literal["x", "y", "z"] | None = None
 
     def build(self) -> BodyConstraint:
-        from ...estimators.linear.constraints import BodyConstraint
+        from ...estimators.linear.constraints import BodyConstraint, EllipsoidRegion
 
-        return BodyConstraint(
-            mass=self.mass,
-            center_of_mass=None if self.center_of_mass is None else self.center_of_mass.build(),
-            inside=None if self.inside is None else RegionSettings(**self.inside.model_dump()).build(),
-            mirror=tuple(self.mirror),
-            round=self.round,
-        )
+        more: dict[str, Any] = {"mirror": tuple(self.mirror)}
+        if self.center_of_mass is not None:
+            more["center_of_mass"] = self.center_of_mass.build()
+        if self.inside is not None:
+            more["inside"] = self.inside.build_as(EllipsoidRegion)
+        return self.build_as(BodyConstraint, **more)

@@ -29,10 +29,4 @@ class EssentialSettings(InverseDynamicsSettings):
     ) -> Any:
         from ...estimators.linear.essential import EssentialParameters
 
-        keep: dict[str, Any] = {} if self.keep is None else {"keep": tuple(self.keep)}
-        return EssentialParameters(
-            max_relative_std_percent=self.max_relative_std_percent,
-            significance=self.significance,
-            weighting=self.weighting,
-            **keep,
-        )
+        return self.build_as(EssentialParameters, **({} if self.keep is None else {"keep": tuple(self.keep)}))

@@ -20,11 +20,11 @@ from .base import MethodSettings
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
+    from ...estimators.online.belief import RecordedSample
     from ...estimators.online.calibration import Bias
     from ...estimators.online.filter import Filter
     from ...estimators.online.moving_polynomial import MovingPolynomial
     from ...estimators.online.problem import TrackingProblem
-    from ...estimators.online.sequence import RecordedSample
     from ...estimators.online.tracking import Tracker
     from ...io.json_lines import SampleStream
     from ...models.link_torques import LinkTorques
@@ -141,8 +141,7 @@ class FilterSettings(MethodSettings):
                 calibration, samples = self._stream_samples(project, torques, lines)
             else:
                 problem = self.problem(project, torques, data_dir)
-                calibration = problem.calibration if problem.calibrate_s > 0 else None
-                samples = problem.samples()
+                calibration, samples = problem.calibrated_samples()
             tracker = Tracker(
                 self.filter(torques, calibration), RateLimit(self.mass_rate), calibration=calibration
             )
@@ -203,7 +202,7 @@ class FilterSettings(MethodSettings):
     ) -> tuple[Bias | None, Iterator[RecordedSample]]:
         """Calibration, and the samples after it, of a stream, which is read only once."""
         from ...estimators.online.calibration import calibrate_at_start
-        from ...estimators.online.sequence import in_sequence
+        from ...estimators.online.problem import in_sequence
         from ...estimators.online.ticks import configuration_of, stream_ticks
 
         robot = torques.robot
@@ -211,8 +210,7 @@ class FilterSettings(MethodSettings):
         samples = in_sequence(
             [(lines.name, _moving_polynomial(project).samples(ticks, configuration_of(robot)))]
         )
-        seconds = self._calibrate_s
-        return calibrate_at_start(torques, samples, seconds) if seconds > 0 else (None, samples)
+        return calibrate_at_start(torques, samples, self._calibrate_s)
 
     @property
     def _calibrate_s(self) -> float:
@@ -240,19 +238,13 @@ class FilterSettings(MethodSettings):
             noise = self.noise_margin * calibration.std
             # an effort that was never read has no residuals, and its noise is used nowhere: any value above 0 does
             noise = np.where(noise > 0, noise, noise[noise > 0].min(initial=1.0))
-        common: dict[str, Any] = {
-            "initial_std": self.initial_std,
-            "drift": self.drift,
-            "largest_std": self.largest_std,
-            "gate": None if self.gate == "none" else Gate(self.gate, self.patience, self.growth),
-            "bias": calibration.value if calibration is not None and self.calibrate_bias else 0.0,
-            "memory_s": self.memory_s,
-            "adaptive": self.adaptive,
-            "iterations": self.iterations,
-        }
+        # not by `build_as`: a gate has a `largest_std` too, of another meaning
+        gate = None if self.gate == "none" else Gate(self.gate, self.patience, self.growth)
+        bias = calibration.value if calibration is not None and self.calibrate_bias else 0.0
+        common: dict[str, Any] = {"torques": torques, "noise": noise, "gate": gate, "bias": bias}
         if self.chart == "none":
-            return KalmanFilter(torques, noise, **common)
-        return ExtendedKalmanFilter(torques, noise, **common, chart=find_chart(self.chart))
+            return self.build_as(KalmanFilter, **common)
+        return self.build_as(ExtendedKalmanFilter, chart=find_chart(self.chart), **common)
 
     def _steps(self, calibration: Bias | None) -> tuple[str, ...]:
         if calibration is None:
@@ -274,7 +266,8 @@ def _moving_polynomial(project: Project) -> MovingPolynomial:
     from ...estimators.online.moving_polynomial import MovingPolynomial
 
     preprocessing: Any = project.settings.preprocessing
-    return MovingPolynomial(preprocessing.window_s, preprocessing.degree, preprocessing.sample_hz)
+    polynomial: MovingPolynomial = preprocessing.build_as(MovingPolynomial)
+    return polynomial
 
 
 def _warnings(tracker: Tracker) -> tuple[str, ...]:

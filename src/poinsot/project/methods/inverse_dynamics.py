@@ -37,7 +37,7 @@ class InverseDynamicsSettings(MethodSettings):
         """Parameters held, by value, and priors on others: [held] and [priors]."""
         from ...parameters import Normal
 
-        priors = {name: Normal(prior.mean, prior.std) for name, prior in settings.priors.items()}
+        priors = {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
         return dict(settings.held), priors
 
     def attached(self, runs: Sequence[Run]) -> Mapping[str, Any]:

@@ -7,34 +7,31 @@ commands of its motor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
 from ...exceptions import InvalidProject, listing, nearest
 from ...solve import report
 from ...stopwatch import Stopwatch
-from ..preparation import condition
-from ..settings.fields import Positive, is_text
-from ..settings.preprocessing import AS_READ, RawSettings
-from .base import MethodSettings
+from ..settings.fields import Positive, PositiveOrAuto
+from .motion import MotionSettings, prepared
 
 if TYPE_CHECKING:
-    from ...estimate import Estimate
-    from ...estimators.joint import JointSmoothingProblem
+    from ...estimators.joint import JointEstimation, JointSmoothingProblem
     from ...models.maximal import Mechanism
     from ...recording import Recording
-    from ...solve import ProgressCallback, Stop
+    from ...solve import ProgressCallback
     from ..job import Project
-    from ..recordings import Run
+    from ..settings import Settings
 
 FIRST_WEIGHT = 1e8
 """Middle of the weights that are tried where none is given: impulses of 1e-4 N m s."""
 
 
-class JointSmoothingSettings(MethodSettings):
+class JointSmoothingSettings(MotionSettings):
     """`poinsot.estimators.joint.JointEstimation`: states and parameters of a [mechanism].
 
     `parameters`: names of what is open, like `"pendulum.Jxx"`, `"elbow.drag"`, `"elbow encoder.zero"`. `noise`:
@@ -45,16 +42,12 @@ class JointSmoothingSettings(MethodSettings):
     """
 
     subject = "mechanism"
-    takes = AS_READ
-    estimates_motion = True
     sections = ("friction", "motion", "convergence")
 
     name: Literal["joint-smoothing"]
     parameters: list[str] = Field(min_length=1)
     noise: dict[str, Positive]
-    weight: Annotated[
-        Annotated[Positive, Tag("number")] | Annotated[Literal["auto"], Tag("text")], Discriminator(is_text)
-    ] = "auto"
+    weight: PositiveOrAuto = "auto"
     form: Literal["reduced", "explicit", "implicit"] = "reduced"
     step_s: Positive | None = None
     lower: dict[str, float] = {}
@@ -63,56 +56,58 @@ class JointSmoothingSettings(MethodSettings):
     max_iterations: int = Field(50, ge=1)
     tolerance: float = Field(1e-7, gt=0, lt=1)
 
-    def identify(
-        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
-    ) -> Estimate:
-        return estimate_jointly(self, project, data_dir, progress, stop)
+    def problem(
+        self, project: Project, data_dir: Path | None, watch: Stopwatch, progress: ProgressCallback | None
+    ) -> JointSmoothingProblem:
+        from ...estimators.joint import JointSmoothingProblem, with_sensors
+        from ...models.maximal import keep_compiled
+        from ...parameters import Normal
 
+        keep_compiled()
+        settings = project.settings
+        report(progress, "reading the mechanism")
+        mechanism = project.mechanism(data_dir)
+        report(progress, "reading the recordings")
+        runs = project.recordings(mechanism.readable_joints, mechanism.inputs, data_dir)
+        watch.lap("read")
+        mechanism = with_sensors(mechanism, (run.recording for run in runs))
+        for name in (*self.parameters, *self.start, *settings.held, *settings.priors):
+            mechanism.place(name)  # a name that does not exist is an error
+        for name in settings.held:
+            if name in self.parameters:
+                raise InvalidProject(
+                    f"{name!r} is held and among method.parameters; leave it out of one of them"
+                )
+        used: dict[str, dict[str, Recording]] = {"identification": {}, "validation": {}}
+        for run in runs:
+            used[run.role][run.name] = prepared(settings, run)
+        return JointSmoothingProblem.from_recordings(
+            mechanism.starting({**settings.held, **self.start}),
+            used["identification"],
+            self.parameters,
+            held_out=used["validation"],
+            step_s=self.step_s,
+            priors={name: prior.build_as(Normal) for name, prior in settings.priors.items()},
+            lower=self.lower,
+            upper=self.upper,
+        )
 
-def estimate_jointly(
-    method: JointSmoothingSettings,
-    project: Project,
-    data_dir: str | Path | None,
-    progress: ProgressCallback | None = None,
-    stop: Stop | None = None,
-) -> Estimate:
-    """From a project file to an estimate.
+    def solver(self, settings: Settings, problem: JointSmoothingProblem) -> JointEstimation:
+        from ...estimators.joint import JointEstimation, JointSmoothing, WeightChoice
 
-    Raises:
-        PoinsotError: one sentence about what to mend.
-    """
-    from ...estimators.joint import JointEstimation, JointSmoothing, WeightChoice
-    from ...models.maximal import keep_compiled
+        automatic = self.weight == "auto"
+        smoothing = self.build_as(
+            JointSmoothing,
+            weight=FIRST_WEIGHT if automatic else self.weight,
+            noise=noise_of(problem.mechanism, self.noise),
+        )
+        return JointEstimation(smoothing, WeightChoice() if automatic else None)
 
-    keep_compiled()
-    settings, watch = project.settings, Stopwatch()
-    report(progress, "reading the mechanism")
-    mechanism = project.mechanism(data_dir)
-    report(progress, "reading the recordings")
-    runs = project.recordings(mechanism.readable_joints, mechanism.inputs, data_dir)
-    watch.lap("read")
-    problem = build_problem(method, project, mechanism, runs)
-    weight = FIRST_WEIGHT if method.weight == "auto" else method.weight
-    smoothing = JointSmoothing(
-        float(weight),
-        noise_of(problem.mechanism, method.noise),
-        method.form,
-        method.max_iterations,
-        method.tolerance,
-    )
-    watch.lap("problem")
-    choice = WeightChoice() if method.weight == "auto" else None
-    estimate = JointEstimation(smoothing, choice).solve(problem, progress=progress, stop=stop)
-    saturated = [
-        warning
-        for record in (*problem.records, *problem.held_out)
-        for warning in record.saturated_commands(problem.mechanism.inputs)
-    ]
-    return estimate.updated(
-        warnings=(*saturated, *estimate.warnings),
-        settings={"project": settings.model_dump(mode="json", exclude_unset=True)},
-        seconds=watch.beside(estimate.seconds),
-    )
+    def warnings_of(self, problem: JointSmoothingProblem) -> tuple[str, ...]:
+        records = (*problem.records, *problem.held_out)
+        return tuple(
+            warning for each in records for warning in each.saturated_commands(problem.mechanism.inputs)
+        )
 
 
 def noise_of(mechanism: Mechanism, noise: Mapping[str, float]) -> tuple[float, ...]:
@@ -137,39 +132,3 @@ def noise_of(mechanism: Mechanism, noise: Mapping[str, float]) -> tuple[float, .
             )
         levels.append(level)
     return tuple(levels)
-
-
-def build_problem(
-    method: JointSmoothingSettings, project: Project, mechanism: Mechanism, runs: Sequence[Run]
-) -> JointSmoothingProblem:
-    """The problem of a project's recordings, with sensors for the channels that they have.
-
-    Raises:
-        PoinsotError: if a recording lacks what is needed, or a name does not exist in the mechanism.
-    """
-    from ...estimators.joint import JointSmoothingProblem, with_sensors
-    from ...parameters import Normal
-
-    settings = project.settings
-    preprocessing = settings.preprocessing
-    assert isinstance(preprocessing, RawSettings)
-    mechanism = with_sensors(mechanism, (run.recording for run in runs))
-    for name in (*method.parameters, *method.start, *settings.held, *settings.priors):
-        mechanism.place(name)
-    for name in settings.held:
-        if name in method.parameters:
-            raise InvalidProject(f"{name!r} is held and among method.parameters; leave it out of one of them")
-    used: dict[str, dict[str, Recording]] = {"identification": {}, "validation": {}}
-    for run in runs:
-        recording = condition(preprocessing, run).recording
-        used[run.role][run.name] = recording if run.window_s is None else recording.between(*run.window_s)
-    return JointSmoothingProblem.from_recordings(
-        mechanism.starting({**settings.held, **method.start}),
-        used["identification"],
-        method.parameters,
-        held_out=used["validation"],
-        step_s=method.step_s,
-        priors={name: Normal(prior.mean, prior.std) for name, prior in settings.priors.items()},
-        lower=method.lower,
-        upper=method.upper,
-    )

@@ -24,4 +24,4 @@ class LeastSquaresSettings(InverseDynamicsSettings):
     ) -> Any:
         from ...estimators.linear.least_squares import LeastSquares
 
-        return LeastSquares(weighting=self.weighting, parameters=self.parameters)
+        return self.build_as(LeastSquares)

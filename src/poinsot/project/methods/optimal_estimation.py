@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -15,15 +15,12 @@ from ...exceptions import InvalidProject
 from ...solve import report
 from ...stopwatch import Stopwatch
 from ..other_jobs import values_from
-from ..preparation import condition
 from ..recordings import Run
 from ..settings.fields import ChartName, PerJoint, Positive, Window, refuse
-from ..settings.preprocessing import AS_READ
 from ..settings.robot import ContactsSettings, RotorSettings
-from .base import MethodSettings
+from .motion import MotionSettings, prepared
 
 if TYPE_CHECKING:
-    from ...estimate import Estimate
     from ...estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
     from ...estimators.shooting.robot_log import RobotLog
     from ...estimators.shooting.rollout import Rollout
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
     from ...models.articulated import Articulated
     from ...models.contacts import ContactDetection
     from ...models.open_parameters import OpenParameters
-    from ...solve import ProgressCallback, Stop
+    from ...solve import ProgressCallback
     from ..job import Project
     from ..settings import Settings
 
@@ -40,7 +37,7 @@ NoiseLevel = Positive | Annotated[list[Positive], Field(min_length=1)]
 """One standard deviation for all components of a reading, or one for each."""
 
 
-class OptimalEstimationSettings(MethodSettings):
+class OptimalEstimationSettings(MotionSettings):
     """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
 
     `bodies`, `joints`: whose mass properties, and which parameters of joints (`fv3`, `fc3`, ...), are open. `noise`:
@@ -53,8 +50,8 @@ class OptimalEstimationSettings(MethodSettings):
     """
 
     tables = ("contacts", "rotors")
-    takes = AS_READ
-    estimates_motion = floating_base = True
+    floating_base = True
+    stage = "signals"
     sections = ("motion", "contacts", "convergence")
 
     name: Literal["optimal-estimation"]
@@ -91,74 +88,33 @@ class OptimalEstimationSettings(MethodSettings):
             raise refuse("start", "start_std needs two numbers above 0: positions, speeds", key="start_std")
         return self
 
-    def identify(
-        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
-    ) -> Estimate:
-        settings, watch = project.settings, Stopwatch()
-        report(progress, "reading the robot")
-        robot = project.robot(data_dir)
-        watch.lap("robot")
-        report(progress, "reading the recordings")
-        runs = project.runs(robot, data_dir)
-        watch.lap("read")
-        problem = self.problem(project, robot, runs)
-        watch.lap("signals")
-        estimate = self.estimator().solve(problem, progress=progress, stop=stop)
-        watch.lap("solve")
-        return estimate.updated(
-            settings={"project": settings.model_dump(mode="json", exclude_unset=True)},
-            seconds={**watch.laps, **estimate.seconds, "total": watch.total},
-        )
-
-    def estimator(self) -> OptimalEstimation:
-        """The method of the family."""
-        from ...estimators.shooting.ddp import DDP
-        from ...estimators.shooting.estimation import OptimalEstimation
-        from ...estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, SingleShooting
-
-        rollouts: dict[str, Rollout] = {
-            "multiple": MultipleShooting(),
-            "feasible": FeasibilityDriven(),
-            "single": SingleShooting(),
-        }
-        same = (
-            "max_iterations",
-            "step_tolerance",
-            "gap_tolerance",
-            "null_space",
-            "memory",
-            "damping",
-            "longest",
-        )
-        return OptimalEstimation(DDP(rollouts[self.rollout], **{key: getattr(self, key) for key in same}))
-
-    def problem(self, project: Project, robot: Articulated, runs: Sequence[Run]) -> OptimalEstimationProblem:
-        """Recordings and what is known -> the problem.
-
-        Raises:
-            PoinsotError: if a recording lacks what is needed, or something names what the robot does not have.
-        """
+    def problem(
+        self, project: Project, data_dir: Path | None, watch: Stopwatch, progress: ProgressCallback | None
+    ) -> OptimalEstimationProblem:
         from ...estimators.shooting.estimation import OptimalEstimationProblem
         from ...estimators.shooting.known_parameters import KnownParameters
         from ...estimators.shooting.robot_log import MotionNoise, RobotLog, check_names_of_noise
         from ...parameters import Normal
 
         settings = project.settings
-        preprocessing: Any = settings.preprocessing
+        report(progress, "reading the robot")
+        robot = project.robot(data_dir)
+        watch.lap("robot")
+        report(progress, "reading the recordings")
+        runs = project.runs(robot, data_dir)
+        watch.lap("read")
         parameters = self._open(settings, robot)
         noise = MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std)
         logs: dict[str, list[RobotLog]] = {"identification": [], "validation": []}
         for run in runs:
-            recording = condition(preprocessing, run).recording
-            if run.window_s is not None:
-                recording = recording.between(*run.window_s)
             contacts = _contacts(settings.contacts, run)
-            logs[run.role].append(RobotLog.from_recording(parameters, recording, noise, contacts, run.name))
+            log = RobotLog.from_recording(parameters, prepared(settings, run), noise, contacts, run.name)
+            logs[run.role].append(log)
         check_names_of_noise(noise, logs["identification"] + logs["validation"])
         start = None
         if self.start_from is not None:
             start = _start(parameters, values_from(project, self.start_from))
-        priors = {name: Normal(prior.mean, prior.std) for name, prior in settings.priors.items()}
+        priors = {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
         return OptimalEstimationProblem(
             tuple(logs["identification"]),
             KnownParameters(parameters, priors, self.prior_std),
@@ -166,18 +122,30 @@ class OptimalEstimationSettings(MethodSettings):
             start,
         )
 
+    def solver(self, settings: Settings, problem: OptimalEstimationProblem) -> OptimalEstimation:
+        from ...estimators.shooting import rollout
+        from ...estimators.shooting.ddp import DDP
+        from ...estimators.shooting.estimation import OptimalEstimation
+
+        rollouts: dict[str, Rollout] = {
+            "multiple": rollout.MultipleShooting(),
+            "feasible": rollout.FeasibilityDriven(),
+            "single": rollout.SingleShooting(),
+        }
+        return OptimalEstimation(self.build_as(DDP, rollout=rollouts[self.rollout]))
+
     def _open(self, settings: Settings, robot: Articulated) -> OpenParameters:
         from ...inertia import find_chart
         from ...models.open_parameters import OpenParameters
 
-        return OpenParameters(
-            robot,
-            tuple(self.bodies),
-            find_chart(self.chart),
-            tuple(self.joints),
+        return self.build_as(
+            OpenParameters,
+            robot=robot,
+            bodies=tuple(self.bodies),
+            chart=find_chart(self.chart),
+            joints=tuple(self.joints),
             actuation=_actuation(robot, settings.rotors),
             nominal=settings.held,
-            dry_speed=self.dry_speed,
         )
 
 
@@ -223,4 +191,4 @@ def _contacts(settings: ContactsSettings | None, run: Run) -> ContactDetection |
     if not contacts:
         raise InvalidProject("[contacts] names no frame: give points = [...] or surfaces = [...]")
     gait = None if run.gait is None else read_gait(run.gait)
-    return ContactDetection(contacts, settings.closes_above, settings.opens_below, settings.shortest_s, gait)
+    return settings.build_as(ContactDetection, contacts=contacts, gait=gait)

@@ -112,20 +112,11 @@ class PayloadSettings(InverseDynamicsSettings):
 
         if self.approach == "difference":
             return PayloadDifference(seed=self.seed)
-        point = None
+        more: dict[str, Any] = {}
         if self.center_of_mass is not None:
-            x, y, z = map(Normal, self.center_of_mass.mean, self.center_of_mass.std)
-            point = x, y, z
-        gains: dict[str, Any] = {}
+            more["center_of_mass"] = tuple(map(Normal, self.center_of_mass.mean, self.center_of_mass.std))
+        if self.constraint is not None:
+            more["constraint"] = self.constraint.build()
         if self.gains_from is not None:
-            gains["gains"] = gains_from(project, self.gains_from, data_dir, progress, stop)
-        return PayloadIdentification(
-            self.estimator,
-            gain_std=self.gain_std,
-            identify_gains=self.identify_gains,
-            center_of_mass=point,
-            constraint=None if self.constraint is None else self.constraint.build(),
-            possible=self.possible,
-            resampling=Resampling(self.draws, self.block_s, self.seed),
-            **gains,
-        )
+            more["gains"] = gains_from(project, self.gains_from, data_dir, progress, stop)
+        return self.build_as(PayloadIdentification, resampling=self.build_as(Resampling), **more)

@@ -50,16 +50,6 @@ class SemidefiniteSettings(InverseDynamicsSettings):
             path = project.find_description(self.prior, data_dir, "method.prior")
             described = load_robot(path, locked=project.settings.described.locked)
             prior = dict(zip(described.bodies, described.inertials.tolist(), strict=True))
-        return SemidefiniteLeastSquares(
-            weighting=self.weighting,
-            essential=self.essential,
-            prior=prior,
-            divergence=self.divergence,
-            trust=self.trust,
-            prior_std=self.prior_std,
-            allowance=self.allowance,
-            constraints=Constraints(
-                {name: body.build() for name, body in self.constraints.bodies.items()},
-                self.constraints.total_mass,
-            ),
-        )
+        bodies = {name: body.build() for name, body in self.constraints.bodies.items()}
+        constraints = self.constraints.build_as(Constraints, bodies=bodies)
+        return self.build_as(SemidefiniteLeastSquares, prior=prior, constraints=constraints)

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from .fields import Positive, SettingsTable, refuse
+from .fields import NotNegative, Positive, SettingsTable, refuse
 
 if TYPE_CHECKING:
     from ...models.planar import Shape
 
-NotNegative = Annotated[float, Field(ge=0)]
 Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
@@ -62,7 +61,7 @@ class CircleSettings(AnyBodySettings):
     def outline(self) -> Shape:
         from ...models.planar import Circle
 
-        return Circle(self.radius)
+        return self.build_as(Circle)
 
 
 class RectangleSettings(AnyBodySettings):
@@ -95,7 +94,7 @@ class PolygonSettings(AnyBodySettings):
 
         from ...models.planar import Polygon
 
-        return Polygon(np.array(self.vertices, dtype=float), self.corner_radius)
+        return self.build_as(Polygon, vertices=np.array(self.vertices, dtype=float))
 
 
 class SmoothCurveSettings(AnyBodySettings):
@@ -110,7 +109,7 @@ class SmoothCurveSettings(AnyBodySettings):
     def outline(self) -> Shape:
         from ...models.planar import SmoothCurve
 
-        return SmoothCurve(self.mean, self.cosines, self.sines, self.center)
+        return self.build_as(SmoothCurve)
 
 
 BodySettings = Annotated[

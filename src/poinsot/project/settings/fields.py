@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -20,6 +21,8 @@ from pydantic_core import PydanticCustomError
 from ...exceptions import InvalidProject, UnknownUnit, listing, nearest
 from ...inertia import CHARTS
 from ...io.units import check_quantity, find_unit
+
+T = TypeVar("T")
 
 
 def refuse(kind: str, message: str, **context: Any) -> PydanticCustomError:
@@ -48,6 +51,17 @@ class SettingsTable(BaseModel):
                 hint = cls.elsewhere.get(key) or f"known are {listing(known, 30)}"
                 raise refuse("unknown_key", f"unknown key {key!r}{nearest(key, known)}; {hint}", key=key)
         return content
+
+    def build_as(self, kind: type[T], **more: Any) -> T:
+        """The value that this table stands for: its keys are arguments of the dataclass `kind`, by name.
+
+        Args:
+            more: arguments in place of keys, and those that the table does not have.
+        """
+        names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+        # TOML has no null, so None is a key that was left out: the default of `kind` is the one that counts.
+        given = {key: value for key, value in self if key in names and value is not None}
+        return kind(**given | more)
 
     @classmethod
     def known_keys(cls, content: dict[str, Any]) -> tuple[str, ...]:
@@ -130,6 +144,7 @@ else:
 Unit = Annotated[str, AfterValidator(check_unit)]
 PerJoint = Annotated[Any, AfterValidator(check_per_joint)]
 Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
 PositiveOrAuto = Annotated[
     Annotated[Positive, Tag("number")] | Annotated[Literal["auto"], Tag("text")], Discriminator(is_text)
 ]

@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .fields import Point, Positive, SettingsTable, refuse
-
-NotNegative = Annotated[float, Field(ge=0)]
+from .fields import NotNegative, Point, Positive, SettingsTable, refuse
 
 
 class DryFrictionSettings(SettingsTable):

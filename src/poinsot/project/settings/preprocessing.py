@@ -48,15 +48,6 @@ class SmoothingSettings(ConditioningSettings):
     decimation_order: int = Field(8, ge=1, le=HIGHEST_ORDER)
     cut_edges: bool = True
 
-    def common(self, window_s: tuple[float, float] | None) -> dict[str, Any]:
-        """Arguments that every smoother has."""
-        return {
-            "window_s": window_s,
-            "decimate_hz": self.decimate_hz,
-            "decimation_order": self.decimation_order,
-            "cut_edges": self.cut_edges,
-        }
-
 
 class ButterworthSettings(SmoothingSettings):
     """`poinsot.ButterworthDecimation`."""
@@ -69,8 +60,7 @@ class ButterworthSettings(SmoothingSettings):
         """For a recording of these joints of which `window_s` is kept."""
         from ...signals.butterworth import ButterworthDecimation
 
-        cutoff_hz: Any = self.cutoff_hz
-        return ButterworthDecimation(cutoff_hz, order=self.order, **self.common(window_s))
+        return self.build_as(ButterworthDecimation, window_s=window_s)
 
 
 class RatioPriorSettings(SettingsTable):
@@ -80,25 +70,24 @@ class RatioPriorSettings(SettingsTable):
     decades: Positive
 
 
-def _ratio(value: Any) -> Any:
-    if value == "maximum-likelihood":
-        return value
+def _numbers_or(word: str, value: Any) -> list[Any]:
+    """The numbers of a value by joint that may also be a word; none for the word."""
+    if value == word:
+        return []
     if isinstance(value, str):
-        raise refuse(
-            "ratio", f'must be a number, a list with one a joint, or "maximum-likelihood", not {value!r}'
-        )
-    for number in numbers(check_per_joint(value)):
+        raise refuse("number", f'must be a number, a list with one a joint, or "{word}", not {value!r}')
+    return numbers(check_per_joint(value))
+
+
+def _ratio(value: Any) -> Any:
+    for number in _numbers_or("maximum-likelihood", value):
         if not RATIOS[0] <= number <= RATIOS[1]:
             raise refuse("ratio", f"must lie between {RATIOS[0]:g} and {RATIOS[1]:g}, not {number:g}")
     return value
 
 
 def _cutoff(value: Any) -> Any:
-    if value is None or value == AUTO:
-        return value
-    if isinstance(value, str):
-        raise refuse("cutoff", f'must be a number, a list with one a joint, or "{AUTO}", not {value!r}')
-    for number in numbers(check_per_joint(value)):
+    for number in [] if value is None else _numbers_or(AUTO, value):
         if number <= 0:
             raise refuse("cutoff", f"must be greater than 0, not {number:g}")
     return value
@@ -130,13 +119,12 @@ class RandomWalkSettings(SmoothingSettings):
         from ...signals.noise_variance_ratio import LogNormalPrior
         from ...signals.random_walk_smoother import PAPER_RATIO, RandomWalkSmoother
 
-        return RandomWalkSmoother(
-            self.order,
-            by_joint("preprocessing.ratio", self.ratio, joints, PAPER_RATIO),
-            self.highest_cutoff,
-            None if self.prior is None else LogNormalPrior(self.prior.median, self.prior.decades),
+        return self.build_as(
+            RandomWalkSmoother,
+            ratio=by_joint("preprocessing.ratio", self.ratio, joints, PAPER_RATIO),
+            prior=None if self.prior is None else self.prior.build_as(LogNormalPrior),
             cutoff_hz=by_joint("preprocessing.cutoff_hz", self.cutoff_hz, joints),
-            **self.common(window_s),
+            window_s=window_s,
         )
 
 

@@ -13,7 +13,7 @@ from pydantic import (
 )
 
 from ...io.units import find_unit
-from ...quantities import FRAME_QUANTITIES
+from ...quantities import FRAME_QUANTITIES, FrameQuantity
 from ...recording import QUANTITIES
 from .fields import (
     PerJoint,
@@ -150,41 +150,25 @@ class FileSettings(FrameColumns):
         "unit": 'a unit belongs to each quantity, as in position = { columns = ["q1"], unit = "rad" }',
     }
 
-    @field_validator(*QUANTITIES)
+    @field_validator(*QUANTITIES, *FRAME_QUANTITIES, "contact", "thrust")
     @classmethod
-    def _unit_fits(cls, quantity: QuantitySettings | None, info: Any) -> QuantitySettings | None:
-        if quantity is not None:
-            for unit in quantity.unit if isinstance(quantity.unit, list) else [quantity.unit]:
-                unit_of(info.field_name, unit)
-        return quantity
+    def _columns_and_units_fit(cls, value: Any, info: Any) -> Any:
+        listed = FRAME_QUANTITIES.get(info.field_name)
+        for each in value if isinstance(value, list) else [] if value is None else [value]:
+            if listed is not None:
+                _check_count(each, listed)
+            unit = getattr(each, "unit", [])  # an orientation has none
+            for one in unit if isinstance(unit, list) else [unit]:
+                unit_of(info.field_name, one)
+        return value
 
-    @field_validator(*(name for name, quantity in FRAME_QUANTITIES.items() if not quantity.is_orientation))
-    @classmethod
-    def _axes_fit(cls, sensors: list[FrameSettings], info: Any) -> list[FrameSettings]:
-        sizes = FRAME_QUANTITIES[info.field_name].counts
-        for sensor in sensors:
-            if len(sensor.columns) not in sizes:
-                raise refuse(
-                    "columns", f"needs {' or '.join(map(str, sizes))} columns, and has {len(sensor.columns)}"
-                )
-            for unit in sensor.unit if isinstance(sensor.unit, list) else [sensor.unit]:
-                unit_of(info.field_name, unit)
-        return sensors
 
-    @field_validator(*(name for name, quantity in FRAME_QUANTITIES.items() if quantity.is_orientation))
-    @classmethod
-    def _four_columns(cls, sensors: list[OrientationSettings]) -> list[OrientationSettings]:
-        for sensor in sensors:
-            if len(sensor.columns) != 4:
-                raise refuse("columns", f"a quaternion needs 4 columns, and has {len(sensor.columns)}")
-        return sensors
-
-    @field_validator("contact", "thrust")
-    @classmethod
-    def _unit_of_them(cls, settings: Any, info: Any) -> Any:
-        if settings is not None:
-            unit_of(info.field_name, settings.unit)
-        return settings
+def _check_count(sensor: FrameSettings | OrientationSettings, quantity: FrameQuantity) -> None:
+    count, sizes = len(sensor.columns), quantity.counts
+    if quantity.is_orientation and count != 4:
+        raise refuse("columns", f"a quaternion needs 4 columns, and has {count}")
+    if not quantity.is_orientation and count not in sizes:
+        raise refuse("columns", f"needs {' or '.join(map(str, sizes))} columns, and has {count}")
 
 
 class RecordingSettings(FileSettings):

@@ -7,7 +7,6 @@ criterion     condition number and determinant of the information, with gradient
 terms         regressor and torques of a motion, and how they change with it
 constraints   limits and clearances as inequalities
 design        `OptimalExcitation`: the optimization
-prediction    how well each parameter will be known
-excitation    `Excitation`: the result
+excitation    `Excitation`: the result, and how well it will determine each parameter
 checkpoint    a search in a file, to go on with later
 """

@@ -21,6 +21,7 @@ from .problem import ExcitationProblem
 from .search import SearchState
 
 FORMAT = "poinsot.excitation-search/1"
+LIMITS = ("lower", "upper", "velocity", "acceleration", "torque")
 ARRAYS = ("coefficients", "times", "multipliers", "best")
 
 
@@ -59,6 +60,7 @@ def read_checkpoint(path: str | Path, problem: ExcitationProblem, method: Optima
         raise UnreadableFile(f"there is no checkpoint {path} to go on from") from None
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
         raise UnreadableFile(f"{path} is not a checkpoint of a search for a motion") from None
+    # tuples become lists, as those of the file have
     job = json.loads(json.dumps(_job(problem, method)))
     for key, wanted in job.items():
         if content["job"].get(key) != wanted:
@@ -66,12 +68,12 @@ def read_checkpoint(path: str | Path, problem: ExcitationProblem, method: Optima
                 f"{path} belongs to another search: {key} is {_short(content['job'].get(key))} there and "
                 f"{_short(wanted)} here; ask for the same, or start anew"
             )
+    # a search that was done goes on if more starts are asked for now
     return replace(state, done=state.done and state.start + 1 >= method.starts)
 
 
 def _job(problem: ExcitationProblem, method: OptimalExcitation) -> dict[str, Any]:
     """All that a search depends on, as plain values."""
-    limits = problem.limits
     return dict(
         plain(
             {
@@ -84,11 +86,7 @@ def _job(problem: ExcitationProblem, method: OptimalExcitation) -> dict[str, Any
                 "seed": method.seed,
                 "information_weight": method.information_weight,
                 "legs": method.legs,
-                "lower": limits.lower,
-                "upper": limits.upper,
-                "velocity": limits.velocity,
-                "acceleration": limits.acceleration,
-                "torque": limits.torque,
+                **{name: getattr(problem.limits, name) for name in LIMITS},
                 "torque_std": problem.torque_std,
                 "start": problem.start,
                 "parameters": problem.base.names,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays import JointSamples
+from ...arrays import JointSamples, Vector
 from .problem import ExcitationProblem
 
 CLEARANCE_SCALE_M = 0.1
@@ -38,35 +38,25 @@ class Constraints:
         """(T, 8 n + C) g, positive where a limit is broken."""
         limits = self.problem.limits
         distances = self.problem.collisions.distances(self.problem.robot.configurations(q))
-        with np.errstate(invalid="ignore"):
-            parts = [
-                (q - limits.upper) / self._range,
-                (limits.lower - q) / self._range,
-                *(
-                    sign * values / limit - 1
-                    for values, limit in (
-                        (v, limits.velocity),
-                        (a, limits.acceleration),
-                        (tau, limits.torque),
-                    )
-                    for sign in (1, -1)
-                ),
-                (self.problem.clearances - distances) / CLEARANCE_SCALE_M,
-            ]
+        with np.errstate(invalid="ignore"):  # a line search may try motions that overflow
+            parts = [(q - limits.upper) / self._range, (limits.lower - q) / self._range]
+            for values, limit in zip((v, a, tau), self._symmetric, strict=True):
+                parts += [values / limit - 1, -values / limit - 1]
+            parts.append((self.problem.clearances - distances) / CLEARANCE_SCALE_M)
         return np.concatenate(parts, axis=1) + self.spare
 
     def pull_back(
         self, q: JointSamples, weights: Float[np.ndarray, "T G"]
     ) -> tuple[JointSamples, JointSamples, JointSamples, JointSamples]:
         """(T, n) each: the derivatives of sum(weights * g) by q, v, a and tau."""
-        limits, n = self.problem.limits, q.shape[1]
+        n = q.shape[1]
         up, down, *others = (weights[:, k * n : (k + 1) * n] for k in range(8))
         dv, da, dtau = (
-            (others[2 * k] - others[2 * k + 1]) / limit
-            for k, limit in enumerate((limits.velocity, limits.acceleration, limits.torque))
+            (others[2 * k] - others[2 * k + 1]) / limit for k, limit in enumerate(self._symmetric)
         )
         apart = -weights[:, 8 * n :] / CLEARANCE_SCALE_M
         dq = (up - down) / self._range
+        # distances are what costs most, and mostly no pair is near
         if apart.any():
             dq = dq + self.problem.collisions.pull_back(self.problem.robot.configurations(q), apart)
         return dq, dv, da, dtau
@@ -74,6 +64,7 @@ class Constraints:
     def describe(self, excess: Float[np.ndarray, "T G"]) -> str:
         """The worst of them, in words, e.g. `the torque of joint elbow exceeds its limit by 3 %`."""
         problem, n = self.problem, len(self.problem.robot.joints)
+        # the order of `excess`: 2 n positions, 6 n others by quantity and sign, then pairs
         column = int(np.argmax(excess.max(axis=0)))
         by = float(excess[:, column].max())
         if column >= 8 * n:
@@ -85,6 +76,11 @@ class Constraints:
             return f"joint {joint} passes its position limit by {by * self._range[column % n]:.3g} {unit}"
         what = ("velocity", "acceleration", "torque")[(column - 2 * n) // (2 * n)]
         return f"the {what} of joint {joint} exceeds its limit by {100 * by:.2g} %"
+
+    @property
+    def _symmetric(self) -> tuple[Vector, Vector, Vector]:
+        """(n,) limits of speed, acceleration and torque."""
+        return self.problem.limits.velocity, self.problem.limits.acceleration, self.problem.limits.torque
 
     @property
     def _range(self) -> np.ndarray:

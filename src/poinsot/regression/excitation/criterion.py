@@ -57,10 +57,12 @@ class LogConditionNumber(Criterion):
         W_s, norms = _unit_columns(W)
         lam, V = _spectrum(W_s)
         p = self.sharpness
+        # relative to the largest and the smallest: lam^32 itself may overflow; infinite p gives 1 and 0
         large, small = (lam / lam[-1]) ** p, (lam[0] / lam) ** p
         value = 0.5 * (np.log(lam[-1] / lam[0]) + np.log(large.sum() * small.sum()) / p)
         slope = 0.5 * (large / large.sum() - small / small.sum()) / lam
         H = 2 * W_s @ ((V * slope) @ V.T)
+        # what a column's own length adds is nothing, for it is divided by its norm
         H -= W_s * np.sum(W_s * H, axis=0)
         return float(value), (H / norms).reshape(W.shape)
 
@@ -80,6 +82,7 @@ class LogMeanDeviation(Criterion):
         W_s, norms = _unit_columns(weighted)
         lam, V = _spectrum(W_s)
         b = len(lam)
+        # log det M by the unit columns' eigenvalues and the norms apart, which are of any size
         value = -(0.5 * np.log(lam).sum() + np.log(norms).sum()) / b
         gradient = -(W_s @ ((V / lam) @ V.T)) / norms / b
         return float(value), gradient.reshape(W.shape) / self.std[:, None]
@@ -116,6 +119,7 @@ def log_determinant(W: Float[np.ndarray, "T n b"], std: Vector) -> float:
 def _unit_columns(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     flat = W.reshape(-1, W.shape[-1])
     norms = np.linalg.norm(flat, axis=0)
+    # a column of zeros stays one, and its eigenvalue is raised to TINY
     norms = np.where(norms > 0, norms, 1.0)
     return flat / norms, norms
 
@@ -123,4 +127,5 @@ def _unit_columns(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _spectrum(W_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, ascending, and eigenvectors of W_s^T W_s."""
     lam, V = np.linalg.eigh(W_s.T @ W_s)
+    # below, lam is rounding, may be negative, and has no logarithm
     return np.maximum(lam, TINY), V

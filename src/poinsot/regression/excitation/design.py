@@ -21,8 +21,7 @@ from .criterion import (
     condition_number,
     log_determinant,
 )
-from .excitation import Excitation
-from .prediction import predict_deviations
+from .excitation import Excitation, predicted_covariance
 from .problem import ExcitationProblem
 from .search import Search, SearchState
 from .trajectory import Basis, FourierSeries
@@ -103,6 +102,7 @@ class OptimalExcitation:
         """The state after each leg, until all starts are done or the time is up; arguments as `solve`."""
         search, before = Search(problem, self), 0.0 if resume is None else resume.seconds
         began = time.perf_counter()
+        # threads on matrices this small cost more than they save
         with threadpool_limits(limits=1, user_api="blas"):
             state = search.begin() if resume is None else resume
             if state.done:
@@ -113,6 +113,7 @@ class OptimalExcitation:
                 state = replace(state, seconds=seconds)
                 yield state
                 if self.max_seconds is not None:
+                    # a search that has found nothing yet may go on for twice the time
                     patience = 1 if state.best is not None else 2
                     if seconds > patience * self.max_seconds:
                         return
@@ -133,12 +134,13 @@ class OptimalExcitation:
                 f"no motion within all limits was found after {state.iterations} iterations: {state.failure}; "
                 "widen that limit, give the motion more time, or try more starts"
             )
-        search, robot, warnings = Search(problem, self), problem.robot, list(problem.warnings)
+        search, warnings = Search(problem, self), list(problem.warnings)
         q, v, a = search.motion(state.best, problem.time)
         entries = problem.terms.entries(q, v, a)
         W = problem.terms.W(entries)
+        # distances are looked at more often than samples are taken
         closely, _, _ = search.motion(state.best, problem.checked_time)
-        distances = problem.collisions.distances(robot.configurations(closely))
+        distances = problem.collisions.distances(problem.robot.configurations(closely))
         status = Status.solved if state.done else Status.step_limit
         if interrupted:
             status = Status.interrupted
@@ -149,29 +151,18 @@ class OptimalExcitation:
                 "what it found depends on how fast this machine is"
             )
         return Excitation(
-            robot=robot.name,
-            joints=robot.joints,
-            position_units=robot.position_units,
-            effort_units=robot.effort_units,
-            time=problem.time,
+            problem,
+            self,
+            state,
             q=q,
             v=v,
             a=a,
             tau=problem.terms.torques(entries),
-            basis=self.basis,
-            coefficients=state.best,
-            limits=problem.limits,
+            covariance=predicted_covariance(problem, W),
             limits_respected=bool(search.check(state.best).max(initial=-np.inf) <= 0),
             least_distance=float(distances.min()) if distances.size else None,
-            criterion=self.criterion,
             condition_number=condition_number(W),
             log_determinant=log_determinant(W, problem.torque_std),
-            deviations=predict_deviations(problem, W),
-            duration_s=problem.duration_s,
-            rate_hz=problem.rate_hz,
-            seed=self.seed,
-            iterations=state.iterations,
-            seconds=state.seconds,
             warnings=tuple(warnings),
             status=status,
         )

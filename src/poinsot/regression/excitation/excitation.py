@@ -1,21 +1,34 @@
-"""Excitation: a motion that was designed, and what is known about it before a robot has moved."""
+"""Excitation: a motion that was designed, and how well it will determine each parameter.
+
+The prediction is the covariance of weighted least squares before anything is measured,
+
+    cov = M^-1,   M = sum_j W_j^T W_j / sigma_j^2
+
+for white noise of standard deviation sigma_j on each sample of joint j's torque, and a motion that is followed and
+measured exactly. Coloured noise, and errors of the motion, make it larger.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
+from scipy import linalg
 
-from ...arrays import JointSamples, Matrix, Times
+from ...arrays import JointSamples, Matrix, Times, Vector
 from ...citations import bibtex
 from ...estimate import Status
 from ...recording import Recording
-from .limits import Limits
-from .prediction import Deviations
-from .trajectory import Basis, sample_times
+from .problem import ExcitationProblem
+from .search import SearchState
+from .trajectory import sample_times
+
+if TYPE_CHECKING:
+    from .design import OptimalExcitation
 
 SCHEMA = "poinsot.excite/1"
 
@@ -25,45 +38,53 @@ class Excitation:
     """A motion from rest to rest.
 
     Args:
-        robot: its name. joints: in its order. position_units, effort_units: of each.
-        time: (T,) [s]. q, v, a: (T, n) [rad] or [m] and derivatives. tau: (T, n) torques that the robot's description
-            asks for, without friction [N m] or [N].
-        basis, coefficients: q(t) = Phi(t) c with c (m, n).
-        limits: that it was designed for. limits_respected: whether the check found all of them kept, clearances too.
-        least_distance: between whatever was watched [m]; None where nothing was.
-        criterion: that was optimized. condition_number: of the regressor with columns at unit norm.
+        problem, method: that it solves, and that found it. state: where the search ended; its `best` are the
+            coefficients c (m, n) of q(t) = Phi(t) c.
+        q, v, a: (T, n) [rad] or [m] and derivatives. tau: (T, n) torques that the robot's description requires,
+            without friction [N m] or [N].
+        covariance: (b, b) predicted for the base parameters `problem.base`.
+        limits_respected: whether the check found all limits kept, clearances too.
+        least_distance: between all watched pairs [m]; None where nothing was watched.
+        condition_number: of the regressor with columns at unit norm.
         log_determinant: of the information, the inverse of the predicted covariance.
-        deviations: predicted for each base parameter.
-        duration_s, rate_hz, seed, iterations, seconds: of the design.
         warnings: what to look at before the robot moves.
         status: `solved` if every start was searched, `step_limit` if the time was up before.
     """
 
-    robot: str
-    joints: tuple[str, ...]
-    position_units: tuple[str, ...]
-    effort_units: tuple[str, ...]
-    time: Times
+    problem: ExcitationProblem
+    method: OptimalExcitation
+    state: SearchState
     q: JointSamples
     v: JointSamples
     a: JointSamples
     tau: JointSamples
-    basis: Basis
-    coefficients: Matrix
-    limits: Limits
+    covariance: Matrix
     limits_respected: bool
     least_distance: float | None
-    criterion: Literal["condition", "d-optimal"]
     condition_number: float
     log_determinant: float
-    deviations: Deviations
-    duration_s: float
-    rate_hz: float
-    seed: int
-    iterations: int
-    seconds: float
     warnings: tuple[str, ...] = ()
     status: Status = Status.solved
+
+    @property
+    def time(self) -> Times:
+        """(T,) [s]"""
+        return self.problem.time
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names, in the robot's order."""
+        return self.problem.robot.joints
+
+    @property
+    def std(self) -> Vector:
+        """(b,) predicted standard deviations, in the units of `problem.base`."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def relative_std_percent(self) -> Vector:
+        """(b,) 100 std / |description's value|; NaN where the description has none."""
+        return 100 * self.std / np.abs(self.problem.nominal)
 
     @property
     def motion(self) -> tuple[Times, JointSamples, JointSamples, JointSamples]:
@@ -73,12 +94,12 @@ class Excitation:
     @property
     def predicted_std(self) -> dict[str, float]:
         """Base parameter -> standard deviation, in its unit."""
-        return dict(zip(self.deviations.names, self.deviations.std.tolist(), strict=True))
+        return dict(zip(self.problem.base.names, self.std.tolist(), strict=True))
 
     @property
     def predicted_relative_std_percent(self) -> dict[str, float]:
         """Base parameter -> standard deviation in percent of the description's value; NaN where it has none."""
-        return dict(zip(self.deviations.names, self.deviations.relative_percent.tolist(), strict=True))
+        return dict(zip(self.problem.base.names, self.relative_std_percent.tolist(), strict=True))
 
     def references(self) -> str:
         """BibTeX of the methods used."""
@@ -86,8 +107,8 @@ class Excitation:
 
     def sampled(self, rate_hz: float) -> tuple[Times, JointSamples, JointSamples, JointSamples]:
         """time, q, v, a of the same motion at another rate, e.g. a controller's. [Hz]"""
-        time = sample_times(self.duration_s, rate_hz)
-        q, v, a = self.basis.at(time, self.duration_s) @ self.coefficients
+        time = sample_times(self.problem.duration_s, rate_hz)
+        q, v, a = self.method.basis.at(time, self.problem.duration_s) @ self.state.best
         return time, q, v, a
 
     @cached_property
@@ -105,7 +126,7 @@ class Excitation:
         for quantity, per in (("position", ""), ("velocity", "/s"), ("acceleration", "/s^2")):
             units |= {
                 f"{quantity}.{joint}": unit + per
-                for joint, unit in zip(self.joints, self.position_units, strict=True)
+                for joint, unit in zip(self.joints, self.problem.robot.position_units, strict=True)
             }
         return Recording(self.time, {name: self.columns[name] for name in units}, units)
 
@@ -123,16 +144,16 @@ class Excitation:
         """What `poinsot excite --json` writes, schema `poinsot.excite/1`."""
         from ...io.results import plain
 
-        found = self.deviations
+        problem, base = self.problem, self.problem.base
         return plain(
             {
                 "schema": SCHEMA,
-                "robot": self.robot,
-                "criterion": self.criterion,
-                "basis": repr(self.basis),
-                "seed": self.seed,
-                "duration_s": self.duration_s,
-                "rate_hz": self.rate_hz,
+                "robot": problem.robot.name,
+                "criterion": self.method.criterion,
+                "basis": repr(self.method.basis),
+                "seed": self.method.seed,
+                "duration_s": problem.duration_s,
+                "rate_hz": problem.rate_hz,
                 "samples": len(self.time),
                 "condition_number": self.condition_number,
                 "log_determinant": self.log_determinant,
@@ -140,13 +161,13 @@ class Excitation:
                 "least_distance_m": self.least_distance,
                 "predicted_relative_std_percent": self.predicted_relative_std_percent,
                 "predicted_std": self.predicted_std,
-                "units": dict(zip(found.names, found.units, strict=True)),
-                "groupings": dict(zip(found.names, found.groupings, strict=True)),
-                "torque_noise": dict(zip(self.joints, found.noise, strict=True)),
+                "units": dict(zip(base.names, base.units, strict=True)),
+                "groupings": dict(zip(base.names, base.groupings, strict=True)),
+                "torque_noise": dict(zip(self.joints, problem.torque_std, strict=True)),
                 "start": dict(zip(self.joints, self.q[0], strict=True)),
                 "use_of_limits_percent": self.use_of_limits_percent,
-                "iterations": self.iterations,
-                "seconds": self.seconds,
+                "iterations": self.state.iterations,
+                "seconds": self.state.seconds,
                 "warnings": self.warnings,
             }
         )
@@ -154,7 +175,7 @@ class Excitation:
     @property
     def use_of_limits_percent(self) -> dict[str, dict[str, float]]:
         """Joint -> how much of each finite limit the motion uses."""
-        limits = self.limits
+        limits = self.problem.limits
         used: dict[str, dict[str, float]] = {}
         for k, joint in enumerate(self.joints):
             each = {
@@ -165,3 +186,14 @@ class Excitation:
             }
             used[joint] = {name: 100 * float(part) for name, part in each.items() if part > 0}
         return used
+
+
+def predicted_covariance(problem: ExcitationProblem, W: Float[np.ndarray, "T n b"]) -> Matrix:
+    """(b, b) covariance of the base parameters from the rows W of a motion."""
+    b = len(problem.base)
+    weighted = (W / problem.torque_std[:, None]).reshape(-1, b)
+    norms = np.linalg.norm(weighted, axis=0)
+    # unit columns: parameters of grams and of kilograms would lose digits beside each other
+    R = linalg.qr(weighted / norms, mode="r")[0][:b]
+    half = linalg.solve_triangular(R, np.eye(b)) / norms[:, None]
+    return np.asarray(half @ half.T)

@@ -73,6 +73,7 @@ class Limits:
         if not 0 < part <= 1:
             raise InvalidMethod(f"the part of the limits to use must be above 0 and at most 1, not {part:g}")
         finite = np.isfinite(self.upper - self.lower)
+        # a joint that turns without end has no middle to keep to
         cut = np.where(finite, 0.5 * (1 - part) * np.where(finite, self.upper - self.lower, 0.0), 0.0)
         return replace(
             self,

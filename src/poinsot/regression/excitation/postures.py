@@ -39,6 +39,7 @@ def random_posture(problem: ExcitationProblem, rng: np.random.Generator) -> Vect
             return posture
         drawn = np.concatenate([drawn, some])
     costs = [_cost(q, problem)[0] for q in drawn]
+    # stable: the same seed gives the same posture on every machine
     for k in np.argsort(costs, kind="stable")[:IMPROVED]:
         found = minimize(
             _cost, drawn[k], (problem,), jac=True, method="L-BFGS-B", bounds=np.column_stack([low, high])
@@ -52,6 +53,7 @@ def random_posture(problem: ExcitationProblem, rng: np.random.Generator) -> Vect
 def _range(problem: ExcitationProblem) -> tuple[Vector, Vector]:
     """One turn at most, in the middle of what is allowed."""
     low, high = problem.limits.lower, problem.limits.upper
+    # a turn beside the limit that there is, or about zero where there is none
     nearest = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high - 2 * np.pi, -np.pi))
     middle = 0.5 * (nearest + np.where(np.isfinite(high), high, nearest + 2 * np.pi))
     return np.maximum(low, middle - np.pi), np.minimum(high, middle + np.pi)

@@ -12,11 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import JointSamples, Times, Vector
-from ...exceptions import InvalidMethod, InvalidModel, listing, nearest
+from ...exceptions import InvalidMethod, InvalidModel, listing
 from ...models import tree as kinds
 from ...models.articulated import Articulated
 from ...models.collisions import Collisions, Surroundings
-from ...parameters import INERTIAL_SYMBOLS
 from ..base_parameters import BaseParameters, structural_base
 from ..regressor import Regressor
 from .limits import Limits, PerJoint, limits_of, per_joint
@@ -69,6 +68,7 @@ class ExcitationProblem:
     @cached_property
     def checked_time(self) -> Times:
         """Of the check: the samples and, where they are few, moments between them. [s]"""
+        # a multiple of the rate, so that the samples themselves are among the moments
         often = int(np.ceil(CHECKED_HZ / self.rate_hz))
         return sample_times(self.duration_s, often * self.rate_hz)
 
@@ -89,6 +89,7 @@ class ExcitationProblem:
         """(b,) values of the base parameters as the description has them; NaN where it knows none."""
         values: Vector = self.base.map @ self.theta
         known = np.array([kind == "inertia" for kind in self.base.kinds])
+        # relative to these, a value that is zero but for rounding would have a relative deviation of 1e9 %
         terms = np.abs(self.base.map) @ np.abs(self.theta)  # what cancels but for rounding is zero
         return np.where(known & (np.abs(values) > 1e-9 * terms), values, np.nan)
 
@@ -150,13 +151,16 @@ def excitation_problem(
     parameters = robot.parameters.hold(**dict(held or {}))
     parameters = parameters if friction else with_friction_held(parameters)
     if payload is not None:
-        ten = _parameters_of(robot, payload)
+        carrier, _ = robot.link(payload)
+        ten = parameters.names[10 * carrier : 10 * carrier + 10]
+        # what is known costs no information: held at zero, its columns are gone
         others = (name for name in parameters.names if name not in ten and name not in parameters.held)
         parameters = parameters.hold(**dict.fromkeys(others, 0.0))
     base = structural_base(Regressor(robot, parameters))
     if not len(base):
         raise InvalidMethod("every parameter is held; there is nothing to excite")
     theta = np.zeros(len(parameters))
+    # torques along the motion are computed without friction, unless its parameters are held
     theta[: robot.inertials.size] = robot.inertials.ravel()
     for name, value in (held or {}).items():
         theta[parameters.index(name)] = value
@@ -201,23 +205,6 @@ def _check_joints(robot: Articulated) -> None:
         raise InvalidModel(
             f"no motor moves {listing(robot.drive.passive)}; lock passive joints, then the others can be given a motion"
         )
-
-
-def _parameters_of(robot: Articulated, link: str) -> set[str]:
-    """Names of the ten parameters of the body that a link is part of."""
-    carriers = {frame.name: frame.parentJoint for frame in robot.model.frames}
-    if link not in carriers:
-        raise InvalidModel(
-            f"there is no link {link!r} to carry a payload{nearest(link, carriers)}; "
-            f"the robot has {listing(robot.bodies)}"
-        )
-    joint = carriers[link]
-    if joint == 0:
-        raise InvalidModel(
-            f"the payload link {link!r} does not move, so no motion shows a payload on it; take one of "
-            f"{listing(robot.bodies)}"
-        )
-    return {f"{symbol}{joint}" for symbol in INERTIAL_SYMBOLS}
 
 
 def _check_start(problem: ExcitationProblem, posture: Vector) -> None:

@@ -22,17 +22,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
 
 from ...arrays import JointSamples, Matrix, Times, Vector
 from .constraints import Constraints
-from .criterion import Criterion, condition_number
+from .criterion import condition_number
 from .postures import random_posture
 from .problem import ExcitationProblem
-from .trajectory import Basis
+
+if TYPE_CHECKING:
+    from .design import OptimalExcitation
 
 SAMPLES_PER_DETAIL = 24
 """Times at which a motion is looked at, for each back and forth of its fastest function."""
@@ -96,30 +98,12 @@ class SearchState:
     done: bool = False
 
 
-class Method(Protocol):
-    """Settings of the method that a search reads."""
-
-    @property
-    def basis(self) -> Basis: ...
-
-    @property
-    def starts(self) -> int: ...
-
-    @property
-    def legs(self) -> int: ...
-
-    @property
-    def seed(self) -> int: ...
-
-    def objective(self, problem: ExcitationProblem, sharpness: float) -> Criterion: ...
-
-
 @dataclass(frozen=True, eq=False)
 class Search:
     """One problem and one method."""
 
     problem: ExcitationProblem
-    method: Method
+    method: OptimalExcitation
 
     def motion(self, coefficients: Matrix, times: Times) -> tuple[JointSamples, JointSamples, JointSamples]:
         """q, v, a (N, n) at some times."""
@@ -182,6 +166,7 @@ class Search:
     def _random_motion(self, start: int) -> Matrix:
         """(m, n) coefficients: from a free posture, half as far, fast and sudden as allowed."""
         limits = self.problem.limits
+        # a start does not depend on those before it: a search that goes on elsewhere begins alike
         rng = np.random.default_rng([self.method.seed, start])
         posture = self.problem.start
         if posture is None:
@@ -207,6 +192,7 @@ class Search:
         coefficients = cost.coefficients(found.x)
         g = cost.excess(coefficients)
         violation = float(g.max(initial=0.0))
+        # a penalty that grows although g shrinks only spoils the conditioning
         slow = violation > max(MARGIN, 0.5 * state.violation)
         return replace(
             state,
@@ -226,23 +212,27 @@ class Search:
         """The state with its motion as the best one if it passes, else with the times at which it does not."""
         value, condition = self.value(state.coefficients)
         state = replace(state, condition_number=condition)
+        # the check looks closely and takes long; a motion this far off would not pass it
         if state.violation > MAX_VIOLATION and state.best is not None:
             return state
         g = self.check(state.coefficients)
         if g.max(initial=-np.inf) <= 0:
             last = self.sharpness(state.leg - 1) == SHARPNESS[-1]
             little = value > state.passed - SETTLED
+            # a change of sharpness changes the function: only legs with the last one count
             settled = state.settled + 1 if last and little else 0
             state = replace(state, passed=min(value, state.passed), settled=settled)
             return self._passed(state, state.coefficients, value, condition)
         state = replace(state, failure=Constraints(self.problem).describe(g))
         if state.violation > MAX_VIOLATION:
             return state
+        # the first coefficient is the posture at the start, about which the motion shrinks
         smaller = state.coefficients.copy()
         smaller[1:] *= 1 - SHRINKING * float(g.max())
         if self.check(smaller).max(initial=-np.inf) <= 0:
             state = self._passed(state, smaller, *self.value(smaller))
         moments = np.unique(np.argmax(g, axis=0)[g.max(axis=0) > 0])
+        # more times would slow every leg from here on, and neighbours say the same
         worst = moments[np.argsort(-g[moments].max(axis=1))][:EXCHANGED]
         added = np.setdiff1d(self.problem.checked_time[worst], state.times)
         return replace(
@@ -276,6 +266,7 @@ class AugmentedCost:
         self.functions = search.method.basis.at(state.times, problem.duration_s)
         self.samples = len(search.samples)
         self.first = 0 if problem.start is None else 1
+        # what amplitude a joint's limits allow to a motion of the lowest frequency
         w = 2 * np.pi / problem.duration_s
         sizes = [0.5 * (limits.upper - limits.lower), limits.velocity / w, limits.acceleration / w**2]
         self.unit = np.minimum(np.min(sizes, axis=0), np.pi)  # [rad] or [m]
@@ -298,6 +289,7 @@ class AugmentedCost:
     def __call__(self, x: Vector) -> tuple[float, Vector]:
         q, v, a = self.functions @ self.coefficients(x)
         entries = self.terms.entries(q, v, a)
+        # the criterion's own times come first; those that checks added are for the constraints alone
         f, by_W = self.criterion.value_and_gradient(self.terms.W(entries[: self.samples]))
         g = self.constraints.excess(q, v, a, self.terms.torques(entries))
         rho, N = self.state.penalty, self.samples

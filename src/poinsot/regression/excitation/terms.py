@@ -81,6 +81,7 @@ class Terms:
         dv, da = dv + G[:, bodies:] @ by_v.T, da + G[:, bodies:] @ by_a.T
         for term, entries, joints in self._smoothed:
             slope = term.slope(v[:, joints], self.rounding[joints])
+            # a joint may be named more than once, which `+=` with an index would count once
             np.add.at(dv.T, joints, (G[:, entries] * slope).T)
         return dq, dv, da
 
@@ -120,6 +121,7 @@ class Terms:
     def _linear(self) -> tuple[np.ndarray, np.ndarray]:
         """(n, K') each: what speeds and accelerations add to the entries that are none of the bodies'."""
         n, bodies = self.regressor.robot.model.nv, 10 * len(self.regressor.robot.tree.pairs[0])
+        # linear in v and a: the entries at unit speeds and accelerations, less those at rest, are the slopes
         zeros, ones = np.zeros((n + 1, n)), np.eye(n + 1, n)  # the last row at rest
         q = self.regressor.robot.configurations(zeros)
         by_v = self.regressor.entries(q, ones, zeros)[:, bodies:]

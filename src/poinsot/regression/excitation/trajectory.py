@@ -84,6 +84,7 @@ class FourierSeries(Basis):
             ]
         )
         zeros = np.zeros(self.harmonics)
+        # velocities sum k b_k w and accelerations - sum k^2 a_k w^2 vanish at both ends alike
         at_rest = linalg.null_space(np.array([np.append(zeros, k), np.append(k**2, zeros)]))
         return _with_posture(moving @ at_rest)
 
@@ -118,6 +119,7 @@ class QuinticSplines(Basis):
         splines = BSpline(knots, np.eye(len(knots) - DEGREE - 1), DEGREE)
         time = np.clip(time, 0.0, duration_s)
         functions = np.array([splines(time, order) for order in range(3)])
+        # the last three coefficients are equal, so their functions are one; the first three are the posture's
         last = functions[:, :, -3:].sum(axis=2, keepdims=True)
         return _with_posture(np.concatenate([functions[:, :, 3:-3], last], axis=2))
 
@@ -131,4 +133,5 @@ def _with_posture(moving: np.ndarray) -> np.ndarray:
 
 def sample_times(duration_s: float, rate_hz: float) -> Times:
     """0, 1/rate, ... up to the first sample that is not before the end of the motion. [s]"""
+    # 250.00000000000003 samples are 250
     return np.arange(int(np.ceil(duration_s * rate_hz - 1e-9)) + 1) / rate_hz

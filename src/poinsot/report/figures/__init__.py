@@ -1,8 +1,7 @@
 """Pure functions from results to Plotly figures: plain dicts of JSON values, no Plotly object in between."""
 
 from .autocorrelation import autocorrelation_figure, autocorrelation_grid
-from .channels import channel_figure, channel_grid
-from .curves import curve_figure
+from .curves import channel_figure, channel_grid, curve_figure
 from .drops import drop_grid
 from .effort import effort_figure, effort_grid
 from .ellipsoids import ellipsoid_figure, ellipsoid_grid

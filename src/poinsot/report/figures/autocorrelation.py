@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...estimate import Fit
+from ...estimate import NORMAL_95, Fit
 from ..blocks import Figure, FigureGrid
-from ..numbers import NORMAL_95, correlation_text
+from ..numbers import correlation_text
 from .style import ACCENT, BAND, INK, axis, curve, layout, rounded
 
 MOST_STEMS = 150
@@ -83,7 +83,6 @@ def autocorrelation_figure(fit: Fit, joint: int, vertical: list[float] | None = 
             shapes=[band_shape(fit)],
             hovermode="closest",
         ),
-        height=210,
         alt=(
             f"{fit.joints[joint]}: autocorrelation of the residuals up to lag {fit.autocorrelation.shape[1] - 1}; "
             f"{whiteness_words(fit, joint)}; white noise would stay within {white_band(fit):.3f}"

@@ -1,16 +1,16 @@
-"""Lines over one time axis, for instance an estimate and the truth."""
+"""Lines over one time axis: the channels of a recording, or for instance an estimate and the truth."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ..blocks import Figure
+from ..blocks import Figure, FigureGrid
 from ..numbers import significant, unit_text
 from ..words import series
-from .style import ACCENT, INK, MUTED, TOP_LEGEND, axis, curve, layout
-from .thinning import line
+from .style import ACCENT, CHANNEL, INK, MUTED, TOP_LEGEND, axis, curve, layout
+from .thinning import line, longest_trace, thinning_note
 
 INKS = (
     {"color": INK, "width": 1.6},
@@ -37,12 +37,7 @@ def curve_figure(
         curve(name, INKS[k % len(INKS)], **line(time, values))
         for k, (name, values) in enumerate(lines.items())
     )
-    finite = np.concatenate([values[np.isfinite(values)] for values in lines.values()] or [np.zeros(0)])
-    extent = (
-        f", from {significant(float(finite.min()))} to {significant(float(finite.max()))} {shown}".rstrip()
-        if len(finite)
-        else ""
-    )
+    said = extent(lines.values(), unit)
     return Figure(
         title=title,
         data=data,
@@ -54,7 +49,43 @@ def curve_figure(
             legend=TOP_LEGEND,
             margin={"l": 56, "r": 12, "t": 34, "b": 40},
         ),
-        height=HEIGHT,
-        alt=f"{title}: {series(list(lines))} over time{extent}",
+        alt=f"{title}: {series(list(lines))} over time{f', {said}' if said else ''}",
         wide=True,
+    )
+
+
+def extent(values: Iterable[np.ndarray], unit: str) -> str:
+    """`from -1 to 3 rad`; nothing where no value is finite."""
+    finite = np.concatenate([each[np.isfinite(each)] for each in values] or [np.zeros(0)])
+    if not len(finite):
+        return ""
+    low, high = significant(float(finite.min())), significant(float(finite.max()))
+    return f"from {low} to {high} {unit_text(unit)}".rstrip()
+
+
+def channel_figure(name: str, unit: str, time: np.ndarray, values: np.ndarray, longest: int = 4000) -> Figure:
+    """One channel; (T,) times [s] and values."""
+    shown, said = unit_text(unit), extent([values], unit) or "no finite value"
+    return Figure(
+        title=name,
+        note=said,
+        data=(curve("value", CHANNEL, "%{y:.5g}<extra></extra>", **line(time, values, longest)),),
+        layout=layout(
+            190,
+            xaxis=axis("time [s]", zeroline=False),
+            yaxis=axis(f"[{shown or '1'}]", nticks=6),
+        ),
+        alt=f"{name} over time, {said}",
+    )
+
+
+def channel_grid(channels: Sequence[tuple[str, str, np.ndarray, np.ndarray]], title: str = "") -> FigureGrid:
+    """All channels, (name, unit, time, values) each, zoomed together."""
+    longest = longest_trace(len(channels))
+    rows = max((len(values) for _, _, _, values in channels), default=0)
+    return FigureGrid(
+        title=title,
+        panels=tuple(channel_figure(*channel, longest=longest) for channel in channels),
+        shared_x=True,
+        caption=("Drag over a panel to zoom all of them in time. " + thinning_note(rows, longest)).strip(),
     )

@@ -63,23 +63,18 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
     traces += [_ghosts(pose[_evenly(len(path), GHOSTS)], corners), _center(pose), _points(tracked)]
     body = _body(pose[0], corners)
     frames = tuple(
-        {
-            "name": str(number),
-            "data": [_body(pose[k], corners)],
-            "traces": [len(traces)],
-        }
+        {"name": str(number), "data": [_body(pose[k], corners)], "traces": [len(traces)]}
         for number, k in enumerate(kept)
     )
     filled = {"showlegend": False, "fill": "toself", "fillcolor": BAND}
     look = curve("the body", {"color": ACCENT, "width": 2}, "", **filled)
-    height = 470
     return Figure(
         title=motion.name,
         note=f"{number_of(len(kept), 'frame')} of {number_of(len(path), 'sample')}",
         data=(*traces, look | body),
         frames=frames,
         layout=layout(
-            height,
+            470,
             hovermode="closest",
             xaxis=axis("x [m]", zeroline=False, range=rounded([low[0], high[0]])),
             yaxis=axis("y [m]", zeroline=False, range=rounded([low[1], high[1]]), scaleanchor="x"),
@@ -88,7 +83,6 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
             margin={"l": 56, "r": 12, "t": 34, "b": 100},
             **_controls(path.time[kept]),
         ),
-        height=height,
         alt=_drop_words(motion, scene, pose, tracked),
     )
 

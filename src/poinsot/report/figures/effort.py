@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import nan
+
 import numpy as np
 
 from ...estimate import Fit
@@ -33,7 +35,10 @@ def effort_figure(fit: Fit, joint: int, longest: int = 4000) -> Figure:
         curve(label, ink, yaxis=y, **line(fit.time, values, longest)) for label, values, ink, y in traces
     )
     percent = fit.relative_error_percent_per_joint[joint]
-    rms, largest = float(np.sqrt(np.mean(residual**2))), float(np.max(np.abs(residual)))
+    # a slow sensor has no reading in most rows, and NaN there
+    read = residual[np.isfinite(residual)]
+    rms = float(np.sqrt(np.mean(read**2))) if len(read) else nan
+    largest = float(np.abs(read).max()) if len(read) else nan
     return Figure(
         title=name,
         note=f"relative error {percent_text(percent)}",
@@ -44,7 +49,6 @@ def effort_figure(fit: Fit, joint: int, longest: int = 4000) -> Figure:
             yaxis=axis(f"{word} [{shown}]", domain=[0.38, 1.0], nticks=7),
             yaxis2=axis(f"residual [{shown}]", domain=[0.0, 0.29], nticks=5),
         ),
-        height=320,
         alt=(
             f"{name}: measured and predicted {word} over {float(np.ptp(end_to_end(fit.time))):.3g} s, "
             f"relative error {percent_text(percent)}, root mean square of the residual "

@@ -101,7 +101,6 @@ def ellipsoid_figure(
             legend={"x": 0, "y": 1, "itemsizing": "constant", "tracegroupgap": 4},
             scene=_scene(low, high),
         ),
-        height=HEIGHT,
         alt=_alternative(robot, note, now),
     )
 

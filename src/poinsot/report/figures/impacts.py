@@ -12,7 +12,7 @@ from ...estimate.motions import EstimatedMotion, Impact, Scene
 from ..blocks import Figure, FigureGrid
 from ..numbers import significant, unit_text
 from ..words import number_of
-from .style import ACCENT, INK, MUTED, PREDICTED, TOP_LEGEND, axis, curve, layout, plain, rounded
+from .style import ACCENT, INK, MUTED, PREDICTED, TOP_LEGEND, axis, curve, layout, markers, plain, rounded
 from .thinning import LONGEST, recordings_note, thinned
 
 MOST_PANELS = 6
@@ -57,15 +57,29 @@ def impulse_grid(impacts: Sequence[Impact], motions: Sequence[EstimatedMotion]) 
 def impulse_figure(impacts: Sequence[Impact], span: Float[np.ndarray, "2"] | None = None) -> Figure:
     """The impacts of one recording as stems; `span` is from when to when it goes [s]."""
     name, unit = impacts[0].recording, unit_text(impacts[0].unit)
+    times = [impact.time for impact in impacts]
+    feet = np.array([[time, time, np.nan] for time in times]).ravel()
     data = []
     for what, y, colour in (("normal", "y", INK), ("tangential", "y2", ACCENT)):
-        values = np.array([getattr(impact, what) for impact in impacts])
-        data += [_stems(impacts, values, y, colour), _tips(impacts, values, what, y, colour)]
+        values = [getattr(impact, what) for impact in impacts]
+        tips = np.array([[0.0, value, np.nan] for value in values]).ravel()
+        data += [
+            curve("", {"color": colour, "width": 2}, "", x=rounded(feet), y=rounded(tips), yaxis=y),
+            markers(
+                times,
+                values,
+                [MODES[mode_of(impact)][1] for impact in impacts],
+                colour,
+                name=what,
+                yaxis=y,
+                text=[plain(impact.contact) for impact in impacts],
+                hovertemplate=f"%{{text}}<br>{what} %{{y:.4g}} {unit} at %{{x:.4g}} s<extra></extra>",
+            ),
+        ]
     x = axis("time [s]", anchor="y2", zeroline=False)
     if span is not None:
         margin = 0.02 * float(span[1] - span[0])
         x["range"] = rounded([span[0] - margin, span[1] + margin])
-    height = 300
     listed = "; ".join(
         f"{significant(impact.normal, 3)} and {significant(impact.tangential, 3)} at {significant(impact.time, 4)} s"
         for impact in impacts[:12]
@@ -75,47 +89,20 @@ def impulse_figure(impacts: Sequence[Impact], span: Float[np.ndarray, "2"] | Non
         note=number_of(len(impacts), "impact"),
         data=tuple(data),
         layout=layout(
-            height,
+            300,
             hovermode="closest",
             xaxis=x,
             yaxis=axis(f"normal [{unit}]", domain=[0.55, 1.0], nticks=5, rangemode="tozero"),
             yaxis2=axis(f"tangential [{unit}]", domain=[0.0, 0.45], nticks=5, rangemode="tozero"),
         ),
-        height=height,
         alt=f"{name}: normal and tangential impulse [{unit}] of {number_of(len(impacts), 'impact')}: {listed}"
         + (f"; and {len(impacts) - 12} more" if len(impacts) > 12 else ""),
     )
 
 
-def _stems(impacts: Sequence[Impact], values: np.ndarray, y: str, colour: str) -> dict[str, Any]:
-    gap = np.nan
-    feet = np.array([[impact.time, impact.time, gap] for impact in impacts]).ravel()
-    tips = np.array([[0.0, value, gap] for value in values]).ravel()
-    return curve("", {"color": colour, "width": 2}, "", x=rounded(feet), y=rounded(tips), yaxis=y)
-
-
-def _tips(impacts: Sequence[Impact], values: np.ndarray, what: str, y: str, colour: str) -> dict[str, Any]:
-    unit = unit_text(impacts[0].unit)
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": what,
-        "x": rounded([impact.time for impact in impacts]),
-        "y": rounded(values),
-        "yaxis": y,
-        "marker": {
-            "symbol": [_symbol(impact) for impact in impacts],
-            "color": colour,
-            "size": 8,
-            "line": {"color": colour, "width": 1.6},
-        },
-        "text": [plain(impact.contact) for impact in impacts],
-        "hovertemplate": f"%{{text}}<br>{what} %{{y:.4g}} {unit} at %{{x:.4g}} s<extra></extra>",
-    }
-
-
-def _symbol(impact: Impact) -> str:
-    return MODES[impact.mode if impact.mode in MODES else ""][1]
+def mode_of(impact: Impact) -> str:
+    """A key of `MODES`."""
+    return impact.mode if impact.mode in MODES else ""
 
 
 # ------------------------------------------------------------------------------------------ the friction cone
@@ -145,16 +132,27 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
             )
         )
     for mode, (label, symbol, colour) in MODES.items():
-        mine = [impact for impact in impacts if (impact.mode if impact.mode in MODES else "") == mode]
+        mine = [impact for impact in impacts if mode_of(impact) == mode]
         if mine:
-            data.append(_cone_points(mine, label, symbol, colour, unit))
-    height = 340
+            data.append(
+                markers(
+                    [impact.normal for impact in mine],
+                    [impact.tangential for impact in mine],
+                    symbol,
+                    colour,
+                    9,
+                    name=label,
+                    text=[f"{plain(impact.recording)}, {impact.time:.4g} s" for impact in mine],
+                    hovertemplate=f"%{{text}}<br>normal %{{x:.4g}} {unit}<br>tangential %{{y:.4g}} {unit}"
+                    "<extra></extra>",
+                )
+            )
     return Figure(
         title="All impacts",
         note=_friction_words(scene),
         data=tuple(data),
         layout=layout(
-            height,
+            340,
             hovermode="closest",
             xaxis=axis(f"normal impulse [{unit}]", rangemode="tozero"),
             yaxis=axis(f"tangential impulse [{unit}]", nticks=7),
@@ -162,7 +160,6 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
             legend=TOP_LEGEND,
             margin={"l": 56, "r": 12, "t": 34, "b": 40},
         ),
-        height=height,
         alt=f"Tangential against normal impulse of {number_of(len(impacts), 'impact')}, with the friction cone; "
         + "; ".join(f"{trace['name']}: {len(trace['x'])}" for trace in data if trace["mode"] == "markers")
         + f"; {_friction_words(scene)}",
@@ -181,21 +178,6 @@ def _friction_words(scene: Scene) -> str:
     if not np.isfinite(slope):
         return "friction is not known"
     return f"friction is {'at least ' if bound else ''}{significant(slope, 3)}"
-
-
-def _cone_points(
-    impacts: Sequence[Impact], label: str, symbol: str, colour: str, unit: str
-) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": label,
-        "x": rounded([impact.normal for impact in impacts]),
-        "y": rounded([impact.tangential for impact in impacts]),
-        "marker": {"symbol": symbol, "color": colour, "size": 9, "line": {"color": colour, "width": 1.6}},
-        "text": [f"{plain(impact.recording)}, {impact.time:.4g} s" for impact in impacts],
-        "hovertemplate": f"%{{text}}<br>normal %{{x:.4g}} {unit}<br>tangential %{{y:.4g}} {unit}<extra></extra>",
-    }
 
 
 def _cone_caption(scene: Scene) -> str:
@@ -238,8 +220,8 @@ def energy_figure(
     kept = thinned(energy, LONGEST)
     first, last = float(energy[0]), float(energy[-1])
     lost = f"from {significant(first, 3)} to {significant(last, 3)} {unit_text(unit)}"
-    height = 240
-    dotted = {"color": MUTED, "width": 1, "dash": "dot"}
+    dotted = {"type": "line", "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
+    dotted |= {"line": {"color": MUTED, "width": 1, "dash": "dot"}}
     return Figure(
         title=name,
         note=lost,
@@ -253,23 +235,10 @@ def energy_figure(
             ),
         ),
         layout=layout(
-            height,
+            240,
             xaxis=axis("time [s]", zeroline=False),
             yaxis=axis(f"energy [{unit_text(unit)}]", nticks=6),
-            shapes=[
-                {
-                    "type": "line",
-                    "x0": at,
-                    "x1": at,
-                    "y0": 0,
-                    "y1": 1,
-                    "yref": "paper",
-                    "line": dotted,
-                    "layer": "below",
-                }
-                for at in rounded(np.asarray(impacts, dtype=float))
-            ],
+            shapes=[dotted | {"x0": at, "x1": at} for at in rounded(np.asarray(impacts, dtype=float))],
         ),
-        height=height,
         alt=f"{name}: energy over time, {lost}, with steps at {number_of(len(impacts), 'impact')}",
     )

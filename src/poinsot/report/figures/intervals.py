@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...estimate import Estimate
+from ...estimate import NORMAL_95, Estimate
 from ..blocks import Figure, FigureGrid
-from ..numbers import NORMAL_95, plus_minus, unit_text
+from ..numbers import plus_minus, unit_text
 from ..verdicts import ParameterVerdict, verdicts
 from ..words import FAMILIES, family, number_of
-from .style import ACCENT, MUTED, axis, layout, plain, rounded
+from .style import ACCENT, MUTED, axis, layout, markers, plain, rounded
 
 SYMBOLS = {
     ParameterVerdict.well_known: "circle",
@@ -34,44 +34,38 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
     """Parameters of one kind and unit, first on top."""
     judged = verdicts(estimate)
     names = [estimate.names[index] for index in indices]
-    values, std = estimate.values[indices], estimate.std[indices]
+    values, std, shown = estimate.values[indices].tolist(), estimate.std[indices].tolist(), unit_text(unit)
     sure = [judged[index] in (ParameterVerdict.well_known, ParameterVerdict.known) for index in indices]
     colours = [ACCENT if known else MUTED for known in sure]
-    data = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": rounded(values),
-        "y": list(range(len(indices))),
-        "error_x": {
+    labels = [f"{name} {plus_minus(*pair)}" for name, *pair in zip(names, values, std, strict=True)]
+    data = markers(
+        values,
+        list(range(len(indices))),
+        [SYMBOLS[judged[index]] for index in indices],
+        colours,
+        error_x={
             "type": "data",
-            "array": rounded(NORMAL_95 * std),
+            "array": rounded([NORMAL_95 * s for s in std]),
             "color": ACCENT,
             "thickness": 1.6,
             "width": 4,
         },
-        "marker": {
-            "symbol": [SYMBOLS[judged[index]] for index in indices],
-            "color": colours,
-            "size": 8,
-            "line": {"width": 1.6, "color": colours},
-        },
-        "text": [
-            f"{plain(name)}: {plus_minus(float(value), float(s))} {unit_text(unit)}"
-            for name, value, s in zip(names, values, std, strict=True)
+        text=[
+            f"{plain(name)}: {plus_minus(*pair)} {shown}"
+            for name, *pair in zip(names, values, std, strict=True)
         ],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
-    height = 62 + 22 * max(len(indices), 2)
+        hovertemplate="%{text}<extra></extra>",
+    )
     poor = len(indices) - sum(sure)
     return Figure(
         title=title,
         note=number_of(len(indices), "parameter") + (f", {poor} uncertain" if poor else ""),
         data=(data,),
         layout=layout(
-            height,
+            62 + 22 * max(len(indices), 2),
             hovermode="closest",
             xaxis=axis(
-                f"value [{unit_text(unit) or '1'}]",
+                f"value [{shown or '1'}]",
                 zerolinecolor=MUTED,
                 zerolinewidth=1.2,
                 rangemode="tozero",
@@ -84,12 +78,7 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
                 ticks="",
             ),
         ),
-        height=height,
-        alt=f"{title}: "
-        + "; ".join(
-            f"{name} {plus_minus(float(value), float(s))}"
-            for name, value, s in zip(names, values, std, strict=True)
-        ),
+        alt=f"{title}: {'; '.join(labels)}",
     )
 
 

@@ -23,10 +23,8 @@ FAR = 3.0
 
 def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Figure:
     """One joint, four rows with one time axis."""
-    name, unit, effort = (
-        each[joint] for each in (excitation.joints, excitation.position_units, excitation.effort_units)
-    )
-    limits = excitation.limits
+    robot, limits = excitation.problem.robot, excitation.problem.limits
+    name, unit, effort = (each[joint] for each in (robot.joints, robot.position_units, robot.effort_units))
     symmetric = ((-x[joint], x[joint]) for x in (limits.velocity, limits.acceleration, limits.torque))
     rows = (
         ("position", unit, excitation.q, (limits.lower[joint], limits.upper[joint])),
@@ -65,9 +63,8 @@ def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Fi
         note=note,
         data=tuple(data),
         layout=layout(HEIGHT, xaxis=axis("time [s]", anchor="y4", zeroline=False), **axes),
-        height=HEIGHT,
         alt=f"{name}: {', '.join(capitalized(what) for what, *_ in rows)} of the motion over "
-        f"{excitation.duration_s:g} s, with their limits; it uses {note or 'limits that are infinite'}",
+        f"{excitation.problem.duration_s:g} s, with their limits; it uses {note or 'limits that are infinite'}",
     )
 
 

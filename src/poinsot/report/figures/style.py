@@ -87,6 +87,14 @@ def curve(name: str, ink: dict[str, Any], hover: str = "%{y:.4g}", **more: Any) 
     return {"type": "scatter", "mode": "lines", "name": name, "line": ink} | shown | more
 
 
+def markers(
+    x: Any, y: Any, symbol: str | list[str], colour: str | list[str], size: int = 8, **more: Any
+) -> dict[str, Any]:
+    """A Plotly trace of symbols, each with a rim of its own colour, as open ones consist of nothing else."""
+    look = {"symbol": symbol, "color": colour, "size": size, "line": {"color": colour, "width": 1.6}}
+    return {"type": "scatter", "mode": "markers", "x": rounded(x), "y": rounded(y), "marker": look} | more
+
+
 def label(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
     """A heading inside a figure of several panels, at a place of the paper."""
     return {

@@ -16,20 +16,16 @@ from ...estimate import Estimate
 from ...exceptions import InvalidMethod, listing, nearest
 from ..blocks import Section
 from .bodies import bodies_section
-from .effort import effort_section
+from .fit import effort_section, residuals_section, validation_section
 from .friction import friction_section
-from .full_parameters import full_parameters_section
-from .groupings import groupings_section
 from .identifiability import identifiability_section
 from .impacts import impacts_section
 from .motion import contacts_section, convergence_section, motion_section
-from .parameters import parameters_section
+from .parameters import full_parameters_section, groupings_section, parameters_section
 from .payload import payload_section
 from .provenance import provenance_section
-from .residuals import residuals_section
 from .tracking import excitation_section, masses_section, rejections_section
 from .trust import trust_section
-from .validation import validation_section
 from .verdict import verdict_section
 
 SectionBuilder = Callable[[Estimate], Section | None]
@@ -61,7 +57,7 @@ SECTIONS: MappingProxyType[str, SectionBuilder] = MappingProxyType(
 """Name -> section, in the order of the page."""
 
 OF_EVERY_ESTIMATE = frozenset(
-    {
+    (
         "trust",
         "verdict",
         "parameters",
@@ -71,7 +67,7 @@ OF_EVERY_ESTIMATE = frozenset(
         "identifiability",
         "bodies",
         "provenance",
-    }
+    )
 )
 """Those that say something of the estimate of any method; the others are for those that name them."""
 

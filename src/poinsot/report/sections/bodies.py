@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...estimate import Body, Estimate
 from ...inertia.parameters import inconsistencies
-from ..blocks import Findings, PageBlock, Section
+from ..blocks import Findings, Section, section_of
 from ..body_facts import prior_of
 from ..body_tables import body_table, change_table
 from ..figures import ellipsoid_grid
@@ -17,18 +17,12 @@ def bodies_section(estimate: Estimate) -> Section | None:
     known = [body for body in estimate.bodies if _has_values(body)]
     if not known:
         return None
-    blocks: list[PageBlock] = []
-    findings = [finding for body in estimate.bodies for finding in _findings(body)]
-    if findings:
-        blocks.append(Findings(findings=tuple(findings)))
+    findings = Findings.of(finding for body in estimate.bodies for finding in _findings(body))
     grid = ellipsoid_grid(estimate)
-    if grid:
-        blocks.append(grid)
     changes = change_table(estimate.bodies, title="What the data made of each body")
-    if changes:
-        blocks.append(changes)
-    blocks.append(body_table(estimate.bodies, title="Mass properties" if blocks else ""))
-    return Section("Bodies", _lead(known), tuple(blocks))
+    # a single block needs no heading of its own
+    properties = body_table(estimate.bodies, title="Mass properties" if findings or grid or changes else "")
+    return section_of("Bodies", _lead(known), findings, grid, changes, properties)
 
 
 def _lead(known: list[Body]) -> str:

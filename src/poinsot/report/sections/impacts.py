@@ -8,9 +8,10 @@ import numpy as np
 
 from ...estimate import Estimate
 from ...estimate.motions import Impact, Impacts, Scene, motions_of
-from ..blocks import Cell, PageBlock, Section, Table, TableColumn
+from ..blocks import Cell, Section, Table, section_of
 from ..figures import cone_grid, drop_grid, energy_grid, energy_unit, impulse_grid
 from ..numbers import UNKNOWN, percent_text, significant, unit_text
+from ..tables import table
 from ..words import number_of, series
 
 MOST_ROWS = 40
@@ -22,15 +23,16 @@ def impacts_section(estimate: Estimate) -> Section | None:
     scene, impacts = estimate.extra(Scene), estimate.extra(Impacts) or Impacts()
     if scene is None:
         return None
-    blocks: list[PageBlock | None] = [
-        drop_grid(motions_of(estimate), scene) if motions_of(estimate) else None
-    ]
-    if impacts:
-        blocks += [impulse_grid(impacts, motions_of(estimate)), cone_grid(impacts, scene)]
-    blocks.append(energy_grid(scene, impacts))
-    if impacts:
-        blocks.append(impact_table(impacts))
-    return Section("Impacts", _lead(impacts, scene), tuple(block for block in blocks if block is not None))
+    motions = motions_of(estimate)
+    return section_of(
+        "Impacts",
+        _lead(impacts, scene),
+        drop_grid(motions, scene) if motions else None,
+        impulse_grid(impacts, motions) if impacts else None,
+        cone_grid(impacts, scene) if impacts else None,
+        energy_grid(scene, impacts),
+        impact_table(impacts) if impacts else None,
+    )
 
 
 def impact_table(impacts: Sequence[Impact]) -> Table:
@@ -47,41 +49,23 @@ def impact_table(impacts: Sequence[Impact]) -> Table:
         caption += (
             f" {number_of(left, 'impact')} with smaller impulses {'is' if left == 1 else 'are'} left out."
         )
-    return Table(
-        title="Impact by impact",
-        columns=(
-            TableColumn("Recording"),
-            TableColumn("Time [s]", numeric=True),
-            TableColumn("Contact"),
-            TableColumn(f"Normal [{unit}]", numeric=True),
-            TableColumn(f"Tangential [{unit}]", numeric=True),
-            TableColumn("Restitution", numeric=True),
-            TableColumn("At its end"),
-            TableColumn(f"Energy lost [{energy}]", numeric=True),
-            TableColumn("Information", numeric=True),
-        ),
-        rows=tuple(_row(impact) for impact in shown),
-        caption=caption,
-    )
-
-
-def _row(impact: Impact) -> tuple[Cell, ...]:
-    share = (
-        Cell(percent_text(100 * impact.share), bar=min(max(impact.share, 0.0), 1.0))
-        if np.isfinite(impact.share)
-        else Cell(UNKNOWN)
-    )
-    return (
-        Cell(impact.recording),
-        Cell(f"{impact.time:.4f}"),
-        Cell(impact.contact),
-        Cell(significant(impact.normal, 3, padded=True)),
-        Cell(significant(impact.tangential, 3, padded=True)),
-        Cell(significant(impact.restitution, 2, padded=True)),
-        Cell(impact.mode or UNKNOWN),
-        Cell(significant(impact.energy, 3, padded=True)),
-        share,
-    )
+    rows: list[dict[str, str | Cell]] = [
+        {
+            "Recording": impact.recording,
+            "Time [s]": f"{impact.time:.4f}",
+            "Contact": impact.contact,
+            f"Normal [{unit}]": significant(impact.normal, 3, padded=True),
+            f"Tangential [{unit}]": significant(impact.tangential, 3, padded=True),
+            "Restitution": significant(impact.restitution, 2, padded=True),
+            "At its end": impact.mode or UNKNOWN,
+            f"Energy lost [{energy}]": significant(impact.energy, 3, padded=True),
+            "Information": Cell(percent_text(100 * impact.share), bar=min(max(impact.share, 0.0), 1.0))
+            if np.isfinite(impact.share)
+            else UNKNOWN,
+        }
+        for impact in shown
+    ]
+    return table(rows, title="Impact by impact", caption=caption)
 
 
 def _lead(impacts: Sequence[Impact], scene: Scene) -> str:

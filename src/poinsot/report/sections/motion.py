@@ -74,7 +74,7 @@ def contacts_section(estimate: Estimate) -> Section | None:
             lines = {}
             for axis in "xyz":
                 name = f"force.{frame}.{axis}"
-                lines[axis] = np.where(motion.path.mask(name), motion.path[name], np.nan)
+                lines[axis] = motion.path.readings(name)
             panels.append(curve_figure(f"{frame}: {motion.name}", "N", motion.path.time, lines))
     if not panels:
         return None

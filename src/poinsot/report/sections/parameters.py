@@ -1,15 +1,16 @@
-"""The parameters, with intervals and verdicts."""
+"""The parameters: with intervals and verdicts, the sums that they stand for, and every single one with its prior."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...estimate import Estimate
-from ..blocks import Section
+from ...estimate import Estimate, FullParameters
+from ..blocks import Section, section_of
 from ..figures import interval_grid
-from ..tables import parameter_table
+from ..origins import counted_origins
+from ..tables import full_parameter_table, grouping_table, parameter_table
 from ..verdicts import counted
-from ..words import series
+from ..words import number_of, series
 
 SAME = 1.05
 """Standard deviations that differ by less than this factor in the median are said to be the same."""
@@ -19,12 +20,8 @@ def parameters_section(estimate: Estimate) -> Section | None:
     """The table, and the same as a picture."""
     if not estimate.names:
         return None
-    grid = interval_grid(estimate)
-    return Section("Parameters", _lead(estimate), (parameter_table(estimate), *((grid,) if grid else ())))
-
-
-def _lead(estimate: Estimate) -> str:
-    return f"{series(counted(estimate))}. {which_std(estimate)}"
+    lead = f"{series(counted(estimate))}. {which_std(estimate)}"
+    return section_of("Parameters", lead, parameter_table(estimate), interval_grid(estimate))
 
 
 def which_std(estimate: Estimate) -> str:
@@ -66,3 +63,30 @@ def _white_would_be(ratios: np.ndarray) -> str:
         return f"{subject} much the same here, in the median{each}"
     size = "small" if middle > 1 else "large"
     return f"{subject} too {size}, here by a factor of {max(middle, 1 / middle):.1f} (median)"
+
+
+def groupings_section(estimate: Estimate) -> Section | None:
+    """Only where something is regrouped."""
+    table = grouping_table(estimate)
+    if table is None:
+        return None
+    return Section(
+        "Base-parameter groupings",
+        f"{len(table.rows)} of the {len(estimate.names)} parameters are sums; no motion shows their single terms.",
+        (table,),
+    )
+
+
+def full_parameters_section(estimate: Estimate) -> Section | None:
+    """Only where a method filled in what the data leave open."""
+    full = estimate.extra(FullParameters)
+    if full is None or not full.names:
+        return None
+    count = number_of(len(full.names), "parameter")
+    origins = counted_origins(full.prior_share)
+    said = f"{count}: {series(origins)}" if origins else count
+    lead = (
+        f"{said}. The data see the parameters above, many of which are sums; their single terms, which a "
+        "simulator needs, follow only with what was known before."
+    )
+    return Section("Every parameter", lead, (full_parameter_table(full),))

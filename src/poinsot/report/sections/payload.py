@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isfinite, nan
 
 from ...estimate import DriveGains, Estimate, Payload
-from ..blocks import Cell, PageBlock, Section, Table, TableColumn
-from ..numbers import (
-    UNKNOWN,
-    interval_text,
-    percent_text,
-    plus_minus,
-    significant,
-    std_text,
-    unit_text,
-    value_text,
-)
+from ..blocks import Cell, Section, Table, section_of
+from ..numbers import interval_text, percent_text, plus_minus, significant
+from ..tables import table, value_cells
 
 POSSIBLE = {True: "could be real", False: "no real body", None: "not determined as a whole"}
 
@@ -25,12 +18,12 @@ def payload_section(estimate: Estimate) -> Section | None:
     payload, gains = estimate.extra(Payload), estimate.extra(DriveGains)
     if payload is None and gains is None:
         return None
-    blocks: list[PageBlock] = []
-    if payload is not None:
-        blocks.append(_payload_table(payload))
-    if gains is not None:
-        blocks.append(_gain_table(gains))
-    return Section("Payload", _lead(payload, gains), tuple(blocks))
+    return section_of(
+        "Payload",
+        _lead(payload, gains),
+        None if payload is None else _payload_table(payload),
+        None if gains is None else _gain_table(gains),
+    )
 
 
 def _lead(payload: Payload | None, gains: DriveGains | None) -> str:
@@ -55,32 +48,25 @@ def _payload_table(payload: Payload) -> Table:
     """Quantity by quantity, with the verdict on each."""
     rows = [_row(payload, "mass", "mass", payload.mass, payload.mass_std, "kg")]
     for k, axis in enumerate("xyz"):
-        name = f"center_of_mass.{axis}"
         value, std = float(payload.center_of_mass[k]), float(payload.center_of_mass_std[k])
-        rows.append(_row(payload, name, f"centre of mass, {axis}", value, std, "m"))
+        rows.append(_row(payload, f"center_of_mass.{axis}", f"centre of mass, {axis}", value, std, "m"))
     for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)):
         axes = f"{'xyz'[i]}{'xyz'[j]}"
         value, std = float(payload.inertia_at_com[i, j]), float(payload.inertia_at_com_std[i, j])
-        name = f"inertia_at_com.{axes}"
-        rows.append(_row(payload, name, f"inertia about the centre of mass, {axes}", value, std, "kg m^2"))
-    return Table(
+        words = f"inertia about the centre of mass, {axes}"
+        rows.append(_row(payload, f"inertia_at_com.{axes}", words, value, std, "kg m^2"))
+    return table(
+        rows,
         title="The load",
-        columns=(
-            TableColumn("Quantity"),
-            TableColumn("Value", numeric=True),
-            TableColumn("Std", numeric=True),
-            TableColumn("Unit"),
-            TableColumn("95 % interval", numeric=True),
-            TableColumn("Verdict"),
-        ),
-        rows=tuple(rows),
         caption=f"In the frame of {payload.link}. Determined: the 95 % interval is within a third of the load's own "
         "size (its mass; how far its matter is from the frame's origin; its largest principal moment). All ten "
         f"parameters together: {POSSIBLE[payload.physically_consistent]}.",
     )
 
 
-def _row(payload: Payload, name: str, words: str, value: float, std: float, unit: str) -> tuple[Cell, ...]:
+def _row(
+    payload: Payload, name: str, words: str, value: float, std: float, unit: str
+) -> dict[str, str | Cell]:
     if name in payload.known:
         verdict = Cell("– known before", tone="none")
     elif not isfinite(value):
@@ -89,53 +75,36 @@ def _row(payload: Payload, name: str, words: str, value: float, std: float, unit
         verdict = Cell("● determined", tone="good")
     else:
         verdict = Cell("○ hardly seen", tone="fair")
-    shown = isfinite(value)
-    return (
-        Cell(words),
-        Cell(value_text(value, std) if shown else UNKNOWN),
-        Cell(std_text(value, std) if shown else UNKNOWN),
-        Cell(unit_text(unit)),
-        Cell(interval_text(value, std) if shown and std > 0 else UNKNOWN),
-        verdict,
-    )
+    # a value that is not determined has no standard deviation either, whatever its covariance says
+    return {
+        "Quantity": words,
+        **value_cells(value, std if isfinite(value) else nan, unit),
+        "Verdict": verdict,
+    }
 
 
 def _gain_table(gains: DriveGains) -> Table:
     """Motor by motor."""
-    return Table(
+    return table(
+        [_gain_row(gains, k) for k in range(len(gains.joints))],
         title="Drive gains",
-        columns=(
-            TableColumn("Joint", code=True),
-            TableColumn("Gain", numeric=True),
-            TableColumn("Std", numeric=True),
-            TableColumn("Unit"),
-            TableColumn("95 % interval", numeric=True),
-            TableColumn("Relative std", numeric=True),
-            TableColumn("Verdict"),
-        ),
-        rows=tuple(_gain_row(gains, k) for k in range(len(gains.joints))),
+        code=("Joint",),
         caption="Effort per unit of what was measured. Poorly known: above 5 %, for all that a joint's currents say is "
         "scaled by its gain."
         + ("" if gains.identified else " These were given, with the standard deviations given."),
     )
 
 
-def _gain_row(gains: DriveGains, k: int) -> tuple[Cell, ...]:
-    value, std = float(gains.values[k]), float(gains.std[k])
-    poor = bool(gains.poorly_known[k])
-    inertial = gains.by_gravity is not None and not gains.by_gravity[k]
-    verdict = "○ poorly known" if poor else "● known"
-    if inertial and gains.identified:
-        verdict += ", by inertia alone: gravity never loads this joint"
-    return (
-        Cell(gains.joints[k]),
-        Cell(value_text(value, std)),
-        Cell(std_text(value, std)),
-        Cell(unit_text(gains.units[k])),
-        Cell(interval_text(value, std) if std > 0 else UNKNOWN),
-        Cell(percent_text(100 * std / abs(value) if value else nan)),
-        Cell(
-            verdict if gains.identified else "– given",
-            tone="fair" if poor else "good" if gains.identified else "none",
-        ),
-    )
+def _gain_row(gains: DriveGains, k: int) -> dict[str, str | Cell]:
+    value, std, poor = float(gains.values[k]), float(gains.std[k]), bool(gains.poorly_known[k])
+    verdict = Cell("○ poorly known" if poor else "● known", tone="fair" if poor else "good")
+    if not gains.identified:
+        verdict = Cell("– given", tone="fair" if poor else "none")
+    elif gains.by_gravity is not None and not gains.by_gravity[k]:
+        verdict = replace(verdict, text=f"{verdict.text}, by inertia alone: gravity never loads this joint")
+    return {
+        "Joint": gains.joints[k],
+        **value_cells(value, std, gains.units[k]),
+        "Relative std": percent_text(100 * std / abs(value) if value else nan),
+        "Verdict": verdict,
+    }

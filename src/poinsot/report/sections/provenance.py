@@ -8,28 +8,26 @@ from typing import Any
 
 from ...estimate import Certificate, Estimate
 from ...exceptions import InvalidMethod
-from ..blocks import Facts, Items, PageBlock, Section, Verbatim
+from ..blocks import Facts, Items, Section, Verbatim, section_of
 from ..numbers import count_text, seconds_text, significant
 from ..tables import plain_text, timing_table
 
 
 def provenance_section(estimate: Estimate) -> Section:
     """Everything that somebody needs to do it again."""
-    blocks: list[PageBlock] = []
-    if estimate.steps:
-        blocks.append(Items(title="What was done to the data", items=estimate.steps, numbered=True))
-    blocks.append(Facts(title="Method", facts=_method(estimate)))
-    if estimate.settings:
-        blocks.append(Facts(title="Settings", facts=_facts(estimate.settings)))
-    if estimate.seconds:
-        blocks.append(timing_table(estimate.seconds))
-    if estimate.versions:
-        blocks.append(Facts(title="Versions", facts=_facts(estimate.versions)))
-    if estimate.citations:
-        blocks.append(Verbatim(title="How to cite", text=estimate.references().strip()))
     total = estimate.seconds.get("total", sum(estimate.seconds.values()))
     took = f", in {seconds_text(total)}" if estimate.seconds else ""
-    return Section("How it was found", f"By {estimate.method}{took}.", tuple(blocks))
+    steps = Items(title="What was done to the data", items=estimate.steps, numbered=True)
+    return section_of(
+        "How it was found",
+        f"By {estimate.method}{took}.",
+        steps if estimate.steps else None,
+        Facts(title="Method", facts=_method(estimate)),
+        _facts("Settings", estimate.settings),
+        timing_table(estimate.seconds) if estimate.seconds else None,
+        _facts("Versions", estimate.versions),
+        Verbatim(title="How to cite", text=estimate.references().strip()) if estimate.citations else None,
+    )
 
 
 def _method(estimate: Estimate) -> tuple[tuple[str, str], ...]:
@@ -64,5 +62,6 @@ def _certificate(certificate: Certificate) -> list[tuple[str, str]]:
     ]
 
 
-def _facts(mapping: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((str(name).replace("_", " "), plain_text(value)) for name, value in mapping.items())
+def _facts(title: str, mapping: Mapping[str, Any]) -> Facts | None:
+    facts = tuple((str(name).replace("_", " "), plain_text(value)) for name, value in mapping.items())
+    return Facts(title=title, facts=facts) if facts else None

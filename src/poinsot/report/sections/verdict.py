@@ -6,7 +6,7 @@ import numpy as np
 
 from ...estimate import Estimate, Fit, Status
 from ...estimate.motions import SensorFit, motions_of, rms_of
-from ..blocks import Card, Cards, Findings, PageBlock, Section
+from ..blocks import Card, Cards, Findings, Section, section_of
 from ..numbers import count_text, percent_text, significant
 from ..verdicts import counted, known
 from ..words import number_of, series
@@ -18,16 +18,9 @@ FEW = 6
 
 def verdict_section(estimate: Estimate) -> Section:
     """Warnings first, then the headline numbers."""
-    blocks: list[PageBlock] = []
-    findings = _findings(estimate)
-    if findings:
-        blocks.append(Findings(findings=findings))
-    blocks.append(
-        Cards(cards=(_error(estimate), _parameters(estimate), _residuals(estimate), _held_out(estimate)))
-    )
-    if estimate.notes:
-        blocks.append(Findings(findings=tuple(("note", note) for note in estimate.notes)))
-    return Section("Verdict", _lead(estimate), tuple(blocks))
+    cards = Cards(cards=(_error(estimate), _parameters(estimate), _residuals(estimate), _held_out(estimate)))
+    notes = Findings.of(("note", note) for note in estimate.notes)
+    return section_of("Verdict", _lead(estimate), Findings.of(_findings(estimate)), cards, notes)
 
 
 def _lead(estimate: Estimate) -> str:

@@ -8,73 +8,60 @@ With e = k i - W theta the residuals, u their weights, and r = z - P theta those
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ....arrays import Vector
 from ....estimate import Certificate, Estimate
-from ....regression.inverse_dynamics import InverseDynamics
 from ..conic import NEAREST_DUAL, VIOLATION
-from ..system import System
-from .possible import Proof
 from .values import load_places, load_values
 
-CONIC = 1e-5
-"""What an interior-point method leaves of stationarity."""
+if TYPE_CHECKING:
+    from .draws import Found
+
+TOLERANCE, CONIC_TOLERANCE = 1e-8, 1e-5
+"""Of stationarity: of linear algebra, and of an interior-point method where the load must be possible."""
 
 
-@dataclass(frozen=True, eq=False)
-class Recheck:
-    """The certificate of an estimate.
+def certify(found: Found, estimate: Estimate) -> Certificate:
+    """The certificate of an estimate of a problem for which `found` was found before."""
+    problem, system = found.problem, found.system
+    theta = np.zeros(system.size)
+    theta[system.columns] = estimate.values
+    gradient, columns, efforts = problem.gradient(theta, np.asarray(estimate.settings["joint_weights"]))
+    P, z = system.prior[:, :-1], system.prior[:, -1]
+    gradient += P.T @ (z - P @ theta)
+    columns += (P**2).sum(axis=0)
+    # before the gradient is cut to the columns that were estimated: multipliers are added to it in place
+    feasible, slack = _constrain(found, theta[system.columns], gradient)
+    gradient, scale = gradient[system.columns], np.sqrt(columns * (efforts + z @ z))[system.columns]
+    worst = float(np.max(np.abs(gradient) / np.where(scale > 0, scale, 1.0)))
+    if found.estimator == "output-error" and found.free.any():
+        # a gain is at its optimum where the residuals of its joint are orthogonal to the predicted effort
+        _, measured, predicted = problem.predict(theta)
+        along, size = np.sum(predicted * (measured - predicted), axis=0), np.linalg.norm(predicted, axis=0)
+        worst = max(
+            worst, float(np.max((np.abs(along) / (size * np.linalg.norm(measured, axis=0)))[found.free]))
+        )
+    return Certificate(max(worst, slack), feasible, TOLERANCE if found.proof is None else CONIC_TOLERANCE)
 
-    Args:
-        problem: with the gains that were found. system: for its priors and columns.
-        free: (nv,) whose gains were unknown. estimator: that found them.
-        proof: of a load that must be possible; None: it need not.
+
+def _constrain(found: Found, theta: Vector, gradient: Vector) -> tuple[bool, float]:
+    """Add the multipliers of the load's constraints to the gradient (b,).
+
+    Returns:
+        Whether the load satisfies its constraints, and how far multipliers are from complementary slackness.
     """
-
-    problem: InverseDynamics
-    system: System
-    free: np.ndarray
-    estimator: str
-    proof: Proof | None
-
-    def __call__(self, estimate: Estimate) -> Certificate:
-        theta = np.zeros(self.system.size)
-        theta[self.system.columns] = estimate.values
-        u = np.asarray(estimate.settings["joint_weights"])
-        gradient, columns = np.zeros(self.system.size), np.zeros(self.system.size)
-        along, felt, efforts = np.zeros((3, len(u)))
-        for rows in self.problem.rows():
-            W, p = rows.W * u[:, None], rows.W @ theta + rows.held
-            y = rows.y + rows.held
-            gradient += np.einsum("rnb,rn->b", W, u * (y - p))
-            columns += (W**2).sum(axis=(0, 1))
-            along += np.sum(p * (y - p), axis=0)
-            felt += np.sum(p**2, axis=0)
-            efforts += np.sum(y**2, axis=0)
-        P, z = self.system.prior[:, :-1], self.system.prior[:, -1]
-        gradient += P.T @ (z - P @ theta)
-        columns += (P**2).sum(axis=0)
-        feasible, slack = self._load(theta[self.system.columns], gradient)
-        scale = np.sqrt(columns * float(u**2 @ efforts + z @ z))[self.system.columns]
-        worst = float(np.max(np.abs(gradient[self.system.columns]) / np.where(scale > 0, scale, 1.0)))
-        if self.estimator == "output-error" and self.free.any():
-            worst = max(worst, float(np.max((np.abs(along) / np.sqrt(felt * efforts))[self.free])))
-        return Certificate(max(worst, slack), feasible, 1e-8 if self.proof is None else CONIC)
-
-    def _load(self, theta: np.ndarray, gradient: np.ndarray) -> tuple[bool, float]:
-        """Whether the load is where it must be, and how far multipliers are from slack only; they are added to the
-        gradient.
-        """
-        if self.proof is None:
-            return True, 0.0
-        place, _ = load_places(self.problem, self.system)
-        pi = load_values(self.problem, self.system, theta)
-        feasible, slack = True, 0.0
-        for each, multiplier in zip(self.proof.memberships, self.proof.multipliers, strict=True):
-            z, s = NEAREST_DUAL[each.cone](multiplier), each.F @ pi + each.g
-            gradient[self.system.columns[place[place >= 0]]] += (each.F.T @ z)[place >= 0]
-            feasible &= VIOLATION[each.cone](s) <= 1e-6 * max(1.0, float(np.abs(s).max()))
-            slack = max(slack, abs(float(z @ s)) / (1 + float(np.linalg.norm(z) * np.linalg.norm(s))))
-        return feasible, slack
+    if found.proof is None:
+        return True, 0.0
+    place, _ = load_places(found.problem, found.system)
+    pi = load_values(found.problem, found.system, theta)
+    feasible, slack = True, 0.0
+    for each, multiplier in zip(found.proof.memberships, found.proof.multipliers, strict=True):
+        z, s = NEAREST_DUAL[each.cone](multiplier), each.F @ pi + each.g
+        # held parameters of the load have no column
+        gradient[found.system.columns[place[place >= 0]]] += (each.F.T @ z)[place >= 0]
+        feasible &= VIOLATION[each.cone](s) <= 1e-6 * max(1.0, float(np.abs(s).max()))
+        slack = max(slack, abs(float(z @ s)) / (1 + float(np.linalg.norm(z) * np.linalg.norm(s))))
+    return feasible, slack

@@ -11,7 +11,6 @@ have changed between the recordings, with temperature or load; gains are taken f
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,13 +24,12 @@ from ....parameters import Block, Parameters
 from ....regression.attachment import LOAD_NAMES, Attachment
 from ....regression.base_parameters import EXCITATION_TOLERANCE, choose
 from ....regression.inverse_dynamics import InverseDynamics, inverse_dynamics
-from ....signals.signals import Signals
 from ....solve import ProgressCallback, Stop
 from ..least_squares import LeastSquares
 from ..system import covariance_root
 from . import drive_gains
 from .identification import check_recordings
-from .notes import notes, warnings
+from .notes import with_load
 from .values import payload_of
 
 INERTIAL = ("inertia", "rotor_inertia", "rotor_coupling")
@@ -83,28 +81,15 @@ class PayloadDifference:
             )
         least_squares = LeastSquares(self.weighting, rtol=self.rtol)
         without, with_ = (
-            least_squares.solve(
-                _robot_alone(
-                    problem,
-                    [
-                        part.signals
-                        for part, on in zip(problem.parts, problem.loaded, strict=True)
-                        if on is loaded
-                    ],
-                ),
-                progress=progress,
-                stop=stop,
-            )
+            least_squares.solve(_robot_alone(problem, loaded), progress=progress, stop=stop)
             for loaded in (False, True)
         )
         pi, C, known = _difference(problem, problem.attachment, without, with_)
         rng = np.random.default_rng(self.seed)
+        # centre of mass and inertia about it are no linear functions of pi: their spread is that of draws
         draws = pi + rng.standard_normal((DRAWS, 10)) @ covariance_root(C).T
         payload = payload_of(problem.attachment.link, pi, draws, np.isfinite(known))
-        gains = drive_gains.gains_of(problem)
         estimate = without.updated(
-            payload,
-            None if "1" in gains.units else gains,
             method=self.name,
             status=with_.status if without.status.converged else without.status,
             seconds={
@@ -112,21 +97,16 @@ class PayloadDifference:
                 "solve": time.perf_counter() - started - without.seconds["regressor"],
             },
         )
-        return estimate.updated(
-            notes=(*without.notes, _said(with_), *notes(estimate)),
-            warnings=(*without.warnings, *warnings(estimate)),
+        said = (
+            "The load is the difference of two identifications; the other one, with the load, is from "
+            f"{with_.rows} rows and explains the efforts to {with_.fit.relative_error_percent:.2f} %."
         )
+        return with_load(estimate, payload, drive_gains.gains_of(problem), (said,))
 
 
-def _said(with_: Estimate) -> str:
-    return (
-        f"The load is the difference of two identifications; the other one, with the load, is from {with_.rows} rows "
-        f"and explains the efforts to {with_.fit.relative_error_percent:.2f} %."
-    )
-
-
-def _robot_alone(problem: InverseDynamics, signals: Sequence[Signals]) -> InverseDynamics:
-    """The robot, whatever it carries, in some of the recordings."""
+def _robot_alone(problem: InverseDynamics, loaded: bool) -> InverseDynamics:
+    """The robot, whatever it carries, in the recordings with the load or in those without it."""
+    signals = [part.signals for part, on in zip(problem.parts, problem.loaded, strict=True) if on is loaded]
     own = set(problem.robot.parameters.names)
     held = {name: value for name, value in problem.parameters.held.items() if name in own}
     carried = problem.attachment.carrier.tolist() if problem.attachment else []
@@ -157,6 +137,7 @@ def _difference(
             f"with and without the load the recordings do not show the same combinations ({listing(other, 4)}): let "
             "the robot move alike in both, or identify the load directly"
         )
+    # friction may change with temperature and load, which is no error of the load's parameters
     used = np.array([kind in INERTIAL for kind in without.kinds])
     alone = without.problem
     assert isinstance(alone, InverseDynamics)
@@ -164,26 +145,23 @@ def _difference(
     K = (alone.base.map[rows][:, attachment.carrier] @ attachment.to_body)[used]
     d = (with_.values - without.values)[used]
     C = (with_.covariance + without.covariance)[np.ix_(used, used)]
-    return _solved(K, d, C, _known(problem))
+    known = np.array([problem.parameters.held.get(name, np.nan) for name in LOAD_NAMES])
+    return (*_solved(K, d, C, known), known)
 
 
-def _known(problem: InverseDynamics) -> Vector:
-    """(10,) parameters of the load that are held; NaN elsewhere."""
-    return np.array([problem.parameters.held.get(name, np.nan) for name in LOAD_NAMES])
-
-
-def _solved(K: Matrix, d: Vector, C: Matrix, known: Vector) -> tuple[Vector, Matrix, Vector]:
-    """Generalized least squares of d = K pi + e, cov(e) = C, for what is not known."""
+def _solved(K: Matrix, d: Vector, C: Matrix, known: Vector) -> tuple[Vector, Matrix]:
+    """Generalized least squares of d = K pi + e, cov(e) = C, for what is not known (NaN)."""
+    # whitened by C = half half^T, generalized least squares is ordinary
     half = linalg.cholesky(C, lower=True)
     A = linalg.solve_triangular(half, K, lower=True)
     b = linalg.solve_triangular(half, d - K @ np.nan_to_num(known), lower=True)
     symbols = Parameters((Block("payload", "", LOAD_NAMES, ("",) * 10),))
+    # of several parameters that look alike none is the load's own value: only those alone are reported
     seen = choose(A, symbols, np.flatnonzero(np.isnan(known)), EXCITATION_TOLERANCE)
     Q, R = linalg.qr(A[:, seen.chosen], mode="economic")
     inverse = linalg.solve_triangular(R, np.eye(len(seen)))
-    alone = np.count_nonzero(seen.map, axis=1) == 1
-    place = seen.chosen[alone]
+    place = seen.chosen[seen.alone]
     pi, covariance = known.copy(), np.zeros((10, 10))
-    pi[place] = (inverse @ (Q.T @ b))[alone]
-    covariance[np.ix_(place, place)] = (inverse @ inverse.T)[np.ix_(alone, alone)]
-    return pi, covariance, known
+    pi[place] = (inverse @ (Q.T @ b))[seen.alone]
+    covariance[np.ix_(place, place)] = (inverse @ inverse.T)[np.ix_(seen.alone, seen.alone)]
+    return pi, covariance

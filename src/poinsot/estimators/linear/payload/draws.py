@@ -14,12 +14,13 @@ small here.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from ....arrays import JointSamples, Matrix
+from ....arrays import Matrix
 from ....estimate import DriveGains, Estimate, Status
 from ....exceptions import InvalidMethod, NotIdentifiable
 from ....regression.inverse_dynamics import InverseDynamics
@@ -27,10 +28,10 @@ from ....solve import ProgressCallback, Stop, report, stop_requested
 from ..least_squares import finish
 from ..system import LinearSolution, System, covariance_root
 from . import equation_error
-from .certificate import Recheck
+from .certificate import certify
 from .drive_gains import motors
 from .moments import Moments, moments, whitening
-from .notes import how, notes, warnings
+from .notes import how, with_load
 from .output_error import Cost, Point, search
 from .possible import Proof
 from .values import load_places, load_values, payload_of
@@ -91,52 +92,79 @@ class Found:
     proof: Proof | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """Values from the bootstrap samples.
-
-    Args:
-        theta: (d, k). gains: (d, m) over the ones that were found.
-        missing: samples that did not determine every value.
-        moments: what was resampled.
-    """
-
-    theta: Matrix
-    gains: Matrix
-    missing: int
-    moments: Moments
-
-
-def draw(
+def estimate_of(
+    method: Any,
     found: Found,
     resampling: Resampling,
-    residuals: JointSamples,
     *,
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
-) -> Draws:
-    """Solve for every bootstrap sample.
-
-    Args:
-        residuals: (N, n) of the fit.
+) -> Estimate:
+    """Build the estimate, with covariances from the spread of the bootstrap samples.
 
     Raises:
-        NotIdentifiable: if a recording is too short, or nearly no draw can be solved.
+        NotIdentifiable: if a recording is too short, or nearly no sample determines what the whole does.
     """
-    R = whitening(found.system)
-    blocks = moments(found.problem, found.system.columns, R, residuals, resampling.block_s)
+    problem, system, solution = found.problem, found.system, found.solution
+    fitted = finish(method, problem, system, solution)
+    R = whitening(system)
+    blocks = moments(problem, system.columns, R, fitted.fit.residuals, resampling.block_s)
+    theta, gains, tried = _solved(found, R, blocks, resampling, progress, stop)
+    missing = tried - len(theta)
+    covariance = blocks.widening**2 * np.atleast_2d(np.cov(theta.T))
+    if found.gains.identified:
+        drawn = np.cov((gains * found.gains.values).T)
+        known = replace(found.gains, covariance=blocks.widening**2 * np.atleast_2d(drawn))
+    else:
+        known = found.gains
+    assert problem.attachment is not None
+    payload = payload_of(
+        problem.attachment.link,
+        load_values(problem, system, solution.theta),
+        load_values(problem, system, theta),
+        np.isfinite(load_places(problem, system)[1]),
+        blocks.widening,
+    )
+    incomplete = (
+        f"{missing} of {tried} draws do not determine everything: intervals are too short; record longer",
+    )
+    estimate = fitted.updated(
+        status=Status.interrupted if tried < resampling.draws else fitted.status,
+        covariance=covariance,
+        std_kind="coloured",
+        coloured_std=np.sqrt(np.diag(covariance)),
+        certifier=partial(certify, found),
+        warnings=(*fitted.warnings, *(incomplete if missing > FAILED * tried else ())),
+    )
+    said = (how(estimate, known, blocks, len(theta)), *(() if found.proof is None else (CONSTRAINED,)))
+    return with_load(estimate, payload, known, said)
+
+
+def _solved(
+    found: Found,
+    R: Matrix,
+    blocks: Moments,
+    resampling: Resampling,
+    progress: ProgressCallback | None,
+    stop: Stop | None,
+) -> tuple[Matrix, Matrix, int]:
+    """Parameters (d, k) and gains (d, m), over the ones that were found, of the samples that determine them; and how
+    many samples there were.
+    """
     rng = np.random.default_rng(resampling.seed)
     driven = motors(found.problem.robot)
     theta: list[np.ndarray] = []
     gains: list[np.ndarray] = []
     tried = 0
     for M in blocks.resampled(resampling.draws, rng):
+        # an interrupted result has standard deviations as well, from fewer draws
         if len(theta) >= MIN_DRAWS and stop_requested(stop):
             break
         tried += 1
         report(progress, "resampling", fraction=tried / resampling.draws)
         try:
-            point = _solved(found, R, M, rng)
+            point = _solve(found, R, M, rng)
+        # blocks that leave out what shows a parameter; they are counted, and many of them are a warning
         except linalg.LinAlgError:
             continue
         theta.append(linalg.solve_triangular(R, point.theta, check_finite=False))
@@ -146,16 +174,18 @@ def draw(
             "parts of these recordings do not determine what the whole does, so nothing can be said about how sure it "
             "is: record longer"
         )
-    return Draws(np.array(theta), np.array(gains), tried - len(theta), blocks)
+    return np.array(theta), np.array(gains), tried
 
 
-def _solved(found: Found, R: Matrix, M: np.ndarray, rng: np.random.Generator) -> Point:
+def _solve(found: Found, R: Matrix, M: np.ndarray, rng: np.random.Generator) -> Point:
     """One draw: theta and c = 1 / gain, relative to the gains that were found."""
     P, z = found.system.whitened_prior(R)
+    # the prior is drawn too: it is a measurement that would have come out otherwise
     cost = Cost(M, found.solution.weights, P, z + rng.standard_normal(len(z)))
     c, driven = np.ones(len(M)), motors(found.problem.robot)
     if not found.free.any():
         half = covariance_root(found.gains.covariance)
+        # c is relative to the gains that were found: 1 at their values
         c[driven] = 1 / (1 + half @ rng.standard_normal(len(half)) / found.gains.values)
         return cost.at(c)
     if found.estimator == "output-error":
@@ -166,65 +196,3 @@ def _solved(found: Found, R: Matrix, M: np.ndarray, rng: np.random.Generator) ->
     if found.estimator == "least-squares":
         return cost.at(1 / equation_error.ordinary(M, found.free))
     return cost.at(1 / equation_error.total(M, found.free, R, found.solution.weights))
-
-
-# ------------------------------------------------------------------------------------------ what the estimate says
-
-
-def estimate_of(
-    method: Any,
-    found: Found,
-    resampling: Resampling,
-    *,
-    progress: ProgressCallback | None = None,
-    stop: Stop | None = None,
-) -> Estimate:
-    """Build the estimate, with covariances from the spread of the bootstrap samples."""
-    fitted = finish(method, found.problem, found.system, found.solution)
-    draws = draw(found, resampling, fitted.fit.residuals, progress=progress, stop=stop)
-    interrupted = len(draws.theta) + draws.missing < resampling.draws
-    widening = draws.moments.widening
-    covariance = widening**2 * np.atleast_2d(np.cov(draws.theta.T))
-    held = np.isfinite(load_places(found.problem, found.system)[1])
-    assert found.problem.attachment is not None
-    payload = payload_of(
-        found.problem.attachment.link,
-        load_values(found.problem, found.system, found.solution.theta),
-        load_values(found.problem, found.system, draws.theta),
-        held,
-        widening,
-    )
-    gains = _gains(found, draws) if found.gains.identified else found.gains
-    estimate = fitted.updated(
-        payload,
-        None if "1" in gains.units and not gains.identified else gains,
-        status=Status.interrupted if interrupted else fitted.status,
-        covariance=covariance,
-        std_kind="coloured",
-        coloured_std=np.sqrt(np.diag(covariance)),
-        certifier=Recheck(found.problem, found.system, found.free, found.estimator, found.proof),
-    )
-    return estimate.updated(
-        notes=(
-            *fitted.notes,
-            how(estimate, draws.moments, len(draws.theta)),
-            *(() if found.proof is None else (CONSTRAINED,)),
-            *notes(estimate),
-        ),
-        warnings=(*fitted.warnings, *_incomplete(draws), *warnings(estimate)),
-    )
-
-
-def _incomplete(draws: Draws) -> tuple[str, ...]:
-    count = draws.missing + len(draws.theta)
-    if draws.missing <= FAILED * count:
-        return ()
-    return (
-        f"{draws.missing} of {count} draws do not determine everything: intervals are too short; record longer",
-    )
-
-
-def _gains(found: Found, draws: Draws) -> DriveGains:
-    """With their uncertainty."""
-    drawn = draws.gains * found.gains.values
-    return replace(found.gains, covariance=draws.moments.widening**2 * np.atleast_2d(np.cov(drawn.T)))

@@ -81,6 +81,7 @@ def check_scale(problem: InverseDynamics) -> None:
     Raises:
         NotIdentifiable: if unknown gains and unknown parameters leave the scale open.
     """
+    # a prior mean of zero is met by zero, at any scale
     known = any(prior.mean for prior in problem.priors.values())
     if not known and not np.any(problem.parameters.held_values):
         raise NotIdentifiable(
@@ -111,6 +112,7 @@ def loaded_by_gravity(robot: Articulated) -> np.ndarray:
     """(nv,) whether gravity loads a degree of freedom in some posture."""
     q, v, _ = robot.random_states(POSTURES, np.random.default_rng(0))
     still: JointSamples = np.zeros_like(v)
+    # at rest only gravity makes torques: the regressor's columns are those of mass and first moments
     felt = np.abs(robot.torque_regressor(q, still, still)).max(axis=(0, 2))
     return np.asarray(felt > UNLOADED * felt.max())
 
@@ -148,6 +150,7 @@ def check_seen(problem: InverseDynamics, optimum: GainOptimum, free: np.ndarray)
     if values[0] > UNDETERMINED:
         return
     names = np.array(gains_of(problem).joints)
+    # the eigenvector of the smallest eigenvalue says which gains can change together
     largest = np.abs(vectors[:, 0])
     raise NotIdentifiable(
         f"the recordings do not determine the drive gains of {listing(names[largest > 0.3 * largest.max()])}: other "

@@ -29,6 +29,7 @@ def ordinary(M: np.ndarray, free: np.ndarray, P: Matrix | None = None, z: Vector
     G, known = _gram(M, free, np.ones(len(M)))
     if P is not None and z is not None and len(P):
         m = int(free.sum())
+        # a large weight instead of an equality, so that rows of P may contradict each other
         exact = EXACT * np.trace(G) / np.sum(P**2)
         G[m:, m:] += exact * P.T @ P
         known[m:] -= exact * P.T @ z

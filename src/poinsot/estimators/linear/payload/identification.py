@@ -121,6 +121,7 @@ class PayloadIdentification:
         problem, covariance = self._with_given_gains(problem)
         report(progress, "searching gains and load")
         unknown = drive_gains.unknown(problem) if self.identify_gains is None else self.identify_gains
+        # the certificate goes back to the problem with the gains that were found, which is a linear one
         found = self._with_unknown_gains(problem) if unknown else self._with_known_gains(problem, covariance)
         estimate = estimate_of(self, found, self.resampling, progress=progress, stop=stop)
         if not unknown and not stop_requested(stop):
@@ -170,12 +171,14 @@ class PayloadIdentification:
         free = drive_gains.motors(problem.robot)
         reduced, optimum, proof = self._optimum(problem, free)
         w, c = optimum.point.of.weights, optimum.point.c
+        # functions, so that only the estimator that was asked for is computed
         kappa = {
             "output-error": lambda: 1 / c,
             "least-squares": lambda: equation_error.ordinary(reduced.M, free),
             "total-least-squares": lambda: equation_error.total(reduced.M, free, reduced.R, w * c),
         }[self.estimator]()
         gained = problem.with_gains(problem.robot.train.gain * kappa[problem.robot.actuated])
+        # efforts have changed their size, so the rows are folded again; the prior's rows have not
         system = replace(reduce(gained, self.rtol), prior=reduced.system.prior)
         weights = np.abs(w / kappa)
         exact = self.estimator == "output-error"
@@ -197,6 +200,7 @@ class PayloadIdentification:
             drive_gains.check_seen(problem, optimum, free)
         for _ in range(PRIOR_STEPS if self.center_of_mass is not None else 0):
             assert self.center_of_mass is not None
+            # the prior is linear in h only for a given mass: a fixed-point iteration over the mass
             mass = reduced.mass(optimum)
             reduced = reduced.with_center_of_mass(self.center_of_mass, mass)
             optimum = reduced.solve(optimum.point.c, self.max_iterations)
@@ -220,6 +224,7 @@ class PayloadIdentification:
         if name not in problem.parameters.held:
             return estimate
         known = problem.parameters.held[name]
+        # with known gains the mass can be estimated, although it is known too: a check for free
         open_ = replace(problem, held={key: value for key, value in problem.held.items() if key != name})
         load = (
             replace(self, gains=estimate.extra(DriveGains), gain_std=None, identify_gains=False)
@@ -292,6 +297,7 @@ class _ReducedPayload:
         try:
             kappa = equation_error.ordinary(self.M, self.free, P, z)  # too small, but of the right size
             size = np.maximum(np.abs(kappa), MIN_START * np.abs(kappa).max())
+            # least squares attenuates gains but keeps their signs, of which output error finds the nearest optimum
             start = np.where(self.free, np.where(kappa < 0, -1, 1) / size, 1.0)
             return output_error_of_any_sign(self.M, rows, self.free, P, z, start, max_iterations)
         except linalg.LinAlgError:
@@ -328,10 +334,12 @@ class _ReducedPayload:
         rows = np.zeros((3, self.system.size + 1))
         for row, name, prior in zip(rows, LOAD_NAMES[1:4], known, strict=True):
             for symbol, coefficient in ((name, 1.0), (LOAD_NAMES[0], -prior.mean)):
+                # a held h_i or mass moves to the right-hand side
                 if symbol in held:
                     row[-1] -= coefficient * held[symbol]
                 else:
                     row[base.index(symbol)] = coefficient
             row /= prior.std * mass
+        # the rows of the step before are replaced, not added to
         own = self.system.prior[: len(self.problem.priors)]
         return replace(self, system=replace(self.system, prior=np.concatenate([own, rows])))

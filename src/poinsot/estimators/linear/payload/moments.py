@@ -45,16 +45,12 @@ class Moments:
     Args:
         blocks: (B, n, k + 2, k + 2), columns W, h, y.
         motions: (B,) number of the motion that each is part of.
-        R: (k, k) upper triangular.
-        rows: of each degree of freedom, in all.
         block_s: how long a block is [s].
         stretch: the part of its motion that a block is, where that is most.
     """
 
     blocks: np.ndarray
     motions: Indices
-    R: Matrix
-    rows: int
     block_s: float
     stretch: float
 
@@ -77,6 +73,7 @@ class Moments:
             counts = np.zeros((min(at_once, draws - first), B))
             for motion in np.unique(self.motions):
                 own = np.flatnonzero(self.motions == motion)
+                # how often each block is drawn is all that a sum over drawn blocks needs
                 counts[:, own] = rng.multinomial(len(own), np.full(len(own), 1 / len(own)), len(counts))
             yield from (counts @ flat).reshape(-1, *shape)
 
@@ -84,6 +81,7 @@ class Moments:
 def whitening(system: System) -> Matrix:
     """(k, k) R of the columns that are estimated, each degree of freedom's rows in units of its efforts."""
     efforts = np.sqrt(system.residual_squares(np.zeros(system.size)))
+    # a joint that measured nothing but zeros has no size of its own
     return system.curvature(1 / np.where(efforts > 0, efforts, efforts.max()))
 
 
@@ -115,6 +113,7 @@ def moments(
     interval_s = _interval_s(problem)
     length = 2 * _memory(problem, residuals) if block_s is None else round(block_s / interval_s)
     most = min(MOST_BLOCKS, MOST_NUMBERS // (problem.robot.model.nv * (len(columns) + 2) ** 2))
+    # rounded up: more blocks than fit into the memory would be worse than longer ones
     length = max(length, 1, -(-sum(lengths) // max(most, 1)))
     edges: list[np.ndarray] = [np.array([], dtype=int)] * len(problem.parts)
     first = [0] * len(problem.parts)
@@ -127,6 +126,7 @@ def moments(
                 "less"
             )
         for part in parts:
+            # the same edges in all recordings of one motion, so that block k is the same part of it in each
             edges[part] = np.linspace(0, rows, count + 1).astype(int)[1:-1]
             first[part] = len(owners)
         owners += count * [motion]
@@ -136,8 +136,6 @@ def moments(
     return Moments(
         blocks,
         np.array(owners),
-        R,
-        sum(problem.row_counts),
         float(block_rows * interval_s),
         float(1 / counts.min()),
     )
@@ -145,10 +143,7 @@ def moments(
 
 def same_motions(problem: InverseDynamics) -> list[list[int]]:
     """The recordings, those of one motion together."""
-    positions = [
-        part.signals.q if part.decimation is None else part.signals.q[part.decimation.kept(len(part))]
-        for part in problem.parts
-    ]
+    positions = [part.signals.q[part.kept] for part in problem.parts]
     motions: list[list[int]] = []
     for part, q in enumerate(positions):
         known = next((parts for parts in motions if _alike(positions[parts[0]], q)), None)
@@ -161,9 +156,11 @@ def same_motions(problem: InverseDynamics) -> list[list[int]]:
 
 def _alike(a: np.ndarray, b: np.ndarray) -> bool:
     shorter = min(len(a), len(b))
+    # a recording that has less than half of a motion cannot stand for it
     if 2 * shorter < max(len(a), len(b)):
         return False
     a, b = a[:shorter], b[:shorter]
+    # relative to how far the motion goes, not to where it is
     return bool(np.linalg.norm(a - b) < SAME_MOTION * np.linalg.norm(a - a.mean(axis=0)))
 
 
@@ -194,6 +191,7 @@ def _folded(
     blocks = np.zeros((count, problem.robot.model.nv, size, size))
     for rows in problem.rows():
         Z = _whitened(rows, columns, R)
+        # rows come in stretches that know nothing of blocks: a stretch may end within one
         number = np.searchsorted(edges[rows.part], rows.first + np.arange(len(Z)), side="right")
         for block in np.unique(number):
             z = Z[number == block].transpose(1, 0, 2)
@@ -205,5 +203,6 @@ def _whitened(rows: Rows, columns: Indices, R: Matrix) -> np.ndarray:
     """(r, n, k + 2) W R^-1, h, y."""
     W = rows.W[:, :, columns]
     white = linalg.solve_triangular(R, W.reshape(-1, len(columns)).T, trans="T", check_finite=False).T
+    # `rows.y` is less what held parameters make: y is the whole measured effort again
     h = np.broadcast_to(rows.held, rows.y.shape)
     return np.concatenate([white.reshape(W.shape), h[:, :, None], (rows.y + h)[:, :, None]], axis=2)

@@ -14,42 +14,54 @@ from .moments import Moments
 from .values import QUANTITIES
 
 
-def how(estimate: Estimate, moments: Moments, draws: int) -> str:
-    """How intervals came about, and what white residuals would have made of them."""
-    motions = len(np.unique(moments.motions))
-    return (
-        f"Intervals are from {draws} draws of {len(moments.blocks)} blocks of {moments.block_s:.2g} s, taken from "
-        f"{'one motion' if motions == 1 else f'{motions} motions'} (recordings of the same motion are drawn together); "
-        f"for white residuals they would be {_white(estimate)}."
-    )
+def with_load(estimate: Estimate, payload: Payload, gains: DriveGains, said: Sequence[str]) -> Estimate:
+    """An estimate with its load and the drives' gains, and what there is to note about them.
 
-
-def _white(estimate: Estimate) -> str:
-    gains = estimate.extra(DriveGains)
-    if gains is not None and gains.white_std is not None:
-        ratio = float(np.median(gains.std / gains.white_std))
-    else:
-        assert estimate.white_std is not None
-        seen = estimate.identifiable & (estimate.white_std > 0)
-        ratio = float(np.median(estimate.std[seen] / estimate.white_std[seen])) if seen.any() else 1.0
-    return f"{max(ratio, 1 / ratio):.1f} times {'shorter' if ratio > 1 else 'longer'} (median)"
-
-
-def notes(estimate: Estimate) -> tuple[str, ...]:
-    """Notes on the estimate."""
-    said: list[str] = []
-    gains, payload = estimate.extra(DriveGains), estimate.extra(Payload)
-    if gains is not None:
-        said += _poorly_known(gains)
-    if payload is not None:
-        said += _undetermined(payload)
+    Args:
+        said: further notes, that come first.
+    """
+    missing = [name for name in QUANTITIES if name not in (*payload.identifiable, *payload.known)]
+    notes, warnings = [*estimate.notes, *said], list(estimate.warnings)
+    shown = gains.identified or "1" not in gains.units  # where torques were measured, gains are plain ones
+    if shown:
+        notes += _poorly_known(gains)
+        if np.any(gains.values < 0):
+            names = np.array(gains.joints)[gains.values < 0].tolist()
+            warnings.append(
+                f"the drive gain of {listing(names)} is negative: the current counts the other way"
+            )
+    if missing:
+        notes.append(
+            f"These recordings do not determine {listing(_together(missing), 20)} of the load to a third of its own "
+            "size: their intervals are given all the same."
+        )
     problem = estimate.problem
     if isinstance(problem, InverseDynamics) and np.any(np.abs(problem.speeds) <= MOVING):
-        said.append(
+        notes.append(
             f"At standstill (joints slower than {MOVING:g} rad/s or m/s) dry friction is anything up to its Coulomb "
             "value, either way: efforts are indeterminate there, so errors are also given for moving joints alone."
         )
-    return tuple(said)
+    if payload.physically_consistent is False:
+        warnings.append(
+            f"no real body is this load: {payload.reasons[0]}; possible = true gives the body that fits best"
+        )
+    return estimate.updated(payload, gains if shown else None, notes=tuple(notes), warnings=tuple(warnings))
+
+
+def how(estimate: Estimate, gains: DriveGains, moments: Moments, draws: int) -> str:
+    """How intervals came about, and what white residuals would have made of them."""
+    motions = len(np.unique(moments.motions))
+    std, white = (
+        (estimate.std, estimate.white_std) if gains.white_std is None else (gains.std, gains.white_std)
+    )
+    assert white is not None
+    ratio = float(np.median(std[white > 0] / white[white > 0])) if (white > 0).any() else 1.0
+    return (
+        f"Intervals are from {draws} draws of {len(moments.blocks)} blocks of {moments.block_s:.2g} s, taken from "
+        f"{'one motion' if motions == 1 else f'{motions} motions'} (recordings of the same motion are drawn together); "
+        f"for white residuals they would be {max(ratio, 1 / ratio):.1f} times {'shorter' if ratio > 1 else 'longer'} "
+        "(median)."
+    )
 
 
 def _poorly_known(gains: DriveGains) -> list[str]:
@@ -64,35 +76,12 @@ def _poorly_known(gains: DriveGains) -> list[str]:
     return said
 
 
-def _undetermined(payload: Payload) -> list[str]:
-    missing = [name for name in QUANTITIES if name not in (*payload.identifiable, *payload.known)]
-    if not missing:
-        return []
-    return [
-        f"These recordings do not determine {listing(_together(missing), 20)} of the load to a third of its own size: "
-        "their intervals are given all the same."
-    ]
-
-
 def _together(names: Sequence[str]) -> list[str]:
     """`inertia_at_com` for all its entries."""
     together = []
     for name in names:
         whole = name.partition(".")[0]
+        # nine names of entries are no easier to read than the name of the whole
         entries = [other for other in QUANTITIES if other.partition(".")[0] == whole]
         together.append(whole if set(entries) <= set(names) else name)
     return list(dict.fromkeys(together))
-
-
-def warnings(estimate: Estimate) -> tuple[str, ...]:
-    """Warnings on the estimate."""
-    said = []
-    gains, payload = estimate.extra(DriveGains), estimate.extra(Payload)
-    if gains is not None and np.any(gains.values < 0):
-        names = [joint for joint, value in zip(gains.joints, gains.values, strict=True) if value < 0]
-        said.append(f"the drive gain of {listing(names)} is negative: the current counts the other way")
-    if payload is not None and payload.physically_consistent is False:
-        said.append(
-            f"no real body is this load: {payload.reasons[0]}; possible = true gives the body that fits best"
-        )
-    return tuple(said)

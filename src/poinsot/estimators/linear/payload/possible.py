@@ -74,6 +74,7 @@ def nearest_possible(
             f"the recordings do not determine {listing(missing)}, so whether the load is a possible body remains open: "
             "move the link about more axes, or leave out possible and constraint"
         )
+    # the load's columns are the last ones, and R is triangular: its last block is theirs alone
     k, l = len(R), int((place >= 0).sum())
     A, a = np.zeros((10, l)), np.nan_to_num(known)  # pi = A R_LL^-1 x + a
     A[place >= 0, place[place >= 0] - (k - l)] = 1.0
@@ -89,6 +90,7 @@ def nearest_possible(
 
 def _members(pi: Vector, constraint: BodyConstraint, link: str) -> tuple[Membership, ...]:
     """What a load must satisfy, on its ten parameters; pi for its size."""
+    # of the best load, possible or not: only for units in which the entries of J are of one size
     mass = max(abs(float(pi[0])), 1e-12)
     radius = max(float(np.linalg.norm(pi[1:4])) / mass, MIN_RADIUS)
     scale = np.array([1 / radius, 1 / radius, 1 / radius, 1.0]) / np.sqrt(mass)
@@ -105,13 +107,14 @@ def _search(
 ) -> tuple[Point, Proof]:
     cost, free = optimum.point.of, optimum.free
     point, x = optimum.point, optimum.point.theta[-l:]
+    # the best load is possible already: no constraint is active, and all multipliers are zero
     if all(VIOLATION[each.cone](each.F @ (A @ x + a) + each.g) == 0 for each in members):
         return point, Proof(members, tuple(np.zeros_like(each.g) for each in members))
     for step in range(STEPS):
         S, gradient = _profile(point, free, l)
         U = linalg.cholesky(S, check_finite=False)
         to_x = linalg.solve_triangular(U, np.eye(l), check_finite=False)
-        inside = tuple(replace(each, F=each.F @ A @ to_x, g=each.g + each.F @ a) for each in members)
+        inside = tuple(each.through(A @ to_x, a) for each in members)
         # at the best load that cannot be the gradient is zero; from then on it is the solver's measure of small
         found = ConeProgram(np.eye(l), to_x.T @ gradient - U @ x, inside).solve(U @ x if step else None)
         if found.status is ConicStatus.infeasible:
@@ -137,6 +140,7 @@ def _with_load(cost: Cost, free: np.ndarray, c: Vector, x: Vector, max_iteration
     k = size - 2
     E = np.zeros((size, size - l))
     E[: k - l, : k - l] = np.eye(k - l)
+    # [W h y] E = [W_rest, h + W_load x, y]: a given load joins what is known
     E[k - l : k, -2] = x
     E[k, -2] = E[k + 1, -1] = 1.0
     rest = Cost(E.T @ cost.M @ E, cost.weights, cost.P[:, : k - l], cost.z - cost.P[:, k - l :] @ x)
@@ -152,6 +156,7 @@ def _profile(point: Point, free: np.ndarray, l: int) -> tuple[Matrix, Vector]:
     x = np.append(theta, 1.0)
     p = np.einsum("jab,b->ja", M[:, :, :-1], x)  # [W h y]^T p
     H = point.factor @ point.factor.T
+    # Gauss-Newton's: second derivatives of c theta, which residuals multiply, are left out
     B = ((w**2 * c)[:, None] * p[:, :-2])[free].T
     D = np.diag((w**2 * (p[:, :-1] @ x))[free])
     whole = np.block([[H, B], [B.T, D]])
@@ -159,6 +164,7 @@ def _profile(point: Point, free: np.ndarray, l: int) -> tuple[Matrix, Vector]:
     load = np.arange(k - l, k)
     rest = np.concatenate([np.arange(k - l), np.arange(k, k + m)])
     cross = whole[np.ix_(rest, load)]
+    # Schur's complement: the curvature in the load when all else adapts to it
     S = whole[np.ix_(load, load)] - cross.T @ linalg.solve(whole[np.ix_(rest, rest)], cross, assume_a="pos")
     slope = -(w**2 * c) @ (M[:, :-2, -1] - c[:, None] * p[:, :-2]) + cost.P.T @ (cost.P @ theta - cost.z)
     return 0.5 * (S + S.T), slope[load]

@@ -2,9 +2,9 @@
 
     c = h / m,    I_c = I - m (|c|^2 1 - c c^T)
 
-entry by entry, so that a parameter which the data do not determine (NaN) spoils no more than depends on it. A body's
-size is its own scale: with r = sqrt(tr I / 2m) how far its matter is from the link's origin (rms), and D the largest
-principal moment, the data determine
+A parameter that the data do not determine is NaN, and so is what depends on it. A body's size is its own scale: with
+r = sqrt(tr I / 2m) how far its matter is from the link's origin (rms), and D the largest principal moment, the data
+determine
 
     the mass           if its 95 % interval is within a third of its value
     c_x, c_y, c_z      if theirs are within a third of r
@@ -41,15 +41,12 @@ def load_places(problem: InverseDynamics, system: System) -> tuple[Indices, Vect
     """
     assert problem.attachment is not None
     place, known = np.full(10, -1), np.full(10, np.nan)
-    columns = problem.base.chosen[system.columns].tolist()
-    alone = np.count_nonzero(system.recorded.map, axis=1) == 1
-    by_itself = dict(zip(system.recorded.chosen.tolist(), alone.tolist(), strict=True))
+    names = system.base.names  # `mLr` where more is grouped into mL, which is then not determined by itself
     for each, name in enumerate(LOAD_NAMES):
-        column = problem.attachment.first + each
         if name in problem.parameters.held:
             known[each] = problem.parameters.held[name]
-        elif column in columns and by_itself[column]:
-            place[each] = columns.index(column)
+        elif name in names:
+            place[each] = names.index(name)
     return place, known
 
 
@@ -59,17 +56,15 @@ def load_values(problem: InverseDynamics, system: System, theta: np.ndarray) -> 
     return np.where(place >= 0, theta[..., place], known)
 
 
-def centers(pi: np.ndarray) -> np.ndarray:
-    """(..., 3) c; NaN where m or h_i is."""
+def quantities(pi: np.ndarray) -> np.ndarray:
+    """(..., 10) the `QUANTITIES` of ten parameters (..., 10): m, c, and xx, xy, yy, xz, yz, zz of I_c."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(pi[..., 1:4] / pi[..., :1])
-
-
-def moments_at_com(pi: np.ndarray) -> np.ndarray:
-    """(..., 6) xx, xy, yy, xz, yz, zz of I_c; NaN where one of what they depend on is."""
-    m, (x, y, z) = pi[..., 0], np.moveaxis(centers(pi), -1, 0)
+        c = pi[..., 1:4] / pi[..., :1]
+    m, (x, y, z) = pi[..., 0], np.moveaxis(c, -1, 0)
+    # entry by entry, for the matrix form m (|c|^2 1 - c c^T) would make NaN of all entries where one c_i is NaN
     steiner = [y * y + z * z, -x * y, x * x + z * z, -x * z, -y * z, x * x + y * y]
-    return np.asarray(pi[..., 4:] - m[..., None] * np.stack(steiner, axis=-1))
+    at_com = pi[..., 4:] - m[..., None] * np.stack(steiner, axis=-1)
+    return np.concatenate([pi[..., :1], c, at_com], axis=-1)
 
 
 def matrix(six: np.ndarray) -> np.ndarray:
@@ -89,15 +84,16 @@ def payload_of(link: str, pi: Vector, draws: Matrix, held: np.ndarray, widening:
         held: (10,) what was known before.
         widening: factor on the spread of the draws.
     """
-    quantities = [np.concatenate([p[..., :1], centers(p), moments_at_com(p)], axis=-1) for p in (pi, draws)]
-    value, spread = quantities[0], widening * quantities[1].std(axis=0)
+    value, spread = quantities(pi), widening * quantities(draws).std(axis=0)
     of_pi: Matrix = widening**2 * np.atleast_2d(np.cov(draws.T))
-    known = _known(held)
-    exact = np.array([name in known for name in QUANTITIES])
+    # what follows from held parameters alone: the quantities that no unknown one makes NaN
+    exact = np.isfinite(quantities(np.where(held, 1.0, np.nan)))
+    # 0, and not the rounding errors of equal draws
     spread = np.where(exact & np.isfinite(value), 0.0, spread)
     of_pi[held] = of_pi[:, held] = 0.0
     whole = body(link, pi) if np.isfinite(pi).all() else None
     determined = np.abs(NORMAL_95 * spread) < HALF_WIDTH * _scales(pi, value)
+    # an impossible body's inertia is not determined, however narrow its interval is
     if whole is not None and not whole.physically_consistent:
         determined[4:] = False
     return Payload(
@@ -110,24 +106,12 @@ def payload_of(link: str, pi: Vector, draws: Matrix, held: np.ndarray, widening:
         spread[1:4],
         matrix(value[4:]),
         matrix(spread[4:]),
-        tuple(
-            name
-            for name, seen, given in zip(QUANTITIES, determined, exact, strict=True)
-            if seen and not given
-        ),
-        known,
+        tuple(np.array(QUANTITIES)[determined & ~exact].tolist()),
+        tuple(np.array(QUANTITIES)[exact].tolist()),
         None if whole is None else whole.physically_consistent,
         () if whole is None else whole.reasons,
         None if whole is None else whole.min_pseudo_inertia_eigenvalue,
     )
-
-
-def _known(held: np.ndarray) -> tuple[str, ...]:
-    """Quantities that follow from what was held alone."""
-    x, y, z = (held[0] and bool(each) for each in held[1:4])
-    centers_known = {"xx": y and z, "xy": x and y, "yy": x and z, "xz": x and z, "yz": y and z, "zz": x and y}
-    moments = [bool(own) and centers_known[each] for own, each in zip(held[4:], MOMENTS, strict=True)]
-    return tuple(name for name, each in zip(QUANTITIES, (held[0], x, y, z, *moments), strict=True) if each)
 
 
 def _scales(pi: Vector, value: Vector) -> Vector:
@@ -136,5 +120,6 @@ def _scales(pi: Vector, value: Vector) -> Vector:
     trace = np.nan_to_num(pi[[4, 6, 9]]).sum()
     r = np.sqrt(max(center @ center, 0.5 * trace / mass)) if mass > 0 else 0.0
     six = np.nan_to_num(value[4:])
+    # of what is known: NaN in one entry would leave no scale for the others
     D = np.abs(np.linalg.eigvalsh(matrix(six))).max()
     return np.concatenate([[mass], np.full(3, r), np.full(6, D)])

@@ -25,11 +25,10 @@ import numpy as np
 import pinocchio as pin
 from scipy import linalg
 
-from ..arrays import Vector
-from ..estimators.online.belief import Sample
-from ..estimators.online.differences import Tick
-from ..exceptions import InvalidMethod
-from .plant import Plant
+from poinsot.arrays import Vector
+from poinsot.estimators.online.belief import Sample, Tick
+from poinsot.exceptions import InvalidMethod
+from poinsot.simulation.plant import Plant
 
 
 @dataclass(frozen=True)

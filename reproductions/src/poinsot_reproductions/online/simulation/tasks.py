@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pinocchio as pin
 
-from ..arrays import Matrix, Vector
-from ..models.articulated import Articulated
+from poinsot.arrays import Matrix, Vector
+from poinsot.models.articulated import Articulated
 
 
 class Kinematics:

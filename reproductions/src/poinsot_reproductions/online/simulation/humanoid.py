@@ -1,17 +1,19 @@
-"""Talos, ready to stand: its description, soles, half-sitting posture and motors."""
+"""A humanoid as a closed loop needs it: a robot, its two soles, where it stands, and what its motors can do; Talos."""
 
 from __future__ import annotations
 
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pinocchio as pin
 
+from poinsot.arrays import Vector
 from poinsot.exceptions import UnreadableFile
-from poinsot.models.articulated import load_robot
-from poinsot.simulation.humanoid import Humanoid
-from poinsot.simulation.plant import Sole, described_efforts, stand_on_ground
+from poinsot.models.articulated import Articulated, load_robot
+from poinsot.simulation.plant import Sole, described_efforts
 
 TALOS = Path("talos_data", "robots", "talos_reduced.urdf")
 SOLE_HEIGHT, HALF_LENGTH, HALF_WIDTH = -0.107, 0.1025, 0.061  # [m], of the description's soles
@@ -27,6 +29,29 @@ HALF_SITTING = {
     "gripper_left_joint": -0.3, "gripper_right_joint": -0.3,  # away from the ends of their range
 }  # fmt: skip
 """Joint -> position [rad]; all others 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Humanoid:
+    """A robot that stands on two feet.
+
+    Args:
+        robot: with a floating base, its pelvis.
+        soles: left, right.
+        home: (nq,) standing on z = 0.
+        effort_limits: (n,) of its motors.
+        pelvis: name of the base's link.
+    """
+
+    robot: Articulated
+    soles: tuple[Sole, Sole]
+    home: Vector
+    effort_limits: Vector
+    pelvis: str
+
+    def dofs(self, joints: Sequence[str]) -> np.ndarray:
+        """Places in v of joints by name."""
+        return np.array([6 + self.robot.joints.index(joint) for joint in joints])
 
 
 def talos(posture: Mapping[str, float] | None = None, arm_effort: float = 1.0) -> Humanoid:
@@ -62,3 +87,21 @@ def talos(posture: Mapping[str, float] | None = None, arm_effort: float = 1.0) -
             limits[6 + k] *= arm_effort
     home = stand_on_ground(robot, q, {left.body: SOLE_HEIGHT, right.body: SOLE_HEIGHT})
     return Humanoid(robot, (left, right), home, limits, "base_link")
+
+
+def stand_on_ground(robot: Articulated, q: Vector, soles: Mapping[str, float]) -> Vector:
+    """The configuration with the base raised or lowered so that the lowest sole touches z = 0.
+
+    Args:
+        q: (nq,) of a robot with a floating base.
+        soles: foot -> height of its sole in its frame [m].
+    """
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, q)
+    lowest = min(
+        float((data.oMi[robot.bodies.index(body) + 1].act(np.array([0.0, 0.0, height])))[2])
+        for body, height in soles.items()
+    )
+    q = q.copy()
+    q[2] -= lowest
+    return q

@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
-pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install 'poinsot[sim]')")
+pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install proxsuite)")
 
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.exceptions import PoinsotError
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.closed_loop import FixedModel, Scenario, simulate
-from poinsot.simulation.tasks import Kinematics
-from poinsot.simulation.whole_body import ContactLimits, sole_frame
 from poinsot_reproductions.case import Curves, Measurement, PartedCase, Reproduction, Simulation
 from poinsot_reproductions.online import (
     CASES,
@@ -30,9 +27,12 @@ from poinsot_reproductions.online import (
     which_link,
 )
 from poinsot_reproductions.online.gating import convergence
-from poinsot_reproductions.online.loads import ScaledBody
-from poinsot_reproductions.online.stepping import Stepping
-from poinsot_reproductions.online.talos import talos
+from poinsot_reproductions.online.simulation.closed_loop import FixedModel, Scenario, simulate
+from poinsot_reproductions.online.simulation.gait import Stepping
+from poinsot_reproductions.online.simulation.humanoid import talos
+from poinsot_reproductions.online.simulation.loads import ScaledBody
+from poinsot_reproductions.online.simulation.tasks import Kinematics
+from poinsot_reproductions.online.simulation.whole_body import ContactLimits, sole_frame
 from references.robots import described
 
 PAPER_KEYS = {

@@ -17,9 +17,10 @@ import numpy as np
 import pinocchio as pin
 from proxsuite import proxqp
 
-from ..arrays import Matrix, Vector
-from ..models.articulated import Articulated
-from .plant import Sole, described_efforts
+from poinsot.arrays import Matrix, Vector
+from poinsot.models.articulated import Articulated
+from poinsot.simulation.plant import Sole, described_efforts
+
 from .tasks import Kinematics, Task
 
 FORCE_SCALE = 100.0

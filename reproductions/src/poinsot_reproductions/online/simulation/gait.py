@@ -1,13 +1,15 @@
-"""A gait: stepping in place, or walking slowly.
+"""Where a humanoid's feet and centre of mass should be, tick by tick: standing, stepping in place, walking slowly.
 
-Quasi-static: the centre of mass goes over one foot (shift), the other foot rises, moves and comes down (swing) until
-it feels the ground, early on a slab or late in a hole. Every touchdown is an impact. Shifts and swings follow
+Steps are quasi-static: the centre of mass goes over one foot (shift), the other foot rises, moves and comes down
+(swing) until it feels the ground, early on a slab or late in a hole. Every touchdown is an impact. Shifts and swings
+follow
 
     s(x) = 10 x^3 - 15 x^4 + 6 x^5,   at rest at both ends.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,10 +17,58 @@ import numpy as np
 import pinocchio as pin
 
 from poinsot.arrays import Vector
-from poinsot.simulation.gait import Footing, Gait
 from poinsot.simulation.plant import Sole
-from poinsot.simulation.tasks import Kinematics
-from poinsot.simulation.whole_body import sole_frame
+
+from .tasks import Kinematics
+from .whole_body import sole_frame
+
+
+@dataclass(frozen=True, eq=False)
+class Footing:
+    """What a gait wants at a tick.
+
+    Args:
+        centre, centre_velocity, centre_acceleration: (2,) of the centre of mass.
+        swing: the foot in the air, "" for none. placement, velocity, acceleration: what its sole should do.
+        loads: foot -> part of the largest normal force that it may carry.
+        sinking: feet that should stand and feel no ground -> speed at which to go down [m/s].
+    """
+
+    centre: Vector
+    centre_velocity: Vector
+    centre_acceleration: Vector
+    swing: str
+    placement: pin.SE3
+    velocity: Vector
+    acceleration: Vector
+    loads: Mapping[str, float]
+    sinking: Mapping[str, float] = field(default_factory=dict)
+
+
+class Gait(ABC):
+    """What feet and centre of mass should do, tick by tick; it remembers where it is in its phases."""
+
+    @abstractmethod
+    def __call__(self, time: float, kinematics: Kinematics, wrenches: Mapping[str, Vector]) -> Footing:
+        """What is wanted now.
+
+        Args:
+            kinematics: at the measured state. wrenches: foot -> (6,) measured.
+        """
+
+
+class Standing(Gait):
+    """Both feet stay, the centre of mass is held where it is."""
+
+    def __init__(self, kinematics: Kinematics, soles: tuple[Sole, Sole]):
+        self._centre = kinematics.centre_of_mass[:2].copy()
+        self._loads = {sole.body: 1.0 for sole in soles}
+
+    def __call__(self, time: float, kinematics: Kinematics, wrenches: Mapping[str, Vector]) -> Footing:
+        zero = np.zeros(2)
+        return Footing(
+            self._centre, zero, zero, "", pin.SE3.Identity(), np.zeros(6), np.zeros(6), self._loads
+        )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from poinsot.inertia.parameters import is_consistent, pseudo_inertia
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
 
-from poinsot_reproductions.online.loads import Attached, ScaledBody, Sine, Square, Then, point_mass
+from poinsot_reproductions.online.simulation.loads import Attached, ScaledBody, Sine, Square, Then, point_mass
 
 
 def test_waveforms():

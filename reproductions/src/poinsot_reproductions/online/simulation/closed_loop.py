@@ -17,15 +17,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ..arrays import Vector
-from ..estimators.online.belief import Belief, Sample, SampleVerdict
-from ..estimators.online.differences import Tick
-from ..estimators.online.filter import Filter
-from ..estimators.online.publishing import RateLimit
+from poinsot.arrays import Vector
+from poinsot.estimators.online.belief import Belief, Sample, SampleVerdict, Tick
+from poinsot.estimators.online.filter import Filter
+from poinsot.estimators.online.publishing import RateLimit
+from poinsot.simulation.plant import Plant, Slab, Sole
+
 from .gait import Footing, Gait, Standing
 from .humanoid import Humanoid
 from .measurements import Differentiator, StateEstimator, StateSensors
-from .plant import Plant, Slab, Sole
 from .tasks import CentreOfMass, FramePose, Kinematics, Posture, Task
 from .whole_body import ContactLimits, WholeBodyController, sole_frame
 

@@ -7,15 +7,15 @@ import pinocchio as pin
 import pytest
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
-pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install 'poinsot[sim]')")
+pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install proxsuite)")
 
 from poinsot.models.articulated import load_robot
-from poinsot.simulation.tasks import CentreOfMass, FramePose, Kinematics, Posture
-from poinsot.simulation.whole_body import ContactLimits, WholeBodyController, sole_frame
-from poinsot_reproductions.online.talos import talos
+from poinsot_reproductions.online.simulation.humanoid import talos
+from poinsot_reproductions.online.simulation.tasks import CentreOfMass, FramePose, Kinematics, Posture
+from poinsot_reproductions.online.simulation.whole_body import ContactLimits, WholeBodyController, sole_frame
 from references.robots import described
 
-ARM = Path(__file__).parents[2] / "examples" / "arm" / "arm.urdf"
+ARM = Path(__file__).parents[3] / "examples" / "arm" / "arm.urdf"
 TALOS = "talos_data/robots/talos_reduced.urdf"
 
 

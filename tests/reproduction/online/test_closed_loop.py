@@ -11,21 +11,27 @@ import numpy as np
 import pytest
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
-pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install 'poinsot[sim]')")
+pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install proxsuite)")
 
 from poinsot.estimators.online.belief import SampleVerdict
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation import whole_body
-from poinsot.simulation.closed_loop import AdaptedModel, FixedModel, Scenario, TrueModel, simulate
-from poinsot.simulation.measurements import StateSensors
 from poinsot.simulation.plant import Slab
-from poinsot.simulation.tasks import Kinematics
-from poinsot.simulation.whole_body import sole_frame
-from poinsot_reproductions.online.loads import ScaledBody, Square
-from poinsot_reproductions.online.stepping import Stepping, Stride, foothold
-from poinsot_reproductions.online.talos import talos
+from poinsot_reproductions.online.simulation import whole_body
+from poinsot_reproductions.online.simulation.closed_loop import (
+    AdaptedModel,
+    FixedModel,
+    Scenario,
+    TrueModel,
+    simulate,
+)
+from poinsot_reproductions.online.simulation.gait import Stepping, Stride, foothold
+from poinsot_reproductions.online.simulation.humanoid import talos
+from poinsot_reproductions.online.simulation.loads import ScaledBody, Square
+from poinsot_reproductions.online.simulation.measurements import StateSensors
+from poinsot_reproductions.online.simulation.tasks import Kinematics
+from poinsot_reproductions.online.simulation.whole_body import sole_frame
 from references.robots import described
 
 TORSO = "torso_2_link"
@@ -133,10 +139,10 @@ def test_the_solvers_last_digits_do_not_show(humanoid, own, monkeypatch):
 STEPPING = """
 import hashlib, numpy as np
 from functools import partial
-from poinsot.simulation.closed_loop import Scenario, FixedModel, simulate
-from poinsot_reproductions.online.stepping import Stepping, Stride
-from poinsot_reproductions.online.talos import talos
-from poinsot_reproductions.online.loads import ScaledBody
+from poinsot_reproductions.online.simulation.closed_loop import Scenario, FixedModel, simulate
+from poinsot_reproductions.online.simulation.gait import Stepping, Stride
+from poinsot_reproductions.online.simulation.humanoid import talos
+from poinsot_reproductions.online.simulation.loads import ScaledBody
 humanoid = talos()
 own = humanoid.robot.inertials[humanoid.robot.bodies.index("torso_2_link")]
 scenario = Scenario(

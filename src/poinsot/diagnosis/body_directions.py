@@ -1,0 +1,79 @@
+"""Centres of mass that lie in another direction than the description says.
+
+What gravity shows of link i are the base parameters h = (mx, my, mz) of it and of what it carries; those that the
+description gives, h0 = K pi0, point the same way to 30 degrees. An offset of the last joint changes nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..estimate import Finding, Severity, Unchecked
+from .case import Case
+from .check import Cause, Check
+from .description import Described
+from .explanations import inflation
+
+MOMENTS = ("mx", "my", "mz")
+
+
+@dataclass(frozen=True)
+class BodyDirections(Check):
+    """The angle between first moments as estimated and as described.
+
+    Args:
+        warning_deg, error_deg: two and three times what a description knows.
+        shown: standard deviations by which the first moment must differ from zero.
+        matters: part of the largest first moment times gravity that a link's must be, as described.
+    """
+
+    warning_deg: float = 60.0
+    error_deg: float = 90.0
+    shown: float = 6.0
+    matters: float = 0.05
+
+    causes = (
+        Cause(
+            "joint-zero",
+            "The zero of a joint is not the description's.",
+            "Add the offset: position_offset in [drive].",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+        solved = case.explained[0].solved if case.explained else case.declared
+        problem = solved.problem
+        if not Described(problem).says_something or problem.robot.floating_base:
+            return
+        alone, beta0, _ = Described(problem).base(problem.base)
+        described = dict(zip(np.flatnonzero(alone).tolist(), beta0.tolist(), strict=True))
+        names = [problem.parameters.names[c] for c in problem.base.chosen]
+        std = np.sqrt(np.diag(solved.covariance) * inflation(solved))
+        links = []
+        for number, body in enumerate(problem.robot.bodies, start=1):
+            rows = [names.index(f"{m}{number}") for m in MOMENTS if f"{m}{number}" in names]
+            rows = [row for row in rows if row in described]
+            if len(rows) == 2:
+                h, h0 = solved.theta[rows], np.array([described[row] for row in rows])
+                links.append((number, body, h, h0, float(np.max(std[rows]))))
+        largest = max((float(np.linalg.norm(h0)) for *_, h0, _ in links), default=0.0)
+        for number, body, h, h0, deviation in links:
+            size, was = float(np.linalg.norm(h)), float(np.linalg.norm(h0))
+            if was < self.matters * largest or size < self.shown * deviation or was == 0:
+                continue
+            angle = float(np.degrees(np.arccos(np.clip(h @ h0 / (size * was), -1, 1))))
+            if angle < self.warning_deg:
+                continue
+            joint = problem.robot.joints[number - 1] if number <= len(problem.robot.joints) else body
+            yield Finding(
+                "joint-zero",
+                Severity.error if angle >= self.error_deg else Severity.warning,
+                f"The centre of mass of {body} and what it carries lies {angle:.3g} deg from the described direction: "
+                f"the zero of joint {joint} is off by as much, or the description is wrong.",
+                "Write position_offset in [drive], or mend the centre of mass in the description.",
+                joint,
+                evidence=(angle / 30) ** 2 / 2,
+            )

@@ -1,0 +1,72 @@
+"""What the methods share that estimate the motion too: recordings as they were read -> problem -> estimate."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...stopwatch import Stopwatch
+from ..preparation import condition
+from ..settings.preprocessing import AS_READ
+from .base import MethodSettings
+
+if TYPE_CHECKING:
+    from ...estimate import Estimate
+    from ...recording import Recording
+    from ...solve import ProgressCallback, Stop
+    from ..job import Project
+    from ..recordings import Run
+    from ..settings import Settings
+
+
+class MotionSettings(MethodSettings):
+    """A method that estimates the motion too, from samples as they were read."""
+
+    takes = AS_READ
+    estimates_motion = True
+    stage: ClassVar[str] = "problem"
+    """What `estimate.seconds` calls the making of the problem."""
+
+    @abstractmethod
+    def problem(
+        self, project: Project, data_dir: Path | None, watch: Stopwatch, progress: ProgressCallback | None
+    ) -> Any:
+        """Recordings and what is known -> the problem; each stage is a lap of the watch.
+
+        Raises:
+            PoinsotError: if a recording lacks what is needed, or something names what does not exist.
+        """
+
+    @abstractmethod
+    def solver(self, settings: Settings, problem: Any) -> Any:
+        """The method of the family, for this problem.
+
+        Raises:
+            InvalidProject: if a key is given that has no use.
+        """
+
+    def warnings_of(self, problem: Any) -> tuple[str, ...]:
+        """What to know of the recordings."""
+        return ()
+
+    def identify(
+        self, project: Project, data_dir: Path | None, progress: ProgressCallback | None, stop: Stop | None
+    ) -> Estimate:
+        watch = Stopwatch()
+        problem = self.problem(project, data_dir, watch, progress)
+        solver = self.solver(project.settings, problem)
+        watch.lap(self.stage)
+        estimate: Estimate = solver.solve(problem, progress=progress, stop=stop)
+        return estimate.updated(
+            warnings=(*self.warnings_of(problem), *estimate.warnings),
+            settings={"project": project.settings.model_dump(mode="json", exclude_unset=True)},
+            seconds=watch.beside(estimate.seconds),
+        )
+
+
+def prepared(settings: Settings, run: Run) -> Recording:
+    """A recording on the clock that [preprocessing] asks for, cut to its window."""
+    preprocessing: Any = settings.preprocessing
+    recording = condition(preprocessing, run).recording
+    return recording if run.window_s is None else recording.between(*run.window_s)

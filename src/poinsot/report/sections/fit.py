@@ -1,0 +1,68 @@
+"""How well the measurements are predicted: those that were fitted, their residuals, and held-out recordings."""
+
+from __future__ import annotations
+
+from ...estimate import Estimate, motions_of
+from ..blocks import PageBlock, Section
+from ..figures import autocorrelation_grid, effort_grid
+from ..numbers import count_text, percent_text
+from ..tables import fit_table
+from ..words import capitalized, number_of, series
+from .parameters import which_std
+
+
+def effort_section(estimate: Estimate) -> Section | None:
+    """Joint by joint: numbers, then pictures; None where a motion was estimated, of which efforts are inputs."""
+    fit = estimate.fit
+    if motions_of(estimate):
+        return None
+    lead = (
+        f"Over {count_text(len(fit.time))} rows of {number_of(len(fit.joints), 'joint')} the prediction misses "
+        f"{percent_text(fit.relative_error_percent)} of what was measured."
+    )
+    return Section("Measured and predicted effort", lead, (fit_table(fit), effort_grid(fit)))
+
+
+def residuals_section(estimate: Estimate) -> Section | None:
+    """Autocorrelation joint by joint."""
+    if not estimate.fit.autocorrelation.size:
+        return None
+    return Section("Residuals", _lead_of_residuals(estimate), (autocorrelation_grid(estimate.fit),))
+
+
+def _lead_of_residuals(estimate: Estimate) -> str:
+    fit = estimate.fit
+    coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
+    if not coloured:
+        each = "reading of every sensor" if motions_of(estimate) else "joint"
+        looks = f"They look like white noise in every {each}, so the model misses nothing that repeats."
+        return f"{looks} {which_std(estimate)}"
+    where = "They are" if len(coloured) == len(fit.joints) else f"Those of {series(coloured)} are"
+    return f"{where} correlated in time: {_why(estimate)}. {which_std(estimate)}"
+
+
+def _why(estimate: Estimate) -> str:
+    if motions_of(estimate):
+        return (
+            "biases or delays of sensors, friction that is not in the model, elasticity, or filtered readings"
+        )
+    return "friction that is not in the model, elasticity, or filters that are too wide"
+
+
+def validation_section(estimate: Estimate) -> Section | None:
+    """Each held-out recording with the tables and pictures of the fit."""
+    if not estimate.validation:
+        return None
+    blocks: list[PageBlock] = []
+    said = []
+    for number, fit in enumerate(estimate.validation, start=1):
+        name = fit.recording or f"recording {number}"
+        said.append(f"{percent_text(fit.relative_error_percent)} on {name}")
+        of = "component" if motions_of(estimate) else "joint"
+        blocks += [fit_table(fit, title=capitalized(name), of=of), effort_grid(fit)]
+    fitted = percent_text(estimate.fit.relative_error_percent)
+    return Section(
+        "Validation",
+        f"Held-out recordings are predicted with an error of {', '.join(said)}; the fit has {fitted}.",
+        tuple(blocks),
+    )
