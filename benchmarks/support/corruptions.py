@@ -578,7 +578,7 @@ CORRUPTIONS = (
     ),
     _listed(
         "spike in a position",
-        "outliers lost-samples position-outliers",
+        "position-outliers position-jump outliers",
         position_spike,
         {"60 deg": (60,), "5 deg": (5,)},
         mild="5 deg",
@@ -610,7 +610,7 @@ CORRUPTIONS = (
         },
         mild="+ 10 %",
     ),
-    _listed("wrapped angles", "wrapped-angles angle-wrap", wrap_angles, {"2nd": (0, 1), "3rd": (1, 1)}),
+    _listed("wrapped angles", "wrapped-angles", wrap_angles, {"2nd": (0, 1), "3rd": (1, 1)}),
     _listed("saturation", "saturation", saturate, {"at 50 %": (0.5,), "at 80 %": (0.8,)}, mild="at 80 %"),
     _listed("counterbalance", MISSING, counterbalance, {"80 %": (0.8,), "30 %": (0.3,)}, mild="30 %"),
     _listed(
