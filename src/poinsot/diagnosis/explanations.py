@@ -92,7 +92,7 @@ class Explained:
         solved: the changed problem's solution.
         gain: T(h) - T(as declared).
         shown: the part of it that the recording itself shows: L, or V if that is more, less what nuisances cost. A
-            nuisance that only pleases the description is no defect, as the description is the less certain of the two.
+            change that only pleases the description is no defect, as the description is the less certain of the two.
     """
 
     candidate: Candidate
@@ -131,7 +131,7 @@ class Alignment(Check):
             candidates a recording stay below 1 in 1000.
         ambiguous: log-likelihood below which two explanations are told apart by nobody.
         significant: |z| of a nuisance that matters, to first order, that starts the search for larger ones.
-        explains: part of a joint's squared residuals that a nuisance must explain, of some joint: what leaves residuals
+        explains: part of a joint's squared residuals that a defect must explain, of some joint: what leaves residuals
             as they are is not what is wrong, however certain its value.
         bad_fit: relative error of a joint beyond which something is likely to be wrong.
     """
@@ -169,14 +169,19 @@ class Alignment(Check):
             tried += [each for candidate in later if (each := explain(case, candidate)) is not None]
         yield from self._named(case, tried)
 
+    def _explains(self, case: Case, explained: Explained) -> bool:
+        """Whether enough of some joint's residuals is gone, or impossible signs are."""
+        if impossible(case.declared) - impossible(explained.solved) > self.margin:
+            return True
+        return bool(np.any((explained.solved.ratio / case.declared.ratio) ** 2 < 1 - self.explains))
+
     def _named(self, case: Case, tried: list[Explained]) -> Iterator[Finding]:
         found = [
             (each, finding)
             for each in tried
             if each.gain > self.margin
-            and (
-                not len(each.nuisance) or (each.shown > self.margin and _explains(case, each) > self.explains)
-            )
+            and each.shown > self.margin
+            and self._explains(case, each)
             and (finding := each.candidate.explanation.finding(case, each)) is not None
         ]
         found.sort(key=lambda pair: -pair[0].gain)
@@ -194,11 +199,6 @@ class Alignment(Check):
             if each is not best:
                 message += f" The recording hardly tells this from {best.candidate.explanation.cause.name}."
             yield replace(finding, message=message, evidence=each.gain)
-
-
-def _explains(case: Case, explained: Explained) -> float:
-    """Largest part of a joint's squared residuals that is gone."""
-    return float(np.max(1 - (explained.solved.ratio / case.declared.ratio) ** 2))
 
 
 def local(case: Case, candidate: Candidate) -> Score:

@@ -1,0 +1,108 @@
+"""Each defect of a simulated recording is named; recordings without one are trusted."""
+
+import numpy as np
+import pytest
+
+from poinsot.estimate import Severity, Trust
+
+RATE = 200.0
+
+
+def late(time, q, tau, samples):
+    return time[:-samples], q[samples:], tau[:-samples]
+
+
+def flipped(array, k):
+    array = array.copy()
+    array[:, k] *= -1
+    return array
+
+
+def exchanged(array, i, j):
+    order = list(range(array.shape[1]))
+    order[i], order[j] = j, i
+    return array[:, order]
+
+
+def changed(array, where, value):
+    array = array.copy()
+    array[where] = value
+    return array
+
+
+def without(time, q, tau, share, rng):
+    kept = rng.random(len(time)) > share
+    return np.arange(kept.sum()) / RATE, q[kept], tau[kept]
+
+
+def noise(tau, rng):
+    return rng.standard_normal(tau.shape) * np.sqrt(np.mean(tau**2, axis=0))
+
+
+half = slice(1200, None)
+DEFECTS = {
+    "torque in N mm": ("torque-scale", lambda t, q, tau, rng: (t, q, 1e3 * tau)),
+    "torque of one joint x 10": ("torque-scale", lambda t, q, tau, rng: (t, q, tau * [1, 10, 1, 1])),
+    "zero of joint 2": ("joint-zero", lambda t, q, tau, rng: (t, q + np.radians([0, 20, 0, 0]), tau)),
+    "clock": ("clock-scale", lambda t, q, tau, rng: (t / 1.1, q, tau)),
+    "degrees": ("angle-unit", lambda t, q, tau, rng: (t, np.radians(q), tau)),
+    "lost samples": ("lost-samples", lambda t, q, tau, rng: without(t, q, tau, 0.01, rng)),
+    "delay": ("delay", lambda t, q, tau, rng: late(t, q, tau, 8)),
+    "sign of torque": ("sign", lambda t, q, tau, rng: (t, q, flipped(tau, 1))),
+    "sign of position": ("sign", lambda t, q, tau, rng: (t, flipped(q, 2), tau)),
+    "swapped torques": ("swapped-channels", lambda t, q, tau, rng: (t, q, exchanged(tau, 1, 2))),
+    "noise": ("torque-noise", lambda t, q, tau, rng: (t, q, noise(tau, rng))),
+    "spike": ("outliers", lambda t, q, tau, rng: (t, q, changed(tau, (800, 1), 1e5))),
+    "dropped": ("dropped-torque", lambda t, q, tau, rng: (t, q, changed(tau, slice(900, 1020), 0.0))),
+    "saturated": (
+        "saturation",
+        lambda t, q, tau, rng: (t, q, np.clip(tau, -0.6 * abs(tau).max(0), 0.6 * abs(tau).max(0))),
+    ),
+    "gain": ("gain-change", lambda t, q, tau, rng: (t, q, changed(tau, half, 1.3 * tau[half]))),
+    "wrapped": ("wrapped-angles", lambda t, q, tau, rng: (t, q + 2 * np.pi * (q > 0.5) * [0, 1, 0, 0], tau)),
+}
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_each_defect_is_an_error_and_is_named(name, record, estimated):
+    cause, corrupt = DEFECTS[name]
+    estimate = estimated(*corrupt(*record(), np.random.default_rng(1)))
+    assert estimate.trust is Trust.not_to_be_used
+    assert cause in [finding.cause for finding in estimate.findings[:2]]
+    assert all(finding.message and finding.remedy for finding in estimate.findings)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_recordings_without_a_defect_are_trusted(seed, record, estimated):
+    # seeds are fixed: this is an example of the size that benchmarks/diagnosis.py measures
+    estimate = estimated(*record(seed))
+    assert estimate.trust is Trust.trusted, estimate.findings
+    assert estimate.findings == () or estimate.findings[0].severity is Severity.note
+
+
+def test_a_description_wrong_by_two_is_no_error(chain, record, estimated):
+    assert estimated(*record(), chain(0.6)).trust is not Trust.not_to_be_used
+
+
+@pytest.mark.parametrize("gravity", [(0, 0, -1.6), (0, 0, 9.81), (9.81, 0, 0)])
+def test_another_gravity_is_named(gravity, chain, record, estimated):
+    estimate = estimated(*record(), chain(gravity=gravity))
+    assert estimate.trust is Trust.not_to_be_used
+    assert "gravity" in [finding.cause for finding in estimate.findings[:2]]
+
+
+def test_the_offset_of_a_joint_is_found_with_its_remedy(record, estimated):
+    time, q, tau = record()
+    estimate = estimated(time, q + np.radians([0, 0, -30, 0]), tau)
+    finding = estimate.findings[0]
+    assert (finding.cause, finding.where) == ("joint-zero", "joint3")
+    offset = float(finding.message.split("off by ")[1].split(" ")[0])
+    # +- 3 deg: noise leaves less than 1 deg, the friction of the model is exact
+    assert offset == pytest.approx(30, abs=3)
+    assert "position_offset" in finding.remedy
+
+
+def test_what_cannot_be_seen_is_said(record, estimated):
+    unchecked = [each.what for each in estimated(*record()).unchecked]
+    assert "the zero of joint joint1" in unchecked
+    assert "prediction of other motions" in unchecked
