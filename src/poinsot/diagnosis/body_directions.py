@@ -44,7 +44,7 @@ class BodyDirections(Check):
     )
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        solved = case.explained[0].solved if case.explained else case.declared
+        solved = case.best
         problem = solved.problem
         if not Described(problem).says_something or problem.robot.floating_base:
             return

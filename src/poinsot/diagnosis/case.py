@@ -191,6 +191,11 @@ class Examination:
         """As the project says."""
         return self.solve(self.thin)
 
+    @property
+    def best(self) -> Solved:
+        """Without the defect that explains the recording, if one does; else as declared."""
+        return cast("Solved", self.explained[-1].solved) if self.explained else self.declared
+
     def solve(self, problem: InverseDynamics, motion: Hashable = None) -> Solved:
         """Each joint's residuals at unit variance; see the head of the file.
 

@@ -72,7 +72,7 @@ class Physics(Check):
             q, _, _, _ = part.joint_side(int(k), int(k) + 1)
             at = np.repeat(q, n + 1, axis=0)
             still, units = np.zeros((n + 1, n)), np.concatenate([np.zeros((1, n)), np.eye(n)])
-            W = problem._regressor.scatter(problem._regressor.entries(at, still, units), columns)
+            W = problem.regressor.scatter(problem.regressor.entries(at, still, units), columns)
             A = W[1:] - W[0]  # (n, n, b): row i holds the torques of unit acceleration of joint i
             eigenvalues, V = np.linalg.eigh(0.5 * (A @ estimate.values + (A @ estimate.values).T))
             x = V[:, 0]

@@ -34,7 +34,7 @@ class TorqueScale(Check):
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         # what explains the recording best has its own scale, freed of the defect that it found
-        solved = case.explained[0].solved if case.explained else case.declared
+        solved = case.best
         described = Described(solved.problem)
         alone, beta0, _ = described.base(solved.problem.base)
         if not described.says_something or not alone.any():

@@ -174,8 +174,8 @@ class InverseDynamics:
     @cached_property
     def base(self) -> BaseParameters:
         """The base parameters that some motion of this robot determines; their columns are those of `Rows.W`."""
-        base = structural_base(self._regressor)
-        return base if self.attachment is None else with_load(base, self.attachment, self._regressor)
+        base = structural_base(self.regressor)
+        return base if self.attachment is None else with_load(base, self.attachment, self.regressor)
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -319,13 +319,13 @@ class InverseDynamics:
         return tuple(shifts)
 
     @cached_property
-    def _regressor(self) -> Regressor:
+    def regressor(self) -> Regressor:
         return Regressor(self.robot, self.parameters)
 
     @cached_property
     def _active(self) -> np.ndarray:
         """(n, b) whether a base parameter enters a row at all."""
-        rows, columns = self._regressor.structure
+        rows, columns = self.regressor.structure
         active = np.zeros((self.robot.model.nv, len(self.parameters)), dtype=bool)
         active[rows, columns] = True
         if self.attachment is not None:
@@ -365,23 +365,23 @@ class InverseDynamics:
         than to fill.
         """
         n = self.robot.model.nv
-        memory = np.empty((max(last - first for first, last in spans), len(self._regressor.structure[0]) + n))
+        memory = np.empty((max(last - first for first, last in spans), len(self.regressor.structure[0]) + n))
         for first, last in spans:
             raw = memory[: last - first]
             q, v, a, tau = part.joint_side(first, last)
-            self._regressor.entries(q, v, a, out=raw)
+            self.regressor.entries(q, v, a, out=raw)
             raw[:, -n:] = tau
             yield raw
 
     def _columns(self, part: int, entries: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """(r, n, len(wanted)) columns of these parameters, in rising order; a load's are zero where there is none."""
         if self.attachment is None:
-            return self._regressor.scatter(entries, wanted)
+            return self.regressor.scatter(entries, wanted)
         # the load's columns are the last, so that both parts stay in rising order
         own, load = wanted[wanted < self.attachment.first], wanted[wanted >= self.attachment.first]
-        W = self._regressor.scatter(entries, own)
+        W = self.regressor.scatter(entries, own)
         if self.loaded[part]:
-            added = self.attachment.columns(self._regressor, entries, load - self.attachment.first)
+            added = self.attachment.columns(self.regressor, entries, load - self.attachment.first)
         else:
             added = np.zeros((*W.shape[:2], len(load)))
         return np.concatenate([W, added], axis=2)
