@@ -145,8 +145,8 @@ def test_excitation_follows_its_slope(rng):
 def test_a_motion_is_designed_for_it(robot):
     problem = poinsot.excitation_problem(robot, duration_s=4, rate_hz=50, torque_std=0.1, friction=True)
     motion = poinsot.OptimalExcitation(starts=1, max_seconds=2.0).solve(problem)
-    k = motion.deviations.names.index("fs1")
-    assert motion.deviations.kinds[k] == "saturating" and 0 < motion.deviations.std[k] < np.inf
+    k = motion.problem.base.names.index("fs1")
+    assert motion.problem.base.kinds[k] == "saturating" and 0 < motion.std[k] < np.inf
 
 
 def test_pages_and_exports_have_words_for_it():

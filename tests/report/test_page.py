@@ -23,6 +23,7 @@ from poinsot.report.sections.identifiability import identifiability_section
 from poinsot.report.sections.impacts import impacts_section
 from poinsot.report.sections.motion import contacts_section, convergence_section, motion_section
 from poinsot.report.sections.tracking import excitation_section, masses_section, rejections_section
+from poinsot.report.sections.trust import trust_section
 from references.thrown_square import thrown_square
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -163,11 +164,13 @@ OF_MOTIONS = (motion_section, contacts_section, convergence_section, friction_se
 """Sections of estimates that have motions; this one has none."""
 OF_FILTERS = (masses_section, excitation_section, rejections_section)
 """Sections of a filter's estimate; this one is of a regression."""
+OF_CHECKS = (trust_section,)
+"""Sections of an estimate that was examined; this one was made without a method."""
 
 
 def test_the_page_can_be_read_without_eyes_or_colour(page):
-    assert page.tags.count("h1") == 1 and page.tags.count("h2") == len(SECTIONS) - len(OF_MOTIONS) - len(
-        OF_FILTERS
+    assert page.tags.count("h1") == 1 and page.tags.count("h2") == len(SECTIONS) - len(
+        OF_MOTIONS + OF_FILTERS + OF_CHECKS
     )
     assert page.tags.count("table") == page.tags.count("caption") == page.tags.count("thead")
     assert page.tags.count("figure") == page.tags.count("figcaption") == len(page.figures)

@@ -255,7 +255,9 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
     rows = DenseRows.of(problem) if rows is None else rows
     W, y = rows.W, efforts(problem) - rows.held
     N, n, b = W.shape
-    size = np.maximum(np.sqrt(np.mean(y**2, axis=0)), 1e-300)
+    size = np.sqrt(np.mean(y**2, axis=0))
+    # a passive joint has no torque of its own: what it leaves is compared with the others'
+    size = np.where(size > 0, size, max(float(np.linalg.norm(size)), 1e-300))
     projected = np.einsum("tnb, tn -> nb", W, y)
     sigma = size
     for _ in range(REWEIGHTINGS):

@@ -65,14 +65,15 @@ class Articulated:
     def joints(self) -> tuple[str, ...]:
         """Names of the joint degrees of freedom, without the floating base, in the order of v."""
         return tuple(
-            self.model.names[joint.id] + ("" if joint.nv == 1 else f".{k}") for joint, k in self._freedoms
+            self.model.names[joint] + ("" if size == 1 else f".{k}") for joint, size, k in self._freedoms
         )
 
     @cached_property
-    def _freedoms(self) -> tuple[tuple[pin.JointModel, int], ...]:
-        """Pinocchio's joint, and which of its freedoms it is, of each of `joints`."""
+    def _freedoms(self) -> tuple[tuple[int, int, int], ...]:
+        """Number of Pinocchio's joint, how many freedoms it has and which of them it is, of each of `joints`."""
         own = list(self.model.joints)[2 if self.floating_base else 1 :]  # without the universe
-        return tuple((joint, k) for joint in own for k in range(joint.nv))
+        # numbers: Pinocchio's joints cannot be sent to another process
+        return tuple((joint.id, joint.nv, k) for joint in own for k in range(joint.nv))
 
     @cached_property
     def actuated(self) -> np.ndarray:
@@ -105,7 +106,7 @@ class Articulated:
     @cached_property
     def freedoms(self) -> tuple[tuple[str, int], ...]:
         """The body that each of `joints` moves, and which of the freedoms of its joint it is."""
-        return tuple((self.bodies[joint.id - 1], k) for joint, k in self._freedoms)
+        return tuple((self.bodies[joint - 1], k) for joint, _, k in self._freedoms)
 
     @cached_property
     def described_terms(self) -> dict[str, np.ndarray]:
@@ -245,7 +246,7 @@ class Articulated:
     @cached_property
     def joint_numbers(self) -> tuple[str, ...]:
         """Number of each of `joints` in parameter names: Pinocchio's joint index, `7.1` for its second freedom."""
-        return tuple(str(joint.id) if joint.nv == 1 else f"{joint.id}.{k}" for joint, k in self._freedoms)
+        return tuple(str(joint) if size == 1 else f"{joint}.{k}" for joint, size, k in self._freedoms)
 
     def configurations(self, positions: JointSamples) -> Configurations:
         """(T, nq) Pinocchio's configurations from joint positions (T, n); continuous joints become cos, sin.

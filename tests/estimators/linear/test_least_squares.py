@@ -405,7 +405,7 @@ def test_an_estimate_reads_well(rng):
     problem, _ = problem_of(rng)
     estimate = LeastSquares("robust").solve(problem)
     text = str(estimate)
-    assert text.startswith("least-squares on chain: Solved")
+    assert text.startswith("Trusted\nleast-squares on chain: Solved")
     assert "750 rows" in text
     assert all(name in text for name in estimate.names)
     assert "brunot2017" in estimate.references()

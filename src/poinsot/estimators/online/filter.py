@@ -59,6 +59,8 @@ class Safeguards:
         clock_jump_s: a sample that is late by more is not late: the clock was set back, or had jumped ahead [s].
         surprise_share: weight of a sample in the average surprise: fifty samples, as chi-square needs for 20 %.
         largest_surprise: y^T S^-1 y per row beyond this counts as this: an accident, not noise.
+        lost_surprise: average surprise from which a filter without a gate counts as rejecting its samples, for
+            `lightest`. It is 1 where all is as assumed; half of `largest_surprise` needs 35 impossible samples in a row.
     """
 
     longest_step: float = 1.0
@@ -69,6 +71,7 @@ class Safeguards:
     clock_jump_s: float = 10.0
     surprise_share: float = 0.02
     largest_surprise: float = 100.0
+    lost_surprise: float = 50.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +260,9 @@ class Filter(ABC):
             return belief, replace(innovation, verdict=verdict)
         if self.curved and (bend > self.safeguards.bend or not self.iterations):
             root = self._relinearized(belief, x, root, correct_at)
-        if not self.is_plausible(belief, x):
+        # without a gate nothing counts rejections, and so light a body would stay: its gain is 0
+        lost = self.gate is None and surprise > self.safeguards.lost_surprise
+        if not self.is_plausible(belief, x, self.safeguards.lightest if lost else None):
             belief = self._restarted(replace(belief, surprise=surprise))
             return belief, replace(innovation, verdict=SampleVerdict.restarted)
         # counts down by one and not to zero: see the top of `gating`
