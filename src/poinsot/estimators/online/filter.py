@@ -60,7 +60,8 @@ class Safeguards:
         surprise_share: weight of a sample in the average surprise: fifty samples, as chi-square needs for 20 %.
         largest_surprise: y^T S^-1 y per row beyond this counts as this: an accident, not noise.
         lost_surprise: average surprise from which a filter without a gate counts as rejecting its samples, for
-            `lightest`. It is 1 where all is as assumed; half of `largest_surprise` needs 35 impossible samples in a row.
+            `lightest`. It is 1 where all is as assumed; half of `largest_surprise` needs 35 impossible samples in
+            a row.
     """
 
     longest_step: float = 1.0
