@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 from poinsot.estimate import Severity, Trust
 
@@ -106,3 +107,24 @@ def test_what_cannot_be_seen_is_said(record, estimated):
     unchecked = [each.what for each in estimated(*record()).unchecked]
     assert "the zero of joint joint1" in unchecked
     assert "prediction of other motions" in unchecked
+
+
+def test_zeros_are_seen_behind_a_clock_that_is_resampled(record, estimated):
+    time, q, tau = record()
+    rng = np.random.default_rng(2)
+    uneven = (
+        time + rng.uniform(-0.1, 0.1, len(time)) / RATE
+    )  # splines ring into the stretch: no reading is zero
+    even = np.arange(0.1, 11.9, 1 / RATE)
+    tau[900:1020] = 0.0
+    resampled = [CubicSpline(uneven, each)(even) for each in (q, tau)]
+    estimate = estimated(even - even[0], *resampled)
+    assert estimate.findings[0].cause == "dropped-torque"
+    assert estimate.findings[0].severity is Severity.error
+
+
+def test_a_short_stretch_of_zeros_is_an_error_where_the_model_predicts_torque(record, estimated):
+    time, q, tau = record()
+    tau[1000:1016, 1] = 0.0  # .7 % of the samples
+    finding = estimated(time, q, tau).findings[0]
+    assert (finding.cause, finding.severity, finding.where) == ("dropped-torque", Severity.error, "joint2")
