@@ -128,3 +128,12 @@ def test_a_short_stretch_of_zeros_is_an_error_where_the_model_predicts_torque(re
     tau[1000:1016, 1] = 0.0  # .7 % of the samples
     finding = estimated(time, q, tau).findings[0]
     assert (finding.cause, finding.severity, finding.where) == ("dropped-torque", Severity.error, "joint2")
+
+
+def test_a_delay_does_not_hide_the_zero_of_a_joint(record, estimated):
+    time, q, tau = late(*record(), 6)
+    estimate = estimated(time, q + np.radians([0, 0, 15, 0]), tau)
+    found = {each.cause: each for each in estimate.findings}
+    assert {"delay", "joint-zero"} <= set(found)
+    assert found["joint-zero"].where == "joint3"
+    assert found["joint-zero"].severity is Severity.error

@@ -9,7 +9,8 @@ V   impossible signs of friction and rotor inertia, likewise: (nu + 1)/2 log(1 +
 k   nuisances that h estimates; N effective rows
 
 h is named if T(h) - T(as declared) exceeds `margin`. A nuisance must also have a size that matters in practice, which
-each explanation states. Explanations that are almost as good are named too: the data cannot tell them apart.
+each explanation states. Explanations that are almost as good are named too: the data cannot tell them apart. So are
+those that explain as much of what the best leaves: a current that lags must not hide a joint's zero.
 """
 
 from __future__ import annotations
@@ -180,6 +181,8 @@ class Alignment(Check):
             return False
         if impossible(case.declared) - impossible(explained.solved) > self.margin:
             return True
+        if not explained.candidate.zero and explained.solved.relative_error >= case.declared.relative_error:
+            return False  # what has no size of its own must have an effect on the torque
         return bool(np.any((explained.solved.ratio / case.declared.ratio) ** 2 < 1 - self.explains))
 
     def _named(self, case: Examination, tried: list[Explained]) -> Iterator[Finding]:
@@ -206,6 +209,43 @@ class Alignment(Check):
             if each is not best:
                 message += f" The recording hardly tells this from {best.candidate.explanation.cause.name}."
             yield replace(finding, message=message, evidence=each.gain)
+        yield from self._beside(case, best, tried, names)
+
+    def _beside(
+        self, case: Examination, best: Explained, tried: list[Explained], names: set[str]
+    ) -> Iterator[Finding]:
+        """What other causes explain of what the best leaves."""
+        rest = case.without(best.solved)
+        found: list[tuple[Explained, Finding]] = []
+        for each in tried:
+            if each.candidate.explanation.cause.name in names:
+                continue
+            if len(each.candidate.zero) == 1:
+                try:
+                    score = local(rest, each.candidate)
+                except (PoinsotError, np.linalg.LinAlgError):
+                    continue
+                if abs(score.z) < self.significant or abs(score.value) < each.candidate.matters:
+                    continue
+                starts: Sequence[Sequence[float]] = [each.nuisance.tolist(), [score.value]]
+            elif each.gain > self.margin:
+                starts = [each.nuisance.tolist()]
+            else:
+                continue
+            other = explain(rest, replace(each.candidate, starts=starts))
+            if (
+                other is None
+                or min(other.gain, other.shown) <= self.margin
+                or not self._explains(rest, other)
+            ):
+                continue
+            if (finding := other.candidate.explanation.finding(rest, other)) is not None:
+                found.append((other, finding))
+        for other, finding in sorted(found, key=lambda pair: -pair[0].gain):
+            if finding.cause not in names:
+                names.add(finding.cause)
+                message = f"{finding.message} This is beside {best.candidate.explanation.cause.name}."
+                yield replace(finding, message=message, evidence=other.gain)
 
 
 def local(case: Examination, candidate: Candidate) -> Score:
