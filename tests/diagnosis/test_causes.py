@@ -1,5 +1,7 @@
 """Each defect of a simulated recording is named; recordings without one are trusted."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
@@ -137,3 +139,13 @@ def test_a_delay_does_not_hide_the_zero_of_a_joint(record, estimated):
     assert {"delay", "joint-zero"} <= set(found)
     assert found["joint-zero"].where == "joint3"
     assert found["joint-zero"].severity is Severity.error
+
+
+def test_a_push_is_said_with_its_joint_and_its_time(record, estimated):
+    time, q, tau = record()
+    tau[1200:1400, 2] += 0.5 * np.std(tau[:, 2])
+    finding = estimated(time, q, tau).findings[0]
+    assert (finding.cause, finding.where) == ("disturbance", "joint3")
+    begin, end = (float(x) for x in re.findall(r"from (\S+) to (\S+) s that", finding.message)[0])
+    # +- .4 s: rows are .05 s apart, and filtered with those beside them
+    assert (begin, end) == pytest.approx((6.0, 7.0), abs=0.4)

@@ -137,6 +137,8 @@ class Alignment(Check):
         significant: |z| of a nuisance that matters, to first order, that starts the search for larger ones.
         explains: part of a joint's squared residuals that a defect must explain, of some joint: what leaves residuals
             as they are is not what is wrong, however certain its value.
+        effect: part of all squared residuals that a defect without a nuisance must explain. A wrong sign or unit that
+            changes the torque error by less than 1 % of itself cannot be told from what the model lacks.
         left: relative error at most that an explanation may leave: more explains nothing.
         bad_fit: relative error of a joint beyond which something is likely to be wrong.
     """
@@ -146,6 +148,7 @@ class Alignment(Check):
     ambiguous: float = 6.0
     significant: float = 4.0
     explains: float = 0.1
+    effect: float = 0.02
     left: float = 0.5
     bad_fit: float = 0.15
 
@@ -181,8 +184,9 @@ class Alignment(Check):
             return False
         if impossible(case.declared) - impossible(explained.solved) > self.margin:
             return True
-        if not explained.candidate.zero and explained.solved.relative_error >= case.declared.relative_error:
-            return False  # what has no size of its own must have an effect on the torque
+        left = (explained.solved.relative_error / case.declared.relative_error) ** 2
+        if not explained.candidate.zero and left > 1 - self.effect:
+            return False  # what has no size of its own must have one in the torque
         return bool(np.any((explained.solved.ratio / case.declared.ratio) ** 2 < 1 - self.explains))
 
     def _named(self, case: Examination, tried: list[Explained]) -> Iterator[Finding]:
