@@ -637,7 +637,7 @@ CORRUPTIONS = (
     ),
     _listed(
         "someone leans on it",
-        f"outliers {MISSING}",
+        f"disturbance outliers {MISSING}",
         push,
         {"50 % for 1 s": (0.5, 1), "200 % for .5 s": (2, 0.5)},
         mild="50 % for 1 s",

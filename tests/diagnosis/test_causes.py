@@ -1,7 +1,10 @@
 """Each defect of a simulated recording is named; recordings without one are trusted."""
 
+import re
+
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 from poinsot.estimate import Severity, Trust
 
@@ -106,3 +109,43 @@ def test_what_cannot_be_seen_is_said(record, estimated):
     unchecked = [each.what for each in estimated(*record()).unchecked]
     assert "the zero of joint joint1" in unchecked
     assert "prediction of other motions" in unchecked
+
+
+def test_zeros_are_seen_behind_a_clock_that_is_resampled(record, estimated):
+    time, q, tau = record()
+    rng = np.random.default_rng(2)
+    uneven = (
+        time + rng.uniform(-0.1, 0.1, len(time)) / RATE
+    )  # splines ring into the stretch: no reading is zero
+    even = np.arange(0.1, 11.9, 1 / RATE)
+    tau[900:1020] = 0.0
+    resampled = [CubicSpline(uneven, each)(even) for each in (q, tau)]
+    estimate = estimated(even - even[0], *resampled)
+    assert estimate.findings[0].cause == "dropped-torque"
+    assert estimate.findings[0].severity is Severity.error
+
+
+def test_a_short_stretch_of_zeros_is_an_error_where_the_model_predicts_torque(record, estimated):
+    time, q, tau = record()
+    tau[1000:1016, 1] = 0.0  # .7 % of the samples
+    finding = estimated(time, q, tau).findings[0]
+    assert (finding.cause, finding.severity, finding.where) == ("dropped-torque", Severity.error, "joint2")
+
+
+def test_a_delay_does_not_hide_the_zero_of_a_joint(record, estimated):
+    time, q, tau = late(*record(), 6)
+    estimate = estimated(time, q + np.radians([0, 0, 15, 0]), tau)
+    found = {each.cause: each for each in estimate.findings}
+    assert {"delay", "joint-zero"} <= set(found)
+    assert found["joint-zero"].where == "joint3"
+    assert found["joint-zero"].severity is Severity.error
+
+
+def test_a_push_is_said_with_its_joint_and_its_time(record, estimated):
+    time, q, tau = record()
+    tau[1200:1400, 2] += 0.5 * np.std(tau[:, 2])
+    finding = estimated(time, q, tau).findings[0]
+    assert (finding.cause, finding.where) == ("disturbance", "joint3")
+    begin, end = (float(x) for x in re.findall(r"from (\S+) to (\S+) s that", finding.message)[0])
+    # +- .4 s: rows are .05 s apart, and filtered with those beside them
+    assert (begin, end) == pytest.approx((6.0, 7.0), abs=0.4)

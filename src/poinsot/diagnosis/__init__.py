@@ -26,6 +26,7 @@ from .case import Examination
 from .check import Cause, Check
 from .clock_scale import ClockScale
 from .delay import TorqueDelay
+from .disturbance import Disturbance
 from .dropped_torque import DroppedTorque
 from .explanations import Alignment, Explanation
 from .filters import Filters
@@ -64,6 +65,7 @@ CHECKS: tuple[Check, ...] = (
     PositionJumps(),
     Outliers(),
     DroppedTorque(),
+    Disturbance(),
     Alignment(EXPLANATIONS),
     TorqueScale(),
     BodyDirections(),

@@ -196,6 +196,14 @@ class Examination:
         """Without the defect that explains the recording, if one does; else as declared."""
         return cast("Solved", self.explained[-1].solved) if self.explained else self.declared
 
+    def without(self, solved: Solved) -> Examination:
+        """The same estimate, with a defect taken away and its solution in place of the declared problem's."""
+        rest, declared = Examination(self.estimate, self.problem), replace(solved)
+        # log-likelihoods of both are compared: they count the same rows
+        declared.__dict__["effective_rows"] = self.declared.effective_rows
+        rest.__dict__.update(thin=solved.problem, declared=declared)
+        return rest
+
     def solve(self, problem: InverseDynamics, motion: Hashable = None) -> Solved:
         """Each joint's residuals at unit variance; see the head of the file.
 

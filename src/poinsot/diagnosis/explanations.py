@@ -9,7 +9,8 @@ V   impossible signs of friction and rotor inertia, likewise: (nu + 1)/2 log(1 +
 k   nuisances that h estimates; N effective rows
 
 h is named if T(h) - T(as declared) exceeds `margin`. A nuisance must also have a size that matters in practice, which
-each explanation states. Explanations that are almost as good are named too: the data cannot tell them apart.
+each explanation states. Explanations that are almost as good are named too: the data cannot tell them apart. So are
+those that explain as much of what the best leaves: a current that lags must not hide a joint's zero.
 """
 
 from __future__ import annotations
@@ -136,6 +137,8 @@ class Alignment(Check):
         significant: |z| of a nuisance that matters, to first order, that starts the search for larger ones.
         explains: part of a joint's squared residuals that a defect must explain, of some joint: what leaves residuals
             as they are is not what is wrong, however certain its value.
+        effect: part of all squared residuals that a defect without a nuisance must explain. A wrong sign or unit that
+            changes the torque error by less than 1 % of itself cannot be told from what the model lacks.
         left: relative error at most that an explanation may leave: more explains nothing.
         bad_fit: relative error of a joint beyond which something is likely to be wrong.
     """
@@ -145,6 +148,7 @@ class Alignment(Check):
     ambiguous: float = 6.0
     significant: float = 4.0
     explains: float = 0.1
+    effect: float = 0.02
     left: float = 0.5
     bad_fit: float = 0.15
 
@@ -180,6 +184,9 @@ class Alignment(Check):
             return False
         if impossible(case.declared) - impossible(explained.solved) > self.margin:
             return True
+        left = (explained.solved.relative_error / case.declared.relative_error) ** 2
+        if not explained.candidate.zero and left > 1 - self.effect:
+            return False  # what has no size of its own must have one in the torque
         return bool(np.any((explained.solved.ratio / case.declared.ratio) ** 2 < 1 - self.explains))
 
     def _named(self, case: Examination, tried: list[Explained]) -> Iterator[Finding]:
@@ -206,6 +213,43 @@ class Alignment(Check):
             if each is not best:
                 message += f" The recording hardly tells this from {best.candidate.explanation.cause.name}."
             yield replace(finding, message=message, evidence=each.gain)
+        yield from self._beside(case, best, tried, names)
+
+    def _beside(
+        self, case: Examination, best: Explained, tried: list[Explained], names: set[str]
+    ) -> Iterator[Finding]:
+        """What other causes explain of what the best leaves."""
+        rest = case.without(best.solved)
+        found: list[tuple[Explained, Finding]] = []
+        for each in tried:
+            if each.candidate.explanation.cause.name in names:
+                continue
+            if len(each.candidate.zero) == 1:
+                try:
+                    score = local(rest, each.candidate)
+                except (PoinsotError, np.linalg.LinAlgError):
+                    continue
+                if abs(score.z) < self.significant or abs(score.value) < each.candidate.matters:
+                    continue
+                starts: Sequence[Sequence[float]] = [each.nuisance.tolist(), [score.value]]
+            elif each.gain > self.margin:
+                starts = [each.nuisance.tolist()]
+            else:
+                continue
+            other = explain(rest, replace(each.candidate, starts=starts))
+            if (
+                other is None
+                or min(other.gain, other.shown) <= self.margin
+                or not self._explains(rest, other)
+            ):
+                continue
+            if (finding := other.candidate.explanation.finding(rest, other)) is not None:
+                found.append((other, finding))
+        for other, finding in sorted(found, key=lambda pair: -pair[0].gain):
+            if finding.cause not in names:
+                names.add(finding.cause)
+                message = f"{finding.message} This is beside {best.candidate.explanation.cause.name}."
+                yield replace(finding, message=message, evidence=other.gain)
 
 
 def local(case: Examination, candidate: Candidate) -> Score:

@@ -28,7 +28,7 @@ class PoorFit(Check):
         large: part of a joint's torque from which it is an error, then.
     """
 
-    warning: float = 0.15
+    warning: float = 0.1
     error: float = 0.35
     explains: float = 0.25
     smallest: float = 0.02

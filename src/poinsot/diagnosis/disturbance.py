@@ -1,0 +1,136 @@
+"""A stretch of time that the model does not fit while it fits the rest: someone leans on the arm, or it hits something.
+
+Of stretches of N/m rows, with coloured residuals worth nu = (N/m) N_eff/N independent ones, the largest of n m ratios
+
+    (mean square of a stretch) / (median of all stretches)
+
+exceeds chi2_nu(1 - alpha / (n m)) / median chi2_nu by chance in a share alpha of all recordings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from ..estimate import Finding, Severity, Unchecked
+from .case import Examination, Solved, correlations
+from .check import Cause, Check
+from .fit import joint_motion
+
+
+@dataclass(frozen=True)
+class Disturbance(Check):
+    """Residuals in one stretch against those in the others, joint by joint.
+
+    Args:
+        stretches: how many, each tried by itself.
+        alpha: false alarms of noise, a recording.
+        times: rms of the stretch over that of all others, at least, with parameters from the others: friction that is
+            not as modelled does as much. A stretch whose motion is livelier must be worse by as much more.
+        matters: rms of the residuals in the stretch, as part of the joint's torque (rms).
+        falls: part to which the joint's other residuals must fall when the stretch is left out, and
+        fits: part of the joint's torque that they are at most: a model that fits nowhere has no such stretch.
+        large: relative error of the joint from which it is an error.
+    """
+
+    stretches: tuple[int, ...] = (10, 20)
+    alpha: float = 1e-3
+    times: float = 3.0
+    matters: float = 0.15
+    falls: float = 0.5
+    fits: float = 0.15
+    large: float = 0.1
+
+    of_samples = True
+    causes = (
+        Cause(
+            "disturbance",
+            "A torque that is not of the motion acts for a while: someone leans on the arm, or it touches something.",
+            "Cut the stretch out: between_s, or two recordings.",
+        ),
+    )
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        solved = case.declared
+        speeds = joint_motion(case)[1]
+        if (
+            case.problem.robot.floating_base
+            or len(speeds) != solved.rows
+            or solved.rows < 5 * max(self.stretches)
+        ):
+            return
+        moving = np.mean((speeds / np.maximum(np.abs(speeds).max(axis=0), 1e-12)) ** 2, axis=1)
+        for k, joint in enumerate(case.problem.robot.effort_names):
+            stretch = self._stretch(solved, k)
+            if stretch is None:
+                continue
+            e = _residuals_without(solved, stretch)[:, k]
+            before = float(solved.sigma[k])
+            stretch = _extent(e, stretch)
+            after = float(np.sqrt(np.mean(np.delete(e, stretch) ** 2)))
+            inside = float(np.sqrt(np.mean(e[stretch] ** 2)))
+            size = float(solved.size[k])
+            livelier = max(float(moving[stretch].mean() / np.delete(moving, stretch).mean()), 1.0)
+            if inside < self.times * np.sqrt(livelier) * after:
+                continue
+            if after > min(self.falls * before, self.fits * size) or inside < self.matters * size:
+                continue
+            begin, end = (float(case.time[row]) for row in (stretch.start, stretch.stop - 1))
+            error, rest = 100 * float(solved.ratio[k]), 100 * after / size
+            yield Finding(
+                "disturbance",
+                Severity.error if solved.ratio[k] > self.large else Severity.warning,
+                f"Something acts on joint {joint} from {begin:.4g} to {end:.4g} s that is not of the motion: residuals "
+                f"are {inside:.3g} N m there and {after:.3g} N m elsewhere (rms). Without this stretch, the error of "
+                f"the joint falls from {error:.3g} to {rest:.3g} %.",
+                f"Cut it out: a recording with between_s to {begin:.4g} s, and another from {end:.4g} s on.",
+                joint,
+                evidence=error,
+            )
+
+    def _stretch(self, solved: Solved, k: int) -> slice | None:
+        """The stretch of joint k that is worst, if it is worse than chance makes it."""
+        e, N, n = solved.residuals[:, k], solved.rows, len(solved.sigma)
+        worst, found = 1.0, None
+        for m in self.stretches:
+            edges = np.linspace(0, N, m + 1).astype(int)
+            length = np.diff(edges)
+            squares = np.add.reduceat(e**2, edges[:-1]) / length
+            ratio = squares / max(float(np.median(squares)), 1e-300)
+            at = int(np.argmax(ratio))
+            stretch = slice(int(edges[at]), int(edges[at + 1]))
+            rest = np.delete(e, stretch)  # the disturbance itself is as coloured as can be
+            independent = 1 / (1 + 2 * float(np.sum(correlations(rest) ** 2)))
+            nu = max(float(length[at]) * independent, 1.0)
+            chance = chi2.isf(self.alpha / (n * m), nu) / chi2.median(nu)
+            over = float(ratio[at]) / float(chance)
+            if over > worst and squares[at] > (self.matters * float(solved.size[k])) ** 2:
+                worst, found = over, stretch
+        return found
+
+
+def _residuals_without(solved: Solved, stretch: slice) -> np.ndarray:
+    """(N, n) residuals of all rows with parameters from all but those around a stretch."""
+    W, y = solved.dense
+    width = stretch.stop - stretch.start
+    kept = np.ones(len(y), dtype=bool)
+    kept[max(stretch.start - width, 0) : stretch.stop + width] = False
+    A = (W[kept] / solved.sigma[:, None]).reshape(-1, W.shape[2])
+    norms = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    theta = np.linalg.lstsq(A / norms, (y[kept] / solved.sigma).reshape(-1), rcond=1e-8)[0] / norms
+    return np.asarray(y - W @ theta)
+
+
+def _extent(e: np.ndarray, stretch: slice) -> slice:
+    """The rows about a stretch, up to where residuals, smoothed over five rows, are half as large as in it."""
+    smooth = np.sqrt(np.convolve(e**2, np.full(5, 0.2), mode="same"))
+    high = smooth > 0.5 * float(np.sqrt(np.mean(e[stretch] ** 2)))
+    first = last = stretch.start + int(np.argmax(smooth[stretch]))
+    while first > 0 and high[first - 1]:
+        first -= 1
+    while last < len(e) - 1 and high[last + 1]:
+        last += 1
+    return slice(first, last + 1)
