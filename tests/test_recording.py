@@ -1,4 +1,5 @@
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -44,6 +45,15 @@ def test_it_is_frozen_and_keeps_its_own_copy():
         r.channels["new"] = TIME
     with pytest.raises(dataclasses.FrozenInstanceError):
         r.time = TIME
+
+
+def test_it_can_be_sent_to_another_process():
+    here = recording(valid={"torque.a": np.arange(5) > 1}, metadata={"steps": ("cut",)})
+    there = pickle.loads(pickle.dumps(here))
+    assert list(there.channels) == list(here.channels) and dict(there.units) == dict(here.units)
+    assert np.array_equal(there.time, here.time) and np.array_equal(there["torque.a"], here["torque.a"])
+    assert np.array_equal(there.valid["torque.a"], here.valid["torque.a"])
+    assert there.metadata == here.metadata
 
 
 def test_an_uneven_clock_is_not_uniform():

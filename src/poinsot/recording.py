@@ -75,6 +75,11 @@ class Recording:
         ):
             object.__setattr__(self, name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # mapping proxies cannot be sent to other processes, and estimates keep recordings
+        mappings = (self.channels, self.units, self.valid, self.metadata)
+        return type(self), (self.time, *(dict(each) for each in mappings))
+
     def __len__(self) -> int:
         return len(self.time)
 

@@ -1,11 +1,13 @@
 """Each defect of a simulated recording is named; recordings without one are trusted."""
 
+import pickle
 import re
 
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
+import poinsot
 from poinsot.estimate import Severity, Trust
 
 RATE = 200.0
@@ -149,3 +151,66 @@ def test_a_push_is_said_with_its_joint_and_its_time(record, estimated):
     begin, end = (float(x) for x in re.findall(r"from (\S+) to (\S+) s that", finding.message)[0])
     # +- .4 s: rows are .05 s apart, and filtered with those beside them
     assert (begin, end) == pytest.approx((6.0, 7.0), abs=0.4)
+
+
+@pytest.mark.parametrize("factor", [2.0, np.nan])
+def test_values_that_were_replaced_are_examined(estimated, record, factor):
+    estimate = estimated(*record())
+    assert estimate.trust is Trust.trusted
+    changed = estimate.updated(values=factor * estimate.values)
+    assert changed.trust is Trust.not_to_be_used
+    assert [each.cause for each in changed.findings] == ["poor-fit"]
+
+
+def test_noise_has_no_scale(estimated, record):
+    time, q, tau = record()
+    noise = 0.01 * np.random.default_rng(7).normal(size=tau.shape)
+    named = [each.cause for each in estimated(time, q, noise).findings]
+    assert "torque-noise" in named and "torque-scale" not in named
+
+
+def test_a_sign_that_only_friction_shows_is_explained_by_it(estimated, record):
+    time, q, tau = record()
+    sign = next(each for each in estimated(time, q, -tau).findings if each.cause == "sign")
+    assert "falls" not in sign.message and "friction and rotor inertia are possible" in sign.message
+
+
+def test_an_estimate_is_examined_in_another_process(estimated, record):
+    assert pickle.loads(pickle.dumps(estimated(*record()))).trust is Trust.trusted
+
+
+def test_a_spike_is_counted_once(estimated, record):
+    time, q, tau = record()
+    tau = tau.copy()
+    tau[[500, 900, 1500], 1] = 1e4
+    (found,) = [each for each in estimated(time, q, tau).findings if each.cause == "outliers"]
+    assert found.message.startswith("3 torque readings")
+
+
+def test_no_defect_is_named_that_makes_the_fit_worse(chain, estimated, record):
+    time, q, tau = record()
+    robot = chain(drive=poinsot.Drive(passive=("joint2",)))
+    tau = tau * [1, 0, 1, 1]
+    for each in estimated(time, q, tau, robot).findings:
+        if "falls from" in each.message:
+            before, after = each.message.split("falls from ")[1].split(" %")[0].split(" to ")
+            assert float(after) < float(before)
+
+
+def test_a_passive_robot_without_any_load_is_looked_at(tmp_path):
+    path = tmp_path / "spun.urdf"
+    path.write_text(
+        '<robot name="spun"><link name="a"/><link name="b"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" '
+        'type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint></robot>'
+    )
+    robot = poinsot.load_robot(path, drive=poinsot.Drive(passive=("j",)))
+    time = np.arange(2000) / 200
+    recording = poinsot.Recording(
+        time,
+        {"position.j": np.sin(time), "torque.j": np.zeros(2000)},
+        {"position.j": "rad", "torque.j": "N m"},
+    )
+    smoothing = poinsot.ButterworthDecimation(cutoff_hz=20, decimate_hz=8)
+    problem = poinsot.InverseDynamics(robot, [recording], signals=smoothing)
+    assert poinsot.LeastSquares().solve(problem).trust in Trust

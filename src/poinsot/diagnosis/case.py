@@ -126,6 +126,8 @@ class Solved:
         W = (self.dense[0] / self.sigma[:, None]).reshape(-1, len(self.theta))
         norms = np.linalg.norm(W, axis=0)
         W = W[:, norms > 0] / norms[norms > 0]
+        if not W.shape[1]:  # nothing is loaded
+            return W
         eigenvalues, V = np.linalg.eigh(W.T @ W)
         kept = eigenvalues > 1e-9 * eigenvalues[-1]
         return cast("np.ndarray", W @ (V[:, kept] / np.sqrt(eigenvalues[kept])))
@@ -203,6 +205,15 @@ class Examination:
         declared.__dict__["effective_rows"] = self.declared.effective_rows
         rest.__dict__.update(thin=solved.problem, declared=declared)
         return rest
+
+    @cached_property
+    def own_error(self) -> float:
+        """Residuals relative to torque at the estimate's own values, which constraints and priors hold."""
+        W, y = self.declared.dense
+        place = [self.problem.base.index(name) for name in self.estimate.names]
+        return float(
+            np.linalg.norm(y - W[:, :, place] @ self.estimate.values) / max(float(np.linalg.norm(y)), 1e-300)
+        )
 
     def solve(self, problem: InverseDynamics, motion: Hashable = None) -> Solved:
         """Each joint's residuals at unit variance; see the head of the file.

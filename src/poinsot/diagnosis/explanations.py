@@ -182,6 +182,8 @@ class Alignment(Check):
         """Whether enough of a joint's residuals is gone, or impossible signs are, and most torque is explained."""
         if explained.solved.relative_error > self.left:
             return False
+        if explained.solved.relative_error > (1 + self.explains) * case.declared.relative_error:
+            return False
         if impossible(case.declared) - impossible(explained.solved) > self.margin:
             return True
         left = (explained.solved.relative_error / case.declared.relative_error) ** 2
@@ -362,6 +364,8 @@ def is_nonnegative(kind: str) -> bool:
 def improvement(case: Examination, explained: Explained) -> str:
     """`the torque error falls from 14.7 to 0.97 %`."""
     before, after = 100 * case.declared.relative_error, 100 * explained.solved.relative_error
+    if after >= before or f"{before:.3g}" == f"{after:.3g}":
+        return f"friction and rotor inertia are possible, and the torque error is {after:.3g} % (now {before:.3g} %)"
     return f"the torque error falls from {before:.3g} to {after:.3g} %"
 
 

@@ -26,6 +26,7 @@ class PoorFit(Check):
         friction: the same of its speed, for a warning: no law of two parameters is better.
         moved: standard deviations by which parameters must move with it for a warning.
         large: part of a joint's torque from which it is an error, then.
+        held_away: times the error of least squares that the estimate's own values may leave.
     """
 
     warning: float = 0.1
@@ -35,6 +36,7 @@ class PoorFit(Check):
     friction: float = 0.05
     moved: float = 4.0
     large: float = 0.1
+    held_away: float = 1.5
 
     causes = (
         Cause(
@@ -63,7 +65,24 @@ class PoorFit(Check):
                 "See which joint and variable the residuals follow; check signs, units and the description.",
                 evidence=100 * error,
             )
+        yield from self._held_away(case)
         yield from terms
+
+    def _held_away(self, case: Examination) -> Iterator[Finding]:
+        """Values that are not those of least squares: constraints, priors or a caller set them."""
+        own, free = case.own_error, case.declared.relative_error
+        if own <= max(self.warning, self.held_away * free):
+            return
+        yield Finding(
+            "poor-fit",
+            Severity.warning if own <= self.error else Severity.error,
+            f"The values of this estimate leave {100 * own:.3g} % of the torque unexplained, those of least squares "
+            f"{100 * free:.3g} %."
+            if np.isfinite(own)
+            else "Values of this estimate are not finite.",
+            "Mend what holds them away from least squares: constraints, priors, or values that were replaced.",
+            evidence=100 * own if np.isfinite(own) else 1e9,
+        )
 
     def _terms(self, case: Examination, solved: Solved) -> Iterator[Finding]:
         q, v = joint_motion(case)

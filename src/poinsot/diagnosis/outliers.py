@@ -59,10 +59,11 @@ class Outliers(Check):
                 if energy < self.warning:
                     continue
                 worst = int(at[np.argmax(r[at])]) + 1
+                count = readings(at)
                 yield Finding(
                     "outliers",
                     Severity.error if energy >= self.error else Severity.warning,
-                    f"{len(at)} torque reading{'s' * (len(at) > 1)} of joint {joint} in recording {number} cannot be: "
+                    f"{count} torque reading{'s' * (count > 1)} of joint {joint} in recording {number} cannot be: "
                     f"{tau[worst]:.3g} at {signals.time[worst]:.4g} s; 95 % of all differ "
                     f"from their neighbours by less than {usual:.2g}.",
                     "Mark them with invalid = ... in the recording and bridge them with resample_hz and "
@@ -70,3 +71,9 @@ class Outliers(Check):
                     joint,
                     evidence=1e3 * min(energy, 1e3),
                 )
+
+
+def readings(at: np.ndarray) -> int:
+    """How many readings are wrong, of indices where r is large: a spike shows in both its neighbours too."""
+    lengths = [len(run) for run in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)]
+    return sum(length - 2 if length > 2 else length for length in lengths)

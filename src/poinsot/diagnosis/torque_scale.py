@@ -25,10 +25,12 @@ class TorqueScale(Check):
 
     Args:
         warning, error: factors, either way. 2 is what a description knows; 4 is twice that, on a log scale.
+        left: relative error beyond which the motion does not explain the torque, and its scale says nothing.
     """
 
     warning: float = 2.0
     error: float = 4.0
+    left: float = 0.5
 
     causes = (TorqueGain.cause,)
 
@@ -37,6 +39,9 @@ class TorqueScale(Check):
         solved = case.best
         described = Described(solved.problem)
         alone, beta0, _ = described.base(solved.problem.base)
+        if solved.relative_error > self.left:
+            yield Unchecked("the unit of the torque", "the motion does not explain the torque")
+            return
         if not described.says_something or not alone.any():
             yield Unchecked(
                 "the unit of the torque",
