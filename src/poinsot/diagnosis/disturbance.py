@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from ..estimate import Finding, Severity, Unchecked
 from .case import Examination, Solved, correlations
@@ -105,7 +105,7 @@ class Disturbance(Check):
             rest = np.delete(e, stretch)  # the disturbance itself is as coloured as can be
             independent = 1 / (1 + 2 * float(np.sum(correlations(rest) ** 2)))
             nu = max(float(length[at]) * independent, 1.0)
-            chance = chi2.isf(self.alpha / (n * m), nu) / chi2.median(nu)
+            chance = chdtri(nu, self.alpha / (n * m)) / chdtri(nu, 0.5)
             over = float(ratio[at]) / float(chance)
             if over > worst and squares[at] > (self.matters * float(solved.size[k])) ** 2:
                 worst, found = over, stretch
