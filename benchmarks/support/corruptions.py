@@ -245,7 +245,7 @@ def tilt_joint(scene: Scene, rng: np.random.Generator, degrees: float) -> Scene:
 
     def change(origin: Any, axis: Any) -> None:
         R = pin.rpy.rpyToMatrix(numbers(origin, "rpy"))
-        # a turn about the last axis itself is a zero of that joint, which nothing shows where it is vertical
+        # a turn about the last axis itself is an offset of that joint, unobservable where the axis is vertical
         normal = np.cross(numbers(axis, "xyz"), R.T @ before[0])
         turned = R @ pin.AngleAxis(np.radians(degrees), normal / np.linalg.norm(normal)).toRotationMatrix()
         origin.set("rpy", " ".join(repr(float(x)) for x in pin.rpy.matrixToRpy(turned)))

@@ -13,9 +13,10 @@ import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from .case import Examination
-from .check import Cause, Check
+from .check import Check
 from .description import Described
 from .explanations import inflation
+from .joint_zero import JointZero
 
 MOMENTS = ("mx", "my", "mz")
 
@@ -35,13 +36,7 @@ class BodyDirections(Check):
     shown: float = 6.0
     matters: float = 0.05
 
-    causes = (
-        Cause(
-            "joint-zero",
-            "The zero of a joint is not the description's.",
-            "Add the offset: position_offset in [drive].",
-        ),
-    )
+    causes = (JointZero.cause,)
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         solved = case.best

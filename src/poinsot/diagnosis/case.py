@@ -22,6 +22,7 @@ import numpy as np
 
 from ..arrays import JointSamples, Matrix, Vector
 from ..estimate import Estimate
+from ..estimate.fit import autocorrelation
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import Decimation
 from ..signals.signals import Signals
@@ -228,10 +229,21 @@ class Examination:
             self._last.update(motion=motion, rows=rows)
         return solve(problem, rows)
 
-    @property
+    @cached_property
     def time(self) -> np.ndarray:
         """(N,) of the rows [s], recordings one after the other."""
         return self.thin.predict(np.zeros(len(self.thin.base)))[0]
+
+    @cached_property
+    def joint_motion(self) -> tuple[np.ndarray, np.ndarray]:
+        """(N, n) positions and speeds of the rows."""
+        positions, speeds = [], []
+        for part in self.thin.parts:
+            q, v, _, _ = part.joint_side(0, len(part))
+            kept = slice(None) if part.decimation is None else part.decimation.kept(len(part))
+            positions.append(self.thin.robot.joint_positions(q)[kept])
+            speeds.append(v[kept])
+        return np.concatenate(positions), np.concatenate(speeds)
 
 
 def thinned(signals: Signals, share: float = 1.0) -> Signals:
@@ -295,12 +307,7 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
 def correlations(e: np.ndarray) -> np.ndarray:
     """Autocorrelations from lag 1 up to the first lag after which three in a row look like noise."""
     N = len(e)
-    longest = min(N // 4, 400)
-    e = e - e.mean()
-    size = 1 << int(np.ceil(np.log2(2 * N)))
-    spectrum = np.abs(np.fft.rfft(e, size)) ** 2
-    rho = np.fft.irfft(spectrum, size)[: longest + 1]
-    rho = rho[1:] / max(rho[0], 1e-300)
+    rho = autocorrelation(e[:, None], min(N // 4, 400))[0, 1:]
     quiet = np.abs(rho) < 2 / np.sqrt(N)
     for lag in range(len(quiet) - 2):
         if quiet[lag : lag + 3].all():

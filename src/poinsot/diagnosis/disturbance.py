@@ -18,7 +18,6 @@ from scipy.special import chdtri
 from ..estimate import Finding, Severity, Unchecked
 from .case import Examination, Solved, correlations
 from .check import Cause, Check
-from .fit import joint_motion
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Disturbance(Check):
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         solved = case.declared
-        speeds = joint_motion(case)[1]
+        speeds = case.joint_motion[1]
         if (
             case.problem.robot.floating_base
             or len(speeds) != solved.rows

@@ -40,7 +40,7 @@ STEPS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class Candidate(ABC):
     """One defect that may be there: a change of the problem, with nuisances to estimate or without.
 
     Args:
@@ -60,9 +60,9 @@ class Candidate:
     matters: float = 0.0
     largest_step: float = 1.0
 
+    @abstractmethod
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
         """The problem without the defect of this size."""
-        raise NotImplementedError
 
     @property
     def motion(self) -> Hashable:
@@ -163,16 +163,17 @@ class Alignment(Check):
         for explanation in self.explanations:
             for candidate in explanation.candidates(case):
                 if not candidate.zero:
-                    tried += [each for each in [explain(case, candidate)] if each is not None]
+                    if (explained := explain(case, candidate)) is not None:
+                        tried.append(explained)
                     continue
-                later.append(candidate)
                 if len(candidate.zero) == 1:
                     score = local(case, candidate)
-                    suspicious |= abs(score.z) > self.significant and abs(score.value) > candidate.matters
                     if not np.isfinite(score.std):
-                        later.pop()
                         if (unchecked := explanation.unobservable(candidate)) is not None:
                             yield unchecked
+                        continue
+                    suspicious |= abs(score.z) > self.significant and abs(score.value) > candidate.matters
+                later.append(candidate)
         suspicious |= any(each.gain > self.margin for each in tried)
         if suspicious:
             tried += [each for candidate in later if (each := explain(case, candidate)) is not None]

@@ -85,7 +85,7 @@ class PoorFit(Check):
         )
 
     def _terms(self, case: Examination, solved: Solved) -> Iterator[Finding]:
-        q, v = joint_motion(case)
+        q, v = case.joint_motion
         if len(q) != solved.rows or case.problem.robot.floating_base:
             return
         std = {name: float(x) for name, x in zip(case.estimate.names, case.estimate.std, strict=True)}
@@ -136,17 +136,6 @@ def _variables(q: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
         "its speed": np.stack([u * np.abs(u), u**3, *slow], axis=1),
         "time": np.stack([t, t**2, t * direction, t * u], axis=1),
     }
-
-
-def joint_motion(case: Examination) -> tuple[np.ndarray, np.ndarray]:
-    """(N, n) positions and speeds of the thinned rows."""
-    positions, speeds = [], []
-    for part in case.thin.parts:
-        q, v, _, _ = part.joint_side(0, len(part))
-        kept = slice(None) if part.decimation is None else part.decimation.kept(len(part))
-        positions.append(case.thin.robot.joint_positions(q)[kept])
-        speeds.append(v[kept])
-    return np.concatenate(positions), np.concatenate(speeds)
 
 
 def _explained(solved: Solved, columns: np.ndarray, k: int) -> tuple[float, np.ndarray]:

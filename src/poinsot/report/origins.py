@@ -14,28 +14,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from enum import Enum
 from math import isnan
 
+from .marked import Marked
 from .numbers import UNKNOWN
 
 HARDLY = 0.1
 
 
-class Origin(Enum):
+class Origin(Marked):
     """Origin of a value, from data to prior; `mark` reads without colour, filled by the share of the data."""
-
-    mark: str
 
     from_data = "from data", "●"
     mostly_data = "mostly data", "◕"
     mostly_prior = "mostly prior", "◔"
     from_prior = "from prior", "○"
-
-    def __new__(cls, words: str, mark: str) -> Origin:
-        member = object.__new__(cls)
-        member._value_, member.mark = words, mark
-        return member
 
     @property
     def measured(self) -> bool:

@@ -7,32 +7,25 @@ Above 51 % the 95 % interval contains zero, so the sign is unknown.
 from __future__ import annotations
 
 from collections import Counter
-from enum import Enum
 from math import isnan
 
 from ..arrays import Vector
 from ..estimate import NORMAL_95, Estimate
+from .marked import Marked
 
 WELL_KNOWN_PERCENT = 10.0
 KNOWN_PERCENT = 30.0
 ZERO_PERCENT = 100.0 / NORMAL_95
 
 
-class ParameterVerdict(Enum):
+class ParameterVerdict(Marked):
     """How well a parameter is known, from best to worst; `mark` is a symbol that reads without colour."""
-
-    mark: str
 
     well_known = "well known", "●"
     known = "known", "◐"
     poorly_known = "poorly known", "○"
     zero_inside = "zero within its interval", "∅"
     not_identifiable = "not identifiable", "✕"
-
-    def __new__(cls, words: str, mark: str) -> ParameterVerdict:
-        member = object.__new__(cls)
-        member._value_, member.mark = words, mark
-        return member
 
     @property
     def summary(self) -> str:

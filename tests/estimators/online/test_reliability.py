@@ -94,11 +94,14 @@ def test_no_sequence_of_troubles_makes_a_body_that_cannot_be(chart, gate, seed, 
 def test_it_finds_back_after_every_trouble(chart, gate):
     """Two seconds in which every third sample is troubled, each in its own way; then good ones."""
     rng = np.random.default_rng(8)
-    samples = list(samples_of(TORQUES, TRUTH, rng, 500 + RECOVERY))
+    good = list(samples_of(TORQUES, TRUTH, rng, 500 + RECOVERY))
+    samples = good.copy()
     for k in range(100, 500, 3):
         samples[k] = TROUBLES[rng.choice(sorted(TROUBLES))](samples[k], rng.standard_normal(3))
     _, masses = masses_of(filter_of(chart, gate), samples)
-    # root mean square: at this drift the estimate wanders by 4 %, so the largest of 100 is near 10 % by chance
+    # as a filter that had no trouble; the truth in the mean only, from which that filter too wanders by up to 8 %
+    _, untroubled = masses_of(filter_of(chart, gate), good)
+    np.testing.assert_allclose(masses[-100:], untroubled[-100:], rtol=0.1)
     assert np.sqrt(np.mean((masses[-100:] / TRUTH[0, 0] - 1) ** 2)) < 0.1
 
 

@@ -127,7 +127,7 @@ class LeastSquares:
             # where noise is tiny, so short a step in standard deviations is below the rounding errors of theta
             rounding = 1e-12 * float(np.linalg.norm(solution.R @ solution.theta))
             report(progress, "reweighting", iteration=steps, detail=f"step {length:.1e} standard deviations")
-            # from here on sigma stays, and what is left to do is a convex problem
+            # from here on sigma stays, and the problem is convex
             settled = settled or length <= max(self.step_tolerance, rounding)
             if length <= max(tolerance, rounding):
                 solution = replace(solution, steps=steps)
