@@ -40,8 +40,9 @@ Sousa and Cortesao (2014); Wensing, Kim and Slotine (2018); Lee, Wensing and Par
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Literal
 
@@ -49,26 +50,35 @@ import numpy as np
 from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
-from ...estimate import Body, Certificate, Estimate, FullParameters, Status
+from ...estimate import NORMAL_95, Body, Certificate, Estimate, FullParameters, Status
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing, nearest
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.extent import with_extent
-from ...inertia.log_cholesky import LogCholesky
-from ...inertia.parameters import body, inconsistencies, is_consistent, pseudo_inertia
+from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
+from ...models.bodies import body_of
 from ...models.friction.listed import dissipating_kinds, words_of
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from . import residuals
-from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, vector_of
+from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
 from .constraints import Constraints
+from .described import prior_moments
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
 from .least_squares import EXACT, LeastSquares, finish
 from .system import TINY, LinearSolution, System, covariance_root, reduce
 from .whitening import Whitened
 
+MOMENTS = "moments"
 DIVERGENCES = {"entropic": Entropic(), "euclidean": Euclidean(), "affine-invariant": AffineInvariant()}
+
+FACTOR_OF_TWO = float(np.log(2))
+"""Standard deviation of the logarithm of a mass that a description states without uncertainty."""
+
+ONE_SAMPLE = 0.5
+"""Weight of tr X - log det X beside second moments: as much as one sample with the prior's own tells (Wishart), and
+enough to keep bodies from being flat."""
 
 MIN_ALLOWANCE = 1e-3
 """Smallest allowance: with less, the set of base values left to the prior is thinner than the solver's tolerance."""
@@ -90,6 +100,9 @@ RANK_TOLERANCE = 1e-9
 
 UNINFORMED_STD = 30.0
 """Prior standard deviation, in sizes, of a parameter on which the prior has no information."""
+
+UNTOUCHED = 5.0
+"""A bound further away than this, in standard deviations, changes a normal distribution by less than 1e-6."""
 
 FIXED = 1e-12
 """A variance below this part of the prior's own is that of a parameter that constraints fix."""
@@ -117,36 +130,52 @@ class SemidefiniteLeastSquares:
         weighting, rtol: as in `LeastSquares`.
         essential: whether least squares first removes poorly determined parameters, as `EssentialParameters`.
         prior: body name -> its ten parameters before the data; bodies that are not named: the robot description's.
-        divergence: from the prior: `"entropic"`, `"euclidean"` or `"affine-invariant"`.
-        trust: `"data"`: the prior decides what the data leave open and nothing else; `"both"`: both are weighed by
-            what they know.
-        prior_std: relative standard deviation of the prior, of a body as a whole.
+        weighing: `"both"`: prior and data are weighed by what they know; `"data"`: the prior decides what the data
+            leave open and nothing else.
+        divergence: from the prior: `"moments"` (normal in the coordinates of that chart; where both are
+            weighed), `"entropic"`, `"euclidean"` or `"affine-invariant"`; None: the first, or `"entropic"`.
+        prior_std: relative standard deviation of the prior, of a mass, and of a body as a whole. Left out, a body is
+            within a factor of two of its description with a probability of 95 %.
+        prior_direction_deg: standard deviation of the direction of a centre of mass [deg], by `"moments"`. Left
+            out, it is within 30 deg with a probability of 95 %.
         allowance: the prior may take the base values this part further from least squares than possible bodies have
             to be; 0 where least squares is possible itself.
         constraints: certain knowledge.
+        trust: the old name of `weighing`.
     """
 
     weighting: Literal["none", "per-joint", "robust"] = "none"
     essential: bool = False
     prior: Mapping[str, Sequence[float]] | None = None
-    divergence: Literal["entropic", "euclidean", "affine-invariant"] = "entropic"
-    trust: Literal["data", "both"] = "data"
-    prior_std: float = 0.5
+    weighing: Literal["both", "data"] = "both"
+    divergence: Literal["moments", "entropic", "euclidean", "affine-invariant"] | None = None
+    prior_std: float = FACTOR_OF_TWO
+    prior_direction_deg: float = 30.0
     allowance: float = 0.5
     constraints: Constraints = field(default_factory=Constraints)
     rtol: float = EXCITATION_TOLERANCE
+    trust: InitVar[Literal["both", "data"] | None] = None
 
     name = "semidefinite"
     citations = (*LeastSquares.citations, "sousa2014", "wensing2018", "lee2020")
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, trust: str | None) -> None:
         LeastSquares(self.weighting, rtol=self.rtol)
-        if self.divergence not in DIVERGENCES:
+        if trust is not None:
+            warnings.warn(f"trust is now called weighing: write weighing = {trust!r}", FutureWarning, 3)
+            object.__setattr__(self, "weighing", trust)
+        if self.weighing not in ("data", "both"):
+            raise InvalidMethod(f"weighing must be 'data' or 'both', not {self.weighing!r}")
+        if self.divergence is None:
+            object.__setattr__(self, "divergence", MOMENTS if self.weighing == "both" else "entropic")
+        if self.divergence not in (MOMENTS, *DIVERGENCES):
             raise InvalidMethod(
-                f"divergence must be {listing(map(repr, DIVERGENCES))}, not {self.divergence!r}"
+                f"divergence must be {listing(map(repr, (MOMENTS, *DIVERGENCES)))}, not {self.divergence!r}"
             )
-        if self.trust not in ("data", "both"):
-            raise InvalidMethod(f"trust must be 'data' or 'both', not {self.trust!r}")
+        if self.weighing == "data" and self.divergence == MOMENTS:
+            raise InvalidMethod(
+                f"divergence {MOMENTS!r} weighs prior and data; with weighing = \"data\" write \"entropic\""
+            )
         if not self.prior_std > 0 or not self.allowance >= MIN_ALLOWANCE:
             raise InvalidMethod(
                 f"prior_std must be above 0 and allowance at least {MIN_ALLOWANCE:g}, not {self.prior_std:g} and "
@@ -172,8 +201,8 @@ class SemidefiniteLeastSquares:
         reduced = self._reduced(problem, progress=progress, stop=stop)
         system, target = reduced.system, reduced.target
         if stop_requested(stop):
-            return finish(
-                self, problem, system, replace(target, status=Status.interrupted), notes=(STOPPED_EARLY,)
+            return reduced.free.updated(
+                status=Status.interrupted, notes=(STOPPED_EARLY,)
             )
         report(progress, "finding possible bodies")
         found = _answer(reduced, progress, stop)
@@ -183,7 +212,7 @@ class SemidefiniteLeastSquares:
             theta = theta + known.T @ known.S @ (target.theta - reduced.K @ theta)
         # base values are those of the bodies, so that both statements of the estimate agree to rounding
         base = reduced.K @ theta
-        free = finish(self, problem, system, target)  # how sure least squares is, possible or not
+        free = reduced.free
         known = _knowledge(reduced, theta, free.covariance)
         full = _full_parameters(reduced, known, theta)
         return free.updated(
@@ -226,7 +255,8 @@ class SemidefiniteLeastSquares:
                 values[problem.base.index(name)] = value
             target = replace(target, theta=values[system.columns])
         prior, warnings = self._prior(problem)
-        return _ReducedProblem(self, problem, system, target, prior, kept, warnings)
+        free = finish(self, problem, system, target)  # how sure least squares is, possible or not
+        return _ReducedProblem(self, problem, system, target, free, prior, kept, warnings)
 
     def _prior(self, problem: InverseDynamics) -> tuple[np.ndarray, tuple[str, ...]]:
         """(l, 10) prior bodies with extent in all directions, and what had to be added to them."""
@@ -265,7 +295,7 @@ class _ReducedProblem:
     """The data of the cone programs.
 
     Args:
-        target: of least squares; its `theta` are the base values beta to be met.
+        target: of least squares; its `theta` are the base values beta to be met. free: the same as an estimate.
         prior: (l, 10) bodies.
         essential: the estimate with essential parameters alone, whose values are the target's; None: not asked for.
     """
@@ -274,6 +304,7 @@ class _ReducedProblem:
     problem: InverseDynamics
     system: System
     target: LinearSolution
+    free: Estimate
     prior: np.ndarray
     essential: Estimate | None
     warnings: tuple[str, ...]
@@ -302,11 +333,17 @@ class _ReducedProblem:
 
     @cached_property
     def R(self) -> Matrix:
-        """(b, b) of base values in units of standard deviations."""
+        """(b, b) of base values in units of standard deviations, with R^-1 R^-T their covariance; of white residuals
+        where the data count alone.
+        """
         R = self.target.R
         efforts = np.linalg.norm(R @ self.target.theta) / np.sqrt(self.system.equations)
         # of noise-free data s is rounding, and A would be beyond what a solver counts in
-        return R / max(np.sqrt(self.target.variance), EXACT * efforts, TINY)
+        s = max(np.sqrt(self.target.variance), EXACT * efforts, TINY)
+        if self.method.weighing == "data":
+            return R / s
+        variances, V = np.linalg.eigh(R @ self.free.covariance @ R.T)
+        return np.asarray(V.T @ R / np.sqrt(np.maximum(variances, s**2))[:, None])
 
     @cached_property
     def certain(self) -> tuple[Membership, ...]:
@@ -343,14 +380,33 @@ class _ReducedProblem:
     @cached_property
     def weight(self) -> float:
         """w of the divergence: a body that is 1 + epsilon times its prior costs epsilon^2 / (2 std^2)."""
+        if self.method.divergence == MOMENTS:
+            return ONE_SAMPLE
         whole = float(np.sum(pseudo_inertia(self.prior) ** 2))
         scale = {"entropic": 1.0, "affine-invariant": 0.5, "euclidean": 2 * len(self.prior) / whole}
         return scale[self.method.divergence] / (4 * self.method.prior_std**2)
+
+    @cached_property
+    def moments(self) -> np.ndarray:
+        """(l, 10, 10) second moments of x of each body about its prior."""
+        return prior_moments(self.coordinates, self.method.prior_std, self.method.prior_direction_deg)
+
+    @cached_property
+    def prior_root(self) -> Matrix:
+        """(p, p) B with B B^T the second moments of x about the prior."""
+        l, std = len(self.prior), self.method.prior_std
+        # 1 / (4 std^2) is the weight of |dx|^2 of a divergence near the prior
+        known = self.method.divergence == MOMENTS
+        bodies = np.linalg.cholesky(self.moments) if known else np.tile(2 * std * np.eye(10), (l, 1, 1))
+        return linalg.block_diag(*bodies, np.diag(self.spread))
 
     def term(self) -> DivergenceTerm:
         """How far from the prior."""
         # the whole term is multiplied by w, and spreads of other parameters are no part of w
         weight = 1 / (self.weight * self.spread**2)
+        if self.method.divergence == MOMENTS:
+            metric = np.linalg.inv(self.moments) / self.weight
+            return EntropicTerm(self.coordinates, weight, metric=metric)
         kind = EntropicTerm if self.method.divergence == "entropic" else QuadraticTerm
         return kind(self.coordinates, weight, DIVERGENCES[self.method.divergence], self.problem.robot.bodies)
 
@@ -392,6 +448,13 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
     return members
 
 
+def _never_negative(problem: InverseDynamics) -> list[int]:
+    """Places of parameters that no mechanism has below zero."""
+    own = ("rotor_inertia", *dissipating_kinds())
+    masses = [10 * body + k for body in range(len(problem.robot.bodies)) for k in (0, 4, 6, 9)]
+    return masses + [k for k, kind in enumerate(problem.parameters.kinds) if kind in own]
+
+
 def _held(problem: InverseDynamics) -> list[Membership]:
     parameters, identity = problem.parameters, np.eye(len(problem.parameters))
     return [
@@ -424,11 +487,11 @@ class _Answer:
 def _answer(
     reduced: _ReducedProblem, progress: ProgressCallback | None = None, stop: Stop | None = None
 ) -> _Answer:
-    """Solve: first the closest fit, then the bodies nearest the prior; or both weighed together."""
+    """Solve: prior and data weighed together; or first the closest fit, then the bodies nearest the prior."""
+    if reduced.method.weighing == "both":
+        return _nearest_to_prior(reduced, None, None, 0, progress, stop)
     closest = _closest(reduced)
     x = closest.x[:-1]
-    if reduced.method.trust == "both":
-        return _nearest_to_prior(reduced, None, x, closest.steps, progress, stop)
     # the closest point is found to the solver's tolerance, so a distance of zero is not: hence a second question
     distance = float(np.linalg.norm(reduced.A @ x - reduced.b))
     if distance < MAX_DISTANCE and _has_room(reduced):
@@ -512,8 +575,11 @@ def _nearest_to_prior(
     if not term.convex:
         entropic = replace(reduced, method=replace(reduced.method, divergence="entropic"))
         x = _nearest_to_prior(entropic, radius, closest, 0).x
-    elif radius is None and closest is not None:
-        x = closest  # weighed, the fit is a small difference of large numbers unless counted from a good one
+    elif radius is None:
+        # weighed, the fit is a small difference of large numbers unless counted from a good point
+        A = reduced.A @ reduced.prior_root
+        gain = linalg.solve(A.T @ A + np.eye(len(x)), A.T, assume_a="pos")
+        x = x + reduced.prior_root @ gain @ (reduced.b - reduced.A @ x)
     status = Status.step_limit
     for number in range(1, MODEL_STEPS + 1):
         program = _last_program(reduced, term, x, radius)
@@ -614,18 +680,19 @@ def _certify(
 
 @dataclass(frozen=True, eq=False)
 class _Knowledge:
-    """Covariances near a solution, in coordinates y in which the prior's is 1 there: theta = T y.
+    """Means and covariances in coordinates y in which the prior's is 1: theta = T y.
 
     Args:
-        T: (p, p). before: of the prior, less what constraints fix. after: of prior and data.
-        left: the part of the prior's that the data leave.
+        T: (p, p). before: of the prior, less what constraints fix. left: of prior and data.
+        mean, after: of prior, data and bounds; of the data, and the prior where they leave it open, if they are first.
         S: (p, b) how y moves with the base values, as little as can be.
     """
 
     T: Matrix
     before: Matrix
-    after: Matrix
     left: Matrix
+    mean: Vector
+    after: Matrix
     S: Matrix
 
     def share(self, body: slice) -> float:
@@ -636,27 +703,55 @@ class _Knowledge:
 
 def _knowledge(reduced: _ReducedProblem, theta: Vector, covariance: Matrix) -> _Knowledge:
     """Covariances at parameters theta (p,), for base values with this covariance (b, b)."""
-    around = Whitened(theta[: reduced.prior.size].reshape(-1, 10), reduced.coordinates.sizes)
-    T = around.T.copy()
-    # 1 / (4 std^2) is the weight of |dy|^2: y is of standard deviation 1 where T is scaled by 2 std
-    T[:, : around.others.start] *= 2 * reduced.method.prior_std
-    T[:, around.others] *= reduced.spread
-    R = reduced.R
+    T = reduced.coordinates.T @ reduced.prior_root
+    if reduced.method.divergence != MOMENTS:  # a metric that changes from body to body
+        around = Whitened(theta[: reduced.prior.size].reshape(-1, 10), reduced.coordinates.sizes)
+        T = around.T @ reduced.prior_root
+    R, y = reduced.R, np.linalg.solve(T, theta)
     A = R @ reduced.K @ T
-    E = reduced.equalities @ np.linalg.solve(reduced.coordinates.T, T)
+    to_x = np.linalg.solve(reduced.coordinates.T, T)
+    E = reduced.equalities @ to_x
     inside = _null_space(E)
     before = inside @ inside.T
-    N = _null_space(np.concatenate([A, E]))
+    AN = A @ inside
+    left = inside @ linalg.inv(AN.T @ AN + np.eye(inside.shape[1])) @ inside.T
     # constraints that fix directions are rows too: base values move nothing along them
     S = np.linalg.pinv(np.concatenate([A, E]))[:, : len(A)] @ R
-    if reduced.method.trust == "data":
-        left = N @ N.T
-        return _Knowledge(T, before, S @ covariance @ S.T + left, left, S)
-    AN = A @ inside
-    G = inside @ linalg.solve(AN.T @ AN + np.eye(inside.shape[1]), AN.T, assume_a="pos")
-    kept = np.eye(len(theta)) - G @ A
-    after = kept @ before @ kept.T + G @ R @ covariance @ R.T @ G.T
-    return _Knowledge(T, before, after, after, S)
+    if reduced.method.weighing == "data":
+        N = _null_space(np.concatenate([A, E]))
+        return _Knowledge(T, before, left, y, S @ covariance @ S.T + N @ N.T, S)
+    prior = np.linalg.solve(T, reduced.coordinates.T @ reduced.coordinates.center)
+    prior = y + before @ (prior - y)  # what constraints fix is known, whatever the prior
+    mean = prior + left @ A.T @ (reduced.b - A @ prior)
+    mean, after = _truncated(reduced, to_x, y, mean, left)
+    return _Knowledge(T, before, left, mean, after, S)
+
+
+def _truncated(
+    reduced: _ReducedProblem, to_x: Matrix, y: Vector, mean: Vector, C: Matrix
+) -> tuple[Vector, Matrix]:
+    """Mean and covariance of a normal distribution less what is impossible, half space by half space.
+
+    With a^T y + g >= 0 and alpha = -(a^T mean + g) / s, s^2 = a^T C a, the truncated distribution has, with lambda the
+    normal hazard rate at alpha, mean + lambda C a / s and C - lambda (lambda - alpha) C a a^T C / s^2. Half spaces are the
+    bounds of what is certain, and those of a body: v^T X v >= 0 for the eigenvectors v of the X that was found.
+    """
+    x = to_x @ y
+    rows = [each for each in reduced.certain if each.cone is Cone.nonnegative]
+    for body in reduced.coordinates.bodies:
+        _, V = np.linalg.eigh(matrix_of(x[body]))
+        F = np.zeros((4, len(x)))
+        F[:, body] = vector_of(V.T[:, :, None] * V.T[:, None, :])
+        rows.append(Membership("", Cone.nonnegative, F, np.zeros(4)))
+    for each in rows:
+        for a, g in zip(each.F @ to_x, each.g, strict=True):
+            s = float(np.sqrt(max(a @ C @ a, 0.0)))
+            if s <= FIXED or (alpha := -float(a @ mean + g) / s) < -UNTOUCHED:
+                continue
+            hazard = np.sqrt(2 / np.pi) / special.erfcx(alpha / np.sqrt(2))
+            c = C @ a / s
+            mean, C = mean + hazard * c, C - hazard * (hazard - alpha) * np.outer(c, c)
+    return mean, C
 
 
 def _null_space(rows: Matrix) -> Matrix:
@@ -674,45 +769,43 @@ def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector)
     parameters, T = reduced.problem.parameters, known.T
     # a product of a matrix with its transpose is symmetric and not negative to the last digit
     half = T @ covariance_root(known.after)
+    mean = T @ known.mean
     had, has = np.diag(T @ known.before @ T.T), np.diag(T @ known.left @ T.T)
     # what is held or fixed by a constraint has no prior variance: its share is 1
     share = np.divide(has, had, out=np.ones_like(has), where=had > FIXED * np.diag(T @ T.T))
     prior = np.concatenate([reduced.prior.ravel(), np.full(len(theta) - reduced.prior.size, np.nan)])
     for name, value in parameters.held.items():
         prior[parameters.index(name)] = value
+    reach = NORMAL_95 * np.linalg.norm(half, axis=1)
+    lowest = np.full(len(theta), -np.inf)
+    lowest[_never_negative(reduced.problem)] = 0.0
     return FullParameters(
         parameters.names,
         parameters.units,
         parameters.owners,
         parameters.kinds,
         theta,
-        half @ half.T,
+        # about the value that is stated, which bounds may have moved off the mean
+        half @ half.T + np.outer(theta - mean, theta - mean),
         prior,
         np.clip(share, 0.0, 1.0),
+        np.stack([np.maximum(np.minimum(mean - reach, theta), lowest), np.maximum(mean + reach, theta)], axis=1),
     )
 
 
 def _bodies(reduced: _ReducedProblem, known: _Knowledge, full: FullParameters) -> tuple[Body, ...]:
     """Mass properties, their covariance in a chart, and where they came from."""
-    robot, chart = reduced.problem.robot, LogCholesky()
-    found = []
-    for number, name in enumerate(robot.bodies):
-        ten = slice(10 * number, 10 * number + 10)
-        pi = full.values[ten]
-        D = chart.jacobian(chart.from_inertial(pi))
-        # twice by D^-1: from pi to the chart's coordinates, in which intervals stay possible bodies
-        half = np.linalg.solve(D, full.covariance[ten, ten])
-        found.append(
-            replace(
-                body(name, pi),
-                covariance=np.linalg.solve(D, half.T),
-                prior=reduced.prior[number],
-                prior_share=known.share(ten),
-                placement=robot.placements[number],
-                parent=robot.parents[number],
-            )
+    return tuple(
+        body_of(
+            reduced.problem.robot,
+            number,
+            full.values[ten],
+            full.covariance[ten, ten],
+            reduced.prior[number],
+            known.share(ten),
         )
-    return tuple(found)
+        for number, ten in enumerate(reduced.coordinates.bodies)
+    )
 
 
 def _distance_note(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
