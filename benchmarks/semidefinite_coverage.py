@@ -51,7 +51,7 @@ class Case:
 
     @cached_property
     def robot(self) -> poinsot.Articulated:
-        return poinsot.load_robot(self.path, locked=self.locked, friction=poinsot.ViscousCoulomb(offset=True))
+        return poinsot.load_robot(self.path, locked=dict.fromkeys(self.locked, 0.0), friction=poinsot.ViscousCoulomb(offset=True))
 
     @cached_property
     def model(self) -> pin.Model:

@@ -104,6 +104,9 @@ UNINFORMED_STD = 30.0
 UNTOUCHED = 5.0
 """A bound further away than this, in standard deviations, changes a normal distribution by less than 1e-6."""
 
+AT_BOUND = 1e-7
+"""A parameter closer to its bound, relative to its prior or size, is there."""
+
 FIXED = 1e-12
 """A variance below this part of the prior's own is that of a parameter that constraints fix."""
 
@@ -201,23 +204,24 @@ class SemidefiniteLeastSquares:
         reduced = self._reduced(problem, progress=progress, stop=stop)
         system, target = reduced.system, reduced.target
         if stop_requested(stop):
-            return reduced.free.updated(
-                status=Status.interrupted, notes=(STOPPED_EARLY,)
-            )
+            return reduced.free.updated(status=Status.interrupted, notes=(STOPPED_EARLY,))
         report(progress, "finding possible bodies")
         found = _answer(reduced, progress, stop)
         theta = reduced.coordinates.T @ found.x
         if found.radius == 0:  # the solver's tolerance, taken off
             known = _knowledge(reduced, theta, np.zeros_like(target.covariance))
             theta = theta + known.T @ known.S @ (target.theta - reduced.K @ theta)
+        theta = reduced.at_bounds(theta)
         # base values are those of the bodies, so that both statements of the estimate agree to rounding
         base = reduced.K @ theta
         free = reduced.free
         known = _knowledge(reduced, theta, free.covariance)
         full = _full_parameters(reduced, known, theta)
+        both = self.weighing == "both"
         return free.updated(
             full,
             values=base,
+            covariance=reduced.K @ full.covariance @ reduced.K.T if both else free.covariance,
             fit=residuals.fit(problem, replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=_bodies(reduced, known, full),
@@ -228,7 +232,7 @@ class SemidefiniteLeastSquares:
                 *(reduced.essential.notes if reduced.essential else ()),
                 *_distance_note(reduced, found),
             ),
-            warnings=(*problem.warnings, *reduced.warnings, *_implausible(reduced, found, free.covariance)),
+            warnings=(*problem.warnings, *reduced.warnings, *_implausible(reduced, found)),
             seconds={**free.seconds, "solve": time.perf_counter() - started - system.seconds},
         )
 
@@ -346,15 +350,27 @@ class _ReducedProblem:
         return np.asarray(V.T @ R / np.sqrt(np.maximum(variances, s**2))[:, None])
 
     @cached_property
-    def certain(self) -> tuple[Membership, ...]:
-        """All constraints but physical possibility, on x."""
+    def constraints(self) -> tuple[Membership, ...]:
+        """All but physical possibility, on theta."""
         problem = self.problem
-        known = [
-            *_signs(problem),
-            *self.method.constraints.memberships(problem.parameters, problem.robot.bodies),
-            *_held(problem),
-        ]
-        return tuple(each.through(self.coordinates.T) for each in known)
+        own = self.method.constraints.memberships(problem.parameters, problem.robot.bodies)
+        return (*_signs(problem), *own, *_held(problem))
+
+    @cached_property
+    def certain(self) -> tuple[Membership, ...]:
+        """The same on x."""
+        return tuple(each.through(self.coordinates.T) for each in self.constraints)
+
+    def at_bounds(self, theta: Vector) -> Vector:
+        """Parameters (p,) exactly at their bounds where a solver's tolerance is all that is between."""
+        theta, size = theta.copy(), np.linalg.norm(self.coordinates.T, axis=1)
+        for each in self.constraints:
+            if each.cone in (Cone.nonnegative, Cone.zero):
+                for row, g in zip(each.F, each.g, strict=True):
+                    (places,) = np.nonzero(row)
+                    if len(places) == 1 and abs(theta[(k := places[0])] + g / row[k]) < AT_BOUND * size[k]:
+                        theta[k] = -g / row[k] + 0.0
+        return theta
 
     @cached_property
     def possible(self) -> tuple[Membership, ...]:
@@ -536,11 +552,7 @@ def _closest(reduced: _ReducedProblem) -> ConeSolution:
     fit = replace(fit, F=fit.F + np.outer(np.eye(len(fit.F))[0], last), g=fit.g - np.eye(len(fit.g))[0])
     program = ConeProgram(np.zeros((p + 1, p + 1)), last, (*reduced.possible, *reduced.certain, fit))
     optimum = _solved(program, np.append(start, 0.0))
-    if optimum.status is ConicStatus.infeasible:
-        raise InvalidMethod(
-            f"no body can satisfy all of this together: {'; '.join(_clash(reduced))}; relax one of them"
-        )
-    return _converged(optimum)
+    return _converged(reduced, optimum)
 
 
 def _solved(program: ConeProgram, start: Vector) -> ConeSolution:
@@ -583,7 +595,7 @@ def _nearest_to_prior(
     status = Status.step_limit
     for number in range(1, MODEL_STEPS + 1):
         program = _last_program(reduced, term, x, radius)
-        optimum = _converged(_solved(program, term.augmented(x)))
+        optimum = _converged(reduced, _solved(program, term.augmented(x)))
         steps += optimum.steps
         if term.convex:  # the program is no model but the problem itself
             return _Answer(optimum.x[: len(x)], optimum.multipliers, radius, closest, steps)
@@ -640,12 +652,16 @@ def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
     return Membership("a fit close to least squares", Cone.second_order, F, np.append(1.0, -b / radius))
 
 
-def _converged(optimum: ConeSolution) -> ConeSolution:
+def _converged(reduced: _ReducedProblem, optimum: ConeSolution) -> ConeSolution:
     if optimum.status is ConicStatus.solved:
         return optimum
+    if optimum.status is ConicStatus.infeasible:
+        raise InvalidMethod(
+            f"no body can satisfy all of this together: {'; '.join(_clash(reduced))}; relax one of them"
+        )
     raise NotIdentifiable(
         "the interior-point method stopped before the optimum, where bodies are all but impossible: hold what is "
-        'known, raise the allowance, or weigh the prior with trust = "both"'
+        'known, raise the allowance, or weigh the prior with weighing = "both"'
     )
 
 
@@ -736,13 +752,7 @@ def _truncated(
     normal hazard rate at alpha, mean + lambda C a / s and C - lambda (lambda - alpha) C a a^T C / s^2. Half spaces are the
     bounds of what is certain, and those of a body: v^T X v >= 0 for the eigenvectors v of the X that was found.
     """
-    x = to_x @ y
     rows = [each for each in reduced.certain if each.cone is Cone.nonnegative]
-    for body in reduced.coordinates.bodies:
-        _, V = np.linalg.eigh(matrix_of(x[body]))
-        F = np.zeros((4, len(x)))
-        F[:, body] = vector_of(V.T[:, :, None] * V.T[:, None, :])
-        rows.append(Membership("", Cone.nonnegative, F, np.zeros(4)))
     for each in rows:
         for a, g in zip(each.F @ to_x, each.g, strict=True):
             s = float(np.sqrt(max(a @ C @ a, 0.0)))
@@ -809,30 +819,40 @@ def _bodies(reduced: _ReducedProblem, known: _Knowledge, full: FullParameters) -
 
 
 def _distance_note(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
-    """Note on how far physical possibility moved the base values."""
+    """Note on how far physical possibility and the prior moved the base values."""
+    moved = float(np.linalg.norm(reduced.A @ found.x - reduced.b))
+    apart = f"{moved:.3g} standard deviations from those of least squares in all {len(reduced.b)} together"
+    if reduced.method.weighing == "both":
+        return (f"Prior and data are weighed by what they know: the base values are {apart}.",)
     if found.closest is None:
         return (
             "Least squares is physically possible as it is: the base values are exactly its own, and what the data do "
             "not show comes from the prior.",
         )
     d = float(np.linalg.norm(reduced.A @ found.closest - reduced.b))
-    moved = float(np.linalg.norm(reduced.A @ found.x - reduced.b))
     return (
-        f"No possible bodies have the base values of least squares: the closest are {d:.3g} standard deviations away "
-        f"in all {len(reduced.b)} together, these are {moved:.3g}.",
+        f"No possible bodies have the base values of least squares: these are {apart}, the closest {d:.3g}.",
     )
 
 
-def _implausible(reduced: _ReducedProblem, found: _Answer, covariance: Matrix) -> tuple[str, ...]:
+def _implausible(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
     """Warn if a chi-square test rejects that any physically possible bodies explain the data."""
-    if found.closest is None:
+    # what was found is no closer than the closest, which needs a program of its own
+    nearest = found.closest
+    if nearest is None and (reduced.method.weighing == "data" or _square(reduced, found.x) is None):
         return ()
-    off = reduced.K @ reduced.coordinates.T @ found.closest - reduced.target.theta
-    # least squares: a covariance may be singular where a prior determines a parameter alone
-    square = float(off @ np.linalg.lstsq(covariance, off, rcond=None)[0])
-    if special.chdtrc(len(off), square) > IMPLAUSIBLE:
+    square = _square(reduced, _closest(reduced).x[:-1] if nearest is None else nearest)
+    if square is None:
         return ()
     return (
         f"The data contradict every possible set of bodies: the closest is {np.sqrt(square):.3g} standard deviations "
-        f"away, of {len(off)} parameters; look at units, signs, gains and reductions, or at what the model lacks.",
+        f"away, of {len(reduced.b)} parameters; look at units, signs, gains and reductions, or at what the model lacks.",
     )
+
+
+def _square(reduced: _ReducedProblem, x: Vector) -> float | None:
+    """Squared distance of base values from least squares in standard deviations; None where it may be chance."""
+    off = reduced.K @ reduced.coordinates.T @ x - reduced.target.theta
+    # least squares: a covariance may be singular where a prior determines a parameter alone
+    square = float(off @ np.linalg.lstsq(reduced.free.covariance, off, rcond=None)[0])
+    return None if special.chdtrc(len(off), square) > IMPLAUSIBLE else square
