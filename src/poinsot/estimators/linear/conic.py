@@ -120,7 +120,9 @@ class ConeProgram:
     def __post_init__(self) -> None:
         n = len(self.q)
         whole = tuple(
-            replace(each, F=np.pad(each.F, ((0, 0), (0, n - each.F.shape[1])))) if each.F.shape[1] < n else each
+            replace(each, F=np.pad(each.F, ((0, 0), (0, n - each.F.shape[1]))))
+            if each.F.shape[1] < n
+            else each
             for each in self.memberships
         )
         object.__setattr__(self, "memberships", whole)

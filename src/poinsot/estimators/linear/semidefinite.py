@@ -60,8 +60,7 @@ from ...models.friction.listed import dissipating_kinds, words_of
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
-from . import residuals
-from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
+from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, vector_of
 from .constraints import Constraints
 from .described import prior_moments
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
@@ -177,12 +176,17 @@ class SemidefiniteLeastSquares:
             )
         if self.weighing == "data" and self.divergence == MOMENTS:
             raise InvalidMethod(
-                f"divergence {MOMENTS!r} weighs prior and data; with weighing = \"data\" write \"entropic\""
+                f'divergence {MOMENTS!r} weighs prior and data; with weighing = "data" write "entropic"'
             )
-        if not self.prior_std > 0 or not self.allowance >= MIN_ALLOWANCE:
+        if not self.prior_std > 0 or not 0 <= self.prior_direction_deg < 90:
             raise InvalidMethod(
-                f"prior_std must be above 0 and allowance at least {MIN_ALLOWANCE:g}, not {self.prior_std:g} and "
-                f"{self.allowance:g}: the closest possible bodies are infinitely thin"
+                f"prior_std must be above 0 and prior_direction_deg from 0 to below 90, not {self.prior_std:g} and "
+                f"{self.prior_direction_deg:g}"
+            )
+        if not self.allowance >= MIN_ALLOWANCE:
+            raise InvalidMethod(
+                f"allowance must be at least {MIN_ALLOWANCE:g}, not {self.allowance:g}: the closest possible bodies are "
+                "infinitely thin"
             )
 
     def solve(
@@ -222,7 +226,7 @@ class SemidefiniteLeastSquares:
             full,
             values=base,
             covariance=reduced.K @ full.covariance @ reduced.K.T if both else free.covariance,
-            fit=residuals.fit(problem, replace(target, theta=base).on_base(system)),
+            fit=problem.fit(replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=_bodies(reduced, known, full),
             certifier=partial(_certify, reduced, found, reduced.essential or free),
@@ -799,7 +803,9 @@ def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector)
         half @ half.T + np.outer(theta - mean, theta - mean),
         prior,
         np.clip(share, 0.0, 1.0),
-        np.stack([np.maximum(np.minimum(mean - reach, theta), lowest), np.maximum(mean + reach, theta)], axis=1),
+        np.stack(
+            [np.maximum(np.minimum(mean - reach, theta), lowest), np.maximum(mean + reach, theta)], axis=1
+        ),
     )
 
 
