@@ -51,12 +51,16 @@ class Case:
 
     @cached_property
     def robot(self) -> poinsot.Articulated:
-        return poinsot.load_robot(self.path, locked=dict.fromkeys(self.locked, 0.0), friction=poinsot.ViscousCoulomb(offset=True))
+        return poinsot.load_robot(
+            self.path, locked=dict.fromkeys(self.locked, 0.0), friction=poinsot.ViscousCoulomb(offset=True)
+        )
 
     @cached_property
     def model(self) -> pin.Model:
         model = pin.buildModelFromUrdf(str(self.path))
-        return pin.buildReducedModel(model, [model.getJointId(name) for name in self.locked], pin.neutral(model))
+        return pin.buildReducedModel(
+            model, [model.getJointId(name) for name in self.locked], pin.neutral(model)
+        )
 
 
 CASES = {
@@ -132,7 +136,9 @@ def main() -> None:
         print(notes[-1], flush=True)
         # of a few recordings the share scatters, as each has links that are told apart together
         scatter = 1.96 * 100 * np.sqrt(0.95 * 0.05 / runs) if runs < RUNS else 0.0
-        agreements.append(Agreement(f"{name}: coverage of masses off 95 % [points]", abs(masses - 95), 2.0 + scatter))
+        agreements.append(
+            Agreement(f"{name}: coverage of masses off 95 % [points]", abs(masses - 95), 2.0 + scatter)
+        )
     programs = {"one estimate, Panda": Program(lambda: run(CASES["Panda, coloured"], 0))}
     seconds, _ = side_by_side(programs, 3)
     deliver("semidefinite_coverage", arguments, seconds, [], agreements, notes)

@@ -86,6 +86,7 @@ class FullParameter(TypedDict):
     owner: str
     prior: Number
     prior_share: Number
+    interval: NotRequired[Interval]
     covariance: Vector
 
 

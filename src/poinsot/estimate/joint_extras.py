@@ -50,7 +50,7 @@ class FullParameters(ParameterColumns, Extra):
 
     prior: Vector
     prior_share: Vector
-    interval: Matrix
+    interval: Matrix | None = None
 
     def as_json(self) -> list[dict[str, Any]]:
         """One row per parameter."""

@@ -67,7 +67,11 @@ def table(
 
 
 def value_cells(
-    value: float, std: float, unit: str, prior_share: float | None = None
+    value: float,
+    std: float,
+    unit: str,
+    prior_share: float | None = None,
+    interval: Sequence[float] | None = None,
 ) -> dict[str, str | Cell]:
     """Value, standard deviation, unit and 95 % interval; in brackets where they are not measured."""
     return {
@@ -75,7 +79,7 @@ def value_cells(
         "Std": assumed_or_measured(std_text(value, std), prior_share),
         "Unit": unit_text(unit),
         "95 % interval": Cell(
-            interval_text(value, std) if std > 0 else UNKNOWN,
+            interval_text(value, std, interval) if std > 0 else UNKNOWN,
             tone="" if is_measured(prior_share) else "assumed",
         ),
     }
@@ -173,7 +177,9 @@ def full_parameter_table(full: FullParameters) -> Table:
             {
                 "Name": full.names[k],
                 "What it is": meaning(full.names[k], full.kinds[k]),
-                **value_cells(value, s, full.units[k], share),
+                **value_cells(
+                    value, s, full.units[k], share, None if full.interval is None else full.interval[k]
+                ),
                 "Before the data": significant(float(full.prior[k])),
                 "Where from": share_cell(share),
                 "Verdict": _full_verdict(value, s, share),

@@ -6,11 +6,10 @@ With J = m [[V V^T + c c^T, c], [c^T, 1]] and V0, c0, m0 the description's,
     V = V0 W                      W = U + shear: log diagonal std / 2, entries above it std / 2^(1/2)
     c = c0 + |c0| tan(direction) n + V0 s std / 2^(1/2)
 
-so masses are log-normal, extents as well, shears as wide as that makes them in other axes, and a centre of mass moves in
-any direction by its distance times the tangent, and by a part of the body's extent. J is linear in the data and none of
-this is: an estimator that is linear in the data has the least mean square error, and knows it exactly, from the first
-two moments alone, whatever the distribution (Gauss and Markov; Hartigan 1969). They are taken about the description,
-which is the mode.
+so masses are log-normal, extents as well, shears as wide as that makes them in other axes, and a centre of mass moves
+in any direction by its distance times the tangent, and by a part of the body's extent. Torques are linear in J and none
+of this is; of all estimators that are linear in the data, the best and its mean square error follow from second moments
+alone, whatever the distribution (Hartigan 1969). They are taken about the description, the median.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from ...inertia.parameters import pseudo_inertia
 from .conic import vector_of
 from .whitening import Whitened
 
-SAMPLES = 2000
+SAMPLES = 4000
 """Of the distribution: second moments are known to a few per cent."""
 
 

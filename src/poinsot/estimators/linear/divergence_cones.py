@@ -121,9 +121,11 @@ class EntropicTerm(DivergenceTerm):
     def augmented(self, x: Vector) -> Vector:
         parts = [x]
         for body in self.coordinates.bodies:
-            # a start may be no body
             eigenvalues, V = np.linalg.eigh(matrix_of(x[body]))
-            C = np.linalg.cholesky(V * np.maximum(eigenvalues, MIN_START) @ V.T)
+            if eigenvalues[0] <= 0:  # a start may be no body
+                eigenvalues = np.maximum(eigenvalues, MIN_START)
+            C = np.linalg.qr((V * np.sqrt(eigenvalues)).T, mode="r").T
+            C = C * np.sign(np.diag(C))
             d = np.diag(C)
             # X = C C^T = L D L^T with L = C / d, so Z = L D = C d, and t_k = log D_k; Z is lower triangular
             parts += [(C * d)[places(4)[::-1]], 2 * np.log(d)]

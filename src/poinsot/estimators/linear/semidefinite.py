@@ -1,38 +1,32 @@
-"""Least squares over physically possible bodies: pseudo-inertias are positive semidefinite, a prior decides the rest.
+"""Least squares over physically possible bodies: pseudo-inertias are positive semidefinite, with a prior.
 
-Least squares gives base values beta with factor R (cov beta = s^2 (R^T R)^-1); bodies, rotors and friction theta have
-beta = K theta, with K the grouping that the recording determines. Two questions, both convex, one after the other:
+Least squares gives base values beta with factor R, R^-1 R^-T their covariance for coloured residuals; bodies, rotors
+and friction theta have beta = K theta, with K the grouping that the recording determines. In whitened coordinates x
+(`whitening`), A x = R K theta and b = R beta,
 
-    data     d = min |R (K theta - beta)| / s                      theta in C
-    prior    min sum of D(J_i, J0_i) + 1/2 sum of (theta_k / size_k)^2 w
-             subject to  |R (K theta - beta)| / s <= (1 + allowance) d,   theta in C
+    both    min 1/2 |A x - b|^2 + w sum of D(x_i)               x in C
+    data    d = min |A x - b|, R for white residuals            x in C
+            min sum of D(x_i)    subject to  |A x - b| <= (1 + allowance) d,   x in C
 
-C: J_i >= 0 for every body, friction and rotor inertia >= 0, and the constraints that the user is certain of. Where
-least squares is physical, d = 0, its base values stay exactly as they are, and the prior decides what the data do not
-determine and nothing else. Where it is not, d is its distance from the possible bodies in standard deviations; the
-closest ones are on the border of the possible set, infinitely thin, so the prior is given a part of d more
-(`allowance`).
+C: J_i >= 0 for every body, friction and rotor inertia >= 0, and the constraints that the user is certain of. In the
+second case, least squares that is possible (d = 0) keeps its base values, and the prior decides the rest; else the
+closest bodies are on the border of the possible set, infinitely thin, so the prior is given a part of d more.
 
-With `trust = "both"` prior and data are weighed by what they know instead, in one step:
+D is a divergence from the prior, with w such that a body that is 1 + epsilon times its prior costs epsilon^2 /
+(2 std^2): 1 / (4 std^2) for the entropic one. The default is that with the weight of one sample (w = 1/2), and
 
-    min 1/2 |R (K theta - beta)|^2 / s^2 + w sum of D(J_i, J0_i) + 1/2 sum of (theta_k / size_k)^2
+    1/2 (x_i - 1)^T M_i^-1 (x_i - 1)      M_i: second moments of what the prior says (`described`)
 
-with w such that a body that is 1 + epsilon times its prior costs epsilon^2 / (2 std^2), `std` the prior's relative
-standard deviation: 1 / (4 std^2) for the entropic divergence, half of that for the affine-invariant one, and for the
-Euclidean one, which has units, such that it holds for all bodies together. There is no prior on friction, nor
-on any other parameter that the data determine by itself.
+There is no prior on friction, nor on any other parameter that the data determine by itself. In coordinates theta = T y
+in which the prior has covariance 1, with A = R K T, N a basis of the unobservable directions and S = (K T)^+,
 
-The covariance: near the solution the divergence is a metric, and in coordinates theta = T y in which it is |dy|^2 the
-prior has covariance 1. With N an orthonormal basis of the unobservable directions and S = (K T)^+,
+    both    cov = (1 + A^T A)^-1, the mean square error of y = y_0 + cov A^T (b - A y_0) whatever the distribution of y
+    data    cov = S cov(beta) S^T + N N^T
 
-    y = S beta + N z        cov = S cov(beta) S^T + N N^T                           trust = "data"
-    y = G beta + ...        cov = (1 - G A) (1 - G A)^T + G cov(beta) G^T           trust = "both"
-
-with A = K T and G the weights that the cost gives base values, for white residuals of size s; cov(beta) allows for
-coloured ones.
-
-The prior's share in a parameter is the part of its prior variance that the data leave: of T N N^T T^T in T T^T where
-the data are trusted first, of T cov T^T otherwise.
+The possible set is convex, and what is found is near y's projection on it, which makes no error larger. Bounds truncate
+the distribution (`_truncated`). The prior's share in a parameter is the part of its variance that the prior removes:
+1 - variance / variance without prior in each direction in which data and prior are uncorrelated, together the part
+that T (1 + A^T A)^-1 T^T is of T T^T.
 
 Sousa and Cortesao (2014); Wensing, Kim and Slotine (2018); Lee, Wensing and Park (2020).
 """
@@ -60,7 +54,7 @@ from ...models.friction.listed import dissipating_kinds, words_of
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
-from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, vector_of
+from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
 from .constraints import Constraints
 from .described import prior_moments
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
@@ -92,7 +86,7 @@ MAX_DISTANCE = 0.1
 """Largest distance [standard deviations] at which possible bodies count as having the base values of least squares."""
 
 MIN_MARGIN = 1e-5
-"""Least squares counts as possible if some bodies have its base values and X_i >= MIN_MARGIN 1 (see `_has_room`)."""
+"""Least squares counts as possible if the bodies with its base values nearest the prior have X_i >= MIN_MARGIN 1."""
 
 RANK_TOLERANCE = 1e-9
 """Singular values below this part of the largest belong to unobservable directions."""
@@ -185,8 +179,8 @@ class SemidefiniteLeastSquares:
             )
         if not self.allowance >= MIN_ALLOWANCE:
             raise InvalidMethod(
-                f"allowance must be at least {MIN_ALLOWANCE:g}, not {self.allowance:g}: the closest possible bodies are "
-                "infinitely thin"
+                f"allowance must be at least {MIN_ALLOWANCE:g}, not {self.allowance:g}: the closest possible bodies "
+                "are infinitely thin"
             )
 
     def solve(
@@ -215,7 +209,10 @@ class SemidefiniteLeastSquares:
         if found.radius == 0:  # the solver's tolerance, taken off
             known = _knowledge(reduced, theta, np.zeros_like(target.covariance))
             theta = theta + known.T @ known.S @ (target.theta - reduced.K @ theta)
-        theta = reduced.at_bounds(theta)
+        # values are at their bounds where a solver's tolerance is all that is between
+        for bound in reduced.bounds:
+            near = np.abs(theta - bound) < AT_BOUND * np.linalg.norm(reduced.coordinates.T, axis=1)
+            theta = np.where(near, bound, theta)
         # base values are those of the bodies, so that both statements of the estimate agree to rounding
         base = reduced.K @ theta
         free = reduced.free
@@ -365,16 +362,19 @@ class _ReducedProblem:
         """The same on x."""
         return tuple(each.through(self.coordinates.T) for each in self.constraints)
 
-    def at_bounds(self, theta: Vector) -> Vector:
-        """Parameters (p,) exactly at their bounds where a solver's tolerance is all that is between."""
-        theta, size = theta.copy(), np.linalg.norm(self.coordinates.T, axis=1)
+    @cached_property
+    def bounds(self) -> Matrix:
+        """(2, p) lowest and highest value of each parameter by itself."""
+        bounds = np.full((len(self.problem.parameters), 2), (-np.inf, np.inf))
+        bounds[: self.prior.size].reshape(-1, 10, 2)[:, [0, 4, 6, 9], 0] = 0.0
         for each in self.constraints:
             if each.cone in (Cone.nonnegative, Cone.zero):
                 for row, g in zip(each.F, each.g, strict=True):
-                    (places,) = np.nonzero(row)
-                    if len(places) == 1 and abs(theta[(k := places[0])] + g / row[k]) < AT_BOUND * size[k]:
-                        theta[k] = -g / row[k] + 0.0
-        return theta
+                    k = np.flatnonzero(row)
+                    sides = slice(None) if each.cone is Cone.zero else int(row[k[0]] < 0)
+                    if len(k) == 1:
+                        bounds[k[0], sides] = 0.0 - g / row[k[0]]
+        return bounds.T
 
     @cached_property
     def possible(self) -> tuple[Membership, ...]:
@@ -468,13 +468,6 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
     return members
 
 
-def _never_negative(problem: InverseDynamics) -> list[int]:
-    """Places of parameters that no mechanism has below zero."""
-    own = ("rotor_inertia", *dissipating_kinds())
-    masses = [10 * body + k for body in range(len(problem.robot.bodies)) for k in (0, 4, 6, 9)]
-    return masses + [k for k, kind in enumerate(problem.parameters.kinds) if kind in own]
-
-
 def _held(problem: InverseDynamics) -> list[Membership]:
     parameters, identity = problem.parameters, np.eye(len(problem.parameters))
     return [
@@ -512,31 +505,21 @@ def _answer(
         return _nearest_to_prior(reduced, None, None, 0, progress, stop)
     closest = _closest(reduced)
     x = closest.x[:-1]
-    # the closest point is found to the solver's tolerance, so a distance of zero is not: hence a second question
+    # the closest point is found to the solver's tolerance, so a distance of zero is not
     distance = float(np.linalg.norm(reduced.A @ x - reduced.b))
-    if distance < MAX_DISTANCE and _has_room(reduced):
-        return _nearest_to_prior(reduced, 0.0, None, closest.steps, progress, stop)
+    if distance < MAX_DISTANCE:
+        try:
+            found = _nearest_to_prior(reduced, 0.0, None, closest.steps, progress, stop)
+        except (InvalidMethod, NotIdentifiable):
+            found = None  # on the border, where the program has no interior
+        if (
+            found
+            and min(np.linalg.eigvalsh(matrix_of(found.x[i]))[0] for i in reduced.coordinates.bodies)
+            > MIN_MARGIN
+        ):
+            return found
     radius = (1 + reduced.method.allowance) * distance + MIN_RADIUS
     return _nearest_to_prior(reduced, radius, x, closest.steps, progress, stop)
-
-
-def _has_room(reduced: _ReducedProblem) -> bool:
-    """Whether bodies with extent in all directions have exactly the base values of least squares.
-
-    max t  subject to  X_i >= t 1,  A x = b,  t <= 1
-    """
-    p = len(reduced.coordinates.center)
-    floors = (
-        replace(each, F=np.column_stack([each.F, -vector_of(np.eye(4))]), g=np.zeros(10))
-        for each in reduced.possible
-    )
-    # without a limit the optimum is at infinity where nothing but the shape of a body is known
-    limit = Membership("t <= 1", Cone.nonnegative, -np.eye(p + 1)[-1:], np.ones(1))
-    known = (*reduced.certain, _fit(reduced, 0.0))
-    program = ConeProgram(np.zeros((p + 1, p + 1)), -np.eye(p + 1)[-1], (*floors, limit, *known))
-    optimum = _solved(program, np.append(reduced.coordinates.center, 0.0))
-    # on the border least squares is possible, and yet the next program would have no interior
-    return optimum.status is ConicStatus.solved and bool(optimum.x[-1] > MIN_MARGIN)
 
 
 def _closest(reduced: _ReducedProblem) -> ConeSolution:
@@ -593,9 +576,9 @@ def _nearest_to_prior(
         x = _nearest_to_prior(entropic, radius, closest, 0).x
     elif radius is None:
         # weighed, the fit is a small difference of large numbers unless counted from a good point
-        A = reduced.A @ reduced.prior_root
-        gain = linalg.solve(A.T @ A + np.eye(len(x)), A.T, assume_a="pos")
-        x = x + reduced.prior_root @ gain @ (reduced.b - reduced.A @ x)
+        stacked = np.concatenate([reduced.A @ reduced.prior_root, np.eye(len(x))])
+        missing = np.append(reduced.b - reduced.A @ x, np.zeros(len(x)))
+        x = x + reduced.prior_root @ np.linalg.lstsq(stacked, missing, rcond=None)[0]
     status = Status.step_limit
     for number in range(1, MODEL_STEPS + 1):
         program = _last_program(reduced, term, x, radius)
@@ -734,7 +717,11 @@ def _knowledge(reduced: _ReducedProblem, theta: Vector, covariance: Matrix) -> _
     inside = _null_space(E)
     before = inside @ inside.T
     AN = A @ inside
-    left = inside @ linalg.inv(AN.T @ AN + np.eye(inside.shape[1])) @ inside.T
+    # by singular values, which noise-free data make larger than a sum of squares can hold
+    _, d, V = np.linalg.svd(AN)
+    d = np.pad(d, (0, len(V) - len(d)))
+    half = inside @ V.T / np.hypot(1.0, d)
+    left = half @ half.T
     # constraints that fix directions are rows too: base values move nothing along them
     S = np.linalg.pinv(np.concatenate([A, E]))[:, : len(A)] @ R
     if reduced.method.weighing == "data":
@@ -743,18 +730,16 @@ def _knowledge(reduced: _ReducedProblem, theta: Vector, covariance: Matrix) -> _
     prior = np.linalg.solve(T, reduced.coordinates.T @ reduced.coordinates.center)
     prior = y + before @ (prior - y)  # what constraints fix is known, whatever the prior
     mean = prior + left @ A.T @ (reduced.b - A @ prior)
-    mean, after = _truncated(reduced, to_x, y, mean, left)
+    mean, after = _truncated(reduced, to_x, mean, left)
     return _Knowledge(T, before, left, mean, after, S)
 
 
-def _truncated(
-    reduced: _ReducedProblem, to_x: Matrix, y: Vector, mean: Vector, C: Matrix
-) -> tuple[Vector, Matrix]:
+def _truncated(reduced: _ReducedProblem, to_x: Matrix, mean: Vector, C: Matrix) -> tuple[Vector, Matrix]:
     """Mean and covariance of a normal distribution less what is impossible, half space by half space.
 
     With a^T y + g >= 0 and alpha = -(a^T mean + g) / s, s^2 = a^T C a, the truncated distribution has, with lambda the
-    normal hazard rate at alpha, mean + lambda C a / s and C - lambda (lambda - alpha) C a a^T C / s^2. Half spaces are the
-    bounds of what is certain, and those of a body: v^T X v >= 0 for the eigenvectors v of the X that was found.
+    normal hazard rate at alpha, mean + lambda C a / s and C - lambda (lambda - alpha) C a a^T C / s^2. That bodies are
+    possible does not count: the prior's moments are those of possible bodies.
     """
     rows = [each for each in reduced.certain if each.cone is Cone.nonnegative]
     for each in rows:
@@ -791,8 +776,7 @@ def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector)
     for name, value in parameters.held.items():
         prior[parameters.index(name)] = value
     reach = NORMAL_95 * np.linalg.norm(half, axis=1)
-    lowest = np.full(len(theta), -np.inf)
-    lowest[_never_negative(reduced.problem)] = 0.0
+    interval = np.stack([np.minimum(mean - reach, theta), np.maximum(mean + reach, theta)])
     return FullParameters(
         parameters.names,
         parameters.units,
@@ -803,9 +787,7 @@ def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector)
         half @ half.T + np.outer(theta - mean, theta - mean),
         prior,
         np.clip(share, 0.0, 1.0),
-        np.stack(
-            [np.maximum(np.minimum(mean - reach, theta), lowest), np.maximum(mean + reach, theta)], axis=1
-        ),
+        np.clip(interval, *reduced.bounds).T,
     )
 
 
@@ -842,23 +824,18 @@ def _distance_note(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
 
 
 def _implausible(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
-    """Warn if a chi-square test rejects that any physically possible bodies explain the data."""
-    # what was found is no closer than the closest, which needs a program of its own
-    nearest = found.closest
-    if nearest is None and (reduced.method.weighing == "data" or _square(reduced, found.x) is None):
+    """Warn if a chi-square test rejects that possible bodies explain the data, near the prior if that is weighed."""
+    weighed = reduced.method.weighing == "both"
+    x = found.x if weighed else found.closest
+    if x is None:
         return ()
-    square = _square(reduced, _closest(reduced).x[:-1] if nearest is None else nearest)
-    if square is None:
-        return ()
-    return (
-        f"The data contradict every possible set of bodies: the closest is {np.sqrt(square):.3g} standard deviations "
-        f"away, of {len(reduced.b)} parameters; look at units, signs, gains and reductions, or at what the model lacks.",
-    )
-
-
-def _square(reduced: _ReducedProblem, x: Vector) -> float | None:
-    """Squared distance of base values from least squares in standard deviations; None where it may be chance."""
     off = reduced.K @ reduced.coordinates.T @ x - reduced.target.theta
     # least squares: a covariance may be singular where a prior determines a parameter alone
     square = float(off @ np.linalg.lstsq(reduced.free.covariance, off, rcond=None)[0])
-    return None if special.chdtrc(len(off), square) > IMPLAUSIBLE else square
+    if special.chdtrc(len(off), square) > IMPLAUSIBLE:
+        return ()
+    return (
+        f"The data contradict every possible set of bodies{' near the prior' if weighed else ''}: the closest is "
+        f"{np.sqrt(square):.3g} standard deviations away, of {len(off)} parameters; look at units, signs, gains and "
+        "reductions, or at what the model lacks.",
+    )
