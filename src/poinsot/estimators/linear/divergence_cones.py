@@ -19,7 +19,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
 from ...arrays import Matrix, Vector
 from ...inertia.divergence import Divergence, Entropic
@@ -87,15 +86,14 @@ class EntropicTerm(DivergenceTerm):
     needed beside it.
 
     Args:
-        metric: (l, 10, 10) M of each body; None: zero.
+        metric: (10 l, 10 l) M, or 0.
     """
 
-    metric: np.ndarray | None = None
+    metric: Matrix | float = 0.0
 
     def value(self, x: Vector) -> float:
-        off = (x - self.coordinates.center)[: self.coordinates.others.start].reshape(-1, 10)
-        quadratic = 0.0 if self.metric is None else 0.5 * float(np.einsum("ki,kij,kj", off, self.metric, off))
-        return super().value(x) + quadratic
+        off = (x - self.coordinates.center)[: self.coordinates.others.start]
+        return super().value(x) + 0.5 * float(off @ np.dot(self.metric, off))
 
     def program(self, x: Vector) -> ConeProgram:
         bodies, p = self.coordinates.bodies, len(x)
@@ -103,11 +101,11 @@ class EntropicTerm(DivergenceTerm):
         P, q = np.zeros((n, n)), np.zeros(n)
         others = slice(self.coordinates.others.start, p)
         P[others, others] = np.diag(self.weight)
-        constant = -4.0 * len(bodies)
-        if self.metric is not None:
-            M, center = linalg.block_diag(*self.metric), self.coordinates.center[: others.start]
-            P[: others.start, : others.start], q[: others.start] = M, -M @ center
-            constant += 0.5 * float(center @ M @ center)
+        own = slice(0, others.start)
+        one = self.coordinates.center[own]
+        P[own, own] = self.metric
+        q[own] = -P[own, own] @ one
+        constant = 0.5 * float(one @ P[own, own] @ one) - 4.0 * len(bodies)
         memberships: list[Membership] = []
         for number, body in enumerate(bodies):
             # tr X, as a scalar product of vectors
@@ -124,8 +122,7 @@ class EntropicTerm(DivergenceTerm):
             eigenvalues, V = np.linalg.eigh(matrix_of(x[body]))
             if eigenvalues[0] <= 0:  # a start may be no body
                 eigenvalues = np.maximum(eigenvalues, MIN_START)
-            C = np.linalg.qr((V * np.sqrt(eigenvalues)).T, mode="r").T
-            C = C * np.sign(np.diag(C))
+            C = np.linalg.cholesky((V * eigenvalues) @ V.T)
             d = np.diag(C)
             # X = C C^T = L D L^T with L = C / d, so Z = L D = C d, and t_k = log D_k; Z is lower triangular
             parts += [(C * d)[places(4)[::-1]], 2 * np.log(d)]

@@ -128,12 +128,10 @@ class SemidefiniteLeastSquares:
         prior: body name -> its ten parameters before the data; bodies that are not named: the robot description's.
         weighing: `"both"`: prior and data are weighed by what they know; `"data"`: the prior decides what the data
             leave open and nothing else.
-        divergence: from the prior: `"moments"` (normal in the coordinates of that chart; where both are
-            weighed), `"entropic"`, `"euclidean"` or `"affine-invariant"`; None: the first, or `"entropic"`.
-        prior_std: relative standard deviation of the prior, of a mass, and of a body as a whole. Left out, a body is
-            within a factor of two of its description with a probability of 95 %.
-        prior_direction_deg: standard deviation of the direction of a centre of mass [deg], by `"moments"`. Left
-            out, it is within 30 deg with a probability of 95 %.
+        divergence: from the prior: `"moments"` (of what `prior_std` and `prior_direction_deg` say), `"entropic"`,
+            `"euclidean"` or `"affine-invariant"`; None: the first, or `"entropic"` where the data are first.
+        prior_std: standard deviation of the logarithm of a mass, and so of a body as a whole (0.1: 10 %).
+        prior_direction_deg: standard deviation of the direction of a centre of mass [deg], of `"moments"`.
         allowance: the prior may take the base values this part further from least squares than possible bodies have
             to be; 0 where least squares is possible itself.
         constraints: certain knowledge.
@@ -144,7 +142,7 @@ class SemidefiniteLeastSquares:
     essential: bool = False
     prior: Mapping[str, Sequence[float]] | None = None
     weighing: Literal["both", "data"] = "both"
-    divergence: Literal["moments", "entropic", "euclidean", "affine-invariant"] | None = None
+    divergence: str | None = None
     prior_std: float = FACTOR_OF_TWO
     prior_direction_deg: float = 30.0
     allowance: float = 0.5
@@ -172,15 +170,12 @@ class SemidefiniteLeastSquares:
             raise InvalidMethod(
                 f'divergence {MOMENTS!r} weighs prior and data; with weighing = "data" write "entropic"'
             )
-        if not self.prior_std > 0 or not 0 <= self.prior_direction_deg < 90:
+        certain = not self.prior_std > 0 or not 0 <= self.prior_direction_deg < 90
+        if certain or not self.allowance >= MIN_ALLOWANCE:
             raise InvalidMethod(
-                f"prior_std must be above 0 and prior_direction_deg from 0 to below 90, not {self.prior_std:g} and "
-                f"{self.prior_direction_deg:g}"
-            )
-        if not self.allowance >= MIN_ALLOWANCE:
-            raise InvalidMethod(
-                f"allowance must be at least {MIN_ALLOWANCE:g}, not {self.allowance:g}: the closest possible bodies "
-                "are infinitely thin"
+                f"prior_std must be above 0, prior_direction_deg from 0 to below 90 and allowance at least "
+                f"{MIN_ALLOWANCE:g}, not {self.prior_std:g}, {self.prior_direction_deg:g} and {self.allowance:g}: the "
+                "closest possible bodies are infinitely thin"
             )
 
     def solve(
@@ -255,10 +250,8 @@ class SemidefiniteLeastSquares:
                 problem, progress=progress, stop=stop
             )
             # the factor of all columns stays: what was set to zero is a measurement of zero here
-            values = np.zeros(system.size)
-            for name, value in zip(kept.names, kept.values, strict=True):
-                values[problem.base.index(name)] = value
-            target = replace(target, theta=values[system.columns])
+            values = dict(zip(kept.names, kept.values, strict=True))
+            target = replace(target, theta=np.array([values.get(name, 0.0) for name in system.base.names]))
         prior, warnings = self._prior(problem)
         free = finish(self, problem, system, target)  # how sure least squares is, possible or not
         return _ReducedProblem(self, problem, system, target, free, prior, kept, warnings)
@@ -404,31 +397,30 @@ class _ReducedProblem:
             return ONE_SAMPLE
         whole = float(np.sum(pseudo_inertia(self.prior) ** 2))
         scale = {"entropic": 1.0, "affine-invariant": 0.5, "euclidean": 2 * len(self.prior) / whole}
-        return scale[self.method.divergence] / (4 * self.method.prior_std**2)
-
-    @cached_property
-    def moments(self) -> np.ndarray:
-        """(l, 10, 10) second moments of x of each body about its prior."""
-        return prior_moments(self.coordinates, self.method.prior_std, self.method.prior_direction_deg)
+        return scale[str(self.method.divergence)] / (4 * self.method.prior_std**2)
 
     @cached_property
     def prior_root(self) -> Matrix:
         """(p, p) B with B B^T the second moments of x about the prior."""
-        l, std = len(self.prior), self.method.prior_std
-        # 1 / (4 std^2) is the weight of |dx|^2 of a divergence near the prior
-        known = self.method.divergence == MOMENTS
-        bodies = np.linalg.cholesky(self.moments) if known else np.tile(2 * std * np.eye(10), (l, 1, 1))
-        return linalg.block_diag(*bodies, np.diag(self.spread))
+        std = self.method.prior_std
+        if (
+            self.method.divergence != MOMENTS
+        ):  # 1 / (4 std^2) is the weight of |dx|^2 of a divergence near the prior
+            return np.diag(np.append(np.full(self.prior.size, 2 * std), self.spread))
+        M = prior_moments(self.coordinates, std, self.method.prior_direction_deg)
+        return linalg.block_diag(*np.linalg.cholesky(M), np.diag(self.spread))
 
     def term(self) -> DivergenceTerm:
         """How far from the prior."""
         # the whole term is multiplied by w, and spreads of other parameters are no part of w
         weight = 1 / (self.weight * self.spread**2)
         if self.method.divergence == MOMENTS:
-            metric = np.linalg.inv(self.moments) / self.weight
-            return EntropicTerm(self.coordinates, weight, metric=metric)
+            half = np.linalg.inv(self.prior_root[: self.prior.size, : self.prior.size])
+            return EntropicTerm(self.coordinates, weight, metric=half.T @ half / self.weight)
         kind = EntropicTerm if self.method.divergence == "entropic" else QuadraticTerm
-        return kind(self.coordinates, weight, DIVERGENCES[self.method.divergence], self.problem.robot.bodies)
+        return kind(
+            self.coordinates, weight, DIVERGENCES[str(self.method.divergence)], self.problem.robot.bodies
+        )
 
 
 def _signs(problem: InverseDynamics) -> list[Membership]:
