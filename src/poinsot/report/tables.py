@@ -93,7 +93,7 @@ def parameter_table(estimate: Estimate) -> Table:
         # what the data do not determine is never a number, even where a method has put one there
         value, s = (float(estimate.values[k]), float(std[k])) if judged.determined else (nan, nan)
         percent = Cell(UNKNOWN)
-        if judged.determined:
+        if judged.determined and value:  # a value at its bound 0 has none
             bar = min(float(relative[k]) / ZERO_PERCENT, 1.0)
             percent = Cell(percent_text(float(relative[k])), bar=bar, tone=TONES[judged])
         what = f"{meaning(estimate.names[k], estimate.kinds[k])}, {estimate.owners[k]}"

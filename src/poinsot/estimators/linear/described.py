@@ -25,13 +25,12 @@ SAMPLES = 4000
 """Of the distribution: second moments are known to a few per cent."""
 
 
-def prior_draws(coordinates: Whitened, std: float, direction_deg: float, z: np.ndarray) -> np.ndarray:
-    """(l, N, 10) bodies x drawn from the prior, in whitened coordinates.
+def prior_moments(coordinates: Whitened, std: float, direction_deg: float) -> np.ndarray:
+    """(l, 10, 10) second moments of x about the prior bodies.
 
     Args:
         std: of the logarithm of a mass, and of a second moment about its centre.
         direction_deg: standard deviation of the direction of a centre of mass [deg].
-        z: (N, 10) or (l, N, 10) standard normal numbers.
     """
     L = coordinates.factors
     H = np.tile(np.diag([*4 * [std / 2], *6 * [std / np.sqrt(2)]]), (len(L), 1, 1))
@@ -39,11 +38,7 @@ def prior_draws(coordinates: Whitened, std: float, direction_deg: float, z: np.n
     shift = np.tan(np.radians(direction_deg)) * np.linalg.norm(L[:, :3, 3], axis=-1)
     turned = np.linalg.inv(L[:, :3, :3]) * shift[:, None, None]
     H[:, 7:, 7:] = np.linalg.cholesky(turned @ np.swapaxes(turned, 1, 2) + H[:, 7:, 7:] ** 2)
-    return vector_of(pseudo_inertia(LogCholesky().to_inertial(z @ np.swapaxes(H, 1, 2))))
-
-
-def prior_moments(coordinates: Whitened, std: float, direction_deg: float) -> np.ndarray:
-    """(l, 10, 10) second moments of x about the prior bodies; `std`, `direction_deg` as of `prior_draws`."""
     z = np.random.default_rng(0).standard_normal((SAMPLES, 10))
-    off = prior_draws(coordinates, std, direction_deg, z) - vector_of(np.eye(4))
+    X = pseudo_inertia(LogCholesky().to_inertial(z @ np.swapaxes(H, 1, 2)))
+    off = vector_of(X - np.eye(4))
     return np.swapaxes(off, 1, 2) @ off / SAMPLES

@@ -706,19 +706,19 @@ def _knowledge(reduced: _ReducedProblem, theta: Vector, covariance: Matrix) -> _
     A = R @ reduced.K @ T
     to_x = np.linalg.solve(reduced.coordinates.T, T)
     E = reduced.equalities @ to_x
-    inside = _null_space(E)
-    before = inside @ inside.T
-    AN = A @ inside
+    before = np.eye(len(y)) - np.linalg.pinv(E, rcond=RANK_TOLERANCE) @ E
     # by singular values, which noise-free data make larger than a sum of squares can hold
-    _, d, V = np.linalg.svd(AN)
-    d = np.pad(d, (0, len(V) - len(d)))
-    half = inside @ V.T / np.hypot(1.0, d)
+    _, d, V = np.linalg.svd(A @ before)
+    half = before @ V.T / np.hypot(1.0, np.pad(d, (0, len(V) - len(d))))
     left = half @ half.T
     # constraints that fix directions are rows too: base values move nothing along them
-    S = np.linalg.pinv(np.concatenate([A, E]))[:, : len(A)] @ R
+    rows = np.concatenate([A, E])
+    size = np.linalg.norm(rows, axis=1) + TINY
+    inverse = np.linalg.pinv(rows / size[:, None], rcond=RANK_TOLERANCE) / size
+    S = inverse[:, : len(A)] @ R
     if reduced.method.weighing == "data":
-        N = _null_space(np.concatenate([A, E]))
-        return _Knowledge(T, before, left, y, S @ covariance @ S.T + N @ N.T, S)
+        unseen = np.eye(len(y)) - inverse @ rows
+        return _Knowledge(T, before, left, y, S @ covariance @ S.T + 0.5 * (unseen + unseen.T), S)
     prior = np.linalg.solve(T, reduced.coordinates.T @ reduced.coordinates.center)
     prior = y + before @ (prior - y)  # what constraints fix is known, whatever the prior
     mean = prior + left @ A.T @ (reduced.b - A @ prior)
@@ -743,16 +743,6 @@ def _truncated(reduced: _ReducedProblem, to_x: Matrix, mean: Vector, C: Matrix) 
             c = C @ a / s
             mean, C = mean + hazard * c, C - hazard * (hazard - alpha) * np.outer(c, c)
     return mean, C
-
-
-def _null_space(rows: Matrix) -> Matrix:
-    """(p, k) orthonormal basis of the null space of rows (r, p), each row scaled to norm 1."""
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return (
-        linalg.null_space(rows / np.where(norms > 0, norms, 1.0), rcond=RANK_TOLERANCE)
-        if len(rows)
-        else np.eye(rows.shape[1])
-    )
 
 
 def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector) -> FullParameters:
