@@ -270,7 +270,7 @@ class SemidefiniteLeastSquares:
                 raise InvalidMethod(f"the prior of {name} has {len(pi)} numbers; a body has ten parameters")
             prior[names.index(name)] = pi
         for k in np.flatnonzero(~is_consistent(prior) | (prior[:, 0] == 0)):
-            reasons = tuple(map(str, inconsistencies(prior[k])))
+            reasons = inconsistencies(prior[k])
             advice = "`poinsot repair` finds the nearest possible body"
             if not reasons:
                 reasons, advice = ("its mass is 0",), "give the link a rough mass and size in the description"
