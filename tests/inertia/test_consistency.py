@@ -32,7 +32,7 @@ def test_plates_rods_and_points_are_possible(solid, flat):
 def test_nothing_is_a_body_and_nothing_with_a_first_moment_is_not():
     assert is_consistent(np.zeros(10))
     (reason,) = inconsistencies(np.array([0, 0, 0.5, 0, 1.0, 0, 1, 0, 0, 1]))
-    assert reason == "its mass is 0 but its first moment is (0.5, 0, 0) kg m"
+    assert reason == "its mass is 0 but its first moment is (0, 0.5, 0) kg m"
 
 
 principal = st.lists(numbers(-1, 1).filter(lambda L: abs(L) > 1e-6), min_size=3, max_size=3).map(np.array)
