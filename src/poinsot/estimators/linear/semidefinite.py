@@ -110,8 +110,6 @@ the solution is; and of the constraints, relative to the prior."""
 AGREEMENT = 1e-9
 """Rounding between base values and full parameters, relative to the norm of the whitened base values (at least 1e3)."""
 
-STOPPED_EARLY = "Stopped before possible bodies were looked for: these are the values of least squares."
-
 MODEL_STEPS = 50
 MODEL_TOLERANCE = 1e-13
 """Sequential convex programming for a divergence that is not convex: most iterations, and the relative decrease of the
@@ -197,27 +195,29 @@ class SemidefiniteLeastSquares:
         reduced = self._reduced(problem, progress=progress, stop=stop)
         system, target = reduced.system, reduced.target
         if stop_requested(stop):
-            return reduced.free.updated(status=Status.interrupted, notes=(STOPPED_EARLY,))
+            note = "Stopped before possible bodies were looked for: these are the values of least squares."
+            return reduced.free.updated(status=Status.interrupted, notes=(note,))
         report(progress, "finding possible bodies")
         found = _answer(reduced, progress, stop)
-        theta = reduced.coordinates.T @ found.x
         if found.radius == 0:  # the solver's tolerance, taken off
-            known = _knowledge(reduced, theta, np.zeros_like(target.covariance))
-            theta = theta + known.T @ known.S @ (target.theta - reduced.K @ theta)
+            rows = np.concatenate([reduced.A, reduced.equalities])
+            missing = np.append(reduced.b - reduced.A @ found.x, np.zeros(len(reduced.equalities)))
+            found = replace(found, x=found.x + np.linalg.lstsq(rows, missing, rcond=None)[0])
+        theta = reduced.coordinates.T @ found.x
         # values are at their bounds where a solver's tolerance is all that is between
         for bound in reduced.bounds:
             near = np.abs(theta - bound) < AT_BOUND * np.linalg.norm(reduced.coordinates.T, axis=1)
             theta = np.where(near, bound, theta)
         # base values are those of the bodies, so that both statements of the estimate agree to rounding
         base = reduced.K @ theta
-        free = reduced.free
-        known = _knowledge(reduced, theta, free.covariance)
+        free, known = reduced.free, _knowledge(reduced, theta)
         full = _full_parameters(reduced, known, theta)
-        both = self.weighing == "both"
         return free.updated(
             full,
             values=base,
-            covariance=reduced.K @ full.covariance @ reduced.K.T if both else free.covariance,
+            covariance=free.covariance
+            if self.weighing == "data"
+            else reduced.K @ full.covariance @ reduced.K.T,
             fit=problem.fit(replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=_bodies(reduced, known, full),
@@ -680,7 +680,6 @@ class _Knowledge:
     Args:
         T: (p, p). before: of the prior, less what constraints fix. left: of prior and data.
         mean, after: of prior, data and bounds; of the data, and the prior where they leave it open, if they are first.
-        S: (p, b) how y moves with the base values, as little as can be.
     """
 
     T: Matrix
@@ -688,7 +687,6 @@ class _Knowledge:
     left: Matrix
     mean: Vector
     after: Matrix
-    S: Matrix
 
     def share(self, body: slice) -> float:
         """The prior's share in a body: its part of ten directions, in whatever chart they are written."""
@@ -696,34 +694,30 @@ class _Knowledge:
         return float(np.clip(np.trace(self.left[body, body]) / free, 0.0, 1.0)) if free > FIXED else 1.0
 
 
-def _knowledge(reduced: _ReducedProblem, theta: Vector, covariance: Matrix) -> _Knowledge:
-    """Covariances at parameters theta (p,), for base values with this covariance (b, b)."""
+def _knowledge(reduced: _ReducedProblem, theta: Vector) -> _Knowledge:
+    """Covariances at parameters theta (p,)."""
     T = reduced.coordinates.T @ reduced.prior_root
     if reduced.method.divergence != MOMENTS:  # a metric that changes from body to body
         around = Whitened(theta[: reduced.prior.size].reshape(-1, 10), reduced.coordinates.sizes)
         T = around.T @ reduced.prior_root
-    R, y = reduced.R, np.linalg.solve(T, theta)
-    A = R @ reduced.K @ T
+    A, y = reduced.R @ reduced.K @ T, np.linalg.solve(T, theta)
     to_x = np.linalg.solve(reduced.coordinates.T, T)
     E = reduced.equalities @ to_x
     before = np.eye(len(y)) - np.linalg.pinv(E, rcond=RANK_TOLERANCE) @ E
     # by singular values, which noise-free data make larger than a sum of squares can hold
-    _, d, V = np.linalg.svd(A @ before)
-    half = before @ V.T / np.hypot(1.0, np.pad(d, (0, len(V) - len(d))))
+    U, d, V = np.linalg.svd(A @ before)
+    V = before @ V.T
+    half = V / np.hypot(1.0, np.pad(d, (0, len(V) - len(d))))
     left = half @ half.T
-    # constraints that fix directions are rows too: base values move nothing along them
-    rows = np.concatenate([A, E])
-    size = np.linalg.norm(rows, axis=1) + TINY
-    inverse = np.linalg.pinv(rows / size[:, None], rcond=RANK_TOLERANCE) / size
-    S = inverse[:, : len(A)] @ R
     if reduced.method.weighing == "data":
-        unseen = np.eye(len(y)) - inverse @ rows
-        return _Knowledge(T, before, left, y, S @ covariance @ S.T + 0.5 * (unseen + unseen.T), S)
+        seen = np.flatnonzero(d > RANK_TOLERANCE * d.max())
+        S, N = V[:, seen] / d[seen] @ U[:, seen].T @ reduced.R, np.delete(V, seen, axis=1)
+        return _Knowledge(T, before, left, y, S @ reduced.free.covariance @ S.T + N @ N.T)
     prior = np.linalg.solve(T, reduced.coordinates.T @ reduced.coordinates.center)
     prior = y + before @ (prior - y)  # what constraints fix is known, whatever the prior
     mean = prior + left @ A.T @ (reduced.b - A @ prior)
     mean, after = _truncated(reduced, to_x, mean, left)
-    return _Knowledge(T, before, left, mean, after, S)
+    return _Knowledge(T, before, left, mean, after)
 
 
 def _truncated(reduced: _ReducedProblem, to_x: Matrix, mean: Vector, C: Matrix) -> tuple[Vector, Matrix]:
@@ -733,8 +727,7 @@ def _truncated(reduced: _ReducedProblem, to_x: Matrix, mean: Vector, C: Matrix) 
     normal hazard rate at alpha, mean + lambda C a / s and C - lambda (lambda - alpha) C a a^T C / s^2. That bodies are
     possible does not count: the prior's moments are those of possible bodies.
     """
-    rows = [each for each in reduced.certain if each.cone is Cone.nonnegative]
-    for each in rows:
+    for each in (each for each in reduced.certain if each.cone is Cone.nonnegative):
         for a, g in zip(each.F @ to_x, each.g, strict=True):
             s = float(np.sqrt(max(a @ C @ a, 0.0)))
             if s <= FIXED or (alpha := -float(a @ mean + g) / s) < -UNTOUCHED:
@@ -775,15 +768,9 @@ def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector)
 
 def _bodies(reduced: _ReducedProblem, known: _Knowledge, full: FullParameters) -> tuple[Body, ...]:
     """Mass properties, their covariance in a chart, and where they came from."""
+    robot, pi, C = reduced.problem.robot, full.values, full.covariance
     return tuple(
-        body_of(
-            reduced.problem.robot,
-            number,
-            full.values[ten],
-            full.covariance[ten, ten],
-            reduced.prior[number],
-            known.share(ten),
-        )
+        body_of(robot, number, pi[ten], C[ten, ten], reduced.prior[number], known.share(ten))
         for number, ten in enumerate(reduced.coordinates.bodies)
     )
 
