@@ -99,6 +99,7 @@ class Estimate:
     std_kind = Shown[str]("parameters")
     white_std = Shown[Vector | None]("parameters")
     coloured_std = Shown[Vector | None]("parameters")
+    systematic_std = Shown[Vector | None]("parameters")
     relative_std_percent = Shown[Vector]("parameters")
 
     settings = Shown[Mapping[str, Any]]("provenance")

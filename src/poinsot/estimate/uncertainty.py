@@ -3,8 +3,9 @@
     std            sqrt(diag covariance), the one to use; of kind `std_kind`
     white_std      valid if the residuals are white, of equal size and independent between columns
     coloured_std   valid for residuals of any autocorrelation, from an estimate of it
+    systematic_std what filters and drifts add to either of them; `std` has it: std^2 = coloured_std^2 + systematic_std^2
 
-A family that cannot compute one of the last two has None there, never a copy of the other.
+A family that cannot compute one of the last three has None there, never a copy of the other.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ class EstimatedParameters(ParameterColumns):
         groupings: what each stands for, e.g. `"zz1 + ia1 + yy2 + 0.0506 m3"`; the bare name where nothing is grouped.
         std_kind: `"white"` or `"coloured"`: which assumption on the residuals `covariance` makes.
         identifiable: (b,) whether the data determine the parameter.
-        white_std, coloured_std: (b,) standard deviations under each assumption; None where not computed.
+        white_std, coloured_std: (b,) standard deviations by chance under each assumption; None where not computed.
+        systematic_std: (b,) part of `std` that is no chance: how far the value moves with the choice of the filter and
+            from half to half of the recording, beyond chance; None where not computed.
     """
 
     groupings: tuple[str, ...]
@@ -96,6 +99,7 @@ class EstimatedParameters(ParameterColumns):
     identifiable: np.ndarray
     white_std: Vector | None = None
     coloured_std: Vector | None = None
+    systematic_std: Vector | None = None
 
     def as_json(self) -> list[dict[str, Any]]:
         """One row a parameter."""
@@ -105,4 +109,5 @@ class EstimatedParameters(ParameterColumns):
             grouping=self.groupings,
             std_white=self.white_std,
             std_coloured=self.coloured_std,
+            std_systematic=self.systematic_std,
         )

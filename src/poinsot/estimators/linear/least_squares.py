@@ -31,6 +31,7 @@ from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics, Rows
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from . import residuals
+from .choices import systematic_part
 from .system import LinearSolution, System, inverse, reduce
 
 NORMAL_MEDIAN = 0.6744897501960817
@@ -204,8 +205,14 @@ def finish(
     system: System,
     solution: LinearSolution,
     notes: tuple[str, ...] = (),
+    *,
+    systematic: bool = True,
 ) -> Estimate:
-    """Build the estimate: covariance for coloured residuals where needed, fit, bodies, notes and warnings."""
+    """Build the estimate: covariance for coloured residuals where needed, fit, bodies, notes and warnings.
+
+    Args:
+        systematic: whether the covariance includes how far the parameters move with the filter.
+    """
     started = time.perf_counter()
     named = system.base
     fitted = residuals.fit(problem, solution.on_base(system))
@@ -216,6 +223,9 @@ def finish(
     coloured = _coloured_covariance(problem, system, solution, scores)
     white = fitted.white and residuals.is_spherical(scores / solution.weights)
     covariance = solution.covariance if white else coloured
+    bias = systematic_part(problem, system, solution) if systematic else None
+    if bias is not None:
+        covariance = covariance + np.diag(bias**2)
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))
     # the certificate evaluates rho, and reads from the settings where it bends
@@ -237,6 +247,7 @@ def finish(
             identifiable=np.ones(len(named), dtype=bool),
             white_std=np.sqrt(np.diag(solution.covariance)),
             coloured_std=np.sqrt(np.diag(coloured)),
+            systematic_std=bias,
         ),
         status=Status.partly if solution.status is Status.solved and system.undetermined else solution.status,
         condition_number=float(np.linalg.cond(solution.R)),
