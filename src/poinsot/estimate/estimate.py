@@ -100,6 +100,7 @@ class Estimate:
     white_std = Shown[Vector | None]("parameters")
     coloured_std = Shown[Vector | None]("parameters")
     systematic_std = Shown[Vector | None]("parameters")
+    next_recording_std = Shown[Vector | None]("parameters")
     relative_std_percent = Shown[Vector]("parameters")
 
     settings = Shown[Mapping[str, Any]]("provenance")

@@ -5,7 +5,9 @@
     coloured_std   valid for residuals of any autocorrelation, from an estimate of it
     systematic_std what filters and drifts add to either of them; `std` has it: std^2 = coloured_std^2 + systematic_std^2
 
-A family that cannot compute one of the last three has None there, never a copy of the other.
+    next_recording_std   of the parameter that the next recording of the same robot will have, about this value
+
+A family that cannot compute one of the last four has None there, never a copy of the other.
 """
 
 from __future__ import annotations
@@ -92,6 +94,9 @@ class EstimatedParameters(ParameterColumns):
         white_std, coloured_std: (b,) standard deviations by chance under each assumption; None where not computed.
         systematic_std: (b,) part of `std` that is no chance: how far the value moves with the choice of the filter and
             from half to half of the recording, beyond chance; None where not computed.
+        next_recording_std: (b,) half width of the 95 % interval for the next recording's own parameter, over 1.96;
+            parameters differ between recordings (friction from day to day), which `std` does not contain. None: not
+            known, as there are fewer than four recordings.
     """
 
     groupings: tuple[str, ...]
@@ -100,6 +105,7 @@ class EstimatedParameters(ParameterColumns):
     white_std: Vector | None = None
     coloured_std: Vector | None = None
     systematic_std: Vector | None = None
+    next_recording_std: Vector | None = None
 
     def as_json(self) -> list[dict[str, Any]]:
         """One row a parameter."""
@@ -110,4 +116,5 @@ class EstimatedParameters(ParameterColumns):
             std_white=self.white_std,
             std_coloured=self.coloured_std,
             std_systematic=self.systematic_std,
+            std_next_recording=self.next_recording_std,
         )

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...arrays import JointSamples, Matrix, Vector
+from ...arrays import Matrix, Vector
 from ...diagnosis import diagnose
 from ...estimate import Body, Estimate, EstimatedParameters, Provenance, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing
@@ -28,11 +28,12 @@ from ...models.friction import term_of
 from ...models.friction.listed import COUPLING
 from ...parameters import INERTIAL_SYMBOLS
 from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
-from ...regression.inverse_dynamics import InverseDynamics, Rows
+from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from . import residuals
+from .between import next_recording_std
 from .choices import systematic_part
-from .system import LinearSolution, System, inverse, reduce
+from .system import Clipping, LinearSolution, System, inverse, reduce
 
 NORMAL_MEDIAN = 0.6744897501960817
 """Median of |x| for a standard normal x."""
@@ -121,7 +122,7 @@ class LeastSquares:
                 break
             if not settled:
                 sigma = _spread(problem, system, solution, robust)
-            factors = problem.factors(_Huber(solution.on_base(system), sigma, self.huber)) if robust else None
+            factors = problem.factors(Clipping(solution.on_base(system), 1 / sigma, self.huber)) if robust else None
             # weighted residuals are of unit variance by construction: measuring s^2 again would count sigma twice
             previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
             length = float(np.linalg.norm(solution.R @ (solution.theta - previous.theta)))
@@ -138,19 +139,6 @@ class LeastSquares:
         if not robust or not len(sigma):  # stopped before the first weights: ordinary least squares
             return solution
         return _with_clipped_covariance(problem, system, solution, self.huber)
-
-
-@dataclass(frozen=True, eq=False)
-class _Huber:
-    """Row weights sqrt(min(1, c sigma / |e|)) at the present parameters."""
-
-    theta: Vector
-    sigma: np.ndarray
-    clip: float
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        size = np.abs(rows.y - rows.W @ self.theta) / self.sigma
-        return np.sqrt(self.clip / np.maximum(size, self.clip))
 
 
 def _spread(problem: InverseDynamics, system: System, solution: LinearSolution, robust: bool) -> np.ndarray:
@@ -220,12 +208,15 @@ def finish(
         system.rows_each / _degrees_of_freedom(system, solution.weights, solution.R)
     )
     # of white residuals too: the page shows both, and their ratio
-    coloured = _coloured_covariance(problem, system, solution, scores)
+    coloured = residuals.coloured_covariance(problem, system, solution, scores)
     white = fitted.white and residuals.is_spherical(scores / solution.weights)
     covariance = solution.covariance if white else coloured
     bias = systematic_part(problem, system, solution) if systematic else None
     if bias is not None:
         covariance = covariance + np.diag(bias**2)
+    between = next_recording_std(problem, system, solution, method.rtol) if systematic else None
+    if between is not None:  # residuals of recordings that differ are large, and so may be what they make of std
+        between = np.maximum(between, np.sqrt(np.diag(covariance)))
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))
     # the certificate evaluates rho, and reads from the settings where it bends
@@ -248,6 +239,7 @@ def finish(
             white_std=np.sqrt(np.diag(solution.covariance)),
             coloured_std=np.sqrt(np.diag(coloured)),
             systematic_std=bias,
+            next_recording_std=between,
         ),
         status=Status.partly if solution.status is Status.solved and system.undetermined else solution.status,
         condition_number=float(np.linalg.cond(solution.R)),
@@ -311,21 +303,6 @@ def _impossible_signs(named: BaseParameters, theta: Vector, std: Vector) -> tupl
         f"{listing(negative)} came out negative, which no joint can have: check the signs of the efforts and of the "
         "reduction, and the units",
     )
-
-
-def _coloured_covariance(
-    problem: InverseDynamics, system: System, solution: LinearSolution, scores: JointSamples
-) -> Matrix:
-    """(k, k) H^-1 (M + P) H^-1, see `residuals`."""
-    prior = system.prior[:, system.columns]
-    middle = residuals.coloured_middle(problem, scores, system.columns) + prior.T @ prior
-    bread = inverse(solution.R)
-    covariance = bread @ middle @ bread
-    covariance = 0.5 * (covariance + covariance.T)
-    np.fill_diagonal(
-        covariance, np.maximum(np.diag(covariance), 0.0)
-    )  # noise-free data leave rounding errors
-    return covariance
 
 
 def _require_full(problem: InverseDynamics, system: System) -> None:
