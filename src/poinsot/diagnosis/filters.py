@@ -12,6 +12,9 @@ from ..exceptions import listing
 from .case import Examination
 from .check import Cause, Check
 
+FEWEST_RECORDINGS = 4
+"""With fewer, Student's t with less than three degrees of freedom makes intervals that say nothing."""
+
 
 @dataclass(frozen=True)
 class Filters(Check):
@@ -36,6 +39,12 @@ class Filters(Check):
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         estimate = case.estimate
+        if estimate.next_recording_std is None:
+            yield Unchecked(
+                "how parameters differ from recording to recording",
+                f"it takes {FEWEST_RECORDINGS} that each determine all of them; intervals are of these recordings, and "
+                "those of friction on another day are wider",
+            )
         b = estimate.systematic_std
         if b is None:
             yield Unchecked("how parameters depend on the filter", "signals of this problem are not filtered again")

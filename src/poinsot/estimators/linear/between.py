@@ -22,15 +22,13 @@ import numpy as np
 from scipy import special
 
 from ...arrays import Vector
+from ...diagnosis.filters import FEWEST_RECORDINGS
 from ...estimate.uncertainty import NORMAL_95
 from ...exceptions import NotIdentifiable
 from ...regression.inverse_dynamics import InverseDynamics
 from ...signals.signals import Signals
 from . import residuals
 from .system import LinearSolution, System, reduce
-
-FEWEST_RECORDINGS = 4
-"""With fewer, Student's t with less than three degrees of freedom makes intervals that say nothing."""
 
 POINTS = 100
 """Of tau, equally far apart in asinh(tau / s) up to 30 times the spread of the estimates."""
