@@ -31,8 +31,8 @@ class Filters(Check):
     causes = (
         Cause(
             "filter-choice",
-            "Parameters depend on the cutoff of the filter, or differ between the halves of the recording, by more than "
-            "chance; their intervals include it.",
+            "Parameters depend on the filter, or differ between the halves of the recording, by more than chance; their "
+            "intervals include it.",
             "Take the filters that `poinsot inspect` proposes; record a livelier motion, or finer positions.",
         ),
     )
@@ -47,7 +47,9 @@ class Filters(Check):
             )
         b = estimate.systematic_std
         if b is None:
-            yield Unchecked("how parameters depend on the filter", "signals of this problem are not filtered again")
+            yield Unchecked(
+                "how parameters depend on the filter", "signals of this problem are not filtered again"
+            )
             return
         chance = np.sqrt(np.maximum(estimate.std**2 - b**2, 0.0))
         named = np.flatnonzero(b > self.dominant * np.maximum(chance, 1e-300))
@@ -60,8 +62,8 @@ class Filters(Check):
             "filter-choice",
             Severity.warning if part[worst] > self.matters else Severity.note,
             f"{listing([estimate.names[k] for k in named], 6)} move by more than chance with half the band, with twice "
-            f"the cutoff or from half to half of the recording. Intervals include it: of {name}, the standard deviation "
-            f"{estimate.std[worst]:.2g} {estimate.units[worst]} is {chance[worst]:.2g} by chance.",
+            "the cutoff or from half to half of the recording. Intervals include it: the standard deviation of "
+            f"{name}, {estimate.std[worst]:.2g} {estimate.units[worst]}, is {chance[worst]:.2g} by chance.",
             'Write cutoff_hz = "auto" and decimate_hz = "auto", and record a livelier motion.',
             name,
             evidence=float(part[worst]),

@@ -94,7 +94,9 @@ def parameter_table(estimate: Estimate) -> Table:
             percent = Cell(percent_text(float(relative[k])), bar=bar, tone=TONES[judged])
         cells = value_cells(value, s, estimate.units[k])
         if estimate.next_recording_std is not None:
-            following = interval_text(value, float(estimate.next_recording_std[k])) if judged.determined else UNKNOWN
+            following = (
+                interval_text(value, float(estimate.next_recording_std[k])) if judged.determined else UNKNOWN
+            )
             these = cells.pop("95 % interval")
             cells |= {"95 % interval, next recording": following, "95 % interval, these": these}
         what = f"{meaning(estimate.names[k], estimate.kinds[k])}, {estimate.owners[k]}"

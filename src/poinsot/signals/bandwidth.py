@@ -106,15 +106,6 @@ class FilterProposal:
     cutoff_hz_per_joint: np.ndarray
     reasons: tuple[str, ...]
 
-    def ratio(self, order: int = 2) -> float:
-        """The noise variance ratio of a `RandomWalkSmoother` of this order with the proposed cutoff."""
-        return ratio_for_cutoff(self.cutoff_hz, self.rate_hz, order)
-
-    def ratio_per_joint(self, order: int = 2) -> np.ndarray:
-        """(n,) the same for each joint's own cutoff; a joint at rest has that of all joints."""
-        cutoffs = np.where(np.isnan(self.cutoff_hz_per_joint), self.cutoff_hz, self.cutoff_hz_per_joint)
-        return np.array([ratio_for_cutoff(cutoff, self.rate_hz, order) for cutoff in cutoffs.tolist()])
-
     def noted(self, recording: Recording) -> Recording:
         """The recording with the reasons among its steps."""
         return recording.noted(*self.reasons)

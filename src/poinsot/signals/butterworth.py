@@ -12,7 +12,7 @@ and decimate at about 2 w_dyn.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -94,10 +94,6 @@ class ButterworthDecimation:
             method=self,
         )
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
-
-    def widened(self) -> ButterworthDecimation:
-        """The same with twice the cutoff, and the same decimation."""
-        return replace(self, cutoff_hz=2 * self.cutoff_hz)
 
     def _design(self, rate_hz: float) -> LowPass:
         check_below_nyquist("cutoff_hz", self.cutoff_hz, rate_hz)

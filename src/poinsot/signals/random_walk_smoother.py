@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -107,19 +107,6 @@ class RandomWalkSmoother:
                 f"{span_text(cutoffs)} Hz: at least {2 * edge + 2} are needed; raise the ratio or record longer"
             )
         return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
-
-    def widened(self) -> RandomWalkSmoother:
-        """The same with twice the cutoff, and the same decimation.
-
-        Raises:
-            InvalidMethod: if the ratio is found by maximum likelihood.
-        """
-        if self.cutoff_hz is not None:
-            return replace(self, cutoff_hz=np.multiply(self.cutoff_hz, 2).tolist())
-        if isinstance(self.ratio, str):
-            raise InvalidMethod("a ratio found by maximum likelihood cannot be widened")
-        # the ratio is the cutoff's power of twice the order
-        return replace(self, ratio=np.multiply(self.ratio, 4.0**self.order).tolist())
 
     def _ratio(
         self, p: JointSamples, joints: tuple[str, ...], rate_hz: float

@@ -8,9 +8,9 @@ the estimate of a parameter from recording r alone, s_r its standard deviation a
     mu(tau) = sum theta_r / v_r / sum 1 / v_r,   of variance V(tau) = 1 / sum 1 / v_r
     log L(tau) = -1/2 (sum log v_r + log sum 1 / v_r + sum (theta_r - mu)^2 / v_r)      restricted (Patterson and
                                                                                          Thompson 1971)
-A few recordings determine tau poorly, so it is integrated over, not maximized: the parameter of the next recording is a
-mixture of N(mu(tau), tau^2 + V(tau)) with weights L(tau) p(tau). With p(tau) = 1 / sqrt(tau^2 + s^2) the mixture is
-Student's t with one degree of freedom less than recordings where tau is large, as it must be, and proper where it is 0.
+A few recordings determine tau poorly, so the parameter of the next one is a mixture of N(mu(tau), tau^2 + V(tau)) with
+weights L(tau) p(tau). With p(tau) = 1 / sqrt(tau^2 + s^2) it is Student's t with R - 1 degrees of freedom where tau is
+large, as of R exact values, and proper where tau is 0.
 """
 
 from __future__ import annotations

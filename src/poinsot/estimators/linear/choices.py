@@ -1,27 +1,24 @@
 """The systematic part of standard deviations: how far an estimate moves with its filters and within its recording.
 
-Least squares takes the regressor as exact. Noise of the positions within the band of the rows, and motion that the
-smoother attenuates, bias it, and no residual shows how much. So the estimate is repeated, on as few samples as the
-motion needs, each time without most of one of them:
+Least squares takes the regressor as exact. Noise of the positions in the band of the rows, and motion that the smoother
+attenuates, bias it, and no residual shows how much. So the estimate is repeated, on as few samples as the motion needs,
 
-    narrow   half the band of the rows, the same smoother      noise of accelerations falls to 1/8 or less
-    wide     the same band, twice the smoother's cutoff        attenuation falls to 1/256 (Butterworth of order 4)
+    narrow   with half the band of the rows         noise of accelerations falls to 1/8 or less
+    wide     with twice the smoother's cutoff       attenuation falls to 1/256 (Butterworth of order 4)
 
-The move d = theta_c - theta is then about minus the bias. Its variance by chance, with time in groups g between which
-residuals are independent, and its excess are
+and moves by d, about minus the bias. By chance it does so with variance V, if residuals of different stretches of time
+g are independent, and the excess is
 
-    V = sum over g of (I_cg - I_g)^2,   I_g = H^-1 sum over the rows of g of W^T w^2 e       (Liang and Zeger 1986)
-    b^2 = sum over c of d_c^2 - V_c     where |d_c| > t sqrt(V_c), for Student's t
+    b^2 = sum of d^2 - V, where |d| > t sqrt(V)     V = sum over g of (I_cg - I_g)^2     (Liang and Zeger 1986)
+    I_g = H^-1 sum over the rows of g of W^T w^2 e
 
-The halves of the recording differ by 2 d with d = 2 sum over the first half of I_g and V = sum of I_g^2: another c.
-Where half the band says nothing, since too few rows are left, twice the band and cutoff take its place.
+The halves of the recording differ by 2 d, d = 2 sum over the first half of I_g, V = sum of I_g^2. Where half the band
+leaves too few rows, twice the band and cutoff take its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import cast
 
 import numpy as np
@@ -58,40 +55,46 @@ def systematic_part(problem: InverseDynamics, system: System, solution: LinearSo
     theta, influence = _influence(problem.with_signals(thin), system, solution)
     chance = np.sum(influence**2, axis=0)
 
-    def move(filtered: Callable[[], list[Signals]]) -> tuple[Vector, Vector]:
-        """d and V of other signals; V is infinite where the recordings are too short for them, or slow."""
+    def excess(others: list[Signals]) -> tuple[Vector, Vector]:
+        """b^2 and V; V is infinite where the recordings are too short."""
         try:
-            other = problem.with_signals(filtered())
+            other = problem.with_signals(others)
             if other.equations - len(theta) >= GROUPS:  # with fewer residuals no group has one
                 moved, its = _influence(other, system, solution)
-                return moved - theta, np.sum((its - influence) ** 2, axis=0)
+                V = np.sum((its - influence) ** 2, axis=0)
+                return _excess(moved - theta, V, BEYOND_CHANCE), V
         except PoinsotError:
             pass
         return np.zeros_like(theta), np.full_like(theta, np.inf)
 
-    b2 = _excess(2 * influence[: GROUPS // 2].sum(axis=0), chance, HALVES_BEYOND_CHANCE)
-    narrow = move(lambda: [_rows_at(each, 2.0) for each in thin])
-    b2 += _excess(*narrow, BEYOND_CHANCE)
-    blind = narrow[1] > RESOLVED**2 * chance
-    if sum(map(len, signals)) <= LONGEST and all(each.recording is not None for each in signals):
-        wide = cache(lambda: [thinned(each.method.widened().apply(each.recording), share) for each in signals])
-        b2 += _excess(*move(wide), BEYOND_CHANCE)
-        if blind.any():
-            twice = move(lambda: [_rows_at(each, 0.5) for each in wide()])
-            b2[blind] += _excess(*twice, BEYOND_CHANCE)[blind]
+    narrow, V = excess([_rows_at(each, 2.0) for each in thin])
+    b2 = narrow + _excess(2 * influence[: GROUPS // 2].sum(axis=0), chance, HALVES_BEYOND_CHANCE)
+    if wide := [thinned(each, share) for each in _widened(signals)]:
+        b2 += excess(wide)[0]
+        if (blind := RESOLVED**2 * chance < V).any():
+            b2[blind] += excess([_rows_at(each, 0.5) for each in wide])[0][blind]
     return np.sqrt(b2)
+
+
+def _widened(signals: tuple[Signals, ...]) -> list[Signals]:
+    """With twice the cutoff; none where the clock does not allow it, or signals were not smoothed with a cutoff."""
+    cutoffs = [getattr(each.method, "cutoff_hz", None) for each in signals]
+    if sum(map(len, signals)) > LONGEST or None in cutoffs:
+        return []
+    try:
+        return [
+            replace(each.method, cutoff_hz=np.multiply(cutoff, 2).tolist()).apply(each.recording)
+            for each, cutoff in zip(signals, cutoffs, strict=True)
+        ]
+    except PoinsotError:
+        return []
 
 
 def _rows_at(signals: Signals, factor: float) -> Signals:
     """The same signals with so many times the interval between rows."""
-    decimation = cast("Decimation", signals.decimation)
+    D = cast("Decimation", signals.decimation)
     # the edges of a sharper filter would leave little of a short recording
-    return replace(
-        signals,
-        decimation=replace(
-            decimation, factor=round(factor * decimation.factor), order=min(decimation.order, 4)
-        ),
-    )
+    return replace(signals, decimation=replace(D, factor=round(factor * D.factor), order=min(D.order, 4)))
 
 
 def _excess(d: Vector, V: Vector, t: float) -> Vector:

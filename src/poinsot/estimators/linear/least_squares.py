@@ -24,8 +24,6 @@ from ...diagnosis import diagnose
 from ...estimate import Body, Estimate, EstimatedParameters, Provenance, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing
 from ...inertia.parameters import body
-from ...models.friction import term_of
-from ...models.friction.listed import COUPLING
 from ...parameters import INERTIAL_SYMBOLS
 from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics
@@ -122,7 +120,9 @@ class LeastSquares:
                 break
             if not settled:
                 sigma = _spread(problem, system, solution, robust)
-            factors = problem.factors(Clipping(solution.on_base(system), 1 / sigma, self.huber)) if robust else None
+            factors = (
+                problem.factors(Clipping(solution.on_base(system), 1 / sigma, self.huber)) if robust else None
+            )
             # weighted residuals are of unit variance by construction: measuring s^2 again would count sigma twice
             previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
             length = float(np.linalg.norm(solution.R @ (solution.theta - previous.theta)))
@@ -215,7 +215,9 @@ def finish(
     if bias is not None:
         covariance = covariance + np.diag(bias**2)
     between = next_recording_std(problem, system, solution, method.rtol) if systematic else None
-    if between is not None:  # residuals of recordings that differ are large, and so may be what they make of std
+    if (
+        between is not None
+    ):  # residuals of recordings that differ are large, and so may be what they make of std
         between = np.maximum(between, np.sqrt(np.diag(covariance)))
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))
@@ -255,10 +257,7 @@ def finish(
             settings=settings,
             steps=problem.steps,
             notes=notes,
-            warnings=(
-                *problem.warnings,
-                *_impossible_signs(named, solution.theta, np.sqrt(np.diag(covariance))),
-            ),
+            warnings=problem.warnings,
             seconds={"regressor": system.seconds, "solve": time.perf_counter() - started},
             citations=citations,
         ),
@@ -278,31 +277,6 @@ def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> t
         ten = [known.get(f"{symbol}{number}") for symbol in INERTIAL_SYMBOLS]
         bodies.append(body(name, None if None in ten else np.array(ten)))
     return tuple(bodies)
-
-
-SIGNIFICANT = 3.0
-
-
-def is_nonnegative(kind: str) -> bool:
-    """Whether no real joint has a parameter of this kind below zero; the cross terms of couplings may be negative."""
-    # of coupled motors only the whole matrix is positive, not each entry
-    term = None if kind.endswith(COUPLING) else term_of(kind)
-    return kind == "rotor_inertia" or (term is not None and term.dissipates)
-
-
-def _impossible_signs(named: BaseParameters, theta: Vector, std: Vector) -> tuple[str, ...]:
-    """A warning if friction or rotor inertia is negative by more than its uncertainty."""
-    negative = [
-        name
-        for name, kind, value, deviation in zip(named.names, named.kinds, theta, std, strict=True)
-        if is_nonnegative(kind) and value < -SIGNIFICANT * deviation
-    ]
-    if not negative:
-        return ()
-    return (
-        f"{listing(negative)} came out negative, which no joint can have: check the signs of the efforts and of the "
-        "reduction, and the units",
-    )
 
 
 def _require_full(problem: InverseDynamics, system: System) -> None:
