@@ -3,9 +3,8 @@
     std            sqrt(diag covariance), the one to use; of kind `std_kind`
     white_std      valid if the residuals are white, of equal size and independent between columns
     coloured_std   valid for residuals of any autocorrelation, from an estimate of it
-    systematic_std what filters and drifts add to either of them; `std` has it: std^2 = coloured_std^2 + systematic_std^2
-
-    next_recording_std   of the parameter that the next recording of the same robot will have, about this value
+    systematic_std what filters add to either: std^2 = coloured_std^2 + systematic_std^2
+    next_recording_std   of the parameter that the next recording of this robot will have
 
 A family that cannot compute one of the last four has None there, never a copy of the other.
 """
