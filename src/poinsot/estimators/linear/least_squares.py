@@ -19,19 +19,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
+from ...arrays import JointSamples, Matrix, Vector
 from ...diagnosis import diagnose
 from ...estimate import Body, Estimate, EstimatedParameters, Provenance, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing
 from ...inertia.parameters import body
 from ...parameters import INERTIAL_SYMBOLS
 from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
-from ...regression.inverse_dynamics import InverseDynamics
+from ...regression.inverse_dynamics import InverseDynamics, Rows
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from . import residuals
-from .between import next_recording_std
-from .choices import systematic_part
-from .system import Clipping, LinearSolution, System, inverse, reduce
+from .beyond_chance import beyond_chance
+from .system import LinearSolution, System, inverse, reduce
 
 NORMAL_MEDIAN = 0.6744897501960817
 """Median of |x| for a standard normal x."""
@@ -120,9 +119,7 @@ class LeastSquares:
                 break
             if not settled:
                 sigma = _spread(problem, system, solution, robust)
-            factors = (
-                problem.factors(Clipping(solution.on_base(system), 1 / sigma, self.huber)) if robust else None
-            )
+            factors = problem.factors(_Huber(solution.on_base(system), sigma, self.huber)) if robust else None
             # weighted residuals are of unit variance by construction: measuring s^2 again would count sigma twice
             previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
             length = float(np.linalg.norm(solution.R @ (solution.theta - previous.theta)))
@@ -139,6 +136,19 @@ class LeastSquares:
         if not robust or not len(sigma):  # stopped before the first weights: ordinary least squares
             return solution
         return _with_clipped_covariance(problem, system, solution, self.huber)
+
+
+@dataclass(frozen=True, eq=False)
+class _Huber:
+    """Row weights sqrt(min(1, c sigma / |e|)) at the present parameters."""
+
+    theta: Vector
+    sigma: np.ndarray
+    clip: float
+
+    def __call__(self, rows: Rows) -> np.ndarray:
+        size = np.abs(rows.y - rows.W @ self.theta) / self.sigma
+        return np.sqrt(self.clip / np.maximum(size, self.clip))
 
 
 def _spread(problem: InverseDynamics, system: System, solution: LinearSolution, robust: bool) -> np.ndarray:
@@ -208,13 +218,12 @@ def finish(
         system.rows_each / _degrees_of_freedom(system, solution.weights, solution.R)
     )
     # of white residuals too: the page shows both, and their ratio
-    coloured = residuals.coloured_covariance(problem, system, solution, scores)
+    coloured = _coloured_covariance(problem, system, solution, scores)
     white = fitted.white and residuals.is_spherical(scores / solution.weights)
     covariance = solution.covariance if white else coloured
-    bias = systematic_part(problem, system, solution) if systematic else None
+    bias, between = beyond_chance(problem, system, solution) if systematic else (None, None)
     if bias is not None:
         covariance = covariance + np.diag(bias**2)
-    between = next_recording_std(problem, system, solution, method.rtol) if systematic else None
     if (
         between is not None
     ):  # residuals of recordings that differ are large, and so may be what they make of std
@@ -277,6 +286,21 @@ def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> t
         ten = [known.get(f"{symbol}{number}") for symbol in INERTIAL_SYMBOLS]
         bodies.append(body(name, None if None in ten else np.array(ten)))
     return tuple(bodies)
+
+
+def _coloured_covariance(
+    problem: InverseDynamics, system: System, solution: LinearSolution, scores: JointSamples
+) -> Matrix:
+    """(k, k) H^-1 (M + P) H^-1, see `residuals`."""
+    prior = system.prior[:, system.columns]
+    middle = residuals.coloured_middle(problem, scores, system.columns) + prior.T @ prior
+    bread = inverse(solution.R)
+    covariance = bread @ middle @ bread
+    covariance = 0.5 * (covariance + covariance.T)
+    np.fill_diagonal(
+        covariance, np.maximum(np.diag(covariance), 0.0)
+    )  # noise-free data leave rounding errors
+    return covariance
 
 
 def _require_full(problem: InverseDynamics, system: System) -> None:

@@ -24,7 +24,6 @@ from scipy import fft, special
 from ...arrays import JointSamples, Matrix
 from ...estimate.fit import WHITE_LEVEL, autocorrelation, pooled
 from ...regression.inverse_dynamics import InverseDynamics
-from .system import LinearSolution, System, inverse
 
 SHORTEST_STRETCH = 4096
 COLUMNS_AT_ONCE = 8
@@ -96,21 +95,6 @@ def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.
         # a transpose adds the pairs in the other order, so that each is computed once
         half += _earlier_pairs(joined, Gamma)
     return (half + half.T) * allowance(lags / len(scores))
-
-
-def coloured_covariance(
-    problem: InverseDynamics, system: System, solution: LinearSolution, scores: JointSamples
-) -> Matrix:
-    """(k, k) H^-1 (M + P) H^-1, see the head of the file."""
-    prior = system.prior[:, system.columns]
-    middle = coloured_middle(problem, scores, system.columns) + prior.T @ prior
-    bread = inverse(solution.R)
-    covariance = bread @ middle @ bread
-    covariance = 0.5 * (covariance + covariance.T)
-    np.fill_diagonal(
-        covariance, np.maximum(np.diag(covariance), 0.0)
-    )  # noise-free data leave rounding errors
-    return covariance
 
 
 def allowance(b: float) -> float:

@@ -25,24 +25,11 @@ from ...arrays import Matrix, Vector
 from ...estimate import Direction, Status
 from ...exceptions import NotIdentifiable
 from ...regression.base_parameters import BaseParameters, choose, unexcited
-from ...regression.inverse_dynamics import InverseDynamics, Rows
+from ...regression.inverse_dynamics import InverseDynamics
 from ...regression.triangular import triangular
 
 ROUNDING = 1e-14
 TINY = 1e-100
-
-
-@dataclass(frozen=True, eq=False)
-class Clipping:
-    """Row weights sqrt(min(1, c / |w e|)) at parameters theta (b,), with w (n,) the weights of degrees of freedom."""
-
-    theta: Vector
-    weights: np.ndarray
-    clip: float
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        size = np.abs(rows.y - rows.W @ self.theta) * self.weights
-        return np.sqrt(self.clip / np.maximum(size, self.clip))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +62,6 @@ class LinearSolution:
         theta = np.zeros(system.size)
         theta[system.columns] = self.theta
         return theta
-
-    def clipping(self, system: System) -> Clipping | None:
-        """How a robust solution weighs rows; None: all alike."""
-        return Clipping(self.on_base(system), self.weights, self.clip) if np.isfinite(self.clip) else None
 
     def scores(self, e: np.ndarray) -> np.ndarray:
         """(N, n) what residuals (N, n) pull at theta with: W^T scores = 0 at the optimum, but for the prior."""
