@@ -105,7 +105,6 @@ def test_units_do_not_matter_and_time_only_scales(seed, decades, faster):
     scaled = propose_filters(recording_of(q, 500.0 * faster))
     np.testing.assert_allclose(scaled.bandwidth_hz_per_joint, faster * one.bandwidth_hz_per_joint)
     assert scaled.cutoff_hz == pytest.approx(faster * one.cutoff_hz, rel=0.1)  # two digits, down
-    assert scaled.ratio() == pytest.approx(one.ratio(), rel=0.4)  # the fourth power of two digits
 
 
 def test_joints_are_pooled_at_the_same_power(rng):
@@ -125,7 +124,6 @@ def test_a_joint_at_rest_has_no_say(rng):
     assert found.bandwidth_hz == alone.bandwidth_hz
     assert found.cutoff_hz == alone.cutoff_hz
     np.testing.assert_array_equal(np.isnan(found.cutoff_hz_per_joint), [True, False, True])
-    assert found.ratio_per_joint()[0] == found.ratio()
     assert "j1 at rest" in found.reasons[0]
     with pytest.raises(InvalidSignals, match="no joint moves"):
         propose_filters(recording_of(np.hstack([still, noise]), 500.0))

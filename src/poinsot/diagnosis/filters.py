@@ -31,8 +31,8 @@ class Filters(Check):
     causes = (
         Cause(
             "filter-choice",
-            "Parameters depend on the filter, or differ between halves of the recording, by more than chance; intervals "
-            "include it.",
+            "Parameters depend on the filter, or differ between halves of the recording, by more than chance; their "
+            "intervals include it.",
             "Take the filters that `poinsot inspect` proposes; record a livelier motion, or finer positions.",
         ),
     )

@@ -328,7 +328,9 @@ def _decimation(
         )
     why = f"decimate_hz = {w_f:.3g}: twice {w_dyn:.3g} Hz"
     if w_f < wanted:
-        why = f"decimate_hz = {w_f:.3g}: above it the smoother attenuates, although twice {w_dyn:.3g} Hz would be better"
+        why = (
+            f"decimate_hz = {w_f:.3g}: less than twice {w_dyn:.3g} Hz, since above it the smoother attenuates"
+        )
     why += " (Brunot et al. 2017, Sect. 2.3: at least twice the bandwidth)"
     samples = int(duration_s * rate)
     order, decimation = Decimation.order, Decimation.to_passband(w_f, rate)

@@ -12,8 +12,8 @@ g are independent, and the excess is
     b^2 = sum of d^2 - V, where |d| > t sqrt(V)     V = sum over g of (I_cg - I_g)^2
     I_g = H^-1 sum over the rows of g of W^T w^2 e
 
-The halves of the recording differ by 2 d, d = 2 sum over the first half of I_g, V = sum of I_g^2. Where half the band
-leaves too few rows, twice the band and cutoff take its place.
+The halves of the recording differ by 2 d, d = 2 sum over the first half of I_g, V = sum of I_g^2 about the half's mean.
+Where half the band leaves too few rows, twice the band and cutoff take its place.
 
 Parameters also differ between recordings (friction from day to day). With theta_r the estimate from recording r alone,
 of variance s_r^2 = sum of I_g^2, and tau the standard deviation between them, the restricted likelihood is
@@ -29,7 +29,7 @@ large, as of R exact values, and proper where tau is 0.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from scipy import special
@@ -47,9 +47,9 @@ from .system import LinearSolution, System
 GROUPS = 20
 """Groups of rows, one after the other in time."""
 
-BEYOND_CHANCE, HALVES_BEYOND_CHANCE = 2.09, 3.88
-"""Quantiles of |t| at 95 and 99.9 %, with GROUPS - 1 degrees of freedom. Chance alone makes halves differ, in one
-parameter of twenty, by more than the first; a filter's own noise is small."""
+BEYOND_CHANCE, HALVES_BEYOND_CHANCE = 2.09, 3.92
+"""Quantiles of |t| at 95 % with GROUPS - 1, and at 99.9 % with GROUPS - 2 degrees of freedom. By chance halves differ
+by as much as the interval says: the first quantile would widen it in one parameter of twenty."""
 
 RESOLVED = 2.0
 """Half the band says nothing of a parameter whose move by chance is more than this part of its standard deviation."""
@@ -96,7 +96,9 @@ def beyond_chance(
         return _excess(found[0] - theta, V, BEYOND_CHANCE), V
 
     narrow, V = excess([_rows_at(each, 2.0) for each in thin])
-    b2 = narrow + _excess(2 * influence[: GROUPS // 2].sum(axis=0), chance, HALVES_BEYOND_CHANCE)
+    halves = influence.reshape(2, GROUPS // 2, -1)
+    about_mean = np.sum((halves - halves.mean(axis=1, keepdims=True)) ** 2, axis=(0, 1))
+    b2 = narrow + _excess(2 * halves[0].sum(axis=0), about_mean, HALVES_BEYOND_CHANCE)
     if wide := [thinned(each, share) for each in _widened(signals)]:
         b2 += excess(wide)[0]
         if (blind := RESOLVED**2 * chance < V).any():
@@ -136,7 +138,7 @@ def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector
 
 def _widened(signals: tuple[Signals, ...]) -> list[Signals]:
     """With twice the cutoff; none where the clock does not allow it, or signals were not smoothed with a cutoff."""
-    cutoffs = [getattr(each.method, "cutoff_hz", None) for each in signals]
+    cutoffs: list[Any] = [getattr(each.method, "cutoff_hz", None) for each in signals]
     if sum(map(len, signals)) > LONGEST or None in cutoffs:
         return []
     try:
