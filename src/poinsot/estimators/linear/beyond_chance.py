@@ -1,13 +1,9 @@
 """What residuals do not show: how far an estimate moves with its filters, within its recording, and to the next one.
 
-Least squares takes the regressor as exact. Noise of the positions in the band of the rows, and motion that the smoother
-attenuates, bias it. So the estimate is repeated, on as few samples as the motion needs,
-
-    narrow   with half the band of the rows         noise of accelerations falls to 1/8 or less
-    wide     with twice the smoother's cutoff       attenuation falls to 1/256 (Butterworth of order 4)
-
-and moves by d, about minus the bias. By chance it does so with variance V, if residuals of different stretches of time
-g are independent, and the excess is
+Noise of the positions in the band of the rows, and motion that the smoother attenuates, bias least squares. With half
+the band of the rows noise of accelerations falls to 1/8 or less, with twice the smoother's cutoff attenuation to 1/256
+(order 4): the estimate moves by d, about minus the bias. By chance it does so with variance V, if residuals of
+different stretches of time g are independent, and the excess is
 
     b^2 = sum of d^2 - V, where |d| > t sqrt(V)     V = sum over g of (I_cg - I_g)^2
     I_g = H^-1 sum over the rows of g of W^T w^2 e

@@ -20,18 +20,8 @@ def parameters_section(estimate: Estimate) -> Section | None:
     """The table, and the same as a picture."""
     if not estimate.names:
         return None
-    lead = f"{series(counted(estimate))}. {which_std(estimate)}{_besides(estimate)}"
+    lead = f"{series(counted(estimate))}. {which_std(estimate)}"
     return section_of("Parameters", lead, parameter_table(estimate), interval_grid(estimate))
-
-
-def _besides(estimate: Estimate) -> str:
-    """What standard deviations have beside chance, and what they do not have."""
-    said = ""
-    if estimate.systematic_std is not None and (count := np.count_nonzero(estimate.systematic_std)):
-        said = f" For {count} of them they include how far the value moves with the filter."
-    if estimate.next_recording_std is not None:
-        said += " The interval for the next recording has what differs between recordings, too."
-    return said
 
 
 def which_std(estimate: Estimate) -> str:
