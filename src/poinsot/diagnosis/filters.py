@@ -22,11 +22,13 @@ class Filters(Check):
 
     Args:
         dominant: ratio of both from which on a parameter is named: more than half of its interval is no chance.
-        matters: part of a parameter's value from which on its systematic part is a warning.
+        grave: ratio from which on it is a warning (|t| > 4 happens by chance in one parameter of a thousand), and
+        matters: part of its value that it must be then.
     """
 
     dominant: float = 1.0
-    matters: float = 0.1
+    grave: float = 4.0
+    matters: float = 0.2
 
     causes = (
         Cause(
@@ -56,11 +58,12 @@ class Filters(Check):
         if not len(named):
             return
         part = b / np.maximum(np.abs(estimate.values), np.maximum(chance, 1e-300))
-        worst = named[np.argmax(part[named])]
+        grave = (b > self.grave * chance) & (part > self.matters)
+        worst = max(named, key=lambda k: (grave[k], part[k]))
         name = estimate.names[worst]
         yield Finding(
             "filter-choice",
-            Severity.warning if part[worst] > self.matters else Severity.note,
+            Severity.warning if grave[worst] else Severity.note,
             f"{listing([estimate.names[k] for k in named], 6)} move by more than chance with half the band, with twice "
             "the cutoff or from half to half of the recording. Intervals include it: the standard deviation of "
             f"{name}, {estimate.std[worst]:.2g} {estimate.units[worst]}, is {chance[worst]:.2g} by chance.",
