@@ -29,7 +29,7 @@ from ..signals.signals import Signals
 
 Change = Callable[[InverseDynamics], InverseDynamics]
 
-SAMPLES_PER_ROW = 8
+SAMPLES_PER_ROW = 6
 """Thinned samples to a row: motion has 2 to 5 times the bandwidth of the rows, and products have twice as much."""
 
 LARGEST_SAMPLES = 8_000
@@ -48,32 +48,35 @@ EXACT = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class DenseRows:
-    """The rows of a problem, without their torques.
+    """The rows of a problem.
 
     Args:
-        W: (N, n, b). held: (N, n) torque of held parameters. gram: (n, b, b) W_j^T W_j.
+        W: (N, n, b). y: (N, n) torques less those of held parameters. held: (N, n) these.
+        by_joint: (n, b, N) W_j^T. gram: (n, b, b) W_j^T W_j.
     """
 
     W: np.ndarray
+    y: JointSamples
     held: JointSamples
+    by_joint: np.ndarray
     gram: np.ndarray
 
     @classmethod
     def of(cls, problem: InverseDynamics) -> DenseRows:
         rows = list(problem.rows())
         W = np.concatenate([each.W for each in rows])
+        y = np.concatenate([each.y for each in rows])
         held = np.concatenate([np.broadcast_to(each.held, each.y.shape) for each in rows])
         by_joint = np.ascontiguousarray(W.transpose(1, 2, 0))
-        return cls(W, held, by_joint @ by_joint.transpose(0, 2, 1))
+        return cls(W, y, held, by_joint, by_joint @ by_joint.transpose(0, 2, 1))
 
-
-def efforts(problem: InverseDynamics) -> JointSamples:
-    """(N, n) joint torques of the rows: no regressor is needed for them."""
-    found = []
-    for part in problem.parts:
-        tau = part.joint_side(0, len(part))[3]
-        found.append(tau if part.decimation is None else part.decimation(tau))
-    return np.concatenate(found)
+    def with_torques(self, problem: InverseDynamics) -> DenseRows:
+        """The same motion with other torques: no regressor is needed for them."""
+        found = []
+        for part in problem.parts:
+            tau = part.joint_side(0, len(part))[3]
+            found.append(tau if part.decimation is None else part.decimation(tau))
+        return replace(self, y=np.concatenate(found) - self.held)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,10 +226,8 @@ class Examination:
             motion: what the change did to the motion; two changes that did the same share their regressor.
         """
         if motion is not None and self._last.get("motion") == motion:
-            rows = self._last["rows"]
-        else:
-            rows = DenseRows.of(problem)
-            self._last.update(motion=motion, rows=rows)
+            return solve(problem, self._last["rows"].with_torques(problem))
+        self._last.update(motion=motion, rows=(rows := DenseRows.of(problem)))
         return solve(problem, rows)
 
     @cached_property
@@ -251,15 +252,12 @@ def thinned(signals: Signals, share: float = 1.0) -> Signals:
     decimation = signals.decimation
     least = max(int(np.ceil(1 / share)), 1)
     if decimation is None:
-        rest = Decimation(
-            4, order=4, cut_edges=True
-        )  # dry friction must not change its sign at a single sample
+        # dry friction must not change its sign at a single sample
+        rest = Decimation(4, order=4, cut_edges=True)
         M = least
     else:
-        divisors = [k for k in range(1, decimation.factor + 1) if decimation.factor % k == 0]
-        M = max([k for k in divisors if decimation.factor // k >= SAMPLES_PER_ROW], default=1)
-        M = min([k for k in divisors if k >= max(least, M) and decimation.factor // k >= 2], default=M)
-        rest = replace(decimation, factor=decimation.factor // M)
+        M = min(max(decimation.factor // SAMPLES_PER_ROW, least), max(decimation.factor // 2, 1))
+        rest = replace(decimation, factor=round(decimation.factor / M))
     if M == 1:
         return replace(signals, decimation=rest)
     stage = Decimation(M, order=4, cut_edges=False)
@@ -284,12 +282,14 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
     The normal equations are good enough here: columns have unit norm, and what counts is the size of residuals.
     """
     rows = DenseRows.of(problem) if rows is None else rows
-    W, y = rows.W, efforts(problem) - rows.held
-    N, n, b = W.shape
-    size = np.sqrt(np.mean(y**2, axis=0))
+    y = rows.y
+    N, n = y.shape
+    b = len(problem.base)
+    squares = np.sum(y**2, axis=0)
+    size = np.sqrt(squares / N)
     # a passive joint has no torque of its own: what it leaves is compared with the others'
     size = np.where(size > 0, size, max(float(np.linalg.norm(size)), 1e-300))
-    projected = np.einsum("tnb, tn -> nb", W, y)
+    projected = (rows.by_joint @ y.T[:, :, None])[:, :, 0]
     sigma = size
     for _ in range(REWEIGHTINGS):
         w = sigma**-2.0
@@ -298,10 +298,10 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
         norms[norms == 0] = 1.0
         H = H / norms[:, None] / norms + RIDGE * np.eye(b)
         theta = np.linalg.solve(H, c / norms) / norms
-        e = y - W @ theta
-        sigma = np.maximum(np.sqrt(np.sum(e**2, axis=0) / max(N - b / n, 1.0)), EXACT * size)
+        left = squares - 2 * projected @ theta + (rows.gram @ theta) @ theta
+        sigma = np.maximum(np.sqrt(np.maximum(left, 0) / max(N - b / n, 1.0)), EXACT * size)
     covariance = np.linalg.inv(H) / norms[:, None] / norms
-    return Solved(problem, (W, y), theta, covariance, sigma, size)
+    return Solved(problem, (rows.W, y), theta, covariance, sigma, size)
 
 
 def correlations(e: np.ndarray) -> np.ndarray:

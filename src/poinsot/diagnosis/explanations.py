@@ -73,16 +73,13 @@ class Candidate(ABC):
         """(N, n) d (predicted - measured torque) / d nuisance, each, at the parameters of `solved`."""
         columns = []
         for k, step in enumerate(self.steps):
-            ends = []
-            for sign in (1, -1):
-                moved = np.array(nuisance, dtype=float)
-                moved[k] += sign * step
-                other = self.changed(problem, moved)
-                if len(other.base) != len(solved.theta):  # gravity along an axis shows fewer parameters
-                    raise InvalidMethod("the changed problems have different base parameters")
-                rows = list(other.rows())
-                ends.append(np.concatenate([each.W @ solved.theta - each.y for each in rows]))
-            columns.append((ends[0] - ends[1]) / (2 * step))
+            moved = np.array(nuisance, dtype=float)
+            moved[k] += step
+            other = self.changed(problem, moved)
+            if len(other.base) != len(solved.theta):  # gravity along an axis shows fewer parameters
+                raise InvalidMethod("the changed problems have different base parameters")
+            end = np.concatenate([each.W @ solved.theta - each.y for each in other.rows()])
+            columns.append((end + solved.residuals) / step)
         return columns
 
 
@@ -155,9 +152,8 @@ class Alignment(Check):
     causes = ()
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        suspicious = bool(
-            np.any(case.declared.ratio > self.bad_fit) or impossible(case.declared) > self.margin
-        )
+        bad = bool(np.any(case.declared.ratio > self.bad_fit) or impossible(case.declared) > self.margin)
+        suspicious = bad
         tried: list[Explained] = []
         later: list[Candidate] = []
         for explanation in self.explanations:
@@ -172,8 +168,11 @@ class Alignment(Check):
                         if (unchecked := explanation.unobservable(candidate)) is not None:
                             yield unchecked
                         continue
-                    suspicious |= abs(score.z) > self.significant and abs(score.value) > candidate.matters
-                later.append(candidate)
+                    if not bad and abs(score.z) < self.significant:
+                        continue
+                    suspicious |= abs(score.value) > candidate.matters
+                # a large defect makes a bad fit: where it is good, the way to a better one begins here
+                later.append(candidate if bad else replace(candidate, starts=(candidate.zero,)))
         suspicious |= any(each.gain > self.margin for each in tried)
         if suspicious:
             tried += [each for candidate in later if (each := explain(case, candidate)) is not None]
