@@ -64,9 +64,11 @@ class DenseRows:
     @classmethod
     def of(cls, problem: InverseDynamics) -> DenseRows:
         rows = list(problem.rows())
-        W = np.concatenate([each.W for each in rows])
-        y = np.concatenate([each.y for each in rows])
-        held = np.concatenate([np.broadcast_to(each.held, each.y.shape) for each in rows])
+        held = [np.broadcast_to(each.held, each.y.shape) for each in rows]
+        return cls.made(*map(np.concatenate, ([each.W for each in rows], [each.y for each in rows], held)))
+
+    @classmethod
+    def made(cls, W: np.ndarray, y: JointSamples, held: JointSamples) -> DenseRows:
         by_joint = np.ascontiguousarray(W.transpose(1, 2, 0))
         return cls(W, y, held, by_joint, by_joint @ by_joint.transpose(0, 2, 1))
 
@@ -84,22 +86,27 @@ class Solved:
     """A changed problem, solved.
 
     Args:
-        problem: as changed. dense: (N, n, b), (N, n) its rows.
+        problem: as changed. dense: its rows.
         theta: (b,) base values. covariance: (b, b) for white residuals.
         sigma: (n,) rms of each joint's residuals. size: (n,) rms of each joint's torque.
     """
 
     problem: InverseDynamics
-    dense: tuple[np.ndarray, JointSamples]
+    dense: DenseRows
     theta: Vector
     covariance: Matrix
     sigma: Vector
     size: Vector
 
+    def of(self, rows: np.ndarray) -> Solved:
+        """The same problem, solved of some of its rows."""
+        dense = self.dense
+        return solve(self.problem, DenseRows.made(dense.W[rows], dense.y[rows], dense.held[rows]))
+
     @property
     def rows(self) -> int:
         """Per joint."""
-        return len(self.dense[1])
+        return len(self.dense.y)
 
     @property
     def ratio(self) -> Vector:
@@ -113,11 +120,11 @@ class Solved:
 
     @cached_property
     def predicted(self) -> JointSamples:
-        return cast("JointSamples", self.dense[0] @ self.theta)
+        return cast("JointSamples", self.dense.W @ self.theta)
 
     @cached_property
     def residuals(self) -> JointSamples:
-        return cast("JointSamples", self.dense[1] - self.predicted)
+        return cast("JointSamples", self.dense.y - self.predicted)
 
     @cached_property
     def effective_rows(self) -> Vector:
@@ -127,7 +134,7 @@ class Solved:
     @cached_property
     def whitened_basis(self) -> np.ndarray:
         """(N n, r) orthonormal columns that span W / sigma."""
-        W = (self.dense[0] / self.sigma[:, None]).reshape(-1, len(self.theta))
+        W = (self.dense.W / self.sigma[:, None]).reshape(-1, len(self.theta))
         norms = np.linalg.norm(W, axis=0)
         W = W[:, norms > 0] / norms[norms > 0]
         if not W.shape[1]:  # nothing is loaded
@@ -148,13 +155,14 @@ class Solved:
         g -= Q @ (Q.T @ g)
         e = (self.residuals / self.sigma).reshape(-1)
         information = float(g @ g)
-        y = (self.dense[1] / self.sigma).reshape(-1)
+        y = (self.dense.y / self.sigma).reshape(-1)
         if information <= SHOWN**2 * float(y @ y) or information <= 1e-8 * float(c @ c):
-            return Score(0.0, np.inf, 0.0)
-        s = (g * (e - g * float(g @ e) / information)).reshape(self.dense[1].shape).sum(axis=1)
+            return Score(0.0, np.inf, 0.0, 0.0)
+        s = (g * (e - g * float(g @ e) / information)).reshape(self.dense.y.shape).sum(axis=1)
         delta = float(g @ e) / information
         explained = float(np.sum((delta * g) ** 2) / max(float(e @ e), 1e-300))
-        return Score(delta, float(np.sqrt(long_run_variance(s)) / information), explained)
+        sensitivity = float(np.sqrt(np.max(np.mean(g.reshape(self.dense.y.shape) ** 2, axis=0))))
+        return Score(delta, float(np.sqrt(long_run_variance(s)) / information), explained, sensitivity)
 
 
 @dataclass(frozen=True)
@@ -164,11 +172,13 @@ class Score:
     Args:
         value: delta. std: of it; infinite where the motion does not show it.
         explained: part of the squared residuals that it explains.
+        sensitivity: rms that one unit of it adds to the residuals of the joint that shows it best, relative to these.
     """
 
     value: float
     std: float
     explained: float
+    sensitivity: float
 
     @property
     def z(self) -> float:
@@ -177,10 +187,18 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """An estimate of the linear family, and what its checks need to solve again."""
+    """An estimate of the linear family, and what its checks need to solve again.
+
+    Args:
+        changed: the problem, thinned and freed of a defect; None: as the project says.
+        solution: of it. counted: (n,) effective rows of log-likelihoods that are to be compared.
+    """
 
     estimate: Estimate
     problem: InverseDynamics
+    changed: InverseDynamics | None = None
+    solution: Solved | None = None
+    counted: Vector | None = None
     explained: list[Any] = field(default_factory=list)
     """The explanation that won, if one did (`explanations.Explained`)."""
     _last: dict[str, Any] = field(default_factory=dict)
@@ -188,6 +206,8 @@ class Examination:
     @cached_property
     def thin(self) -> InverseDynamics:
         """The same problem with as few samples as the motion needs."""
+        if self.changed is not None:
+            return self.changed
         recordings = cast("tuple[Signals, ...]", self.problem.recordings)
         share = LARGEST_SAMPLES / max(sum(map(len, recordings)), 1)
         return self.problem.with_signals([thinned(each, share) for each in recordings])
@@ -195,7 +215,12 @@ class Examination:
     @cached_property
     def declared(self) -> Solved:
         """As the project says."""
-        return self.solve(self.thin)
+        return self.solution or self.solve(self.thin)
+
+    @property
+    def effective_rows(self) -> Vector:
+        """(n,) N_j."""
+        return self.declared.effective_rows if self.counted is None else self.counted
 
     @property
     def best(self) -> Solved:
@@ -204,16 +229,20 @@ class Examination:
 
     def without(self, solved: Solved) -> Examination:
         """The same estimate, with a defect taken away and its solution in place of the declared problem's."""
-        rest, declared = Examination(self.estimate, self.problem), replace(solved)
-        # log-likelihoods of both are compared: they count the same rows
-        declared.__dict__["effective_rows"] = self.declared.effective_rows
-        rest.__dict__.update(thin=solved.problem, declared=declared)
-        return rest
+        return Examination(self.estimate, self.problem, solved.problem, solved, self.effective_rows)
+
+    def alone(self, recording: int) -> Examination:
+        """One recording, as if there were no other."""
+        problem, thin = (
+            each.with_signals([cast("tuple[Signals, ...]", each.recordings)[recording]])
+            for each in (self.problem, self.thin)
+        )
+        return Examination(self.estimate, problem, thin)
 
     @cached_property
     def own_error(self) -> float:
         """Residuals relative to torque at the estimate's own values, which constraints and priors hold."""
-        W, y = self.declared.dense
+        W, y = self.declared.dense.W, self.declared.dense.y
         place = [self.problem.base.index(name) for name in self.estimate.names]
         return float(
             np.linalg.norm(y - W[:, :, place] @ self.estimate.values) / max(float(np.linalg.norm(y)), 1e-300)
@@ -238,13 +267,9 @@ class Examination:
     @cached_property
     def joint_motion(self) -> tuple[np.ndarray, np.ndarray]:
         """(N, n) positions and speeds of the rows."""
-        positions, speeds = [], []
-        for part in self.thin.parts:
-            q, v, _, _ = part.joint_side(0, len(part))
-            kept = slice(None) if part.decimation is None else part.decimation.kept(len(part))
-            positions.append(self.thin.robot.joint_positions(q)[kept])
-            speeds.append(v[kept])
-        return np.concatenate(positions), np.concatenate(speeds)
+        parts = self.thin.parts
+        q = [self.thin.robot.joint_positions(part.joint_side(0, len(part))[0])[part.kept] for part in parts]
+        return np.concatenate(q), self.thin.speeds
 
 
 def thinned(signals: Signals, share: float = 1.0) -> Signals:
@@ -301,7 +326,7 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
         left = squares - 2 * projected @ theta + (rows.gram @ theta) @ theta
         sigma = np.maximum(np.sqrt(np.maximum(left, 0) / max(N - b / n, 1.0)), EXACT * size)
     covariance = np.linalg.inv(H) / norms[:, None] / norms
-    return Solved(problem, (rows.W, y), theta, covariance, sigma, size)
+    return Solved(problem, rows, theta, covariance, sigma, size)
 
 
 def correlations(e: np.ndarray) -> np.ndarray:

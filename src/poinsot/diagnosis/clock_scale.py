@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..arrays import Vector
-from ..estimate import Finding
+from ..estimate import Finding, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination
 from .changes import mapped, recordings_of
 from .check import Cause
-from .explanations import Candidate, Explained, Explanation, improvement, severity_of
+from .explanations import SMALLER, Candidate, Explained, Explanation, improvement, severity_of
 
 EARTH = (9.76, 9.84)
 """Gravity on the ground, from Mexico City to the poles [m/s^2]."""
@@ -73,4 +73,13 @@ class ClockScale(Explanation):
             f"The true rate is {c:.4g} +- {1.96 * c * std:.2g} times the declared one ({which}): with it, "
             f"{improvement(case, explained)}.",
             f"Write rate_hz = {rate * c:.4g} (declared: {rate:.4g}), or scale the time column by {1 / c:.4g}.",
+        )
+
+    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+        if size < np.log1p(self.error):
+            return None
+        known = f"known to +- {100 * np.expm1(size):.2g} %" if size < 1 else "not known"
+        return Unchecked(
+            "the rate of the clock",
+            f"it is {known}: gravity and inertia, which other rates make disagree, do not show more; {SMALLER}",
         )

@@ -117,8 +117,8 @@ class Explanation(ABC):
     def finding(self, case: Examination, explained: Explained) -> Finding | None:
         """What to say where this explains best; None if it is too small to matter."""
 
-    def unobservable(self, candidate: Candidate) -> Unchecked | None:
-        """What to say where this recording cannot show the defect."""
+    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+        """What to say where this recording shows only defects that are larger; infinite: none at all."""
         return None
 
 
@@ -149,7 +149,9 @@ class Alignment(Check):
     left: float = 0.5
     bad_fit: float = 0.15
 
-    causes = ()
+    @property
+    def causes(self) -> tuple[Cause, ...]:  # type: ignore[override]
+        return tuple(each.cause for each in self.explanations)
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         bad = bool(np.any(case.declared.ratio > self.bad_fit) or impossible(case.declared) > self.margin)
@@ -164,9 +166,14 @@ class Alignment(Check):
                     continue
                 if len(candidate.zero) == 1:
                     score = local(case, candidate)
-                    if not np.isfinite(score.std):
-                        if (unchecked := explanation.unobservable(candidate)) is not None:
-                            yield unchecked
+                    seen = (
+                        max(np.sqrt(self.explains) / score.sensitivity, 4 * score.std)
+                        if np.isfinite(score.std)
+                        else np.inf
+                    )
+                    if (unchecked := explanation.unobservable(candidate, seen)) is not None:
+                        yield unchecked
+                    if not np.isfinite(seen):
                         continue
                     if not bad and abs(score.z) < self.significant:
                         continue
@@ -262,7 +269,7 @@ def local(case: Examination, candidate: Candidate) -> Score:
 
 def explain(case: Examination, candidate: Candidate) -> Explained | None:
     """The best values of a candidate's nuisances: the best start, then Gauss-Newton; None where none can be solved."""
-    thin, effective = case.thin, case.declared.effective_rows
+    thin, effective = case.thin, case.effective_rows
     points = [np.array(start, dtype=float) for start in candidate.starts]
     solutions = [(solved, p) for p in points if (solved := _tried(case, candidate, p)) is not None]
     if not solutions:
@@ -322,7 +329,7 @@ def misfit(solved: Solved, effective: Vector) -> float:
 
 def total(case: Examination, solved: Solved, nuisances: int) -> float:
     """T."""
-    effective = case.declared.effective_rows
+    effective = case.effective_rows
     complexity = 0.5 * nuisances * float(np.log(effective.sum()))
     return -misfit(solved, effective) - disagreement(solved) - impossible(solved) - complexity
 
@@ -369,9 +376,21 @@ def improvement(case: Examination, explained: Explained) -> str:
     return f"the torque error falls from {before:.3g} to {after:.3g} %"
 
 
+SMALLER = "smaller ones change the torque by less than what the model leaves of it anyway"
+
+
 def severity_of(size: float, warning: float, error: float) -> Severity:
     """By the practical size of a nuisance."""
     return Severity.error if size >= error else Severity.warning if size >= warning else Severity.note
 
 
-__all__ = ["Alignment", "Candidate", "Cause", "Explained", "Explanation", "improvement", "severity_of"]
+__all__ = [
+    "SMALLER",
+    "Alignment",
+    "Candidate",
+    "Cause",
+    "Explained",
+    "Explanation",
+    "improvement",
+    "severity_of",
+]

@@ -34,6 +34,7 @@ class Filters(Check):
             "filter-choice",
             "Parameters that look well known depend on the cutoff of the filter by more than their intervals.",
             "Take the cutoff that `poinsot inspect` proposes; read the intervals as wider.",
+            symptom=True,
         ),
     )
 

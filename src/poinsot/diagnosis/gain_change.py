@@ -19,22 +19,18 @@ from .explanations import Candidate, Explained, Explanation, improvement, severi
 
 @dataclass(frozen=True, eq=False)
 class StepOfGain(Candidate):
-    """Torques of all joints after a sample of the thinned clock, divided by e^nuisance."""
+    """Torques of all joints after a sample of one recording's thinned clock, divided by e^nuisance."""
 
     part: int = 0
     sample: int = 0
-    row: int = 0
+    rows: tuple[int, int] = (0, 0)
     joint: int | None = None
 
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
         gain = float(np.exp(nuisance[0]))
         changed = []
         for number, s in enumerate(recordings_of(problem)):
-            later = (
-                np.arange(len(s)) >= self.sample
-                if number == self.part
-                else np.full(len(s), number > self.part)
-            )
+            later = (np.arange(len(s)) >= self.sample) & (number == self.part)
             changed.append(replace(s, tau=s.tau / np.where(later[:, None] & self.own(s), gain, 1.0)))
         return problem.with_signals(changed)
 
@@ -49,7 +45,7 @@ class StepOfGain(Candidate):
     def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
         n = solved.predicted.shape[1]
         own = np.zeros(solved.predicted.shape)
-        own[self.row :] = np.ones(n) if self.joint is None else np.eye(n)[self.joint]
+        own[slice(*self.rows)] = np.ones(n) if self.joint is None else np.eye(n)[self.joint]
         return [moved_torques(solved, own)]
 
 
@@ -60,11 +56,13 @@ class GainChange(Explanation):
     Args:
         warning, error: relative sizes of the step.
         times: steps tried in all recordings together.
+        least: part of a recording before a step and after it: what is all of it is another scale.
     """
 
     warning: float = 0.05
     error: float = 0.15
     times: int = 39
+    least: float = 0.1
 
     cause = Cause(
         "gain-change",
@@ -85,11 +83,11 @@ class GainChange(Explanation):
         """The step that explains most, to first order."""
         N, best, explained = case.declared.rows, None, 0.0
         counts = np.cumsum([0, *case.thin.row_counts])
-        for k in range(1, self.times + 1):
-            row = k * N // (self.times + 1)
-            if row < 5 or N - row < 5:
-                continue
+        for row in np.linspace(0, N, self.times + 2).astype(int)[1:-1]:
             part = int(np.searchsorted(counts, row, side="right") - 1)
+            before, after = row - counts[part], counts[part + 1] - row
+            if min(before, after) < self.least * (before + after):
+                continue
             signals = recordings_of(case.thin)[part]
             sample = int((row - counts[part]) / case.thin.row_counts[part] * len(signals))
             step = StepOfGain(
@@ -101,7 +99,7 @@ class GainChange(Explanation):
                 matters=float(np.log1p(self.warning)),
                 part=part,
                 sample=sample,
-                row=row,
+                rows=(row, int(counts[part + 1])),
                 joint=joint,
             )
             (column,) = step.derivatives(case.declared, case.thin, np.zeros(1))

@@ -29,6 +29,7 @@ class HeldOutError(Check):
             "held-out",
             "The estimate predicts recordings that it has not seen much worse than it fits the others.",
             "Use the method that finds possible bodies from a prior, or a livelier motion, or add what is missing.",
+            symptom=True,
         ),
     )
 

@@ -17,7 +17,7 @@ from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination
 from .changes import joints_of, mapped
 from .check import Cause
-from .explanations import Candidate, Explained, Explanation, improvement, severity_of
+from .explanations import SMALLER, Candidate, Explained, Explanation, improvement, severity_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +91,12 @@ class JointZero(Explanation):
             candidate.where[0],
         )
 
-    def unobservable(self, candidate: Candidate) -> Unchecked:
+    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+        if (degrees := np.degrees(size)) < self.error_deg:
+            return None
         return Unchecked(
             f"the zero of joint {candidate.where[0]}",
-            "an offset changes no torque that other parameters of its links do not explain as well",
+            f"this motion shows offsets of more than {degrees:.2g} deg; {SMALLER}"
+            if degrees < 90
+            else "an offset changes no torque that other parameters of its links do not explain as well",
         )

@@ -30,11 +30,13 @@ class Physics(Check):
             "impossible-sign",
             "Damping, dry friction or rotor inertia is negative by more than its uncertainty.",
             "Check signs of torques and of the reduction; if the fit is good, the friction law is too simple.",
+            symptom=True,
         ),
         Cause(
             "mass-matrix",
             "The estimated mass matrix is not positive definite at a recorded pose: no bodies have it.",
             "Use the method that finds possible bodies, or a motion with larger accelerations.",
+            symptom=True,
         ),
     )
 

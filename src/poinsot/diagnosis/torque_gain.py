@@ -13,7 +13,7 @@ from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination, Solved
 from .changes import UNMOVED, joints_of, mapped, moved_torques, only
 from .check import Cause
-from .explanations import Candidate, Explained, Explanation, improvement, misfit, severity_of
+from .explanations import SMALLER, Candidate, Explained, Explanation, improvement, misfit, severity_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class TorqueGain(Explanation):
         Far away the joint is alone: its torque says nothing of parameters that other joints share. Whatever else the
         model lacks makes a joint fit better alone, and then every large or small factor looks better than 1.
         """
-        effective, thin, candidate = case.declared.effective_rows, case.thin, explained.candidate
+        effective, thin, candidate = case.effective_rows, case.thin, explained.candidate
         alone = [
             case.solve(
                 candidate.changed(thin, explained.nuisance + sign * np.log(self.alone)), candidate.motion
@@ -103,8 +103,12 @@ class TorqueGain(Explanation):
         least = min(misfit(each, effective) for each in alone)
         return least - misfit(explained.solved, effective) > self.determined
 
-    def unobservable(self, candidate: Candidate) -> Unchecked:
+    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+        if size < np.log1p(self.error):
+            return None
         return Unchecked(
             f"the torque unit of joint {candidate.where[0]} against the other joints'",
-            "no inertia that it shares with another joint shows in this motion",
+            f"this motion shows factors of more than {np.exp(size):.2g}; {SMALLER}"
+            if size < np.log(10)
+            else "no inertia that it shares with another joint shows in this motion",
         )
