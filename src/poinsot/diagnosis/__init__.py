@@ -29,6 +29,7 @@ from .explanations import Alignment, Explanation
 from .filters import Filters
 from .fit import PoorFit
 from .gain_change import GainChange
+from .geometry import Geometry, LengthUnit
 from .gravity import Gravity
 from .held_out import HeldOutError
 from .joint_zero import JointZero
@@ -48,10 +49,12 @@ EXPLANATIONS: tuple[Explanation, ...] = (
     Sign(),
     SwappedChannels(),
     AngleUnit(),
+    LengthUnit(),
     Reduction(),
     ClockScale(),
     Gravity(),
     JointZero(),
+    Geometry(),
     TorqueDelay(),
     TorqueGain(),
     GainChange(),
