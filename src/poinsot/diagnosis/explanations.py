@@ -16,9 +16,9 @@ those that explain as much of what the best leaves: a current that lags must not
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,46 +40,49 @@ STEPS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate(ABC):
+class Candidate:
     """One defect that may be there: a change of the problem, with nuisances to estimate or without.
 
     Args:
         explanation: of what kind. where: joints or channels.
-        starts: (s, k) nuisances to begin from.
-        steps: (k,) for finite differences.
-        zero: (k,) the nuisances of a problem without the defect.
+        change: (problem, x, near) -> the problem without a defect of size x (k,), where differences are taken near
+            another one; x = 0 changes nothing.
+        starts: (s, k) nuisances to begin from; none: there is nothing to estimate.
+        step: of a nuisance, for finite differences.
         matters: size of a single nuisance from which it is worth a warning.
         largest_step: of an iteration, in the nuisance's unit.
+        motion: what the change does to the motion, where others may do the same; None: this one alone does it.
+        column: (solved) -> (N, n) derivative by a single nuisance, where it is known.
+        about: what its explanation wants to know of it.
     """
 
     explanation: Explanation
-    where: tuple[str, ...] = ()
+    where: tuple[str, ...]
+    change: Callable[[InverseDynamics, Vector, Vector], InverseDynamics]
     starts: Sequence[Sequence[float]] = ((),)
-    steps: Sequence[float] = ()
-    zero: Sequence[float] = ()
+    step: float = 1e-3
     matters: float = 0.0
     largest_step: float = 1.0
-
-    @abstractmethod
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        """The problem without the defect of this size."""
+    motion: Hashable = None
+    column: Callable[[Solved], np.ndarray] | None = None
+    about: Any = None
 
     @property
-    def motion(self) -> Hashable:
-        """What the change does to the motion, where others may do the same; None: this one alone does it."""
-        return None
+    def zero(self) -> Vector:
+        """(k,) no defect."""
+        return np.zeros(len(self.starts[0]))
 
     def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
         """(N, n) d (predicted - measured torque) / d nuisance, each, at the parameters of `solved`."""
+        if self.column is not None:
+            return [self.column(solved)]
         columns = []
-        for k, step in enumerate(self.steps):
-            moved = np.array(nuisance, dtype=float)
-            moved[k] += step
-            other = self.changed(problem, moved)
+        for moved in nuisance + self.step * np.eye(len(nuisance)):
+            other = self.change(problem, moved, nuisance)
             if len(other.base) != len(solved.theta):  # gravity along an axis shows fewer parameters
                 raise InvalidMethod("the changed problems have different base parameters")
             end = np.concatenate([each.W @ solved.theta - each.y for each in other.rows()])
-            columns.append((end + solved.residuals) / step)
+            columns.append((end + solved.residuals) / self.step)
         return columns
 
 
@@ -160,7 +163,7 @@ class Alignment(Check):
         later: list[Candidate] = []
         for explanation in self.explanations:
             for candidate in explanation.candidates(case):
-                if not candidate.zero:
+                if not candidate.zero.size:
                     if (explained := explain(case, candidate)) is not None:
                         tried.append(explained)
                     continue
@@ -175,11 +178,11 @@ class Alignment(Check):
                         yield unchecked
                     if not np.isfinite(seen):
                         continue
-                    if not bad and abs(score.z) < self.significant:
+                    if not bad and abs(score.z) < self.significant and score.explained < self.effect:
                         continue
                     suspicious |= abs(score.value) > candidate.matters
                 # a large defect makes a bad fit: where it is good, the way to a better one begins here
-                later.append(candidate if bad else replace(candidate, starts=(candidate.zero,)))
+                later.append(candidate if bad else replace(candidate, starts=candidate.zero[None].tolist()))
         suspicious |= any(each.gain > self.margin for each in tried)
         if suspicious:
             tried += [each for candidate in later if (each := explain(case, candidate)) is not None]
@@ -194,9 +197,14 @@ class Alignment(Check):
         if impossible(case.declared) - impossible(explained.solved) > self.margin:
             return True
         left = (explained.solved.relative_error / case.declared.relative_error) ** 2
-        if not explained.candidate.zero and left > 1 - self.effect:
+        if not explained.candidate.zero.size and left > 1 - self.effect:
             return False  # what has no size of its own must have one in the torque
         return bool(np.any((explained.solved.ratio / case.declared.ratio) ** 2 < 1 - self.explains))
+
+    def _is_certain(self, explained: Explained) -> bool:
+        """Whether a single nuisance differs from zero by more than its uncertainty."""
+        x, std = explained.nuisance, explained.std
+        return len(x) != 1 or bool(abs(x[0]) >= self.significant * std[0])
 
     def _named(self, case: Examination, tried: list[Explained]) -> Iterator[Finding]:
         found = [
@@ -205,6 +213,7 @@ class Alignment(Check):
             if each.gain > self.margin
             and each.shown > self.margin
             and self._explains(case, each)
+            and self._is_certain(each)
             and (finding := each.candidate.explanation.finding(case, each)) is not None
         ]
         found.sort(key=lambda pair: -pair[0].gain)
@@ -249,7 +258,7 @@ class Alignment(Check):
             if (
                 other is None
                 or min(other.gain, other.shown) <= self.margin
-                or not self._explains(rest, other)
+                or not (self._explains(rest, other) and self._is_certain(other))
             ):
                 continue
             if (finding := other.candidate.explanation.finding(rest, other)) is not None:
@@ -263,7 +272,7 @@ class Alignment(Check):
 
 def local(case: Examination, candidate: Candidate) -> Score:
     """The nuisance to first order about none."""
-    (column,) = candidate.derivatives(case.declared, case.thin, np.array(candidate.zero))
+    (column,) = candidate.derivatives(case.declared, case.thin, candidate.zero)
     return case.declared.score(column)
 
 
@@ -303,7 +312,7 @@ def explain(case: Examination, candidate: Candidate) -> Explained | None:
 def _tried(case: Examination, candidate: Candidate, nuisance: Vector) -> Solved | None:
     """The changed problem, solved; None where the change makes a problem that nobody can solve."""
     try:
-        solved = case.solve(candidate.changed(case.thin, nuisance), candidate.motion)
+        solved = case.solve(candidate.change(case.thin, nuisance, nuisance), candidate.motion)
     except (PoinsotError, np.linalg.LinAlgError):
         return None
     return solved if np.isfinite(solved.theta).all() else None

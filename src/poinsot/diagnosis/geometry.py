@@ -15,24 +15,27 @@ from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
 
 
-@dataclass(frozen=True, eq=False)
-class OtherPlacement(Candidate):
-    """The frame of a joint in its parent: turned about an axis of its own [rad], or further away by a part."""
+def displaced(problem: InverseDynamics, joint: int, longer: float, turn: Vector) -> InverseDynamics:
+    """The frame of a joint further from its parent's by a part, and turned by a vector in its own [rad]."""
+    import pinocchio as pin
 
-    joint: int = 0
-    axis: tuple[float, float, float] | None = None
+    model = problem.robot.model.copy()
+    place = model.jointPlacements[joint + 1]
+    model.jointPlacements[joint + 1] = pin.SE3(
+        place.rotation @ pin.exp3(turn), place.translation * (1 + longer)
+    )
+    return problem.with_robot(replace(problem.robot, model=model))
 
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        import pinocchio as pin
 
-        model = problem.robot.model.copy()
-        place = model.jointPlacements[self.joint + 1].copy()
-        if self.axis is None:
-            place.translation = place.translation * (1 + nuisance[0])
-        else:
-            place.rotation = place.rotation @ pin.exp3(nuisance[0] * np.array(self.axis))
-        model.jointPlacements[self.joint + 1] = place
-        return problem.with_robot(replace(problem.robot, model=model))
+def in_metres(problem: InverseDynamics) -> InverseDynamics:
+    """Lengths of the description are millimetres."""
+    model = problem.robot.model.copy()
+    for place in model.jointPlacements:
+        place.translation = 1e-3 * place.translation
+    for body in model.inertias:
+        body.lever, body.inertia = 1e-3 * body.lever, 1e-6 * body.inertia
+    robot = replace(problem.robot, model=model)
+    return InverseDynamics(robot, problem.recordings, held=problem.held, priors=problem.priors)
 
 
 @dataclass(frozen=True)
@@ -62,49 +65,36 @@ class Geometry(Explanation):
         if robot.floating_base or model.nv != model.njoints - 1 or np.all(case.declared.ratio < self.matters):
             return
         for k, joint in enumerate(robot.joints):
-            axis = _axis(model, k + 1)
-            normals = np.linalg.svd(axis[None])[2][1:]
-            for normal in normals:
-                yield OtherPlacement(
-                    self,
-                    (joint,),
-                    [(0.0,)],
-                    (1e-3,),
-                    (0.0,),
-                    matters=np.radians(self.warning_deg),
-                    largest_step=0.3,
-                    joint=k,
-                    axis=tuple(normal.tolist()),
-                )
+            ways = [(0.0, normal) for normal in np.linalg.svd(_axis(model, k + 1)[None])[2][1:]]
             if k and np.linalg.norm(model.jointPlacements[k + 1].translation) > 0:
-                yield OtherPlacement(
+                ways.append((1.0, np.zeros(3)))
+            for longer, turn in ways:
+                yield Candidate(
                     self,
                     (joint,),
+                    lambda problem, x, _, k=k, longer=longer, turn=turn: displaced(  # type: ignore[misc]
+                        problem, k, x[0] * longer, x[0] * turn
+                    ),
                     [(0.0,)],
-                    (1e-3,),
-                    (0.0,),
-                    matters=self.warning,
+                    matters=self.warning if longer else np.radians(self.warning_deg),
                     largest_step=0.3,
-                    joint=k,
+                    about=bool(longer),
                 )
 
-    def finding(self, case: Examination, explained: Explained) -> Finding | None:
-        candidate = explained.candidate
-        assert isinstance(candidate, OtherPlacement)
-        size, std = abs(float(explained.nuisance[0])), float(explained.std[0])
-        if size < 4 * std:
-            return None
-        (joint,) = candidate.where
-        if candidate.axis is None:
-            what = f"The origin of joint {joint} is {1 + explained.nuisance[0]:.3g} +- {1.96 * std:.2g} times as far from its parent's"
-            severity = severity_of(size, self.warning, self.error)
+    def finding(self, case: Examination, explained: Explained) -> Finding:
+        x, std = float(explained.nuisance[0]), float(explained.std[0])
+        (joint,) = explained.candidate.where
+        if explained.candidate.about:
+            severity = severity_of(abs(x), self.warning, self.error)
+            what = f"origin of joint {joint} is {1 + x:.3g} +- {1.96 * std:.2g} times as far from its parent's as"
         else:
-            what = f"The axis of joint {joint} is {np.degrees(size):.3g} +- {np.degrees(1.96 * std):.2g} deg from where it is"
-            severity = severity_of(np.degrees(size), self.warning_deg, self.error_deg)
+            x, std = abs(np.degrees(x)), np.degrees(std)
+            severity = severity_of(x, self.warning_deg, self.error_deg)
+            what = f"axis of joint {joint} is {x:.3g} +- {1.96 * std:.2g} deg from where it is"
         return Finding(
             self.cause.name,
             severity,
-            f"{what} in the description: with it, {improvement(case, explained)}.",
+            f"The {what} in the description: with it, {improvement(case, explained)}.",
             f"Measure it, and mend the origin of joint {joint} in the description.",
             joint,
         )
@@ -120,22 +110,6 @@ def _axis(model: object, joint: int) -> np.ndarray:
     return np.array(column[3:] if np.any(column[3:]) else column[:3])
 
 
-@dataclass(frozen=True, eq=False)
-class OtherLengths(Candidate):
-    """All lengths of the description, times a factor."""
-
-    factor: float = 1.0
-
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        model = problem.robot.model.copy()
-        for place in model.jointPlacements:
-            place.translation = place.translation * self.factor
-        for body in model.inertias:
-            body.lever, body.inertia = body.lever * self.factor, body.inertia * self.factor**2
-        robot = replace(problem.robot, model=model)
-        return InverseDynamics(robot, problem.recordings, held=problem.held, priors=problem.priors)
-
-
 @dataclass(frozen=True)
 class LengthUnit(Explanation):
     """Millimetres in a description that is read in metres."""
@@ -148,13 +122,12 @@ class LengthUnit(Explanation):
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         if not case.thin.robot.floating_base and np.any(case.thin.robot.model.gravity.linear):
-            yield OtherLengths(self, ("mm",), factor=1e-3)
+            yield Candidate(self, (), lambda problem, *_: in_metres(problem))
 
     def finding(self, case: Examination, explained: Explained) -> Finding:
-        (unit,) = explained.candidate.where
         return Finding(
             self.cause.name,
             Severity.error,
-            f"Lengths of the description are in {unit}: read so, {improvement(case, explained)}.",
+            f"Lengths of the description are in mm: read so, {improvement(case, explained)}.",
             "Write them in metres: origins of joints and of inertias, and inertias in kg m^2.",
         )

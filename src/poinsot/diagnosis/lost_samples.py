@@ -17,7 +17,7 @@ import numpy as np
 from ..estimate import Finding, Severity, Unchecked
 from ..recording import Recording
 from .case import Examination
-from .changes import recordings_of
+from .changes import recordings_of, within
 from .check import Cause, Check
 
 
@@ -62,6 +62,7 @@ class LostSamples(Check):
                 f"{first:.4g} s: positions move by several periods in one.",
                 "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut "
                 "a part without gaps with between_s.",
+                within(case.problem, number),
                 evidence=1e5 * share,
             )
 

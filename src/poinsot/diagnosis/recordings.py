@@ -18,6 +18,7 @@ import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from .case import Examination, Solved
+from .changes import within
 from .check import Cause, Check, look_at
 
 
@@ -78,12 +79,11 @@ class Recordings(Check):
         own = [(k, each) for (k, cause, where), each in found.items() if (cause, where) not in known]
         yield from common
         for k, each in own:
-            where = f"{each.where} in recording {k + 1}" if each.where else f"recording {k + 1}"
             yield replace(
                 each,
                 message=f"In recording {k + 1} alone: {each.message}",
                 remedy=f"{each.remedy} Of recording {k + 1} only, or leave it out.",
-                where=where,
+                where=within(case.problem, k + 1, each.where),
             )
         if not own:
             yield from (each for each in together if each not in common)
