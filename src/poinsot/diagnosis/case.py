@@ -13,7 +13,7 @@ and thinned by the same factor M. What remains of the decimation follows as in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -26,8 +26,6 @@ from ..estimate.fit import autocorrelation
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import Decimation
 from ..signals.signals import Signals
-
-Change = Callable[[InverseDynamics], InverseDynamics]
 
 SAMPLES_PER_ROW = 6
 """Thinned samples to a row: motion has 2 to 5 times the bandwidth of the rows, and products have twice as much."""
@@ -208,9 +206,8 @@ class Examination:
         """The same problem with as few samples as the motion needs."""
         if self.changed is not None:
             return self.changed
-        recordings = cast("tuple[Signals, ...]", self.problem.recordings)
-        share = LARGEST_SAMPLES / max(sum(map(len, recordings)), 1)
-        return self.problem.with_signals([thinned(each, share) for each in recordings])
+        share = LARGEST_SAMPLES / max(sum(map(len, self.problem.parts)), 1)
+        return self.problem.with_signals([thinned(part.signals, share) for part in self.problem.parts])
 
     @cached_property
     def declared(self) -> Solved:
@@ -233,11 +230,10 @@ class Examination:
 
     def alone(self, recording: int) -> Examination:
         """One recording, as if there were no other."""
-        problem, thin = (
-            each.with_signals([cast("tuple[Signals, ...]", each.recordings)[recording]])
-            for each in (self.problem, self.thin)
+        both = (self.problem, self.thin)
+        return Examination(
+            self.estimate, *(each.with_signals([each.parts[recording].signals]) for each in both)
         )
-        return Examination(self.estimate, problem, thin)
 
     @cached_property
     def own_error(self) -> float:
@@ -287,17 +283,9 @@ def thinned(signals: Signals, share: float = 1.0) -> Signals:
         return replace(signals, decimation=rest)
     stage = Decimation(M, order=4, cut_edges=False)
     kept = stage.kept(len(signals))
+    motion = {name: getattr(signals, name)[kept] for name in ("time", "q", "v", "a")}
     return replace(
-        signals,
-        time=signals.time[kept],
-        q=signals.q[kept],
-        v=signals.v[kept],
-        a=signals.a[kept],
-        tau=stage(signals.tau),
-        q_std=None,
-        v_std=None,
-        a_std=None,
-        decimation=rest,
+        signals, **motion, tau=stage(signals.tau), q_std=None, v_std=None, a_std=None, decimation=rest
     )
 
 

@@ -65,7 +65,7 @@ class Geometry(Explanation):
         if robot.floating_base or model.nv != model.njoints - 1 or np.all(case.declared.ratio < self.matters):
             return
         for k, joint in enumerate(robot.joints):
-            ways = [(0.0, normal) for normal in np.linalg.svd(_axis(model, k + 1)[None])[2][1:]]
+            ways = [(0.0, normal) for normal in np.linalg.svd(robot.tree.axis[k][None])[2][1:]]
             if k and np.linalg.norm(model.jointPlacements[k + 1].translation) > 0:
                 ways.append((1.0, np.zeros(3)))
             for longer, turn in ways:
@@ -98,16 +98,6 @@ class Geometry(Explanation):
             f"Measure it, and mend the origin of joint {joint} in the description.",
             joint,
         )
-
-
-def _axis(model: object, joint: int) -> np.ndarray:
-    """(3,) of a joint of one degree of freedom, in its own frame."""
-    import pinocchio as pin
-
-    data = model.createData()
-    pin.computeJointJacobians(model, data, pin.neutral(model))
-    column = pin.getJointJacobian(model, data, joint, pin.LOCAL)[:, model.joints[joint].idx_v]
-    return np.array(column[3:] if np.any(column[3:]) else column[:3])
 
 
 @dataclass(frozen=True)

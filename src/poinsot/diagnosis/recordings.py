@@ -60,24 +60,25 @@ class Recordings(Check):
         if apart is None or apart.gain < self.margin or apart.size < self.shown:
             yield from together
             return
-        alone = {k: look_at(case.alone(k), self.checks) for k in range(count)}
-        found = {
-            (k, each.cause, each.where): each
-            for k, said in alone.items()
+        alone = [look_at(case.alone(k), self.checks) for k in range(count)]
+        graver = [
+            (k, each)
+            for k, said in enumerate(alone)
             for each in said
             if isinstance(each, Finding) and each.severity > Severity.note
-        }
+        ]
+        shown = [(each.cause, each.where) for _, each in graver]
+        # what every recording shows is of all of them
         common = [
             each
             for each in together
             if isinstance(each, Unchecked)
             or each.severity is Severity.note
-            # what every recording shows is of all of them
-            or all((k, each.cause, each.where) in found for k in range(count))
+            or shown.count((each.cause, each.where)) == count
         ]
         known = {(each.cause, each.where) for each in common if isinstance(each, Finding)}
-        own = [(k, each) for (k, cause, where), each in found.items() if (cause, where) not in known]
-        yield from common
+        own = [(k, each) for k, each in graver if (each.cause, each.where) not in known]
+        yield from common if own else together
         for k, each in own:
             yield replace(
                 each,
@@ -85,27 +86,20 @@ class Recordings(Check):
                 remedy=f"{each.remedy} Of recording {k + 1} only, or leave it out.",
                 where=within(case.problem, k + 1, each.where),
             )
-        if not own:
-            yield from (each for each in together if each not in common)
         if own or apart.size > self.warning:
             yield self._disagreement(case, apart, {k for k, _ in own})
 
     def _disagreement(self, case: Examination, apart: Disagreement, bad: set[int]) -> Finding:
-        odd = bad if len(bad) == 1 else {apart.odd} if apart.odd is not None else set()
-        name = f"Recording {next(iter(odd)) + 1} does not agree" if odd else "The recordings do not agree"
+        (odd,) = bad if len(bad) == 1 else (apart.odd,)
         joint = case.problem.robot.effort_names[apart.joint]
         return Finding(
             "recordings-disagree",
             Severity(sum(apart.size > each for each in (self.warning, self.error))),
-            f"{name} with the other{'s' * (len(apart.sizes) > 2 or not odd)}: common parameters leave "
-            f"{100 * apart.size:.3g} % of the torque of joint {joint} more than each recording's own.",
-            (
-                f'Write role = "validation" for recording {next(iter(odd)) + 1}'
-                if odd
-                else "Identify from each alone"
-            )
-            + ", and see what differs: load, zero, clock, temperature.",
-            f"recording {next(iter(odd)) + 1}" if odd else "",
+            f"{'The recordings do not agree' if odd is None else f'Recording {odd + 1} is unlike the others'}: common "
+            f"parameters leave {100 * apart.size:.3g} % of the torque of joint {joint} more than a recording's own do.",
+            f"{'Identify from each alone' if odd is None else 'Leave it out'}, or see what differs: load, zero, clock, "
+            "temperature.",
+            "" if odd is None else within(case.problem, odd + 1),
             evidence=apart.gain,
         )
 
@@ -115,37 +109,27 @@ class Disagreement:
     """How much better parameters of its own fit each recording.
 
     Args:
-        gain: G. sizes: (R,) largest part of a joint's torque that they take from the residuals of a recording.
+        gain: G. size: largest part of a joint's torque that they take from the residuals of a recording.
         joint: of the largest. odd: the recording without which the others agree best; None of two.
     """
 
     gain: float
-    sizes: np.ndarray
+    size: float
     joint: int
     odd: int | None
-
-    @property
-    def size(self) -> float:
-        return float(self.sizes.max())
 
 
 def disagreement_of(together: Solved) -> Disagreement:
     """Compare common parameters with each recording's own."""
-    counts = together.problem.row_counts
-    edges = np.cumsum([0, *counts])
-    R, N = len(counts), edges[-1]
-    spans = [np.arange(*edges[k : k + 2]) for k in range(R)]
-    alone = [together.of(span) for span in spans]
-    log_ratio, gain = np.zeros((R, len(together.sigma))), 0.0
-    parts = np.zeros_like(log_ratio)
-    for k, (span, own) in enumerate(zip(spans, alone, strict=True)):
-        common = np.sqrt(np.mean(together.residuals[span] ** 2, axis=0))
+    edges = np.cumsum([0, *together.problem.row_counts])
+    spans = [np.arange(*edges[k : k + 2]) for k in range(len(edges) - 1)]
+    gain, parts = -0.5 * (len(spans) - 1) * len(together.theta) * float(np.log(edges[-1])), []
+    for span in spans:
+        own, common = together.of(span), np.sqrt(np.mean(together.residuals[span] ** 2, axis=0))
         gain += float(own.effective_rows @ np.log(np.maximum(common, own.sigma) / own.sigma))
-        parts[k] = np.sqrt(np.maximum(common**2 - own.sigma**2, 0.0)) / together.size
-    gain -= 0.5 * (R - 1) * len(together.theta) * float(np.log(N))
-    odd = None
-    if R > 2:
-        rest = [together.of(np.setdiff1d(np.arange(N), span)).relative_error for span in spans]
-        odd = int(np.argmin(rest))
-    worst = np.unravel_index(np.argmax(parts), parts.shape)
-    return Disagreement(gain, parts.max(axis=1), int(worst[1]), odd)
+        parts.append(np.sqrt(np.maximum(common**2 - own.sigma**2, 0.0)) / together.size)
+    rest = [together.of(np.setdiff1d(np.arange(edges[-1]), span)).relative_error for span in spans]
+    worst = np.max(parts, axis=0)
+    return Disagreement(
+        gain, float(worst.max()), int(worst.argmax()), int(np.argmin(rest)) if len(spans) > 2 else None
+    )
