@@ -137,8 +137,9 @@ class Alignment(Check):
         significant: |z| of a nuisance that matters, to first order, that starts the search for larger ones.
         explains: part of a joint's squared residuals that a defect must explain, of some joint: what leaves residuals
             as they are is not what is wrong, however certain its value.
-        effect: part of all squared residuals that a defect without a nuisance must explain. A wrong sign or unit that
-            changes the torque error by less than 1 % of itself cannot be told from what the model lacks.
+        effect: part of all squared residuals that a defect must explain. What changes the torque error by less than 1 %
+            of itself cannot be told from what the model lacks,
+        of_one: unless it has a size of its own, and explains this part of a joint's.
         left: relative error at most that an explanation may leave: more explains nothing.
         bad_fit: relative error of a joint beyond which something is likely to be wrong.
     """
@@ -149,6 +150,7 @@ class Alignment(Check):
     significant: float = 4.0
     explains: float = 0.1
     effect: float = 0.02
+    of_one: float = 0.3
     left: float = 0.5
     bad_fit: float = 0.15
 
@@ -194,12 +196,14 @@ class Alignment(Check):
             return False
         if explained.solved.relative_error > (1 + self.explains) * case.declared.relative_error:
             return False
-        if impossible(case.declared) - impossible(explained.solved) > self.margin:
+        sized = explained.candidate.zero.size > 0
+        if not sized and impossible(case.declared) - impossible(explained.solved) > self.margin:
             return True
         left = (explained.solved.relative_error / case.declared.relative_error) ** 2
-        if not explained.candidate.zero.size and left > 1 - self.effect:
-            return False  # what has no size of its own must have one in the torque
-        return bool(np.any((explained.solved.ratio / case.declared.ratio) ** 2 < 1 - self.explains))
+        own = float(np.min((explained.solved.ratio / case.declared.ratio) ** 2))
+        # what has no size of its own must have one in the torque
+        of_one = sized and own < 1 - self.of_one
+        return own < 1 - self.explains and (of_one or left < 1 - self.effect)
 
     def _is_certain(self, explained: Explained) -> bool:
         """Whether a single nuisance differs from zero by more than its uncertainty."""
