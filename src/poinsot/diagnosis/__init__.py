@@ -29,7 +29,7 @@ from .explanations import Alignment, Explanation
 from .filters import Filters
 from .fit import PoorFit
 from .gain_change import GainChange
-from .geometry import Geometry, LengthUnit
+from .geometry import JointPlacements, LengthUnit
 from .gravity import Gravity
 from .held_out import HeldOutError
 from .joint_zero import JointZero
@@ -54,7 +54,7 @@ EXPLANATIONS: tuple[Explanation, ...] = (
     ClockScale(),
     Gravity(),
     JointZero(),
-    Geometry(),
+    JointPlacements(),
     TorqueDelay(),
     TorqueGain(),
     GainChange(),

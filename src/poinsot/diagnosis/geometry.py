@@ -39,7 +39,7 @@ def in_metres(problem: InverseDynamics) -> InverseDynamics:
 
 
 @dataclass(frozen=True)
-class Geometry(Explanation):
+class JointPlacements(Explanation):
     """Two turns of each joint's axis, and the length before it.
 
     Args:

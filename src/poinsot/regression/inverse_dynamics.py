@@ -198,7 +198,7 @@ class InverseDynamics:
         return self.with_robot(replace(self.robot, drive=drive))
 
     def with_robot(self, robot: Articulated) -> InverseDynamics:
-        """The same problem with a robot of the same parameters, of which the motion determines the same combinations."""
+        """The same problem with a robot of the same base parameters."""
         return self._with_the_same_base(robot=robot)
 
     def _with_the_same_base(self, **changes: Any) -> InverseDynamics:
