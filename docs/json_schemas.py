@@ -41,6 +41,7 @@ class EstimateFinding(TypedDict):
 class Unchecked(TypedDict):
     what: str
     reason: str
+    failed: bool
 
 
 class Parameter(TypedDict):

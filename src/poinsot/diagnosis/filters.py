@@ -36,6 +36,7 @@ class Filters(Check):
             "Parameters depend on the filter, or differ between halves of the recording, by more than chance; their "
             "intervals include it.",
             "Take the filters that `poinsot inspect` proposes; record a livelier motion, or finer positions.",
+            symptom=True,
         ),
     )
 
