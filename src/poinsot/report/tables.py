@@ -71,7 +71,7 @@ def value_cells(
     std: float,
     unit: str,
     prior_share: float | None = None,
-    interval: Sequence[float] | None = None,
+    interval: Iterable[float] | None = None,
 ) -> dict[str, str | Cell]:
     """Value, standard deviation, unit and 95 % interval; in brackets where they are not measured."""
     return {
