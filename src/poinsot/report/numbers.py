@@ -10,7 +10,7 @@ next power of ten:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from decimal import Decimal
 from math import floor, isfinite, isnan, log10
 
@@ -58,7 +58,7 @@ def std_text(value: float, std: float) -> str:
     return _cut(std, std, _common_exponent(value if isfinite(value) else 0.0, std))
 
 
-def interval_text(value: float, std: float, interval: Iterable[float] | None = None) -> str:
+def interval_text(value: float, std: float, interval: Sequence[float] | None = None) -> str:
     """The 95 % interval: the one given, or that of a normal distribution.
 
     >>> interval_text(8.0689, 0.0557)

@@ -71,7 +71,7 @@ def value_cells(
     std: float,
     unit: str,
     prior_share: float | None = None,
-    interval: Iterable[float] | None = None,
+    interval: Sequence[float] | None = None,
 ) -> dict[str, str | Cell]:
     """Value, standard deviation, unit and 95 % interval; in brackets where they are not measured."""
     return {
@@ -185,7 +185,11 @@ def full_parameter_table(full: FullParameters) -> Table:
                 "Name": full.names[k],
                 "What it is": meaning(full.names[k], full.kinds[k]),
                 **value_cells(
-                    value, s, full.units[k], share, None if full.interval is None else full.interval[k]
+                    value,
+                    s,
+                    full.units[k],
+                    share,
+                    None if full.interval is None else full.interval[k].tolist(),
                 ),
                 "Before the data": significant(float(full.prior[k])),
                 "Where from": share_cell(share),
