@@ -134,7 +134,7 @@ def test_millimetres_are_named(chain, record, estimated):
 
 
 def test_an_offset_that_friction_does_not_have_is_named(chain, record, estimated):
-    robot = chain(friction=poinsot.ViscousCoulomb())
+    robot = chain(friction=poinsot.ViscousCoulomb(offset=False))
     time, q, tau = record()
     finding = estimated(time, q, tau + 0.2 * np.std(tau, axis=0), robot).findings
     assert any(each.cause == "missing-term" and "offset = true" in each.remedy for each in finding)
