@@ -167,7 +167,9 @@ def _explained(solved: Solved, columns: np.ndarray, k: int) -> tuple[float, np.n
     d, V = np.linalg.eigh(C.T @ C - B.T @ B)
     V = V[:, d > 1e-6] / np.sqrt(d[d > 1e-6])  # columns that parameters imitate explain nothing by themselves
     e = solved.residuals[:, k] / solved.sigma[k]
-    moved = np.stack([np.roll(e, N * shift // (SHIFTS + 1)) for shift in range(SHIFTS + 1)], axis=1)
+    # a mean is the same at any time: it is no chance
+    shifts = [np.roll(e - e.mean(), N * shift // (SHIFTS + 1)) for shift in range(1, SHIFTS + 1)]
+    moved = np.stack([e, *shifts], axis=1)
     along = ((C - Q @ B) @ V).T @ moved
     explained = np.sum(along**2, axis=0)
     share = float(explained[0] - explained[1:].max()) / max(float(e @ e), 1e-300)
