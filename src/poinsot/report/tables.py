@@ -96,12 +96,19 @@ def parameter_table(estimate: Estimate) -> Table:
         if judged.determined and value:  # a value at its bound 0 has none
             bar = min(float(relative[k]) / ZERO_PERCENT, 1.0)
             percent = Cell(percent_text(float(relative[k])), bar=bar, tone=TONES[judged])
+        cells = value_cells(value, s, estimate.units[k])
+        if estimate.next_recording_std is not None:
+            following = (
+                interval_text(value, float(estimate.next_recording_std[k])) if judged.determined else UNKNOWN
+            )
+            these = cells.pop("95 % interval")
+            cells |= {"95 % interval, next recording": following, "95 % interval, these": these}
         what = f"{meaning(estimate.names[k], estimate.kinds[k])}, {estimate.owners[k]}"
         rows.append(
             {
                 "Name": estimate.names[k],
                 "What it is": what + with_others(estimate.names[k], estimate.groupings[k]),
-                **value_cells(value, s, estimate.units[k]),
+                **cells,
                 "Relative std": percent,
                 "Verdict": Cell(f"{judged.mark} {judged.value}", tone=TONES[judged]),
             }
@@ -178,7 +185,11 @@ def full_parameter_table(full: FullParameters) -> Table:
                 "Name": full.names[k],
                 "What it is": meaning(full.names[k], full.kinds[k]),
                 **value_cells(
-                    value, s, full.units[k], share, None if full.interval is None else full.interval[k]
+                    value,
+                    s,
+                    full.units[k],
+                    share,
+                    None if full.interval is None else full.interval[k].tolist(),
                 ),
                 "Before the data": significant(float(full.prior[k])),
                 "Where from": share_cell(share),
