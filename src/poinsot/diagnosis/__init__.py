@@ -23,7 +23,7 @@ from ..regression.inverse_dynamics import InverseDynamics
 from .angle_unit import AngleUnit
 from .body_directions import BodyDirections
 from .case import Examination
-from .check import Cause, Check
+from .check import Cause, Check, RecordingCheck
 from .clock_scale import ClockScale
 from .delay import TorqueDelay
 from .disturbance import Disturbance
@@ -60,11 +60,11 @@ EXPLANATIONS: tuple[Explanation, ...] = (
 )
 """Defects of a whole recording, the simplest first."""
 
+SAMPLE_CHECKS: tuple[RecordingCheck, ...] = (LostSamples(), PositionJumps(), Outliers(), DroppedTorque())
+"""Those that need a recording alone, which `inspect` runs too."""
+
 CHECKS: tuple[Check, ...] = (
-    LostSamples(),
-    PositionJumps(),
-    Outliers(),
-    DroppedTorque(),
+    *SAMPLE_CHECKS,
     Disturbance(),
     Alignment(EXPLANATIONS),
     TorqueScale(),

@@ -24,7 +24,7 @@ from ..arrays import JointSamples, Matrix, Vector
 from ..estimate import Estimate
 from ..estimate.fit import autocorrelation
 from ..regression.inverse_dynamics import InverseDynamics
-from ..signals.decimation import Decimation
+from ..signals.decimation import PASSBAND, Decimation
 from ..signals.signals import Signals
 
 Change = Callable[[InverseDynamics], InverseDynamics]
@@ -206,6 +206,17 @@ class Examination:
         declared.__dict__["effective_rows"] = self.declared.effective_rows
         rest.__dict__.update(thin=solved.problem, declared=declared)
         return rest
+
+    @cached_property
+    def highest_hz(self) -> float:
+        """End of the pass-band of the rows [Hz]."""
+        rates, cutoffs = [], [np.inf]
+        for signals in (part.signals for part in self.problem.parts):
+            factor = signals.decimation.factor if signals.decimation is not None else 1
+            rates.append(PASSBAND * signals.rate_hz / factor / 2)
+            if (cutoff := getattr(signals.method, "cutoff_hz", None)) is not None:
+                cutoffs.append(float(np.max(cutoff)))
+        return min(max(rates), *cutoffs)
 
     @cached_property
     def own_error(self) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 from ..arrays import JointSamples, Vector
 from ..estimate import Finding
 from ..regression.inverse_dynamics import InverseDynamics
-from ..signals.decimation import PASSBAND
 from ..signals.signals import Signals
 from .case import Examination, Solved
 from .changes import UNMOVED, joints_of, mapped, recordings_of
@@ -101,7 +100,7 @@ class TorqueDelay(Explanation):
         step = min(0.2 / max(each.rate_hz for each in signals), 1e-3)
         if case.thin.robot.floating_base:
             return
-        matters = self.warning_deg / 360 / highest_hz(case)
+        matters = self.warning_deg / 360 / case.highest_hz
         joints = joints_of(case.thin)
         which: list[int | None] = [None, *(range(len(joints)) if len(joints) > 1 else ())]
         for k in which:
@@ -114,7 +113,7 @@ class TorqueDelay(Explanation):
         delay, std = float(explained.nuisance[0]), float(explained.std[0])
         if abs(delay) < 4 * std:
             return None
-        phase = 360 * highest_hz(case) * abs(delay)
+        phase = 360 * case.highest_hz * abs(delay)
         (joint,) = explained.candidate.where or ("",)
         late = "late" if delay > 0 else "early"
         effort = recordings_of(case.problem)[0].effort
@@ -128,12 +127,3 @@ class TorqueDelay(Explanation):
             joint,
         )
 
-
-def highest_hz(case: Examination) -> float:
-    """End of the pass-band of the rows [Hz]."""
-    rates = []
-    for each in recordings_of(case.problem):
-        factor = each.decimation.factor if each.decimation is not None else 1
-        rates.append(PASSBAND * each.rate_hz / factor / 2)
-    cutoff = getattr(recordings_of(case.problem)[0].method, "cutoff_hz", None)
-    return min(max(rates), float(np.max(cutoff)) if cutoff is not None else np.inf)

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from ..recording import Recording
+from ..recording import Recording, clock_text
 from .case import Examination
-from .changes import recordings_of
-from .check import Cause, Check
+from .check import Cause, RecordingCheck
 
 
 @dataclass(frozen=True)
-class LostSamples(Check):
+class LostSamples(RecordingCheck):
     """Steps of position over more than one period.
 
     Args:
@@ -33,7 +32,6 @@ class LostSamples(Check):
     ratio: float = 40.0
     error: float = 1e-3
 
-    of_samples = True
     causes = (
         Cause(
             "lost-samples",
@@ -43,42 +41,47 @@ class LostSamples(Check):
     )
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        for number, signals in enumerate(recordings_of(case.problem), start=1):
-            if signals.recording is None:
+        yield from super().look(case)
+        for number, part in enumerate(case.problem.parts, start=1):
+            if part.signals.recording is None:
                 yield Unchecked(
                     f"lost samples in recording {number}",
                     "signals were given, not the recording they were made of",
                 )
-                continue
-            at, count = lost_at(signals.recording, self.ratio)
-            share = count / len(signals.recording)
-            if not len(at):
-                continue
-            first = float(signals.recording.time[at[0]])
-            yield Finding(
-                "lost-samples",
-                Severity.error if share >= self.error else Severity.warning,
-                f"About {count} samples ({100 * share:.2g} %) are missing in recording {number}, the first at "
-                f"{first:.4g} s: positions move by several periods in one.",
-                "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut "
-                "a part without gaps with between_s.",
-                evidence=1e5 * share,
-            )
+
+    def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
+        at, count = lost_at(recording, self.ratio)
+        if not len(at):
+            return
+        share = count / len(recording)
+        first = clock_text(recording.time[at[0]], 1 / recording.rate_hz)
+        yield Finding(
+            "lost-samples",
+            Severity.error if share >= self.error else Severity.warning,
+            f"About {count} samples ({100 * share:.2g} %) are missing in {name}, the first at {first} s: positions "
+            "move by several periods in one.",
+            "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut a "
+            "part without gaps with between_s.",
+            evidence=1e5 * share,
+        )
 
 
 def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     """Indices of the samples after which some are missing, and how many these are in all."""
-    q = recording.stack("position", recording.joints("position"))
-    found = steps(q)
+    joints = recording.joints("position")
+    # a clock that is uneven shows itself where samples are missing
+    found = steps(recording.stack("position", joints)) if joints and recording.is_uniform else None
     if found is None:
         return np.zeros(0, dtype=np.int64), 0
-    s, c, sigma = found
+    s, c, larger, sigma = found
     one = np.sum(((s - c) / sigma) ** 2, axis=1)
     # the number of periods that fits best, at least 2
     m = np.rint(np.sum(s * c / sigma**2, axis=1) / np.maximum(np.sum((c / sigma) ** 2, axis=1), 1e-300))
     m = np.maximum(m, 2.0)
     more = np.sum(((s - m[:, None] * c) / sigma) ** 2, axis=1)
-    at = np.flatnonzero((one - more > least) & (more < 0.25 * one) & (m <= LONGEST))
+    # a motion that sets off has steps as large on one side
+    alone = np.sum((s / sigma) ** 2, axis=1) > 1.5**2 * np.sum((larger / sigma) ** 2, axis=1)
+    at = np.flatnonzero((one - more > least) & (more < 0.25 * one) & (m <= LONGEST) & alone)
     return at, int(np.sum(m[at] - 1))
 
 
@@ -86,19 +89,21 @@ LONGEST = 50
 """Periods that one step may be of: beyond, the speed has changed too much to tell."""
 
 
-def steps(q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """(T - 1, n) steps of positions, those of neighbours, and (n,) noise; None of too few, or where nothing moves.
+def steps(q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+    """(T - 1, n) steps of positions, those of neighbours, their larger ones, and (n,) noise; None where nothing moves.
 
-    The median of the neighbours up to two away on either side: a gap spoils their mean.
+    The median of the neighbours up to two away on either side, and the second largest: a gap spoils mean and largest.
     """
     s = np.diff(q, axis=0)
     if len(s) < 50:
         return None
     c = np.zeros_like(s)
-    c[2:-2] = np.median([s[:-4], s[1:-3], s[3:-1], s[4:]], axis=0)
+    neighbours = np.array([s[:-4], s[1:-3], s[3:-1], s[4:]])
+    c[2:-2], larger = np.median(neighbours, axis=0), np.zeros_like(s)
+    larger[2:-2] = np.sort(np.abs(neighbours), axis=0)[2]
     s[:2], s[-2:] = 0.0, 0.0
     e = s - c
     # a resolution of the encoder is noise too, and where most samples stand still the median is zero
     sigma = np.maximum(np.median(np.abs(e), axis=0) / 0.6745, np.quantile(np.abs(e), 0.95, axis=0) / 1.96)
     moving = sigma > 0
-    return (s[:, moving], c[:, moving], sigma[moving]) if moving.any() else None
+    return (s[:, moving], c[:, moving], larger[:, moving], sigma[moving]) if moving.any() else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...stopwatch import Stopwatch
@@ -14,9 +15,27 @@ from .base import MethodSettings
 if TYPE_CHECKING:
     from ...estimate import Estimate
     from ...parameters import Normal
+    from ...regression.inverse_dynamics import InverseDynamics
+    from ...signals.signals import Signals
     from ..job import Job
     from ..recordings import Run
     from ..settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What is to be solved, and what is predicted with the result.
+
+    Args:
+        held_out: name and signals of recordings for validation.
+        loaded: names of recordings with a load.
+        warnings: about the recordings.
+    """
+
+    problem: InverseDynamics
+    held_out: tuple[tuple[str, Signals], ...]
+    loaded: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 class InverseDynamicsSettings(MethodSettings):
@@ -39,19 +58,18 @@ class InverseDynamicsSettings(MethodSettings):
         """Arguments of `inverse_dynamics` that say which recordings carry a load, and where."""
         return {}
 
-    def identify(self, job: Job) -> Estimate:
-        from ...regression.inverse_dynamics import inverse_dynamics
-        from ...validation import validate
+    def problem(self, job: Job, watch: Stopwatch) -> Prepared:
+        """Recordings -> signals -> regression; each stage is a lap of the watch.
 
-        settings, watch = job.settings, Stopwatch()
+        Raises:
+            PoinsotError: if a recording lacks what is needed.
+        """
+        from ...regression.inverse_dynamics import inverse_dynamics
+
+        settings = job.settings
         preprocessing: Any = settings.preprocessing
-        job.say("reading the robot")
         robot = job.project.robot(job.data_dir)
         watch.lap("robot")
-        # Before the recordings are read, as another job may have to be solved for it, or may be
-        # wrong.
-        estimator = self.build(job)
-        watch.lap("gains" if self.other_jobs else "robot")
         job.say("reading the recordings")
         runs = list(job.project.runs(robot, job.data_dir))
         watch.lap("read")
@@ -74,20 +92,36 @@ class InverseDynamicsSettings(MethodSettings):
             **self.attached([run for run, _ in used]),
         )
         watch.lap("regressor")
+        held_out = tuple((run.name, signals) for run, signals in prepared if run.role == "validation")
+        return Prepared(problem, held_out, tuple(run.name for run in runs if run.loaded), warnings)
+
+    def prepare(self, job: Job) -> tuple[str, ...]:
+        prepared = self.problem(job, Stopwatch())
+        return (*prepared.warnings, *prepared.problem.warnings)
+
+    def identify(self, job: Job) -> Estimate:
+        from ...validation import validate
+
+        watch = Stopwatch()
+        job.say("reading the robot")
+        # Before the recordings are read, as another job may have to be solved for it, or may be wrong.
+        estimator = self.build(job)
+        watch.lap("gains" if self.other_jobs else "robot")
+        prepared = self.problem(job, watch)
         job.say("solving")
-        estimate: Estimate = estimator.solve(problem, progress=job.progress, stop=job.stop)
+        estimate: Estimate = estimator.solve(prepared.problem, progress=job.progress, stop=job.stop)
         watch.lap("solve")
-        held_out = [(run.name, signals) for run, signals in prepared if run.role == "validation"]
-        if held_out:
+        if prepared.held_out:
             job.say("validating")
-            estimate = validate(estimate, held_out, loaded=[run.name for run, _ in prepared if run.loaded])
+            estimate = validate(estimate, prepared.held_out, loaded=prepared.loaded)
             watch.lap("validation")
         job.say("looking for what may be wrong")
         _ = estimate.diagnosis  # kept in the estimate
         watch.lap("diagnosis")
+        project = job.settings.model_dump(mode="json", exclude_unset=True)
         return estimate.updated(
-            warnings=(*warnings, *estimate.warnings),
-            settings={**estimate.settings, "project": settings.model_dump(mode="json", exclude_unset=True)},
+            warnings=(*prepared.warnings, *estimate.warnings),
+            settings={**estimate.settings, "project": project},
             seconds=_timings(estimate.seconds, watch),
         )
 
