@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from poinsot.estimate import Severity
 from poinsot.exceptions import InvalidRecording
 from poinsot.inspection import inspect, inspect_json
-from poinsot.estimate import Severity
 from poinsot.inspection.channels import grid_step, significant_digits
 from poinsot.io import Column, Source, read_recording
 from poinsot.recording import Recording

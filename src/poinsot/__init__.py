@@ -71,7 +71,7 @@ _HOMES = {
     "Parameters": "parameters",
     "InverseDynamics": "regression.inverse_dynamics",
     "inverse_dynamics": "regression.inverse_dynamics",
-    "estimate_effort_delay": "regression.delay",
+    "estimate_effort_delay": "diagnosis.delay",
     "excitation_problem": "regression.excitation.problem",
     "limits_of": "regression.excitation.limits",
     "Surroundings": "models.collisions",

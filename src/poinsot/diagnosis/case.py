@@ -21,7 +21,6 @@ from typing import Any, cast
 import numpy as np
 
 from ..arrays import JointSamples, Matrix, Vector
-from ..estimate import Estimate
 from ..estimate.fit import autocorrelation
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import PASSBAND, Decimation
@@ -174,9 +173,9 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """An estimate of the linear family, and what its checks need to solve again."""
+    """An estimate of the linear family, and what its checks need to solve again; without one, a problem alone."""
 
-    estimate: Estimate
+    estimate: Any
     problem: InverseDynamics
     explained: list[Any] = field(default_factory=list)
     """The explanation that won, if one did (`explanations.Explained`)."""

@@ -85,7 +85,12 @@ def samples_of(recording: Recording, passive: Sequence[str] = ()) -> Recording:
         if (quantity == "position" or (quantity in EFFORTS and joint not in passive)) and mask.any():
             known = values if mask.all() else np.interp(recording.time, recording.time[mask], values[mask])
             channels[name] = known
-    return replace(recording, channels=channels or {"": recording.time}, units=dict.fromkeys(channels or [""], "1"), valid={})
+    return replace(
+        recording,
+        channels=channels or {"": recording.time},
+        units=dict.fromkeys(channels or [""], "1"),
+        valid={},
+    )
 
 
 HELD = 0.8

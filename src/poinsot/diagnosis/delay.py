@@ -7,71 +7,36 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import JointSamples, Vector
+from ..arrays import Vector
 from ..estimate import Finding
+from ..exceptions import InvalidSignals
 from ..regression.inverse_dynamics import InverseDynamics
+from ..signals.alignment import Delay
 from ..signals.signals import Signals
-from .case import Examination, Solved
+from .case import Examination
 from .changes import UNMOVED, joints_of, mapped, recordings_of
 from .check import Cause
+from .corrections import Nuisance, best_differences, differences
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
 
 
 @dataclass(frozen=True, eq=False)
 class LateTorque(Candidate):
-    """Torques of all joints, or of one, moved forward by a delay [s]."""
+    """The torque of one joint, taken at t + delay, between samples by a straight line."""
 
-    joint: int | None = None
-    whole_s: float | None = None
+    joint: int = 0
 
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        if self.joint is not None:
-            return mapped(
-                problem, lambda s: replace(s, tau=one_undelayed(s, float(nuisance[0]), self.joint or 0))
-            )
-        # the same whole samples on both sides of a finite difference, or there would be other rows
-        whole = self.whole_s if self.whole_s is not None else float(nuisance[0])
-        return mapped(problem, lambda s: undelayed(s, float(nuisance[0]), whole))
+        def moved(s: Signals) -> Signals:
+            tau = s.tau.copy()
+            tau[:, self.joint] = np.interp(s.time + nuisance[0], s.time, tau[:, self.joint])
+            return replace(s, tau=tau)
 
-    def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
-        if self.joint is None and self.whole_s is None:
-            return replace(self, whole_s=float(nuisance[0])).derivatives(solved, problem, nuisance)
-        return super().derivatives(solved, problem, nuisance)
+        return mapped(problem, moved)
 
     @property
     def motion(self) -> Hashable:
-        return None if self.joint is None else UNMOVED
-
-
-def one_undelayed(signals: Signals, delay_s: float, joint: int) -> JointSamples:
-    """Torques, that of one joint taken at t + delay, between samples by a straight line."""
-    tau = signals.tau.copy()
-    tau[:, joint] = np.interp(signals.time + delay_s, signals.time, tau[:, joint])
-    return tau
-
-
-def undelayed(signals: Signals, delay_s: float, whole_s: float) -> Signals:
-    """Torque at t + delay beside the motion at t: whole samples by index, the rest by moving the smooth motion."""
-    rate = 1 / float(np.median(np.diff(signals.time)))
-    k = round(whole_s * rate)
-    h = k / rate - delay_s  # the motion is taken at t + h
-    jerk = np.gradient(signals.a, axis=0) * rate
-    q = signals.q + h * signals.v + 0.5 * h**2 * signals.a
-    v = signals.v + h * signals.a + 0.5 * h**2 * jerk
-    a = signals.a + h * jerk
-    T = len(signals)
-    motion, torque = (slice(0, T - k), slice(k, T)) if k >= 0 else (slice(-k, T), slice(0, T + k))
-    return replace(
-        signals,
-        time=signals.time[motion],
-        q=q[motion],
-        v=v[motion],
-        a=a[motion],
-        tau=signals.tau[torque],
-        q_std=None,
-        v_std=None,
-        a_std=None,
-    )
+        return UNMOVED
 
 
 @dataclass(frozen=True)
@@ -94,19 +59,17 @@ class TorqueDelay(Explanation):
     )
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
-        signals = recordings_of(case.thin)
-        longest = min(self.largest_s, 0.1 * min(len(each) / each.rate_hz for each in signals))
-        starts = [(float(d),) for d in np.linspace(-longest, longest, 21)]
-        step = min(0.2 / max(each.rate_hz for each in signals), 1e-3)
         if case.thin.robot.floating_base:
             return
+        signals, joints = recordings_of(case.thin), joints_of(case.thin)
+        longest = min(self.largest_s, 0.1 * min(len(each) / each.rate_hz for each in signals))
+        step = min(0.2 / max(each.rate_hz for each in signals), 1e-3)
         matters = self.warning_deg / 360 / case.highest_hz
-        joints = joints_of(case.thin)
-        which: list[int | None] = [None, *(range(len(joints)) if len(joints) > 1 else ())]
-        for k in which:
-            where = () if k is None else (joints[k],)
+        common = differences([Nuisance("delay")], longest, self)
+        yield replace(common, steps=(step,), matters=matters)
+        for k, joint in enumerate(joints if len(joints) > 1 else ()):
             yield LateTorque(
-                self, where, starts, (step,), (0.0,), matters=matters, largest_step=0.02, joint=k
+                self, (joint,), common.starts, (step,), (0.0,), matters=matters, largest_step=0.02, joint=k
             )
 
     def finding(self, case: Examination, explained: Explained) -> Finding | None:
@@ -127,3 +90,33 @@ class TorqueDelay(Explanation):
             joint,
         )
 
+
+def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> Delay:
+    """Estimate by how much the efforts lag behind the motion, from the robot's dynamics.
+
+    Smooth and decimate as for identification; `align(recording, {"torque": delay.seconds})` then brings the efforts
+    forward, or `corrections.correct` does both. Whatever else the model lacks looks like a delay, too.
+
+    Args:
+        problem: as `inverse_dynamics` gives it.
+        largest_s: delays between -largest_s and largest_s are tried [s].
+
+    Raises:
+        InvalidSignals: if the recording is too short, or the residual is smallest at the end of the range.
+    """
+    signals = recordings_of(problem)
+    if min(len(each) / each.rate_hz for each in signals) < 4 * largest_s:
+        raise InvalidSignals(f"the recordings are too short to look for delays up to {largest_s:g} s")
+    if problem.equations <= 2 * len(problem.base):
+        raise InvalidSignals(
+            f"{problem.equations} equations for {len(problem.base)} parameters leave nothing that could show a delay; "
+            "decimate less or record longer"
+        )
+    case, explained = best_differences(problem, [Nuisance("delay")], largest_s)
+    return Delay(
+        float(explained.nuisance[0]),
+        float(explained.std[0]),
+        max(each.rate_hz for each in signals),
+        explained.solved.relative_error,
+        case.declared.relative_error,
+    )

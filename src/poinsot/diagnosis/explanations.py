@@ -49,7 +49,7 @@ class Candidate(ABC):
         steps: (k,) for finite differences.
         zero: (k,) the nuisances of a problem without the defect.
         matters: size of a single nuisance from which it is worth a warning.
-        largest_step: of an iteration, in the nuisance's unit.
+        largest_step: of an iteration, in the nuisance's unit; one of all, or (k,).
     """
 
     explanation: Explanation
@@ -58,7 +58,7 @@ class Candidate(ABC):
     steps: Sequence[float] = ()
     zero: Sequence[float] = ()
     matters: float = 0.0
-    largest_step: float = 1.0
+    largest_step: float | Vector = 1.0
 
     @abstractmethod
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
@@ -277,7 +277,7 @@ def explain(case: Examination, candidate: Candidate) -> Explained | None:
             break
         if not np.isfinite(delta).all():
             break
-        delta *= min(1.0, candidate.largest_step / max(float(np.max(np.abs(delta))), 1e-300))
+        delta *= min(1.0, float(np.min(candidate.largest_step / np.maximum(np.abs(delta), 1e-300))))
         for shrink in (1.0, 0.5, 0.25):
             other = _tried(case, candidate, p + shrink * delta)
             if other is not None and misfit(other, effective) < misfit(solved, effective):

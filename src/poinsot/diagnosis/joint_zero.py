@@ -7,7 +7,7 @@ first joint with a vertical axis shows nowhere, and that of a last joint turns i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from ..arrays import Vector
 from ..estimate import Finding, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination
-from .changes import joints_of, mapped
+from .changes import mapped
 from .check import Cause
+from .corrections import turned
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
 
 
@@ -27,12 +28,8 @@ class ShiftedZero(Candidate):
     joint: int = 0
 
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        train = problem.robot.train
-        offset = np.zeros(len(train.joints))
-        offset[self.joint] = nuisance[0]
-        read = np.linalg.solve(train.velocity_map, offset)
-        columns = [train.joints.index(joint) for joint in joints_of(problem)]
-        return mapped(problem, lambda s: replace(s, q=s.q + read[columns]))
+        train, joint = problem.robot.train, problem.robot.joints[self.joint]
+        return mapped(problem, lambda s: turned(s, train, joint, float(nuisance[0])))
 
 
 @dataclass(frozen=True)

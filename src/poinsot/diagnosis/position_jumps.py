@@ -57,7 +57,9 @@ class PositionJumps(RecordingCheck):
         jumps = [self._jumps(column) for column in q]
         moving = sum(bool(np.ptp(column) > 0) for column in q)
         # where most joints jump at once nobody set all encoders: samples are missing, unless the clock shows it
-        counts = np.bincount(np.concatenate([[], *(at for _, at in jumps)]).astype(np.int64), minlength=len(time))
+        counts = np.bincount(
+            np.concatenate([[], *(at for _, at in jumps)]).astype(np.int64), minlength=len(time)
+        )
         holes = np.setdiff1d(np.flatnonzero(counts >= max(2, moving / 2)), recording.gaps)
         if len(holes):
             yield Finding(

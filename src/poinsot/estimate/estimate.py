@@ -159,6 +159,7 @@ class Estimate:
         """What may be wrong with the estimate, by the checks of its family; computed when it is first asked for."""
         if self.examined is None:
             found = _unexamined(self) if self.examiner is None else self.examiner(self)
+            found = replace(found, findings=ordered((*found.findings, *self.provenance.corrected)))
             object.__setattr__(self, "examined", found)
         assert self.examined is not None
         return self.examined

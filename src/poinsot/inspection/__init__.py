@@ -215,7 +215,11 @@ def _recording_json(inspection: Inspection) -> dict[str, Any]:
         "filters": None if inspection.filters is None else asdict(inspection.filters),
         "channels": [asdict(channel) for channel in inspection.channels],
         "findings": [
-            {**each.as_json(), "channel": each.where or None, "sentence": f"{each.message} {each.remedy}".rstrip()}
+            {
+                **each.as_json(),
+                "channel": each.where or None,
+                "sentence": f"{each.message} {each.remedy}".rstrip(),
+            }
             for each in inspection.findings
         ],
         "steps": inspection.steps,

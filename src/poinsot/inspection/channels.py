@@ -246,7 +246,9 @@ def channel_findings(
     elif channel.constant:
         say("constant-channel", f"{name} is {channel.maximum:.6g} {unit} throughout.", "", Severity.note)
     if channel.clipped and quantity not in EFFORTS:
-        message = f"{name} stays at an end of its range, {channel.minimum:.4g} to {channel.maximum:.4g} {unit}."
+        message = (
+            f"{name} stays at an end of its range, {channel.minimum:.4g} to {channel.maximum:.4g} {unit}."
+        )
         say("saturation", message, "Cut those parts, or widen the range of the sensor.")
     if channel.stale_percent is not None and channel.stale_percent >= STALE_PERCENT:
         read_hz = rate_hz * (1 - channel.stale_percent / 100)
@@ -261,7 +263,9 @@ def channel_findings(
     if (limit := channel.speed_limit) is not None and (peak := channel.peak_speed) is not None:
         reached = f"{peak:.3g} {unit}/s, {100 * peak / limit:.3g} % of the model's limit of {limit:.3g}."
         if peak > 1.05 * limit:
-            remedy = "Check the unit of its position, the reduction and drive.side, or the limit in the model."
+            remedy = (
+                "Check the unit of its position, the reduction and drive.side, or the limit in the model."
+            )
             say("speed-limit", f"{joint} reaches {reached}", remedy)
         elif 0 < peak < 0.02 * limit:
             remedy = "Check the unit of its position, or excite it more."

@@ -98,9 +98,7 @@ class Project:
     def robot(self, data_dir: str | Path | None = None) -> Articulated:
         """The robot with its drive trains and friction."""
         if self.settings.robot is None:
-            raise InvalidProject(
-                f"{self.path}: there is no [robot]; this takes a project with one"
-            )
+            raise InvalidProject(f"{self.path}: there is no [robot]; this takes a project with one")
         folder = None if data_dir is None else Path(data_dir)
         return build_robot(self.settings, self.find_description(self.settings.robot.path, folder))
 
@@ -161,7 +159,10 @@ class Project:
             inspections = list(propose_in(inspections, preprocessing))
         # what the method needs is said by the method itself
         try:
-            found = [Finding("preparation", Severity.warning, each, "") for each in method.prepare(Job(self, folder))]
+            found = [
+                Finding("preparation", Severity.warning, each, "")
+                for each in method.prepare(Job(self, folder))
+            ]
         except PoinsotError as error:
             found = [Finding("preparation", Severity.error, f"{method.name} refuses: {error}.", "")]
         run, seen = inspections[0]

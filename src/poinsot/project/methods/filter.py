@@ -108,7 +108,9 @@ class FilterSettings(MethodSettings):
         from ...models.link_torques import LinkTorques
 
         if job.settings.recordings:
-            self.problem(job.project, LinkTorques(job.project.robot(job.data_dir), tuple(self.links)), job.data_dir)
+            self.problem(
+                job.project, LinkTorques(job.project.robot(job.data_dir), tuple(self.links)), job.data_dir
+            )
         return ()
 
     def identify(self, job: Job) -> Estimate:

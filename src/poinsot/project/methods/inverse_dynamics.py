@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...stopwatch import Stopwatch
 from ..filters import with_filters
 from ..preparation import condition, motion_warnings, smooth
+from ..settings.fields import AUTO
 from .base import MethodSettings
 
 if TYPE_CHECKING:
@@ -27,19 +28,27 @@ class Prepared:
     """What is to be solved, and what is predicted with the result.
 
     Args:
+        names: of its recordings.
         held_out: name and signals of recordings for validation.
         loaded: names of recordings with a load.
         warnings: about the recordings.
     """
 
     problem: InverseDynamics
+    names: tuple[str, ...]
     held_out: tuple[tuple[str, Signals], ...]
     loaded: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
 class InverseDynamicsSettings(MethodSettings):
-    """A method that solves `poinsot.InverseDynamics`."""
+    """A method that solves `poinsot.InverseDynamics`.
+
+    `per_recording`: what differs between recordings and is estimated too: `"zero"`, `"offset"` and `"delay"`, of all
+    joints, or of one, as `"zero.elbow"`.
+    """
+
+    per_recording: list[str] = []
 
     sections: ClassVar[tuple[str, ...]] = ("effort", "friction")
 
@@ -93,13 +102,15 @@ class InverseDynamicsSettings(MethodSettings):
         )
         watch.lap("regressor")
         held_out = tuple((run.name, signals) for run, signals in prepared if run.role == "validation")
-        return Prepared(problem, held_out, tuple(run.name for run in runs if run.loaded), warnings)
+        loaded = tuple(run.name for run in runs if run.loaded)
+        return Prepared(problem, tuple(run.name for run, _ in used), held_out, loaded, warnings)
 
     def prepare(self, job: Job) -> tuple[str, ...]:
         prepared = self.problem(job, Stopwatch())
         return (*prepared.warnings, *prepared.problem.warnings)
 
     def identify(self, job: Job) -> Estimate:
+        from ...diagnosis.corrections import correct, correct_held_out
         from ...validation import validate
 
         watch = Stopwatch()
@@ -108,12 +119,22 @@ class InverseDynamicsSettings(MethodSettings):
         estimator = self.build(job)
         watch.lap("gains" if self.other_jobs else "robot")
         prepared = self.problem(job, watch)
+        problem, corrections = prepared.problem, None
+        delay = getattr(job.settings.preprocessing, "delay", None) == AUTO
+        if delay or self.per_recording:
+            job.say("comparing recordings")
+            problem, corrections = correct(problem, self.per_recording, delay=delay, names=prepared.names)
+            watch.lap("corrections")
         job.say("solving")
-        estimate: Estimate = estimator.solve(prepared.problem, progress=job.progress, stop=job.stop)
+        estimate: Estimate = estimator.solve(problem, progress=job.progress, stop=job.stop)
         watch.lap("solve")
-        if prepared.held_out:
+        held_out = prepared.held_out
+        if corrections is not None:
+            held_out = tuple((name, correct_held_out(estimate, corrections, each)) for name, each in held_out)
+            estimate = corrections.applied(estimate)
+        if held_out:
             job.say("validating")
-            estimate = validate(estimate, prepared.held_out, loaded=prepared.loaded)
+            estimate = validate(estimate, held_out, loaded=prepared.loaded)
             watch.lap("validation")
         job.say("looking for what may be wrong")
         _ = estimate.diagnosis  # kept in the estimate

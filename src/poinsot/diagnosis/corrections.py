@@ -1,0 +1,412 @@
+"""Delays, zeros and offsets that are estimated together with the parameters, and taken out of the recordings.
+
+    tau_r(t + d_r) - o_r = W(q_r + z_r, v_r, a_r; t) theta + e        r: recording
+
+d is one of all recordings or one of each; z and o are differences from the first recording, whose zeros and offsets are
+those of the drive and of friction. With n all of these, C = d (W theta - tau) / dn and G = C less its part in the span
+of W, the Gauss-Newton step over n is that of `explanations`, and
+
+    P = (G^T G)^-1 N / N_eff,       dtheta/dn = S = -(W^T W)^-1 W^T C,       cov(theta) grows by S P S^T
+
+A held-out recording has numbers of its own: there theta is held, and n alone is estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from ..arrays import Matrix, Vector
+from ..estimate import Estimate, Finding, Severity
+from ..estimate.extras import Extra
+from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
+from ..models.drive import DriveTrain
+from ..recording import Recording
+from ..regression.inverse_dynamics import InverseDynamics
+from ..signals.alignment import align
+from ..signals.signals import Signals
+from .case import Examination, Solved
+from .changes import recordings_of
+from .explanations import STEPS, Candidate, Explained, explain, improvement, inflation
+
+LARGEST_S = 0.25
+"""Delays to either side that are looked for, and no more than a tenth of the shortest recording."""
+
+STARTS = 21
+"""Delays that are tried first: 25 ms apart, a quarter period of 10 Hz."""
+
+
+@dataclass(frozen=True)
+class Nuisance:
+    """A number beside the parameters.
+
+    Args:
+        quantity: of `QUANTITIES`. joint: None: all.
+        number: of the recording, from 0; None: all. recording: its name.
+        value, std: in `unit`; std is infinite where the motion does not show it.
+    """
+
+    quantity: str
+    joint: str | None = None
+    number: int | None = None
+    recording: str = "all recordings"
+    value: float = 0.0
+    std: float = np.inf
+    unit: str = "s"
+
+    def __str__(self) -> str:
+        shown = f"{self.value:.4g} +- {1.96 * self.std:.2g} {self.unit}" if self.std < np.inf else "not shown"
+        return f"{self.quantity} of {self.joint or 'all joints'} in {self.recording}: {shown}"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """How a nuisance changes signals and recordings.
+
+    Args:
+        of_signals: (signals, drive train, joint, value, value of which whole samples are taken) -> changed.
+        of_recording: (recording, drive train, joint, value) -> changed.
+        step: for finite differences. largest_step: of an iteration.
+        matters: from which size on it is worth a warning.
+        cause, words: of a finding.
+    """
+
+    of_signals: Callable[[Signals, DriveTrain, Any, float, float], Signals]
+    of_recording: Callable[[Recording, DriveTrain, Any, float], Recording]
+    step: float
+    largest_step: float
+    matters: Callable[[Examination], float]
+    cause: str
+    words: str
+
+
+def undelayed(signals: Signals, delay_s: float, whole_s: float) -> Signals:
+    """Torque at t + delay beside the motion at t: whole samples by index, the rest by moving the smooth motion."""
+    rate = 1 / float(np.median(np.diff(signals.time)))
+    k = round(whole_s * rate)
+    h = k / rate - delay_s  # the motion is taken at t + h
+    jerk = np.gradient(signals.a, axis=0) * rate
+    q = signals.q + h * signals.v + 0.5 * h**2 * signals.a
+    v = signals.v + h * signals.a + 0.5 * h**2 * jerk
+    a = signals.a + h * jerk
+    T = len(signals)
+    motion, torque = (slice(0, T - k), slice(k, T)) if k >= 0 else (slice(-k, T), slice(0, T + k))
+    moved = {"time": signals.time[motion], "q": q[motion], "v": v[motion], "a": a[motion]}
+    return replace(signals, **moved, tau=signals.tau[torque], q_std=None, v_std=None, a_std=None)
+
+
+def readings_of(train: DriveTrain, joint: str, offset: float) -> dict[str, float]:
+    """By how much each position is read more where one joint is turned by an offset."""
+    at = np.where(np.array(train.joints) == joint, offset, 0.0)
+    return dict(zip(train.joints, np.linalg.solve(train.velocity_map, at).tolist(), strict=True))
+
+
+def turned(signals: Signals, train: DriveTrain, joint: str, offset: float) -> Signals:
+    """Signals with an offset added to the position of one joint."""
+    read = readings_of(train, joint, offset)
+    return replace(signals, q=signals.q + [read[each] for each in signals.joints])
+
+
+def _added(recording: Recording, added: dict[str, float]) -> Recording:
+    """The recording with numbers added to channels."""
+    changed = {name: recording[name] + value for name, value in added.items()}
+    return replace(recording, channels={**recording.channels, **changed})
+
+
+def _effort(recording: Recording, joint: str = "") -> str:
+    """`torque`, `current` or `voltage`, or the channel of a joint."""
+    quantity = next(each for each in ("torque", "current", "voltage") if recording.joints(each))
+    return f"{quantity}.{joint}" if joint else quantity
+
+
+OFFSETS = {"current": "A", "voltage": "V", "rad": "N m", "m": "N"}
+"""Unit of an offset, by effort, or by position."""
+
+QUANTITIES = {
+    "delay": Quantity(
+        lambda s, train, joint, d, whole: undelayed(s, d, whole),
+        lambda r, train, joint, d: align(r, {_effort(r): d}),
+        1e-3,
+        0.02,
+        lambda case: 6.0 / 360 / case.highest_hz,  # a phase of 6 degrees at the end of the band
+        "delay",
+        "Efforts are late against the positions",
+    ),
+    "zero": Quantity(
+        lambda s, train, joint, z, whole: turned(s, train, joint, z),
+        lambda r, train, joint, z: _added(
+            r, {f"position.{each}": read for each, read in readings_of(train, joint, z).items()}
+        ),
+        1e-3,
+        0.3,
+        lambda case: np.radians(1.0),
+        "joint-zero",
+        "Joints have other zeros than in the first recording",
+    ),
+    "offset": Quantity(
+        lambda s, train, joint, o, whole: replace(s, tau=s.tau - o * (np.array(s.joints) == joint)),
+        lambda r, train, joint, o: _added(r, {_effort(r, joint): -o}),
+        1.0,
+        np.inf,
+        lambda case: 0.01 * float(np.std(recordings_of(case.thin)[0].tau)),
+        "torque-offset",
+        "Efforts have other offsets than in the first recording",
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Differences(Candidate):
+    """Nuisances of single recordings, or of all.
+
+    Args:
+        which: what each is. whole: (k,) delays of which whole samples are taken; None: those of the nuisances.
+    """
+
+    which: tuple[Nuisance, ...] = ()
+    whole: Vector | None = None
+
+    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
+        signals, train = list(recordings_of(problem)), problem.robot.train
+        whole = nuisance if self.whole is None else self.whole
+        for each, value, at in zip(self.which, nuisance, whole, strict=True):
+            change = QUANTITIES[each.quantity].of_signals
+            for k in range(len(signals)) if each.number is None else (each.number,):
+                signals[k] = change(signals[k], train, each.joint, float(value), float(at))
+        return problem.with_signals(signals)
+
+    def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
+        if self.whole is None:
+            # the same whole samples on both sides of a finite difference, or there would be other rows
+            return replace(self, whole=nuisance).derivatives(solved, problem, nuisance)
+        return super().derivatives(solved, problem, nuisance)
+
+
+def differences(
+    which: Sequence[Nuisance], largest_s: float = 0.0, explanation: Any = None, **more: Any
+) -> Differences:
+    """A candidate of these nuisances that looks for delays of up to `largest_s` first."""
+    delays = np.array([each.quantity == "delay" for each in which], dtype=float)
+    grid = np.linspace(-largest_s, largest_s, STARTS) if delays.any() and largest_s else (0.0,)
+    kinds = [QUANTITIES[each.quantity] for each in which]
+    return Differences(
+        explanation,
+        starts=[(d * delays).tolist() for d in grid],
+        steps=[kind.step for kind in kinds],
+        zero=[0.0] * len(which),
+        largest_step=np.array([kind.largest_step for kind in kinds]),
+        which=tuple(which),
+        **more,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Corrections(Extra):
+    """What was estimated beside the parameters, and taken out of the recordings.
+
+    Args:
+        rows: one a number.
+        growth: (b, b) S P S^T, of base parameters; None: no number is certain, and recordings are as they were.
+        findings: about them.
+    """
+
+    rows: tuple[Nuisance, ...]
+    growth: Matrix | None = None
+    findings: tuple[Finding, ...] = ()
+
+    key: ClassVar[str] = "corrections"
+
+    def as_json(self) -> Any:
+        return [asdict(each) for each in self.rows]
+
+    def as_text(self) -> str:
+        return "\n".join(map(str, self.rows))
+
+    def mended(self, problem: InverseDynamics, signals: Signals, number: int | None) -> Signals:
+        """The signals of recording `number`, or of another one (None), without what is known of it."""
+        train = problem.robot.train
+        for each in self.rows if self.growth is not None else ():
+            if each.number not in (None, number):
+                continue
+            quantity = QUANTITIES[each.quantity]
+            if signals.recording is None:
+                signals = quantity.of_signals(signals, train, each.joint, each.value, each.value)
+            else:
+                # smoothed again: checks ask what signals were made of
+                changed = quantity.of_recording(signals.recording, train, each.joint, each.value)
+                signals = signals.method.apply(changed)
+        return signals
+
+    def applied(self, estimate: Estimate) -> Estimate:
+        """The estimate of the corrected problem with what is uncertain by these numbers, and what is to say."""
+        if self.growth is None:
+            return estimate.updated(self)
+        place = [cast("InverseDynamics", estimate.problem).base.index(name) for name in estimate.names]
+        more = self.growth[np.ix_(place, place)]
+        wider = {
+            key: np.sqrt(std**2 + np.diag(more))
+            for key in ("white_std", "coloured_std")
+            if (std := getattr(estimate, key)) is not None
+        }
+        return estimate.updated(self, covariance=estimate.covariance + more, corrected=self.findings, **wider)
+
+
+def correct(
+    problem: InverseDynamics,
+    per_recording: Sequence[str] = (),
+    *,
+    delay: bool = False,
+    names: Sequence[str] = (),
+    largest_s: float = LARGEST_S,
+) -> tuple[InverseDynamics, Corrections]:
+    """The problem with delays, zeros and offsets taken out of its recordings, and what they are.
+
+    Args:
+        problem: as recorded.
+        per_recording: `"delay"`, `"zero"` and `"offset"`, of all joints, or of one, as `"zero.elbow"`.
+        delay: whether all efforts together may be late by one delay.
+        names: of the recordings, for messages.
+        largest_s: delays to either side that are looked for.
+
+    Raises:
+        InvalidMethod: if there is no such quantity or joint.
+        InvalidSignals: if no delay in the range explains the recordings best.
+    """
+    names = names or [f"recording {k}" for k in range(1, len(problem.parts) + 1)]
+    which = [each for name in per_recording for each in _nuisances(problem, name, names)]
+    if delay and not any(each.quantity == "delay" for each in which):
+        which.append(Nuisance("delay"))
+    if not which:
+        raise InvalidSignals(
+            "one recording has no differences: give a second one, or leave per_recording out"
+        )
+    case, explained = best_differences(problem, which, largest_s)
+    values, solved = explained.nuisance, explained.solved
+    stds, growth = _uncertainty(solved, explained.candidate.derivatives(solved, case.thin, values))
+    rows = tuple(
+        replace(each, value=float(value) if std < np.inf else 0.0, std=float(std))
+        for each, value, std in zip(which, values, stds, strict=True)
+    )
+    if all(abs(each.value) < 1.96 * each.std for each in rows):
+        return problem, Corrections(rows)
+    said = tuple(_findings(case, rows, improvement(case, explained)))
+    found = Corrections(rows, growth, said)
+    return problem.with_signals(
+        [found.mended(problem, s, k) for k, s in enumerate(recordings_of(problem))]
+    ), found
+
+
+def best_differences(
+    problem: InverseDynamics, which: Sequence[Nuisance], largest_s: float
+) -> tuple[Examination, Explained]:
+    """The nuisances that fit best, and what they are compared with.
+
+    Raises:
+        InvalidSignals: if a delay is at the end of the range.
+    """
+    case = Examination(None, problem)
+    longest = min(largest_s, *(0.1 * len(each) / each.rate_hz for each in recordings_of(problem)))
+    explained = explain(case, differences(which, longest))
+    if explained is None:
+        raise InvalidSignals(
+            "the recordings cannot be compared: none of the delays that were tried can be solved"
+        )
+    delays = [abs(x) for each, x in zip(which, explained.nuisance, strict=True) if each.quantity == "delay"]
+    if max(delays, default=0.0) >= longest:
+        raise InvalidSignals(
+            f"[delay] the residual is smallest at a delay of {1e3 * max(delays):.3g} ms, the end of the range: raise "
+            "largest_s, or look for what else is wrong (units, signs, a missing reduction)"
+        )
+    return case, explained
+
+
+def correct_held_out(estimate: Estimate, corrections: Corrections, signals: Signals) -> Signals:
+    """Another recording without the common delay, and without differences of its own, at the estimate's values."""
+    problem = cast("InverseDynamics", estimate.problem)
+    theta = np.zeros(len(problem.base))
+    theta[[problem.base.index(name) for name in estimate.names]] = np.nan_to_num(estimate.values)
+    signals = corrections.mended(problem, signals, None)
+    own = {
+        (each.quantity, each.joint): replace(each, number=0)
+        for each in corrections.rows
+        if each.number is not None
+    }
+    if not own:
+        return signals
+    case = Examination(None, problem.with_signals([signals]))
+    candidate, values = differences([*own.values()]), np.zeros(len(own))
+    for _ in range(STEPS):
+        solved = replace(case.solve(candidate.changed(case.thin, values)), theta=theta)
+        C = [(c / solved.sigma).reshape(-1) for c in candidate.derivatives(solved, case.thin, values)]
+        step = np.linalg.lstsq(
+            np.stack(C, axis=1), (solved.residuals / solved.sigma).reshape(-1), rcond=1e-6
+        )[0]
+        values += np.clip(step, -candidate.largest_step, candidate.largest_step)
+    rows = (replace(each, value=float(value)) for each, value in zip(own.values(), values, strict=True))
+    return replace(corrections, rows=tuple(rows)).mended(problem, signals, 0)
+
+
+def _nuisances(problem: InverseDynamics, name: str, recordings: Sequence[str]) -> list[Nuisance]:
+    """What one entry of per_recording stands for."""
+    quantity, _, joint = name.partition(".")
+    robot, effort = problem.robot, recordings_of(problem)[0].effort
+    if quantity not in QUANTITIES:
+        raise InvalidMethod(
+            f"per_recording names {name!r}{nearest(quantity, QUANTITIES)}; known are {listing(QUANTITIES)}, of all "
+            'joints or of one, as "zero.elbow"'
+        )
+    if quantity == "delay":
+        return [Nuisance(quantity, None, k, each) for k, each in enumerate(recordings)]
+    units = dict(zip(robot.joints, robot.position_units, strict=True))
+    if quantity == "offset":
+        units = {
+            each: OFFSETS.get(effort, OFFSETS[units[each]])
+            for each in units
+            if each not in robot.drive.passive
+        }
+    if joint and joint not in units:
+        raise InvalidMethod(
+            f"per_recording names {name!r}{nearest(joint, units)}; the robot has {listing(units)}"
+        )
+    return [
+        Nuisance(quantity, each, k, recordings[k], unit=units[each])
+        for k in range(1, len(recordings))
+        for each in ([joint] if joint else units)
+    ]
+
+
+def _uncertainty(solved: Solved, columns: Sequence[np.ndarray]) -> tuple[Vector, Matrix]:
+    """(k,) standard deviations, infinite where the motion shows nothing, and (b, b) S P S^T."""
+    C = np.stack([(c / solved.sigma).reshape(-1) for c in columns], axis=1)
+    std = np.array([solved.score(c).std for c in columns])
+    shown = np.isfinite(std)
+    C, Q = C[:, shown], solved.whitened_basis
+    G = C - Q @ (Q.T @ C)
+    P = np.linalg.pinv(G.T @ G, rcond=1e-10) * inflation(solved)
+    std[shown] = np.sqrt(np.diag(P))
+    S = solved.covariance @ ((solved.dense[0] / solved.sigma[:, None]).reshape(len(C), -1).T @ C)
+    return std, S @ P @ S.T
+
+
+def _findings(case: Examination, rows: Sequence[Nuisance], effect: str) -> Iterator[Finding]:
+    """One finding a quantity, a warning where a value is certain and large enough to matter."""
+    for name, quantity in QUANTITIES.items():
+        mine = [each for each in rows if each.quantity == name and abs(each.value) > 4 * each.std]
+        if not mine:
+            continue
+        matters = bool(max(abs(each.value) for each in mine) > quantity.matters(case))
+        remedy = "Nothing need be done; mend the cause where that is possible."
+        if mine[0].number is None:
+            line = f"delays = {{ {recordings_of(case.problem)[0].effort} = {mine[0].value:.4f} }}"
+            remedy = f"Nothing need be done; {line} in [preprocessing] takes the delay as known."
+        yield Finding(
+            quantity.cause,
+            Severity.warning if matters else Severity.note,
+            f"{quantity.words}: {'; '.join(map(str, mine))}. This was corrected: {effect}.",
+            remedy,
+            evidence=1e3,
+            corrected=matters,
+        )
