@@ -99,9 +99,9 @@ def test_what_cannot_be_compared_is_refused(chain, different):
     two = poinsot.InverseDynamics(chain(), different[1][:2], signals=SMOOTHING)
     with pytest.raises(InvalidSignals, match="one recording has no differences"):
         correct(one, ["zero"])
-    with pytest.raises(InvalidMethod, match="did you mean 'zero'.*known are delay, zero, offset"):
+    with pytest.raises(InvalidMethod, match=r"did you mean 'zero'.*known are delay, zero, offset"):
         correct(two, ["zeros"])
-    with pytest.raises(InvalidMethod, match="names 'zero.joint9'"):
+    with pytest.raises(InvalidMethod, match=r"names 'zero\.joint9'"):
         correct(two, ["zero.joint9"])
 
 

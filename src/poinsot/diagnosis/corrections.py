@@ -13,9 +13,9 @@ A held-out recording has numbers of its own: there theta is held, and n alone is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from ..estimate import Estimate, Finding, Severity
 from ..estimate.extras import Extra
 from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ..models.drive import DriveTrain
-from ..recording import Recording
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.alignment import align
 from ..signals.signals import Signals
@@ -37,6 +36,27 @@ LARGEST_S = 0.25
 
 STARTS = 21
 """Delays that are tried first: 25 ms apart, a quarter period of 10 Hz."""
+
+OFFSETS = {"current": "A", "voltage": "V", "rad": "N m", "m": "N"}
+"""Unit of an offset, by effort, or by position."""
+
+
+class Quantity(NamedTuple):
+    """`step`: for finite differences. `largest_step`: of an iteration. `cause`, `words`: of a finding."""
+
+    step: float
+    largest_step: float
+    cause: str
+    words: str
+
+
+QUANTITIES = {
+    "delay": Quantity(1e-3, 0.02, "delay", "Efforts are late against the positions"),
+    "zero": Quantity(1e-3, 0.3, "joint-zero", "Joints have other zeros than in the first recording"),
+    "offset": Quantity(
+        1.0, np.inf, "torque-offset", "Efforts have other offsets than in the first recording"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -61,101 +81,56 @@ class Nuisance:
         shown = f"{self.value:.4g} +- {1.96 * self.std:.2g} {self.unit}" if self.std < np.inf else "not shown"
         return f"{self.quantity} of {self.joint or 'all joints'} in {self.recording}: {shown}"
 
+    def effect(self, train: DriveTrain) -> Vector:
+        """(1 + 2 n,) what has to be added for a value of 1: delay, positions, efforts, as they are recorded."""
+        own, none = (
+            np.array([joint == self.joint for joint in train.joints], dtype=float),
+            np.zeros(len(train.joints)),
+        )
+        parts = {
+            "delay": ([1.0], none, none),
+            "zero": ([0.0], np.linalg.solve(train.velocity_map, own), none),
+            "offset": ([0.0], none, -own),
+        }
+        return np.concatenate(parts[self.quantity])
 
-@dataclass(frozen=True)
-class Quantity:
-    """How a nuisance changes signals and recordings.
 
-    Args:
-        of_signals: (signals, drive train, joint, value, value of which whole samples are taken) -> changed.
-        of_recording: (recording, drive train, joint, value) -> changed.
-        step: for finite differences. largest_step: of an iteration.
-        matters: from which size on it is worth a warning.
-        cause, words: of a finding.
+def effects(which: Sequence[Nuisance], values: Vector, train: DriveTrain, number: int | None) -> Vector:
+    """(1 + 2 n,) of all nuisances of one recording; None: of one that has none of its own."""
+    mine = [
+        x * each.effect(train) for each, x in zip(which, values, strict=True) if each.number in (None, number)
+    ]
+    return np.sum([np.zeros(1 + 2 * len(train.joints)), *mine], axis=0)
+
+
+def without(signals: Signals, train: DriveTrain, effect: Vector, whole_s: float) -> Signals:
+    """Signals without nuisances: torque at t + delay beside the motion at t.
+
+    The whole samples in `whole_s` are taken by index, the rest by moving the smooth motion.
     """
-
-    of_signals: Callable[[Signals, DriveTrain, Any, float, float], Signals]
-    of_recording: Callable[[Recording, DriveTrain, Any, float], Recording]
-    step: float
-    largest_step: float
-    matters: Callable[[Examination], float]
-    cause: str
-    words: str
-
-
-def undelayed(signals: Signals, delay_s: float, whole_s: float) -> Signals:
-    """Torque at t + delay beside the motion at t: whole samples by index, the rest by moving the smooth motion."""
+    order = np.array([train.joints.index(joint) for joint in signals.joints])
     rate = 1 / float(np.median(np.diff(signals.time)))
-    k = round(whole_s * rate)
-    h = k / rate - delay_s  # the motion is taken at t + h
+    k, T = round(whole_s * rate), len(signals)
+    h = k / rate - effect[0]  # the motion is taken at t + h
     jerk = np.gradient(signals.a, axis=0) * rate
-    q = signals.q + h * signals.v + 0.5 * h**2 * signals.a
+    q = signals.q + effect[1 + order] + h * signals.v + 0.5 * h**2 * signals.a
     v = signals.v + h * signals.a + 0.5 * h**2 * jerk
     a = signals.a + h * jerk
-    T = len(signals)
+    tau = signals.tau + effect[1 + len(train.joints) + order]
     motion, torque = (slice(0, T - k), slice(k, T)) if k >= 0 else (slice(-k, T), slice(0, T + k))
-    moved = {"time": signals.time[motion], "q": q[motion], "v": v[motion], "a": a[motion]}
-    return replace(signals, **moved, tau=signals.tau[torque], q_std=None, v_std=None, a_std=None)
+    moved = {"time": signals.time[motion], "q": q[motion], "v": v[motion], "a": a[motion], "tau": tau[torque]}
+    return replace(signals, **moved, q_std=None, v_std=None, a_std=None)
 
 
-def readings_of(train: DriveTrain, joint: str, offset: float) -> dict[str, float]:
-    """By how much each position is read more where one joint is turned by an offset."""
-    at = np.where(np.array(train.joints) == joint, offset, 0.0)
-    return dict(zip(train.joints, np.linalg.solve(train.velocity_map, at).tolist(), strict=True))
-
-
-def turned(signals: Signals, train: DriveTrain, joint: str, offset: float) -> Signals:
-    """Signals with an offset added to the position of one joint."""
-    read = readings_of(train, joint, offset)
-    return replace(signals, q=signals.q + [read[each] for each in signals.joints])
-
-
-def _added(recording: Recording, added: dict[str, float]) -> Recording:
-    """The recording with numbers added to channels."""
-    changed = {name: recording[name] + value for name, value in added.items()}
-    return replace(recording, channels={**recording.channels, **changed})
-
-
-def _effort(recording: Recording, joint: str = "") -> str:
-    """`torque`, `current` or `voltage`, or the channel of a joint."""
-    quantity = next(each for each in ("torque", "current", "voltage") if recording.joints(each))
-    return f"{quantity}.{joint}" if joint else quantity
-
-
-OFFSETS = {"current": "A", "voltage": "V", "rad": "N m", "m": "N"}
-"""Unit of an offset, by effort, or by position."""
-
-QUANTITIES = {
-    "delay": Quantity(
-        lambda s, train, joint, d, whole: undelayed(s, d, whole),
-        lambda r, train, joint, d: align(r, {_effort(r): d}),
-        1e-3,
-        0.02,
-        lambda case: 6.0 / 360 / case.highest_hz,  # a phase of 6 degrees at the end of the band
-        "delay",
-        "Efforts are late against the positions",
-    ),
-    "zero": Quantity(
-        lambda s, train, joint, z, whole: turned(s, train, joint, z),
-        lambda r, train, joint, z: _added(
-            r, {f"position.{each}": read for each, read in readings_of(train, joint, z).items()}
-        ),
-        1e-3,
-        0.3,
-        lambda case: np.radians(1.0),
-        "joint-zero",
-        "Joints have other zeros than in the first recording",
-    ),
-    "offset": Quantity(
-        lambda s, train, joint, o, whole: replace(s, tau=s.tau - o * (np.array(s.joints) == joint)),
-        lambda r, train, joint, o: _added(r, {_effort(r, joint): -o}),
-        1.0,
-        np.inf,
-        lambda case: 0.01 * float(np.std(recordings_of(case.thin)[0].tau)),
-        "torque-offset",
-        "Efforts have other offsets than in the first recording",
-    ),
-}
+def mended(signals: Signals, train: DriveTrain, effect: Vector) -> Signals:
+    """The same from the recording: checks ask what signals were made of."""
+    if (recording := signals.recording) is None:
+        return without(signals, train, effect, effect[0])
+    names = [f"{quantity}.{joint}" for quantity in ("position", signals.effort) for joint in train.joints]
+    added = dict(zip(names, effect[1:].tolist(), strict=True))
+    channels = {name: values + added.get(name, 0.0) for name, values in recording.channels.items()}
+    moved = align(replace(recording, channels=channels), {signals.effort: float(effect[0])})
+    return cast("Signals", signals.method.apply(moved))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,13 +145,14 @@ class Differences(Candidate):
     whole: Vector | None = None
 
     def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        signals, train = list(recordings_of(problem)), problem.robot.train
-        whole = nuisance if self.whole is None else self.whole
-        for each, value, at in zip(self.which, nuisance, whole, strict=True):
-            change = QUANTITIES[each.quantity].of_signals
-            for k in range(len(signals)) if each.number is None else (each.number,):
-                signals[k] = change(signals[k], train, each.joint, float(value), float(at))
-        return problem.with_signals(signals)
+        train, changed = problem.robot.train, []
+        for k, signals in enumerate(recordings_of(problem)):
+            effect, whole = (
+                effects(self.which, x, train, k)
+                for x in (nuisance, nuisance if self.whole is None else self.whole)
+            )
+            changed.append(without(signals, train, effect, float(whole[0])))
+        return problem.with_signals(changed)
 
     def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
         if self.whole is None:
@@ -185,9 +161,7 @@ class Differences(Candidate):
         return super().derivatives(solved, problem, nuisance)
 
 
-def differences(
-    which: Sequence[Nuisance], largest_s: float = 0.0, explanation: Any = None, **more: Any
-) -> Differences:
+def differences(which: Sequence[Nuisance], largest_s: float = 0.0, explanation: Any = None) -> Differences:
     """A candidate of these nuisances that looks for delays of up to `largest_s` first."""
     delays = np.array([each.quantity == "delay" for each in which], dtype=float)
     grid = np.linspace(-largest_s, largest_s, STARTS) if delays.any() and largest_s else (0.0,)
@@ -199,7 +173,6 @@ def differences(
         zero=[0.0] * len(which),
         largest_step=np.array([kind.largest_step for kind in kinds]),
         which=tuple(which),
-        **more,
     )
 
 
@@ -225,32 +198,14 @@ class Corrections(Extra):
     def as_text(self) -> str:
         return "\n".join(map(str, self.rows))
 
-    def mended(self, problem: InverseDynamics, signals: Signals, number: int | None) -> Signals:
-        """The signals of recording `number`, or of another one (None), without what is known of it."""
-        train = problem.robot.train
-        for each in self.rows if self.growth is not None else ():
-            if each.number not in (None, number):
-                continue
-            quantity = QUANTITIES[each.quantity]
-            if signals.recording is None:
-                signals = quantity.of_signals(signals, train, each.joint, each.value, each.value)
-            else:
-                # smoothed again: checks ask what signals were made of
-                changed = quantity.of_recording(signals.recording, train, each.joint, each.value)
-                signals = signals.method.apply(changed)
-        return signals
-
     def applied(self, estimate: Estimate) -> Estimate:
         """The estimate of the corrected problem with what is uncertain by these numbers, and what is to say."""
         if self.growth is None:
             return estimate.updated(self)
         place = [cast("InverseDynamics", estimate.problem).base.index(name) for name in estimate.names]
         more = self.growth[np.ix_(place, place)]
-        wider = {
-            key: np.sqrt(std**2 + np.diag(more))
-            for key in ("white_std", "coloured_std")
-            if (std := getattr(estimate, key)) is not None
-        }
+        stds = {key: getattr(estimate, key) for key in ("white_std", "coloured_std")}
+        wider = {key: np.sqrt(std**2 + np.diag(more)) for key, std in stds.items() if std is not None}
         return estimate.updated(self, covariance=estimate.covariance + more, corrected=self.findings, **wider)
 
 
@@ -294,9 +249,9 @@ def correct(
         return problem, Corrections(rows)
     said = tuple(_findings(case, rows, improvement(case, explained)))
     found = Corrections(rows, growth, said)
-    return problem.with_signals(
-        [found.mended(problem, s, k) for k, s in enumerate(recordings_of(problem))]
-    ), found
+    train, at = problem.robot.train, np.array([each.value for each in rows])
+    signals = [mended(s, train, effects(rows, at, train, k)) for k, s in enumerate(recordings_of(problem))]
+    return problem.with_signals(signals), found
 
 
 def best_differences(
@@ -328,25 +283,23 @@ def correct_held_out(estimate: Estimate, corrections: Corrections, signals: Sign
     problem = cast("InverseDynamics", estimate.problem)
     theta = np.zeros(len(problem.base))
     theta[[problem.base.index(name) for name in estimate.names]] = np.nan_to_num(estimate.values)
-    signals = corrections.mended(problem, signals, None)
-    own = {
-        (each.quantity, each.joint): replace(each, number=0)
-        for each in corrections.rows
-        if each.number is not None
-    }
+    train, at = problem.robot.train, np.array([each.value for each in corrections.rows])
+    if corrections.growth is None:
+        return signals
+    signals = mended(signals, train, effects(corrections.rows, at, train, None))
+    own = {(each.quantity, each.joint): each for each in corrections.rows if each.number is not None}
     if not own:
         return signals
     case = Examination(None, problem.with_signals([signals]))
-    candidate, values = differences([*own.values()]), np.zeros(len(own))
+    candidate = differences([replace(each, number=0) for each in own.values()])
+    values = np.zeros(len(own))
     for _ in range(STEPS):
         solved = replace(case.solve(candidate.changed(case.thin, values)), theta=theta)
         C = [(c / solved.sigma).reshape(-1) for c in candidate.derivatives(solved, case.thin, values)]
-        step = np.linalg.lstsq(
-            np.stack(C, axis=1), (solved.residuals / solved.sigma).reshape(-1), rcond=1e-6
-        )[0]
+        e = (solved.residuals / solved.sigma).reshape(-1)
+        step = np.linalg.lstsq(np.stack(C, axis=1), e, rcond=1e-6)[0]
         values += np.clip(step, -candidate.largest_step, candidate.largest_step)
-    rows = (replace(each, value=float(value)) for each, value in zip(own.values(), values, strict=True))
-    return replace(corrections, rows=tuple(rows)).mended(problem, signals, 0)
+    return mended(signals, train, effects(candidate.which, values, train, 0))
 
 
 def _nuisances(problem: InverseDynamics, name: str, recordings: Sequence[str]) -> list[Nuisance]:
@@ -393,11 +346,14 @@ def _uncertainty(solved: Solved, columns: Sequence[np.ndarray]) -> tuple[Vector,
 
 def _findings(case: Examination, rows: Sequence[Nuisance], effect: str) -> Iterator[Finding]:
     """One finding a quantity, a warning where a value is certain and large enough to matter."""
+    torque = float(np.std(recordings_of(case.thin)[0].tau))
+    # a phase of 6 deg at the end of the band, 1 deg, 1 % of the torque
+    sizes = {"delay": 6 / 360 / case.highest_hz, "zero": np.pi / 180, "offset": 0.01 * torque}
     for name, quantity in QUANTITIES.items():
         mine = [each for each in rows if each.quantity == name and abs(each.value) > 4 * each.std]
         if not mine:
             continue
-        matters = bool(max(abs(each.value) for each in mine) > quantity.matters(case))
+        matters = max(abs(each.value) for each in mine) > sizes[name]
         remedy = "Nothing need be done; mend the cause where that is possible."
         if mine[0].number is None:
             line = f"delays = {{ {recordings_of(case.problem)[0].effort} = {mine[0].value:.4f} }}"

@@ -7,29 +7,15 @@ first joint with a vertical axis shows nowhere, and that of a last joint turns i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import Vector
 from ..estimate import Finding, Unchecked
-from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination
-from .changes import mapped
 from .check import Cause
-from .corrections import turned
+from .corrections import Nuisance, differences
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
-
-
-@dataclass(frozen=True, eq=False)
-class ShiftedZero(Candidate):
-    """An offset added to the position of one joint [rad]."""
-
-    joint: int = 0
-
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        train, joint = problem.robot.train, problem.robot.joints[self.joint]
-        return mapped(problem, lambda s: turned(s, train, joint, float(nuisance[0])))
 
 
 @dataclass(frozen=True)
@@ -56,36 +42,28 @@ class JointZero(Explanation):
         if robot.floating_base:
             return
         starts = [(float(x),) for x in np.radians(np.arange(-180 + self.grid_deg, 181, self.grid_deg))]
-        for k, joint in enumerate(robot.joints):
-            if robot.position_units[k] == "rad":
-                yield ShiftedZero(
-                    self,
-                    (joint,),
-                    starts=starts,
-                    steps=(1e-3,),
-                    zero=(0.0,),
-                    matters=np.radians(self.warning_deg),
-                    joint=k,
-                )
+        for joint, unit in zip(robot.joints, robot.position_units, strict=True):
+            if unit == "rad":
+                zero = differences([Nuisance("zero", joint)], explanation=self)
+                yield replace(zero, where=(joint,), starts=starts, matters=np.radians(self.warning_deg))
 
     def finding(self, case: Examination, explained: Explained) -> Finding | None:
-        candidate = explained.candidate
-        assert isinstance(candidate, ShiftedZero)
+        (joint,) = explained.candidate.where
         offset, std = float(np.degrees(explained.nuisance[0])), float(np.degrees(explained.std[0]))
         offset = (offset + 180) % 360 - 180
         if abs(offset) < 4 * std:
             return None
         train = case.thin.robot.train
         whole = np.degrees(train.offset)
-        whole[candidate.joint] += offset
+        whole[train.joints.index(joint)] += offset
         values = ", ".join(f"{x:.4g}" for x in np.round(whole, 2))
         return Finding(
             self.cause.name,
             severity_of(abs(offset), self.warning_deg, self.error_deg),
-            f"The zero of joint {candidate.where[0]} is off by {offset:.3g} +- {1.96 * std:.2g} deg: with it added, "
+            f"The zero of joint {joint} is off by {offset:.3g} +- {1.96 * std:.2g} deg: with it added, "
             f"{improvement(case, explained)}.",
             f'Write position_offset = {{ values = [{values}], unit = "deg" }} in [drive].',
-            candidate.where[0],
+            joint,
         )
 
     def unobservable(self, candidate: Candidate) -> Unchecked:

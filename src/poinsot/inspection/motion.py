@@ -54,7 +54,11 @@ class MotionFacts:
     @property
     def moving(self) -> Mask:
         """(T,) True where some joint moves, or no joint was read."""
-        return self.joint_moving.any(axis=1) if self.joints else np.ones(len(self.joint_moving), dtype=bool)
+        return (
+            np.asarray(self.joint_moving.any(axis=1))
+            if self.joints
+            else np.ones(len(self.joint_moving), bool)
+        )
 
 
 def motion_facts(recording: Recording, velocity_map: np.ndarray | None = None) -> MotionFacts:

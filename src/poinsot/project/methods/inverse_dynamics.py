@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...stopwatch import Stopwatch
@@ -21,24 +20,6 @@ if TYPE_CHECKING:
     from ..job import Job
     from ..recordings import Run
     from ..settings import Settings
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """What is to be solved, and what is predicted with the result.
-
-    Args:
-        names: of its recordings.
-        held_out: name and signals of recordings for validation.
-        loaded: names of recordings with a load.
-        warnings: about the recordings.
-    """
-
-    problem: InverseDynamics
-    names: tuple[str, ...]
-    held_out: tuple[tuple[str, Signals], ...]
-    loaded: tuple[str, ...]
-    warnings: tuple[str, ...]
 
 
 class InverseDynamicsSettings(MethodSettings):
@@ -67,8 +48,10 @@ class InverseDynamicsSettings(MethodSettings):
         """Arguments of `inverse_dynamics` that say which recordings carry a load, and where."""
         return {}
 
-    def problem(self, job: Job, watch: Stopwatch) -> Prepared:
-        """Recordings -> signals -> regression; each stage is a lap of the watch.
+    def problem(
+        self, job: Job, watch: Stopwatch
+    ) -> tuple[InverseDynamics, list[tuple[Run, Signals]], tuple[str, ...]]:
+        """Recordings -> the regression, signals of all recordings, and warnings; each stage is a lap of the watch.
 
         Raises:
             PoinsotError: if a recording lacks what is needed.
@@ -101,13 +84,11 @@ class InverseDynamicsSettings(MethodSettings):
             **self.attached([run for run, _ in used]),
         )
         watch.lap("regressor")
-        held_out = tuple((run.name, signals) for run, signals in prepared if run.role == "validation")
-        loaded = tuple(run.name for run in runs if run.loaded)
-        return Prepared(problem, tuple(run.name for run, _ in used), held_out, loaded, warnings)
+        return problem, prepared, warnings
 
     def prepare(self, job: Job) -> tuple[str, ...]:
-        prepared = self.problem(job, Stopwatch())
-        return (*prepared.warnings, *prepared.problem.warnings)
+        problem, _, warnings = self.problem(job, Stopwatch())
+        return (*warnings, *problem.warnings)
 
     def identify(self, job: Job) -> Estimate:
         from ...diagnosis.corrections import correct, correct_held_out
@@ -118,30 +99,31 @@ class InverseDynamicsSettings(MethodSettings):
         # Before the recordings are read, as another job may have to be solved for it, or may be wrong.
         estimator = self.build(job)
         watch.lap("gains" if self.other_jobs else "robot")
-        prepared = self.problem(job, watch)
-        problem, corrections = prepared.problem, None
+        problem, prepared, warnings = self.problem(job, watch)
+        held_out = [(run.name, signals) for run, signals in prepared if run.role == "validation"]
+        corrections = None
         delay = getattr(job.settings.preprocessing, "delay", None) == AUTO
         if delay or self.per_recording:
             job.say("comparing recordings")
-            problem, corrections = correct(problem, self.per_recording, delay=delay, names=prepared.names)
+            names = [run.name for run, _ in prepared if run.role == "identification"]
+            problem, corrections = correct(problem, self.per_recording, delay=delay, names=names)
             watch.lap("corrections")
         job.say("solving")
         estimate: Estimate = estimator.solve(problem, progress=job.progress, stop=job.stop)
         watch.lap("solve")
-        held_out = prepared.held_out
         if corrections is not None:
-            held_out = tuple((name, correct_held_out(estimate, corrections, each)) for name, each in held_out)
+            held_out = [(name, correct_held_out(estimate, corrections, each)) for name, each in held_out]
             estimate = corrections.applied(estimate)
         if held_out:
             job.say("validating")
-            estimate = validate(estimate, held_out, loaded=prepared.loaded)
+            estimate = validate(estimate, held_out, loaded=[run.name for run, _ in prepared if run.loaded])
             watch.lap("validation")
         job.say("looking for what may be wrong")
         _ = estimate.diagnosis  # kept in the estimate
         watch.lap("diagnosis")
         project = job.settings.model_dump(mode="json", exclude_unset=True)
         return estimate.updated(
-            warnings=(*prepared.warnings, *estimate.warnings),
+            warnings=(*warnings, *estimate.warnings),
             settings={**estimate.settings, "project": project},
             seconds=_timings(estimate.seconds, watch),
         )
