@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def read_mat(source: Source) -> Columns:
     return columns
 
 
-def _content(path: Path, variables: list[str]) -> dict[str, np.ndarray]:
+def _content(path: Path, variables: list[str]) -> dict[str, Any]:
     """Variable -> array; where one does not exist, the names of all that do."""
     command = [sys.executable, "-c", CHILD, str(path), *variables]
     try:
@@ -78,7 +79,7 @@ def _content(path: Path, variables: list[str]) -> dict[str, np.ndarray]:
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["its reader crashed"]
         raise UnreadableFile(f"{path} cannot be read as a MATLAB file, it may be damaged: {reason[0]}")
-    content: dict[str, np.ndarray] = pickle.loads(done.stdout)
+    content: dict[str, Any] = pickle.loads(done.stdout)
     return content
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...regression.inverse_dynamics import InverseDynamics
     from ...signals.signals import Signals
     from ..job import Job
+    from ..prediction import Prediction, PredictionJob
     from ..recordings import Run
     from ..settings import Settings
 
@@ -47,6 +48,11 @@ class InverseDynamicsSettings(MethodSettings):
     def attached(self, runs: Sequence[Run]) -> Mapping[str, Any]:
         """Arguments of `inverse_dynamics` that say which recordings carry a load, and where."""
         return {}
+
+    def predict(self, job: PredictionJob) -> Prediction:
+        from ..prediction import predict_dynamics
+
+        return predict_dynamics(job)
 
     def problem(
         self, job: Job, watch: Stopwatch
@@ -121,10 +127,9 @@ class InverseDynamicsSettings(MethodSettings):
         job.say("looking for what may be wrong")
         _ = estimate.diagnosis  # kept in the estimate
         watch.lap("diagnosis")
-        project = job.settings.model_dump(mode="json", exclude_unset=True)
         return estimate.updated(
             warnings=(*warnings, *estimate.warnings),
-            settings={**estimate.settings, "project": project},
+            settings={**estimate.settings, **job.project.record},
             seconds=_timings(estimate.seconds, watch),
         )
 
