@@ -111,7 +111,7 @@ def test_a_delay_that_friction_imitates_has_a_wide_interval(rng):
 def test_delays_that_cannot_be_found(rng):
     robot = robot_of(rng)
     late = SMOOTHING.apply(recorded(rng, robot, 30.0))
-    with pytest.raises(InvalidSignals, match="end of the range: raise largest_s"):
+    with pytest.raises(InvalidSignals, match="the end of the range"):
         estimate_effort_delay(inverse_dynamics(robot, late), largest_s=0.02)
     assert abs(estimate_effort_delay(inverse_dynamics(robot, late), largest_s=0.1).samples - 30) < 0.1
     with pytest.raises(InvalidSignals, match="too short to look for delays up to 5 s"):

@@ -272,8 +272,8 @@ def best_differences(
     delays = [abs(x) for each, x in zip(which, explained.nuisance, strict=True) if each.quantity == "delay"]
     if max(delays, default=0.0) >= longest:
         raise InvalidSignals(
-            f"[delay] the residual is smallest at a delay of {1e3 * max(delays):.3g} ms, the end of the range: raise "
-            "largest_s, or look for what else is wrong (units, signs, a missing reduction)"
+            f"[delay] the residual is smallest at a delay of {1e3 * max(delays):.3g} ms, the end of the range: look "
+            "for what else is wrong (units, signs, a missing reduction)"
         )
     return case, explained
 

@@ -265,7 +265,8 @@ class Estimate:
         lines.append(f"{self.method} on {self.robot}: {self.status.value}")
         lines.append(
             f"{len(self.names)} parameters from {self.rows} rows, relative error "
-            f"{self.fit.relative_error_percent:.2f} %, standard deviations for {self.std_kind} residuals"
+            f"{self.fit.error_text if self.status.converged else 'of no meaning'}, standard deviations for "
+            f"{self.std_kind} residuals"
         )
         width = max((len(name) for name in self.names), default=4)
         lines.append(f"{'name':<{width}}  {'value':>11} {'std':>10} {'std %':>7}  unit")
@@ -279,7 +280,8 @@ class Estimate:
             strict=True,
         ):
             if identifiable:
-                lines.append(f"{name:<{width}}  {value:>11.5g} {std:>10.2g} {relative:>7.2f}  {unit}")
+                percent = f"{relative:.2f}" if relative < 1000 else "> 999"
+                lines.append(f"{name:<{width}}  {value:>11.5g} {std:>10.2g} {percent:>7}  {unit}")
             else:
                 lines.append(f"{name:<{width}}  {'not identifiable':>30}  {unit}")
         known = [body for body in self.bodies if body.mass is not None]

@@ -174,6 +174,8 @@ class Record:
 def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mechanism:
     """The mechanism with an encoder or a rate sensor for each joint's position or velocity that a recording has.
 
+    Gains of its motors are in units of the commands that were recorded.
+
     Raises:
         InvalidSignals: if no recording has one.
     """
@@ -183,7 +185,14 @@ def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mecha
         sensors += [kind(joint) for joint in mechanism.readable_joints if joint in read]
     if not sensors:
         raise InvalidSignals("no recording has a position or velocity of a joint; name the columns that do")
-    return replace(mechanism, sensors=sensors)
+    units = {name: unit for recording in recordings for name, unit in recording.units.items()}
+    joints = []
+    for joint in mechanism.joints:
+        read = [units[name] for effort in EFFORTS if (name := f"{effort}.{joint.name}") in units]
+        if read and joint.name in mechanism.inputs:
+            joint = replace(joint, motor=replace(joint.motor, unit=read[0]))
+        joints.append(joint)
+    return replace(mechanism, sensors=sensors, joints=joints)
 
 
 def first_guess(

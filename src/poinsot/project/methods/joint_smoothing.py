@@ -35,7 +35,7 @@ class JointSmoothingSettings(MotionSettings):
     standard deviations of what sensors read, by quantity (`position`) or channel (`position.elbow`) [rad], [m],
     [rad/s]. `weight`: kappa, 1 / (standard deviation of an impulse that the model lacks [N m s], [N s])^2; `"auto"`:
     chosen by how well readings that are left out are predicted. `per_recording`: zeros of sensors among `parameters`,
-    like `"elbow encoder.zero"`, of which each recording has its own. `step_s`: of the model; without it one sample is one
+    like `"elbow encoder.zero"`, of which each recording has its own. `step_s`: of the model; else one sample is one
     step. `lower`, `upper`: bounds. `start`: where parameters begin, in place of those of the mechanism.
     """
 
