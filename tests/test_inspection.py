@@ -1,6 +1,8 @@
 """Recordings with one known defect each: the inspection finds it, and nothing else."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +12,11 @@ from poinsot.exceptions import InvalidRecording
 from poinsot.inspection import inspect, inspect_json
 from poinsot.inspection.channels import grid_step, significant_digits
 from poinsot.io import Column, Source, read_recording
+from poinsot.project import Project
 from poinsot.recording import Recording
 from poinsot.signals.resampling import resample
 
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 RATE, DURATION = 1000.0, 10.0
 TIME = np.arange(int(RATE * DURATION)) / RATE
 
@@ -350,3 +354,89 @@ def test_a_real_clock_with_jitter(shared_data):
         rows=(194, 4966),
     )
     assert "resample_hz = 100" in str(inspect(ur10e).findings[0])
+
+
+# ------------------------------------------------------------------------------- findings that a result would have too
+
+
+def causes(inspection):
+    return [finding.cause for finding in inspection.findings]
+
+
+def test_single_samples_are_looked_at_as_in_a_result(rng):
+    torque = recording(rng)["torque.a"].copy()
+    torque[500] = 1e3
+    (found,) = [each for each in inspect(recording(rng, **{"torque.a": torque})).findings]
+    assert (found.cause, found.where, found.severity) == ("outliers", "a", Severity.error)
+    assert "1 torque reading of joint a in the recording cannot be: 1e+03 at 0.5 s" in found.message
+    wrapped = np.mod(position() + 4 * TIME, 2 * np.pi)
+    assert causes(inspect(recording(rng, x=wrapped)))[0] == "wrapped-angles"
+    assert causes(inspect(recording(rng, x=wrapped), any_turn=True)) == []
+    assert inspect(recording(rng, x=wrapped), any_turn=True).motion.peak_speeds[0] < 10
+    kept = np.sort(rng.permutation(len(TIME))[:-100])
+    lost = recording(rng, time=np.arange(len(kept)) / RATE, x=position()[kept])
+    assert causes(inspect(lost)) == ["lost-samples"]
+    dropped = np.where((TIME > 3) & (TIME < 4), 0.0, recording(rng)["torque.a"])
+    assert causes(inspect(recording(rng, **{"torque.a": dropped}))) == ["dropped-torque"]
+
+
+def test_what_is_masked_is_no_spike(rng):
+    clean = recording(rng)
+    channels = {name: values.copy() for name, values in clean.channels.items()}
+    valid = {name: np.ones(len(TIME), dtype=bool) for name in channels}
+    for name in channels:
+        channels[name][700:720], valid[name][700:720] = 1e6, False
+    assert set(causes(inspect(Recording(TIME, channels, clean.units, valid)))) == {"masked-samples"}
+
+
+def test_a_command_that_is_renewed_now_and_then_is_not_called_dropped(rng):
+    held = np.repeat(rng.standard_normal(50), len(TIME) // 50)
+    assert "dropped-torque" not in causes(inspect(recording(rng, **{"voltage.a": held})))
+
+
+def test_motion_before_the_first_command(rng):
+    """As in a log of commands that was started a second after the first of them."""
+    step = np.where(TIME < 3, 0.0, 2.0)
+    x = np.where(TIME < 2, 0.0, 0.5 * (TIME - 2) ** 2)
+    plain = Recording(TIME, {"position.a": x, "voltage.a": step}, {"position.a": "rad", "voltage.a": "V"})
+    found = next(each for each in inspect(plain).findings if each.cause == "early-motion")
+    assert "Joint a moves from 2.0" in found.message and "before the first effort, at 3 s" in found.message
+    assert "between_s = [3, 9.999]" in found.remedy
+    on_time = Recording(
+        TIME, {**plain.channels, "voltage.a": np.where(TIME < 2, 0.0, 2.0)}, dict(plain.units)
+    )
+    assert "early-motion" not in causes(inspect(on_time))
+
+
+# ------------------------------------------------------------------------------------------------ every kind of project
+
+
+@pytest.mark.parametrize("name", ["furuta", "throw", "quadruped", "arm"])
+def test_every_example_is_inspected(name):
+    for run, inspection in Project.load(EXAMPLES / name / "job.toml").inspect():
+        assert inspection.name == run.name
+        assert not [each for each in inspection.findings if each.severity is Severity.error], (
+            inspection.findings
+        )
+        assert "preparation" not in causes(inspection)
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "now", "sentence"),
+    [
+        ("furuta", 'voltage = { columns = ["volts"], unit = "V" }', "", "has no command of the motor of 'shoulder'"),
+        ("furuta", "{ position = 1e-3 }", "{ velocity = 1e-3 }", "what is read is position"),
+        ("throw", '"y", "angle"], unit = ["m", "m", "rad"]', '"y"], unit = "m", joints = ["x", "y"]', "of 'angle'"),
+        ("arm", "cutoff_hz = 20", "cutoff_hz = 200", "Nyquist"),
+        ("arm", 'torque = { columns = ["tau1", "tau2", "tau3"], unit = "N m" }', "", "exactly one of torque"),
+    ],
+)  # fmt: skip
+def test_what_the_method_lacks_is_said_as_identify_would(name, was, now, sentence, tmp_path):
+    shutil.copytree(EXAMPLES / name, tmp_path / name)
+    path = tmp_path / name / "job.toml"
+    text = path.read_text()
+    assert was in text
+    path.write_text(text.replace(was, now))
+    (_, first), *_ = Project.load(path).inspect()
+    (found,) = [each for each in first.findings if each.cause == "preparation"]
+    assert found.severity is Severity.error and sentence in found.message

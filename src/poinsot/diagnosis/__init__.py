@@ -25,6 +25,7 @@ from .body_directions import BodyDirections
 from .case import Examination
 from .check import Cause, Check, RecordingCheck
 from .clock_scale import ClockScale
+from .corrections import QUANTITIES
 from .delay import TorqueDelay
 from .disturbance import Disturbance
 from .dropped_torque import DroppedTorque
@@ -89,7 +90,7 @@ def checks() -> tuple[Check, ...]:
 
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
-    listed = [explanation.cause for explanation in EXPLANATIONS]
+    listed = [each.cause for each in (*QUANTITIES.values(), *EXPLANATIONS)]
     listed += [cause for check in checks() for cause in check.causes]
     return tuple({cause.name: cause for cause in listed}.values())
 

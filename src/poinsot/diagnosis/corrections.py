@@ -29,6 +29,7 @@ from ..signals.alignment import align
 from ..signals.signals import Signals
 from .case import Examination, Solved
 from .changes import recordings_of
+from .check import Cause
 from .explanations import STEPS, Candidate, Explained, explain, improvement, inflation
 
 LARGEST_S = 0.25
@@ -42,19 +43,24 @@ OFFSETS = {"current": "A", "voltage": "V", "rad": "N m", "m": "N"}
 
 
 class Quantity(NamedTuple):
-    """`step`: for finite differences. `largest_step`: of an iteration. `cause`, `words`: of a finding."""
+    """`step`: for finite differences. `largest_step`: of an iteration."""
 
     step: float
     largest_step: float
-    cause: str
-    words: str
+    cause: Cause
+
+
+def _cause(name: str, means: str) -> Cause:
+    return Cause(
+        name, means, 'Have it estimated: per_recording in [method], or delay = "auto" in [preprocessing].'
+    )
 
 
 QUANTITIES = {
-    "delay": Quantity(1e-3, 0.02, "delay", "Efforts are late against the positions"),
-    "zero": Quantity(1e-3, 0.3, "joint-zero", "Joints have other zeros than in the first recording"),
+    "delay": Quantity(1e-3, 0.02, _cause("delay", "Efforts are late against the positions.")),
+    "zero": Quantity(1e-3, 0.3, _cause("joint-zero", "Joints have other zeros than in the first recording.")),
     "offset": Quantity(
-        1.0, np.inf, "torque-offset", "Efforts have other offsets than in the first recording"
+        1.0, np.inf, _cause("torque-offset", "Efforts have other offsets than in the first recording.")
     ),
 }
 
@@ -83,10 +89,8 @@ class Nuisance:
 
     def effect(self, train: DriveTrain) -> Vector:
         """(1 + 2 n,) what has to be added for a value of 1: delay, positions, efforts, as they are recorded."""
-        own, none = (
-            np.array([joint == self.joint for joint in train.joints], dtype=float),
-            np.zeros(len(train.joints)),
-        )
+        own = np.array([joint == self.joint for joint in train.joints], dtype=float)
+        none = np.zeros(len(own))
         parts = {
             "delay": ([1.0], none, none),
             "zero": ([0.0], np.linalg.solve(train.velocity_map, own), none),
@@ -359,9 +363,9 @@ def _findings(case: Examination, rows: Sequence[Nuisance], effect: str) -> Itera
             line = f"delays = {{ {recordings_of(case.problem)[0].effort} = {mine[0].value:.4f} }}"
             remedy = f"Nothing need be done; {line} in [preprocessing] takes the delay as known."
         yield Finding(
-            quantity.cause,
+            quantity.cause.name,
             Severity.warning if matters else Severity.note,
-            f"{quantity.words}: {'; '.join(map(str, mine))}. This was corrected: {effect}.",
+            f"{quantity.cause.means[:-1]}: {'; '.join(map(str, mine))}. This was corrected: {effect}.",
             remedy,
             evidence=1e3,
             corrected=matters,

@@ -168,8 +168,9 @@ def inspect(
     findings = clock_findings(clock, even=not any_turn) + motion_findings(motion, recording, standstills)
     findings += _effort_findings(recording, passive)
     samples = samples_of(recording, passive)
-    for check in SAMPLE_CHECKS if motion.joints else ():
-        findings += check.look_at(samples, "the recording")
+    for check in SAMPLE_CHECKS if motion.moves else ():
+        found = check.look_at(samples, "the recording")
+        findings += [each for each in found if each.where not in motion.resting]
     for channel in channels:
         quantity, _, joint = channel.name.partition(".")
         rests = quantity == "position" and joint in motion.resting

@@ -52,6 +52,11 @@ class MotionFacts:
     window_s: tuple[float, float] | None
 
     @property
+    def moves(self) -> bool:
+        """Whether some joint does."""
+        return len(self.resting) < len(self.joints)
+
+    @property
     def moving(self) -> Mask:
         """(T,) True where some joint moves, or no joint was read."""
         return (
@@ -151,7 +156,7 @@ def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> 
 def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool = True) -> list[Finding]:
     """`standstills`: whether they are worth a word, as to a regression."""
     # This says all: a window and standstills of a recording without motion would only repeat it.
-    if motion.joints and len(motion.resting) == len(motion.joints):
+    if motion.joints and not motion.moves:
         message = "No joint moves in this recording, so nothing can be identified."
         return [Finding("no-motion", Severity.error, message, "Check columns and units of the positions.")]
     findings = _early_motion(motion, recording)
