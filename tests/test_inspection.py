@@ -366,7 +366,7 @@ def causes(inspection):
 def test_single_samples_are_looked_at_as_in_a_result(rng):
     torque = recording(rng)["torque.a"].copy()
     torque[500] = 1e3
-    (found,) = [each for each in inspect(recording(rng, **{"torque.a": torque})).findings]
+    (found,) = inspect(recording(rng, **{"torque.a": torque})).findings
     assert (found.cause, found.where, found.severity) == ("outliers", "a", Severity.error)
     assert "1 torque reading of joint a in the recording cannot be: 1e+03 at 0.5 s" in found.message
     wrapped = np.mod(position() + 4 * TIME, 2 * np.pi)
