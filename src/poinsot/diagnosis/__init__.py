@@ -90,7 +90,7 @@ def checks() -> tuple[Check, ...]:
 
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
-    listed = [each.cause for each in (*QUANTITIES.values(), *EXPLANATIONS)]
+    listed = [each.cause for each in QUANTITIES.values()] + [each.cause for each in EXPLANATIONS]
     listed += [cause for check in checks() for cause in check.causes]
     return tuple({cause.name: cause for cause in listed}.values())
 

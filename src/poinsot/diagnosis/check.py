@@ -70,7 +70,7 @@ def recorded(part: Part) -> Recording:
     if (recording := signals.recording) is not None:
         used = recording.between(float(signals.time[0]), float(signals.time[-1]) + 1 / signals.rate_hz)
         return samples_of(used, passive)
-    channels = {}
+    channels: dict[str, np.ndarray] = {}
     for k, joint in enumerate(signals.joints, start=-len(signals.joints)):  # a floating base comes first
         channels |= {f"position.{joint}": signals.q[:, k], f"{signals.effort}.{joint}": signals.tau[:, k]}
     return samples_of(Recording(signals.time, channels, dict.fromkeys(channels, "1")), passive)

@@ -79,7 +79,8 @@ class DroppedTorque(RecordingCheck):
     def _masks(self, recording: Recording) -> tuple[Masks, Masks]:
         """Samples at a constant value that chance does not make, and at the end of the range."""
         q = recording.stack("position") if recording.joints("position") else recording.time[:, None]
-        dropped, saturated = {}, {}
+        dropped: Masks = {}
+        saturated: Masks = {}
         for effort, joint, tau in measured_efforts(recording):
             name = f"{effort}.{joint}"
             stuck, ends = np.zeros(len(tau), dtype=bool), at_ends(tau, self.clipped, self.crowded)

@@ -155,7 +155,10 @@ class Project:
         from .filters import propose_in
 
         folder, method = None if data_dir is None else Path(data_dir), self.settings.method
-        needs = {"any_turn": method.estimates_motion, "standstills": method.takes is SMOOTHED}
+        needs: dict[str, Any] = {
+            "any_turn": method.estimates_motion,
+            "standstills": method.takes is SMOOTHED,
+        }
         inspections = [
             (run, inspect(run.recording, name=run.name, **needs, **known))
             for run, known in self._described_runs(folder)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -98,8 +99,8 @@ class Record:
 
         missing = np.full(len(recording), np.nan)
         own = [each.recording in (None, read_as or name) for each in mechanism.sensors]
-        channels = [each.channel if mine else "" for each, mine in zip(mechanism.sensors, own, strict=True)]
-        z = [read(channel) if channel in recording.channels else missing for channel in channels]
+        reads = [each.channel if mine else "" for each, mine in zip(mechanism.sensors, own, strict=True)]
+        z = [read(each) if each in recording.channels else missing for each in reads]
         u = []
         for joint in mechanism.inputs:
             channels = (f"{effort}.{joint}" for effort in EFFORTS)
@@ -188,10 +189,10 @@ def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mecha
     units = {name: unit for recording in recordings for name, unit in recording.units.items()}
     joints = []
     for joint in mechanism.joints:
-        read = [units[name] for effort in EFFORTS if (name := f"{effort}.{joint.name}") in units]
-        if read and joint.name in mechanism.inputs:
-            joint = replace(joint, motor=replace(joint.motor, unit=read[0]))
-        joints.append(joint)
+        motor: Any = getattr(joint, "motor", None)
+        commands = [units[name] for effort in EFFORTS if (name := f"{effort}.{joint.name}") in units]
+        changed: Any = {"motor": replace(motor, unit=commands[0])} if motor and commands else {}
+        joints.append(replace(joint, **changed))
     return replace(mechanism, sensors=sensors, joints=joints)
 
 
