@@ -13,7 +13,7 @@ and thinned by the same factor M. What remains of the decimation follows as in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -22,7 +22,8 @@ import numpy as np
 
 from ..arrays import JointSamples, Matrix, Vector
 from ..estimate.fit import autocorrelation
-from ..regression.inverse_dynamics import InverseDynamics
+from ..recording import EFFORTS, Recording
+from ..regression.inverse_dynamics import InverseDynamics, Part
 from ..signals.decimation import PASSBAND, Decimation
 from ..signals.signals import Signals
 
@@ -207,6 +208,11 @@ class Examination:
         return rest
 
     @cached_property
+    def samples(self) -> tuple[Recording, ...]:
+        """What each recording's signals were made of."""
+        return tuple(recorded(part) for part in self.problem.parts)
+
+    @cached_property
     def highest_hz(self) -> float:
         """End of the pass-band of the rows [Hz]."""
         rates, cutoffs = [], [np.inf]
@@ -285,6 +291,35 @@ def thinned(signals: Signals, share: float = 1.0) -> Signals:
         v_std=None,
         a_std=None,
         decimation=rest,
+    )
+
+
+def recorded(part: Part) -> Recording:
+    """The samples that signals were made of; if the recording was not kept, smoothed positions beside the efforts."""
+    signals, passive = part.signals, part.robot.drive.passive
+    if (recording := signals.recording) is not None:
+        used = recording.between(float(signals.time[0]), float(signals.time[-1]) + 1 / signals.rate_hz)
+        return samples_of(used, passive)
+    channels: dict[str, np.ndarray] = {}
+    for k, joint in enumerate(signals.joints, start=-len(signals.joints)):  # a floating base comes first
+        channels |= {f"position.{joint}": signals.q[:, k], f"{signals.effort}.{joint}": signals.tau[:, k]}
+    return samples_of(Recording(signals.time, channels, dict.fromkeys(channels, "1")), passive)
+
+
+def samples_of(recording: Recording, passive: Sequence[str] = ()) -> Recording:
+    """Positions and efforts, those of joints without a motor left out; lines in place of samples that are not valid."""
+    channels = {}
+    for name, values in recording.channels.items():
+        quantity, _, joint = name.partition(".")
+        mask = recording.mask(name)
+        if (quantity == "position" or (quantity in EFFORTS and joint not in passive)) and mask.any():
+            known = values if mask.all() else np.interp(recording.time, recording.time[mask], values[mask])
+            channels[name] = known
+    return replace(
+        recording,
+        channels=channels or {"": recording.time},
+        units=dict.fromkeys(channels or [""], "1"),
+        valid={},
     )
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ..estimate import Finding, Unchecked
 from ..recording import EFFORTS, Recording
-from ..regression.inverse_dynamics import Part
 from .case import Examination
 
 
@@ -52,7 +51,7 @@ class RecordingCheck(Check):
 
     @abstractmethod
     def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
-        """What it finds in one recording whose samples are all valid, by `samples_of`.
+        """What it finds in one recording of positions and efforts that are all valid: `case.samples_of`.
 
         Args:
             name: of the recording, in messages.
@@ -60,37 +59,8 @@ class RecordingCheck(Check):
         """
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        for number, part in enumerate(case.problem.parts, start=1):
-            yield from self.look_at(recorded(part), f"recording {number}", case.highest_hz)
-
-
-def recorded(part: Part) -> Recording:
-    """The samples that signals were made of; if the recording was not kept, smoothed positions beside the efforts."""
-    signals, passive = part.signals, part.robot.drive.passive
-    if (recording := signals.recording) is not None:
-        used = recording.between(float(signals.time[0]), float(signals.time[-1]) + 1 / signals.rate_hz)
-        return samples_of(used, passive)
-    channels: dict[str, np.ndarray] = {}
-    for k, joint in enumerate(signals.joints, start=-len(signals.joints)):  # a floating base comes first
-        channels |= {f"position.{joint}": signals.q[:, k], f"{signals.effort}.{joint}": signals.tau[:, k]}
-    return samples_of(Recording(signals.time, channels, dict.fromkeys(channels, "1")), passive)
-
-
-def samples_of(recording: Recording, passive: Sequence[str] = ()) -> Recording:
-    """Positions and efforts, those of joints without a motor left out; lines in place of samples that are not valid."""
-    channels = {}
-    for name, values in recording.channels.items():
-        quantity, _, joint = name.partition(".")
-        mask = recording.mask(name)
-        if (quantity == "position" or (quantity in EFFORTS and joint not in passive)) and mask.any():
-            known = values if mask.all() else np.interp(recording.time, recording.time[mask], values[mask])
-            channels[name] = known
-    return replace(
-        recording,
-        channels=channels or {"": recording.time},
-        units=dict.fromkeys(channels or [""], "1"),
-        valid={},
-    )
+        for number, samples in enumerate(case.samples, start=1):
+            yield from self.look_at(samples, f"recording {number}", case.highest_hz)
 
 
 HELD = 0.8

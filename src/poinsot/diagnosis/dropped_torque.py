@@ -14,7 +14,7 @@ import numpy as np
 from ..estimate import Finding, Severity, Unchecked
 from ..recording import Recording
 from .case import Examination
-from .check import Cause, RecordingCheck, measured_efforts, recorded
+from .check import Cause, RecordingCheck, measured_efforts
 
 Masks = dict[str, np.ndarray]
 """Channel -> (T,) True where a sample is wrong."""
@@ -64,8 +64,7 @@ class DroppedTorque(RecordingCheck):
     )
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        for number, part in enumerate(case.problem.parts, start=1):
-            samples = recorded(part)
+        for number, samples in enumerate(case.samples, start=1):
             for finding in self.look_at(samples, f"recording {number}"):
                 wrong = finding.cause == "dropped-torque" and self._contradicted(case, number, samples)
                 yield replace(finding, severity=Severity.error) if wrong else finding

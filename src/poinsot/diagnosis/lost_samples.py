@@ -73,15 +73,16 @@ def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     found = steps(recording.stack("position", joints)) if joints and recording.is_uniform else None
     if found is None:
         return np.zeros(0, dtype=np.int64), 0
-    s, c, larger, sigma = found
+    s, c, sigma = found
     one = np.sum(((s - c) / sigma) ** 2, axis=1)
     # the number of periods that fits best, at least 2
     m = np.rint(np.sum(s * c / sigma**2, axis=1) / np.maximum(np.sum((c / sigma) ** 2, axis=1), 1e-300))
     m = np.maximum(m, 2.0)
     more = np.sum(((s - m[:, None] * c) / sigma) ** 2, axis=1)
-    # a motion that sets off has steps as large on one side
-    alone = np.sum((s / sigma) ** 2, axis=1) > 1.5**2 * np.sum((larger / sigma) ** 2, axis=1)
-    at = np.flatnonzero((one - more > least) & (more < 0.25 * one) & (m <= LONGEST) & alone)
+    at = np.flatnonzero((one - more > least) & (more < 0.25 * one) & (m <= LONGEST))
+    # a motion that sets off has steps as large on one side: the second largest of the neighbours
+    beside = np.sort(np.abs(s[at[:, None] + [-2, -1, 1, 2]] / sigma), axis=1)[:, 2]
+    at = at[np.sum((s[at] / sigma) ** 2, axis=1) > 1.5**2 * np.sum(beside**2, axis=1)]
     return at, int(np.sum(m[at] - 1))
 
 
@@ -89,21 +90,19 @@ LONGEST = 50
 """Periods that one step may be of: beyond, the speed has changed too much to tell."""
 
 
-def steps(q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """(T - 1, n) steps of positions, those of neighbours, their larger ones, and (n,) noise; None where nothing moves.
+def steps(q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """(T - 1, n) steps of positions, those of neighbours, and (n,) noise; None of too few, or where nothing moves.
 
-    The median of the neighbours up to two away on either side, and the second largest: a gap spoils mean and largest.
+    The median of the neighbours up to two away on either side: a gap spoils their mean.
     """
     s = np.diff(q, axis=0)
     if len(s) < 50:
         return None
     c = np.zeros_like(s)
-    neighbours = np.array([s[:-4], s[1:-3], s[3:-1], s[4:]])
-    c[2:-2], larger = np.median(neighbours, axis=0), np.zeros_like(s)
-    larger[2:-2] = np.sort(np.abs(neighbours), axis=0)[2]
+    c[2:-2] = np.median([s[:-4], s[1:-3], s[3:-1], s[4:]], axis=0)
     s[:2], s[-2:] = 0.0, 0.0
     e = s - c
     # a resolution of the encoder is noise too, and where most samples stand still the median is zero
     sigma = np.maximum(np.median(np.abs(e), axis=0) / 0.6745, np.quantile(np.abs(e), 0.95, axis=0) / 1.96)
     moving = sigma > 0
-    return (s[:, moving], c[:, moving], larger[:, moving], sigma[moving]) if moving.any() else None
+    return (s[:, moving], c[:, moving], sigma[moving]) if moving.any() else None

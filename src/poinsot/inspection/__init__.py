@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..diagnosis import SAMPLE_CHECKS
-from ..diagnosis.check import samples_of
+from ..diagnosis.case import samples_of
 from ..estimate import Finding, Severity
 from ..estimate.finding import ordered
 from ..exceptions import InvalidRecording, listing
