@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from ..estimate import Finding, Unchecked
+from ..estimate import Finding, Severity, Unchecked
+from ..exceptions import PoinsotError, listing
 from ..recording import EFFORTS, Recording
 from .case import Examination
 
@@ -20,11 +21,13 @@ class Cause:
 
     Args:
         name: as in findings. means: what is wrong then. advice: what to do.
+        symptom: whether other causes bring it about: of findings of one severity it comes after them.
     """
 
     name: str
     means: str
     advice: str
+    symptom: bool = False
 
 
 class Check(ABC):
@@ -44,6 +47,26 @@ class Check(ABC):
         """What it finds, and what it could not check."""
 
 
+def look_at(case: Examination, checks: Iterable[Check]) -> list[Finding | Unchecked]:
+    """What these checks find, and what they could not check."""
+    found: list[Finding | Unchecked] = []
+    bad_samples = False
+    for check in checks:
+        names = f"what would be called {listing([cause.name for cause in check.causes], 20)}"
+        if bad_samples and not check.of_samples:
+            found.append(Unchecked(names, "single samples are wrong; mend them first"))
+            continue
+        try:
+            with np.errstate(all="ignore"):  # wrong data overflow; what is not finite is not taken
+                new = list(check.look(case))
+        except (PoinsotError, np.linalg.LinAlgError) as error:
+            new = [Unchecked(names, str(error), failed=True)]
+        found += new
+        errors = [each for each in new if isinstance(each, Finding) and each.severity is Severity.error]
+        bad_samples |= check.of_samples and bool(errors)
+    return found
+
+
 class RecordingCheck(Check):
     """A check that needs recordings alone: `inspect` runs it too, before any estimation."""
 
@@ -59,8 +82,11 @@ class RecordingCheck(Check):
         """
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        from .changes import within  # which needs checks itself
+
         for number, samples in enumerate(case.samples, start=1):
-            yield from self.look_at(samples, f"recording {number}", case.highest_hz)
+            for each in self.look_at(samples, f"recording {number}", case.highest_hz):
+                yield replace(each, where=within(case.problem, number, each.where))
 
 
 HELD = 0.8

@@ -30,7 +30,7 @@ from ..signals.signals import Signals
 from .case import Examination, Solved
 from .changes import recordings_of
 from .check import Cause
-from .explanations import STEPS, Candidate, Explained, explain, improvement, inflation
+from .explanations import STEPS, Candidate, Explained, Explanation, explain, improvement, inflation
 
 LARGEST_S = 0.25
 """Delays to either side that are looked for, and no more than a tenth of the shortest recording."""
@@ -43,9 +43,8 @@ OFFSETS = {"current": "A", "voltage": "V", "rad": "N m", "m": "N"}
 
 
 class Quantity(NamedTuple):
-    """`step`: for finite differences. `largest_step`: of an iteration."""
+    """`largest_step`: of an iteration."""
 
-    step: float
     largest_step: float
     cause: Cause
 
@@ -57,10 +56,10 @@ def _cause(name: str, means: str) -> Cause:
 
 
 QUANTITIES = {
-    "delay": Quantity(1e-3, 0.02, _cause("delay", "Efforts are late against the positions.")),
-    "zero": Quantity(1e-3, 0.3, _cause("joint-zero", "Joints have other zeros than in the first recording.")),
+    "delay": Quantity(0.02, _cause("delay", "Efforts are late against the positions.")),
+    "zero": Quantity(0.3, _cause("joint-zero", "Joints have other zeros than in the first recording.")),
     "offset": Quantity(
-        1.0, np.inf, _cause("torque-offset", "Efforts have other offsets than in the first recording.")
+        np.inf, _cause("torque-offset", "Efforts have other offsets than in the first recording.")
     ),
 }
 
@@ -137,47 +136,22 @@ def mended(signals: Signals, train: DriveTrain, effect: Vector) -> Signals:
     return cast("Signals", signals.method.apply(moved))
 
 
-@dataclass(frozen=True, eq=False)
-class Differences(Candidate):
-    """Nuisances of single recordings, or of all.
+def differences(which: Sequence[Nuisance], largest_s: float = 0.0) -> Candidate:
+    """A candidate of these nuisances, of no explanation, that looks for delays up to `largest_s` first."""
 
-    Args:
-        which: what each is. whole: (k,) delays of which whole samples are taken; None: those of the nuisances.
-    """
-
-    which: tuple[Nuisance, ...] = ()
-    whole: Vector | None = None
-
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
+    def change(problem: InverseDynamics, x: Vector, near: Vector) -> InverseDynamics:
         train, changed = problem.robot.train, []
         for k, signals in enumerate(recordings_of(problem)):
-            effect, whole = (
-                effects(self.which, x, train, k)
-                for x in (nuisance, nuisance if self.whole is None else self.whole)
-            )
-            changed.append(without(signals, train, effect, float(whole[0])))
+            # the same whole samples on both sides of a finite difference, or there would be other rows
+            whole = float(effects(which, near, train, k)[0])
+            changed.append(without(signals, train, effects(which, x, train, k), whole))
         return problem.with_signals(changed)
 
-    def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
-        if self.whole is None:
-            # the same whole samples on both sides of a finite difference, or there would be other rows
-            return replace(self, whole=nuisance).derivatives(solved, problem, nuisance)
-        return super().derivatives(solved, problem, nuisance)
-
-
-def differences(which: Sequence[Nuisance], largest_s: float = 0.0, explanation: Any = None) -> Differences:
-    """A candidate of these nuisances that looks for delays of up to `largest_s` first."""
     delays = np.array([each.quantity == "delay" for each in which], dtype=float)
     grid = np.linspace(-largest_s, largest_s, STARTS) if delays.any() and largest_s else (0.0,)
-    kinds = [QUANTITIES[each.quantity] for each in which]
-    return Differences(
-        explanation,
-        starts=[(d * delays).tolist() for d in grid],
-        steps=[kind.step for kind in kinds],
-        zero=[0.0] * len(which),
-        largest_step=np.array([kind.largest_step for kind in kinds]),
-        which=tuple(which),
-    )
+    largest = np.array([QUANTITIES[each.quantity].largest_step for each in which])
+    starts = [(d * delays).tolist() for d in grid]
+    return Candidate(cast("Explanation", None), (), change, starts, largest_step=largest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,15 +269,16 @@ def correct_held_out(estimate: Estimate, corrections: Corrections, signals: Sign
     if not own:
         return signals
     case = Examination(None, problem.with_signals([signals]))
-    candidate = differences([replace(each, number=0) for each in own.values()])
+    which = [replace(each, number=0) for each in own.values()]
+    candidate = differences(which)
     values = np.zeros(len(own))
     for _ in range(STEPS):
-        solved = replace(case.solve(candidate.changed(case.thin, values)), theta=theta)
+        solved = replace(case.solve(candidate.change(case.thin, values, values)), theta=theta)
         C = [(c / solved.sigma).reshape(-1) for c in candidate.derivatives(solved, case.thin, values)]
         e = (solved.residuals / solved.sigma).reshape(-1)
         step = np.linalg.lstsq(np.stack(C, axis=1), e, rcond=1e-6)[0]
         values += np.clip(step, -candidate.largest_step, candidate.largest_step)
-    return mended(signals, train, effects(candidate.which, values, train, 0))
+    return mended(signals, train, effects(which, values, train, 0))
 
 
 def _nuisances(problem: InverseDynamics, name: str, recordings: Sequence[str]) -> list[Nuisance]:
@@ -344,7 +319,7 @@ def _uncertainty(solved: Solved, columns: Sequence[np.ndarray]) -> tuple[Vector,
     G = C - Q @ (Q.T @ C)
     P = np.linalg.pinv(G.T @ G, rcond=1e-10) * inflation(solved)
     std[shown] = np.sqrt(np.diag(P))
-    S = solved.covariance @ ((solved.dense[0] / solved.sigma[:, None]).reshape(len(C), -1).T @ C)
+    S = solved.covariance @ ((solved.dense.W / solved.sigma[:, None]).reshape(len(C), -1).T @ C)
     return std, S @ P @ S.T
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import Vector
+from ..arrays import JointSamples
 from ..estimate import Finding
 from ..exceptions import InvalidSignals
 from ..regression.inverse_dynamics import InverseDynamics
@@ -20,23 +20,11 @@ from .corrections import Nuisance, best_differences, differences
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
 
 
-@dataclass(frozen=True, eq=False)
-class LateTorque(Candidate):
-    """The torque of one joint, taken at t + delay, between samples by a straight line."""
-
-    joint: int = 0
-
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        def moved(s: Signals) -> Signals:
-            tau = s.tau.copy()
-            tau[:, self.joint] = np.interp(s.time + nuisance[0], s.time, tau[:, self.joint])
-            return replace(s, tau=tau)
-
-        return mapped(problem, moved)
-
-    @property
-    def motion(self) -> Hashable:
-        return UNMOVED
+def one_undelayed(signals: Signals, delay_s: float, joint: int) -> JointSamples:
+    """Torques, that of one joint taken at t + delay, between samples by a straight line."""
+    tau = signals.tau.copy()
+    tau[:, joint] = np.interp(signals.time + delay_s, signals.time, tau[:, joint])
+    return tau
 
 
 @dataclass(frozen=True)
@@ -59,23 +47,33 @@ class TorqueDelay(Explanation):
     )
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
+        signals = recordings_of(case.thin)
+        longest = min(self.largest_s, 0.1 * min(len(each) / each.rate_hz for each in signals))
+        starts = [(float(d),) for d in np.linspace(-longest, longest, 21)]
+        step = min(0.2 / max(each.rate_hz for each in signals), 1e-3)
         if case.thin.robot.floating_base:
             return
-        signals, joints = recordings_of(case.thin), joints_of(case.thin)
-        longest = min(self.largest_s, 0.1 * min(len(each) / each.rate_hz for each in signals))
-        step = min(0.2 / max(each.rate_hz for each in signals), 1e-3)
         matters = self.warning_deg / 360 / case.highest_hz
-        common = differences([Nuisance("delay")], longest, self)
-        yield replace(common, steps=(step,), matters=matters)
-        for k, joint in enumerate(joints if len(joints) > 1 else ()):
-            yield LateTorque(
-                self, (joint,), common.starts, (step,), (0.0,), matters=matters, largest_step=0.02, joint=k
+        joints = joints_of(case.thin)
+        which: list[int | None] = [None, *(range(len(joints)) if len(joints) > 1 else ())]
+        for k in which:
+            yield Candidate(
+                self,
+                () if k is None else (joints[k],),
+                differences([Nuisance("delay")]).change
+                if k is None
+                else lambda problem, x, _, k=k: mapped(  # type: ignore[misc]
+                    problem, lambda s: replace(s, tau=one_undelayed(s, x[0], k))
+                ),
+                starts,
+                step,
+                matters,
+                largest_step=0.02,
+                motion=None if k is None else UNMOVED,
             )
 
-    def finding(self, case: Examination, explained: Explained) -> Finding | None:
+    def finding(self, case: Examination, explained: Explained) -> Finding:
         delay, std = float(explained.nuisance[0]), float(explained.std[0])
-        if abs(delay) < 4 * std:
-            return None
         phase = 360 * case.highest_hz * abs(delay)
         (joint,) = explained.candidate.where or ("",)
         late = "late" if delay > 0 else "early"

@@ -14,6 +14,7 @@ import numpy as np
 from ..estimate import Finding, Severity, Unchecked
 from ..recording import Recording
 from .case import Examination
+from .changes import within
 from .check import Cause, RecordingCheck, measured_efforts
 
 Masks = dict[str, np.ndarray]
@@ -67,7 +68,8 @@ class DroppedTorque(RecordingCheck):
         for number, samples in enumerate(case.samples, start=1):
             for finding in self.look_at(samples, f"recording {number}"):
                 wrong = finding.cause == "dropped-torque" and self._contradicted(case, number, samples)
-                yield replace(finding, severity=Severity.error) if wrong else finding
+                severity = Severity.error if wrong else finding.severity
+                yield replace(finding, severity=severity, where=within(case.problem, number, finding.where))
 
     def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
         dropped, saturated = self._masks(recording)

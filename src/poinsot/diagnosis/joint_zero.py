@@ -11,11 +11,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..arrays import Vector
 from ..estimate import Finding, Unchecked
+from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination
+from .changes import joints_of, mapped
 from .check import Cause
-from .corrections import Nuisance, differences
-from .explanations import Candidate, Explained, Explanation, improvement, severity_of
+from .explanations import SMALLER, Candidate, Explained, Explanation, improvement, severity_of
+
+
+def shifted(problem: InverseDynamics, offset: Vector) -> InverseDynamics:
+    """Offsets (n,) added to the positions of the joints [rad]."""
+    train = problem.robot.train
+    columns = [train.joints.index(joint) for joint in joints_of(problem)]
+    read = np.linalg.solve(train.velocity_map, offset)[columns]
+    return mapped(problem, lambda s: replace(s, q=s.q + read))
 
 
 @dataclass(frozen=True)
@@ -42,20 +52,24 @@ class JointZero(Explanation):
         if robot.floating_base:
             return
         starts = [(float(x),) for x in np.radians(np.arange(-180 + self.grid_deg, 181, self.grid_deg))]
-        for joint, unit in zip(robot.joints, robot.position_units, strict=True):
-            if unit == "rad":
-                zero = differences([Nuisance("zero", joint)], explanation=self)
-                yield replace(zero, where=(joint,), starts=starts, matters=np.radians(self.warning_deg))
+        for k, joint in enumerate(robot.joints):
+            if robot.position_units[k] == "rad":
+                unit = np.eye(len(robot.joints))[k]
+                yield Candidate(
+                    self,
+                    (joint,),
+                    lambda problem, x, _, unit=unit: shifted(problem, x * unit),  # type: ignore[misc]
+                    starts,
+                    matters=np.radians(self.warning_deg),
+                    about=k,
+                )
 
-    def finding(self, case: Examination, explained: Explained) -> Finding | None:
-        (joint,) = explained.candidate.where
+    def finding(self, case: Examination, explained: Explained) -> Finding:
         offset, std = float(np.degrees(explained.nuisance[0])), float(np.degrees(explained.std[0]))
         offset = (offset + 180) % 360 - 180
-        if abs(offset) < 4 * std:
-            return None
-        train = case.thin.robot.train
-        whole = np.degrees(train.offset)
-        whole[train.joints.index(joint)] += offset
+        (joint,) = explained.candidate.where
+        whole = np.degrees(case.thin.robot.train.offset)
+        whole[explained.candidate.about] += offset
         values = ", ".join(f"{x:.4g}" for x in np.round(whole, 2))
         return Finding(
             self.cause.name,
@@ -66,8 +80,12 @@ class JointZero(Explanation):
             joint,
         )
 
-    def unobservable(self, candidate: Candidate) -> Unchecked:
+    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+        if (degrees := np.degrees(size)) < self.error_deg:
+            return None
         return Unchecked(
             f"the zero of joint {candidate.where[0]}",
-            "an offset changes no torque that other parameters of its links do not explain as well",
+            f"this motion shows offsets of more than {degrees:.2g} deg; {SMALLER}"
+            if degrees < 90
+            else "an offset changes no torque that other parameters of its links do not explain as well",
         )

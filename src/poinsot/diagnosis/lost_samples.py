@@ -69,8 +69,7 @@ class LostSamples(RecordingCheck):
 def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     """Indices of the samples after which some are missing, and how many these are in all."""
     joints = recording.joints("position")
-    # a clock that is uneven shows itself where samples are missing
-    found = steps(recording.stack("position", joints)) if joints and recording.is_uniform else None
+    found = steps(recording.stack("position", joints)) if joints else None
     if found is None:
         return np.zeros(0, dtype=np.int64), 0
     s, c, sigma = found
@@ -80,6 +79,9 @@ def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     m = np.maximum(m, 2.0)
     more = np.sum(((s - m[:, None] * c) / sigma) ** 2, axis=1)
     at = np.flatnonzero((one - more > least) & (more < 0.25 * one) & (m <= LONGEST))
+    # where a clock shows the gap, speeds are right
+    periods = np.diff(recording.time) / np.median(np.diff(recording.time))
+    at = at[periods[at] < 0.75 * m[at]]
     # a motion that sets off has steps as large on one side: the second largest of the neighbours
     beside = np.sort(np.abs(s[at[:, None] + [-2, -1, 1, 2]] / sigma), axis=1)[:, 2]
     at = at[np.sum((s[at] / sigma) ** 2, axis=1) > 1.5**2 * np.sum(beside**2, axis=1)]

@@ -184,8 +184,7 @@ def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool
                 Severity.note,
                 f"All joints stand still {times} on the way, {total:.2g} s in all, first from {start:.2f} s to "
                 f"{stop:.2f} s: the sign of friction is unknown there.",
-                "Set friction.deadband to leave such samples out only if held-out recordings are predicted better "
-                "with it.",
+                "",
             )
         )
     return findings
