@@ -230,10 +230,10 @@ class Examination:
 
     def alone(self, recording: int) -> Examination:
         """One recording, as if there were no other."""
-        both = (self.problem, self.thin)
-        return Examination(
-            self.estimate, *(each.with_signals([each.parts[recording].signals]) for each in both)
+        problem, thin = (
+            each.with_signals([each.parts[recording].signals]) for each in (self.problem, self.thin)
         )
+        return Examination(self.estimate, problem, thin)
 
     @cached_property
     def samples(self) -> tuple[Recording, ...]:
