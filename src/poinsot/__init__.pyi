@@ -61,7 +61,7 @@ from .parameters import Normal as Normal
 from .parameters import Parameters as Parameters
 from .regression.inverse_dynamics import InverseDynamics as InverseDynamics
 from .regression.inverse_dynamics import inverse_dynamics as inverse_dynamics
-from .regression.delay import estimate_effort_delay as estimate_effort_delay
+from .diagnosis.delay import estimate_effort_delay as estimate_effort_delay
 from .regression.excitation.problem import excitation_problem as excitation_problem
 from .regression.excitation.limits import limits_of as limits_of
 from .models.collisions import Surroundings as Surroundings

@@ -50,7 +50,7 @@ class Candidate:
         starts: (s, k) nuisances to begin from; none: there is nothing to estimate.
         step: of a nuisance, for finite differences.
         matters: size of a single nuisance from which it is worth a warning.
-        largest_step: of an iteration, in the nuisance's unit.
+        largest_step: of an iteration, in the nuisance's unit; one of all, or (k,).
         motion: what the change does to the motion, where others may do the same; None: this one alone does it.
         column: (solved) -> (N, n) derivative by a single nuisance, where it is known.
         about: what its explanation wants to know of it.
@@ -62,7 +62,7 @@ class Candidate:
     starts: Sequence[Sequence[float]] = ((),)
     step: float = 1e-3
     matters: float = 0.0
-    largest_step: float = 1.0
+    largest_step: float | Vector = 1.0
     motion: Hashable = None
     column: Callable[[Solved], np.ndarray] | None = None
     about: Any = None
@@ -296,7 +296,7 @@ def explain(case: Examination, candidate: Candidate) -> Explained | None:
             break
         if not np.isfinite(delta).all():
             break
-        delta *= min(1.0, candidate.largest_step / max(float(np.max(np.abs(delta))), 1e-300))
+        delta *= min(1.0, float(np.min(candidate.largest_step / np.maximum(np.abs(delta), 1e-300))))
         for shrink in (1.0, 0.5, 0.25):
             other = _tried(case, candidate, p + shrink * delta)
             if other is not None and misfit(other, effective) < misfit(solved, effective):
