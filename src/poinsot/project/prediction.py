@@ -145,7 +145,7 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
         part, measured, notes = _joint_side(job, robot, run)
         _, v, a, _ = part.joint_side(0, len(part))
         motion, time = (robot.train.joint_positions(part.signals.q[:, part.order]), v, a), part.time
-        tau, std = dynamics.torque(*motion), dynamics.torque_std(*motion)
+        tau, std = dynamics.torque(*motion, part.channels), dynamics.torque_std(*motion, part.channels)
         half = NORMAL_95 * np.hypot(std, dynamics.residual_std)
         for k, name in enumerate(names):
             for ending, values in (("", tau), (".low", tau - half), (".high", tau + half)):

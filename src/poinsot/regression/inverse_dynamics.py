@@ -98,6 +98,31 @@ class Part:
             train.joint_torques(tau),
         )
 
+    @cached_property
+    def channels(self) -> np.ndarray:
+        """(T, m) channels of the recording that efforts of the robot's joints read.
+
+        Raises:
+            InvalidSignals: if the signals are of no recording, or it lacks one of them.
+        """
+        wanted, recording = self.robot.inputs, self.signals.recording
+        missing = [name for name in wanted if recording is None or name not in recording.channels]
+        if missing:
+            raise InvalidSignals(
+                f"the efforts of the robot's joints need the channel {listing(map(repr, missing))}, which a recording "
+                f'has not: channels = {{ "{missing[0]}" = {{ column = "...", unit = "..." }} }} in its file'
+            )
+        if recording is None:
+            return np.zeros((len(self), 0))
+        half = 0.5 / self.signals.rate_hz
+        at = np.searchsorted(recording.time, self.time - half)
+        found = [recording.readings(name)[at] for name in wanted]
+        if not all(np.isfinite(values).all() for values in found):
+            raise InvalidSignals(
+                f"the channels {listing(wanted)} have samples that are not valid: cut or bridge them"
+            )
+        return np.stack(found, axis=1) if found else np.zeros((len(self), 0))
+
 
 class SignalsMethod(Protocol):
     """How a recording becomes signals: `ButterworthDecimation`, `RandomWalkSmoother`, ..."""
@@ -408,7 +433,7 @@ class InverseDynamics:
         for first, last in spans:
             raw = memory[: last - first]
             q, v, a, tau = part.joint_side(first, last)
-            self.regressor.entries(q, v, a, out=raw)
+            self.regressor.entries(q, v, a, part.channels[first:last], out=raw)
             raw[:, -n:] = tau
             yield raw
 
@@ -510,5 +535,5 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
                 "give its channel, or list the joint under drive.passive if nothing drives it"
             )
     part = Part(signals, robot, np.array(order))
-    part.joint_side(0, 1)  # what does not fit is refused here, not at the first use
+    _ = part.joint_side(0, 1), part.channels  # what does not fit is refused here, not at the first use
     return part

@@ -24,8 +24,7 @@ from ...diagnosis import diagnose
 from ...estimate import Body, Estimate, EstimatedParameters, Provenance, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing
 from ...inertia.parameters import body
-from ...models.friction import term_of
-from ...models.friction.listed import COUPLING
+from ...models.joint_terms import is_nonnegative
 from ...parameters import INERTIAL_SYMBOLS
 from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics, Rows
@@ -278,13 +277,6 @@ def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> t
 
 
 SIGNIFICANT = 3.0
-
-
-def is_nonnegative(kind: str) -> bool:
-    """Whether no real joint has a parameter of this kind below zero; the cross terms of couplings may be negative."""
-    # of coupled motors only the whole matrix is positive, not each entry
-    term = None if kind.endswith(COUPLING) else term_of(kind)
-    return kind == "rotor_inertia" or (term is not None and term.dissipates)
 
 
 def _impossible_signs(named: BaseParameters, theta: Vector, std: Vector) -> tuple[str, ...]:
