@@ -41,12 +41,20 @@ def _listed(name: str, laws: Iterable[str]) -> str:
     return name
 
 
+def check_effort(name: str) -> str:
+    return _listed(name, EFFORTS)
+
+
+def check_law(name: str) -> str:
+    return _listed(name, LAWS)
+
+
 class EffortSettings(SettingsTable):
     """An effort of a joint: one of `models.efforts.EFFORTS`, with the fields of that law as keys."""
 
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="allow")
 
-    law: Annotated[str, AfterValidator(lambda name: _listed(name, EFFORTS))]
+    law: Annotated[str, AfterValidator(check_effort)]
     joint: str
 
     @classmethod
@@ -140,7 +148,7 @@ class FrictionSettings(SettingsTable):
 
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="allow")
 
-    law: Annotated[str, AfterValidator(lambda name: _listed(name, LAWS))] = "viscous-coulomb"
+    law: Annotated[str, AfterValidator(check_law)] = "viscous-coulomb"
     offset: bool = True
     deadband: float = Field(0.0, ge=0)
 
