@@ -245,7 +245,8 @@ class Articulated:
             for joint, number, (effort, position) in zip(self.joints, numbers, units, strict=True)
             for term in self.friction.terms
         ]
-        efforts, held = [], {}
+        efforts: list[Block] = []
+        held: dict[str, float] = {}
         for effort in self.placed_efforts:
             k = self.joints.index(effort.joint)
             of_joint = {"effort": units[k][0], "position": units[k][1]}
