@@ -21,6 +21,7 @@ from ..exceptions import UnreadableFile
 from ..io import Column, read_recording
 from ..io.readers import RECORDING_ENDING
 from ..io.sources import existing_file
+from ..parameters import rescaled
 from ..recording import EFFORTS, QUANTITIES
 from ..regression.dynamics import IdentifiedDynamics
 from ..regression.inverse_dynamics import InverseDynamics, Part
@@ -119,7 +120,9 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
     large as those of the fit or of held-out recordings, whichever are larger.
     """
     dynamics = job.dynamics
-    robot, names, units = dynamics.robot, dynamics.robot.effort_names, dynamics.robot.effort_units
+    robot, names = dynamics.robot, dynamics.robot.effort_names
+    units = tuple(job.result["fit"]["units"])
+    quantity = {"A": "current", "V": "voltage"}.get(units[0], "torque")
     run = _read_motion(job, robot)
     table: list[tuple[str, np.ndarray, str]] = []
     rows: list[dict[str, Any]] = []
@@ -135,7 +138,9 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
             M = dynamics.mass_matrix(q)
             for i, j in zip(*np.triu_indices(len(names)), strict=True):
                 turning = (robot.position_units[i] == "rad") + (robot.position_units[j] == "rad")
-                table.append((f"mass.{names[i]}.{names[j]}", M[:, i, j], ("kg", "kg m", "kg m^2")[turning]))
+                unit = ("kg", "kg m", "kg m^2")[turning]
+                unit = unit if quantity == "torque" else rescaled((unit,), units[0])[0]
+                table.append((f"mass.{names[i]}.{names[j]}", M[:, i, j], unit))
     else:
         part, measured = _joint_side(job, robot, run)
         signals = part.signals
@@ -152,7 +157,7 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
         rms = [np.sqrt(np.mean(x**2, axis=0)).tolist() for x in (tau, half)]
         for k, name in enumerate(names):
             for ending, values in (("", tau), (".low", tau - half), (".high", tau + half)):
-                table.append((f"torque.{name}{ending}", values[:, k], units[k]))
+                table.append((f"{quantity}.{name}{ending}", values[:, k], units[k]))
             sizes = {"unit": units[k], "rms": rms[0][k], "half_interval": rms[1][k]}
             rows.append({"joint": name, **sizes, "relative_error_percent": errors[k]})
     columns = {CLOCK: time} | {name: values for name, values, _ in table}

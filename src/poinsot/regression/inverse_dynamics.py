@@ -18,7 +18,7 @@ from ..arrays import Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
 from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ..models.articulated import Articulated
-from ..parameters import Normal, Parameters
+from ..parameters import Normal, Parameters, rescaled
 from ..recording import Recording
 from ..signals.decimation import Decimation
 from ..signals.signals import Signals
@@ -27,6 +27,9 @@ from .base_parameters import BaseParameters, structural_base
 from .dynamics import IdentifiedDynamics
 from .regressor import Regressor
 from .triangular import TriangularFactor
+
+UNSCALED = {"current": "A", "voltage": "V"}
+"""Quantities that are efforts up to an unknown gain, and their units."""
 
 SAMPLES_PER_STRETCH = 2048
 KEPT_NUMBERS = 2**22
@@ -194,8 +197,17 @@ class InverseDynamics:
         """All of them, with what is held."""
         parameters = self.robot.parameters
         if self.attachment is not None:
-            parameters = Parameters((*parameters.blocks, self.attachment.block))
+            parameters = Parameters((*parameters.blocks, self.attachment.block), parameters.held)
+        if self.unscaled_unit:
+            parameters = parameters.measured_in(self.unscaled_unit)
         return parameters.hold(**self.held)
+
+    @cached_property
+    def unscaled_unit(self) -> str:
+        """`"A"` or `"V"` where efforts were measured so and no gain makes torques of them; else empty."""
+        # with a load, gains are identified
+        known = self.loaded or np.any(self.robot.train.gain != 1)
+        return "" if known else UNSCALED.get(cast("Sequence[Signals]", self.recordings)[0].effort, "")
 
     @cached_property
     def base(self) -> BaseParameters:
@@ -211,7 +223,12 @@ class InverseDynamics:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings on the data."""
-        return tuple(warning for part in self.parts for warning in part.signals.warnings)
+        unscaled = (
+            f"Efforts are in {self.unscaled_unit}, and no gain makes torques of them: so are all values here, and "
+            f"masses are no masses. Write gain [N m/{self.unscaled_unit}] in [drive].",
+        )
+        of_parts = tuple(warning for part in self.parts for warning in part.signals.warnings)
+        return (*of_parts, *(unscaled if self.unscaled_unit else ()))
 
     def with_signals(self, signals: Sequence[Signals]) -> InverseDynamics:
         """The same problem with other signals of the same robot."""
@@ -278,6 +295,7 @@ class InverseDynamics:
     def fit(self, theta: Vector, recording: str = "") -> Fit:
         """Measured against predicted effort of base values theta (b,), of recordings called `recording`."""
         names, units = self.robot.effort_names, self.robot.effort_units
+        units = rescaled(units, self.unscaled_unit) if self.unscaled_unit else units
         more: dict[str, Any] = {"speeds": self.speeds, "counts": self.row_counts, "recording": recording}
         time, measured, predicted = self.predict(theta)
         return fit_of(time, names, units, measured, predicted, **more)
