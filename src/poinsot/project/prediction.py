@@ -171,8 +171,8 @@ def _joint_side(job: PredictionJob, robot: Articulated, run: Run) -> tuple[Part,
     effort = next((quantity for quantity in EFFORTS if recording.joints(quantity)), "")
     if not effort:  # zero says nothing, and a smoother asks for some effort
         zeros = {f"torque.{joint}": np.zeros(len(recording)) for joint in joints}
-        channels, units = recording.channels | zeros, recording.units | dict.fromkeys(zeros, "N m")
-        recording = replace(recording, channels=channels, units=units)
+        units = {**recording.units, **dict.fromkeys(zeros, "N m")}
+        recording = replace(recording, channels={**recording.channels, **zeros}, units=units)
     if recording.joints("velocity") and recording.joints("acceleration"):
         q, v, a = (recording.stack(each, joints) for each in ("position", "velocity", "acceleration"))
         quantity = effort or "torque"
@@ -188,7 +188,8 @@ def _joint_side(job: PredictionJob, robot: Articulated, run: Run) -> tuple[Part,
 
 def _read_motion(job: PredictionJob, robot: Articulated) -> Run:
     """A table whose columns are named as channels (`position.joint_1`, SI units), or as in the project's recordings."""
-    path, header = existing_file(job.motion), ()
+    path = existing_file(job.motion)
+    header: tuple[str, ...] = ()
     if path.suffix.lower() == RECORDING_ENDING:
         return Run(path.name, "identification", read_recording(path))
     try:
@@ -203,7 +204,8 @@ def _read_motion(job: PredictionJob, robot: Articulated) -> Run:
         time = (CLOCK, "s") if CLOCK in header else None
         recording = read_recording(path, channels, time=time, rate_hz=None if time else rate_hz)
         return Run(path.name, "identification", recording)
-    file: Any = next((each for each in settings.files if each.position is not None), settings)
+    files: list[Any] = [*settings.files, settings]
+    file = next(each for each in files if each.position is not None or each is settings)
     unread = [
         name
         for name in QUANTITIES[1:]

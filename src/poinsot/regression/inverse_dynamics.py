@@ -469,17 +469,8 @@ class InverseDynamics:
         return np.concatenate([W, added], axis=2)
 
 
-def inverse_dynamics(
-    robot: Articulated,
-    signals: Signals | Sequence[Signals],
-    *,
-    held: Mapping[str, float] | None = None,
-    priors: Mapping[str, Normal] | None = None,
-    loaded: Sequence[bool] = (),
-    link: str | None = None,
-) -> InverseDynamics:
-    """`InverseDynamics` of signals that exist already; arguments and errors as there."""
-    return InverseDynamics(robot, signals, held=held or {}, priors=priors or {}, loaded=loaded, link=link)
+inverse_dynamics = InverseDynamics
+"""The problem, by the name of a function: `inverse_dynamics(robot, signals)` of signals that exist already."""
 
 
 def _apply(method: SignalsMethod | None, recording: Recording) -> Signals:
