@@ -1,20 +1,15 @@
-"""BibTeX of the methods that estimates use, from `references.bib` beside this file."""
+"""BibTeX of the methods that estimates use, from `citations.bib`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from functools import cache
-from pathlib import Path
-
-
-@cache
-def entries() -> dict[str, str]:
-    """Key -> entry."""
-    text = Path(__file__).with_name("references.bib").read_text(encoding="utf-8").strip()
-    # entries are separated by an empty line, and have none inside
-    return {entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in text.split("\n\n")}
+from importlib.resources import files
 
 
 def bibtex(keys: Iterable[str]) -> str:
     """The entries of these keys, once each, in their order."""
-    return "\n\n".join(entries()[key] for key in dict.fromkeys(keys))
+    text = (files(__package__) / "citations.bib").read_text(encoding="utf-8")
+    # An entry ends with a brace alone on its line.
+    entries = {key: entry for entry, key in re.findall(r"^(@\w+\{(\w+),$.*?^\}$)", text, re.M | re.S)}
+    return "\n\n".join(entries[key] for key in dict.fromkeys(keys))
