@@ -24,7 +24,7 @@ from ..parameters import Block
 from .articulated import Articulated
 from .efforts import JointEffort, nonnegative_kinds
 from .friction import FrictionTerm
-from .friction.listed import COUPLING, dissipating_kinds
+from .friction.listed import COUPLING, term_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,5 +248,5 @@ class JointTerms:
 def is_nonnegative(kind: str) -> bool:
     """Whether no real joint has a parameter of this kind below zero."""
     # of coupled motors only the whole matrix is positive, not each entry
-    known = ("rotor_inertia", *dissipating_kinds(), *nonnegative_kinds())
-    return kind in known and not kind.endswith(COUPLING)
+    term = None if kind == "inertia" or kind.endswith(COUPLING) else term_of(kind)
+    return kind in ("rotor_inertia", *nonnegative_kinds()) or (term is not None and term.dissipates)

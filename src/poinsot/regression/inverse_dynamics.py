@@ -232,7 +232,7 @@ class InverseDynamics:
 
     def with_signals(self, signals: Sequence[Signals]) -> InverseDynamics:
         """The same problem with other signals of the same robot."""
-        return self._with_the_same_base(recordings=tuple(signals))
+        return self._with_the_same_base(recordings=tuple(signals), regressor=self.regressor)
 
     def with_gains(self, gains: Vector) -> InverseDynamics:
         """The same problem with other drive gains (n,), one a joint."""
