@@ -143,6 +143,8 @@ def test_what_no_motion_distinguishes_is_named():
     [
         (lambda: Spring("j9"), "joint 'j9'"),
         (lambda: Counterbalance("j2", (0, 0, 0), (0, 0, 1)), "correct fixed and moving"),
+        (lambda: Counterbalance("j2", (0, 0, 1), (1, 0, 0), degree=-1), "degree"),
+        (lambda: CurrentCurve("j2", powers=(1.0,)), "powers above 1"),
         (lambda: KnownEffort("j2"), "a channel, or positions"),
         (lambda: KnownEffort("j2", positions=(1, 0), efforts=(0, 1)), "a channel, or positions"),
     ],

@@ -83,6 +83,13 @@ class CurrentCurve(JointEffort):
     def inputs(self) -> tuple[str, ...]:
         return (f"current.{self.joint}",)
 
+    def __post_init__(self) -> None:
+        if min(self.powers, default=2.0) <= 1 or not self.reference > 0:
+            raise InvalidModel(
+                f"a current curve needs powers above 1 and a reference above 0, not {list(self.powers)} and "
+                f"{self.reference:g}: the first power is the gain of the drive"
+            )
+
     def placed(self, robot: Articulated) -> JointEffort:
         super().placed(robot)
         train, k = robot.train, robot.joints.index(self.joint)

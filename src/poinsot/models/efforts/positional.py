@@ -70,6 +70,8 @@ class Counterbalance(JointEffort):
 
     def placed(self, robot: Articulated) -> JointEffort:
         super().placed(robot)
+        if self.degree < 0:
+            raise InvalidModel(f"the degree of a counterbalance must be at least 0, not {self.degree}")
         tree, place = robot.tree, robot.actuated[robot.joints.index(self.joint)]
         at = int(np.flatnonzero(tree.v_index <= place)[-1])
         if tree.kind[at] not in (kinds.REVOLUTE, kinds.CONTINUOUS):
