@@ -112,6 +112,16 @@ def test_it_is_simulated_and_a_motion_is_designed_with_its_slope(effort, rng):
         )
 
 
+def test_a_known_effort_acts_in_simulations(rng):
+    from poinsot.simulation import model_parameters
+
+    robot = robot_with(KnownEffort("j2", positions=(-4.0, 4.0), efforts=(7.0, 7.0)))
+    assert model_parameters(robot)[-1] == 1
+    parameters = OpenParameters(robot)
+    tau, _ = parameters.joint_terms.stiffness(parameters.nominal_joints, rng.standard_normal((2, 3)))
+    np.testing.assert_allclose(tau, [[0, 7, 0]] * 2)
+
+
 def test_a_spring_slows_what_moves_freely():
     """M a = -ks q: optimal estimation simulates it."""
     from poinsot.models.contact_dynamics import ContactDynamics

@@ -118,7 +118,7 @@ class Part:
         if recording is None:
             return np.zeros((len(self), 0))
         half = 0.5 / self.signals.rate_hz
-        at = np.searchsorted(recording.time, self.time - half)
+        at = np.minimum(np.searchsorted(recording.time, self.time - half), len(recording) - 1)
         found = [recording.readings(name)[at] for name in wanted]
         if not all(np.isfinite(values).all() for values in found):
             raise InvalidSignals(
