@@ -31,6 +31,12 @@ from .models.drive import Drive as Drive
 from .models.drive import Coupling as Coupling
 from .models.friction import ViscousCoulomb as ViscousCoulomb
 from .models.friction import NoFriction as NoFriction
+from .models.efforts import Spring as Spring
+from .models.efforts import Counterbalance as Counterbalance
+from .models.efforts import Ripple as Ripple
+from .models.efforts import KnownEffort as KnownEffort
+from .models.efforts import CurrentCurve as CurrentCurve
+from .models.efforts import WarmingFriction as WarmingFriction
 from .models.contacts import PointContact as PointContact
 from .models.contacts import SurfaceContact as SurfaceContact
 from .models.contacts import ContactDetection as ContactDetection

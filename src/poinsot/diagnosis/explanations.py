@@ -25,8 +25,7 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
 from ..exceptions import InvalidMethod, PoinsotError
-from ..models.friction import term_of
-from ..models.friction.listed import COUPLING
+from ..models.joint_terms import is_nonnegative
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination, Score, Solved
 from .check import Cause, Check
@@ -373,12 +372,6 @@ def impossible(solved: Solved) -> float:
     nonnegative = np.array([is_nonnegative(kind) for kind in solved.problem.base.kinds])
     z = np.maximum(-solved.theta / std, 0.0)[nonnegative]
     return 0.5 * (TAILS + 1) * float(np.sum(np.log1p(z**2 / TAILS)))
-
-
-def is_nonnegative(kind: str) -> bool:
-    """Whether no real joint has a parameter of this kind below zero; the cross terms of couplings may be negative."""
-    term = None if kind.endswith(COUPLING) else term_of(kind)
-    return kind == "rotor_inertia" or (term is not None and term.dissipates)
 
 
 def improvement(case: Examination, explained: Explained) -> str:
