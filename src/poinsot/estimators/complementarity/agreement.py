@@ -68,8 +68,7 @@ class HeldOut:
 
 def reweighted(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K s"]:
     """(K, s) theta, where drops count as often as each row says."""
-    theta = fit.at.shared
-    return np.array([theta + fit.problem.step(fit.by, theta, row) for row in counts])
+    return fit.problem.reweighted(fit.by, fit.at.shared, counts)
 
 
 def bootstrap(fit: PooledFit, samples: int = 2000, seed: int = 0) -> Vector:
@@ -107,12 +106,22 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
     at, _ = without_consistency.minimized(fit.at)
     without = reweighted(fit, 1.0 - np.eye(chain.drops))
     struck = chain.drop[chain.before]
+    used = np.array([impact.used for impact in fit.impacts])
+    laws = np.array([(impact.friction_ratio, impact.restitution) for impact in fit.impacts])
+    sliding = used & np.array([impact.mode == SLIDES for impact in fit.impacts])
     rows = []
     for d in np.unique(struck[turning]):
-        hit = collisions(chain, replace(at, shared=without[d]), problem.part)
+        own = np.flatnonzero(turning & (struck == d))
+        those = replace(chain, before=chain.before[own], last=chain.last[own], first=chain.first[own])
+        there = replace(
+            at, tau=at.tau[own], lost=at.lost[own], brevity=at.brevity[own], shared=without[d]
+        )
+        hit = collisions(those, there, problem.part[own])
         name, J = fit.segmented.drops[d].name, float(without[d, INERTIA])
-        friction, restitution = _median_laws(fit, name)
-        for i in np.flatnonzero(turning & (struck == d)):
+        slid, others = laws[sliding & (struck != d), 0], laws[used & (struck != d), 1]
+        friction = float(np.median(slid)) if len(slid) else fit.friction_bound
+        restitution = float(np.median(others)) if len(others) else 0.0
+        for i in range(len(own)):
             GQ, v = hit.GQ[i], hit.before[i, 3:]
             N, T = (np.array([*u, GQ[0] * u[1] - GQ[1] * u[0]]) for u in (hit.normal, hit.tangent))
             moment = GQ[0] * hit.jump[i, 1] - GQ[1] * hit.jump[i, 0]
@@ -121,20 +130,9 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
             c_n, c_t, _ = one_contact(N, T, np.array([1.0, 1.0, 1 / J]), v.copy(), b, friction)
             from_before = float((N[2] * c_n + T[2] * c_t) / J)
             rows.append(
-                HeldOut(name, float(at.tau[i]), float(hit.jump[i, 2]), float(moment / J), from_before)
+                HeldOut(name, float(there.tau[i]), float(hit.jump[i, 2]), float(moment / J), from_before)
             )
     return tuple(rows)
-
-
-def _median_laws(fit: PooledFit, name: str) -> tuple[float, float]:
-    """Median friction and restitution without a drop."""
-    others = [impact for impact in fit.impacts if impact.used and impact.drop != name]
-    sliding = [impact.friction_ratio for impact in others if impact.mode == SLIDES]
-    restitution = [impact.restitution for impact in others]
-    return (
-        float(np.median(sliding)) if sliding else fit.friction_bound,
-        float(np.median(restitution)) if restitution else 0.0,
-    )
 
 
 def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
