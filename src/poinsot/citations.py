@@ -105,6 +105,13 @@ ENTRIES = {
   volume = {82}, number = {1}, pages = {35--45},
   year = {1960}
 }""",
+    "bell2002": """@article{bell2002,
+  title = {Bias reduction in standard errors for linear regression with multi-stage samples},
+  author = {Bell, Robert M. and McCaffrey, Daniel F.},
+  journal = {Survey Methodology},
+  volume = {28}, number = {2}, pages = {169--181},
+  year = {2002}
+}""",
     "rucker2022": """@article{rucker2022,
   title = {Smooth parameterization of rigid-body inertia},
   author = {Rucker, Caleb and Wensing, Patrick M.},

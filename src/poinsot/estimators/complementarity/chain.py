@@ -12,8 +12,8 @@ and the corner S,
     [ T   C ] [dx    ]     [ g_x     ]        S_bar = S - C^T T^-1 C = sum over drops
     [ C^T S ] [dtheta] = - [ g_theta ]        g_bar = g_theta - C^T T^-1 g_x
 
-T does not couple drops, so S_bar and g_bar are sums over drops, and these terms are all that a bootstrap over drops
-needs. In each drop the floor is higher by delta than in all drops together, with a prior variance, since it drifts.
+T does not couple drops, so S_bar and g_bar are sums over drops, and these terms are all that leaving out
+drops needs. In each drop the floor is higher by delta than in all drops together, with a prior variance, since it drifts.
 delta has the column of the floor's height; with a = S_bar_hh + 1 / variance and b = S_bar_h of a drop it is eliminated
 by
 
