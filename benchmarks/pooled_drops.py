@@ -18,11 +18,10 @@ from support.timing import Seconds
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from references.bouncing import SIDE, Throws
-
 from poinsot.estimators.complementarity.pooled import PooledImpacts
 from poinsot.estimators.complementarity.problem import ImpactsProblem
 from poinsot.models.planar import floor, rectangle
+from references.bouncing import SIDE, Throws
 
 COUNTS = (60, 120, 240, 480)
 GROWTH = 1.2

@@ -2,8 +2,8 @@
 
     python benchmarks/throw_diagnosis.py [--clean N] [--wrong N]
 
-Throws are simulated with the exact stepper (`tests/references/throws.py`) and identified each by itself. Printed is, per
-corruption, how many are not trusted (or refused), and in how many the right cause is among the first two findings.
+Throws are simulated with the exact stepper (`tests/references/throws.py`) and identified each by itself. Printed is,
+per corruption, how many are not trusted (or refused), and in how many the right cause is among the first two.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from references.throws import CORRUPTIONS, examined, throw
-
 from poinsot.models.planar import floor
+from references.throws import CORRUPTIONS, examined, throw
 
 FALSE_ALARMS = 0.02
 """Part of clean throws that may be distrusted."""

@@ -58,7 +58,11 @@ def tilted(drop: Drop, angle: float) -> Drop:
 
 CORRUPTIONS: dict[str, tuple[tuple[str, ...], Callable[[Drop], Drop], Wall]] = {
     "millimetres": (("length-unit",), lambda d: changed(d, d.poses * [1e3, 1e3, 1]), floor()),
-    "lengths x 1.25": (("length-scale", "clock-scale"), lambda d: changed(d, d.poses * [1.25, 1.25, 1]), floor()),
+    "lengths x 1.25": (
+        ("length-scale", "clock-scale"),
+        lambda d: changed(d, d.poses * [1.25, 1.25, 1]),
+        floor(),
+    ),
     "degrees": (("angle-unit",), lambda d: changed(d, d.poses * [1, 1, 180 / np.pi]), floor()),
     "radians as degrees": (("angle-unit",), lambda d: changed(d, d.poses * [1, 1, np.pi / 180]), floor()),
     "clock x 2": (("clock-scale",), lambda d: changed(d, d.poses, 2 * d.times), floor()),
@@ -69,11 +73,15 @@ CORRUPTIONS: dict[str, tuple[tuple[str, ...], Callable[[Drop], Drop], Wall]] = {
     "x negated": (("sign",), lambda d: changed(d, d.poses * [-1, 1, 1]), floor()),
     "y negated": (("sign",), lambda d: changed(d, d.poses * [1, -1, 1]), floor(-1.0)),
     "angle negated": (("sign",), lambda d: changed(d, d.poses * [1, 1, -1]), floor()),
-    "angle + 30 degrees": (("angle-zero",), lambda d: changed(d, d.poses + [0, 0, np.radians(30)]), floor()),
+    "angle + 30 degrees": (
+        ("angle-zero",),
+        lambda d: changed(d, d.poses + np.array([0, 0, np.radians(30)])),
+        floor(),
+    ),
     "a frame lost": (("lost-samples",), lost, floor()),
     "a frame misread": (("outliers",), misread, floor()),
     "floor 15 mm lower": (("wall",), lambda d: d, floor(-0.015)),
-    "floor 15 mm higher": (("wall",), lambda d: changed(d, d.poses + [0, -0.015, 0]), floor()),
+    "floor 15 mm higher": (("wall",), lambda d: changed(d, d.poses + np.array([0, -0.015, 0])), floor()),
     "floor sloped by 7 degrees": (("wall",), lambda d: d, Wall(slope=np.radians(7))),
 }
 """What may be wrong: causes that name it, how frames change, and the floor that is declared."""

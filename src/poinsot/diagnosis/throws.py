@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,26 @@ STRAY, STRAY_SIZE = 4.5, 0.005
 """A frame belongs to a piece if it is off by less than so many standard deviations, or this part of the size."""
 FREEDOM = 3.0
 """nu of Student's t."""
+GYRATION = 0.3
+"""About what J/m is, in squares of the size, and the range that is tried for it."""
+INERTIAS = np.geomspace(0.03, 1.0, 40)[:, None]
+
+CAUSES = (
+    Cause("gravity", "A body in flight falls otherwise.", "Level the axes: 9.81 m/s^2 act along -y."),
+    Cause("clock-scale", "The clock of the frames is too fast or too slow.", "Correct rate_hz, or the column of time."),
+    Cause("length-scale", "Poses and outline disagree.", "Correct the unit of the poses, or the outline."),
+    Cause("swapped-channels", "Two channels are exchanged.", "Exchange their columns."),
+    Cause("sign", "An axis points the other way.", "Give the channel scale = -1."),
+    Cause("angle-unit", "Degrees are declared as radians, or the reverse.", "Declare the other unit."),
+    Cause("angle-zero", "The angle is zero elsewhere than in the outline.", "Correct the angle's offset."),
+    Cause("wall", "The body does not strike walls where they are declared.", "Measure [[walls]] again."),
+    Cause("lost-samples", "Frames are missing without a gap in time.", "Give the time of each frame."),
+    Cause("outliers", "A frame is far off its neighbours.", "Leave the frame out."),
+    Cause("poor-fit", "The motion found leaves more than noise.", "See outline and walls."),
+    Cause("restitution", "The struck point leaves faster than it came.", "Do not use theirs."),
+    Cause("at-bound", "A value ended at its bound.", "Film throws that slide and bounce."),
+    Cause("held-out", "A drop is predicted far worse than others.", "See what differs in it."),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +66,7 @@ class Throw:
     """Frames of a throw.
 
     Args:
-        name: of the recording. time: (N,) [s]. poses: (N, 3) as tracked [m], [m], [rad].
-        noise: (3,) standard deviations of a frame, from its neighbours.
+        time: (N,) [s]. poses: (N, 3) as tracked [m], [m], [rad]. noise: (3,) standard deviations of a frame.
     """
 
     name: str
@@ -54,32 +74,45 @@ class Throw:
     poses: Matrix
     noise: Vector
 
+    def piece(self, begin: int, end: int) -> tuple[Piece, Matrix]:
+        """The quadratics of these frames, and their residuals (n, 3)."""
+        t = self.time[begin:end]
+        middle = 0.5 * (t[0] + t[-1])
+        B = _powers(t - middle)
+        covariance = np.linalg.inv(B.T @ B)
+        c = covariance @ B.T @ self.poses[begin:end]
+        return Piece(begin, end, middle, c, covariance, self.noise), self.poses[begin:end] - B @ c
+
+    def pieces(self, allowed: Vector) -> Iterator[Piece]:
+        """As long as can be, one after the other, with no residual above what is allowed (3,)."""
+        begin, N = 0, len(self.time)
+        while begin + SHORTEST <= N:
+            longest = None
+            for end in range(begin + SHORTEST, N + 1):
+                piece, left = self.piece(begin, end)
+                if (np.abs(left) > allowed).any():
+                    break
+                longest = piece
+            if longest is not None:
+                yield longest
+            begin = begin + 1 if longest is None else longest.end
+
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Frames from `begin` to before `end` in which each coordinate is c_0 + c_1 s + c_2 s^2 / 2, s = t - middle."""
+    """Frames from `begin` to before `end`: (3, 3) coefficients c of 1, s and s^2 / 2, with s = t - `middle`."""
 
     begin: int
     end: int
     middle: float
     c: Matrix
-    covariance: Matrix  # of c for noise of 1
+    covariance: Matrix
     noise: Vector
 
-    @classmethod
-    def of(cls, throw: Throw, begin: int, end: int) -> tuple[Piece, Matrix]:
-        """And its residuals (n, 3)."""
-        t = throw.time[begin:end]
-        s = t - 0.5 * (t[0] + t[-1])
-        B = np.column_stack([np.ones_like(s), s, 0.5 * s**2])
-        covariance = np.linalg.inv(B.T @ B)
-        c = covariance @ B.T @ throw.poses[begin:end]
-        return cls(begin, end, 0.5 * (t[0] + t[-1]), c, covariance, throw.noise), throw.poses[begin:end] - B @ c
-
     @property
-    def std(self) -> Vector:
-        """(3,) of the accelerations."""
-        return np.asarray(self.noise * np.sqrt(self.covariance[2, 2]))
+    def fall(self) -> tuple[Vector, Vector]:
+        """(2,) acceleration of x and y [m/s^2], and its standard deviation."""
+        return self.c[2, :2], self.noise[:2] * np.sqrt(self.covariance[2, 2])
 
     def at(self, t: float) -> tuple[Matrix, Matrix]:
         """(2, 3) pose and velocity, and their standard deviations."""
@@ -90,23 +123,26 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """Where two flights meet: `late` is by how much later the second one is than its clock says [s]."""
+    """Where two flights meet.
+
+    Args:
+        where: throw and time. pose, before, after: (3,) there, and velocities. jump_std, pose_std: (3,).
+        skipped: frames in between. late: by how much the second flight is ahead of its clock, in intervals of frames.
+    """
 
     throw: str
     time: float
     pose: Vector
     before: Vector
     after: Vector
-    std: Vector  # of the jump
-    place: Vector  # standard deviations of the pose
+    jump_std: Vector
+    pose_std: Vector
     skipped: int
     late: float
-    interval: float
 
     @property
-    def jumps(self) -> bool:
-        jump = np.abs(self.after - self.before)
-        return bool((jump > 6 * self.std + 0.03 * np.abs(self.before)).any())
+    def strikes(self) -> bool:
+        return bool((np.abs(self.after - self.before) > 6 * self.jump_std + 0.03 * np.abs(self.before)).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,121 +166,96 @@ class ThrownBody:
     @cached_property
     def flights(self) -> list[tuple[Throw, list[Piece]]]:
         found = []
-        for throw in self.throws[:: -(-len(self.throws) // LARGEST_THROWS)]:
-            pieces = list(self._pieces(throw))
-            sure = [each for each in pieces if np.hypot(*each.std[:2]) < 0.2 * np.hypot(*each.c[2, :2])]
-            if sure:
-                first = sure[0].c[2, :2]
-                like = 0.25 * np.hypot(*first)
-                pieces = [
-                    p for p in pieces if np.hypot(*(p.c[2, :2] - first)) < like + 3 * np.hypot(*p.std[:2])
-                ]
-                found.append((throw, pieces))
+        for throw in self.throws[:: -(-len(self.throws) // LARGEST_THROWS) or 1]:
+            lengths = STRAY_SIZE * np.array([self.shape.size, self.shape.size, 1.0])
+            pieces = list(throw.pieces(np.hypot(STRAY * throw.noise, lengths)))
+            # a throw begins in flight; later on the body may slide, roll or lie
+            first = next(
+                (a for a, std in (p.fall for p in pieces) if np.hypot(*std) < 0.2 * np.hypot(*a)), None
+            )
+            if first is not None:
+                near = 0.25 * np.hypot(*first)
+                like = [p for p in pieces if np.hypot(*(p.fall[0] - first)) < near + 3 * np.hypot(*p.fall[1])]
+                found.append((throw, like))
         return found
-
-    def _pieces(self, throw: Throw) -> Iterator[Piece]:
-        allowed = np.hypot(STRAY * throw.noise, STRAY_SIZE * np.array([self.shape.size, self.shape.size, 1.0]))
-        begin, N = 0, len(throw.time)
-        while begin + SHORTEST <= N:
-            longest = None
-            for end in range(begin + SHORTEST, N + 1):
-                piece, left = Piece.of(throw, begin, end)
-                if (np.abs(left) > allowed).any():
-                    break
-                longest = piece
-            if longest is not None:
-                yield longest
-            begin = begin + 1 if longest is None else longest.end
 
     @cached_property
     def meetings(self) -> list[Meeting]:
+        scale = np.array([1.0, 1.0, self.shape.size])
         found = []
         for throw, pieces in self.flights:
-            for a, b in zip(pieces[:-1], pieces[1:], strict=True):
-                begin, end = throw.time[a.end - 1], throw.time[b.begin]
-                interval = float(np.median(np.diff(throw.time)))
+            interval = float(np.median(np.diff(throw.time)))
+            for a, b in pairwise(pieces):
                 if b.begin - a.end > 3:
                     continue
+                begin, end = throw.time[a.end - 1], throw.time[b.begin]
                 t = 0.5 * (begin + end)
                 # the instant at which both are at the same place, between both frames
-                scale = np.array([1.0, 1.0, self.shape.size])
                 apart, jump = (b.at(t)[0] - a.at(t)[0]) * scale
                 t = float(np.clip(t - apart @ jump / max(float(jump @ jump), 1e-12), begin, end))
-                ((p, v), (s_p, s_v)), ((q, u), (r_p, r_v)) = a.at(t), b.at(t)
-                late = float((q - p)[:2] @ v[:2]) / max(float(v[:2] @ v[:2]), 1e-12)
-                std, place = np.hypot(s_v, r_v), 0.5 * np.hypot(s_p, r_p)
-                skipped = b.begin - a.end
-                found.append(Meeting(throw.name, t, 0.5 * (p + q), v, u, std, place, skipped, late, interval))
+                ((p, v), (p_std, v_std)), ((q, u), (q_std, u_std)) = a.at(t), b.at(t)
+                late = float((q - p)[:2] @ v[:2]) / max(float(v[:2] @ v[:2]), 1e-12) / interval
+                stds = np.hypot(v_std, u_std), 0.5 * np.hypot(p_std, q_std)
+                found.append(Meeting(throw.name, t, 0.5 * (p + q), v, u, *stds, b.begin - a.end, late))
         return found
 
     @cached_property
     def impacts(self) -> list[Meeting]:
-        return [each for each in self.meetings if each.jumps]
+        return [each for each in self.meetings if each.strikes]
 
-    def unlikely(self, turned: Vector, offset: Vector, walls: Sequence[Wall]) -> float:
-        """-log-likelihood of all impacts with poses (x, y, angle) times `turned` plus `offset`, J/m free."""
-        size, gaps, moments, spins, stds = self.shape.size, [], [], [], []
+    def unlikely(self, turned: Vector, offset: Vector, slope: float = 0.0) -> float:
+        """-log-likelihood of all impacts, J/m free.
+
+        Args:
+            turned, offset: (3,) poses are multiplied by and moved by. slope: added to the walls' [rad].
+        """
+        walls = [replace(wall, slope=wall.slope + slope) for wall in self.walls]
+        size, gaps, rows = self.shape.size, [], []
         for each in self.impacts:
-            pose, jump = each.pose * turned + offset, (each.after - each.before) * turned
-            gap, N, T = contacts_at(pose, self.shape, walls)
+            jump = (each.after - each.before) * turned
+            gap, N, T = contacts_at(each.pose * turned + offset, self.shape, walls)
             k = int(np.argmin(gap))
-            c_n, c_t = float(N[k, :2] @ jump[:2]), float(T[k, :2] @ jump[:2])
+            moment = N[k, 2] * (N[k, :2] @ jump[:2]) + T[k, 2] * (T[k, :2] @ jump[:2])
             # an outline is known to 2 % of its size, and turns with the angle
-            off = np.hypot(OUTLINE * size, size * each.place[2])
-            reach = np.hypot(off, each.place[1])
-            gaps.append(gap[k] / reach)
-            moments.append(N[k, 2] * c_n + T[k, 2] * c_t)
-            spins.append(jump[2])
-            # J/m is about 0.3 of the squared size
-            stds.append(np.hypot(each.std[2] * abs(turned[2]), np.hypot(*jump[:2]) * off / (0.3 * size**2)))
-        inertias = size**2 * np.geomspace(0.03, 1.0, 40)[:, None]
-        z = (np.array(spins) - np.array(moments) / inertias) / np.array(stds)
-        of_spin = np.sum(_student(z), axis=1).min()
+            off = size * np.hypot(OUTLINE, each.pose_std[2])
+            gaps.append(gap[k] / np.hypot(off, each.pose_std[1]))
+            of_lever = np.hypot(*jump[:2]) * off / (GYRATION * size**2)
+            rows.append((jump[2], moment / size**2, np.hypot(each.jump_std[2] * abs(turned[2]), of_lever)))
+        spin, moment, std = np.array(rows).T
+        of_spin = np.sum(_student((spin - moment / INERTIAS) / std), axis=1).min()
         return float(np.sum(_student(np.array(gaps))) + of_spin)
+
+
+def _powers(s: Vector) -> Matrix:
+    return np.column_stack([np.ones_like(s), s, 0.5 * s**2])
 
 
 def _student(z: np.ndarray) -> np.ndarray:
     return np.asarray(0.5 * (FREEDOM + 1) * np.log1p(z**2 / FREEDOM))
 
 
-CAUSES = (
-    Cause("gravity", "A body in flight does not fall as gravity lets it.", "Level the axes; gravity is 9.81 m/s^2 along -y."),
-    Cause("clock-scale", "The clock of the frames is too fast or too slow.", "Correct rate_hz, or the column of time."),
-    Cause("length-scale", "Lengths of poses and of the outline do not agree.", "Correct the unit of the poses, or the outline."),
-    Cause("swapped-channels", "Two channels are exchanged.", "Exchange their columns."),
-    Cause("sign", "An axis points the other way.", "Give the channel scale = -1."),
-    Cause("angle-unit", "Angles are in degrees and declared as radians, or the reverse.", "Declare the other unit."),
-    Cause("angle-zero", "The angle is zero elsewhere than in the drawing of the outline.", "Correct the angle's offset."),
-    Cause("wall", "The body does not strike walls where they are declared.", "Measure [[walls]] again."),
-    Cause("lost-samples", "Frames are missing, and the clock runs on without them.", "Give the time of each frame."),
-    Cause("outliers", "A frame is far off its neighbours.", "Leave the frame out."),
-    Cause("poor-fit", "The motion found leaves more than noise.", "See the other findings, the outline and the walls."),
-    Cause("restitution", "Impacts give energy back that they have not got.", "Look at these impacts in the page."),
-    Cause("at-bound", "A value ended at its bound.", "Film throws that slide and bounce."),
-    Cause("held-out", "A drop is predicted far worse from the others than these.", "Leave it out, or see what differs in it."),
-)  # fmt: skip
-
-
 @dataclass(frozen=True)
 class ThrowChecks:
-    """Thresholds.
+    """What is looked for, and thresholds.
 
     Args:
-        sure: standard deviations. gravity: part of 9.81 m/s^2 that air and a tilt of the camera explain. tilt: [rad].
-        clock: part by which an acceleration may differ from that of a frame rate that is off by a factor of 2.
-        gain: by which the log-likelihood of impacts must rise for a defect to be named, as in `explanations`; where the
-            fit fails already, `likely`.
+        sure: standard deviations. gravity: part of 9.81 m/s^2 that air explains. tilt: of the camera [rad].
+        rate: part by which an acceleration may differ from that of a frame rate that is off by a factor of 2.
+        gain: by which the log-likelihood of impacts must rise for a defect to be named, as in `explanations`; `likely`
+            where the fit fails already. price: of a free value, what chance gives it.
         drag: standard deviation of the prior of k [1/s].
-        worse: times the error of the others with which a drop is predicted, and spin: [rad/s] from which it matters.
-        much: restitution above 1 that no error of a contact's speed explains. many: part of the impacts that may have it.
+        worse: times the error of all with which a drop is predicted; spin: [rad/s] from which it matters.
+        much: restitution above 1 that no error of a contact's speed explains. many: part of the impacts that may have
+            it.
     """
 
     sure: float = 5.0
     gravity: float = 0.08
     tilt: float = 0.07
-    clock: float = 0.15
+    rate: float = 0.15
     gain: float = 12.0
     likely: float = 4.0
+    price: float = 3.0
     drag: float = 0.5
     worse: float = 10.0
     spin: float = 1.0
@@ -253,141 +264,125 @@ class ThrowChecks:
 
     def look(self, case: ThrownBody) -> Iterator[Finding | Unchecked]:
         yield from case.known
+        yield from self._values(case)
         if not case.flights:
             yield Unchecked("gravity, clock and axes", "no piece of flight is long enough")
             return
-        samples = list(self._samples(case))
-        yield from samples
+        yield from self._samples(case)
         falls = list(self._gravity(case))
         yield from falls
-        if not falls:
+        if len(case.impacts) < 2:
+            yield Unchecked(
+                "angles, outline and walls", "fewer than two impacts are between flights of five frames"
+            )
+        elif not falls:
             yield from self._contacts(case)
-        yield from self._values(case)
 
     def _samples(self, case: ThrownBody) -> Iterator[Finding]:
         """Frames that are missing or misread, within a flight."""
         for each in case.meetings:
-            if each.jumps:
+            where = f"In {each.throw} at {each.time:.4g} s"
+            if each.strikes:
                 continue
-            count = each.late / each.interval
-            where = f"{each.throw} at {each.time:.4g} s"
-            if count > 0.5 and each.late * np.hypot(*each.before[:2]) > STRAY_SIZE * case.shape.size:
-                message = f"In {where} the body is ahead of its flight by {count:.2g} intervals of frames."
-                yield Finding(
-                    "lost-samples", Severity.error, message, "Give the times of the frames.", each.throw, 100 * count
-                )
+            if each.late > 0.5:
+                message = f"{where} the body is ahead of its flight by {each.late:.2g} intervals of frames."
+                remedy = "Give the time of each frame."
+                yield Finding("lost-samples", Severity.error, message, remedy, each.throw, 100 * each.late)
             elif each.skipped:
-                message = f"In {where} {each.skipped} frame(s) are off the flight that goes on after them."
+                message = f"{where} {each.skipped} frame(s) are off the flight, which goes on after them."
                 yield Finding("outliers", Severity.error, message, "Leave them out.", each.throw, 50.0)
 
     def _gravity(self, case: ThrownBody) -> Iterator[Finding]:
         rows, values = [np.array([[0.0, 0.0, 1 / self.drag]])], [np.zeros(1)]
-        for _, pieces in case.flights:
-            for piece in pieces:
-                v, w = piece.c[1, :2], 1 / np.hypot(piece.std[:2], 0.2)
-                rows.append(np.column_stack([np.diag(w), -v * w]))
-                values.append(piece.c[2, :2] * w)
-        A, y = np.concatenate(rows), np.concatenate(values)
+        for piece in (piece for _, pieces in case.flights for piece in pieces):
+            a, std = piece.fall
+            w = 1 / np.hypot(std, 0.2)
+            rows.append(np.column_stack([np.diag(w), -piece.c[1, :2] * w]))
+            values.append(a * w)
+        A = np.concatenate(rows)
         covariance = np.linalg.inv(A.T @ A)
-        g, std = (covariance @ A.T @ y)[:2], np.sqrt(np.diag(covariance))[:2]
+        g, std = (covariance @ A.T @ np.concatenate(values))[:2], np.sqrt(np.diag(covariance))[:2]
         size, angle = float(np.hypot(*g)), float(np.arctan2(g[0], -g[1]))
-        turned = abs(angle) > self.tilt + self.sure * std[0] / size
         ratio = size / GRAVITY
-        scaled = abs(ratio - 1) > self.gravity + self.sure * std.max() / GRAVITY
-        fall = f"In flight bodies accelerate by {size:.4g} m/s^2 towards {np.degrees(angle):+.3g} degrees from -y"
-        evidence = abs(np.log(ratio)) * 1e2 + abs(angle) * 1e2
-        if turned:
-            quarters = round(angle / (np.pi / 2))
-            near = abs(angle - quarters * np.pi / 2) < 0.2 and quarters
+        fall = f"In flight bodies accelerate by {size:.4g} m/s^2, {np.degrees(angle):+.3g} degrees from -y"
+        evidence = 100 * (abs(np.log(ratio)) + abs(angle))
+        if abs(angle) > self.tilt + self.sure * std[0] / size:
+            quarters = abs(round(angle / (np.pi / 2)))
             cause, remedy = "gravity", "Turn the axes until y points up."
-            if near and abs(quarters) == 1:
-                cause, remedy = "swapped-channels", "Exchange the columns of position.x and position.y."
-            elif near:
-                cause, remedy = "sign", "Let y point up: scale = -1 for position.y and position.angle."
+            if quarters and abs(abs(angle) - quarters * np.pi / 2) < 0.2:
+                cause, remedy = (
+                    ("swapped-channels", "Exchange the columns of position.x and position.y."),
+                    ("sign", "Let y point up: scale = -1 for position.y and position.angle."),
+                )[quarters - 1]
             yield Finding(cause, Severity.error, f"{fall}.", remedy, "position", evidence)
-        if scaled:
-            # clock: acceleration by its square; lengths: by itself, and the outline is struck elsewhere
-            rates = {4.0: "twice as fast", 0.25: "half as fast"}
-            rate = next((words for k, words in rates.items() if abs(ratio / k - 1) < self.clock), "")
-            message = f"{fall}, {ratio:.3g} times gravity"
-            clock = Finding(
-                "clock-scale",
-                Severity.error,
-                message + (f": the frames come {rate} as declared." if rate else ", as with a wrong clock."),
-                f"Multiply rate_hz by {1 / np.sqrt(ratio):.3g}, if lengths are right.",
-                "time",
-                evidence + (1 if rate else 0),
-            )
+        if abs(ratio - 1) > self.gravity + self.sure * std.max() / GRAVITY:
+            # an acceleration goes with the square of the clock, and with lengths: alone it does not tell which
+            double = any(abs(ratio / k - 1) < self.rate for k in (4.0, 0.25))
+            message = f"{fall}: {ratio:.3g} times gravity."
+            remedy = f"Multiply times by {np.sqrt(ratio):.4g} if lengths are right (rate_hz divided by it)."
+            clock = Finding("clock-scale", Severity.error, message, remedy, "time", evidence + double)
             yield clock
-            lengths = "Divide positions by {:.4g}, if the clock is right; or give the gravity that acts.".format(ratio)
-            yield replace(clock, cause="length-scale", message=message + ".", remedy=lengths, where="position", evidence=evidence + 0.5)
+            remedy = f"Divide positions by {ratio:.4g}, if the clock is right."
+            yield replace(
+                clock, cause="length-scale", remedy=remedy, where="position", evidence=evidence + 0.5
+            )
 
-    def _contacts(self, case: ThrownBody) -> Iterator[Finding | Unchecked]:
+    def _contacts(self, case: ThrownBody) -> Iterator[Finding]:
         """Changes of poses and walls under which impacts are more likely."""
-        if len(case.impacts) < 2:
-            yield Unchecked("angles, outline and walls", "fewer than two impacts between flights of five frames")
-            return
         one, none, size = np.ones(3), np.zeros(3), case.shape.size
-        declared = case.unlikely(one, none, case.walls)
-        found = []
-
-        def tried(cause: str, what: str, remedy: str, turned: Vector, offset: Vector, price: float = 0.0) -> None:
-            value = case.unlikely(turned, offset, case.walls) + price
-            found.append((value, cause, what, remedy))
-
-        tried("sign", "the angle, or x, had the other sign", "Give it scale = -1.", one * [1, 1, -1], none)
-        tried("angle-unit", "angles were in degrees", 'Declare unit = "deg".', one * [1, 1, np.pi / 180], none)
-        tried("angle-unit", "angles were in radians", 'Declare unit = "rad".', one * [1, 1, 180 / np.pi], none)
-        for degrees in range(10, 360, 10):
-            # a free value costs what chance gives it
-            what, offset = f"angles were {degrees} degrees more", np.array([0, 0, np.radians(degrees)])
-            tried("angle-zero", what, f"Add {degrees} degrees to the angle.", one, offset, 3.0)
-        for k in np.arange(-20, 21):
-            if k:
-                what = f"walls were {-0.05e3 * k * size:.3g} mm higher"
-                tried("wall", what, "Correct y of [[walls]].", one, np.array([0, 0.05 * k * size, 0]), 3.0)
-        for scale in np.geomspace(0.5, 2.0, 29):
-            if abs(scale - 1) > 0.02:
-                scaled, what = one * [scale, scale, 1], f"lengths of the outline were {1 / scale:.3g} of those drawn"
-                tried("length-scale", what, "Correct the outline or the poses.", scaled, none, 3.0)
-        for slope in np.radians([-15, -10, -7, -5, -3, 3, 5, 7, 10, 15]):
-            walls = [replace(wall, slope=wall.slope + slope) for wall in case.walls]
-            what = f"walls had {np.degrees(slope):+.3g} degrees more slope"
-            found.append((case.unlikely(one, none, walls) + 3.0, "wall", what, "Correct slope of [[walls]]."))
-        best, least = min(found), self.likely if case.known else self.gain
-        seen: set[str] = set()
-        for value, cause, what, remedy in sorted(found):
+        degree, tried = np.pi / 180, []
+        for turned, cause, what, remedy in (
+            (-1.0, "sign", "x or the angle had the other sign", "Give it scale = -1."),
+            (degree, "angle-unit", "angles were in degrees", 'Declare unit = "deg".'),
+            (1 / degree, "angle-unit", "angles were in radians", 'Declare unit = "rad".'),
+        ):
+            tried.append((case.unlikely(one * [1, 1, turned], none), cause, what, remedy))
+        free = []
+        for angle in range(10, 360, 10):
+            changed = one, np.array([0, 0, angle * degree])
+            free.append((changed, "angle-zero", f"angles were {angle} degrees more", "Correct their offset."))
+        for up in size * np.delete(np.linspace(-1, 1, 41), 20):
+            changed, what = (one, np.array([0, -up, 0])), f"walls were {1e3 * up:+.3g} mm higher"
+            free.append((changed, "wall", what, "Correct y of [[walls]]."))
+        for scale in np.delete(np.geomspace(0.5, 2.0, 29), 14):
+            changed, what = (
+                (one * [scale, scale, 1], none),
+                f"lengths of poses were {scale:.3g} times as large",
+            )
+            free.append((changed, "length-scale", what, "Correct their unit, or the outline."))
+        for slope in (-15, -10, -7, -5, -3, 3, 5, 7, 10, 15):
+            what = f"walls had {slope:+d} degrees more slope"
+            free.append(((one, none, slope * degree), "wall", what, "Correct slope of [[walls]]."))
+        tried += [(case.unlikely(*changed) + self.price, *rest) for changed, *rest in free]
+        declared, least = case.unlikely(one, none), self.likely if case.known else self.gain
+        named: set[str] = set()
+        for value, cause, what, remedy in sorted(tried):
             gain = declared - value
-            if gain < least or value > best[0] + least / 2 or cause in seen or len(seen) == 2:
+            if gain < max(least, declared - min(tried)[0] - least / 2) or cause in named or len(named) == 2:
                 continue
-            seen.add(cause)
-            # the geometry of many drops is estimated with its walls
-            severity = Severity.note if cause == "wall" and "floor_height" in case.estimate.names else Severity.error
+            named.add(cause)
+            # the geometry of many drops is estimated, walls included
+            known = cause == "wall" and "floor_height" in case.estimate.names
             message = f"The impacts would be e^{gain:.3g} times as likely if {what}."
-            yield Finding(cause, severity, message, remedy, "", gain)
+            yield Finding(cause, Severity.note if known else Severity.error, message, remedy, "", gain)
 
     def _values(self, case: ThrownBody) -> Iterator[Finding]:
-        estimate = case.estimate
         for name, bound in case.upper.items():
-            if name in estimate.names and estimate[name] > (1 - 1e-6) * bound:
+            if name in case.estimate.names and case.estimate[name] > (1 - 1e-6) * bound:
                 message = f"{name} ended at its largest value, {bound:.4g}."
                 yield Finding("at-bound", Severity.warning, message, "Film throws that show it.", name)
-        impacts = estimate.extras.get("impacts")
-        rows = [each for each in getattr(impacts, "impacts", ()) if np.isfinite(each.restitution)]
-        above = [each for each in rows if each.restitution > 1 + self.much]
-        if above:
+        rows = getattr(case.estimate.extras.get("impacts"), "impacts", ())
+        if above := [each for each in rows if each.restitution > 1 + self.much]:
             worst = max(above, key=lambda each: each.restitution)
-            yield Finding(
-                "restitution",
-                Severity.warning if len(above) > self.many * len(rows) else Severity.note,
+            severity = Severity.warning if len(above) > self.many * len(rows) else Severity.note
+            message = (
                 f"{len(above)} of {len(rows)} impacts have a restitution above 1, up to {worst.restitution:.3g} in "
-                f"{worst.recording} at {worst.time:.4g} s.",
-                "The struck point hardly approached in them, or two corners struck: do not use their restitution.",
-                worst.recording,
+                f"{worst.recording} at {worst.time:.4g} s: the struck point hardly approached, or two corners struck."
             )
-        everything = [error for errors in case.held_out.values() for error in errors]
+            yield Finding("restitution", severity, message, "Do not use theirs.", worst.recording)
+        usual = float(np.median([error for errors in case.held_out.values() for error in errors] or [0.0]))
         for name, errors in case.held_out.items():
-            own, usual = float(np.median(errors)), float(np.median(everything))
+            own = float(np.median(errors))
             if len(errors) > 1 and own > max(self.worse * usual, self.spin):
                 message = f"Jumps of the spin in {name} are predicted to {own:.3g} rad/s, those of all to {usual:.2g}."
                 remedy = "See whether the body or the floor differed in it, or leave it out."
@@ -400,11 +395,6 @@ def diagnose_throws(estimate: Estimate, **about: Any) -> Diagnosis:
     Args:
         about: the other fields of `ThrownBody`.
     """
-    findings: list[Finding] = list(unfinished(estimate))
-    unchecked: list[Unchecked] = []
-    for each in ThrowChecks().look(ThrownBody(estimate, **about)):
-        if isinstance(each, Finding):
-            findings.append(each)
-        else:
-            unchecked.append(each)
-    return Diagnosis(ordered(findings), tuple(unchecked))
+    found = list(ThrowChecks().look(ThrownBody(estimate, **about)))
+    findings = [*unfinished(estimate), *(each for each in found if isinstance(each, Finding))]
+    return Diagnosis(ordered(findings), tuple(each for each in found if isinstance(each, Unchecked)))

@@ -53,7 +53,9 @@ def test_the_covariance_is_that_of_leaving_out_drops(fit):
     std = np.sqrt(15 / 16 * np.sum((left - left.mean()) ** 2))
     inverse = np.sqrt(fit.problem.covariance(fit.by)[0][0, 0])
     assert fit.scattered
-    assert fit.inertia_to_mass_std == pytest.approx(max(std * stats.t.ppf(0.975, 15) / 1.96, inverse), rel=1e-3)
+    assert fit.inertia_to_mass_std == pytest.approx(
+        max(std * stats.t.ppf(0.975, 15) / 1.96, inverse), rel=1e-3
+    )
     low, high = fit.inertia_interval
     assert high - low == pytest.approx(2 * 1.96 * fit.inertia_to_mass_std, rel=1e-3)
 

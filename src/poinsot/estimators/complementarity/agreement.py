@@ -5,8 +5,8 @@ prior theta = 0. With weights w_d of the drops the solution moves, to first orde
 
     dtheta(w) = -(sum w_d S_d + prior)^-1 (sum w_d g_d + prior theta)
 
-with S_d the second derivative of the robust cost, derivatives of the weights included. So each half and each drop left out costs one small solve. Drops are resampled and not impacts, since the impacts of a drop
-share its floor and its throw. Tolerances and verdicts are those of all drops.
+with S_d the second derivative of the robust cost, derivatives of the weights included. So each half and each drop left
+out costs one small solve. Tolerances and verdicts are those of all drops.
 """
 
 from __future__ import annotations
@@ -105,9 +105,7 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
     for d in np.unique(struck[turning]):
         own = np.flatnonzero(turning & (struck == d))
         those = replace(chain, before=chain.before[own], last=chain.last[own], first=chain.first[own])
-        there = replace(
-            at, tau=at.tau[own], lost=at.lost[own], brevity=at.brevity[own], shared=without[d]
-        )
+        there = replace(at, tau=at.tau[own], lost=at.lost[own], brevity=at.brevity[own], shared=without[d])
         hit = collisions(those, there, problem.part[own])
         name, J = fit.segmented.drops[d].name, float(without[d, INERTIA])
         slid, others = laws[sliding & (struck != d), 0], laws[used & (struck != d), 1]

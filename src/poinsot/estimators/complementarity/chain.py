@@ -12,8 +12,8 @@ and the corner S,
     [ T   C ] [dx    ]     [ g_x     ]        S_bar = S - C^T T^-1 C = sum over drops
     [ C^T S ] [dtheta] = - [ g_theta ]        g_bar = g_theta - C^T T^-1 g_x
 
-T does not couple drops, so S_bar and g_bar are sums over drops, and these terms are all that leaving out
-drops needs. In each drop the floor is higher by delta than in all drops together, with a prior variance, since it drifts.
+T does not couple drops, so S_bar and g_bar are sums over drops, and these terms are all that leaving out drops
+needs. In each drop the floor is higher by delta than in all drops together, with a prior variance, since it drifts.
 delta has the column of the floor's height; with a = S_bar_hh + 1 / variance and b = S_bar_h of a drop it is eliminated
 by
 
@@ -29,6 +29,7 @@ something lay on the floor or the outline is not as drawn loses its influence on
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -270,10 +271,7 @@ def products_per_drop(
     # one product a drop, and not one an impact: those of all impacts together do not fit into a cache
     ends = np.searchsorted(drop, np.arange(drops + 1))
     return np.array(
-        [
-            A[i:j].reshape(-1, A.shape[2]).T @ C[i:j].reshape(-1, C.shape[2])
-            for i, j in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        [A[i:j].reshape(-1, A.shape[2]).T @ C[i:j].reshape(-1, C.shape[2]) for i, j in pairwise(ends)]
     )
 
 
@@ -303,9 +301,7 @@ def reduced(of: Chain, at: Unknowns, system: Linear, height_std: float, damping:
     X = np.column_stack([system.gradient, system.border])
     solve_in_band(factor, X)
     F, S = len(of.mean), of.size
-    through = products_per_drop(
-        system.border.reshape(F, B, S), X.reshape(F, B, S + 1), of.drop, of.drops
-    )
+    through = products_per_drop(system.border.reshape(F, B, S), X.reshape(F, B, S + 1), of.drop, of.drops)
     S_bar, g_bar = system.corner - through[:, :, 1:], system.g_theta - through[:, :, 0]
     # a drop's own height moves its residuals as the common one does: row and column of it are those of HEIGHT
     a = S_bar[:, HEIGHT, HEIGHT] + 1 / height_std**2

@@ -54,8 +54,8 @@ def check_drop(
         for factor, unit in UNITS.items():
             if 1 / NEAR < -fall / GRAVITY / factor < NEAR:
                 raise InvalidSignals(
-                    f"[length-unit] {name} falls at {-fall:.4g} m/s^2 in flight, some {factor:g} times gravity: its positions "
-                    f"are in {unit}; say so in their unit, or multiply them by {1 / factor:.4g}"
+                    f"[length-unit] {name} falls at {-fall:.4g} m/s^2 in flight, some {factor:g} times gravity: its "
+                    f"positions are in {unit}; say so, or multiply them by {1 / factor:.4g}"
                 )
         rise, sure = acceleration(drop.times, -poses[:, 1])
         if sure and -fall > FASTEST * GRAVITY and UPRIGHT[0] < -rise / GRAVITY < UPRIGHT[1]:
@@ -65,8 +65,8 @@ def check_drop(
             )
     if shape.size < SMALL * noise[0]:
         raise InvalidSignals(
-            f"[length-scale] the body reaches {1e3 * shape.size:.3g} mm and the tracker of {name} is off by {1e3 * noise[0]:.3g} "
-            "mm: give the shape in metres, or track it more closely"
+            f"[length-scale] the body reaches {1e3 * shape.size:.3g} mm and the tracker of {name} is off by "
+            f"{1e3 * noise[0]:.3g} mm: give the shape in metres, or track it more closely"
         )
     gaps = contacts_at(poses[0], shape, walls)[0]
     allowed = INSIDE * np.hypot(noise[0], shape.size * noise[2])

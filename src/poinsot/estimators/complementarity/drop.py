@@ -263,7 +263,11 @@ class DropIdentification:
 
     def _distrust(self, shooting: Shooting, fit: ShootingFit) -> Iterator[Finding]:
         degrees = 3 * len(shooting.times) - shooting.parameters
-        see, warning, error = "See the other findings, the outline and the walls.", Severity.warning, Severity.error
+        see, warning, error = (
+            "See the other findings, the outline and the walls.",
+            Severity.warning,
+            Severity.error,
+        )
         if fit.status is not Status.solved:
             message = f"the iteration ended before a minimum ({fit.status.name})"
             yield Finding("poor-fit", warning, message, see)
@@ -291,7 +295,7 @@ class DropIdentification:
         if relative.max() > self.outlier_factor:
             frame = int(np.argmax(relative.max(axis=1)))
             message = (
-                f"the frame at {shooting.times[frame]:.4g} s is far off all others: leave it out if it was misread"
+                f"the frame at {shooting.times[frame]:.4g} s is far off all others; leave it out if misread"
             )
             yield Finding("outliers", warning, message, "", evidence=float(relative.max()))
 

@@ -283,7 +283,9 @@ class PooledImpacts:
             _impact_rows(parted, problem, at, system, verdicts, np.sum(tells**2, axis=1)),
         )
 
-    def _scatter(self, problem: PooledProblem, by: Reduced, theta: Vector, inverse: Matrix) -> tuple[bool, Matrix]:
+    def _scatter(
+        self, problem: PooledProblem, by: Reduced, theta: Vector, inverse: Matrix
+    ) -> tuple[bool, Matrix]:
         """(s, s) covariance of theta from leaving out one drop after the other; with few drops H^-1, and False.
 
         (n - 1) / n sum (theta_d - mean) (theta_d - mean)^T, theta_d without drop d (Bell and McCaffrey 2002): right

@@ -155,7 +155,8 @@ def _parameters(problem: ImpactsProblem, fit: PooledFit) -> EstimatedParameters:
     """What theta, the medians over impacts and the mass give."""
     mass = problem.mass
     medians = [
-        (np.nan, np.nan) if each is None else (each.median, each.std) for each in (fit.friction, fit.restitution)
+        (np.nan, np.nan) if each is None else (each.median, each.std)
+        for each in (fit.friction, fit.restitution)
     ]
     names = ["J/m", *fit.names[1:], "friction", "restitution"]
     units = [*fit.units, "1", "1"]
