@@ -37,6 +37,8 @@ OUTLINE = 0.02
 """Part of the size to which an outline is known."""
 STRAY, STRAY_SIZE = 4.5, 0.005
 """A frame belongs to a piece if it is off by less than so many standard deviations, or this part of the size."""
+KNOWN = 0.05
+"""Part of an acceleration to which it must be known for the piece to be taken for a flight."""
 FREEDOM = 3.0
 """nu of Student's t."""
 GYRATION = 0.3
@@ -114,6 +116,13 @@ class Piece:
         """(2,) acceleration of x and y [m/s^2], and its standard deviation."""
         return self.c[2, :2], self.noise[:2] * np.sqrt(self.covariance[2, 2])
 
+    @property
+    def spins_freely(self) -> bool:
+        """Whether no more than a drag of 0.5 1/s changes the spin."""
+        return bool(
+            abs(self.c[2, 2]) < 3 * self.noise[2] * np.sqrt(self.covariance[2, 2]) + 0.5 * abs(self.c[1, 2])
+        )
+
     def at(self, t: float) -> tuple[Matrix, Matrix]:
         """(2, 3) pose and velocity, and their standard deviations."""
         s = t - self.middle
@@ -169,13 +178,14 @@ class ThrownBody:
         for throw in self.throws[:: -(-len(self.throws) // LARGEST_THROWS) or 1]:
             lengths = STRAY_SIZE * np.array([self.shape.size, self.shape.size, 1.0])
             pieces = list(throw.pieces(np.hypot(STRAY * throw.noise, lengths)))
-            # a throw begins in flight; later on the body may slide, roll or lie
-            first = next(
-                (a for a, std in (p.fall for p in pieces) if np.hypot(*std) < 0.2 * np.hypot(*a)), None
-            )
+            # nothing turns a body in flight; of a short piece that is not known, and it may hide an impact
+            pieces = [piece for piece in pieces if piece.spins_freely]
+            falls = [piece.fall for piece in pieces]
+            first = next((a for a, std in falls if np.hypot(*std) < KNOWN * np.hypot(*a)), None)
             if first is not None:
-                near = 0.25 * np.hypot(*first)
-                like = [p for p in pieces if np.hypot(*(p.fall[0] - first)) < near + 3 * np.hypot(*p.fall[1])]
+                size, apart = np.hypot(*first), [(np.hypot(*(a - first)), np.hypot(*std)) for a, std in falls]
+                known = [std < 0.5 * size and off < 0.25 * size + 3 * std for off, std in apart]
+                like = [piece for piece, yes in zip(pieces, known, strict=True) if yes]
                 found.append((throw, like))
         return found
 
@@ -294,7 +304,10 @@ class ThrowChecks:
 
     def _gravity(self, case: ThrownBody) -> Iterator[Finding]:
         rows, values = [np.array([[0.0, 0.0, 1 / self.drag]])], [np.zeros(1)]
-        for piece in (piece for _, pieces in case.flights for piece in pieces):
+        flights = [piece for _, pieces in case.flights for piece in pieces]
+        if len(flights) < 2:
+            return  # a body that rolls may look like one that flies: two pieces must agree
+        for piece in flights:
             a, std = piece.fall
             w = 1 / np.hypot(std, 0.2)
             rows.append(np.column_stack([np.diag(w), -piece.c[1, :2] * w]))

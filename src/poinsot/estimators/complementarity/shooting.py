@@ -277,18 +277,19 @@ class Shooting:
         found = (method or self.settings.fine).minimize(problem.at(theta))
         at, status, iterations = found.at, found.status, found.iterations
         # where no step lowers the cost, this is a minimum only if no direction descends on either side of the kink
-        for _ in range(KINKS if method is None else 1):
-            if status is not Status.stalled:
-                break
+        tries = KINKS if method is None else 0
+        while status is Status.stalled:
             length, step = self.descent(at.x, frames, held)
             if length <= STATIONARY:
                 status = Status.solved
+            if length <= STATIONARY or not tries:
                 break
+            tries -= 1
             ahead = [problem.at(np.clip(at.x + share * step, lower, upper)) for share in SHARES]
             best = min(ahead, key=lambda each: each.cost)
             if best.cost >= at.cost:
                 break
-            found = (method or self.settings.fine).minimize(best)
+            found = self.settings.fine.minimize(best)
             at, status, iterations = found.at, found.status, iterations + found.iterations
         predicted = at.r.reshape(-1, 3) * self.noise + self.poses[:frames]
         return ShootingFit(at.x, 2 * at.cost, predicted, status, iterations)
