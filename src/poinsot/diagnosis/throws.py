@@ -41,6 +41,8 @@ KNOWN = 0.05
 """Part of an acceleration to which it must be known for the piece to be taken for a flight."""
 FREEDOM = 3.0
 """nu of Student's t."""
+EXPECTED = 0.77
+"""Mean -log-likelihood of a residual of that distribution: 2 (digamma(2) - digamma(1.5))."""
 GYRATION = 0.3
 """About what J/m is, in squares of the size, and the range that is tried for it."""
 INERTIAS = np.geomspace(0.03, 1.0, 40)[:, None]
@@ -368,10 +370,17 @@ class ThrowChecks:
             free.append(((one, none, slope * degree), "wall", what, "Correct slope of [[walls]]."))
         tried += [(case.unlikely(*changed) + self.price, *rest) for changed, *rest in free]
         declared, least = case.unlikely(one, none), self.likely if case.known else self.gain
+        # where even the best change leaves more than Student's t, likelihoods count by so much less
+        best = min(declared, min(tried)[0])
+        dispersion = max(best / (EXPECTED * 2 * len(case.impacts)), 1.0)
         named: set[str] = set()
         for value, cause, what, remedy in sorted(tried):
-            gain = declared - value
-            if gain < max(least, declared - min(tried)[0] - least / 2) or cause in named or len(named) == 2:
+            gain = (declared - value) / dispersion
+            if (
+                gain < max(least, (declared - best) / dispersion - least / 2)
+                or cause in named
+                or len(named) == 2
+            ):
                 continue
             named.add(cause)
             # the geometry of many drops is estimated, walls included
