@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..estimate import Finding, Unchecked
+import numpy as np
+
+from ..estimate import Finding, Severity, Unchecked
+from ..exceptions import PoinsotError, listing
 from .case import Examination
 
 
@@ -17,11 +20,13 @@ class Cause:
 
     Args:
         name: as in findings. means: what is wrong then. advice: what to do.
+        symptom: whether other causes bring it about: of findings of one severity it comes after them.
     """
 
     name: str
     means: str
     advice: str
+    symptom: bool = False
 
 
 class Check(ABC):
@@ -39,3 +44,23 @@ class Check(ABC):
     @abstractmethod
     def look(self, case: Examination) -> Iterable[Finding | Unchecked]:
         """What it finds, and what it could not check."""
+
+
+def look_at(case: Examination, checks: Iterable[Check]) -> list[Finding | Unchecked]:
+    """What these checks find, and what they could not check."""
+    found: list[Finding | Unchecked] = []
+    bad_samples = False
+    for check in checks:
+        names = f"what would be called {listing([cause.name for cause in check.causes], 20)}"
+        if bad_samples and not check.of_samples:
+            found.append(Unchecked(names, "single samples are wrong; mend them first"))
+            continue
+        try:
+            with np.errstate(all="ignore"):  # wrong data overflow; what is not finite is not taken
+                new = list(check.look(case))
+        except (PoinsotError, np.linalg.LinAlgError) as error:
+            new = [Unchecked(names, str(error), failed=True)]
+        found += new
+        errors = [each for each in new if isinstance(each, Finding) and each.severity is Severity.error]
+        bad_samples |= check.of_samples and bool(errors)
+    return found
