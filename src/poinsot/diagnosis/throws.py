@@ -352,7 +352,7 @@ class ThrowChecks:
             (1 / degree, "angle-unit", "angles were in radians", 'Declare unit = "rad".'),
         ):
             tried.append((case.unlikely(one * [1, 1, turned], none), cause, what, remedy))
-        free = []
+        free: list[tuple[tuple[Any, ...], str, str, str]] = []
         for angle in range(10, 360, 10):
             changed = one, np.array([0, 0, angle * degree])
             free.append((changed, "angle-zero", f"angles were {angle} degrees more", "Correct their offset."))
@@ -368,7 +368,7 @@ class ThrowChecks:
         for slope in (-15, -10, -7, -5, -3, 3, 5, 7, 10, 15):
             what = f"walls had {slope:+d} degrees more slope"
             free.append(((one, none, slope * degree), "wall", what, "Correct slope of [[walls]]."))
-        tried += [(case.unlikely(*changed) + self.price, *rest) for changed, *rest in free]
+        tried += [(case.unlikely(*changed) + self.price, a, b, c) for changed, a, b, c in free]
         declared, least = case.unlikely(one, none), self.likely if case.known else self.gain
         # where even the best change leaves more than Student's t, likelihoods count by so much less
         best = min(declared, min(tried)[0])
