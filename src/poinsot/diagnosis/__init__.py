@@ -4,6 +4,7 @@
     description     what a robot description knows
     explanations    defects of a whole recording, compared by how well they explain it
     check           what a check is
+    throws          the same for thrown bodies
 
 `diagnose(estimate)` runs them; `estimate.findings` and `estimate.trust` ask for it. A check of another distribution is
 listed under the entry point group `poinsot.checks`, as `"module:attribute"`, an instance of `Check`.
@@ -17,6 +18,7 @@ from ..estimate import Diagnosis, Estimate, Finding, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
 from ..regression.inverse_dynamics import InverseDynamics
+from . import throws
 from .angle_unit import AngleUnit
 from .body_directions import BodyDirections
 from .case import Examination
@@ -87,7 +89,7 @@ def checks() -> tuple[Check, ...]:
 
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
-    listed = [each.cause for each in QUANTITIES.values()]
+    listed = [each.cause for each in QUANTITIES.values()] + [*throws.CAUSES]
     listed += [cause for check in checks() for cause in check.causes]
     return tuple({cause.name: cause for cause in listed}.values())
 
