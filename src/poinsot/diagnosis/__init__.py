@@ -4,6 +4,7 @@
     description     what a robot description knows
     explanations    defects of a whole recording, compared by how well they explain it
     check           what a check is
+    tracking        a filter's run; `tracking_checks` look at it
 
 `diagnose(estimate)` runs them; `estimate.findings` and `estimate.trust` ask for it. A check of another distribution is
 listed under the entry point group `poinsot.checks`, as `"module:attribute"`, an instance of `Check`.
@@ -11,7 +12,10 @@ listed under the entry point group `poinsot.checks`, as `"module:attribute"`, an
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from importlib.metadata import entry_points
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +49,8 @@ from .swapped_channels import SwappedChannels
 from .torque_gain import TorqueGain
 from .torque_noise import TorqueNoise
 from .torque_scale import TorqueScale
+from .tracking import FilterRun
+from .tracking_checks import RUN_CHECKS
 
 EXPLANATIONS: tuple[Explanation, ...] = (
     Sign(),
@@ -60,7 +66,7 @@ EXPLANATIONS: tuple[Explanation, ...] = (
 )
 """Defects of a whole recording, the simplest first."""
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[Check[Any], ...] = (
     LostSamples(),
     PositionJumps(),
     Outliers(),
@@ -82,7 +88,7 @@ GROUP = "poinsot.checks"
 __all__ = ["CHECKS", "EXPLANATIONS", "Examination", "Cause", "Check", "Explanation", "causes", "diagnose"]
 
 
-def checks() -> tuple[Check, ...]:
+def checks() -> tuple[Check[Any], ...]:
     """Those listed here, and those of other distributions."""
     return (*CHECKS, *(entry.load() for entry in entry_points(group=GROUP)))
 
@@ -90,7 +96,7 @@ def checks() -> tuple[Check, ...]:
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
     listed = [explanation.cause for explanation in EXPLANATIONS]
-    listed += [cause for check in checks() for cause in check.causes]
+    listed += [cause for check in (*checks(), *RUN_CHECKS) for cause in check.causes]
     return tuple({cause.name: cause for cause in listed}.values())
 
 
@@ -98,16 +104,39 @@ def diagnose(estimate: Estimate) -> Diagnosis:
     """Look at an estimate of the linear family for what may be wrong with it."""
     problem = estimate.problem
     assert isinstance(problem, InverseDynamics)
-    findings: list[Finding] = list(unfinished(estimate))
-    unchecked: list[Unchecked] = []
     if problem.attachment is not None:
-        unchecked.append(
-            Unchecked("the load", "there are no checks yet for recordings with and without a load")
-        )
-        return Diagnosis(ordered(findings), tuple(unchecked), complete=False)
-    case = Examination(estimate, problem)
+        load = Unchecked("the load", "there are no checks yet for recordings with and without a load")
+        return Diagnosis(ordered(unfinished(estimate)), (load,), complete=False)
+    return examined(estimate, (checks(), Examination(estimate, problem)))
+
+
+def diagnose_tracking(
+    estimate: Estimate, run: FilterRun, recorded: Callable[[], InverseDynamics] | None
+) -> Diagnosis:
+    """Look at an estimate of a filter.
+
+    Args:
+        run: what it made of its samples. recorded: the recordings as they were read; None: a stream is not kept.
+    """
+    what, samples = (
+        "single torque readings and lost samples",
+        [each for each in checks() if each.of_samples and not isinstance(each, Disturbance)],
+    )
+    try:
+        if recorded is not None:
+            return examined(estimate, (samples, Examination(estimate, recorded())), (RUN_CHECKS, run))
+        unchecked = Unchecked(what, "a stream is not kept")
+    except PoinsotError as error:
+        unchecked = Unchecked(what, str(error))
+    found = examined(estimate, (RUN_CHECKS, run))
+    return replace(found, unchecked=(unchecked, *found.unchecked))
+
+
+def examined(estimate: Estimate, *looks: tuple[Iterable[Check[Any]], Any]) -> Diagnosis:
+    """What checks find in a case; each with its case, those of single samples first."""
+    findings, unchecked = list(unfinished(estimate)), []
     bad_samples = False
-    for check in checks():
+    for check, case in ((check, case) for listed, case in looks for check in listed):
         if bad_samples and not check.of_samples:
             unchecked.append(Unchecked(type(check).__name__, "single samples are wrong; mend them first"))
             continue

@@ -77,16 +77,14 @@ def efforts(problem: InverseDynamics) -> JointSamples:
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
-    """A changed problem, solved.
+class Regression:
+    """Least squares with each joint's residuals at unit variance.
 
     Args:
-        problem: as changed. dense: (N, n, b), (N, n) its rows.
-        theta: (b,) base values. covariance: (b, b) for white residuals.
+        dense: (N, n, b), (N, n) the rows. theta: (b,) values. covariance: (b, b) for white residuals.
         sigma: (n,) rms of each joint's residuals. size: (n,) rms of each joint's torque.
     """
 
-    problem: InverseDynamics
     dense: tuple[np.ndarray, JointSamples]
     theta: Vector
     covariance: Matrix
@@ -152,6 +150,13 @@ class Solved:
         delta = float(g @ e) / information
         explained = float(np.sum((delta * g) ** 2) / max(float(e @ e), 1e-300))
         return Score(delta, float(np.sqrt(long_run_variance(s)) / information), explained)
+
+
+@dataclass(frozen=True, eq=False)
+class Solved(Regression):
+    """A changed problem, solved for its base values."""
+
+    problem: InverseDynamics
 
 
 @dataclass(frozen=True)
@@ -301,7 +306,7 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
         e = y - W @ theta
         sigma = np.maximum(np.sqrt(np.sum(e**2, axis=0) / max(N - b / n, 1.0)), EXACT * size)
     covariance = np.linalg.inv(H) / norms[:, None] / norms
-    return Solved(problem, (W, y), theta, covariance, sigma, size)
+    return Solved((W, y), theta, covariance, sigma, size, problem)
 
 
 def correlations(e: np.ndarray) -> np.ndarray:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from ..estimate import Finding, Unchecked
-from .case import Examination
+
+Case = TypeVar("Case")
+"""What checks of a family look at: `Examination` of the linear one."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Cause:
     advice: str
 
 
-class Check(ABC):
+class Check(ABC, Generic[Case]):
     """Looks for one thing that makes a result wrong or less certain than it looks.
 
     Class variables:
@@ -37,5 +39,5 @@ class Check(ABC):
     of_samples: ClassVar[bool] = False
 
     @abstractmethod
-    def look(self, case: Examination) -> Iterable[Finding | Unchecked]:
+    def look(self, case: Case) -> Iterable[Finding | Unchecked]:
         """What it finds, and what it could not check."""
