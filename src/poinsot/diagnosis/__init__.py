@@ -5,6 +5,7 @@
     explanations    defects of a whole recording, compared by how well they explain it
     check           what a check is
     tracking        a filter's run; `tracking_checks` look at it
+    estimated_motion  what an estimate of motion and parameters assumed
 
 `diagnose(estimate)` runs them; `estimate.findings` and `estimate.trust` ask for it. A check of another distribution is
 listed under the entry point group `poinsot.checks`, as `"module:attribute"`, an instance of `Check`.
@@ -32,6 +33,7 @@ from .clock_scale import ClockScale
 from .delay import TorqueDelay
 from .disturbance import Disturbance
 from .dropped_torque import DroppedTorque
+from .estimated_motion import ASSUMPTION_CHECKS
 from .explanations import Alignment, Explanation
 from .filters import Filters
 from .fit import PoorFit
@@ -96,7 +98,7 @@ def checks() -> tuple[Check[Any], ...]:
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
     listed = [explanation.cause for explanation in EXPLANATIONS]
-    listed += [cause for check in (*checks(), *RUN_CHECKS) for cause in check.causes]
+    listed += [cause for check in (*checks(), *RUN_CHECKS, *ASSUMPTION_CHECKS) for cause in check.causes]
     return tuple({cause.name: cause for cause in listed}.values())
 
 
