@@ -193,12 +193,13 @@ class AssumedNoise(Check[Assumptions]):
                 continue
             order = matters[np.argsort(-np.abs(move / sizes)[matters])]
             worst = int(order[0])
-            grave = np.any((wide > self.error) | (np.abs(move) > self.large * sizes) & (wide > self.warning))
+            large = (np.abs(move) > self.large * sizes) & (wide > self.warning)
+            grave = bool(np.any((wide > self.error) | large))
             others = ", ".join(estimate.names[k] for k in order[1:6])
             yield Finding(
                 "assumed-noise",
                 Severity.error if grave else Severity.warning,
-                f"With three times or a third of the noise assumed for {level}, {estimate.names[worst]} moves from "
+                f"With 3 times or a third of the noise assumed for {level}, {estimate.names[worst]} moves from "
                 f"{estimate.values[worst]:.3g} +- {half[worst]:.2g} to {estimate.values[worst] + move[worst]:.3g} "
                 f"{estimate.units[worst]}, beyond its interval{f'; so do {others}' if others else ''}.",
                 f'Measure the noise of {level}, or write process_noise = "auto" in [method].',

@@ -102,7 +102,7 @@ class NoiseLevels:
         """Change (p,) of theta with each level times a factor or over it, whichever changes it more."""
         found = {}
         for name in (*self.sensors, *self.disturbances):
-            steps = [self._moved({name: s}) for s in (factor, 1 / factor)]
+            steps = [self.moved({name: s}) for s in (factor, 1 / factor)]
             known = [step for step in steps if step is not None]
             if known:
                 found[name] = max(
@@ -110,7 +110,7 @@ class NoiseLevels:
                 )
         return found
 
-    def _moved(self, factors: Mapping[str, float]) -> Vector | None:
+    def moved(self, factors: Mapping[str, float]) -> Vector | None:
         """Change of theta with these levels times their factors; None where no step is found."""
         models = []
         for log in self.logs:
@@ -125,7 +125,7 @@ class NoiseLevels:
         return None if direction is None else direction.step.theta
 
     def likelier(self, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
-        """Factor on each disturbance's standard deviation, one step towards the largest marginal likelihood; and gamma."""
+        """Factor on each disturbance's standard deviation, a step towards the largest marginal likelihood; and gamma."""
         names = [np.array(log.disturbances) for log in self.logs]
         traces = np.mean([self._traces(names, rng) for _ in range(PROBES)], axis=0)
         found = {}

@@ -39,11 +39,11 @@ class OptimalEstimationSettings(MotionSettings):
 
     `bodies`, `joints`: whose mass properties, and which parameters of joints (`fv3`, `fc3`, ...), are open. `gains`:
     open factors on commands: `thrust`, of all rotors, or `gain.JOINT`, of a motor. `noise`: standard deviations, by
-    quantity (`gyro`) or channel group (`gyro.imu_link`), of what sensors read and, as `torque`, `current` or `thrust`, of
-    its commands; `foot_velocity`: how fast a closed contact may slip. `speed_noise`: what the model lacks, as a standard
-    deviation of the change of each speed in a step, by joint, or as `base_linear` and `base_angular`.
-    `process_noise = "auto"`: the levels of commands and speeds are the most likely ones; those given are where the search
-    begins. `prior_std`: how far bodies may be from the description, in coordinates of the chart; without it only
+    quantity (`gyro`) or channel group (`gyro.imu_link`), of what sensors read and, as `torque`, `current` or `thrust`,
+    of its commands; `foot_velocity`: how fast a closed contact may slip. `speed_noise`: what the model lacks, as a
+    standard deviation of the change of each speed in a step, by joint, or as `base_linear` and `base_angular`.
+    `process_noise = "auto"`: the levels of commands and speeds are the most likely ones; those given are where the
+    search begins. `prior_std`: how far bodies may be from the description, in coordinates of the chart; without it only
     [priors] are known. `start_std`: how well the first state is known, `[positions, speeds]`.
     `dry_speed`: where dry friction has 76 % of its size [rad/s] or [m/s]. `start_from`: a result to begin at.
     """
