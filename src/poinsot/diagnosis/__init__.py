@@ -41,6 +41,7 @@ from .gain_change import GainChange
 from .gravity import Gravity
 from .held_out import HeldOutError
 from .joint_zero import JointZero
+from .load import LoadGains
 from .lost_samples import LostSamples
 from .outliers import Outliers
 from .physics import Physics
@@ -87,6 +88,9 @@ CHECKS: tuple[Check[Any], ...] = (
 
 GROUP = "poinsot.checks"
 
+LOADED = 0.05
+"""`Alignment.improves` of recordings with a load and without it."""
+
 __all__ = ["CHECKS", "EXPLANATIONS", "Examination", "Cause", "Check", "Explanation", "causes", "diagnose"]
 
 
@@ -98,7 +102,9 @@ def checks() -> tuple[Check[Any], ...]:
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
     listed = [explanation.cause for explanation in EXPLANATIONS]
-    listed += [cause for check in (*checks(), *RUN_CHECKS, *ASSUMPTION_CHECKS) for cause in check.causes]
+    listed += [
+        cause for check in (*checks(), *RUN_CHECKS, *ASSUMPTION_CHECKS, LoadGains()) for cause in check.causes
+    ]
     return tuple({cause.name: cause for cause in listed}.values())
 
 
@@ -106,10 +112,11 @@ def diagnose(estimate: Estimate) -> Diagnosis:
     """Look at an estimate of the linear family for what may be wrong with it."""
     problem = estimate.problem
     assert isinstance(problem, InverseDynamics)
+    listed = checks()
     if problem.attachment is not None:
-        load = Unchecked("the load", "there are no checks yet for recordings with and without a load")
-        return Diagnosis(ordered(unfinished(estimate)), (load,), complete=False)
-    return examined(estimate, (checks(), Examination(estimate, problem)))
+        alike = [replace(each, improves=LOADED) if isinstance(each, Alignment) else each for each in listed]
+        listed = (*alike, LoadGains())
+    return examined(estimate, (listed, Examination(estimate, problem)))
 
 
 def diagnose_tracking(

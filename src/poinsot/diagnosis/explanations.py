@@ -139,6 +139,8 @@ class Alignment(Check):
             as they are is not what is wrong, however certain its value.
         effect: part of all squared residuals that a defect without a nuisance must explain. A wrong sign or unit that
             changes the torque error by less than 1 % of itself cannot be told from what the model lacks.
+        improves: the same of any defect. Recordings with a load and without it differ in friction, which is warmer or
+            more loaded, and small defects of single joints take up a little of that.
         left: relative error at most that an explanation may leave: more explains nothing.
         bad_fit: relative error of a joint beyond which something is likely to be wrong.
     """
@@ -149,6 +151,7 @@ class Alignment(Check):
     significant: float = 4.0
     explains: float = 0.1
     effect: float = 0.02
+    improves: float = 0.0
     left: float = 0.5
     bad_fit: float = 0.15
 
@@ -185,9 +188,11 @@ class Alignment(Check):
             return False
         if explained.solved.relative_error > (1 + self.explains) * case.declared.relative_error:
             return False
+        left = (explained.solved.relative_error / case.declared.relative_error) ** 2
+        if left > 1 - self.improves:
+            return False
         if impossible(case.declared) - impossible(explained.solved) > self.margin:
             return True
-        left = (explained.solved.relative_error / case.declared.relative_error) ** 2
         if not explained.candidate.zero and left > 1 - self.effect:
             return False  # what has no size of its own must have one in the torque
         return bool(np.any((explained.solved.ratio / case.declared.ratio) ** 2 < 1 - self.explains))
