@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
-from ..estimate import Finding, Unchecked
+from ..estimate import Finding, Severity, Unchecked
 
 Case = TypeVar("Case")
 """What checks of a family look at: `Examination` of the linear one."""
@@ -24,6 +24,12 @@ class Cause:
     name: str
     means: str
     advice: str
+
+    def finding(
+        self, severity: Severity, message: str, remedy: str = "", where: str = "", evidence: float = 0.0
+    ) -> Finding:
+        """A finding of this cause; its remedy is the advice unless another is given."""
+        return Finding(self.name, severity, message, remedy or self.advice, where, evidence)
 
 
 class Check(ABC, Generic[Case]):

@@ -13,6 +13,22 @@ from ..estimate import Estimate, Finding, Severity, Unchecked, motions_of
 from .check import Cause, Check
 from .explanations import severity_of
 
+STATED = Cause(
+    "stated-noise",
+    "Residuals are larger or smaller than the noise that was stated.",
+    'Check frame, axes and clock of what is named, state its noise, or write process_noise = "auto" in [method].',
+)
+SURPRISE = Cause(
+    "prior-surprise",
+    "What was known before is improbable after the data.",
+    "Mend the prior, or the noise levels and the model that contradict it.",
+)
+ASSUMED = Cause(
+    "assumed-noise",
+    "A value moves by more than its interval with a noise level that was assumed, or readings deny the level.",
+    'Measure the noise that is named, or write process_noise = "auto" in [method].',
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Assumptions:
@@ -24,7 +40,7 @@ class Assumptions:
         distance, priors: squared distance of all of them together, and how many they are.
         moves: noise level -> (b,) change of the values with three times or a third of it.
         likelier: disturbance -> factor of a step towards the likeliest level, and how many of its values the data show.
-        exact: sentence on each gain that was taken for exact, by name.
+        unchecked: what was taken for exact.
     """
 
     estimate: Estimate
@@ -34,7 +50,7 @@ class Assumptions:
     priors: int
     moves: Mapping[str, Vector]
     likelier: Mapping[str, tuple[float, float]]
-    exact: Mapping[str, str]
+    unchecked: tuple[Unchecked, ...]
 
 
 @dataclass(frozen=True)
@@ -42,7 +58,7 @@ class StatedNoise(Check[Assumptions]):
     """Residuals against the noise that was stated.
 
     Args:
-        warning, error: root mean square in stated standard deviations, or one over it.
+        warning, error: root mean square in stated standard deviations.
         doubtful: chi-square per degree of freedom, or one over it.
     """
 
@@ -50,52 +66,23 @@ class StatedNoise(Check[Assumptions]):
     error: float = 5.0
     doubtful: float = 1.5
 
-    causes = (
-        Cause(
-            "stated-noise",
-            "Residuals are larger or smaller than the noise that was stated.",
-            "State the noise of the sensor that is named; if it is right, its frame, axes or clock is wrong.",
-        ),
-    )
+    causes = (STATED,)
 
     def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
+        yield from case.unchecked
         chi = case.chi_square
         if not 1 / self.doubtful <= chi <= self.doubtful:
-            doubt = (
-                "sensors are noisier than was said, or the model is incomplete; standard deviations are widened by "
-                f"{np.sqrt(chi):.2g}"
-                if chi > 1
-                else "sensors are less noisy than was said, so standard deviations are too large"
-            )
-            yield Finding(
-                "stated-noise",
-                Severity.warning,
-                f"Residuals have a chi-square of {chi:.2g} per degree of freedom: {doubt}.",
-                'State other levels in noise, or let process noise be estimated: process_noise = "auto".',
-                evidence=abs(np.log(chi)),
-            )
+            wider = f"or the model is incomplete; standard deviations are widened by {np.sqrt(chi):.2g}"
+            doubt = f"noisier than was said, {wider}" if chi > 1 else "less noisy than was said"
+            said = f"Residuals have a chi-square of {chi:.2g} per degree of freedom: sensors are {doubt}."
+            yield STATED.finding(Severity.warning, said, evidence=abs(np.log(chi)))
         for motion in motions_of(case.estimate):
-            for fit in motion.sensors:
-                if fit.rms > self.warning:
-                    yield Finding(
-                        "stated-noise",
-                        severity_of(fit.rms, self.warning, self.error),
-                        f"Residuals of {fit.name} in {motion.name} are {fit.rms:.2g} of its standard deviations: its "
-                        f"noise looks {fit.rms:.2g} times as large as stated.",
-                        "Check its frame, axes and clock, or state that noise.",
-                        fit.name,
-                        evidence=fit.rms,
-                    )
-            for name, rms in motion.disturbance.items():
+            sizes = [(f"Residuals of {fit.name}", fit.name, fit.rms) for fit in motion.sensors]
+            sizes += [(f"Disturbances of {name}", name, rms) for name, rms in motion.disturbance.items()]
+            for what, name, rms in sizes:
                 if rms > self.warning:
-                    yield Finding(
-                        "stated-noise",
-                        Severity.warning,
-                        f"The motion in {motion.name} needs {rms:.2g} times the disturbance stated for {name}.",
-                        'Write process_noise = "auto" in [method], or state that level.',
-                        name,
-                        evidence=rms,
-                    )
+                    said = f"{what} in {motion.name} are {rms:.2g} times as large as the noise stated."
+                    yield STATED.finding(severity_of(rms, self.warning, self.error), said, "", name, rms)
 
 
 @dataclass(frozen=True)
@@ -111,34 +98,20 @@ class PriorSurprise(Check[Assumptions]):
     error: float = 5.0
     chance: float = 1e-4
 
-    causes = (
-        Cause(
-            "prior-surprise",
-            "What was known before is improbable after the data.",
-            "The prior, the noise or the model is wrong: look at the quantity that is named.",
-        ),
-    )
+    causes = (SURPRISE,)
 
     def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
         for name, away in case.surprises.items():
             if abs(away) > self.warning:
-                yield Finding(
-                    "prior-surprise",
-                    severity_of(abs(away), self.warning, self.error),
-                    f"{name} is {abs(away):.2g} standard deviations of its prior away from the prior's mean.",
-                    "Mend the prior, or the noise levels and the model that contradict it.",
-                    name,
-                    evidence=abs(away),
+                severity = severity_of(abs(away), self.warning, self.error)
+                said = (
+                    f"{name} is {abs(away):.2g} standard deviations of its prior away from the prior's mean."
                 )
+                yield SURPRISE.finding(severity, said, "", name, abs(away))
         if case.priors and (p := float(chdtrc(case.priors, case.distance))) < self.chance:
-            yield Finding(
-                "prior-surprise",
-                Severity.warning,
-                f"All priors together are {np.sqrt(case.distance / case.priors):.2g} standard deviations away (rms of "
-                f"{case.priors}), which has a probability of {p:.1g}.",
-                "Mend the priors, or the noise levels and the model that contradict them.",
-                evidence=float(np.sqrt(case.distance / case.priors)),
-            )
+            rms = float(np.sqrt(case.distance / case.priors))
+            said = f"All priors are {rms:.2g} standard deviations away (rms of {case.priors}): a chance of {p:.1g}."
+            yield SURPRISE.finding(Severity.warning, said, evidence=rms)
 
 
 @dataclass(frozen=True)
@@ -159,88 +132,48 @@ class AssumedNoise(Check[Assumptions]):
     significant: float = 4.0
     too_small: float = 2.0
 
-    causes = (
-        Cause(
-            "assumed-noise",
-            "A value moves by more than its interval with a noise level that was assumed, or the level is not what the "
-            "readings say.",
-            'Measure the level, or let process noise be estimated: process_noise = "auto".',
-        ),
-    )
+    causes = (ASSUMED,)
 
     def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
         for level, (factor, count) in case.likelier.items():
-            z = (factor**2 - 1) * np.sqrt(count / 2)
+            z = float((factor**2 - 1) * np.sqrt(count / 2))
             if abs(z) > self.significant:
                 severity = Severity.note if factor < 1 else severity_of(factor, 1.0, self.too_small)
-                consequence = "wider than need be" if factor < 1 else "too short"
-                yield Finding(
-                    "assumed-noise",
-                    severity,
-                    f"The readings make a process noise of {level} likelier that is {factor:.2g} times the one assumed, "
-                    f"or further from it: intervals are {consequence}.",
-                    'Write process_noise = "auto" in [method].',
-                    level,
-                    evidence=abs(float(z)),
+                said = (
+                    f"Readings say that the process noise of {level} is {factor:.2g} times the level assumed, or "
+                    f"further from it: intervals are {'wider than need be' if factor < 1 else 'too short'}."
                 )
+                yield ASSUMED.finding(severity, said, "", level, abs(z))
         estimate = case.estimate
         half, sizes = 1.96 * estimate.std, _sizes(estimate)
         for level, move in case.moves.items():
-            with np.errstate(divide="ignore", invalid="ignore"):
-                wide = np.where(estimate.identifiable & (half > 0), np.abs(move) / half, 0.0)
+            wide = np.where(estimate.identifiable & (half > 0), np.abs(move) / np.maximum(half, 1e-300), 0.0)
             matters = np.flatnonzero(wide > self.warning)
             if not len(matters):
                 continue
-            order = matters[np.argsort(-np.abs(move / sizes)[matters])]
-            worst = int(order[0])
-            large = (np.abs(move) > self.large * sizes) & (wide > self.warning)
-            grave = bool(np.any((wide > self.error) | large))
-            others = ", ".join(estimate.names[k] for k in order[1:6])
-            yield Finding(
-                "assumed-noise",
-                Severity.error if grave else Severity.warning,
-                f"With 3 times or a third of the noise assumed for {level}, {estimate.names[worst]} moves from "
-                f"{estimate.values[worst]:.3g} +- {half[worst]:.2g} to {estimate.values[worst] + move[worst]:.3g} "
-                f"{estimate.units[worst]}, beyond its interval{f'; so do {others}' if others else ''}.",
-                f'Measure the noise of {level}, or write process_noise = "auto" in [method].',
-                level,
-                evidence=float(wide.max()),
+            part = np.abs(move / sizes)
+            k, *others = matters[np.argsort(-part[matters])][:6].tolist()
+            grave = wide.max() > self.error or part[k] > self.large
+            so_do = f"; so do {', '.join(estimate.names[other] for other in others)}" if others else ""
+            said = (
+                f"With 3 times or a third of the noise assumed for {level}, {estimate.names[k]} moves from "
+                f"{estimate.values[k]:.3g} +- {half[k]:.2g} to {estimate.values[k] + move[k]:.3g} {estimate.units[k]}, "
+                f"beyond its interval{so_do}."
+            )
+            yield ASSUMED.finding(
+                Severity.error if grave else Severity.warning, said, "", level, float(wide.max())
             )
 
 
 def _sizes(estimate: Estimate) -> Vector:
     """(b,) what a change of each value is compared with."""
     sizes = np.abs(estimate.values)
-    for body in dict.fromkeys(
-        owner for owner, kind in zip(estimate.owners, estimate.kinds, strict=True) if kind == "inertia"
-    ):
-        own = [
-            k
-            for k, (owner, kind) in enumerate(zip(estimate.owners, estimate.kinds, strict=True))
-            if (owner, kind) == (body, "inertia")
-        ]
-        pi = sizes[own]
-        moment = float(max(pi[4], pi[6], pi[9]))
-        # a first moment has no size of its own: of the mass at the radius of gyration
-        sizes[own[1:4]] = np.sqrt(pi[0] * moment)
-        sizes[np.array(own)[[5, 7, 8]]] = moment
+    for first in range(0, estimate.kinds.count("inertia"), 10):
+        pi = sizes[first : first + 10]
+        moment = pi[[4, 6, 9]].max()
+        # first moments and products have no size of their own
+        pi[1:4], pi[[5, 7, 8]] = np.sqrt(pi[0] * moment), moment
     return np.maximum(sizes, 1e-300)
 
 
-@dataclass(frozen=True)
-class ExactGains(Check[Assumptions]):
-    """Gains that count as exact, though masses are only as good as they are."""
-
-    causes = ()
-
-    def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
-        for name, reason in case.exact.items():
-            yield Unchecked(name, reason)
-
-
-ASSUMPTION_CHECKS: tuple[Check[Assumptions], ...] = (
-    StatedNoise(),
-    PriorSurprise(),
-    AssumedNoise(),
-    ExactGains(),
-)
+ASSUMPTION_CHECKS: tuple[Check[Assumptions], ...] = (StatedNoise(), PriorSurprise(), AssumedNoise())

@@ -11,6 +11,12 @@ from ..estimate import DriveGains, Finding, Payload, Severity, Unchecked
 from .case import Examination
 from .check import Cause, Check
 
+EXACT = Cause(
+    "exact-gains",
+    "Drive gains count as exact, and the load's interval leaves their uncertainty out.",
+    "Write gain_std = ... in [method], or gains_from = the job that identified the gains.",
+)
+
 
 @dataclass(frozen=True)
 class LoadGains(Check[Examination]):
@@ -20,13 +26,7 @@ class LoadGains(Check[Examination]):
     factor of two, say otherwise (`TorqueScale`).
     """
 
-    causes = (
-        Cause(
-            "exact-gains",
-            "Drive gains count as exact, and the load's interval leaves their uncertainty out.",
-            "Give gain_std in [method], or gains_from of a job that identifies them.",
-        ),
-    )
+    causes = (EXACT,)
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         load, gains = case.estimate.extra(Payload), case.estimate.extra(DriveGains)
@@ -37,18 +37,12 @@ class LoadGains(Check[Examination]):
                 "the load's scale", "torques count as exact: an error of 10 % is one of 10 % of the mass"
             )
         elif not np.any(gains.std > 0):
-            yield Finding(
-                "exact-gains",
-                Severity.warning,
-                f"The load's {load.mass:.4g} kg +- {1.96 * load.mass_std:.2g} take the drive gains for exact: an error of "
-                "10 % in them is one of 10 % in the mass, and these recordings do not show it.",
-                "Write gain_std = ... in [method], or gains_from = the job that identified the gains.",
-                load.link,
+            said = (
+                f"The load's {load.mass:.4g} kg +- {1.96 * load.mass_std:.2g} take the drive gains for exact: an error "
+                "of 10 % in them is one of 10 % in the mass, and these recordings do not show it."
             )
+            yield EXACT.finding(Severity.warning, said, "", load.link)
         elif not gains.identified:
-            percent = 100 * float(np.median(gains.std / np.abs(gains.values)))
-            yield Unchecked(
-                "the load's scale",
-                f"the gains were given, to +- {1.96 * percent:.2g} % (median), which is in the interval of the mass; "
-                "these recordings do not determine gains beside a load",
-            )
+            percent = 196 * float(np.median(gains.std / np.abs(gains.values)))
+            reason = f"gains were given, to +- {percent:.2g} % (median), and these recordings do not determine them"
+            yield Unchecked("the load's scale", reason)

@@ -125,7 +125,7 @@ class NoiseLevels:
         return None if direction is None else direction.step.theta
 
     def likelier(self, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
-        """Factor on each disturbance's standard deviation, a step towards the largest marginal likelihood; and gamma."""
+        """Factor on each disturbance's level, a step towards the largest marginal likelihood; and gamma."""
         names = [np.array(log.disturbances) for log in self.logs]
         traces = np.mean([self._traces(names, rng) for _ in range(PROBES)], axis=0)
         found = {}

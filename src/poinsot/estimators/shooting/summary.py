@@ -234,17 +234,17 @@ class EstimateSummary:
         )
         return examined(estimate, (ASSUMPTION_CHECKS, case))
 
-    def _exact_gains(self) -> dict[str, str]:
+    def _exact_gains(self) -> tuple[Unchecked, ...]:
         """Gains of commands that masses depend on, and that were not open."""
         parameters = self.parameters
         exact = [name for name in parameters.drive.gains if name not in parameters.gains]
         if not exact or not parameters.bodies:
-            return {}
-        said = (
+            return ()
+        reason = (
             "commands count as exact up to their noise, and masses are as uncertain as the gains: open them with "
             f'gains = ["{exact[0]}"] in [method] and [priors] {exact[0]} = {{ mean = 1, std = ... }}'
         )
-        return {"the gain of commands": said}
+        return (Unchecked("the gain of commands", reason),)
 
     def _notes(self) -> tuple[str, ...]:
         notes = []

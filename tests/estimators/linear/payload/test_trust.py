@@ -51,7 +51,7 @@ def test_a_clean_load_is_trusted_with_its_scale_unchecked():
     assert estimate.findings == () and estimate.trust is Trust.trusted
     assert abs(estimate.payload.mass - LOAD[0]) < 2 * estimate.payload.mass_std
     (scale,) = [each for each in estimate.unchecked if each.what == "the load's scale"]
-    assert "the gains were given, to +- 3.7 %" in scale.reason
+    assert "gains were given, to +- 3.7 %" in scale.reason
 
 
 def test_gains_that_count_as_exact_are_a_warning():
