@@ -69,7 +69,7 @@ EXPLANATIONS: tuple[Explanation, ...] = (
 )
 """Defects of a whole recording, the simplest first."""
 
-CHECKS: tuple[Check[Any], ...] = (
+CHECKS: tuple[Check, ...] = (
     LostSamples(),
     PositionJumps(),
     Outliers(),
@@ -94,7 +94,7 @@ LOADED = 0.05
 __all__ = ["CHECKS", "EXPLANATIONS", "Examination", "Cause", "Check", "Explanation", "causes", "diagnose"]
 
 
-def checks() -> tuple[Check[Any], ...]:
+def checks() -> tuple[Check, ...]:
     """Those listed here, and those of other distributions."""
     return (*CHECKS, *(entry.load() for entry in entry_points(group=GROUP)))
 
@@ -141,7 +141,7 @@ def diagnose_tracking(
     return replace(found, unchecked=(unchecked, *found.unchecked))
 
 
-def examined(estimate: Estimate, *looks: tuple[Iterable[Check[Any]], Any]) -> Diagnosis:
+def examined(estimate: Estimate, *looks: tuple[Iterable[Check], Any]) -> Diagnosis:
     """What checks find in a case; each with its case, those of single samples first."""
     findings, unchecked = list(unfinished(estimate)), []
     bad_samples = False

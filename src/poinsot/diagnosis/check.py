@@ -5,12 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 from ..estimate import Finding, Severity, Unchecked
-
-Case = TypeVar("Case")
-"""What checks of a family look at: `Examination` of the linear one."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Cause:
         return Finding(self.name, severity, message, remedy or self.advice, where, evidence)
 
 
-class Check(ABC, Generic[Case]):
+class Check(ABC):
     """Looks for one thing that makes a result wrong or less certain than it looks.
 
     Class variables:
@@ -45,5 +42,5 @@ class Check(ABC, Generic[Case]):
     of_samples: ClassVar[bool] = False
 
     @abstractmethod
-    def look(self, case: Case) -> Iterable[Finding | Unchecked]:
-        """What it finds, and what it could not check."""
+    def look(self, case: Any) -> Iterable[Finding | Unchecked]:
+        """What it finds, and what it could not check; the case is what its family is examined by (`Examination`)."""

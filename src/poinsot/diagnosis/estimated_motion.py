@@ -54,7 +54,7 @@ class Assumptions:
 
 
 @dataclass(frozen=True)
-class StatedNoise(Check[Assumptions]):
+class StatedNoise(Check):
     """Residuals against the noise that was stated.
 
     Args:
@@ -86,7 +86,7 @@ class StatedNoise(Check[Assumptions]):
 
 
 @dataclass(frozen=True)
-class PriorSurprise(Check[Assumptions]):
+class PriorSurprise(Check):
     """Posteriors against their priors.
 
     Args:
@@ -115,7 +115,7 @@ class PriorSurprise(Check[Assumptions]):
 
 
 @dataclass(frozen=True)
-class AssumedNoise(Check[Assumptions]):
+class AssumedNoise(Check):
     """Values that an assumed noise level decides, and not the data.
 
     Args:
@@ -126,7 +126,7 @@ class AssumedNoise(Check[Assumptions]):
         too_small: factor on the level from which that is an error.
     """
 
-    warning: float = 1.5
+    warning: float = 2.0
     error: float = 4.0
     large: float = 0.3
     significant: float = 4.0
@@ -176,4 +176,4 @@ def _sizes(estimate: Estimate) -> Vector:
     return np.maximum(sizes, 1e-300)
 
 
-ASSUMPTION_CHECKS: tuple[Check[Assumptions], ...] = (StatedNoise(), PriorSurprise(), AssumedNoise())
+ASSUMPTION_CHECKS: tuple[Check, ...] = (StatedNoise(), PriorSurprise(), AssumedNoise())

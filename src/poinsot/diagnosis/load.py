@@ -19,7 +19,7 @@ EXACT = Cause(
 
 
 @dataclass(frozen=True)
-class LoadGains(Check[Examination]):
+class LoadGains(Check):
     """Gains that were given scale the load: no recording of this robot contradicts them.
 
     With all gains times s, robot and load times s fit the recordings as well: only the description's masses, known to a

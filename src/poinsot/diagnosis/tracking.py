@@ -86,8 +86,8 @@ class FilterRun:
         starts = tuple(-(-start // every) for start in m.starts)
         turns = np.abs(m.v) < 2 * np.abs(m.a) * np.median(np.diff(m.time))
         tau = np.where(turns & (turns.mean(axis=0) < 0.5), np.nan, m.tau)
-        kept = (m.time[::every], starts, *(x[::every] for x in (m.q, m.v, m.a, tau, m.outside)))
-        return TrackedMotion(*kept)
+        q, v, a, tau, outside = (x[::every] for x in (m.q, m.v, m.a, tau, m.outside))
+        return TrackedMotion(m.time[::every], starts, q, v, a, tau, outside)
 
     def rows(self, motion: TrackedMotion) -> tuple[np.ndarray, JointSamples]:
         """Y (N, n, 10 k) and known (N, n)."""

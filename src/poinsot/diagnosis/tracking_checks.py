@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -65,7 +66,7 @@ class Nuisance:
 
 
 @dataclass(frozen=True)
-class KnownRobot(Check[FilterRun]):
+class KnownRobot(Check):
     """Does the torque agree with the robot that the filter takes for known?
 
     Sizes of delay, clock, zero and change of gain are those of `explanations`.
@@ -103,7 +104,8 @@ class KnownRobot(Check[FilterRun]):
             said = f"No joint moved by more than {self.still_rad:g} rad: a posture shows no mass."
             yield STILL.finding(Severity.error, said, evidence=1e3)
             return
-        now, extra, found = case.declared, [], []
+        now, found = case.declared, []
+        extra: list[JointSamples] = []
         nuisances = [self._delay(case), *self._gains(case), *([] if floating else self._motion(case))]
         while (best := self._best(case, now, nuisances, extra)) is not None:
             each, better, half = best
@@ -226,18 +228,20 @@ class KnownRobot(Check[FilterRun]):
         tried: list[tuple[Cause, str, str, TrackedMotion]] = []
         for factor, unit in ((np.pi / 180, "degrees"), (180 / np.pi, "radians")):
             said = f"Positions fit far better as {unit} than as declared"
-            tried.append((AngleUnit.cause, "", said, moved(lambda x, factor=factor: x * factor)))
+            tried.append((AngleUnit.cause, "", said, moved(partial(np.multiply, factor))))
         for joint, s in zip(joints, 1 - 2 * np.eye(n), strict=True):
             said = f"The {{}} of joint {joint} fits far better negated"
             tried.append((Sign.cause, joint, said.format("torque"), replace(motion, tau=motion.tau * s)))
-            tried.append((Sign.cause, joint, said.format("position"), moved(lambda x, s=s: x * s)))
+            tried.append((Sign.cause, joint, said.format("position"), moved(partial(np.multiply, s))))
         for i, j in combinations(range(n), 2):
             order = np.arange(n)
             order[[i, j]] = j, i
             pair, cause = f"{joints[i]}, {joints[j]}", SwappedChannels.cause
             said = f"The {{}} of {pair} fit far better swapped"
             tried.append((cause, pair, said.format("torques"), replace(motion, tau=motion.tau[:, order])))
-            tried.append((cause, pair, said.format("positions"), moved(lambda x, order=order: x[:, order])))
+            tried.append(
+                (cause, pair, said.format("positions"), moved(partial(np.take, indices=order, axis=1)))
+            )
         fits = [run.fit(each, run.steps) for *_, each in tried]
         # of each joint's residuals over its torque: swapped torques take their sizes with them
         ratios = [float(np.log(fit.ratio).sum()) for fit in fits]
@@ -252,7 +256,7 @@ class KnownRobot(Check[FilterRun]):
 
 
 @dataclass(frozen=True)
-class Innovations(Check[FilterRun]):
+class Innovations(Check):
     """Are innovations what the filter believes?
 
     Args:
@@ -286,7 +290,7 @@ class Innovations(Check[FilterRun]):
 
 
 @dataclass(frozen=True)
-class LoadAgainstDescription(Check[FilterRun]):
+class LoadAgainstDescription(Check):
     """Masses of the open bodies against what they were known as.
 
     Args:
@@ -321,4 +325,4 @@ class LoadAgainstDescription(Check[FilterRun]):
             yield MASS.finding(Severity.error, "An open body is physically impossible.", remedy)
 
 
-RUN_CHECKS: tuple[Check[FilterRun], ...] = (KnownRobot(), Innovations(), LoadAgainstDescription())
+RUN_CHECKS: tuple[Check, ...] = (KnownRobot(), Innovations(), LoadAgainstDescription())

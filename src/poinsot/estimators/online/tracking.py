@@ -420,25 +420,21 @@ def examine(problem: TrackingProblem | None, estimate: Estimate) -> Diagnosis:
     """What is wrong with the run of a filter, by its samples."""
     run = estimate.extra(TrackingRun)
     assert run is not None
-    torques, kept = run.filter.torques, [t for t in run.history if np.isfinite(t.sample.q).all()]
+    torques, gate = run.filter.torques, run.filter.gate
+    kept = [t for t in run.history if np.isfinite(t.sample.q).all()]
+    q, v, a = (np.array([getattr(t.sample, name) for t in kept]) for name in "qva")
     tau = np.array([_readings(t.sample) for t in kept]) - run.filter.bias
-    accepted = [t.innovation.verdict is SampleVerdict.accepted for t in kept]
+    outside = np.array([torques.outside(t.sample.wrenches) for t in kept])
+    starts = [k for k, t in enumerate(kept) if k == 0 or t.recording != kept[k - 1].recording]
+    time = np.array([t.sample.time for t in kept])
+    accepted = np.array([t.innovation.verdict is SampleVerdict.accepted for t in kept])
     squares = np.array([t.innovation.square / max(t.innovation.rows, 1) for t in kept])
-    recordings = [t.recording for t in kept]
-    motion = TrackedMotion(
-        np.array([t.sample.time for t in kept]),
-        tuple(k for k in range(len(kept)) if k == 0 or recordings[k] != recordings[k - 1]),
-        *(np.array([getattr(t.sample, name) for t in kept]) for name in "qva"),
-        tau,
-        np.array([torques.outside(t.sample.wrenches) for t in kept]),
-    )
-    rejected_at = motion.time[np.flatnonzero(~np.array(accepted))]
-    gate = run.filter.gate
+    rejections = time[~accepted]
     rejected = sum(run.verdicts.get(each, 0) for each in (SampleVerdict.gated, SampleVerdict.reopened))
     seen = FilterRun(
         torques,
-        motion,
-        rejected_at[np.diff(rejected_at, prepend=-np.inf) > run.filter.memory_s],
+        TrackedMotion(time, tuple(starts), q, v, a, tau, outside),
+        rejections[np.diff(rejections, prepend=-np.inf) > run.filter.memory_s],
         np.where(accepted, squares, np.nan),
         rejected / max(run.samples, 1),
         1.0 if gate is None else 1 - gate.confidence,

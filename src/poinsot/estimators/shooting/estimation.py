@@ -212,7 +212,8 @@ class OptimalEstimation:
         self, problem: OptimalEstimationProblem, progress: ProgressCallback | None, stop: Stop | None
     ) -> tuple[OptimalEstimationProblem, ShootingSolution, dict[str, float]]:
         """The problem with its levels of process noise, its solution, and the factors on what was given."""
-        solution, factors = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop), {}
+        solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
+        factors: dict[str, float] = {}
         rng = np.random.default_rng(self.seed)
         for _ in range(self.max_rounds if self.process_noise == "auto" else 0):
             if not solution.status.converged:

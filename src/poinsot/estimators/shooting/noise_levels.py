@@ -69,7 +69,7 @@ class Reweighted(TrajectoryModel):
     def linearize_last(self, x: Vector, theta: Vector) -> LastNodeLinearization:
         return self._reweighted(self.model.linearize_last(x, theta), "r_x", "r_theta")
 
-    def _reweighted(self, at, *slopes):  # type: ignore[no-untyped-def]
+    def _reweighted(self, at, *slopes):
         changed = {
             name: getattr(at, name) * self.rows[:, None] for name in slopes if getattr(at, name) is not None
         }

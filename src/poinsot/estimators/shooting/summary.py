@@ -18,6 +18,7 @@ from ...estimate import (
     EstimatedParameters,
     Provenance,
     Status,
+    Unchecked,
     extras_of,
 )
 from ...estimate.motions import Convergence, EstimatedMotion, EstimatedMotions
