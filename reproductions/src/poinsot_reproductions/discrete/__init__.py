@@ -7,6 +7,8 @@ swing_up_13     Sect. 4.6 on simulated recordings: thirteen parameters, and how 
 recordings      real recordings of another Furuta pendulum
 pendulum        Tables 2 and 3: dry friction of one hinge, and of a slider
 furuta          Table 4, Figs. 4 and 5: a driven Furuta pendulum
+batch           many smoothing problems of one mechanism at once, in lockstep on an accelerator
+lockstep        the iteration of many problems
 
 Nothing of a case is imported before it runs.
 """
