@@ -66,7 +66,7 @@ class Nuisance:
 
 
 @dataclass(frozen=True)
-class KnownRobot(Check):
+class RobotAsKnown(Check):
     """Does the torque agree with the robot that the filter takes for known?
 
     Sizes of delay, clock, zero and change of gain are those of `explanations`.
@@ -325,4 +325,4 @@ class LoadAgainstDescription(Check):
             yield MASS.finding(Severity.error, "An open body is physically impossible.", remedy)
 
 
-RUN_CHECKS: tuple[Check, ...] = (KnownRobot(), Innovations(), LoadAgainstDescription())
+RUN_CHECKS: tuple[Check, ...] = (RobotAsKnown(), Innovations(), LoadAgainstDescription())
