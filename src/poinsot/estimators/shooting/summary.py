@@ -243,7 +243,7 @@ class EstimateSummary:
             return ()
         reason = (
             "commands count as exact up to their noise, and masses are as uncertain as the gains: open them with "
-            f'gains = ["{exact[0]}"] in [method] and [priors] {exact[0]} = {{ mean = 1, std = ... }}'
+            f'gains = ["{exact[0]}"] in [method] and [priors] "{exact[0]}" = {{ mean = 1, std = ... }}'
         )
         return (Unchecked("the gain of commands", reason),)
 
