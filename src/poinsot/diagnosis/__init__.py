@@ -13,22 +13,18 @@ listed under the entry point group `poinsot.checks`, as `"module:attribute"`, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
-from typing import Any
-
-import numpy as np
 
 from ..estimate import Diagnosis, Estimate, Finding, Unchecked
 from ..estimate.estimate import unfinished
-from ..estimate.finding import Severity, ordered
+from ..estimate.finding import ordered
 from ..exceptions import PoinsotError
 from ..regression.inverse_dynamics import InverseDynamics
 from .angle_unit import AngleUnit
 from .body_directions import BodyDirections
 from .case import Examination
-from .check import Cause, Check
+from .check import Cause, Check, look_at
 from .clock_scale import ClockScale
 from .delay import TorqueDelay
 from .disturbance import Disturbance
@@ -38,6 +34,7 @@ from .explanations import Alignment, Explanation
 from .filters import Filters
 from .fit import PoorFit
 from .gain_change import GainChange
+from .geometry import JointPlacements, LengthUnit
 from .gravity import Gravity
 from .held_out import HeldOutError
 from .joint_zero import JointZero
@@ -46,6 +43,7 @@ from .lost_samples import LostSamples
 from .outliers import Outliers
 from .physics import Physics
 from .position_jumps import PositionJumps
+from .recordings import Recordings
 from .reduction import Reduction
 from .sign import Sign
 from .swapped_channels import SwappedChannels
@@ -59,10 +57,12 @@ EXPLANATIONS: tuple[Explanation, ...] = (
     Sign(),
     SwappedChannels(),
     AngleUnit(),
+    LengthUnit(),
     Reduction(),
     ClockScale(),
     Gravity(),
     JointZero(),
+    JointPlacements(),
     TorqueDelay(),
     TorqueGain(),
     GainChange(),
@@ -74,11 +74,7 @@ CHECKS: tuple[Check, ...] = (
     PositionJumps(),
     Outliers(),
     DroppedTorque(),
-    Disturbance(),
-    Alignment(EXPLANATIONS),
-    TorqueScale(),
-    BodyDirections(),
-    TorqueNoise(),
+    Recordings((Disturbance(), Alignment(EXPLANATIONS), TorqueScale(), BodyDirections(), TorqueNoise())),
     PoorFit(),
     HeldOutError(),
     Physics(),
@@ -87,9 +83,6 @@ CHECKS: tuple[Check, ...] = (
 """In the order in which they look: what is wrong with samples first."""
 
 GROUP = "poinsot.checks"
-
-LOADED = 0.05
-"""`Alignment.improves` of recordings with a load and without it."""
 
 __all__ = ["CHECKS", "EXPLANATIONS", "Examination", "Cause", "Check", "Explanation", "causes", "diagnose"]
 
@@ -101,22 +94,16 @@ def checks() -> tuple[Check, ...]:
 
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
-    listed = [explanation.cause for explanation in EXPLANATIONS]
-    listed += [
-        cause for check in (*checks(), *RUN_CHECKS, *ASSUMPTION_CHECKS, LoadGains()) for cause in check.causes
-    ]
-    return tuple({cause.name: cause for cause in listed}.values())
+    listed = (*checks(), *RUN_CHECKS, *ASSUMPTION_CHECKS, LoadGains())
+    return tuple({cause.name: cause for check in listed for cause in check.causes}.values())
 
 
 def diagnose(estimate: Estimate) -> Diagnosis:
     """Look at an estimate of the linear family for what may be wrong with it."""
     problem = estimate.problem
     assert isinstance(problem, InverseDynamics)
-    listed = checks()
-    if problem.attachment is not None:
-        alike = [replace(each, improves=LOADED) if isinstance(each, Alignment) else each for each in listed]
-        listed = (*alike, LoadGains())
-    return examined(estimate, (listed, Examination(estimate, problem)))
+    loads = () if problem.attachment is None else (LoadGains(),)
+    return examined(estimate, look_at(Examination(estimate, problem), (*checks(), *loads)))
 
 
 def diagnose_tracking(
@@ -127,36 +114,21 @@ def diagnose_tracking(
     Args:
         run: what it made of its samples. recorded: the recordings as they were read; None: a stream is not kept.
     """
-    what, samples = (
-        "single torque readings and lost samples",
-        [each for each in checks() if each.of_samples and not isinstance(each, Disturbance)],
-    )
+    what, found = "single torque readings and lost samples", look_at(run, RUN_CHECKS)
     try:
-        if recorded is not None:
-            return examined(estimate, (samples, Examination(estimate, recorded())), (RUN_CHECKS, run))
-        unchecked = Unchecked(what, "a stream is not kept")
+        if recorded is None:
+            return examined(estimate, [Unchecked(what, "a stream is not kept"), *found])
+        samples = [each for each in checks() if each.of_samples]
+        return examined(estimate, [*look_at(Examination(estimate, recorded()), samples), *found])
     except PoinsotError as error:
-        unchecked = Unchecked(what, str(error))
-    found = examined(estimate, (RUN_CHECKS, run))
-    return replace(found, unchecked=(unchecked, *found.unchecked))
+        return examined(estimate, [Unchecked(what, str(error)), *found])
 
 
-def examined(estimate: Estimate, *looks: tuple[Iterable[Check], Any]) -> Diagnosis:
-    """What checks find in a case; each with its case, those of single samples first."""
-    findings, unchecked = list(unfinished(estimate)), []
-    bad_samples = False
-    for check, case in ((check, case) for listed, case in looks for check in listed):
-        if bad_samples and not check.of_samples:
-            unchecked.append(Unchecked(type(check).__name__, "single samples are wrong; mend them first"))
-            continue
-        try:
-            with np.errstate(all="ignore"):  # wrong data overflow; what is not finite is not taken
-                found = list(check.look(case))
-        except (PoinsotError, np.linalg.LinAlgError) as error:
-            unchecked.append(Unchecked(type(check).__name__, str(error)))
-            continue
-        unchecked += [each for each in found if isinstance(each, Unchecked)]
-        new = [each for each in found if isinstance(each, Finding)]
-        findings += new
-        bad_samples |= check.of_samples and any(each.severity is Severity.error for each in new)
-    return Diagnosis(ordered(findings), tuple(unchecked))
+def examined(estimate: Estimate, found: Sequence[Finding | Unchecked]) -> Diagnosis:
+    """What was found and what could not be checked, in order."""
+    findings = [*unfinished(estimate), *(each for each in found if isinstance(each, Finding))]
+    unchecked = tuple(each for each in found if isinstance(each, Unchecked))
+    symptoms = {cause.name for cause in causes() if cause.symptom}
+    return Diagnosis(
+        ordered(findings, symptoms), unchecked, complete=not any(each.failed for each in unchecked)
+    )

@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..estimate import Finding, Severity, Unchecked
+from ..exceptions import PoinsotError, listing
 
 
 @dataclass(frozen=True)
@@ -16,11 +19,13 @@ class Cause:
 
     Args:
         name: as in findings. means: what is wrong then. advice: what to do.
+        symptom: whether other causes bring it about: of findings of one severity it comes after them.
     """
 
     name: str
     means: str
     advice: str
+    symptom: bool = False
 
     def finding(
         self, severity: Severity, message: str, remedy: str = "", where: str = "", evidence: float = 0.0
@@ -44,3 +49,23 @@ class Check(ABC):
     @abstractmethod
     def look(self, case: Any) -> Iterable[Finding | Unchecked]:
         """What it finds, and what it could not check; the case is what its family is examined by (`Examination`)."""
+
+
+def look_at(case: Any, checks: Iterable[Check]) -> list[Finding | Unchecked]:
+    """What these checks find, and what they could not check."""
+    found: list[Finding | Unchecked] = []
+    bad_samples = False
+    for check in checks:
+        names = f"what would be called {listing([cause.name for cause in check.causes], 20)}"
+        if bad_samples and not check.of_samples:
+            found.append(Unchecked(names, "single samples are wrong; mend them first"))
+            continue
+        try:
+            with np.errstate(all="ignore"):  # wrong data overflow; what is not finite is not taken
+                new = list(check.look(case))
+        except (PoinsotError, np.linalg.LinAlgError) as error:
+            new = [Unchecked(names, str(error), failed=True)]
+        found += new
+        errors = [each for each in new if isinstance(each, Finding) and each.severity is Severity.error]
+        bad_samples |= check.of_samples and bool(errors)
+    return found

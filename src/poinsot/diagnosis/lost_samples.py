@@ -17,7 +17,7 @@ import numpy as np
 from ..estimate import Finding, Severity, Unchecked
 from ..recording import Recording
 from .case import Examination
-from .changes import recordings_of
+from .changes import recordings_of, within
 from .check import Cause, Check
 
 
@@ -62,6 +62,7 @@ class LostSamples(Check):
                 f"{first:.4g} s: positions move by several periods in one.",
                 "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut "
                 "a part without gaps with between_s.",
+                within(case.problem, number),
                 evidence=1e5 * share,
             )
 
@@ -79,6 +80,9 @@ def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     m = np.maximum(m, 2.0)
     more = np.sum(((s - m[:, None] * c) / sigma) ** 2, axis=1)
     at = np.flatnonzero((one - more > least) & (more < 0.25 * one) & (m <= LONGEST))
+    # where a clock shows the gap, speeds are right
+    periods = np.diff(recording.time) / np.median(np.diff(recording.time))
+    at = at[periods[at] < 0.75 * m[at]]
     return at, int(np.sum(m[at] - 1))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from .case import Examination
-from .changes import recordings_of
+from .changes import recordings_of, within
 from .check import Cause, Check
 
 TURNS = (2 * np.pi, np.pi)
@@ -71,6 +71,7 @@ class PositionJumps(Check):
                     f"Recording {number} has {'a hole' if len(holes) == 1 else f'{len(holes)} holes'}: most joints "
                     f"jump at {time[holes[0] + 1]:.4g} s.",
                     "Cut the recording there, into two recordings with between_s; or write time = { column = ... }.",
+                    within(case.problem, number),
                     evidence=2e4,
                 )
             for joint, (e, found) in zip(signals.joints, jumps, strict=True):
@@ -86,7 +87,7 @@ class PositionJumps(Check):
                     f"The position of joint {joint} in recording {number} jumps by {e[at[0]]:.4g} at "
                     f"{time[at[0] + 1]:.4g} s{more}.",
                     remedy,
-                    joint,
+                    within(case.problem, number, joint),
                     evidence=1e4 + float(np.max(np.abs(e[at]))),
                 )
 

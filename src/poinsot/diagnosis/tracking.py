@@ -18,7 +18,7 @@ import numpy as np
 
 from ..arrays import JointSamples, Vector
 from ..models.link_torques import LinkTorques
-from .case import EXACT, REWEIGHTINGS, RIDGE, Regression
+from .case import EXACT, REWEIGHTINGS, RIDGE, DenseRows, Regression
 
 MOST_SAMPLES = 1000
 """Evenly spaced: more of them hardly narrow what is asked here."""
@@ -194,7 +194,8 @@ def solved(W: np.ndarray, y: JointSamples, size: Vector, counts: np.ndarray) -> 
         theta = np.linalg.solve(H, A.T @ (y / sigma).reshape(-1)) / norms
         squares = np.sum((y - W @ theta) ** 2, axis=0)
         sigma = np.maximum(np.sqrt(squares / np.maximum(counts - b / n, 1.0)), EXACT * size)
-    return Regression((W, y), theta, np.linalg.inv(H) / np.outer(norms, norms), sigma, size)
+    rows = DenseRows.made(W, y, np.zeros_like(y))
+    return Regression(rows, theta, np.linalg.inv(H) / np.outer(norms, norms), sigma, size)
 
 
 def likelier(one: Regression, other: Regression) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...arrays import Matrix
 from ...diagnosis import examined
+from ...diagnosis.check import look_at
 from ...diagnosis.estimated_motion import ASSUMPTION_CHECKS, Assumptions
 from ...estimate import (
     NARROWED,
@@ -233,7 +234,7 @@ class EstimateSummary:
             levels.likelier(np.random.default_rng(0)),
             self._exact_gains(),
         )
-        return examined(estimate, (ASSUMPTION_CHECKS, case))
+        return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
 
     def _exact_gains(self) -> tuple[Unchecked, ...]:
         """Gains of commands that masses depend on, and that were not open."""
