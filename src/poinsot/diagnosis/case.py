@@ -80,26 +80,19 @@ class DenseRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
-    """A changed problem, solved.
+class Regression:
+    """Least squares with each joint's residuals at unit variance.
 
     Args:
-        problem: as changed. dense: its rows.
-        theta: (b,) base values. covariance: (b, b) for white residuals.
+        dense: its rows. theta: (b,) values. covariance: (b, b) for white residuals.
         sigma: (n,) rms of each joint's residuals. size: (n,) rms of each joint's torque.
     """
 
-    problem: InverseDynamics
     dense: DenseRows
     theta: Vector
     covariance: Matrix
     sigma: Vector
     size: Vector
-
-    def of(self, rows: np.ndarray) -> Solved:
-        """The same problem, solved of some of its rows."""
-        dense = self.dense
-        return solve(self.problem, DenseRows.made(dense.W[rows], dense.y[rows], dense.held[rows]))
 
     @property
     def rows(self) -> int:
@@ -161,6 +154,18 @@ class Solved:
         explained = float(np.sum((delta * g) ** 2) / max(float(e @ e), 1e-300))
         sensitivity = float(np.sqrt(np.max(np.mean(g.reshape(self.dense.y.shape) ** 2, axis=0))))
         return Score(delta, float(np.sqrt(long_run_variance(s)) / information), explained, sensitivity)
+
+
+@dataclass(frozen=True, eq=False)
+class Solved(Regression):
+    """A changed problem, solved for its base values."""
+
+    problem: InverseDynamics
+
+    def of(self, rows: np.ndarray) -> Solved:
+        """The same problem, solved of some of its rows."""
+        dense = self.dense
+        return solve(self.problem, DenseRows.made(dense.W[rows], dense.y[rows], dense.held[rows]))
 
 
 @dataclass(frozen=True)
@@ -359,7 +364,7 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
         left = squares - 2 * projected @ theta + (rows.gram @ theta) @ theta
         sigma = np.maximum(np.sqrt(np.maximum(left, 0) / max(N - b / n, 1.0)), EXACT * size)
     covariance = np.linalg.inv(H) / norms[:, None] / norms
-    return Solved(problem, rows, theta, covariance, sigma, size)
+    return Solved(rows, theta, covariance, sigma, size, problem)
 
 
 def correlations(e: np.ndarray) -> np.ndarray:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from ..exceptions import PoinsotError, listing
 from ..recording import EFFORTS, Recording
-from .case import Examination
+
+if TYPE_CHECKING:
+    from .case import Examination
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,12 @@ class Cause:
     advice: str
     symptom: bool = False
 
+    def finding(
+        self, severity: Severity, message: str, remedy: str = "", where: str = "", evidence: float = 0.0
+    ) -> Finding:
+        """A finding of this cause; its remedy is the advice unless another is given."""
+        return Finding(self.name, severity, message, remedy or self.advice, where, evidence)
+
 
 class Check(ABC):
     """Looks for one thing that makes a result wrong or less certain than it looks.
@@ -43,11 +51,11 @@ class Check(ABC):
     of_samples: ClassVar[bool] = False
 
     @abstractmethod
-    def look(self, case: Examination) -> Iterable[Finding | Unchecked]:
-        """What it finds, and what it could not check."""
+    def look(self, case: Any) -> Iterable[Finding | Unchecked]:
+        """What it finds, and what it could not check; the case is what its family is examined by (`Examination`)."""
 
 
-def look_at(case: Examination, checks: Iterable[Check]) -> list[Finding | Unchecked]:
+def look_at(case: Any, checks: Iterable[Check]) -> list[Finding | Unchecked]:
     """What these checks find, and what they could not check."""
     found: list[Finding | Unchecked] = []
     bad_samples = False

@@ -263,7 +263,7 @@ class Estimate:
 
     def __str__(self) -> str:
         diagnosis = self.diagnosis
-        lines = [f"{diagnosis.verdict[:1].upper()}{diagnosis.verdict[1:]}"] if diagnosis.complete else []
+        lines = [diagnosis.headline] if diagnosis.complete else []
         lines.append(f"{self.method} on {self.robot}: {self.status.value}")
         lines.append(
             f"{len(self.names)} parameters from {self.rows} rows, relative error "
