@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Float
 
 from poinsot.estimators.joint import JointFit, JointSmoothing, JointSmoothingProblem, Record, RecordFit
-from poinsot.estimators.joint.simulation import simulated
+from .simulation import simulated
 from poinsot.models.maximal import Model
 
 from .furuta_models import (

@@ -92,8 +92,6 @@ class JointFit:
         history: one entry an accepted step, the initial guess first.
         paths: of each record.
         sensitivity: uncertainty of the open parameters.
-        scale_is_free: (q,) open parameters of which only ratios have an effect, so that they shrink as far as bounds
-            let them.
     """
 
     names: tuple[str, ...]
@@ -103,7 +101,6 @@ class JointFit:
     history: tuple[AcceptedStep, ...]
     paths: tuple[RecordFit, ...]
     sensitivity: Sensitivity = field(repr=False)
-    scale_is_free: np.ndarray
 
     @property
     def converged(self) -> bool:

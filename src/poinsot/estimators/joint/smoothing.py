@@ -33,10 +33,6 @@ from .sensitivity import sensitivity, state_variances
 
 JOINT_DAMPING = GainRatio(first=1e-6, most=2.0**32)
 """Little at the start: with states free the problem is nearly linear, and full steps succeed."""
-PROPORTIONAL = ("mass", "inertia", "drag", "level", "excess", "gain", "shaft", "offset")
-"""Kinds of parameters that multiply the residuals of steps, if all of them are scaled alike."""
-ROUNDING_OF_SQUARES = 1e-16
-"""A remainder whose squares are below this part of the whole is rounding."""
 
 
 @lru_cache(maxsize=16)
@@ -62,6 +58,9 @@ class JointSmoothing:
         damping: of steps, in parts of the largest diagonal of J^T J so far.
         least_effect: part of the cost that a parameter is assumed to move when it changes by its own size, for damping
             alone: without it rounding moves unobservable parameters far away.
+        reference: (p,) theta by whose inertia residuals of steps are weighed (`Form.by_inertia`), as `JointEstimation`
+            does; None: by that of the theta which is estimated, as in the paper, which draws inertia and friction
+            towards zero where steps give way.
 
     Raises:
         InvalidMethod: if a number has no meaning.
@@ -76,6 +75,7 @@ class JointSmoothing:
     state_std: bool = False
     damping: GainRatio = JOINT_DAMPING
     least_effect: float = 1e-8
+    reference: Vector | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.weight < np.inf:
@@ -157,11 +157,9 @@ class RecordEquations:
         """Weighted residuals of each record with their derivatives by states and open parameters."""
         root = float(np.sqrt(self.method.weight))
         roots = np.concatenate([np.full(self.form.rows, root), 1 / self.noise])
+        found = self.linearizer.all_of(self.problem.records, x, theta, self.method.reference)
         return [
-            self.linearizer(record, states, theta)
-            .weighted(np.tile(roots, (len(states), 1)), root)
-            .opened(self.parameters.open)
-            for record, states in zip(self.problem.records, x, strict=True)
+            each.weighted(np.tile(roots, (len(each.e), 1)), root).opened(self.parameters.open) for each in found
         ]
 
     def result(self, start: JointIterate, found: Minimum[JointIterate]) -> JointFit:
@@ -202,25 +200,7 @@ class RecordEquations:
             history=tuple(accepted),
             paths=tuple(paths),
             sensitivity=spread,
-            scale_is_free=self._scale_is_free(start.linearized),
         )
-
-    def _scale_is_free(self, linearized: Sequence[RecordLinearization]) -> np.ndarray:
-        """(q,) open parameters of which only ratios have an effect: all residuals of steps are proportional to them.
-
-        Then smaller values always cost less. Evaluated at the initial guess, before they have shrunk.
-        """
-        parameters, model, m = self.parameters, self.problem.model, self.form.rows
-        kinds = [model.mechanism.entries[model.free[k]].kind for k in parameters.open.tolist()]
-        proportional = np.array([kind in PROPORTIONAL for kind in kinds], dtype=bool)
-        theta, remainder, whole = parameters.theta[parameters.open][proportional], 0.0, 0.0
-        if not len(theta) or parameters.prior_weight[proportional].any():
-            return np.zeros(len(parameters.open), dtype=bool)
-        for each in linearized:
-            parts = each.by_theta[:, :m, proportional] * theta
-            remainder += float(np.sum((each.e[:, :m] - parts.sum(axis=2)) ** 2))
-            whole += float(np.sum(parts**2))
-        return proportional & bool(remainder <= ROUNDING_OF_SQUARES * whole)
 
 
 class JointIterate:
@@ -248,6 +228,14 @@ class JointIterate:
         self.cost = 0.5 * squares if np.isfinite(squares) else float("inf")
         # not the iterate itself: its linearization is large
         self._largest_before = None if before is None else before.largest
+
+    @property
+    def own_weight(self) -> float:
+        """kappa of the residuals of steps as they are here, 1 / mean square."""
+        m, method = self.equations.form.rows, self.equations.method
+        steps = [each.e[:-1, :m] for each in self.linearized]
+        squares, count = (sum(map(float, part)) for part in zip(*((np.sum(e**2), e.size) for e in steps), strict=True))
+        return method.weight * count / max(squares, 1e-300)
 
     @cached_property
     def normals(self) -> list[NormalEquations]:

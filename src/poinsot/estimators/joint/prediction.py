@@ -1,0 +1,124 @@
+"""Readings predicted over windows, from states that did not see them: what the model carries by itself.
+
+Smoothed states follow their readings, whatever the parameters are, so their residuals say little of a model. Here theta
+is held, a window's first state is estimated from the readings before it alone, and the mechanism moves on from there
+with nothing but its controls. A window is as long as one period of the fastest coordinate, 2 pi rms(y - mean) / rms(y'),
+so that inertia, weight and friction all show, and at most a sixth of the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ...arrays import Vector
+from ...models.maximal import Model
+from .problem import JointSmoothingProblem
+from .records import Record, first_guess, full_turns_off
+from .results import RecordFit
+from .smoothing import JointSmoothing, compiled_linearizer
+
+SHORTEST = 8
+"""Steps of a window."""
+LARGEST_PART = 6
+"""A window is at most this part of a record: with the history of the first, five windows are left."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Predicted readings of one record.
+
+    Args:
+        record: that was predicted.
+        horizon: of each window [steps].
+        places: (W, T) samples of each window. expected: (W, T, s) predicted readings there.
+        errors: (W, T, s) predicted minus measured, angles without full turns; NaN where nothing was measured.
+    """
+
+    record: Record
+    horizon: int
+    places: Int[np.ndarray, "W T"]
+    expected: Float[np.ndarray, "W T s"]
+    errors: Float[np.ndarray, "W T s"]
+
+
+def horizon_of(model: Model, records: Sequence[Record], theta: Vector) -> list[int]:
+    """Steps of a window of each record, see the head of the file."""
+    found = []
+    for record in records:
+        y, rate = first_guess(model, record, theta)
+        fastest = float((np.std(rate, axis=0) / np.maximum(np.std(y, axis=0), 1e-12)).max())
+        period = 2 * np.pi / max(fastest, 1e-12) / float(np.median(record.steps))
+        found.append(int(np.clip(period, SHORTEST, max(len(record.times) // LARGEST_PART, 2))))
+    return found
+
+
+def predicted(
+    method: JointSmoothing,
+    model: Model,
+    records: Sequence[Record],
+    theta: Vector,
+    paths: Sequence[RecordFit] | None = None,
+) -> list[Predicted]:
+    """Of each record, readings over windows of one period.
+
+    Args:
+        method: noise and weight, by which first states are estimated.
+        paths: smoothed motions, from which that estimation begins; None: from filtered readings.
+    """
+    horizons, histories, guess, starts = horizon_of(model, records, theta), [], [], []
+    for k, (record, T) in enumerate(zip(records, horizons, strict=True)):
+        last = len(record.times) - 1
+        starts.append(np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, T))
+        for end in starts[-1].tolist():
+            past = slice(max(end - T, 0), end + 1)
+            # at least four samples: a record has no fewer
+            past = slice(max(min(past.start, end - 3), 0), max(end + 1, 4))
+            history = Record(record.name, record.times[past], record.u[past], record.z[past])
+            histories.append(history)
+            if paths is not None:
+                y, rate, states = paths[k].coordinates[past], paths[k].rates[past], paths[k].states
+                states = None if states is None else type(states)(*(part[past] for part in states))
+                guess.append(RecordFit.at(history, y, rate, states))
+    fit = method.solve(JointSmoothingProblem(model, histories, theta, (), guess=guess or None))
+    ends = iter(fit.paths)
+    return [
+        _moved_on(method, model, record, theta, T, begin, [next(ends) for _ in begin])
+        for record, T, begin in zip(records, horizons, starts, strict=True)
+    ]
+
+
+def _moved_on(
+    method: JointSmoothing,
+    model: Model,
+    record: Record,
+    theta: Vector,
+    T: int,
+    starts: np.ndarray,
+    histories: Sequence[RecordFit],
+) -> Predicted:
+    form = compiled_linearizer(model, method.form).form
+    T = min(T, len(record.times) - 1 - int(starts[-1]))
+    x = [form.pack(each.coordinates, each.rates, theta, each.states)[-1] for each in histories]
+    at = starts[:, None] + np.arange(T)
+    states = form.simulated(np.array(x), record.u[at], record.steps[at], theta)[:, 1:]
+    expected = form.read(states.reshape(-1, form.size), theta)
+    error = full_turns_off(expected - record.z[at + 1].reshape(expected.shape), model.angular)
+    shape = (*at.shape, -1)
+    return Predicted(record, T, at + 1, expected.reshape(shape), error.reshape(shape))
+
+
+def relative_errors(model: Model, found: Sequence[Predicted]) -> Vector:
+    """(s,) rms errors of predicted readings, by what the readings spread about their mean; NaN where none are read.
+
+    Angles that leave a turn about their mean count as spread by half a turn.
+    """
+    errors = np.concatenate([each.errors.reshape(-1, each.errors.shape[2]) for each in found])
+    read = np.concatenate([each.record.z[each.places].reshape(-1, each.errors.shape[2]) for each in found])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.nanstd(read, axis=0)
+        spread = np.where(model.angular, np.minimum(spread, np.pi), spread)
+        return np.asarray(np.sqrt(np.nanmean(errors**2, axis=0)) / spread)
