@@ -48,7 +48,7 @@ class HeldOutError(Check):
             yield Finding(
                 "held-out",
                 Severity.error if grave else Severity.warning,
-                f"The torque of {fit.recording or 'a held-out recording'} is predicted to {100 * error:.3g} %, "
+                f"{fit.recording or 'A held-out recording'} is predicted to {100 * error:.3g} %, "
                 f"{times:.2g} times the error of the fit ({100 * fitted:.3g} %).",
                 "Write in [method] the name of the method that finds possible bodies, or record a livelier motion.",
                 fit.recording,

@@ -126,7 +126,8 @@ class JointEstimation:
         return estimate.updated(
             method=self.name,
             citations=self.citations,
-            problem=WeightedProblem(problem, method),
+            # a kink may have stopped it short of the tolerance
+            problem=WeightedProblem(problem, replace(method, tolerance=max(method.tolerance, fit.remaining))),
             examiner=Examination(problem, method, fit).diagnose,
             seconds=watch.seconds,
         )

@@ -1,68 +1,56 @@
 """What may be wrong with a joint estimate: its findings.
 
-Everything rests on prediction, since smoothed states follow their readings whatever the parameters are. Readings are
-looked at first: single ones that cannot be, and samples that are missing. Where the result then looks wrong (it has not
-converged, bodies end without inertia, or it predicts little), the records are changed as if one thing in them had been
-declared wrongly, and estimated again: what makes them predicted is named.
+Everything rests on prediction, since smoothed states follow their readings whatever the parameters are. Where a result
+looks wrong (it has not converged, an inertia ends at 0 or far from the description, little is predicted), the records are
+changed as if one thing in them had been declared wrongly, and estimated again: what makes them predicted is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from ...arrays import Vector
 from ...diagnosis import Cause
 from ...diagnosis.clock_scale import is_earths
-from ...diagnosis.lost_samples import LostSamples, lost_at
+from ...diagnosis.held_out import HeldOutError
+from ...diagnosis.lost_samples import LostSamples
+from ...diagnosis.position_jumps import PositionJumps
 from ...estimate import Diagnosis, Estimate, Finding, Severity, Status, Unchecked
 from ...estimate.estimate import unfinished
 from ...estimate.finding import ordered
 from ...exceptions import PoinsotError
 from ...recording import Recording
-from .prediction import Predicted, predicted, relative_errors
+from .prediction import Predicted, effort_steps, efforts, predicted
 from .problem import JointSmoothingProblem
-from .records import Record, full_turns_off
+from .records import full_turns_off
 from .results import JointFit
-from .smoothing import JointSmoothing, RecordEquations
+from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
 from .weight import solve_from
 
-CAUSES = (
-    Cause(
-        "at-bound",
-        "A mass or an inertia ended at the bound below which it means nothing.",
-        "Hold it, give its prior, or record a motion that shows it.",
-    ),
-    Cause(
-        "no-prediction",
-        "Readings are predicted hardly better than if nothing moved.",
-        "Check signs, units, the order of columns and gravity; the model may lack what moves the mechanism.",
-    ),
-    Cause("sensor-noise", "Residuals of a sensor are not as large as its stated noise.", "State the noise that it has."),
-    Cause(
-        "weight",
-        "Parameters move by more than their intervals with the weight of the model half a decade either way.",
-        "Record a livelier motion, or add to the model what it lacks.",
-    ),
-    Cause("long-steps", "Steps are longer than half the fastest period.", "Take shorter steps: step_s."),
-    Cause(
-        "impossible-body",
-        "No real body has these mass properties.",
-        "Hold what is known of it, or give priors.",
-    ),
-    Cause(
-        "far-from-description",
-        "The inertia about a joint is far from the one that was described.",
-        "Check the unit of the torques, the rate of the recording and the described masses.",
-    ),
-)
+NOTE, WARNING, ERROR = Severity
+CAUSES = tuple(
+    Cause(*each)
+    for each in (
+        ("at-bound", "A mass or an inertia ended at 0.", "Hold it, give its prior, or record a motion that shows it."),
+        ("no-prediction", "Readings are predicted hardly better than if nothing moved.", "Check signs, units, the order "
+         "of columns and gravity; the model may lack what moves the mechanism."),
+        ("sensor-noise", "Residuals of a sensor are not as large as its stated noise.", "State the noise that it has."),
+        ("weight", "Parameters move by more than their intervals with the weight of the model half a decade either way.",
+         "Record a livelier motion, or add to the model what it lacks."),
+        ("long-steps", "Steps are longer than half the fastest period.", "Take shorter steps: step_s."),
+        ("impossible-body", "No real body has these mass properties.", "Hold what is known of it, or give priors."),
+        ("far-from-description", "Inertia about a joint is far from the described one.", "Check the unit of torque, the "
+         "rate of the recording and the described masses."),
+    )
+)  # fmt: skip
 """Those that the linear family does not have."""
-
-Change = Callable[[Record], Record]
 
 
 @dataclass(frozen=True)
@@ -70,42 +58,29 @@ class Thresholds:
     """From when on something counts.
 
     Args:
-        poor, none: rms error of predictions by that of "nothing moves" above which readings are predicted poorly, and
-            hardly at all.
-        times_warning, times_error: errors of held-out predictions by those of the fitted recordings.
-        held_out, held_out_error: errors of predictions, by the spread of readings, below which that does not matter.
-        noise: residuals of a sensor, by its stated noise, or the reverse.
-        moved: standard deviations that parameters may move by with the weight: their 95 % interval.
-        decades: of the weight, either way.
-        improved: factor by which a change must make predictions better to be named, and `explains`: what they are then
-            at most, by "nothing moves".
-        described, absurd: factors of the inertia about a joint against the described one.
-        spike: times the 95 % quantile of the distance from both neighbours, and of the noise.
+        poor, none: rms error of predictions, by that of "nothing moves", above which a tenth of the squares, and hardly
+            anything, is predicted.
+        unexplained: of a commanded effort, from which a finding warns; `none` is an error.
+        noise: residuals of a sensor by its stated noise, or the reverse.
+        moved: standard deviations by which parameters may move with the weight, `decades` either way: 95 % intervals.
+        improved: by what factor a change must make predictions better to be named.
+        described, absurd: factors of the inertia about a joint by the described one.
     """
 
-    poor: float = 0.5
+    poor: float = 0.32
     none: float = 0.9
-    times_warning: float = 2.5
-    times_error: float = 5.0
-    held_out: float = 0.05
-    held_out_error: float = 0.25
+    unexplained: float = 0.5
     noise: float = 3.0
     moved: float = 1.96
     decades: float = 0.5
     improved: float = 3.0
-    explains: float = 0.5
     described: float = 4.0
     absurd: float = 20.0
-    spike: float = 10.0
 
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """A fit, with the problem and the method that made it.
-
-    Args:
-        problem, method, fit: as solved. limits: from when on something counts.
-    """
+    """A fit, with the problem and the method that made it."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
@@ -114,221 +89,205 @@ class Examination:
 
     def diagnose(self, estimate: Estimate) -> Diagnosis:
         """All findings about the estimate."""
-        findings, unchecked = list(unfinished(estimate)), []
         if self.fit.status is Status.interrupted:
-            return Diagnosis(ordered(findings), (Unchecked("the result", "it was interrupted"),), complete=False)
+            return Diagnosis(
+                unfinished(estimate), (Unchecked("the result", "it was interrupted"),), complete=False
+            )
         with np.errstate(all="ignore"):  # wrong data overflow; what is not finite is not taken
-            findings += self.samples()
-            bad_samples = any(each.severity is Severity.error for each in findings[len(unfinished(estimate)) :])
-            findings += [*self.parameters(estimate), *self.predictions(), *self.residuals()]
-            if not estimate.status.converged or any(each.cause in SUSPICIOUS for each in findings):
-                findings += [] if bad_samples else self.explanations()
-            if estimate.status.converged:
-                findings += self.weights()
-        if not self.problem.held_out:
-            unchecked.append(
-                Unchecked("prediction of other motions", 'no recording was held out; give one the role "validation"')
-            )
-        unchecked.append(
-            Unchecked(
-                "clock and unit of torque to better than a factor of two",
-                "inertia, friction and gains that are estimated take them up",
-            )
+            found: list[Finding | Unchecked] = [*unfinished(estimate), *self.samples()]
+            if not any(isinstance(each, Finding) and each.cause in SAMPLES for each in found):
+                found += [*self.predictions(estimate), *self.parameters(estimate)]
+                if any(isinstance(each, Finding) and each.cause in SUSPICIOUS for each in found):
+                    found += self.explanations()
+                if estimate.status.converged:
+                    found += self.weights()
+            found += self.residuals()
+        taken_up = Unchecked(
+            "clock and unit of torque to better than a factor of two",
+            "inertia, friction and gains that are estimated take them up",
         )
-        return Diagnosis(ordered(findings), tuple(unchecked))
+        unchecked = (*(each for each in found if isinstance(each, Unchecked)), taken_up)
+        return Diagnosis(ordered(each for each in found if isinstance(each, Finding)), unchecked)
 
     # -- readings ------------------------------------------------------------------------------------------------------
 
-    def samples(self) -> Iterator[Finding]:
-        """Readings that cannot be, and samples that are missing."""
-        model, noise = self.problem.model, self.method.noise_of(self.problem.model)
+    def samples(self) -> Iterator[Finding | Unchecked]:
+        """Positions that cannot be, and samples that are missing."""
+        model = self.problem.model
+        encoders = [
+            (k, s) for k, s in enumerate(model.mechanism.sensors) if s.channel.startswith("position.")
+        ]
+        recordings = []
         for record in (*self.problem.records, *self.problem.held_out):
-            for k, sensor in enumerate(model.mechanism.sensors):
-                read = np.flatnonzero(np.isfinite(record.z[:, k]))
-                z = record.z[read, k]
-                z = np.unwrap(z) if model.angular[k] else z
-                if len(z) < 100:
-                    continue
-                r = z[1:-1] - 0.5 * (z[:-2] + z[2:])
-                usual = max(float(np.quantile(np.abs(r), 0.95)), 2 * float(noise[k]))
-                # a single one shows in both its neighbours with half the size and the other sign
-                near = np.pad(r, 1)
-                alone = np.maximum(np.abs(near[:-2] + r / 2), np.abs(near[2:] + r / 2)) < 0.25 * np.abs(r)
-                at = np.flatnonzero((np.abs(r) > self.limits.spike * usual) & alone)
-                if len(at):
-                    worst = read[at[np.argmax(np.abs(r[at]))] + 1]
-                    yield Finding(
-                        "position-outliers",
-                        Severity.error,
-                        f"{len(at)} reading{'s' * (len(at) > 1)} of {sensor.label} in {record.name} cannot be: the worst "
-                        f"is {record.z[worst, k]:.4g} at {record.times[worst]:.4g} s; 95 % of all are within {usual:.2g} "
-                        "of their neighbours.",
-                        "Mark them with invalid = ... in the recording: missing readings are not imputed here.",
-                        sensor.label,
-                        evidence=1e4,
+            uniform = np.ptp(record.steps) < 1e-3 * np.median(record.steps)
+            read = [(k, s.joint) for k, s in encoders if np.isfinite(record.z[:, k]).all()]
+            z = {f"position.{joint}": record.z[:, k] for k, joint in read}
+            # whole turns are no jumps here, and with a clock that shows them gaps are none
+            z = {
+                name: np.unwrap(each) if model.angular[k] else each
+                for (k, _), (name, each) in zip(read, z.items(), strict=True)
+            }
+            if z and uniform:
+                recordings.append(
+                    SimpleNamespace(
+                        recording=Recording(record.times, z, dict.fromkeys(z, "rad")),
+                        joints=[j for _, j in read],
                     )
-            yield from self._lost(record)
-
-    def _lost(self, record: Record) -> Iterator[Finding]:
-        angular, steps = self.problem.model.angular, record.steps
-        if np.ptp(steps) > 1e-3 * np.median(steps) or np.isnan(record.z).any():
-            return  # there is a clock, or gaps are marked
-        positions = {
-            f"position.{sensor.joint}": np.unwrap(record.z[:, k]) if angular[k] else record.z[:, k]
-            for k, sensor in enumerate(self.problem.model.mechanism.sensors)
-            if sensor.channel.startswith("position.")
-        }
-        recording = Recording(record.times, positions, dict.fromkeys(positions, "rad"))
-        at, count = lost_at(recording, LostSamples().ratio) if positions else (np.zeros(0, dtype=int), 0)
-        if len(at):
-            share = count / len(record.times)
-            yield Finding(
-                "lost-samples",
-                Severity.error if share >= LostSamples().error else Severity.warning,
-                f"About {count} samples ({100 * share:.2g} %) are missing in {record.name}, the first at "
-                f"{record.times[at[0]]:.4g} s: positions move by several periods in one.",
-                "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz.",
-                evidence=1e5 * share,
-            )
+                )
+        case: Any = SimpleNamespace(problem=SimpleNamespace(recordings=tuple(recordings)))
+        for check in (LostSamples(), PositionJumps()):
+            yield from check.look(case)
 
     # -- parameters ----------------------------------------------------------------------------------------------------
 
     def parameters(self, estimate: Estimate) -> Iterator[Finding]:
         """Bounds, bodies that cannot be, and inertia far from the description."""
         model, fit, limits = self.problem.model, self.fit, self.limits
-        entries = [model.mechanism.entries[name] for name in fit.names]
-        at_bound = np.isin(np.arange(len(fit.names)), fit.open) & (fit.theta <= model.lower)
-        massless = [
-            name
-            for name, entry, held in zip(fit.names, entries, at_bound.tolist(), strict=True)
-            if held and entry.kind in ("mass", "inertia", "shaft")
-        ]
-        others = [name for name, held in zip(fit.names, at_bound.tolist(), strict=True) if held and name not in massless]
-        for names, severity in ((massless, Severity.warning), (others, Severity.note)):
+        kinds = [model.mechanism.entries[name].kind for name in fit.names]
+        at_bound = [k for k in fit.open.tolist() if fit.theta[k] <= model.lower[k]]
+        massless = [fit.names[k] for k in at_bound if kinds[k] in ("mass", "inertia", "shaft")]
+        others = [fit.names[k] for k in at_bound if fit.names[k] not in massless]
+        for names, severity in ((massless, WARNING), (others, NOTE)):
             if names:
-                failed = not estimate.status.converged
                 yield Finding(
                     "at-bound",
-                    Severity.error if failed else severity,
-                    f"{', '.join(names)} ended at the bound below which it has no meaning"
-                    f"{' of a fit that has not converged' if failed else ''}.",
-                    "Hold it in [held], give its prior in [priors], or record a motion that shows it.",
+                    severity if estimate.status.converged else ERROR,
+                    f"{', '.join(names)} ended at the bound below which it has no meaning.",
+                    f'Write "{names[0]}" in [held] or [priors] with what is known of it, or record a motion that shows it.',
                     names[0],
                 )
         for each in estimate.bodies:
-            if not each.physically_consistent and each.name not in {name.split(".")[0] for name in massless}:
+            if not each.physically_consistent and not any(
+                name.startswith(f"{each.name}.") for name in massless
+            ):
                 yield Finding(
                     "impossible-body",
-                    Severity.warning,
+                    WARNING,
                     f"No real body is like {each.name}: {'; '.join(each.reasons)}.",
                     "Hold what is known of it in [held], or give it in [priors].",
                     each.name,
                 )
-        names = [name for name, _ in model.mechanism.coordinates]
-        for name, ratio in zip(names, self._inertia_ratios(), strict=False):
-            factor = max(ratio, 1 / max(ratio, 1e-12))
+        # only a clock scales inertia alone, where known weights and a good prediction fix the unit of torque
+        weighed = (
+            np.any(model.mechanism.gravity)
+            and "mass" not in kinds
+            and self.against_rest(self.fitted) < limits.poor
+        )
+        for (name, _), ratio in zip(model.mechanism.coordinates, self._inertia_ratios(), strict=False):
+            factor = float(max(ratio, 1 / ratio)) if ratio > 0 else np.inf
             if factor > limits.described:
                 yield Finding(
-                    "far-from-description",
-                    Severity.error if factor > limits.absurd else Severity.warning,
-                    f"The inertia about {name} is {ratio:.3g} times the one that was described: a clock that is wrong by "
-                    f"{np.sqrt(ratio):.3g}, or torques wrong by {ratio:.3g}, would make it so.",
-                    "Check the rate of the recording, the unit of the torque, and the description's masses.",
+                    "clock-scale" if weighed else "far-from-description",
+                    ERROR if factor > limits.absurd else WARNING,
+                    f"The inertia about {name} is {ratio:.3g} times the described one: a clock that is wrong by a factor "
+                    f"of {np.sqrt(ratio):.3g}{'' if weighed else f', or torque wrong by {ratio:.3g},'} makes it so.",
+                    "Mend rate_hz, or the unit of the time column; or the unit of torque, or the described masses.",
                     name,
                     evidence=float(np.log(factor)),
                 )
 
     def _inertia_ratios(self) -> Vector:
-        """(n,) estimated inertia about each joint by that of the described values; none of other forms."""
-        model, form = self.problem.model, RecordEquations(self.method, self.problem).form
-        x = form.pack(self.fit.paths[0].coordinates[:1], self.fit.paths[0].rates[:1], self.fit.theta)
-        found = [form.inertias(x, theta)[0] for theta in (self.fit.theta, model.theta)]
-        if len(found[0]) != len(model.mechanism.coordinates):
+        """(n,) estimated inertia about each joint by the described one; none where states are not of joints."""
+        model, path = self.problem.model, self.fit.paths[0]
+        if path.states is not None:
             return np.ones(0)
-        return np.asarray(np.diag(found[0]) / np.diag(found[1]))
+        form = compiled_linearizer(model, self.method.form).form
+        x = form.pack(path.coordinates[:1], path.rates[:1], self.fit.theta)
+        ours, described = (np.diag(form.inertias(x, theta)[0]) for theta in (self.fit.theta, model.theta))
+        return np.asarray(ours / described)
 
     # -- prediction ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def fitted(self) -> list[Predicted]:
         """Predictions of the fitted records."""
-        return predicted(self.method, self.problem.model, self.problem.records, self.fit.theta, self.fit.paths)
+        return predicted(
+            self.method, self.problem.model, self.problem.records, self.fit.theta, self.fit.paths
+        )
 
-    def against_rest(self, found: Sequence[Predicted]) -> Vector:
-        """(s,) rms errors of predictions, by those of "nothing moves" and "it is where it is on average", the better."""
-        angular = self.problem.model.angular
-        errors, still, mean = [], [], []
-        for each in found:
+    def against_rest(self, found: Sequence[Predicted], of: Sequence[Predicted] | None = None) -> float:
+        """Rms over sensors of errors by that of "nothing moves"; with `of`, of what differs between both."""
+        angular, squares = self.problem.model.angular, []
+        for each, other in zip(found, of or found, strict=True):
             z = each.record.z
-            errors.append(each.errors.reshape(-1, z.shape[1]))
-            still.append(full_turns_off(z[each.places[:, :1] - 1] - z[each.places], angular).reshape(errors[-1].shape))
-            mean.append((np.nanmean(z, axis=0) - z[each.places]).reshape(errors[-1].shape))
-        error, *rest = (np.sqrt(np.nanmean(np.concatenate(part) ** 2, axis=0)) for part in (errors, still, mean))
-        return np.asarray(error / np.maximum(np.fmin(*rest), 1e-12))
+            still = full_turns_off(z[each.places[:, :1] - 1] - z[each.places], angular)
+            error = each.errors if of is None else full_turns_off(each.errors - other.errors, angular)
+            squares.append([np.nansum(part**2, axis=(0, 1)) for part in (error, still)])
+        error, still = np.sum(squares, axis=0)
+        # a reading may never change
+        return float(np.sqrt(np.mean(error[still > 0] / still[still > 0])))
 
-    def predictions(self) -> Iterator[Finding]:
-        """Of the fitted records against rest, and of those held out against these."""
-        model, limits = self.problem.model, self.limits
-        labels = [sensor.label for sensor in model.mechanism.sensors]
-        for label, ratio in zip(labels, self.against_rest(self.fitted), strict=True):
-            # Inf: the simulation diverged
-            if not ratio <= limits.poor and not np.isnan(ratio):
+    def predictions(self, estimate: Estimate) -> Iterator[Finding | Unchecked]:
+        """Of the fitted records against rest and without commands, and of those held out against these."""
+        problem, limits, error = self.problem, self.limits, self.against_rest(self.fitted)
+        if not error <= limits.poor:
+            yield Finding(
+                "no-prediction",
+                WARNING if error <= limits.none else ERROR,
+                f"Readings are predicted with {100 * error:.3g} % of the error that they would have if nothing moved.",
+                "Check signs, units, the order of columns and gravity; the model may lack what moves the mechanism.",
+                evidence=error,
+            )
+        yield from self._torques()
+        held_out = tuple(fit for fit in estimate.validation if "efforts" not in fit.recording)
+        case: Any = SimpleNamespace(estimate=estimate.updated(validation=held_out))
+        yield from HeldOutError().look(case)
+
+    def _torques(self) -> Iterator[Finding]:
+        """Commands that are not what the motion needs."""
+        model, theta, parts = self.problem.model, self.fit.theta, []
+        for record, path in zip(self.problem.records, self.fit.paths, strict=True):
+            parts.append(efforts(model, theta, record, path, effort_steps(model, record, theta)))
+        pairs = [part[1:] for part in parts if part is not None]
+        for k, name in enumerate(model.mechanism.inputs if pairs else ()):
+            commanded, needed = (
+                np.concatenate([each[:, k] for each in part]) for part in zip(*pairs, strict=True)
+            )
+            ratio = float(np.std(needed - commanded) / np.std(commanded))
+            if ratio > self.limits.unexplained:
                 yield Finding(
-                    "no-prediction",
-                    Severity.warning if ratio <= limits.none else Severity.error,
-                    f"{label} is predicted with {100 * ratio:.3g} % of the error that it would have if nothing moved.",
-                    "Check signs, units, the order of columns and gravity; the model may lack what moves the mechanism.",
-                    label,
-                    evidence=float(min(ratio, 1e6)),
+                    "torque-noise",
+                    ERROR if ratio > self.limits.none else WARNING,
+                    f"The motion needs an effort at {name} that differs from the commanded one by {100 * ratio:.3g} % of "
+                    "the latter.",
+                    "Check which column this is, its sign and its unit; the mechanism may lack what else acts there.",
+                    name,
+                    evidence=ratio,
                 )
-        if not self.problem.held_out:
-            return
-        here = relative_errors(model, self.fitted)
-        for record in self.problem.held_out:
-            there = relative_errors(model, predicted(self.method, model, [record], self.fit.theta))
-            for label, error, fitted in zip(labels, there, here, strict=True):
-                times = error / max(float(fitted), 1e-12)
-                if error > limits.held_out and times > limits.times_warning:
-                    grave = error > limits.held_out_error and times > limits.times_error
-                    yield Finding(
-                        "held-out",
-                        Severity.error if grave else Severity.warning,
-                        f"{label} in {record.name} is predicted to {100 * error:.3g} % of its spread, {times:.2g} times "
-                        f"the error on the fitted recordings ({100 * fitted:.3g} %).",
-                        "Record a livelier motion, or add to the mechanism what it lacks.",
-                        label,
-                        evidence=float(times),
-                    )
 
     # -- residuals -----------------------------------------------------------------------------------------------------
 
     def residuals(self) -> Iterator[Finding]:
         """Sensors' residuals against their noise, and steps that are too long."""
-        fit, noise = self.fit, self.method.noise_of(self.problem.model)
-        steps = fit.paths[0].step_errors.shape[1]
+        fit, noise, mechanism = (
+            self.fit,
+            self.method.noise_of(self.problem.model),
+            self.problem.model.mechanism,
+        )
         errors = np.concatenate([path.observation_errors for path in fit.paths]) / noise
-        for k, sensor in enumerate(self.problem.model.mechanism.sensors):
-            freedom = float(fit.sensitivity.freedom[steps + k]) if len(fit.sensitivity.freedom) else 0.0
-            # with few degrees of freedom the states have taken the noise
-            if freedom < 0.1 * np.isfinite(errors[:, k]).sum() or freedom < 10:
-                continue
-            size = float(np.sqrt(np.nansum(errors[:, k] ** 2) / freedom))
-            if not 1 / self.limits.noise < size < self.limits.noise:
+        freedom = fit.sensitivity.freedom[fit.paths[0].step_errors.shape[1] :]
+        for k, sensor in enumerate(mechanism.sensors):
+            size = float(np.sqrt(np.nansum(errors[:, k] ** 2) / freedom[k]))
+            # with few degrees of freedom left the states have taken the noise
+            enough = freedom[k] > max(0.1 * np.isfinite(errors[:, k]).sum(), 10)
+            if enough and not 1 / self.limits.noise < size < self.limits.noise:
                 yield Finding(
                     "sensor-noise",
-                    Severity.warning,
+                    WARNING,
                     f"Residuals of {sensor.label} are {size:.2g} times its stated noise of {noise[k]:.3g}.",
-                    f"Write noise = {{ {sensor.channel!r} = {noise[k] * size:.2g} }}, if nothing else is wrong with it.",
+                    f'Write noise = {{ "{sensor.channel}" = {noise[k] * size:.2g} }} if nothing else is wrong with it.',
                     sensor.label,
-                    evidence=float(abs(np.log(size))),
                 )
-        angular = [unit == "rad" for _, unit in self.problem.model.mechanism.coordinates]
+        angular = [unit == "rad" for _, unit in mechanism.coordinates]
         for path, record in zip(fit.paths, self.problem.records, strict=True):
-            longest, fastest = float(record.steps.max()), float(np.abs(path.rates[:, angular]).max(initial=0.0))
+            longest, fastest = (
+                float(record.steps.max()),
+                float(np.abs(path.rates[:, angular]).max(initial=0.0)),
+            )
             if fastest * longest > np.pi:
                 yield Finding(
                     "long-steps",
-                    Severity.warning,
+                    WARNING,
                     f"The time step of {record.name} is up to {longest:.3g} s, longer than half its fastest period of "
                     f"{2 * np.pi / fastest:.3g} s.",
                     "Take shorter steps: a smaller step_s, or a faster recording.",
@@ -337,117 +296,102 @@ class Examination:
 
     def weights(self) -> Iterator[Finding]:
         """Parameters that move with the weight by more than their intervals."""
-        open_ = self.fit.open
-        std = self.fit.robust_std[open_]
-        moved = np.zeros(len(open_))
+        places, moved = self.fit.open, np.zeros(len(self.fit.open))
         for factor in (10**-self.limits.decades, 10**self.limits.decades):
             near = replace(self.method, weight=self.method.weight * factor, state_std=False)
             other = solve_from(near, self.problem, self.fit)
             if other.converged:
-                moved = np.fmax(moved, np.abs(other.theta - self.fit.theta)[open_] / np.maximum(std, 1e-300))
-        names = np.array(self.fit.names)[open_]
-        for name, by in zip(names.tolist(), moved.tolist(), strict=True):
+                moved = np.fmax(
+                    moved, np.abs(other.theta - self.fit.theta)[places] / self.fit.robust_std[places]
+                )
+        for k, by in zip(places.tolist(), moved.tolist(), strict=True):
             if by > self.limits.moved:
                 yield Finding(
                     "weight",
-                    Severity.warning,
-                    f"{name} moves by {by:.2g} standard deviations where the weight of the model is half a decade more or "
-                    "less: its interval is too narrow.",
-                    "Record a livelier motion, add to the mechanism what it lacks, or take the interval so many times wider.",
-                    name,
+                    WARNING,
+                    f"{self.fit.names[k]} moves by {by:.2g} standard deviations where the weight of the model is half a "
+                    "decade more or less: its interval is too narrow.",
+                    f"Take its interval {by:.2g} times as wide; record a livelier motion, or add what the model lacks.",
+                    self.fit.names[k],
                     evidence=by,
                 )
 
     # -- what else it could be -----------------------------------------------------------------------------------------
 
     def explanations(self) -> Iterator[Finding]:
-        """The change of the records under which they are predicted, if there is one."""
-        declared = float(np.nanmean(self.against_rest(self.fitted)))
-        gravity = np.asarray(self.problem.model.mechanism.gravity)
+        """What is declared wrongly: the change of the records under which they are predicted, if there is one."""
+        declared, model = self.against_rest(self.fitted), self.problem.model
+        gravity = np.asarray(model.mechanism.gravity)
         if gravity.any() and not is_earths(gravity):
             yield Finding(
                 "gravity",
-                Severity.error,
-                f"Gravity is declared as {np.linalg.norm(gravity):.4g} m/s^2, and on the ground it is 9.81 m/s^2.",
-                "Write gravity = [0, 0, -9.81] in [mechanism], with the directions of its frame.",
+                ERROR,
+                f"Gravity is declared as {np.linalg.norm(gravity):.4g} m/s^2; on the ground it is 9.81 m/s^2.",
+                "Write gravity = [0, 0, -9.81] in [mechanism], along its axes.",
                 evidence=1e3,
             )
         found = []
-        for (cause, where, what, remedy), change in self.changes().items():
-            records = [change(record) for record in self.problem.records]
-            problem = replace(self.problem, records=records, theta=self.problem.model.theta, guess=None)
+        for cause, where, what, remedy, part, order, factors in self.changes():
+            records = [
+                replace(each, **{part: getattr(each, part)[:, order] * factors})
+                for each in self.problem.records
+            ]
+            problem = replace(self.problem, records=records, theta=model.theta, guess=None)
+            method = replace(self.method, state_std=False, reference=model.theta)
             try:
-                method = replace(self.method, state_std=False, reference=problem.parameters.theta)
-                method = replace(method, weight=RecordEquations(method, problem).start().own_weight)
-                fit = method.solve(problem)
-                method = replace(method, weight=method.weight * 100, reference=fit.theta)
-                fit = solve_from(method, problem, fit)
-                now = predicted(method, problem.model, records, fit.theta, fit.paths)
-                error = float(np.nanmean(self.against_rest(now)))
+                for _ in range(2):  # by the residuals of the initial guess, then by those of the fit
+                    method = replace(method, weight=RecordEquations(method, problem).start().own_weight)
+                    fit = method.solve(problem)
+                    problem = replace(problem, theta=fit.theta, guess=fit.paths)
+                    method = replace(method, reference=fit.theta)
+                error = self.against_rest(predicted(method, model, records, fit.theta, fit.paths))
             except (PoinsotError, np.linalg.LinAlgError):
                 continue
-            massless = any(
-                problem.model.mechanism.entries[fit.names[k]].kind in ("mass", "inertia")
-                and fit.theta[k] <= problem.model.lower[k]
-                for k in fit.open.tolist()
-            )
-            if error < self.limits.explains and not massless and declared > self.limits.improved * error:
+            if error < self.limits.poor and declared > self.limits.improved * error:
                 found.append((error, cause, where, what, remedy))
         if found:
             error, cause, where, what, remedy = min(found)
             yield Finding(
                 cause,
-                Severity.error,
-                f"{what}: then readings are predicted with {100 * error:.3g} % of the error that they would have if "
-                f"nothing moved, as declared with {100 * declared:.3g} %.",
+                ERROR,
+                f"{what}: then the error of predictions is {100 * error:.3g} % of what it would be if nothing moved, and "
+                f"{100 * declared:.3g} % as declared.",
                 remedy,
                 where,
                 evidence=1e3,
             )
 
-    def changes(self) -> Mapping[tuple[str, str, str, str], Change]:
-        """(cause, where, what, remedy) -> the record as it would be if that were so."""
+    def changes(self) -> Iterator[tuple[str, str, str, str, str, list[int], Any]]:
+        """Cause, where, what, remedy; and what is right: `z` or `u` with columns in this order, times factors."""
         mechanism, angular = self.problem.model.mechanism, self.problem.model.angular
-        found: dict[tuple[str, str, str, str], Change] = {}
-
-        def scaled(part: str, factors: np.ndarray) -> Change:
-            return lambda record: replace(record, **{part: getattr(record, part) * factors})
-
-        def permuted(part: str, order: list[int]) -> Change:
-            return lambda record: replace(record, **{part: getattr(record, part)[:, order]})
-
-        degrees = np.where(angular, np.pi / 180, 1.0)
-        found["angle-unit", "", "Angles seem to be in degrees", 'Write unit = "deg" for the positions.'] = scaled(
-            "z", degrees
-        )
-        found["angle-unit", "", "Angles seem to be in radians", 'Write unit = "rad" for the positions.'] = scaled(
-            "z", 1 / degrees
-        )
-        for part, names in (("z", [s.label for s in mechanism.sensors]), ("u", list(mechanism.inputs))):
+        inputs, sensors = list(mechanism.inputs), [sensor.channel for sensor in mechanism.sensors]
+        for unit, factor in (("deg", np.pi / 180), ("rad", 180 / np.pi)):
+            what, remedy = f"Angles seem to be in {unit}", f'Write unit = "{unit}" for the positions.'
+            factors = np.where(angular, factor, 1.0)
+            yield "angle-unit", "", what, remedy, "z", list(range(len(sensors))), factors
+        for factor in (1e-3, 1e3) if inputs else ():
+            what = f"Commands seem to be {1 / factor:g} times too large"
+            yield "torque-scale", "", what, "Mend their unit.", "u", list(range(len(inputs))), factor
+        for part, names in (("z", sensors), ("u", inputs)):
+            places = list(range(len(names)))
             for k, name in enumerate(names):
                 what = f"The sign of {name if part == 'z' else f'the command of {name}'} seems to be wrong"
-                found["sign", name, what, "Write sign = -1 for its column, or turn the joint's axis."] = scaled(
-                    part, np.where(np.arange(len(names)) == k, -1.0, 1.0)
-                )
-            for a, b in combinations(range(len(names)), 2):
-                order = list(range(len(names)))
-                order[a], order[b] = b, a
+                remedy = "Write sign = -1 for its column, or turn the joint's axis."
+                yield "sign", name, what, remedy, part, places, np.where(np.array(places) == k, -1.0, 1.0)
+            for a, b in combinations(places, 2):
+                order = [{a: b, b: a}.get(k, k) for k in places]
                 what = f"{names[a]} and {names[b]} seem to be exchanged"
-                found["swapped-channels", names[a], what, "Exchange their columns."] = permuted(part, order)
-        for factor, unit in ((1e-3, '"N mm"'), (1e3, '"kN m"')) if mechanism.inputs else ():
-            what = f"Commands seem to be {1 / factor:g} times too large"
-            found["torque-scale", "", what, f"Check their unit: unit = {unit}, or the gain of the motor."] = scaled(
-                "u", np.full(len(mechanism.inputs), factor)
-            )
-        for factor in (0.01, 0.1, 10.0, 100.0):
-            found[
-                "clock-scale",
-                "",
-                f"The clock seems to run {factor:g} times too fast",
-                "Mend rate_hz, or the unit of the time column.",
-            ] = lambda record, factor=factor: replace(record, times=record.times / factor)  # type: ignore[misc]
-        return found
+                yield "swapped-channels", names[a], what, "Exchange their columns.", part, order, 1.0
 
 
-SUSPICIOUS = {"no-prediction", "at-bound", "far-from-description", "held-out"}
+SAMPLES = {"lost-samples", "position-outliers", "position-jump", "wrapped-angles"}
+"""Findings about single samples: while they are in the data nothing can be said of anything else."""
+SUSPICIOUS = {
+    "not-converged",
+    "no-prediction",
+    "torque-noise",
+    "far-from-description",
+    "clock-scale",
+    "held-out",
+}
 """Findings that make other explanations worth their time."""

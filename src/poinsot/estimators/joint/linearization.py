@@ -97,13 +97,20 @@ class Linearizer:
 
     @double_precision
     def all_of(
-        self, records: Sequence[Record], x: Sequence[np.ndarray], theta: Vector, reference: Vector | None = None
+        self,
+        records: Sequence[Record],
+        x: Sequence[np.ndarray],
+        theta: Vector,
+        reference: Vector | None = None,
     ) -> list[RecordLinearization]:
         """All of each record, of states x (N, size) each; short records share a call of the compiled function."""
         given = []
         for record, states in zip(records, x, strict=True):
             # so that shapes agree the last sample gets a step onto itself, of any length, whose errors are masked
-            h, following = np.append(record.steps, record.steps[-1]), np.concatenate([states[1:], states[-1:]])
+            h, following = (
+                np.append(record.steps, record.steps[-1]),
+                np.concatenate([states[1:], states[-1:]]),
+            )
             # NaN would reach derivatives of other rows through reverse mode
             given.append((states, following, record.u, np.nan_to_num(record.z), h))
         whole = [np.concatenate(part) for part in zip(*given, strict=True)]
@@ -117,7 +124,9 @@ class Linearizer:
             for part in parts:
                 part[~there] = 0.0
             start = tuple(np.asarray(part) for part in self._start(states[0], theta, record.steps[0]))
-            linearized.append(RecordLinearization(*parts, start if len(start[0]) else None, there))  # type: ignore[arg-type]
+            e, by_x, by_next, by_theta = parts
+            found_start = start if len(start[0]) else None
+            linearized.append(RecordLinearization(e, by_x, by_next, by_theta, found_start, there))  # type: ignore[arg-type]
         return linearized
 
     def _chunk(self, *samples_and_theta: Any) -> tuple[Array, Array, Array, Array]:

@@ -9,7 +9,7 @@ so that inertia, weight and friction all show, and at most a sixth of the record
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,6 +23,8 @@ from .smoothing import JointSmoothing, compiled_linearizer
 
 SHORTEST = 8
 """Steps of a window."""
+TOLERANCE, ITERATIONS = 1e-4, 20
+"""Of the estimation of first states, see `JointSmoothing`."""
 LARGEST_PART = 6
 """A window is at most this part of a record: with the history of the first, five windows are left."""
 
@@ -77,12 +79,11 @@ def predicted(
             past = slice(max(end - T, 0), end + 1)
             # at least four samples: a record has no fewer
             past = slice(max(min(past.start, end - 3), 0), max(end + 1, 4))
-            history = Record(record.name, record.times[past], record.u[past], record.z[past])
-            histories.append(history)
+            histories.append(record.samples(past))
             if paths is not None:
-                y, rate, states = paths[k].coordinates[past], paths[k].rates[past], paths[k].states
-                states = None if states is None else type(states)(*(part[past] for part in states))
-                guess.append(RecordFit.at(history, y, rate, states))
+                guess.append(paths[k].samples(past))
+    # a first state to a tenth of its standard deviation is enough, and reversals of dry friction may stall it
+    method = replace(method, tolerance=TOLERANCE, max_iterations=ITERATIONS, state_std=False)
     fit = method.solve(JointSmoothingProblem(model, histories, theta, (), guess=guess or None))
     ends = iter(fit.paths)
     return [
@@ -106,9 +107,46 @@ def _moved_on(
     at = starts[:, None] + np.arange(T)
     states = form.simulated(np.array(x), record.u[at], record.steps[at], theta)[:, 1:]
     expected = form.read(states.reshape(-1, form.size), theta)
-    error = full_turns_off(expected - record.z[at + 1].reshape(expected.shape), model.angular)
+    measured = record.z[at + 1].reshape(expected.shape)
+    error = full_turns_off(expected - measured, model.angular)
+    # Inf where a simulation diverged, NaN only where nothing was measured
+    error = np.where(np.isnan(error) & ~np.isnan(measured), np.inf, error)
     shape = (*at.shape, -1)
     return Predicted(record, T, at + 1, expected.reshape(shape), error.reshape(shape))
+
+
+def effort_steps(model: Model, record: Record, theta: Vector) -> int:
+    """Steps over which efforts are compared: an eighth of a window."""
+    return max(horizon_of(model, [record], theta)[0] // 8, 1)
+
+
+def efforts(
+    model: Model, theta: Vector, record: Record, path: RecordFit, steps: int
+) -> tuple[Vector, np.ndarray, np.ndarray] | None:
+    """(M,) times, (M, n) efforts of motors as commanded, and as the smoothed motion needs them, as sliding means.
+
+    Args:
+        path: with residuals of the reduced form; None is returned for others, and without motors.
+        steps: number of steps over which means are taken: noise of faster commands moves nothing.
+    """
+    mechanism, n = model.mechanism, path.coordinates.shape[1]
+    if not mechanism.inputs or path.step_errors.shape[1] != 2 * n:
+        return None
+    values = mechanism.starting(dict(zip(model.free, theta.tolist(), strict=True))).values
+    joints, places = (
+        [name for name, *_ in part] for part in (((j.name,) for j in mechanism.joints), mechanism.coordinates)
+    )
+    gain = np.asarray(values.gain)[[joints.index(name) for name in mechanism.inputs]]
+    # the first moment of what else acts is its mean over the step
+    lacking = path.step_errors[:, [places.index(name) for name in mechanism.inputs]] / record.steps[:, None]
+    commanded = record.u[:-1] * gain
+
+    def mean(part: np.ndarray) -> np.ndarray:
+        return np.stack(
+            [np.convolve(column, np.full(steps, 1 / steps), "valid") for column in part.T], axis=1
+        )
+
+    return mean(record.times[:-1, None])[:, 0], mean(commanded), mean(commanded + lacking)
 
 
 def relative_errors(model: Model, found: Sequence[Predicted]) -> Vector:

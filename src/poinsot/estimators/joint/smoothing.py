@@ -8,7 +8,8 @@ scales of parameters do not matter. Records share theta: each has a band of its 
 
 It has converged where a step with little damping is predicted to lower the cost by at most `tolerance` of it. That
 bounds the cosine of the angle between the residuals and each column of their Jacobian by sqrt(tolerance), which is what
-certificates verify. Where dry friction has a kink no step may lower the cost before that: then it has stalled.
+certificates verify. Where dry friction has a kink no step may lower the cost before that: then it has stalled, unless
+what is left to go is a small part of the standard deviations.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 
 from ...arrays import Vector
 from ...exceptions import InvalidMethod
+from ...estimate import Status
 from ...models.maximal import Model
 from ...solve import DampedStep, GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
 from .bordered import NormalEquations, factorize
@@ -54,6 +56,8 @@ class JointSmoothing:
         tolerance: it ends where a step is predicted to lower the cost by at most this part of it.
         kink_factor: a step with little damping that fails, though predicted to lower the cost by no more than so many
             times the tolerance, ends at a kink of dry friction, where the linearization holds on one side only.
+        settled: a search that a kink has stalled has converged all the same, where its next step would move no parameter
+            by more than so many standard deviations.
         state_std: whether fits have standard deviations of states.
         damping: of steps, in parts of the largest diagonal of J^T J so far.
         least_effect: part of the cost that a parameter is assumed to move when it changes by its own size, for damping
@@ -72,6 +76,7 @@ class JointSmoothing:
     max_iterations: int = 50
     tolerance: float = 1e-7
     kink_factor: float = 10.0
+    settled: float = 0.1
     state_std: bool = False
     damping: GainRatio = JOINT_DAMPING
     least_effect: float = 1e-8
@@ -159,7 +164,8 @@ class RecordEquations:
         roots = np.concatenate([np.full(self.form.rows, root), 1 / self.noise])
         found = self.linearizer.all_of(self.problem.records, x, theta, self.method.reference)
         return [
-            each.weighted(np.tile(roots, (len(each.e), 1)), root).opened(self.parameters.open) for each in found
+            each.weighted(np.tile(roots, (len(each.e), 1)), root).opened(self.parameters.open)
+            for each in found
         ]
 
     def result(self, start: JointIterate, found: Minimum[JointIterate]) -> JointFit:
@@ -188,6 +194,12 @@ class RecordEquations:
                     cost=at.cost,
                 )
             )
+        status, remaining = found.status, 0.0
+        step = at_end.direction(self.method.damping.little) if status is Status.stalled else None
+        if step is not None:
+            std = np.sqrt(np.diag(spread.robust))
+            if not (np.abs(step.d_theta) > self.method.settled * std).any():
+                status, remaining = Status.solved, step.decrease / at_end.cost
         accepted = [AcceptedStep(2 * start.cost / samples, start.theta, 0.0, 0)] + [
             AcceptedStep(2 * each.cost / samples, each.theta, each.damping, each.trials)
             for each in found.history
@@ -196,7 +208,8 @@ class RecordEquations:
             names=self.problem.model.free,
             theta=theta,
             open=self.parameters.open,
-            status=found.status,
+            status=status,
+            remaining=remaining,
             history=tuple(accepted),
             paths=tuple(paths),
             sensitivity=spread,
@@ -234,7 +247,9 @@ class JointIterate:
         """kappa of the residuals of steps as they are here, 1 / mean square."""
         m, method = self.equations.form.rows, self.equations.method
         steps = [each.e[:-1, :m] for each in self.linearized]
-        squares, count = (sum(map(float, part)) for part in zip(*((np.sum(e**2), e.size) for e in steps), strict=True))
+        squares, count = (
+            sum(map(float, part)) for part in zip(*((np.sum(e**2), e.size) for e in steps), strict=True)
+        )
         return method.weight * count / max(squares, 1e-300)
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from ...estimate.motions import STD
 from ...inertia.parameters import body, from_physical, inertia_matrix
 from ...models.maximal import Model
 from ...recording import Recording
-from .prediction import predicted
+from .prediction import effort_steps, efforts, predicted
 from .problem import JointSmoothingProblem
 from .records import Record, full_turns_off
 from .results import BodyMotions, JointFit, RecordFit
@@ -180,7 +180,9 @@ class Summary:
         measured, expected = ([getattr(path, name) for path in paths] for name in ("measured", "expected"))
         return self._fit(times, measured, expected, records[0].name if len(records) == 1 else "")
 
-    def predictions(self, records: Sequence[Record], paths: Sequence[RecordFit], held_out: bool = False) -> Fit:
+    def predictions(
+        self, records: Sequence[Record], paths: Sequence[RecordFit], held_out: bool = False
+    ) -> Fit:
         """Measured readings, and those predicted over windows from states that did not see them."""
         found = predicted(self.method, self.model, records, self.fit.theta, paths)
         s = len(self.sensors())
@@ -189,7 +191,9 @@ class Summary:
         times = [each.record.times[each.places.ravel()] for each in found]
         longest = max(each.horizon * float(np.median(each.record.steps)) for each in found)
         names = records[0].name if len(records) == 1 else ""
-        return self._fit(times, measured, expected, f"{names}, predicted over {longest:.2g} s" if held_out else names)
+        return self._fit(
+            times, measured, expected, f"{names}, predicted over {longest:.2g} s" if held_out else names
+        )
 
     def _fit(
         self,
@@ -219,31 +223,27 @@ class Summary:
         if not records:
             return []
         paths = at_held_out(self.method, self.model, records, self.fit.theta).paths
-        found = [self.predictions([record], [path], True) for record, path in zip(records, paths, strict=True)]
+        found = [
+            self.predictions([record], [path], True) for record, path in zip(records, paths, strict=True)
+        ]
         return found + [
             effort for pair in zip(records, paths, strict=True) if (effort := self.efforts(*pair)) is not None
         ]
 
     def efforts(self, record: Record, path: RecordFit) -> Fit | None:
         """Efforts of motors as commanded, and as the motion needs them; None without motors, or of other forms."""
-        mechanism, n = self.model.mechanism, path.coordinates.shape[1]
-        if not mechanism.inputs or path.step_errors.shape[1] != 2 * n:
-            return None
-        coordinates = [name for name, _ in mechanism.coordinates]
-        numbers = mechanism.starting(self.fit.values).values
-        joints = {joint.name: k for k, joint in enumerate(mechanism.joints)}
-        gain = np.array([np.asarray(numbers.gain)[joints[name]] for name in mechanism.inputs])
-        # the first moment of what else acts is its mean over the step
-        lacking = path.step_errors[:, [coordinates.index(name) for name in mechanism.inputs]]
-        commanded = record.u[:-1] * gain
-        return fit_of(
-            record.times[:-1],
-            tuple(f"torque.{name}" for name in mechanism.inputs),
-            tuple("N m" if dict(mechanism.coordinates)[name] == "rad" else "N" for name in mechanism.inputs),
-            commanded,
-            commanded + lacking / record.steps[:, None],
+        found = efforts(
+            self.model, self.fit.theta, record, path, effort_steps(self.model, record, self.fit.theta)
+        )
+        units = {joint.name: joint.effort_unit for joint in self.model.mechanism.joints}
+        inputs = self.model.mechanism.inputs
+        return found and fit_of(
+            found[0],
+            tuple(f"torque.{name}" for name in inputs),
+            tuple(units[name] for name in inputs),
+            *found[1:],
             speeds=None,
-            counts=[len(record.times) - 1],
+            counts=[len(found[0])],
             recording=f"{record.name}, efforts",
         )
 

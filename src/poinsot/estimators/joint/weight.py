@@ -7,8 +7,8 @@ marginal likelihood of the readings (MacKay 1992, in Laplace's approximation) ha
 
 so that it is stationary where residuals of steps are as large as kappa says, each divided by what the states have not
 taken of it. Where it is not, kappa f / (kappa |p|^2) is nearer. That assumes that what the model lacks is white. What
-real mechanisms lack persists, so the weights `decades` on either side are tried too, and of the three the one is taken
-whose fit predicts readings best over windows (`prediction`), from states that did not see them.
+real mechanisms lack persists, so weights `decades` apart are tried from there, as long as their fits predict readings
+better over windows (`prediction`), from states that did not see them.
 """
 
 from __future__ import annotations
@@ -59,8 +59,11 @@ class WeightChoice:
             intervals, or the examination says so.
         longest: change of log10 of the weight in a round.
         fewest: degrees of freedom of the residuals of steps below which a larger weight changes nothing.
-        decades: between the weights whose predictions are compared.
-        nearly_best: factor of the smallest error up to which a prediction is as good.
+        decades: from the most likely weight to the first whose predictions are compared with it.
+        better: factor by which predictions must improve for another than the most likely weight: errors of some twenty
+            windows have a standard deviation of 16 %.
+        most: number of weights whose predictions are compared, at most.
+        tolerance: of the fits meanwhile, see `JointSmoothing`.
 
     Raises:
         InvalidMethod: if a number has no meaning.
@@ -71,13 +74,13 @@ class WeightChoice:
     longest: float = 3.0
     fewest: float = 3.0
     decades: float = 1.0
-    nearly_best: float = 1.02
+    better: float = 1.15
+    most: int = 6
+    tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
-        if not (self.rounds >= 1 and self.settled > 0 and self.decades > 0 and self.nearly_best >= 1):
-            raise InvalidMethod(
-                "a choice of weights needs rounds >= 1, settled and decades > 0, nearly_best >= 1"
-            )
+        if not (self.rounds >= 1 and self.settled > 0 and self.decades > 0 and self.better >= 1):
+            raise InvalidMethod("a choice of weights needs rounds >= 1, settled and decades > 0, better >= 1")
 
     def choose(
         self,
@@ -92,30 +95,43 @@ class WeightChoice:
         Raises:
             InvalidMethod, InvalidSignals: as `JointSmoothing.solve`.
         """
-        method = replace(method, state_std=False)
-        method, fit = self._most_likely(method, problem, progress, stop)
-        found = {method.weight: (method, fit)}
-        for factor in (10**-self.decades, 10**self.decades):
-            if not stop_requested(stop):
-                near = replace(method, weight=method.weight * factor)
-                found[near.weight] = near, solve_from(near, problem, fit, stop=stop)
-        fits = [found[weight] for weight in sorted(found)]
-        scores = []
-        for own, each in fits:
-            errors = predicted(own, problem.model, problem.records, each.theta, each.paths)
-            score = float(np.sqrt(np.nanmean(relative_errors(problem.model, errors) ** 2)))
-            usable = each.converged and np.isfinite(score)
-            scores.append(score if usable else np.inf)
-            report(
-                progress,
-                "choosing the weight",
-                detail=f"weight {own.weight:.3g}: predicted to {100 * score:.3g} %",
-            )
-        good = np.flatnonzero(np.array(scores) <= self.nearly_best * min(scores))
-        # the most likely one where predictions do not differ; inf <= inf where none converged
-        best = min(good.tolist(), key=lambda k: abs(np.log(fits[k][0].weight / method.weight)))
-        tried = np.array([own.weight for own, _ in fits])
-        return ChosenWeight(*fits[best], tried, np.array(scores))
+        tolerance = max(method.tolerance, self.tolerance)
+        quick = replace(method, state_std=False, tolerance=tolerance)
+        quick, fit, rigid = self._most_likely(quick, problem, progress, stop)
+        folds = halves(problem, fit)
+        scores: dict[float, float] = {}
+
+        def score(weight: float) -> float:
+            """Error of each half, predicted by the fit of the other."""
+            own, errors = replace(quick, weight=weight), []
+            for half, other in (folds, folds[::-1]):
+                at = own.solve(half, stop=stop)
+                found = predicted(own, problem.model, other.records, at.theta, other.guess)
+                error = relative_errors(problem.model, found)
+                errors.append(float(np.nanmean(error**2)) if at.converged else np.inf)
+            scores[weight] = float(np.sqrt(np.mean(errors)))
+            detail = f"weight {weight:.3g}: other recordings predicted to {100 * scores[weight]:.3g} %"
+            report(progress, "choosing the weight", detail=detail)
+            return scores[weight]
+
+        for factor in () if rigid else (10**self.decades, 10**-self.decades):
+            weight = quick.weight
+            last = scores[weight] if weight in scores else score(weight)
+            while not stop_requested(stop) and len(scores) < self.most:
+                # twice as far after the first, since far from the best weight errors change slowly
+                weight, before = weight * factor ** min(len(scores), 2), last
+                if not (last := score(weight)) < before:
+                    break
+            if min(scores.values()) * self.better < scores[quick.weight]:  # it is better on this side
+                break
+        # the most likely one, unless another predicts clearly better
+        best = min(scores, key=scores.__getitem__, default=quick.weight)
+        chosen = best if scores and scores[best] * self.better < scores[quick.weight] else quick.weight
+        method = replace(quick, weight=chosen, state_std=method.state_std, tolerance=method.tolerance)
+        if chosen != quick.weight:
+            fit = solve_from(method, problem, fit, stop=stop)
+        tried = sorted(scores)
+        return ChosenWeight(method, fit, np.array(tried), np.array([scores[each] for each in tried]))
 
     def _most_likely(
         self,
@@ -123,8 +139,8 @@ class WeightChoice:
         problem: JointSmoothingProblem,
         progress: ProgressCallback | None,
         stop: Stop | None,
-    ) -> tuple[JointSmoothing, JointFit]:
-        """The method with the most likely weight, and its fit."""
+    ) -> tuple[JointSmoothing, JointFit, bool]:
+        """The method with the most likely weight, its fit, and whether steps are as good as rigid there."""
         fit: JointFit | None = None
         before: tuple[float, float] | None = None
         # the residuals of the initial guess are larger than those of a fit: the weight rises from there
@@ -133,8 +149,8 @@ class WeightChoice:
             new = solve_from(method, problem, fit, stop=stop)
             if fit is not None and before is not None and fit.converged and not new.converged:
                 # a kink, or a motion that is chaotic
-                return replace(method, weight=10 ** before[0]), fit
-            fit, now = new, float(np.log10(method.weight))
+                return replace(method, weight=10 ** before[0]), fit, False
+            fit, now, rigid = new, float(np.log10(method.weight)), False
             squares = method.weight * sum(float(np.sum(path.step_errors**2)) for path in fit.paths)
             freedom = float(fit.sensitivity.freedom[: fit.paths[0].step_errors.shape[1]].sum())
             slope = float(np.log10(freedom / max(squares, 1e-300)))
@@ -151,7 +167,20 @@ class WeightChoice:
             step = float(np.clip(step, -self.longest, self.longest))
             method = replace(method, weight=10 ** (now + step), reference=fit.theta)
         assert fit is not None
-        return method, fit
+        return method, fit, rigid
+
+
+def halves(problem: JointSmoothingProblem, fit: JointFit) -> list[JointSmoothingProblem]:
+    """Two problems of every other record, or of the halves of the only one, that begin at a fit of all."""
+    parts = list(zip(problem.records, fit.paths, strict=True))
+    if len(parts) == 1:
+        ((record, path),) = parts
+        middle = len(record.times) // 2
+        parts = [(record.samples(cut), path.samples(cut)) for cut in (slice(middle), slice(middle, None))]
+    return [
+        replace(problem, records=records, guess=paths, theta=fit.theta)
+        for records, paths in (zip(*parts[k::2], strict=True) for k in (0, 1))
+    ]
 
 
 def solve_from(
