@@ -55,6 +55,7 @@ class Parameter(TypedDict):
     grouping: str
     std_white: Number
     std_coloured: Number
+    covariance: Vector
 
 
 class Undetermined(TypedDict):
@@ -85,6 +86,7 @@ class FullParameter(TypedDict):
     owner: str
     prior: Number
     prior_share: Number
+    covariance: Vector
 
 
 class Certificate(TypedDict):
@@ -435,6 +437,21 @@ class Repair(TypedDict):
     description: str
     impossible: int
     bodies: list[RepairedBody]
+
+
+class PredictedColumn(TypedDict):
+    name: str
+    unit: str
+
+
+class Predict(TypedDict):
+    schema: Literal["poinsot.predict/1"]
+    result: str
+    motion: str
+    samples: int
+    columns: list[PredictedColumn]
+    rows: list[dict[str, Number | str]]
+    notes: list[str]
 
 
 class Change(TypedDict):

@@ -147,7 +147,7 @@ BAD = {
         [('points = ["foot_a", ', "points = ["), (CONTACT, 'gait = "gait.csv"')],
         "'foot_a'",
     ),
-    "no gait file": ([(CONTACT, 'gait = "gate.csv"')], "there is no gait file"),
+    "no gait file": ([(CONTACT, 'gait = "gate.csv"')], "gate.csv"),
     "contacts undescribed": (
         [('[contacts]\npoints = ["foot_a", "foot_b", "foot_c"]\n', "")],
         "no [contacts] says what they are",

@@ -136,6 +136,7 @@ _HOMES = {
     "Excitation": "regression.excitation.excitation",
     "predict": "validation",
     "validate": "validation",
+    "load_dynamics": "project.prediction",
     "write_report": "report",
     "write_estimate": "io",
     "export_robot": "export",

@@ -1,15 +1,14 @@
-"""Schedules of contacts from channels, forces and gait files, and what is refused."""
+"""Schedules of contacts from channels and forces, and what is refused."""
 
 import numpy as np
 import pytest
 
-from poinsot.exceptions import InvalidModel, InvalidSignals, UnreadableFile
+from poinsot.exceptions import InvalidModel, InvalidSignals
 from poinsot.models.contacts import (
     ContactSchedule,
     Phase,
     PointContact,
     SurfaceContact,
-    read_gait,
     schedule_from_channels,
     schedule_from_forces,
 )
@@ -125,89 +124,6 @@ def test_unusable_channels_are_refused():
     for thresholds in ((10.0, 20.0), (10.0, 0.0), (np.inf, 5.0), (np.nan, 1.0)):
         with pytest.raises(InvalidSignals, match="close above a force and open below a smaller one"):
             schedule_from_forces(FEET, {"left": ones}, *thresholds)
-
-
-# ----------------------------------------------------------------------------------------------------------- gait files
-
-TROT = """
-start_s = 0.1
-repeat = 2
-[[phase]]
-duration_s = 0.2
-contacts = ["left"]
-[[phase]]
-duration_s = 0.1
-contacts = []
-[[phase]]
-duration_s = 0.2
-contacts = ["right", "left"]
-"""
-
-
-@pytest.fixture
-def gait(tmp_path):
-    def written(text, name="gait.toml"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return written
-
-
-def test_a_gait_of_phases_repeats(gait):
-    times = 0.1 * np.arange(13)
-    schedule = read_gait(gait(TROT)).schedule(FEET, times)
-    np.testing.assert_array_equal(schedule.closed, of(".. #. #. .. ## ## #. #. .. ## ## ## ##"))
-
-
-def test_a_gait_of_rows_holds_until_the_next(gait):
-    path = gait("time,right,left\n0.1, 1,0\n0.3,1,1\n0.4,0,0\n", "gait.csv")
-    schedule = read_gait(path).schedule(FEET, np.array([0.0, 0.1, 0.25, 0.3, 0.4, 9.0]))
-    np.testing.assert_array_equal(schedule.closed, of(".. .# .# ## .. .."))
-
-
-def test_a_gait_of_a_foot_that_is_not_there_is_refused(gait):
-    with pytest.raises(InvalidModel, match="no contact frame 'left'"):
-        read_gait(gait(TROT)).schedule(FEET[1:], np.zeros(1))
-
-
-PHASE = '[[phase]]\nduration_s = 1\ncontacts = ["left"]\n'
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("gait.toml", "repeat = ", "is not valid TOML"),
-        ("gait.toml", "speed = 2\n" + PHASE, "has 'speed'; a gait has start_s, repeat and"),
-        ("gait.toml", "", r"has no \[\[phase\]\]"),
-        ("gait.toml", "repeat = 0\n" + PHASE, "repeat must be a whole number from 1 on, not 0"),
-        ("gait.toml", "repeat = true\n" + PHASE, "repeat must be a whole number"),
-        ("gait.toml", "start_s = nan\n" + PHASE, "start_s must be a time"),
-        ("gait.toml", "[[phase]]\nduration_s = 1\n", "phase 1 needs duration_s and contacts"),
-        ("gait.toml", PHASE + PHASE.replace("1", "-1"), "duration_s of phase 2 must be above 0 s, not -1"),
-        ("gait.toml", PHASE.replace('["left"]', '"left"'), "contacts of phase 1 must be a list"),
-        ("gait.toml", PHASE.replace('["left"]', "[]"), "no phase names a contact"),
-        ("gait.csv", "time,left\n", "needs a header `time,FOOT,...` and a row"),
-        ("gait.csv", "t,left\n0,1\n", "needs a header"),
-        ("gait.csv", "time,left\n0,2\n", "row 2 needs a time and a 0 or 1 for each of left"),
-        ("gait.csv", "time,left\nsoon,1\n", "times must be numbers"),
-        ("gait.csv", "time,left\n1,1\n1,0\n", "must be finite and increase"),
-        ("gait.txt", PHASE, r"its name must end in .toml or .csv"),
-    ],
-)
-def test_files_that_are_no_gait_are_refused(gait, name, text, message):
-    with pytest.raises(UnreadableFile, match=message):
-        read_gait(gait(text, name))
-
-
-def test_a_gait_file_that_is_not_there_or_not_text_is_refused(tmp_path):
-    with pytest.raises(UnreadableFile, match="there is no gait file at"):
-        read_gait(tmp_path / "none.toml")
-    with pytest.raises(UnreadableFile, match="cannot read the gait file"):
-        read_gait(tmp_path)
-    (tmp_path / "binary.toml").write_bytes(b"\x80\xff")
-    with pytest.raises(UnreadableFile, match="cannot read the gait file"):
-        read_gait(tmp_path / "binary.toml")
 
 
 # ------------------------------------------------------------------------------------------------------------- gains

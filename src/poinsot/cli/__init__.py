@@ -1,5 +1,4 @@
-"""The verbs, one a file: `poinsot inspect`, `poinsot identify`, `poinsot track`, `poinsot reproduce`,
-`poinsot repair`, `poinsot excite`.
+"""The verbs, one a file: `poinsot inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`, `excite`.
 
     shell     what they share: errors as sentences, progress, outputs
 
@@ -19,6 +18,7 @@ from .. import __version__
 from .excite import excite
 from .identify import identify
 from .inspect import inspect
+from .predict import predict
 from .repair import repair
 from .reproduce import reproduce
 from .shell import INTERRUPTED, stop
@@ -34,7 +34,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for verb in (inspect, identify, track, reproduce, repair, excite):
+for verb in (inspect, identify, predict, track, reproduce, repair, excite):
     app.command()(verb)
 
 

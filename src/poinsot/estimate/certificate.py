@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from .estimate import Estimate
+    from .fit import Fit
 
 
 @dataclass(frozen=True)
@@ -40,3 +41,12 @@ class CertifiableProblem(Protocol):
     """A problem that evaluates its residuals, constraints and Jacobian at an estimate's values and motions."""
 
     def certify(self, estimate: Estimate) -> Certificate: ...
+
+
+@runtime_checkable
+class PredictingProblem(CertifiableProblem, Protocol):
+    """A problem whose estimates predict what motions take that they have not seen."""
+
+    def dynamics(self, estimate: Estimate) -> Any: ...
+
+    def predicted(self, estimate: Estimate, recording: Any, name: str, *, loaded: bool) -> Fit: ...

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import Matrix, Vector
 from ..exceptions import InvalidMethod, listing, nearest
 from .bodies import Body
-from .certificate import CertifiableProblem, Certificate
+from .certificate import CertifiableProblem, Certificate, PredictingProblem
 from .extras import Extra, extras_of
 from .finding import Diagnosis, Finding, Severity, Trust, Unchecked, ordered
 from .fit import Fit
@@ -108,6 +108,10 @@ class Estimate:
     seconds = Shown[Mapping[str, float]]("provenance")
     versions = Shown[Mapping[str, str]]("provenance")
     citations = Shown[tuple[str, ...]]("provenance")
+
+    torque = Shown[Callable[..., np.ndarray]]("dynamics")
+    mass_matrix = Shown[Callable[..., np.ndarray]]("dynamics")
+    gravity = Shown[Callable[..., np.ndarray]]("dynamics")
 
     # -- extras --------------------------------------------------------------------------------------------------------
 
@@ -216,6 +220,37 @@ class Estimate:
                 "solve a problem to certify its solution"
             )
         return self.problem.certify(self)
+
+    @property
+    def dynamics(self) -> Any:
+        """Torque, mass matrix and gravity on any motion, a `regression.dynamics.IdentifiedDynamics`.
+
+        Raises:
+            InvalidMethod: if the estimate is not of a regression that was solved here.
+        """
+        return self._predicting.dynamics(self)
+
+    def predict(self, recording: Any, name: str = "", *, loaded: bool = False) -> Fit:
+        """Measured against predicted effort of another recording of the same robot.
+
+        Args:
+            recording: a `Recording`, which is smoothed as the first one was, or `Signals` prepared like it.
+            name: of the recording, for the report.
+            loaded: whether the robot carries the load there that was estimated.
+
+        Raises:
+            InvalidMethod: if the estimate is not of a regression that was solved here, or has no load.
+        """
+        return self._predicting.predicted(self, recording, name, loaded=loaded)
+
+    @property
+    def _predicting(self) -> PredictingProblem:
+        if isinstance(self.problem, PredictingProblem):
+            return self.problem
+        raise InvalidMethod(
+            "only an estimate that was solved here, by regression, can predict other recordings; of a result file "
+            "`poinsot predict RESULT.json MOTION.csv` does, and poinsot.load_dynamics in Python"
+        )
 
     def references(self) -> str:
         """BibTeX of the methods used."""

@@ -73,6 +73,7 @@ class ParameterColumns:
         """
         columns: dict[str, Any] = {"name": self.names, "value": self.values, "std": self.std}
         columns |= {"unit": self.units, "kind": self.kinds, "owner": self.owners} | more
+        columns["covariance"] = self.covariance
         # Columns are computed above, once: `std` of b parameters inside the loop would cost b^2.
         return [
             {key: None if column is None else column[k] for key, column in columns.items()}

@@ -16,21 +16,18 @@ comes from a measured contact sequence (a boolean channel a foot), from measured
 
 from __future__ import annotations
 
-import csv
-import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from ..arrays import Columns, ColumnSlopes, Matrix, Times, carried_on
-from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, listing, nearest
+from ..exceptions import InvalidModel, InvalidSignals, listing, nearest
 from ..recording import CONTACT, Recording
 from .frame_motion import FrameMotion
 from .rotations import log, right_slope, skew
@@ -361,7 +358,7 @@ class ContactDetection:
         return schedule.without_flicker(shortest) if shortest > 1 else schedule
 
 
-# -------------------------------------------------------------------------------------------------------- gait files
+# ------------------------------------------------------------------------------------------------------------- gaits
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,100 +385,6 @@ class Gait:
         row = np.searchsorted(self.times, np.asarray(times) + 1e-9, side="right") - 1
         closed = np.where(row[:, None] >= 0, self.closed[np.maximum(row, 0)], False)
         return _schedule(contacts, {foot: closed[:, k] for k, foot in enumerate(self.feet)})
-
-
-def read_gait(path: str | Path) -> Gait:
-    """Read a gait file.
-
-    TOML, phases one after the other, the whole repeated:
-
-        start_s = 0.5                             # default 0
-        repeat = 4                                # default 1
-        [[phase]]
-        duration_s = 0.3
-        contacts = ["LF_FOOT", "RH_FOOT"]         # closed; [] for a flight
-
-    or CSV, a row whenever something changes, 1 where a foot is on the ground:
-
-        time,LF_FOOT,RH_FOOT
-        0.5,1,1
-        0.8,0,1
-
-    Raises:
-        UnreadableFile: if there is no such file, or it is not a gait.
-    """
-    path = Path(path)
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        raise UnreadableFile(f"there is no gait file at {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"cannot read the gait file {path}: {error}") from None
-    if path.suffix == ".csv":
-        return _gait_of_rows(path, text)
-    if path.suffix == ".toml":
-        return _gait_of_phases(path, text)
-    raise UnreadableFile(f"{path} is no gait file: its name must end in .toml or .csv")
-
-
-def _gait_of_phases(path: Path, text: str) -> Gait:
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UnreadableFile(f"{path} is not valid TOML: {error}") from None
-    unknown = set(content) - {"start_s", "repeat", "phase"}
-    if unknown:
-        raise UnreadableFile(f"{path} has {min(unknown)!r}; a gait has start_s, repeat and [[phase]]")
-    phases = content.get("phase")
-    if not (isinstance(phases, list) and phases):
-        raise UnreadableFile(f"{path} has no [[phase]]")
-    durations, held = zip(*(_phase(path, k, phase) for k, phase in enumerate(phases, start=1)), strict=True)
-    start, repeat = content.get("start_s", 0.0), content.get("repeat", 1)
-    if not (_is_number(start) and np.isfinite(start)):
-        raise UnreadableFile(f"{path}: start_s must be a time [s], not {start!r}")
-    if not (isinstance(repeat, int) and not isinstance(repeat, bool) and 1 <= repeat <= 1_000_000):
-        raise UnreadableFile(f"{path}: repeat must be a whole number from 1 on, not {repeat!r}")
-    feet = tuple(dict.fromkeys(foot for feet in held for foot in feet))
-    if not feet:
-        raise UnreadableFile(f"{path}: no phase names a contact")
-    closed = np.array([[foot in feet_held for foot in feet] for feet_held in held], dtype=bool)
-    lasting = np.tile(np.array(durations, dtype=float), repeat)
-    return Gait(start + np.concatenate([[0.0], np.cumsum(lasting)[:-1]]), feet, np.tile(closed, (repeat, 1)))
-
-
-def _phase(path: Path, number: int, phase: Any) -> tuple[float, tuple[str, ...]]:
-    """Duration and feet of a [[phase]]."""
-    if not isinstance(phase, dict) or set(phase) != {"duration_s", "contacts"}:
-        raise UnreadableFile(f"{path}: phase {number} needs duration_s and contacts, and nothing else")
-    duration, feet = phase["duration_s"], phase["contacts"]
-    if not (_is_number(duration) and 0 < duration < np.inf):
-        raise UnreadableFile(f"{path}: duration_s of phase {number} must be above 0 s, not {duration!r}")
-    if not (isinstance(feet, list) and all(isinstance(foot, str) for foot in feet)):
-        raise UnreadableFile(f"{path}: contacts of phase {number} must be a list of frame names")
-    return float(duration), tuple(feet)
-
-
-def _gait_of_rows(path: Path, text: str) -> Gait:
-    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if row]
-    if len(rows) < 2 or rows[0][0] != "time" or len(rows[0]) < 2:
-        raise UnreadableFile(f"{path} needs a header `time,FOOT,...` and a row for each change")
-    feet = tuple(rows[0][1:])
-    for number, row in enumerate(rows[1:], start=2):
-        if len(row) != len(rows[0]) or not set(row[1:]) <= {"0", "1"}:
-            raise UnreadableFile(
-                f"{path}: row {number} needs a time and a 0 or 1 for each of {listing(feet)}"
-            )
-    try:
-        times = np.array([float(row[0]) for row in rows[1:]])
-    except ValueError:
-        raise UnreadableFile(f"{path}: times must be numbers [s]") from None
-    if not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
-        raise UnreadableFile(f"{path}: times must be finite and increase from row to row")
-    return Gait(times, feet, np.array([[cell == "1" for cell in row[1:]] for row in rows[1:]], dtype=bool))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 # ------------------------------------------------------------------------------------------------------------- parts

@@ -79,6 +79,12 @@ class Project:
         except ValidationError as error:
             raise invalid_project(path, text, content, error) from None
 
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a result keeps of the project, so that it can be asked again."""
+        settings = self.settings.model_dump(mode="json", exclude_unset=True)
+        return {"project": settings, "project_file": str(self.path)}
+
     def find_description(self, name: str, data_dir: Path | None = None, key: str = "robot.path") -> Path:
         """A robot description: beside the project file, else in the folder of the recordings.
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import Vector
-from ..exceptions import InvalidProject, UnreadableFile, listing
+from ..exceptions import InvalidMethod, InvalidProject, UnreadableFile, listing
 
 if TYPE_CHECKING:
     from ..estimate import DriveGains
     from ..models.articulated import Articulated
+    from ..regression.dynamics import IdentifiedDynamics
     from .job import Job, Project
 
 MAX_RESULT_BYTES = 64 * 2**20
@@ -72,52 +73,64 @@ def robot_from(job: Job, name: str | None) -> KnownRobot:
     Raises:
         UnreadableFile, InvalidProject: as in `gains_from`, or if the two jobs' robots differ.
     """
-    from ..regression.base_parameters import structural_base
-    from ..regression.regressor import Regressor
-
     robot = job.project.robot(job.data_dir)
     if name is None:
         return KnownRobot(robot, steps=("mass properties of other bodies as described, no friction",))
     path = _path(job.project, "robot_from", name)
     job.say(f"identifying the robot: {path.name}")
-    result = _result(job, path, "robot_from")
-    gains = _gains(path, "robot_from", result)
-    if gains is not None:
-        robot = _with_gains(robot, gains, path)
-    theta = np.zeros(len(robot.parameters))
-    if "full_parameters" in result:
-        places = {name: k for k, name in enumerate(robot.parameters.names)}
-        found = result["full_parameters"]
-    else:
-        held = result.get("settings", {}).get("project", {}).get("held", {})
-        parameters = robot.parameters.hold(
-            **{name: value for name, value in held.items() if name in robot.parameters.names}
-        )
-        # Base parameters were found with these values held, and are wrong without them.
-        theta += parameters.held_values
-        base = structural_base(Regressor(robot, parameters))
-        # The value of a sum goes to the one parameter that names it, all others are 0: the torques
-        # are the same.
-        places = dict(zip(base.names, base.chosen.tolist(), strict=True))
-        found = result["parameters"]
-    # The load belongs to those recordings, and not to the robot.
-    rows = [row for row in found if row["kind"] != "payload"]
-    unknown = [row["name"] for row in rows if row["name"] not in places]
-    if unknown or not rows:
-        raise InvalidProject(
-            f"robot_from: {path} has {listing(unknown) or 'nothing'}, which this robot has not: [robot], [drive], "
-            "[friction] and [held] must be alike in both"
-        )
-    for row in rows:
-        if row["value"] is not None:
-            theta[places[row["name"]]] += row["value"]
+    found = identified(robot, _result(job, path, "robot_from"), path, "robot_from")
     l = len(robot.bodies)
     return KnownRobot(
-        robot,
-        theta[: 10 * l].reshape(l, 10),
-        theta[10 * l :],
+        found.robot,
+        found.theta[: 10 * l].reshape(l, 10),
+        found.theta[10 * l :],
         (f"gains, friction and mass properties of other bodies from {path.name}",),
     )
+
+
+def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: str) -> IdentifiedDynamics:
+    """What a result says of a robot, with the drive gains that it found; without the load of its recordings.
+
+    Args:
+        path: of the result. key: that names it, for messages.
+
+    Raises:
+        InvalidProject: if the result has parameters that this robot has not.
+    """
+    from ..regression.dynamics import IdentifiedDynamics
+
+    gains = _gains(path, key, result)
+    if gains is not None:
+        robot = _with_gains(robot, gains, path)
+    all_rows = result.get("full_parameters") or result["parameters"]
+    # Base parameters were found with these values held, and are wrong without them; full ones contain them.
+    held = (
+        {} if "full_parameters" in result else result.get("settings", {}).get("project", {}).get("held", {})
+    )
+    kept = [k for k, row in enumerate(all_rows) if row["kind"] != "payload"]
+    rows, names = [all_rows[k] for k in kept], robot.parameters.names
+    # A result of an earlier version has no covariance.
+    covariance = [
+        [float("nan")] * len(all_rows) if (c := row.get("covariance")) is None else c for row in rows
+    ]
+    fits = [result["fit"], *(result["validation"] or {}).get("recordings", ())] if "fit" in result else []
+    try:
+        if not rows:
+            raise InvalidMethod("it has no parameters")
+        found = IdentifiedDynamics(
+            robot,
+            robot.parameters.hold(**{name: value for name, value in held.items() if name in names}),
+            [row["name"] for row in rows],
+            np.array([row["value"] for row in rows], dtype=float),
+            np.array(covariance, dtype=float)[:, kept],
+            np.max([each["rms_per_joint"] for each in fits], axis=0) if fits else np.zeros(robot.model.nv),
+        )
+    except InvalidMethod as error:
+        raise InvalidProject(
+            f"{key}: {path} does not fit this robot: {error}; [robot], [drive], [friction] and [held] must be alike in "
+            "both"
+        ) from None
+    return found
 
 
 def values_from(project: Project, name: str) -> dict[str, float]:
@@ -128,7 +141,7 @@ def values_from(project: Project, name: str) -> dict[str, float]:
     """
     path = _path(project, "start_from", name)
     try:
-        rows = _read(path, "start_from")["parameters"]
+        rows = read_result(path, "start_from")["parameters"]
         return {str(row["name"]): float(row["value"]) for row in rows if row["value"] is not None}
     except (KeyError, TypeError, ValueError):
         raise UnreadableFile(f"start_from: {path} is no result of `poinsot identify`") from None
@@ -148,7 +161,7 @@ def _result(job: Job, path: Path, key: str) -> Mapping[str, Any]:
     """Of schema `poinsot.identify/1`: as it was written, or computed now."""
     # A result is taken as it is, without its recordings, which may be elsewhere by now.
     if path.suffix == ".json":
-        return _read(path, key)
+        return read_result(path, key)
     from ..io import identify_json
 
     other = type(job.project).load(path)
@@ -161,7 +174,12 @@ def _result(job: Job, path: Path, key: str) -> Mapping[str, Any]:
     return identify_json(other.identify(job.data_dir, stop=job.stop))
 
 
-def _read(path: Path, key: str) -> Mapping[str, Any]:
+def read_result(path: Path, key: str) -> Mapping[str, Any]:
+    """The JSON of a result; `key` names it, for messages.
+
+    Raises:
+        UnreadableFile: if it is none.
+    """
     if path.stat().st_size > MAX_RESULT_BYTES:
         raise UnreadableFile(f"{key}: {path} is larger than {MAX_RESULT_BYTES >> 20} MiB; that is no result")
     try:
@@ -200,6 +218,6 @@ def _with_gains(robot: Articulated, gains: DriveGains, path: Path) -> Articulate
     driven = [joint for joint, yes in zip(robot.joints, robot.train.driven, strict=True) if yes]
     if list(gains.joints) != driven:
         raise InvalidProject(
-            f"robot_from: {path} has gains of {listing(gains.joints)}, this robot motors of {listing(driven)}"
+            f"{path} has gains of {listing(gains.joints)}, this robot motors of {listing(driven)}"
         )
     return replace(robot, drive=replace(robot.drive, gain=tuple(gains.values.tolist())))

@@ -23,16 +23,16 @@ Keys = Sequence[str | int]
 """From the top: names of tables and keys, indices of arrays."""
 
 
-def read_toml(path: Path) -> tuple[dict[str, Any], str]:
-    """The content of a TOML file, and its text.
+def read_text(path: Path) -> str:
+    """The text of a file that is written by hand.
 
     Raises:
         UnreadableFile: if there is no such file.
-        InvalidProject: if it is not TOML, with the line.
+        InvalidProject: if it is too large for that, or not text, with the line.
     """
     if existing_file(path).stat().st_size > LARGEST_FILE:
         raise InvalidProject(
-            f"{path} is larger than {LARGEST_FILE >> 20} MiB; a project file is a page of TOML"
+            f"{path} is larger than {LARGEST_FILE >> 20} MiB, too large for a page that is written by hand"
         )
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -42,7 +42,17 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
     except OSError as error:
         raise InvalidProject(f"cannot read {path}: {error.strerror or error}") from error
     # So that lines are counted alike, whatever the editor.
-    text = text.replace("\r\n", "\n")
+    return text.replace("\r\n", "\n")
+
+
+def read_toml(path: Path) -> tuple[dict[str, Any], str]:
+    """The content of a TOML file, and its text.
+
+    Raises:
+        UnreadableFile: if there is no such file.
+        InvalidProject: if it is not TOML, with the line.
+    """
+    text = read_text(path)
     try:
         return tomllib.loads(text), text
     except tomllib.TOMLDecodeError as error:

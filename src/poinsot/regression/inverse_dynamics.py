@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from ..arrays import Configurations, JointSamples, Times, Vector
-from ..estimate import Certificate, Estimate
+from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
 from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ..models.articulated import Articulated
 from ..parameters import Normal, Parameters
@@ -24,6 +24,7 @@ from ..signals.decimation import Decimation
 from ..signals.signals import Signals
 from .attachment import Attachment, attach, with_load
 from .base_parameters import BaseParameters, structural_base
+from .dynamics import IdentifiedDynamics
 from .regressor import Regressor
 from .triangular import TriangularFactor
 
@@ -248,6 +249,44 @@ class InverseDynamics:
             measured.append(rows.y + rows.held)
             predicted.append(rows.W @ theta + rows.held)
         return np.concatenate(time), np.concatenate(measured), np.concatenate(predicted)
+
+    def fit(self, theta: Vector, recording: str = "") -> Fit:
+        """Measured against predicted effort of base values theta (b,), of recordings called `recording`."""
+        names, units = self.robot.effort_names, self.robot.effort_units
+        more: dict[str, Any] = {"speeds": self.speeds, "counts": self.row_counts, "recording": recording}
+        time, measured, predicted = self.predict(theta)
+        return fit_of(time, names, units, measured, predicted, **more)
+
+    def dynamics(self, estimate: Estimate) -> IdentifiedDynamics:
+        """Torque, mass matrix and gravity of an estimate on any motion; of full parameters where it has them."""
+        known = estimate.extra(FullParameters) or estimate
+        return IdentifiedDynamics(
+            self.robot,
+            self.parameters,
+            known.names,
+            known.values,
+            known.covariance,
+            np.max([np.asarray(each.rms_per_joint) for each in (estimate.fit, *estimate.validation)], axis=0),
+        )
+
+    def predicted(
+        self, estimate: Estimate, recording: Signals | Recording, name: str = "", *, loaded: bool = False
+    ) -> Fit:
+        """Measured against predicted effort of another recording, prepared like those that were identified from."""
+        if loaded and self.attachment is None:
+            raise InvalidMethod(
+                f"the robot carries a load in recording {name!r}, but this estimate is of the robot without one: "
+                "identify the load directly, or validate without it"
+            )
+        other = InverseDynamics(
+            self.robot,
+            recording,
+            self.parts[0].signals.method,
+            held=self.parameters.held,
+            loaded=() if self.attachment is None else (loaded,),
+            link=None if self.attachment is None else self.attachment.link,
+        )
+        return other.fit(other.base.map @ self.dynamics(estimate).theta, name)
 
     @cached_property
     def speeds(self) -> JointSamples:

@@ -1,7 +1,6 @@
 """Simulated robots whose parameters are known: to demonstrate, to test, to try a motion before a robot does.
 
 recordings   recordings of a robot that follows a motion exactly, measured by imperfect sensors
-plant        a robot in MuJoCo that its motors move, with ground and contacts (`pip install 'poinsot[sim]'`)
 """
 
 from .recordings import Sensors, fourier_motion, model_parameters, simulate_recording

@@ -202,7 +202,7 @@ def test_the_fit_is_measured_against_predicted(rng):
     problem = inverse_dynamics(robot, [signals, signals])
     W, y = stacked(problem)
     beta = problem.base.map @ theta
-    fit = residuals.fit(problem, beta, "a name")
+    fit = problem.fit(beta, "a name")
     e = y - W @ beta
     np.testing.assert_allclose(fit.residuals, np.concatenate([noise, noise]), atol=1e-10)
     np.testing.assert_allclose(fit.measured, y)
@@ -226,7 +226,7 @@ def test_errors_are_told_while_moving_too(rng, monkeypatch):
     theta = own_parameters(robot, rng)
     problem = inverse_dynamics(robot, signals_of(robot, theta, motion, rng.standard_normal((200, 2))))
     values = problem.base.map @ theta
-    found = residuals.fit(problem, values)
+    found = problem.fit(values)
     _, y = stacked(problem)
     moving = np.abs(motion[2]) > fits.MOVING
     assert moving.sum() == 200
@@ -241,6 +241,6 @@ def test_a_joint_that_never_moves_has_no_error_while_moving(rng):
     motion = smooth_motion(robot, 200, rng)
     still = signals_of(robot, own_parameters(robot, rng), motion, rng.standard_normal((200, 2)))
     still = replace(still, v=still.v * [0.0, 1.0])
-    found = residuals.fit(inverse_dynamics(robot, still), np.zeros(len(inverse_dynamics(robot, still).base)))
+    found = inverse_dynamics(robot, still).fit(np.zeros(len(inverse_dynamics(robot, still).base)))
     assert np.isnan(found.moving_error_percent_per_joint[0])
     assert found.moving_error_percent_per_joint[1] == pytest.approx(100.0)

@@ -17,7 +17,6 @@ from poinsot.estimators.online.belief import SampleVerdict
 from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.models.link_torques import LinkTorques
-from poinsot.simulation.plant import Slab
 from poinsot_reproductions.online.simulation import whole_body
 from poinsot_reproductions.online.simulation.closed_loop import (
     AdaptedModel,
@@ -30,6 +29,7 @@ from poinsot_reproductions.online.simulation.gait import Stepping, Stride, footh
 from poinsot_reproductions.online.simulation.humanoid import talos
 from poinsot_reproductions.online.simulation.loads import ScaledBody, Square
 from poinsot_reproductions.online.simulation.measurements import StateSensors
+from poinsot_reproductions.online.simulation.plant import Slab
 from poinsot_reproductions.online.simulation.tasks import Kinematics
 from poinsot_reproductions.online.simulation.whole_body import sole_frame
 from references.robots import described

@@ -10,13 +10,13 @@ pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')"
 from poinsot.estimators.online.belief import Tick
 from poinsot.exceptions import InvalidMethod
 from poinsot.models.articulated import load_robot
-from poinsot.simulation.plant import Plant
 from poinsot_reproductions.online.simulation.measurements import (
     Differentiator,
     StateEstimator,
     StateSensors,
     Wander,
 )
+from poinsot_reproductions.online.simulation.plant import Plant
 from references.robots import described
 
 ARM = Path(__file__).parents[3] / "examples" / "arm" / "arm.urdf"

@@ -11,7 +11,6 @@ from functools import partial
 import numpy as np
 
 from poinsot.arrays import Vector
-from poinsot.simulation.plant import Slab
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -34,6 +33,7 @@ from .simulation.closed_loop import Scenario, Trace
 from .simulation.gait import Stepping, Stride
 from .simulation.humanoid import Humanoid, talos
 from .simulation.loads import ScaledBody, Square
+from .simulation.plant import Slab
 
 WAVEFORM = Square(offset=30.0, amplitude=5.0, frequency=0.2)
 STRIDE = Stride(length=0.15, height=0.06, shift=1.4, swing=0.8)

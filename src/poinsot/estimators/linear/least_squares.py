@@ -208,7 +208,7 @@ def finish(
     """Build the estimate: covariance for coloured residuals where needed, fit, bodies, notes and warnings."""
     started = time.perf_counter()
     named = system.base
-    fitted = residuals.fit(problem, solution.on_base(system))
+    fitted = problem.fit(solution.on_base(system))
     scores = solution.scores(fitted.residuals) * np.sqrt(
         system.rows_each / _degrees_of_freedom(system, solution.weights, solution.R)
     )

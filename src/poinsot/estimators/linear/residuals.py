@@ -22,8 +22,7 @@ import numpy as np
 from scipy import fft, special
 
 from ...arrays import JointSamples, Matrix
-from ...estimate import Fit
-from ...estimate.fit import WHITE_LEVEL, autocorrelation, fit_of, pooled
+from ...estimate.fit import WHITE_LEVEL, autocorrelation, pooled
 from ...regression.inverse_dynamics import InverseDynamics
 
 SHORTEST_STRETCH = 4096
@@ -71,22 +70,6 @@ def correlation_length(correlation: np.ndarray, samples: int) -> int:
         if quiet[lag : lag + 5].all():
             return lag
     return len(correlation) - 1
-
-
-def fit(problem: InverseDynamics, theta: np.ndarray, recording: str = "") -> Fit:
-    """Measured against predicted effort of base values theta (b,) on the rows of a problem."""
-    time, measured, predicted = problem.predict(theta)
-    robot = problem.robot
-    return fit_of(
-        time,
-        robot.effort_names,
-        robot.effort_units,
-        measured,
-        predicted,
-        speeds=problem.speeds,
-        counts=problem.row_counts,
-        recording=recording,
-    )
 
 
 def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.ndarray) -> Matrix:

@@ -59,7 +59,6 @@ from ...models.friction.listed import dissipating_kinds, words_of
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
-from . import residuals
 from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, vector_of
 from .constraints import Constraints
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
@@ -189,7 +188,7 @@ class SemidefiniteLeastSquares:
         return free.updated(
             full,
             values=base,
-            fit=residuals.fit(problem, replace(target, theta=base).on_base(system)),
+            fit=problem.fit(replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=_bodies(reduced, known, full),
             certifier=partial(_certify, reduced, found, reduced.essential or free),

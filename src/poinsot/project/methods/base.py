@@ -13,6 +13,7 @@ from ..settings.preprocessing import SMOOTHED, MethodInput
 if TYPE_CHECKING:
     from ...estimate import Estimate
     from ..job import Job
+    from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
     from ..tracking import OnSample, Tracking
 
@@ -62,6 +63,16 @@ class MethodSettings(SettingsTable):
         Raises:
             PoinsotError: one sentence that says what to correct.
         """
+
+    def predict(self, job: PredictionJob) -> Prediction:
+        """What a result of this method says of another motion; some methods cannot.
+
+        Raises:
+            PoinsotError: one sentence that says what to correct.
+        """
+        raise InvalidProject(
+            f'{job.path}: a result of [method] name = "{self.name}" predicts no other motion'
+        )
 
     def track(
         self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None

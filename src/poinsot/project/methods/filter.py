@@ -158,7 +158,7 @@ class FilterSettings(MethodSettings):
         estimate = tracker.estimate(
             status=status,
             problem=problem,
-            settings={"project": job.settings.model_dump(mode="json", exclude_unset=True)},
+            settings=job.project.record,
             steps=(*known.steps, *self._steps(calibration)),
             warnings=warnings,
             seconds=watch.seconds,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ...estimate import Estimate
     from ...parameters import Normal
     from ..job import Job
+    from ..prediction import Prediction, PredictionJob
     from ..recordings import Run
     from ..settings import Settings
 
@@ -38,6 +39,11 @@ class InverseDynamicsSettings(MethodSettings):
     def attached(self, runs: Sequence[Run]) -> Mapping[str, Any]:
         """Arguments of `inverse_dynamics` that say which recordings carry a load, and where."""
         return {}
+
+    def predict(self, job: PredictionJob) -> Prediction:
+        from ..prediction import predict_dynamics
+
+        return predict_dynamics(job)
 
     def identify(self, job: Job) -> Estimate:
         from ...regression.inverse_dynamics import inverse_dynamics
@@ -87,7 +93,7 @@ class InverseDynamicsSettings(MethodSettings):
         watch.lap("diagnosis")
         return estimate.updated(
             warnings=(*warnings, *estimate.warnings),
-            settings={**estimate.settings, "project": settings.model_dump(mode="json", exclude_unset=True)},
+            settings={**estimate.settings, **job.project.record},
             seconds=_timings(estimate.seconds, watch),
         )
 

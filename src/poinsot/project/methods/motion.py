@@ -54,7 +54,7 @@ class MotionSettings(MethodSettings):
         estimate: Estimate = solver.solve(problem, progress=job.progress, stop=job.stop)
         return estimate.updated(
             warnings=(*self.warnings_of(problem), *estimate.warnings),
-            settings={"project": job.settings.model_dump(mode="json", exclude_unset=True)},
+            settings=job.project.record,
             seconds=watch.beside(estimate.seconds),
         )
 

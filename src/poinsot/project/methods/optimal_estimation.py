@@ -175,7 +175,8 @@ def _start(parameters: OpenParameters, values: Mapping[str, float]) -> Vector:
 
 def _contacts(settings: ContactsSettings | None, run: Run) -> ContactDetection | None:
     """[contacts] and the gait of a recording."""
-    from ...models.contacts import ContactDetection, PointContact, SurfaceContact, read_gait
+    from ...models.contacts import ContactDetection, PointContact, SurfaceContact
+    from ..gait import read_gait
 
     if settings is None:
         if run.gait is not None:

@@ -21,11 +21,11 @@ from poinsot.arrays import Vector
 from poinsot.estimators.online.belief import Belief, Sample, SampleVerdict, Tick
 from poinsot.estimators.online.filter import Filter
 from poinsot.estimators.online.publishing import RateLimit
-from poinsot.simulation.plant import Plant, Slab, Sole
 
 from .gait import Footing, Gait, Standing
 from .humanoid import Humanoid
 from .measurements import Differentiator, StateEstimator, StateSensors
+from .plant import Plant, Slab, Sole
 from .tasks import CentreOfMass, FramePose, Kinematics, Posture, Task
 from .whole_body import ContactLimits, WholeBodyController, sole_frame
 

@@ -17,8 +17,8 @@ import numpy as np
 import pinocchio as pin
 
 from poinsot.arrays import Vector
-from poinsot.simulation.plant import Sole
 
+from .plant import Sole
 from .tasks import Kinematics
 from .whole_body import sole_frame
 

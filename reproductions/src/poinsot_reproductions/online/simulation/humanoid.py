@@ -13,7 +13,8 @@ import pinocchio as pin
 from poinsot.arrays import Vector
 from poinsot.exceptions import UnreadableFile
 from poinsot.models.articulated import Articulated, load_robot
-from poinsot.simulation.plant import Sole, described_efforts
+
+from .plant import Sole, described_efforts
 
 TALOS = Path("talos_data", "robots", "talos_reduced.urdf")
 SOLE_HEIGHT, HALF_LENGTH, HALF_WIDTH = -0.107, 0.1025, 0.061  # [m], of the description's soles

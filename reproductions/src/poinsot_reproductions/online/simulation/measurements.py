@@ -28,7 +28,8 @@ from scipy import linalg
 from poinsot.arrays import Vector
 from poinsot.estimators.online.belief import Sample, Tick
 from poinsot.exceptions import InvalidMethod
-from poinsot.simulation.plant import Plant
+
+from .plant import Plant
 
 
 @dataclass(frozen=True)

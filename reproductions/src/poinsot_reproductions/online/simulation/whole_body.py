@@ -19,8 +19,8 @@ from proxsuite import proxqp
 
 from poinsot.arrays import Matrix, Vector
 from poinsot.models.articulated import Articulated
-from poinsot.simulation.plant import Sole, described_efforts
 
+from .plant import Sole, described_efforts
 from .tasks import Kinematics, Task
 
 FORCE_SCALE = 100.0

@@ -21,10 +21,10 @@ import mujoco
 import numpy as np
 from numba import njit
 
-from ..arrays import Matrix, Vector
-from ..exceptions import InvalidModel, listing, nearest
-from ..models import tree as kinds
-from ..models.articulated import Articulated, read_description
+from poinsot.arrays import Matrix, Vector
+from poinsot.exceptions import InvalidModel, listing, nearest
+from poinsot.models import tree as kinds
+from poinsot.models.articulated import Articulated, read_description
 
 TIMESTEP = 1e-3
 """[s]"""

@@ -10,14 +10,14 @@ pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')"
 
 from poinsot.exceptions import InvalidModel
 from poinsot.models.articulated import load_robot
-from poinsot.simulation.plant import Plant, Slab, Sole
 from poinsot_reproductions.online.simulation.humanoid import talos
 from poinsot_reproductions.online.simulation.loads import point_mass
+from poinsot_reproductions.online.simulation.plant import Plant, Slab, Sole
 from poinsot_reproductions.online.simulation.tasks import CentreOfMass, FramePose, Posture
 from poinsot_reproductions.online.simulation.whole_body import WholeBodyController, sole_frame
 from references.robots import described
 
-ARM = Path(__file__).parents[2] / "examples" / "arm" / "arm.urdf"
+ARM = Path(__file__).parents[3] / "examples" / "arm" / "arm.urdf"
 TALOS = "talos_data/robots/talos_reduced.urdf"
 ROBOTS = {
     "an arm of our own": lambda: load_robot(ARM),
@@ -36,7 +36,7 @@ def mass_and_bias(model, q, v):
 
 
 def mass_and_bias_of(plant):
-    """MuJoCo's M and c in Pinocchio's coordinates, by the formulas at the top of `poinsot.simulation.plant`."""
+    """MuJoCo's M and c in Pinocchio's coordinates, by the formulas at the top of its module."""
     import mujoco  # an optional extra
 
     model, data = plant.model, plant.data

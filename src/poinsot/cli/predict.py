@@ -1,0 +1,75 @@
+"""`poinsot predict`: what a result says of a motion that it has not seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .shell import Json, check_output, check_outputs, progress, sentences, table
+
+
+def predict(
+    result: Annotated[
+        Path, typer.Argument(help="What `poinsot identify` wrote.", metavar="RESULT.json", show_default=False)
+    ],
+    motion: Annotated[
+        Path,
+        typer.Argument(
+            help="Positions: columns position.JOINT and time in SI units, or as in the recordings of the project.",
+            metavar="MOTION.csv",
+            show_default=False,
+        ),
+    ],
+    mass_matrix: Annotated[
+        bool, typer.Option("--mass-matrix", help="The mass matrix, not the torque.")
+    ] = False,
+    gravity: Annotated[bool, typer.Option("--gravity", help="The torque of gravity, not all of it.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Folder of the robot's description.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write, in a folder that exists: .csv or .parquet.")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Predict the torque of a motion with its 95 % interval, or the mass matrix and gravity, from a result."""
+    with sentences(), progress() as say:
+        check_outputs(data, None, json)
+        if out is not None:
+            from ..io.table_writing import check_suffix
+
+            check_suffix(out)
+            check_output(out, None)
+        say("reading the result")
+        from ..io import write_json
+        from ..io.results import to_text
+        from ..io.table_writing import write_columns
+        from ..project.prediction import PredictionJob
+
+        named = {"mass-matrix": mass_matrix, "gravity": gravity}
+        wanted = tuple(name for name, asked in named.items() if asked) or ("torque",)
+        found = PredictionJob(result, motion, data, wanted).predict()
+        content: dict[str, Any] = {
+            "schema": "poinsot.predict/1",
+            "result": result.name,
+            "motion": motion.name,
+            "samples": len(next(iter(found.columns.values()))),
+            "columns": [{"name": name, "unit": unit} for name, unit in found.units.items()],
+            "rows": found.rows,
+            "notes": found.notes,
+        }
+        if out is not None:
+            write_columns(found.columns, out)
+        if json == "-":
+            typer.echo(to_text(content), nl=False)
+            return
+        if json is not None:
+            write_json(content, json)
+        typer.echo(f"{motion.name}: {content['samples']} samples, {len(found.columns) - 1} columns")
+        if found.rows:
+            typer.echo(table(found.rows))
+        for note in found.notes:
+            typer.echo(f"note: {note}")
+        typer.echo(
+            f"written: {out}" if out else "no table was written; --out FILE.csv (or .parquet) writes it"
+        )

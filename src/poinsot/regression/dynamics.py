@@ -1,0 +1,116 @@
+"""Identified dynamics: torque, mass matrix and gravity that estimated parameters, base or full, give on any motion.
+
+    tau = W(q, v, a) theta,      M e_j = W(q, 0, e_j) theta - W(q, 0, 0) theta,      g = W(q, 0, 0) theta_bodies
+
+Base parameters are enough: a value that stands for a sum goes to the column that names it, and the columns of the
+others are combinations of those that stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ..arrays import JointSamples, Matrix, Vector
+from ..exceptions import InvalidMethod, listing
+from ..models.articulated import Articulated
+from ..parameters import Parameters
+from .regressor import Regressor
+
+SAMPLES_AT_ONCE = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifiedDynamics:
+    """What parameters say of a motion, joint side, in the order of `robot.effort_names`.
+
+    In all methods `q` is (T, n) positions of the joints [rad] or [m]; of a floating base (T, nq) configurations.
+
+    Args:
+        robot: of the parameters.
+        parameters: of the robot, with what is held.
+        names: (k,) of the estimated parameters; a base parameter's with or without its `r`.
+        values: (k,) in their units. covariance: (k, k).
+        residual_std: (n,) of measured efforts about the model [N m] or [N].
+
+    Raises:
+        InvalidMethod: if a name belongs to no parameter of this robot.
+    """
+
+    robot: Articulated
+    parameters: Parameters
+    names: Sequence[str]
+    values: Vector
+    covariance: Matrix
+    residual_std: Vector = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        _ = self.columns
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """(k,) of the estimated parameters in the regressor."""
+        places = {name: k for k, name in enumerate(self.parameters.names)}
+        own = [name if name in places else name.removesuffix("r") for name in self.names]
+        unknown = [given for given, name in zip(self.names, own, strict=True) if name not in places]
+        if unknown:
+            raise InvalidMethod(
+                f"the robot has no parameters {listing(unknown)}: the estimate is of another robot, drive or friction"
+            )
+        return np.array([places[name] for name in own], dtype=np.int64)
+
+    @cached_property
+    def theta(self) -> Vector:
+        """(p,) of all parameters; 0 where a parameter is grouped into another one, or unknown."""
+        theta = self.parameters.held_values.copy()
+        theta[self.columns] = np.nan_to_num(self.values)
+        return theta
+
+    def torque(self, q: np.ndarray, v: JointSamples, a: JointSamples) -> JointSamples:
+        """(T, n) efforts [N m] or [N] that a motion takes.
+
+        Args:
+            v, a: (T, n) velocities and accelerations.
+        """
+        return self._in_stretches(lambda W: W @ self.theta, q, v, a)
+
+    def torque_std(self, q: np.ndarray, v: JointSamples, a: JointSamples) -> JointSamples:
+        """(T, n) standard deviation of the torque, of the parameters' uncertainty alone."""
+        return self._in_stretches(self._std, q, v, a)
+
+    def mass_matrix(self, q: np.ndarray) -> np.ndarray:
+        """(T, n, n) M, rotors included [kg m^2], [kg m] or [kg]."""
+        n = self.robot.model.nv
+        still, unit = np.zeros((len(q), n)), np.eye(n)
+        at_rest = self.torque(q, still, still)
+        columns = [self.torque(q, still, np.tile(each, (len(q), 1))) - at_rest for each in unit]
+        return np.stack(columns, axis=2) if columns else np.zeros((len(q), 0, 0))
+
+    def gravity(self, q: np.ndarray) -> JointSamples:
+        """(T, n) efforts [N m] or [N] that hold the bodies against gravity, without friction and offsets."""
+        still = np.zeros((len(q), self.robot.model.nv))
+        bodies = np.where(np.array(self.parameters.kinds) == "inertia", self.theta, 0.0)
+        return self._in_stretches(lambda W: W @ bodies, q, still, still)
+
+    @cached_property
+    def _regressor(self) -> Regressor:
+        return Regressor(self.robot, self.parameters)
+
+    def _std(self, W: np.ndarray) -> JointSamples:
+        seen = W[:, :, self.columns]
+        return np.sqrt(
+            np.maximum(np.einsum("tnk, kl, tnl -> tn", seen, self.covariance, seen, optimize=True), 0)
+        )
+
+    def _in_stretches(self, of: Callable[[np.ndarray], JointSamples], *motion: np.ndarray) -> JointSamples:
+        """(T, n) of dense regressors, which would not fit into memory all at once."""
+        q, v, a = motion
+        if not self.robot.floating_base:
+            q = self.robot.configurations(q)
+        starts = range(0, len(q), SAMPLES_AT_ONCE)
+        parts = [slice(first, first + SAMPLES_AT_ONCE) for first in starts]
+        found = [of(self._regressor.dense(q[part], v[part], a[part])) for part in parts]
+        return np.concatenate([np.zeros((0, self.robot.model.nv)), *found])
