@@ -246,6 +246,11 @@ class Examination:
         return np.concatenate(positions), np.concatenate(speeds)
 
 
+def recordings_of(problem: InverseDynamics) -> tuple[Signals, ...]:
+    """Signals of each recording."""
+    return cast("tuple[Signals, ...]", problem.recordings)
+
+
 def thinned(signals: Signals, share: float = 1.0) -> Signals:
     """Signals at every M-th sample; `share`: the part of the samples that may stay."""
     decimation = signals.decimation

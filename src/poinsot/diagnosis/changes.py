@@ -11,12 +11,8 @@ import numpy as np
 from ..arrays import JointSamples, Vector
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.signals import Signals
-from .case import Solved
+from .case import Solved, recordings_of
 from .explanations import Candidate
-
-
-def recordings_of(problem: InverseDynamics) -> tuple[Signals, ...]:
-    return cast("tuple[Signals, ...]", problem.recordings)
 
 
 def joints_of(problem: InverseDynamics) -> tuple[str, ...]:

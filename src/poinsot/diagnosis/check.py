@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..estimate import Finding, Unchecked
-from .case import Examination
+from ..recording import Recording
+from .case import Examination, recordings_of
 
 
 @dataclass(frozen=True)
@@ -39,3 +40,21 @@ class Check(ABC):
     @abstractmethod
     def look(self, case: Examination) -> Iterable[Finding | Unchecked]:
         """What it finds, and what it could not check."""
+
+
+class RecordingCheck(Check):
+    """A check of the positions of single recordings, whatever the family of the estimate."""
+
+    of_samples = True
+
+    def look(self, case: Examination) -> Iterable[Finding | Unchecked]:
+        for number, signals in enumerate(recordings_of(case.problem), start=1):
+            if signals.recording is not None:
+                yield from self.look_at(signals.recording, signals.joints, number)
+            else:
+                what = f"lost samples and jumps in recording {number}"
+                yield Unchecked(what, "signals were given, not the recording they were made of")
+
+    @abstractmethod
+    def look_at(self, recording: Recording, joints: tuple[str, ...], number: int) -> Iterable[Finding]:
+        """What it finds in the positions of these joints in a recording of this number."""

@@ -14,8 +14,8 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Examination
-from .changes import mapped, recordings_of
+from .case import Examination, recordings_of
+from .changes import mapped
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
 

@@ -12,8 +12,8 @@ from ..estimate import Finding
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import PASSBAND
 from ..signals.signals import Signals
-from .case import Examination, Solved
-from .changes import UNMOVED, joints_of, mapped, recordings_of
+from .case import Examination, Solved, recordings_of
+from .changes import UNMOVED, joints_of, mapped
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
 

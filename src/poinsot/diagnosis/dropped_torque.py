@@ -13,8 +13,7 @@ import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from ..signals.signals import Signals
-from .case import Examination
-from .changes import recordings_of
+from .case import Examination, recordings_of
 from .check import Cause, Check
 
 

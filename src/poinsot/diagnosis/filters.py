@@ -10,8 +10,7 @@ import numpy as np
 from ..estimate import Finding, Severity, Unchecked
 from ..exceptions import PoinsotError
 from ..signals.signals import Signals
-from .case import Examination, Solved, solve, thinned
-from .changes import recordings_of
+from .case import Examination, Solved, recordings_of, solve, thinned
 from .check import Cause, Check
 
 

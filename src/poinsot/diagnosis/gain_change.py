@@ -11,8 +11,8 @@ from ..arrays import Vector
 from ..estimate import Finding
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.signals import Signals
-from .case import Examination, Solved
-from .changes import UNMOVED, joints_of, moved_torques, recordings_of
+from .case import Examination, Solved, recordings_of
+from .changes import UNMOVED, joints_of, moved_torques
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..estimate import Finding, Severity, Unchecked
+from ..estimate import Estimate, Finding, Severity, Unchecked
 from .case import Examination
 from .check import Cause, Check
 
@@ -33,13 +33,17 @@ class HeldOutError(Check):
     )
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        fitted = case.estimate.fit.relative_error_percent / 100
-        if not case.estimate.validation:
+        yield from self.look_at(case.estimate)
+
+    def look_at(self, estimate: Estimate) -> Iterator[Finding | Unchecked]:
+        """Of an estimate of any family."""
+        fitted = estimate.fit.relative_error_percent / 100
+        if not estimate.validation:
             yield Unchecked(
                 "prediction of other motions",
                 'no recording was held out; give one the role "validation"',
             )
-        for fit in case.estimate.validation:
+        for fit in estimate.validation:
             error = fit.relative_error_percent / 100
             times = error / max(fitted, 1e-12)
             if times < self.warning_times or error < self.warning:

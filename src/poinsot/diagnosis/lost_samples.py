@@ -14,15 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..estimate import Finding, Severity, Unchecked
+from ..estimate import Finding, Severity
 from ..recording import Recording
-from .case import Examination
-from .changes import recordings_of
-from .check import Cause, Check
+from .check import Cause, RecordingCheck
 
 
 @dataclass(frozen=True)
-class LostSamples(Check):
+class LostSamples(RecordingCheck):
     """Steps of position over more than one period.
 
     Args:
@@ -33,7 +31,6 @@ class LostSamples(Check):
     ratio: float = 40.0
     error: float = 1e-3
 
-    of_samples = True
     causes = (
         Cause(
             "lost-samples",
@@ -42,24 +39,15 @@ class LostSamples(Check):
         ),
     )
 
-    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        for number, signals in enumerate(recordings_of(case.problem), start=1):
-            if signals.recording is None:
-                yield Unchecked(
-                    f"lost samples in recording {number}",
-                    "signals were given, not the recording they were made of",
-                )
-                continue
-            at, count = lost_at(signals.recording, self.ratio)
-            share = count / len(signals.recording)
-            if not len(at):
-                continue
-            first = float(signals.recording.time[at[0]])
+    def look_at(self, recording: Recording, joints: tuple[str, ...], number: int) -> Iterator[Finding]:
+        at, count = lost_at(recording, self.ratio)
+        share = count / len(recording)
+        if len(at):
             yield Finding(
                 "lost-samples",
                 Severity.error if share >= self.error else Severity.warning,
                 f"About {count} samples ({100 * share:.2g} %) are missing in recording {number}, the first at "
-                f"{first:.4g} s: positions move by several periods in one.",
+                f"{recording.time[at[0]]:.4g} s: positions move by several periods in one.",
                 "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut "
                 "a part without gaps with between_s.",
                 evidence=1e5 * share,

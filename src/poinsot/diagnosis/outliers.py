@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from .case import Examination
-from .changes import recordings_of
+from .case import Examination, recordings_of
 from .check import Cause, Check
 from .delay import highest_hz
 

@@ -1,8 +1,8 @@
 """What may be wrong with a joint estimate: its findings.
 
 Everything rests on prediction, since smoothed states follow their readings whatever the parameters are. Where a result
-looks wrong (it has not converged, an inertia ends at 0 or far from the description, little is predicted), the records are
-changed as if one thing in them had been declared wrongly, and estimated again: what makes them predicted is named.
+looks wrong (it has not converged, an inertia is far from the description, little is predicted), the records are changed
+as if one thing in them had been declared wrongly, and estimated again: what makes them predicted is named.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -39,15 +38,15 @@ CAUSES = tuple(
     Cause(*each)
     for each in (
         ("at-bound", "A mass or an inertia ended at 0.", "Hold it, give its prior, or record a motion that shows it."),
-        ("no-prediction", "Readings are predicted hardly better than if nothing moved.", "Check signs, units, the order "
-         "of columns and gravity; the model may lack what moves the mechanism."),
+        ("no-prediction", "Readings are predicted hardly better than if nothing moved.", "Check signs, units, "
+         "the order of columns and gravity; the model may lack what moves the mechanism."),
         ("sensor-noise", "Residuals of a sensor are not as large as its stated noise.", "State the noise that it has."),
-        ("weight", "Parameters move by more than their intervals with the weight of the model half a decade either way.",
+        ("weight", "Parameters move by more than their intervals with a weight half a decade more or less.",
          "Record a livelier motion, or add to the model what it lacks."),
         ("long-steps", "Steps are longer than half the fastest period.", "Take shorter steps: step_s."),
         ("impossible-body", "No real body has these mass properties.", "Hold what is known of it, or give priors."),
-        ("far-from-description", "Inertia about a joint is far from the described one.", "Check the unit of torque, the "
-         "rate of the recording and the described masses."),
+        ("far-from-description", "Inertia about a joint is far from the described one.", "Check the unit of torque, "
+         "the rate of the recording and the described masses."),
     )
 )  # fmt: skip
 """Those that the linear family does not have."""
@@ -111,32 +110,25 @@ class Examination:
 
     # -- readings ------------------------------------------------------------------------------------------------------
 
-    def samples(self) -> Iterator[Finding | Unchecked]:
+    def samples(self) -> Iterator[Finding]:
         """Positions that cannot be, and samples that are missing."""
-        model = self.problem.model
+        mechanism, angular = self.problem.model.mechanism, self.problem.model.angular
         encoders = [
-            (k, s) for k, s in enumerate(model.mechanism.sensors) if s.channel.startswith("position.")
+            (k, s.joint) for k, s in enumerate(mechanism.sensors) if s.channel.startswith("position.")
         ]
-        recordings = []
-        for record in (*self.problem.records, *self.problem.held_out):
-            uniform = np.ptp(record.steps) < 1e-3 * np.median(record.steps)
-            read = [(k, s.joint) for k, s in encoders if np.isfinite(record.z[:, k]).all()]
-            z = {f"position.{joint}": record.z[:, k] for k, joint in read}
-            # whole turns are no jumps here, and with a clock that shows them gaps are none
+        for number, record in enumerate((*self.problem.records, *self.problem.held_out), start=1):
+            read = [(k, joint) for k, joint in encoders if np.isfinite(record.z[:, k]).all()]
+            # with a clock whose steps differ, gaps show in it and are none
+            if not read or np.ptp(record.steps) > 1e-3 * np.median(record.steps):
+                continue
+            # whole turns are no jumps here
             z = {
-                name: np.unwrap(each) if model.angular[k] else each
-                for (k, _), (name, each) in zip(read, z.items(), strict=True)
+                f"position.{joint}": np.unwrap(record.z[:, k]) if angular[k] else record.z[:, k]
+                for k, joint in read
             }
-            if z and uniform:
-                recordings.append(
-                    SimpleNamespace(
-                        recording=Recording(record.times, z, dict.fromkeys(z, "rad")),
-                        joints=[j for _, j in read],
-                    )
-                )
-        case: Any = SimpleNamespace(problem=SimpleNamespace(recordings=tuple(recordings)))
-        for check in (LostSamples(), PositionJumps()):
-            yield from check.look(case)
+            recording = Recording(record.times, z, dict.fromkeys(z, "rad"))
+            for check in (LostSamples(), PositionJumps()):
+                yield from check.look_at(recording, tuple(joint for _, joint in read), number)
 
     # -- parameters ----------------------------------------------------------------------------------------------------
 
@@ -153,7 +145,7 @@ class Examination:
                     "at-bound",
                     severity if estimate.status.converged else ERROR,
                     f"{', '.join(names)} ended at the bound below which it has no meaning.",
-                    f'Write "{names[0]}" in [held] or [priors] with what is known of it, or record a motion that shows it.',
+                    f'Write "{names[0]}" with what is known of it in [held] or [priors], or move it more.',
                     names[0],
                 )
         for each in estimate.bodies:
@@ -179,8 +171,8 @@ class Examination:
                 yield Finding(
                     "clock-scale" if weighed else "far-from-description",
                     ERROR if factor > limits.absurd else WARNING,
-                    f"The inertia about {name} is {ratio:.3g} times the described one: a clock that is wrong by a factor "
-                    f"of {np.sqrt(ratio):.3g}{'' if weighed else f', or torque wrong by {ratio:.3g},'} makes it so.",
+                    f"The inertia about {name} is {ratio:.3g} times the described one: a clock that is wrong by a "
+                    f"factor of {np.sqrt(ratio):.3g}{'' if weighed else f', or torque wrong by {ratio:.3g},'} makes it so.",
                     "Mend rate_hz, or the unit of the time column; or the unit of torque, or the described masses.",
                     name,
                     evidence=float(np.log(factor)),
@@ -205,21 +197,22 @@ class Examination:
             self.method, self.problem.model, self.problem.records, self.fit.theta, self.fit.paths
         )
 
-    def against_rest(self, found: Sequence[Predicted], of: Sequence[Predicted] | None = None) -> float:
-        """Rms over sensors of errors by that of "nothing moves"; with `of`, of what differs between both."""
-        angular, squares = self.problem.model.angular, []
-        for each, other in zip(found, of or found, strict=True):
-            z = each.record.z
-            still = full_turns_off(z[each.places[:, :1] - 1] - z[each.places], angular)
-            error = each.errors if of is None else full_turns_off(each.errors - other.errors, angular)
-            squares.append([np.nansum(part**2, axis=(0, 1)) for part in (error, still)])
-        error, still = np.sum(squares, axis=0)
+    def against_rest(self, found: Sequence[Predicted]) -> float:
+        """Rms over sensors of the errors by those of "nothing moves"."""
+        squares = []
+        for each in found:
+            z, s = each.record.z, each.record.z.shape[1]
+            still = full_turns_off(
+                (z[each.places[:, :1] - 1] - z[each.places]).reshape(-1, s), self.problem.model.angular
+            )
+            squares.append([np.nansum(part.reshape(-1, s) ** 2, axis=0) for part in (each.errors, still)])
+        error, rest = np.sum(squares, axis=0)
         # a reading may never change
-        return float(np.sqrt(np.mean(error[still > 0] / still[still > 0])))
+        return float(np.sqrt(np.mean(error[rest > 0] / rest[rest > 0])))
 
     def predictions(self, estimate: Estimate) -> Iterator[Finding | Unchecked]:
-        """Of the fitted records against rest and without commands, and of those held out against these."""
-        problem, limits, error = self.problem, self.limits, self.against_rest(self.fitted)
+        """Of the fitted records against rest, of efforts, and of those held out against these."""
+        limits, error = self.limits, self.against_rest(self.fitted)
         if not error <= limits.poor:
             yield Finding(
                 "no-prediction",
@@ -230,8 +223,7 @@ class Examination:
             )
         yield from self._torques()
         held_out = tuple(fit for fit in estimate.validation if "efforts" not in fit.recording)
-        case: Any = SimpleNamespace(estimate=estimate.updated(validation=held_out))
-        yield from HeldOutError().look(case)
+        yield from HeldOutError().look_at(estimate.updated(validation=held_out))
 
     def _torques(self) -> Iterator[Finding]:
         """Commands that are not what the motion needs."""
@@ -248,8 +240,8 @@ class Examination:
                 yield Finding(
                     "torque-noise",
                     ERROR if ratio > self.limits.none else WARNING,
-                    f"The motion needs an effort at {name} that differs from the commanded one by {100 * ratio:.3g} % of "
-                    "the latter.",
+                    f"The motion needs an effort at {name} that differs from the commanded one by {100 * ratio:.3g} % "
+                    "of the latter.",
                     "Check which column this is, its sign and its unit; the mechanism may lack what else acts there.",
                     name,
                     evidence=ratio,
@@ -309,8 +301,8 @@ class Examination:
                 yield Finding(
                     "weight",
                     WARNING,
-                    f"{self.fit.names[k]} moves by {by:.2g} standard deviations where the weight of the model is half a "
-                    "decade more or less: its interval is too narrow.",
+                    f"{self.fit.names[k]} moves by {by:.2g} standard deviations where the weight of the model is half "
+                    "a decade more or less: its interval is too narrow.",
                     f"Take its interval {by:.2g} times as wide; record a livelier motion, or add what the model lacks.",
                     self.fit.names[k],
                     evidence=by,
@@ -354,8 +346,8 @@ class Examination:
             yield Finding(
                 cause,
                 ERROR,
-                f"{what}: then the error of predictions is {100 * error:.3g} % of what it would be if nothing moved, and "
-                f"{100 * declared:.3g} % as declared.",
+                f"{what}: then the error of predictions is {100 * error:.3g} % of what it would be if nothing moved, "
+                f"and {100 * declared:.3g} % as declared.",
                 remedy,
                 where,
                 evidence=1e3,

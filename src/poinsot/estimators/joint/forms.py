@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -186,7 +187,7 @@ class ReducedForm(Form):
         return jnp.ravel(self.model.reduced_errors((x[:n], x[n:]), (y[:n], y[n:]), u, theta, h))
 
     def step(self, x: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "size"]:
-        def newton(_: int, y: Array) -> Array:
+        def newton(_: Any, y: Array) -> Array:
             e, slope = errors(y), jax.jacfwd(errors)(y)
             return y - jnp.linalg.solve(slope, e)
 

@@ -2,8 +2,8 @@
 
 Smoothed states follow their readings, whatever the parameters are, so their residuals say little of a model. Here theta
 is held, a window's first state is estimated from the readings before it alone, and the mechanism moves on from there
-with nothing but its controls. A window is as long as one period of the fastest coordinate, 2 pi rms(y - mean) / rms(y'),
-so that inertia, weight and friction all show, and at most a sixth of the record.
+with nothing but its controls. A window is as long as one period of the fastest coordinate, 2 pi std(y) / std(y'), so
+that inertia, weight and friction all show, and at most a sixth of the record.
 """
 
 from __future__ import annotations

@@ -94,8 +94,8 @@ class JointFit:
 
     Args:
         names: names of all p parameters. theta: (p,). open: (q,) indices of the estimated ones.
-        status: how the iteration ended. remaining: part of the cost that another step was predicted to take off, where a
-            kink stopped it within a small part of the standard deviations; else 0.
+        status: how the iteration ended. remaining: part of the cost that another step was predicted to take off, where
+            a kink stopped it within a small part of the standard deviations; else 0.
         history: one entry an accepted step, the initial guess first.
         paths: of each record.
         sensitivity: uncertainty of the open parameters.

@@ -21,8 +21,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ...arrays import Vector
-from ...exceptions import InvalidMethod
 from ...estimate import Status
+from ...exceptions import InvalidMethod
 from ...models.maximal import Model
 from ...solve import DampedStep, GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
 from .bordered import NormalEquations, factorize
@@ -56,8 +56,8 @@ class JointSmoothing:
         tolerance: it ends where a step is predicted to lower the cost by at most this part of it.
         kink_factor: a step with little damping that fails, though predicted to lower the cost by no more than so many
             times the tolerance, ends at a kink of dry friction, where the linearization holds on one side only.
-        settled: a search that a kink has stalled has converged all the same, where its next step would move no parameter
-            by more than so many standard deviations.
+        settled: a search that a kink has stalled has converged all the same, where its next step would move no
+            parameter by more than so many standard deviations.
         state_std: whether fits have standard deviations of states.
         damping: of steps, in parts of the largest diagonal of J^T J so far.
         least_effect: part of the cost that a parameter is assumed to move when it changes by its own size, for damping

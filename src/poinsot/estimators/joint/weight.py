@@ -75,7 +75,7 @@ class WeightChoice:
     fewest: float = 3.0
     decades: float = 1.0
     better: float = 1.15
-    most: int = 6
+    most: int = 7
     tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
@@ -114,19 +114,20 @@ class WeightChoice:
             report(progress, "choosing the weight", detail=detail)
             return scores[weight]
 
-        for factor in () if rigid else (10**self.decades, 10**-self.decades):
-            weight = quick.weight
-            last = scores[weight] if weight in scores else score(weight)
-            while not stop_requested(stop) and len(scores) < self.most:
+        for factor, patience in () if rigid else ((10**self.decades, 2), (10**-self.decades, 1)):
+            weight, step, worse = quick.weight, factor, 0
+            best = scores[weight] if weight in scores else score(weight)
+            while worse < patience and len(scores) < self.most and not stop_requested(stop):
                 # twice as far after the first, since far from the best weight errors change slowly
-                weight, before = weight * factor ** min(len(scores), 2), last
-                if not (last := score(weight)) < before:
-                    break
+                weight, step = weight * step, factor**2
+                worse = 0 if score(weight) < best else worse + 1
+                best = min(best, scores[weight])
             if min(scores.values()) * self.better < scores[quick.weight]:  # it is better on this side
                 break
         # the most likely one, unless another predicts clearly better
-        best = min(scores, key=scores.__getitem__, default=quick.weight)
-        chosen = best if scores and scores[best] * self.better < scores[quick.weight] else quick.weight
+        chosen = min(scores, key=scores.__getitem__, default=quick.weight)
+        if scores and not scores[chosen] * self.better < scores[quick.weight]:
+            chosen = quick.weight
         method = replace(quick, weight=chosen, state_std=method.state_std, tolerance=method.tolerance)
         if chosen != quick.weight:
             fit = solve_from(method, problem, fit, stop=stop)
