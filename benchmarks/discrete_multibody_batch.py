@@ -19,7 +19,8 @@ import support  # noqa: F401  BLAS on one thread, before NumPy
 from support.report import Agreement, Ratio, deliver, options
 from support.timing import Program, side_by_side
 
-from poinsot.estimators.joint import BatchFit, JointFit, JointSmoothingProblem, Record, fit_batch
+from poinsot.estimators.joint import JointFit, JointSmoothingProblem, Record
+from poinsot_reproductions.discrete.batch import BatchFit, fit_batch
 from poinsot_reproductions.discrete.paper_furuta import (
     GENERATOR_STEP,
     INITIAL,

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from poinsot.arrays import Vector
-from poinsot.models.maximal import Model
 from poinsot.estimators.joint import Record, RecordFit
+from poinsot.models.maximal import Model
 
 LONGEST = 2e-3
 """Step [s]."""

@@ -35,7 +35,7 @@ def matmul(A: Numbers, B: Numbers) -> Numbers:
 
 
 class NormalEquations(NamedTuple):
-    """H and g of one record's weighted errors; of NumPy's arrays, or of JAX's in `batch`.
+    """H and g of one record's weighted errors; of NumPy's arrays, or of JAX's.
 
     Args:
         T: (N, d, d) blocks of the diagonal. above: (N, d, d) blocks (k, k + 1) beside them; the last one is 0.

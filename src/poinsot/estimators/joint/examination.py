@@ -171,8 +171,8 @@ class Examination:
                 yield Finding(
                     "clock-scale" if weighed else "far-from-description",
                     ERROR if factor > limits.absurd else WARNING,
-                    f"The inertia about {name} is {ratio:.3g} times the described one: a clock that is wrong by a "
-                    f"factor of {np.sqrt(ratio):.3g}{'' if weighed else f', or torque wrong by {ratio:.3g},'} makes it so.",
+                    f"The inertia about {name} is {ratio:.3g} times the described one: a clock wrong by a factor of "
+                    f"{np.sqrt(ratio):.3g}{'' if weighed else f', or torque wrong by {ratio:.3g},'} makes it so.",
                     "Mend rate_hz, or the unit of the time column; or the unit of torque, or the described masses.",
                     name,
                     evidence=float(np.log(factor)),

@@ -35,7 +35,7 @@ long, 1 twice."""
 
 
 class RecordLinearization(NamedTuple):
-    """Errors of one record with their derivatives at given states and theta; of NumPy's arrays, or of JAX's in `batch`.
+    """Errors of one record with their derivatives at given states and theta; of NumPy's arrays, or of JAX's.
 
     Args:
         e: (N, m) errors; of the last sample only its readings are not 0.

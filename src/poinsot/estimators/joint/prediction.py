@@ -150,13 +150,20 @@ def efforts(
 
 
 def relative_errors(model: Model, found: Sequence[Predicted]) -> Vector:
-    """(s,) rms errors of predicted readings, by what the readings spread about their mean; NaN where none are read.
+    """(s,) rms errors of windows, by what the readings spread about their mean; NaN where none are read.
 
-    Angles that leave a turn about their mean count as spread by half a turn.
+    The geometric mean over windows, as unstable motions multiply any error and would stand for all the others. Angles
+    spread by half a turn at most.
     """
-    errors = np.concatenate([each.errors.reshape(-1, each.errors.shape[2]) for each in found])
-    read = np.concatenate([each.record.z[each.places].reshape(-1, each.errors.shape[2]) for each in found])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        spread = np.nanstd(read, axis=0)
-        spread = np.where(model.angular, np.minimum(spread, np.pi), spread)
-        return np.asarray(np.sqrt(np.nanmean(errors**2, axis=0)) / spread)
+    squares = np.concatenate([_mean(each.errors**2, axis=1) for each in found])
+    z = np.concatenate([each.record.z for each in found])
+    spread = np.sqrt(_mean((z - _mean(z, axis=0)) ** 2, axis=0))
+    spread = np.where(model.angular, np.minimum(spread, np.pi), spread)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.exp(0.5 * _mean(np.log(squares), axis=0)) / spread)
+
+
+def _mean(values: np.ndarray, axis: int) -> np.ndarray:
+    """Of what is not NaN; NaN of nothing."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.nansum(values, axis=axis) / (~np.isnan(values)).sum(axis=axis))

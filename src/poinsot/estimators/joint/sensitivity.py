@@ -161,7 +161,7 @@ def state_variances(linearized: RecordLinearization, covariance: Matrix) -> Floa
 
 
 class Influence(NamedTuple):
-    """The sums of one record that `sensitivity` adds over records; of NumPy's arrays, or of JAX's in `batch`.
+    """The sums of one record that `sensitivity` adds over records; of NumPy's arrays, or of JAX's.
 
     Args:
         V: (N, m, q). S: (q, q) sum V^T V. effect: (q,) the diagonal of that before the states moved.

@@ -75,7 +75,7 @@ class WeightChoice:
     fewest: float = 3.0
     decades: float = 1.0
     better: float = 1.15
-    most: int = 7
+    most: int = 5
     tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
@@ -108,7 +108,7 @@ class WeightChoice:
                 at = own.solve(half, stop=stop)
                 found = predicted(own, problem.model, other.records, at.theta, other.guess)
                 error = relative_errors(problem.model, found)
-                errors.append(float(np.nanmean(error**2)) if at.converged else np.inf)
+                errors.append(float(np.mean(error[~np.isnan(error)] ** 2)) if at.converged else np.inf)
             scores[weight] = float(np.sqrt(np.mean(errors)))
             detail = f"weight {weight:.3g}: other recordings predicted to {100 * scores[weight]:.3g} %"
             report(progress, "choosing the weight", detail=detail)

@@ -12,13 +12,14 @@ import pytest
 from estimators.joint import swings
 from estimators.joint.test_bordered import dense, random_linearization
 from poinsot.estimate import Status
-from poinsot.estimators.joint import FORMS, JointSmoothing, JointSmoothingProblem, Record, fit_batch
-from poinsot.estimators.joint import batch as batches
+from poinsot.estimators.joint import FORMS, JointSmoothing, JointSmoothingProblem, Record
 from poinsot.estimators.joint.bordered import NormalEquations
 from poinsot.estimators.joint.forms import ReducedForm
 from poinsot.estimators.joint.problem import BoundedParameters
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.parameters import Normal
+from poinsot_reproductions.discrete import batch as batches
+from poinsot_reproductions.discrete.batch import fit_batch
 
 # Of all tests, so that one compilation is enough: samples, open parameters, problems at once.
 TIMES = np.cumsum(np.full(50, 0.02) + 0.01 * (np.arange(50) % 2))

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from jaxtyping import Float
 
-from ...solve import DampedStep, GaussNewton, Minimum, ProgressCallback, Search, Stop, report
+from poinsot.solve import DampedStep, GaussNewton, Minimum, ProgressCallback, Search, Stop, report
 
 
 class Equations(Protocol):

@@ -27,18 +27,26 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ...arrays import Vector
-from ...estimate import Status
-from ...exceptions import InvalidMethod, InvalidSignals
-from ...models.maximal import Model, double_precision
-from ...solve import Minimum, ProgressCallback, Stop
-from .bordered import LEAST_DAMPING, NormalEquations
-from .linearization import TOGETHER, Linearizer, RecordLinearization
+from poinsot.arrays import Vector
+from poinsot.estimate import Status
+from poinsot.estimators.joint.bordered import LEAST_DAMPING, NormalEquations
+from poinsot.estimators.joint.linearization import TOGETHER, Linearizer, RecordLinearization
+from poinsot.estimators.joint.problem import JointSmoothingProblem
+from poinsot.estimators.joint.records import first_guess
+from poinsot.estimators.joint.sensitivity import (
+    RIDGE,
+    Influence,
+    Inverse,
+    degrees_of_freedom,
+    residual_covariance,
+    white_meat,
+)
+from poinsot.estimators.joint.smoothing import JointSmoothing, compiled_linearizer
+from poinsot.exceptions import InvalidMethod, InvalidSignals
+from poinsot.models.maximal import Model, double_precision
+from poinsot.solve import Minimum, ProgressCallback, Stop
+
 from .lockstep import minimize_all
-from .problem import JointSmoothingProblem
-from .records import first_guess
-from .sensitivity import RIDGE, Influence, Inverse, degrees_of_freedom, residual_covariance, white_meat
-from .smoothing import JointSmoothing, compiled_linearizer
 
 SAMPLES_AT_ONCE = 2**17
 """Samples of all problems together that an accelerator linearizes in one batch."""
