@@ -35,7 +35,7 @@ class Provenance:
         settings: of the method and of the project file. steps: what was done to the data, in order.
         warnings: sentences that limit how far the values can be trusted. notes: other sentences for the reader.
         seconds: time of each stage [s]. versions: software, by package.
-        citations: keys of the methods used, see `citations.py`.
+        citations: keys of the methods used, see `citations.bib`.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -6,8 +6,9 @@ synthetic       Figs. 6 and 7: sweeps over time step, compliance and weight on s
 swing_up_13     Sect. 4.6 on simulated recordings: thirteen parameters, and how long they take
 recordings      real recordings of another Furuta pendulum
 pendulum        Tables 2 and 3: dry friction of one hinge, and of a slider
-batch           many fits at once (bootstraps, sweeps), on an accelerator in lockstep
 furuta          Table 4, Figs. 4 and 5: a driven Furuta pendulum
+batch           many smoothing problems of one mechanism at once, in lockstep on an accelerator
+lockstep        the iteration of many problems
 
 Nothing of a case is imported before it runs.
 """

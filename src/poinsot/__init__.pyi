@@ -1,0 +1,151 @@
+"""Public names in the order of the pipeline, and where each is defined; `__init__.py` loads them by this list."""
+# ruff: noqa: I001 (the order is that of the pipeline)
+
+# recordings
+from .recording import Recording as Recording
+from .io import read_recording as read_recording
+from .io import write_recording as write_recording
+from .io import Source as Source
+from .io import Column as Column
+from .inspection import inspect as inspect
+from .signals.resampling import resample as resample
+
+# signals
+from .signals.signals import Signals as Signals
+from .signals.butterworth import ButterworthDecimation as ButterworthDecimation
+from .signals.random_walk_smoother import RandomWalkSmoother as RandomWalkSmoother
+from .signals.bandwidth import propose_filters as propose_filters
+from .signals.alignment import align as align
+from .signals.alignment import estimate_delay as estimate_delay
+
+# what a body may be
+from .inertia.log_cholesky import LogCholesky as LogCholesky
+from .inertia.transposed_log_cholesky import TransposedLogCholesky as TransposedLogCholesky
+from .inertia.exponential_eigenvalue import ExponentialEigenvalue as ExponentialEigenvalue
+from .inertia.ellipsoid import equivalent_ellipsoid as equivalent_ellipsoid
+
+# models
+from .models.articulated import load_robot as load_robot
+from .models.articulated import Articulated as Articulated
+from .models.drive import Drive as Drive
+from .models.drive import Coupling as Coupling
+from .models.friction import ViscousCoulomb as ViscousCoulomb
+from .models.friction import NoFriction as NoFriction
+from .models.contacts import PointContact as PointContact
+from .models.contacts import SurfaceContact as SurfaceContact
+from .models.contacts import ContactDetection as ContactDetection
+from .models.contacts import ContactSchedule as ContactSchedule
+from .models.sensors import JointPosition as JointPosition
+from .models.sensors import JointVelocity as JointVelocity
+from .models.sensors import Gyro as Gyro
+from .models.sensors import Accelerometer as Accelerometer
+from .models.sensors import Orientation as Orientation
+from .models.sensors import Readings as Readings
+from .models.open_parameters import OpenParameters as OpenParameters
+from .models.stages import Stages as Stages
+from .models.maximal import Mechanism as Mechanism
+from .models.maximal import load_mechanism as load_mechanism
+from .models.maximal import RigidBody as RigidBody
+from .models.maximal import Fixed as Fixed
+from .models.maximal import Hinge as Hinge
+from .models.maximal import Slider as Slider
+from .models.maximal import Ball as Ball
+from .models.maximal import Coulomb as Coulomb
+from .models.maximal import LoadDependent as LoadDependent
+from .models.maximal import Motor as Motor
+from .models.maximal import Encoder as Encoder
+from .models.maximal import RateSensor as RateSensor
+
+# problems
+from .parameters import Normal as Normal
+from .parameters import Parameters as Parameters
+from .regression.inverse_dynamics import InverseDynamics as InverseDynamics
+from .regression.inverse_dynamics import inverse_dynamics as inverse_dynamics
+from .regression.delay import estimate_effort_delay as estimate_effort_delay
+from .regression.excitation.problem import excitation_problem as excitation_problem
+from .regression.excitation.limits import limits_of as limits_of
+from .models.collisions import Surroundings as Surroundings
+from .models.collisions import Workspace as Workspace
+
+# methods
+from .estimators.linear.least_squares import LeastSquares as LeastSquares
+from .estimators.linear.essential import EssentialParameters as EssentialParameters
+from .estimators.linear.payload.identification import PayloadIdentification as PayloadIdentification
+from .estimators.linear.payload.difference import PayloadDifference as PayloadDifference
+from .estimators.linear.payload.draws import Resampling as Resampling
+from .estimators.linear.semidefinite import SemidefiniteLeastSquares as SemidefiniteLeastSquares
+from .estimators.linear.constraints import Constraints as Constraints
+from .estimators.linear.constraints import BodyConstraint as BodyConstraint
+from .estimators.linear.constraints import Box as Box
+from .estimators.linear.constraints import EllipsoidRegion as EllipsoidRegion
+from .estimators.linear.constraints import Hull as Hull
+from .regression.excitation.design import OptimalExcitation as OptimalExcitation
+from .regression.excitation.trajectory import FourierSeries as FourierSeries
+from .regression.excitation.trajectory import QuinticSplines as QuinticSplines
+
+# motion and parameters together
+from .estimators.shooting.known_parameters import KnownParameters as KnownParameters
+from .estimators.shooting.robot_log import MotionNoise as MotionNoise
+from .estimators.shooting.robot_log import RobotLog as RobotLog
+from .estimators.shooting.estimation import OptimalEstimationProblem as OptimalEstimationProblem
+from .estimators.shooting.estimation import OptimalEstimation as OptimalEstimation
+from .estimators.shooting.ddp import DDP as DDP
+from .estimators.joint import JointSmoothingProblem as JointSmoothingProblem
+from .estimators.joint import JointSmoothing as JointSmoothing
+from .estimators.joint import JointEstimation as JointEstimation
+from .estimators.joint import WeightChoice as WeightChoice
+
+# thrown bodies
+from .estimators.complementarity.problem import ImpactsProblem as ImpactsProblem
+from .estimators.complementarity.drop import DropIdentification as DropIdentification
+from .estimators.complementarity.pooled import PooledImpacts as PooledImpacts
+
+# filters in a loop
+from .models.link_torques import LinkTorques as LinkTorques
+from .estimators.online.problem import TrackingProblem as TrackingProblem
+from .estimators.online.belief import Sample as Sample
+from .estimators.online.belief import Belief as Belief
+from .estimators.online.belief import SampleVerdict as SampleVerdict
+from .estimators.online.kalman import KalmanFilter as KalmanFilter
+from .estimators.online.extended import ExtendedKalmanFilter as ExtendedKalmanFilter
+from .estimators.online.gating import Gate as Gate
+from .estimators.online.publishing import RateLimit as RateLimit
+from .estimators.online.calibration import calibrate_bias as calibrate_bias
+from .estimators.online.observability import excitation as excitation
+from .estimators.online.composite import CompositeAdaptation as CompositeAdaptation
+from .estimators.online.composite import TaskReference as TaskReference
+from .estimators.online.attribution import LinkBank as LinkBank
+from .estimators.online.moving_polynomial import MovingPolynomial as MovingPolynomial
+from .estimators.online.moving_polynomial import with_accelerations as with_accelerations
+from .estimators.online.tracking import Tracker as Tracker
+
+# results
+from .estimate import Estimate as Estimate
+from .estimate import Status as Status
+from .estimate import Certificate as Certificate
+from .estimate import Finding as Finding
+from .estimate import Trust as Trust
+from .diagnosis import diagnose as diagnose
+from .estimate import EstimatedMotion as EstimatedMotion
+from .solve import Progress as Progress
+from .regression.excitation.excitation import Excitation as Excitation
+from .validation import predict as predict
+from .validation import validate as validate
+from .project.prediction import load_dynamics as load_dynamics
+from .report import write_report as write_report
+from .io import write_estimate as write_estimate
+from .export import export_robot as export_robot
+from .export import compare_descriptions as compare_descriptions
+from .export import repair as repair
+
+# everything from one file
+from .project import Project as Project
+from .project import identify as identify
+from .project import track as track
+
+# errors
+from .exceptions import PoinsotError as PoinsotError
+from .exceptions import UntrustedResult as UntrustedResult
+from .exceptions import MissingExtra as MissingExtra
+
+__version__: str
