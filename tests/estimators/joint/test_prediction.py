@@ -46,9 +46,9 @@ def test_whole_turns_count_nowhere(rng):
     record = swings.read("over", TIMES, swings.exact(theta, TIMES, 0.0, 25.0), rng)
     assert np.ptp(record.z[:, 0]) > 50
     method = JointSmoothing(1e8, swings.NOISE, reference=theta)
-    wrong = swings.theta(drag=0.0, Jxx=theta[2] + 0.01)
+    wrong = swings.theta(drag=0.02)
     errors = [relative_errors(model, predicted(method, model, [record], each))[0] for each in (theta, wrong)]
-    assert errors[0] < 2 * swings.NOISE[0] / np.pi < 0.01 < errors[1]
+    assert 0.5 * swings.NOISE[0] / np.pi < errors[0] < 3 * swings.NOISE[0] / np.pi < 0.03 < errors[1]
 
 
 def test_a_path_to_begin_at_changes_nothing(rng):

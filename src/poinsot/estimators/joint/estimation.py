@@ -73,10 +73,12 @@ class JointEstimation:
     Args:
         method: weights and form.
         weight_choice: how the weight is chosen, in place of that of the method; None: it is not.
+        settled: see `JointSmoothing.settled`; a tenth of a standard deviation does not matter.
     """
 
     method: JointSmoothing
     weight_choice: WeightChoice | None = None
+    settled: float = 0.1
 
     name = "joint-smoothing"
     citations = ("lacoursiere2007", "newey1987")
@@ -99,7 +101,7 @@ class JointEstimation:
             InvalidMethod, InvalidSignals: if a name, a bound or a record is wrong.
         """
         watch = Stopwatch()
-        method = replace(self.method, reference=problem.parameters.theta)
+        method = replace(self.method, reference=problem.parameters.theta, settled=self.settled)
         problem.check_motion(method.noise_of(problem.model))
         chosen: ChosenWeight | None = None
         if self.weight_choice is None:

@@ -9,7 +9,7 @@ scales of parameters do not matter. Records share theta: each has a band of its 
 It has converged where a step with little damping is predicted to lower the cost by at most `tolerance` of it. That
 bounds the cosine of the angle between the residuals and each column of their Jacobian by sqrt(tolerance), which is what
 certificates verify. Where dry friction has a kink no step may lower the cost before that: then it has stalled, unless
-what is left to go is a small part of the standard deviations.
+what is left to go is a small part of the standard deviations (`settled`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class JointSmoothing:
         kink_factor: a step with little damping that fails, though predicted to lower the cost by no more than so many
             times the tolerance, ends at a kink of dry friction, where the linearization holds on one side only.
         settled: a search that a kink has stalled has converged all the same, where its next step would move no
-            parameter by more than so many standard deviations.
+            parameter by more than so many standard deviations; 0: it has not.
         state_std: whether fits have standard deviations of states.
         damping: of steps, in parts of the largest diagonal of J^T J so far.
         least_effect: part of the cost that a parameter is assumed to move when it changes by its own size, for damping
@@ -76,7 +76,7 @@ class JointSmoothing:
     max_iterations: int = 50
     tolerance: float = 1e-7
     kink_factor: float = 10.0
-    settled: float = 0.1
+    settled: float = 0.0
     state_std: bool = False
     damping: GainRatio = JOINT_DAMPING
     least_effect: float = 1e-8
@@ -195,7 +195,8 @@ class RecordEquations:
                 )
             )
         status, remaining = found.status, 0.0
-        step = at_end.direction(self.method.damping.little) if status is Status.stalled else None
+        stalled = status is Status.stalled and self.method.settled > 0
+        step = at_end.direction(self.method.damping.little) if stalled else None
         if step is not None:
             std = np.sqrt(np.diag(spread.robust))
             if not (np.abs(step.d_theta) > self.method.settled * std).any():
