@@ -2,10 +2,9 @@
 
     python benchmarks/joint_weight.py [--data ../shared/data] [--case double] [--decades 4,14,2]
 
-A simulated double pendulum (MuJoCo), and with --data a real pendulum (every other 1.5 s) and a real Furuta pendulum (two
-of three driven recordings). Errors are those of windows of one period, by the spread of the readings. Target: the choice
-predicts at most 10 % worse than the best of the grid, in the time of at most five fits that begin at the mechanism's
-values.
+A simulated double pendulum (MuJoCo), and with --data a real pendulum (every other 1.5 s) and a real Furuta pendulum
+(two of three driven recordings). Errors are those of windows of one period, by the spread of the readings. Target: the
+choice predicts at most 10 % worse than the best of the grid, in the time of at most five fits.
 """
 
 from __future__ import annotations

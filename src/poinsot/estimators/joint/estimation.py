@@ -18,7 +18,7 @@ import numpy as np
 from ...estimate import Certificate, Estimate, Status, motions_of
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
-from .examination import Examination
+from .examination import JointExamination
 from .problem import JointSmoothingProblem
 from .results import BodyMotions, RecordFit
 from .smoothing import JointSmoothing
@@ -130,6 +130,6 @@ class JointEstimation:
             citations=self.citations,
             # a kink may have stopped it short of the tolerance
             problem=WeightedProblem(problem, replace(method, tolerance=max(method.tolerance, fit.remaining))),
-            examiner=Examination(problem, method, fit).diagnose,
+            examiner=JointExamination(problem, method, fit).diagnose,
             seconds=watch.seconds,
         )

@@ -53,7 +53,7 @@ CAUSES = tuple(
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class ExaminationLimits:
     """From when on something counts.
 
     Args:
@@ -78,13 +78,13 @@ class Thresholds:
 
 
 @dataclass(frozen=True, eq=False)
-class Examination:
+class JointExamination:
     """A fit, with the problem and the method that made it."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
     fit: JointFit
-    limits: Thresholds = Thresholds()
+    limits: ExaminationLimits = ExaminationLimits()
 
     def diagnose(self, estimate: Estimate) -> Diagnosis:
         """All findings about the estimate."""
