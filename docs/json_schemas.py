@@ -41,6 +41,7 @@ class EstimateFinding(TypedDict):
 class Unchecked(TypedDict):
     what: str
     reason: str
+    failed: bool
 
 
 class Parameter(TypedDict):
@@ -55,6 +56,8 @@ class Parameter(TypedDict):
     grouping: str
     std_white: Number
     std_coloured: Number
+    std_systematic: Number
+    std_next_recording: Number
     covariance: Vector
 
 
@@ -86,6 +89,7 @@ class FullParameter(TypedDict):
     owner: str
     prior: Number
     prior_share: Number
+    interval: NotRequired[Interval]
     covariance: Vector
 
 
@@ -332,6 +336,7 @@ class Filters(TypedDict):
     noise_hz: Number
     cutoff_hz: Number
     decimate_hz: Number
+    decimation_order: int
     bandwidth_hz_per_joint: Vector
     noise_hz_per_joint: Vector
     cutoff_hz_per_joint: Vector

@@ -148,9 +148,10 @@ def test_the_motion_says_which_filters(job):
     assert f"cutoff_hz = {cutoff_hz:g} and decimate_hz = {decimate_hz:g}" in note.sentence
     assert all(reason in note.sentence for reason in seen.filters.reasons)
 
-    asked = identify(
-        Project.load(job((AUTO[0], f"cutoff_hz = {cutoff_hz:g}\ndecimate_hz = {decimate_hz:g}")))
-    )
+    order = seen.filters.decimation_order
+    filters = f"cutoff_hz = {cutoff_hz:g}\ndecimate_hz = {decimate_hz:g}\ndecimation_order = {order}"
+    assert filters.replace("\n", " and ") in note.sentence
+    asked = identify(Project.load(job((AUTO[0], filters))))
     auto = identify(Project.load(job(AUTO)))
     np.testing.assert_array_equal(auto.values, asked.values)
     assert auto.validation[0].relative_error_percent == asked.validation[0].relative_error_percent
@@ -181,6 +182,7 @@ def test_recordings_are_filtered_alike(job):
     (_, slow), (_, fast) = Project.load(path).inspect()
     assert fast.filters.cutoff_hz > slow.filters.cutoff_hz
     together = f"cutoff_hz = {fast.filters.cutoff_hz:g} and decimate_hz = {fast.filters.decimate_hz:g}"
+    together += " and decimation_order = 4"
     assert f"All recordings together ask for {together}, the largest of each." in str(slow)
     steps = identify(Project.load(path)).steps
     assert steps.count(f"{together} for all recordings: the largest of what they ask for") == 2

@@ -235,6 +235,19 @@ def lengthen(scene: Scene, rng: np.random.Generator, factor: float) -> Scene:
     return replace(scene, urdf=changed_joint(scene.urdf, scene.joints[scene.loaded[1]], change))
 
 
+def write_millimetres(scene: Scene, rng: np.random.Generator) -> Scene:
+    """Origins and inertias of the description in mm and kg mm^2."""
+    tree = ElementTree.fromstring(scene.urdf)
+    for element, keys, factor in (
+        ("origin", ["xyz"], 1e3),
+        ("inertia", ["ixx", "ixy", "ixz", "iyy", "iyz", "izz"], 1e6),
+    ):
+        for each in tree.iter(element):
+            for key in (key for key in keys if key in each.attrib):
+                each.set(key, " ".join(repr(factor * float(x)) for x in each.get(key).split()))
+    return replace(scene, urdf=ElementTree.tostring(tree, encoding="unicode"))
+
+
 def tilt_joint(scene: Scene, rng: np.random.Generator, degrees: float) -> Scene:
     """An axis mounted askew: the first loaded joint's frame turned about the normal of its axis and the last one."""
     import pinocchio as pin
@@ -553,9 +566,10 @@ CORRUPTIONS = (
         "described length",
         f"description poor-fit clock-scale {MISSING}",  # gravity shows L c^2 of a length and a clock
         lengthen,
-        {"x 1.5": (1.5,), "x .5": (0.5,), "x 1.1": (1.1,)},
+        {"x 1.5": (1.5,), "x .5": (0.5,), "x 1.2": (1.2,), "x 1.1": (1.1,)},
         mild="x 1.1",
     ),
+    _listed("description in mm", "length-unit", write_millimetres, {"": ()}),
     _listed(
         "axis askew",
         f"gravity joint-zero description poor-fit {MISSING}",

@@ -79,14 +79,14 @@ class ImpossibleBody(InvalidModel):
     """Physically impossible inertial parameters.
 
     Args:
-        reasons: sentences, or `Inconsistency` values.
+        reasons: sentences.
         name: of the body, if it has one.
     """
 
-    def __init__(self, reasons: Iterable[object], name: str = ""):
+    def __init__(self, reasons: Iterable[str], name: str = ""):
         self.reasons = tuple(reasons)
         which = f"{name}: " if name else ""
-        super().__init__(f"{which}no real body has this inertia: {'; '.join(map(str, self.reasons))}")
+        super().__init__(f"{which}no real body has this inertia: {'; '.join(self.reasons)}")
 
 
 class InvalidSignals(PoinsotError):

@@ -66,18 +66,26 @@ def record(chain):
 
 
 @pytest.fixture(scope="session")
-def estimated(chain):
-    """Return the estimate of (time, q, tau)."""
+def estimated_together(chain):
+    """Return the estimate of several (time, q, tau)."""
 
-    def solve(time, q, tau, robot=None):
+    def solve(*recorded, robot=None):
         robot = chain() if robot is None else robot
-        channels = {f"position.{joint}": q[:, k] for k, joint in enumerate(robot.joints)}
-        channels |= {f"torque.{joint}": tau[:, k] for k, joint in enumerate(robot.joints)}
-        units = {name: "rad" if name.startswith("position") else "N m" for name in channels}
-        recording = poinsot.Recording(time, channels, units)
+        recordings = []
+        for time, q, tau in recorded:
+            channels = {f"position.{joint}": q[:, k] for k, joint in enumerate(robot.joints)}
+            channels |= {f"torque.{joint}": tau[:, k] for k, joint in enumerate(robot.joints)}
+            units = {name: "rad" if name.startswith("position") else "N m" for name in channels}
+            recordings.append(poinsot.Recording(time, channels, units))
         smoothing = poinsot.ButterworthDecimation(cutoff_hz=20, decimate_hz=8)
         return poinsot.LeastSquares("per-joint").solve(
-            poinsot.InverseDynamics(robot, [recording], signals=smoothing)
+            poinsot.InverseDynamics(robot, recordings, signals=smoothing)
         )
 
     return solve
+
+
+@pytest.fixture(scope="session")
+def estimated(estimated_together):
+    """Return the estimate of one recording (time, q, tau)."""
+    return lambda time, q, tau, robot=None: estimated_together((time, q, tau), robot=robot)

@@ -108,7 +108,7 @@ def test_its_sign_is_a_constraint_and_a_warning(robot, recorded):
     )
     problem = problem_of(robot, driven)
     free = poinsot.LeastSquares(weighting="per-joint").solve(problem)
-    assert any("fs2 came out negative" in warning for warning in free.provenance.warnings)
+    assert any(each.cause == "impossible-sign" and each.where == "fs2" for each in free.findings)
     possible = SemidefiniteLeastSquares().solve(problem)
     full = possible.extra(poinsot.estimate.FullParameters)
     # the solver's tolerance, on values of order 1

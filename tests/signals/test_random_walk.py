@@ -26,15 +26,20 @@ from references.random_walk import (
 EPS = np.finfo(float).eps
 
 
+def equation_12(*, alpha, beta, gamma, delta, kappa, Q11=1.0, Q22=1.0):
+    """A = [[alpha, beta], [0, gamma]], D = diag(delta, kappa), Q_nvr = NVR diag(Q11, Q22)."""
+    G = np.diag([delta * math.sqrt(Q11), kappa * math.sqrt(Q22)])
+    G = G[:, G.any(axis=0)]  # a source of noise with zero variance is no unknown
+    return GeneralizedRandomWalk(((alpha, beta), (0.0, gamma)), tuple(map(tuple, G.tolist())))
+
+
 def smoothed_walk(alpha):
-    return GeneralizedRandomWalk.from_equation_12(alpha=alpha, beta=1, gamma=1, delta=0, kappa=1)
+    return equation_12(alpha=alpha, beta=1, gamma=1, delta=0, kappa=1)
 
 
 def trend(gamma, level_ratio):
     """Level and slope are random walks, the slope damped by gamma."""
-    return GeneralizedRandomWalk.from_equation_12(
-        alpha=1, beta=1, gamma=gamma, delta=1, kappa=1, Q11=level_ratio
-    )
+    return equation_12(alpha=1, beta=1, gamma=gamma, delta=1, kappa=1, Q11=level_ratio)
 
 
 MEMBERS = {
@@ -44,10 +49,8 @@ MEMBERS = {
     "smoothed random walk": smoothed_walk(0.8),
     "local linear trend": trend(1.0, 3.0),
     "damped trend": trend(0.7, 2.0),
-    "beta and kappa": GeneralizedRandomWalk.from_equation_12(alpha=0.9, beta=-2, gamma=0.8, delta=0, kappa=3),
-    "level noise only": GeneralizedRandomWalk.from_equation_12(
-        alpha=1, beta=1, gamma=1, delta=2, kappa=1, Q22=0
-    ),
+    "beta and kappa": equation_12(alpha=0.9, beta=-2, gamma=0.8, delta=0, kappa=3),
+    "level noise only": equation_12(alpha=1, beta=1, gamma=1, delta=2, kappa=1, Q22=0),
 }
 each_member = pytest.mark.parametrize("model", MEMBERS.values(), ids=MEMBERS.keys())
 
@@ -68,7 +71,7 @@ each_mask = pytest.mark.parametrize("mask", [lambda T: np.ones(T, dtype=bool), g
 
 
 def test_equation_12_has_the_named_members():
-    assert GeneralizedRandomWalk.from_equation_12(alpha=1, beta=1, gamma=1, delta=0, kappa=1) == IRW
+    assert equation_12(alpha=1, beta=1, gamma=1, delta=0, kappa=1) == IRW
     assert smoothed_walk(1.0) == IRW
     assert trend(1.0, 0.0) == IRW
     np.testing.assert_array_equal(
@@ -80,7 +83,7 @@ def test_equation_12_has_the_named_members():
 def test_a_walk_that_cannot_be_seen_or_does_not_walk_is_refused(wrong):
     irw = {"alpha": 1, "beta": 1, "gamma": 1, "delta": 0, "kappa": 1}
     with pytest.raises(InvalidMethod, match="a random walk needs"):
-        GeneralizedRandomWalk.from_equation_12(**(irw | wrong))
+        equation_12(**(irw | wrong))
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])

@@ -236,7 +236,9 @@ def test_tx40_is_warned_of_as_the_paper_warns(shared_data):
     proposed = propose_filters(recording)
     for order in (2, 3):
         assert (
-            RandomWalkSmoother(order, proposed.ratio_per_joint(order).tolist()).apply(recording).warnings
+            RandomWalkSmoother(order, cutoff_hz=proposed.cutoff_hz_per_joint.tolist())
+            .apply(recording)
+            .warnings
             == ()
         )
 

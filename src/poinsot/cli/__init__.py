@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -57,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is not None:
         return _run(list(arguments))
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     # Imports make a million objects that live until the end. Looking for garbage among them takes a third of the
     # processor time of a short job, and so does the default of one BLAS thread a core, for matrices this small.
     gc.set_threshold(GARBAGE_THRESHOLD)

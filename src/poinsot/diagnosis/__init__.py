@@ -13,17 +13,14 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 
-import numpy as np
-
 from ..estimate import Diagnosis, Estimate, Finding, Unchecked
 from ..estimate.estimate import unfinished
-from ..estimate.finding import Severity, ordered
-from ..exceptions import PoinsotError
+from ..estimate.finding import ordered
 from ..regression.inverse_dynamics import InverseDynamics
 from .angle_unit import AngleUnit
 from .body_directions import BodyDirections
 from .case import Examination
-from .check import Cause, Check
+from .check import Cause, Check, look_at
 from .clock_scale import ClockScale
 from .delay import TorqueDelay
 from .disturbance import Disturbance
@@ -32,6 +29,7 @@ from .explanations import Alignment, Explanation
 from .filters import Filters
 from .fit import PoorFit
 from .gain_change import GainChange
+from .geometry import JointPlacements, LengthUnit
 from .gravity import Gravity
 from .held_out import HeldOutError
 from .joint_zero import JointZero
@@ -39,6 +37,7 @@ from .lost_samples import LostSamples
 from .outliers import Outliers
 from .physics import Physics
 from .position_jumps import PositionJumps
+from .recordings import Recordings
 from .reduction import Reduction
 from .sign import Sign
 from .swapped_channels import SwappedChannels
@@ -50,10 +49,12 @@ EXPLANATIONS: tuple[Explanation, ...] = (
     Sign(),
     SwappedChannels(),
     AngleUnit(),
+    LengthUnit(),
     Reduction(),
     ClockScale(),
     Gravity(),
     JointZero(),
+    JointPlacements(),
     TorqueDelay(),
     TorqueGain(),
     GainChange(),
@@ -65,11 +66,7 @@ CHECKS: tuple[Check, ...] = (
     PositionJumps(),
     Outliers(),
     DroppedTorque(),
-    Disturbance(),
-    Alignment(EXPLANATIONS),
-    TorqueScale(),
-    BodyDirections(),
-    TorqueNoise(),
+    Recordings((Disturbance(), Alignment(EXPLANATIONS), TorqueScale(), BodyDirections(), TorqueNoise())),
     PoorFit(),
     HeldOutError(),
     Physics(),
@@ -89,9 +86,7 @@ def checks() -> tuple[Check, ...]:
 
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
-    listed = [explanation.cause for explanation in EXPLANATIONS]
-    listed += [cause for check in checks() for cause in check.causes]
-    return tuple({cause.name: cause for cause in listed}.values())
+    return tuple({cause.name: cause for check in checks() for cause in check.causes}.values())
 
 
 def diagnose(estimate: Estimate) -> Diagnosis:
@@ -99,26 +94,13 @@ def diagnose(estimate: Estimate) -> Diagnosis:
     problem = estimate.problem
     assert isinstance(problem, InverseDynamics)
     findings: list[Finding] = list(unfinished(estimate))
-    unchecked: list[Unchecked] = []
     if problem.attachment is not None:
-        unchecked.append(
-            Unchecked("the load", "there are no checks yet for recordings with and without a load")
-        )
-        return Diagnosis(ordered(findings), tuple(unchecked), complete=False)
-    case = Examination(estimate, problem)
-    bad_samples = False
-    for check in checks():
-        if bad_samples and not check.of_samples:
-            unchecked.append(Unchecked(type(check).__name__, "single samples are wrong; mend them first"))
-            continue
-        try:
-            with np.errstate(all="ignore"):  # wrong data overflow; what is not finite is not taken
-                found = list(check.look(case))
-        except (PoinsotError, np.linalg.LinAlgError) as error:
-            unchecked.append(Unchecked(type(check).__name__, str(error)))
-            continue
-        unchecked += [each for each in found if isinstance(each, Unchecked)]
-        new = [each for each in found if isinstance(each, Finding)]
-        findings += new
-        bad_samples |= check.of_samples and any(each.severity is Severity.error for each in new)
-    return Diagnosis(ordered(findings), tuple(unchecked))
+        load = Unchecked("the load", "there are no checks yet for recordings with and without a load")
+        return Diagnosis(ordered(findings), (load,), complete=False)
+    found = look_at(Examination(estimate, problem), checks())
+    findings += [each for each in found if isinstance(each, Finding)]
+    unchecked = [each for each in found if isinstance(each, Unchecked)]
+    symptoms = {cause.name for cause in causes() if cause.symptom}
+    return Diagnosis(
+        ordered(findings, symptoms), tuple(unchecked), complete=not any(each.failed for each in unchecked)
+    )

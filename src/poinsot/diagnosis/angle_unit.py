@@ -9,7 +9,7 @@ import numpy as np
 
 from ..estimate import Finding, Severity
 from .case import Examination
-from .changes import Scaled, joints_of, only
+from .changes import joints_of, only, scaled
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement
 
@@ -27,9 +27,9 @@ class AngleUnit(Explanation):
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
         for unit, factor in (("deg", np.pi / 180), ("rad", 180 / np.pi)):
-            yield Scaled(self, ("all joints", unit), position=factor)
+            yield scaled(self, ("all joints", unit), position=factor)
             for k, joint in enumerate(joints if len(joints) > 1 else ()):
-                yield Scaled(self, (joint, unit), position=only(k, factor, len(joints)))
+                yield scaled(self, (joint, unit), position=only(k, factor, len(joints)))
 
     def finding(self, case: Examination, explained: Explained) -> Finding:
         where, unit = explained.candidate.where

@@ -13,7 +13,7 @@ and thinned by the same factor M. What remains of the decimation follows as in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -27,9 +27,7 @@ from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import Decimation
 from ..signals.signals import Signals
 
-Change = Callable[[InverseDynamics], InverseDynamics]
-
-SAMPLES_PER_ROW = 8
+SAMPLES_PER_ROW = 6
 """Thinned samples to a row: motion has 2 to 5 times the bandwidth of the rows, and products have twice as much."""
 
 LARGEST_SAMPLES = 8_000
@@ -48,32 +46,37 @@ EXACT = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class DenseRows:
-    """The rows of a problem, without their torques.
+    """The rows of a problem.
 
     Args:
-        W: (N, n, b). held: (N, n) torque of held parameters. gram: (n, b, b) W_j^T W_j.
+        W: (N, n, b). y: (N, n) torques less those of held parameters. held: (N, n) these.
+        by_joint: (n, b, N) W_j^T. gram: (n, b, b) W_j^T W_j.
     """
 
     W: np.ndarray
+    y: JointSamples
     held: JointSamples
+    by_joint: np.ndarray
     gram: np.ndarray
 
     @classmethod
     def of(cls, problem: InverseDynamics) -> DenseRows:
         rows = list(problem.rows())
-        W = np.concatenate([each.W for each in rows])
-        held = np.concatenate([np.broadcast_to(each.held, each.y.shape) for each in rows])
+        held = [np.broadcast_to(each.held, each.y.shape) for each in rows]
+        return cls.made(*map(np.concatenate, ([each.W for each in rows], [each.y for each in rows], held)))
+
+    @classmethod
+    def made(cls, W: np.ndarray, y: JointSamples, held: JointSamples) -> DenseRows:
         by_joint = np.ascontiguousarray(W.transpose(1, 2, 0))
-        return cls(W, held, by_joint @ by_joint.transpose(0, 2, 1))
+        return cls(W, y, held, by_joint, by_joint @ by_joint.transpose(0, 2, 1))
 
-
-def efforts(problem: InverseDynamics) -> JointSamples:
-    """(N, n) joint torques of the rows: no regressor is needed for them."""
-    found = []
-    for part in problem.parts:
-        tau = part.joint_side(0, len(part))[3]
-        found.append(tau if part.decimation is None else part.decimation(tau))
-    return np.concatenate(found)
+    def with_torques(self, problem: InverseDynamics) -> DenseRows:
+        """The same motion with other torques: no regressor is needed for them."""
+        found = []
+        for part in problem.parts:
+            tau = part.joint_side(0, len(part))[3]
+            found.append(tau if part.decimation is None else part.decimation(tau))
+        return replace(self, y=np.concatenate(found) - self.held)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,22 +84,27 @@ class Solved:
     """A changed problem, solved.
 
     Args:
-        problem: as changed. dense: (N, n, b), (N, n) its rows.
+        problem: as changed. dense: its rows.
         theta: (b,) base values. covariance: (b, b) for white residuals.
         sigma: (n,) rms of each joint's residuals. size: (n,) rms of each joint's torque.
     """
 
     problem: InverseDynamics
-    dense: tuple[np.ndarray, JointSamples]
+    dense: DenseRows
     theta: Vector
     covariance: Matrix
     sigma: Vector
     size: Vector
 
+    def of(self, rows: np.ndarray) -> Solved:
+        """The same problem, solved of some of its rows."""
+        dense = self.dense
+        return solve(self.problem, DenseRows.made(dense.W[rows], dense.y[rows], dense.held[rows]))
+
     @property
     def rows(self) -> int:
         """Per joint."""
-        return len(self.dense[1])
+        return len(self.dense.y)
 
     @property
     def ratio(self) -> Vector:
@@ -110,11 +118,11 @@ class Solved:
 
     @cached_property
     def predicted(self) -> JointSamples:
-        return cast("JointSamples", self.dense[0] @ self.theta)
+        return cast("JointSamples", self.dense.W @ self.theta)
 
     @cached_property
     def residuals(self) -> JointSamples:
-        return cast("JointSamples", self.dense[1] - self.predicted)
+        return cast("JointSamples", self.dense.y - self.predicted)
 
     @cached_property
     def effective_rows(self) -> Vector:
@@ -124,7 +132,7 @@ class Solved:
     @cached_property
     def whitened_basis(self) -> np.ndarray:
         """(N n, r) orthonormal columns that span W / sigma."""
-        W = (self.dense[0] / self.sigma[:, None]).reshape(-1, len(self.theta))
+        W = (self.dense.W / self.sigma[:, None]).reshape(-1, len(self.theta))
         norms = np.linalg.norm(W, axis=0)
         W = W[:, norms > 0] / norms[norms > 0]
         if not W.shape[1]:  # nothing is loaded
@@ -145,13 +153,14 @@ class Solved:
         g -= Q @ (Q.T @ g)
         e = (self.residuals / self.sigma).reshape(-1)
         information = float(g @ g)
-        y = (self.dense[1] / self.sigma).reshape(-1)
+        y = (self.dense.y / self.sigma).reshape(-1)
         if information <= SHOWN**2 * float(y @ y) or information <= 1e-8 * float(c @ c):
-            return Score(0.0, np.inf, 0.0)
-        s = (g * (e - g * float(g @ e) / information)).reshape(self.dense[1].shape).sum(axis=1)
+            return Score(0.0, np.inf, 0.0, 0.0)
+        s = (g * (e - g * float(g @ e) / information)).reshape(self.dense.y.shape).sum(axis=1)
         delta = float(g @ e) / information
         explained = float(np.sum((delta * g) ** 2) / max(float(e @ e), 1e-300))
-        return Score(delta, float(np.sqrt(long_run_variance(s)) / information), explained)
+        sensitivity = float(np.sqrt(np.max(np.mean(g.reshape(self.dense.y.shape) ** 2, axis=0))))
+        return Score(delta, float(np.sqrt(long_run_variance(s)) / information), explained, sensitivity)
 
 
 @dataclass(frozen=True)
@@ -161,11 +170,13 @@ class Score:
     Args:
         value: delta. std: of it; infinite where the motion does not show it.
         explained: part of the squared residuals that it explains.
+        sensitivity: rms that one unit of it adds to the residuals of the joint that shows it best, relative to these.
     """
 
     value: float
     std: float
     explained: float
+    sensitivity: float
 
     @property
     def z(self) -> float:
@@ -174,10 +185,18 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """An estimate of the linear family, and what its checks need to solve again."""
+    """An estimate of the linear family, and what its checks need to solve again.
+
+    Args:
+        changed: the problem, thinned and freed of a defect; None: as the project says.
+        solution: of it. counted: (n,) effective rows of log-likelihoods that are to be compared.
+    """
 
     estimate: Estimate
     problem: InverseDynamics
+    changed: InverseDynamics | None = None
+    solution: Solved | None = None
+    counted: Vector | None = None
     explained: list[Any] = field(default_factory=list)
     """The explanation that won, if one did (`explanations.Explained`)."""
     _last: dict[str, Any] = field(default_factory=dict)
@@ -185,14 +204,20 @@ class Examination:
     @cached_property
     def thin(self) -> InverseDynamics:
         """The same problem with as few samples as the motion needs."""
-        recordings = cast("tuple[Signals, ...]", self.problem.recordings)
-        share = LARGEST_SAMPLES / max(sum(map(len, recordings)), 1)
-        return self.problem.with_signals([thinned(each, share) for each in recordings])
+        if self.changed is not None:
+            return self.changed
+        share = LARGEST_SAMPLES / max(sum(map(len, self.problem.parts)), 1)
+        return self.problem.with_signals([thinned(part.signals, share) for part in self.problem.parts])
 
     @cached_property
     def declared(self) -> Solved:
         """As the project says."""
-        return self.solve(self.thin)
+        return self.solution or self.solve(self.thin)
+
+    @property
+    def effective_rows(self) -> Vector:
+        """(n,) N_j."""
+        return self.declared.effective_rows if self.counted is None else self.counted
 
     @property
     def best(self) -> Solved:
@@ -201,16 +226,19 @@ class Examination:
 
     def without(self, solved: Solved) -> Examination:
         """The same estimate, with a defect taken away and its solution in place of the declared problem's."""
-        rest, declared = Examination(self.estimate, self.problem), replace(solved)
-        # log-likelihoods of both are compared: they count the same rows
-        declared.__dict__["effective_rows"] = self.declared.effective_rows
-        rest.__dict__.update(thin=solved.problem, declared=declared)
-        return rest
+        return Examination(self.estimate, self.problem, solved.problem, solved, self.effective_rows)
+
+    def alone(self, recording: int) -> Examination:
+        """One recording, as if there were no other."""
+        both = (self.problem, self.thin)
+        return Examination(
+            self.estimate, *(each.with_signals([each.parts[recording].signals]) for each in both)
+        )
 
     @cached_property
     def own_error(self) -> float:
         """Residuals relative to torque at the estimate's own values, which constraints and priors hold."""
-        W, y = self.declared.dense
+        W, y = self.declared.dense.W, self.declared.dense.y
         place = [self.problem.base.index(name) for name in self.estimate.names]
         return float(
             np.linalg.norm(y - W[:, :, place] @ self.estimate.values) / max(float(np.linalg.norm(y)), 1e-300)
@@ -223,10 +251,8 @@ class Examination:
             motion: what the change did to the motion; two changes that did the same share their regressor.
         """
         if motion is not None and self._last.get("motion") == motion:
-            rows = self._last["rows"]
-        else:
-            rows = DenseRows.of(problem)
-            self._last.update(motion=motion, rows=rows)
+            return solve(problem, self._last["rows"].with_torques(problem))
+        self._last.update(motion=motion, rows=(rows := DenseRows.of(problem)))
         return solve(problem, rows)
 
     @cached_property
@@ -237,18 +263,9 @@ class Examination:
     @cached_property
     def joint_motion(self) -> tuple[np.ndarray, np.ndarray]:
         """(N, n) positions and speeds of the rows."""
-        positions, speeds = [], []
-        for part in self.thin.parts:
-            q, v, _, _ = part.joint_side(0, len(part))
-            kept = slice(None) if part.decimation is None else part.decimation.kept(len(part))
-            positions.append(self.thin.robot.joint_positions(q)[kept])
-            speeds.append(v[kept])
-        return np.concatenate(positions), np.concatenate(speeds)
-
-
-def recordings_of(problem: InverseDynamics) -> tuple[Signals, ...]:
-    """Signals of each recording."""
-    return cast("tuple[Signals, ...]", problem.recordings)
+        parts = self.thin.parts
+        q = [self.thin.robot.joint_positions(part.joint_side(0, len(part))[0])[part.kept] for part in parts]
+        return np.concatenate(q), self.thin.speeds
 
 
 def thinned(signals: Signals, share: float = 1.0) -> Signals:
@@ -256,30 +273,19 @@ def thinned(signals: Signals, share: float = 1.0) -> Signals:
     decimation = signals.decimation
     least = max(int(np.ceil(1 / share)), 1)
     if decimation is None:
-        rest = Decimation(
-            4, order=4, cut_edges=True
-        )  # dry friction must not change its sign at a single sample
+        # dry friction must not change its sign at a single sample
+        rest = Decimation(4, order=4, cut_edges=True)
         M = least
     else:
-        divisors = [k for k in range(1, decimation.factor + 1) if decimation.factor % k == 0]
-        M = max([k for k in divisors if decimation.factor // k >= SAMPLES_PER_ROW], default=1)
-        M = min([k for k in divisors if k >= max(least, M) and decimation.factor // k >= 2], default=M)
-        rest = replace(decimation, factor=decimation.factor // M)
+        M = min(max(decimation.factor // SAMPLES_PER_ROW, least), max(decimation.factor // 2, 1))
+        rest = replace(decimation, factor=round(decimation.factor / M))
     if M == 1:
         return replace(signals, decimation=rest)
     stage = Decimation(M, order=4, cut_edges=False)
     kept = stage.kept(len(signals))
+    motion = {name: getattr(signals, name)[kept] for name in ("time", "q", "v", "a")}
     return replace(
-        signals,
-        time=signals.time[kept],
-        q=signals.q[kept],
-        v=signals.v[kept],
-        a=signals.a[kept],
-        tau=stage(signals.tau),
-        q_std=None,
-        v_std=None,
-        a_std=None,
-        decimation=rest,
+        signals, **motion, tau=stage(signals.tau), q_std=None, v_std=None, a_std=None, decimation=rest
     )
 
 
@@ -289,12 +295,14 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
     The normal equations are good enough here: columns have unit norm, and what counts is the size of residuals.
     """
     rows = DenseRows.of(problem) if rows is None else rows
-    W, y = rows.W, efforts(problem) - rows.held
-    N, n, b = W.shape
-    size = np.sqrt(np.mean(y**2, axis=0))
+    y = rows.y
+    N, n = y.shape
+    b = len(problem.base)
+    squares = np.sum(y**2, axis=0)
+    size = np.sqrt(squares / N)
     # a passive joint has no torque of its own: what it leaves is compared with the others'
     size = np.where(size > 0, size, max(float(np.linalg.norm(size)), 1e-300))
-    projected = np.einsum("tnb, tn -> nb", W, y)
+    projected = (rows.by_joint @ y.T[:, :, None])[:, :, 0]
     sigma = size
     for _ in range(REWEIGHTINGS):
         w = sigma**-2.0
@@ -303,10 +311,10 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
         norms[norms == 0] = 1.0
         H = H / norms[:, None] / norms + RIDGE * np.eye(b)
         theta = np.linalg.solve(H, c / norms) / norms
-        e = y - W @ theta
-        sigma = np.maximum(np.sqrt(np.sum(e**2, axis=0) / max(N - b / n, 1.0)), EXACT * size)
+        left = squares - 2 * projected @ theta + (rows.gram @ theta) @ theta
+        sigma = np.maximum(np.sqrt(np.maximum(left, 0) / max(N - b / n, 1.0)), EXACT * size)
     covariance = np.linalg.inv(H) / norms[:, None] / norms
-    return Solved(problem, (W, y), theta, covariance, sigma, size)
+    return Solved(problem, rows, theta, covariance, sigma, size)
 
 
 def correlations(e: np.ndarray) -> np.ndarray:

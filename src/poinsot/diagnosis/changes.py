@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
-from ..arrays import JointSamples, Vector
+from ..arrays import JointSamples
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.signals import Signals
-from .case import Solved, recordings_of
-from .explanations import Candidate
+from .case import Solved
+from .explanations import Candidate, Explanation
+
+
+def recordings_of(problem: InverseDynamics) -> tuple[Signals, ...]:
+    return cast("tuple[Signals, ...]", problem.recordings)
+
+
+def within(problem: InverseDynamics, number: int, what: str = "") -> str:
+    """A joint of a recording, or the recording, as `Finding.where` has it: of several the recording is named too."""
+    if len(problem.parts) == 1:
+        return what
+    return f"{what} in recording {number}" if what else f"recording {number}"
 
 
 def joints_of(problem: InverseDynamics) -> tuple[str, ...]:
@@ -25,24 +36,22 @@ def mapped(problem: InverseDynamics, change: Callable[[Signals], Signals]) -> In
     return problem.with_signals([change(each) for each in recordings_of(problem)])
 
 
-@dataclass(frozen=True, eq=False)
-class Scaled(Candidate):
+def scaled(
+    explanation: Explanation,
+    where: tuple[str, ...],
+    position: np.ndarray | float = 1.0,
+    torque: np.ndarray | float = 1.0,
+) -> Candidate:
     """Positions and torques as recorded, times factors, one for all or one a joint; -1 turns a sign."""
-
-    position: np.ndarray | float = 1.0
-    torque: np.ndarray | float = 1.0
-
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        p, t = self.position, self.torque
-        return mapped(problem, lambda s: replace(s, q=s.q * p, v=s.v * p, a=s.a * p, tau=s.tau * t))
-
-    @property
-    def motion(self) -> Hashable:
-        return (
-            ("scaled", tuple(np.atleast_1d(self.position).tolist()))
-            if np.any(self.position != 1.0)
-            else UNMOVED
-        )
+    p, t = position, torque
+    return Candidate(
+        explanation,
+        where,
+        lambda problem, *_: mapped(
+            problem, lambda s: replace(s, q=s.q * p, v=s.v * p, a=s.a * p, tau=s.tau * t)
+        ),
+        motion=("scaled", tuple(np.atleast_1d(p).tolist())) if np.any(p != 1.0) else UNMOVED,
+    )
 
 
 UNMOVED = ("motion", "as recorded")

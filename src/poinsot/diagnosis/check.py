@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..estimate import Finding, Unchecked
-from ..recording import Recording
-from .case import Examination, recordings_of
+import numpy as np
+
+from ..estimate import Finding, Severity, Unchecked
+from ..exceptions import PoinsotError, listing
+from .case import Examination
 
 
 @dataclass(frozen=True)
@@ -18,11 +20,13 @@ class Cause:
 
     Args:
         name: as in findings. means: what is wrong then. advice: what to do.
+        symptom: whether other causes bring it about: of findings of one severity it comes after them.
     """
 
     name: str
     means: str
     advice: str
+    symptom: bool = False
 
 
 class Check(ABC):
@@ -42,19 +46,21 @@ class Check(ABC):
         """What it finds, and what it could not check."""
 
 
-class RecordingCheck(Check):
-    """A check of the positions of single recordings, whatever the family of the estimate."""
-
-    of_samples = True
-
-    def look(self, case: Examination) -> Iterable[Finding | Unchecked]:
-        for number, signals in enumerate(recordings_of(case.problem), start=1):
-            if signals.recording is not None:
-                yield from self.look_at(signals.recording, signals.joints, number)
-            else:
-                what = f"lost samples and jumps in recording {number}"
-                yield Unchecked(what, "signals were given, not the recording they were made of")
-
-    @abstractmethod
-    def look_at(self, recording: Recording, joints: tuple[str, ...], number: int) -> Iterable[Finding]:
-        """What it finds in the positions of these joints in a recording of this number."""
+def look_at(case: Examination, checks: Iterable[Check]) -> list[Finding | Unchecked]:
+    """What these checks find, and what they could not check."""
+    found: list[Finding | Unchecked] = []
+    bad_samples = False
+    for check in checks:
+        names = f"what would be called {listing([cause.name for cause in check.causes], 20)}"
+        if bad_samples and not check.of_samples:
+            found.append(Unchecked(names, "single samples are wrong; mend them first"))
+            continue
+        try:
+            with np.errstate(all="ignore"):  # wrong data overflow; what is not finite is not taken
+                new = list(check.look(case))
+        except (PoinsotError, np.linalg.LinAlgError) as error:
+            new = [Unchecked(names, str(error), failed=True)]
+        found += new
+        errors = [each for each in new if isinstance(each, Finding) and each.severity is Severity.error]
+        bad_samples |= check.of_samples and bool(errors)
+    return found

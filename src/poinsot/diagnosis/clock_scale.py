@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..arrays import Vector
-from ..estimate import Finding
+from ..estimate import Finding, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Examination, recordings_of
-from .changes import mapped
+from .case import Examination
+from .changes import mapped, recordings_of
 from .check import Cause
-from .explanations import Candidate, Explained, Explanation, improvement, severity_of
+from .explanations import SMALLER, Candidate, Explained, Explanation, improvement, severity_of
 
 EARTH = (9.76, 9.84)
 """Gravity on the ground, from Mexico City to the poles [m/s^2]."""
@@ -28,13 +28,10 @@ def is_earths(gravity: np.ndarray) -> bool:
     return bool(EARTH[0] <= np.linalg.norm(gravity) <= EARTH[1])
 
 
-@dataclass(frozen=True, eq=False)
-class FasterClock(Candidate):
-    """Time runs c = e^nuisance times as fast."""
-
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        c = float(np.exp(nuisance[0]))
-        return mapped(problem, lambda s: replace(s, v=s.v * c, a=s.a * c**2))
+def faster(problem: InverseDynamics, x: Vector, _: Vector) -> InverseDynamics:
+    """Time runs c = e^x times as fast."""
+    c = float(np.exp(x[0]))
+    return mapped(problem, lambda s: replace(s, v=s.v * c, a=s.a * c**2))
 
 
 @dataclass(frozen=True)
@@ -59,12 +56,10 @@ class ClockScale(Explanation):
             starts = [
                 (float(c),) for c in np.log([1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 10, 100, 1e3])
             ]
-            yield FasterClock(self, starts=starts, steps=(1e-3,), zero=(0.0,), matters=self.warning)
+            yield Candidate(self, (), faster, starts, matters=self.warning)
 
-    def finding(self, case: Examination, explained: Explained) -> Finding | None:
+    def finding(self, case: Examination, explained: Explained) -> Finding:
         c, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
-        if abs(np.log(c)) < 4 * std:
-            return None
         rate = 1 / float(np.median(np.diff(recordings_of(case.problem)[0].time)))
         which = "slower" if c < 1 else "faster"
         return Finding(
@@ -73,4 +68,13 @@ class ClockScale(Explanation):
             f"The true rate is {c:.4g} +- {1.96 * c * std:.2g} times the declared one ({which}): with it, "
             f"{improvement(case, explained)}.",
             f"Write rate_hz = {rate * c:.4g} (declared: {rate:.4g}), or scale the time column by {1 / c:.4g}.",
+        )
+
+    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+        if size < np.log1p(self.error):
+            return None
+        known = f"known to +- {100 * np.expm1(size):.2g} %" if size < 1 else "not known"
+        return Unchecked(
+            "the rate of the clock",
+            f"it is {known}: gravity and inertia, which other rates make disagree, do not show more; {SMALLER}",
         )

@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import JointSamples, Vector
+from ..arrays import JointSamples
 from ..estimate import Finding
-from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import PASSBAND
 from ..signals.signals import Signals
-from .case import Examination, Solved, recordings_of
-from .changes import UNMOVED, joints_of, mapped
+from .case import Examination
+from .changes import UNMOVED, joints_of, mapped, recordings_of
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
-
-
-@dataclass(frozen=True, eq=False)
-class LateTorque(Candidate):
-    """Torques of all joints, or of one, moved forward by a delay [s]."""
-
-    joint: int | None = None
-    whole_s: float | None = None
-
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        if self.joint is not None:
-            return mapped(
-                problem, lambda s: replace(s, tau=one_undelayed(s, float(nuisance[0]), self.joint or 0))
-            )
-        # the same whole samples on both sides of a finite difference, or there would be other rows
-        whole = self.whole_s if self.whole_s is not None else float(nuisance[0])
-        return mapped(problem, lambda s: undelayed(s, float(nuisance[0]), whole))
-
-    def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
-        if self.joint is None and self.whole_s is None:
-            return replace(self, whole_s=float(nuisance[0])).derivatives(solved, problem, nuisance)
-        return super().derivatives(solved, problem, nuisance)
-
-    @property
-    def motion(self) -> Hashable:
-        return None if self.joint is None else UNMOVED
 
 
 def one_undelayed(signals: Signals, delay_s: float, joint: int) -> JointSamples:
@@ -105,15 +78,24 @@ class TorqueDelay(Explanation):
         joints = joints_of(case.thin)
         which: list[int | None] = [None, *(range(len(joints)) if len(joints) > 1 else ())]
         for k in which:
-            where = () if k is None else (joints[k],)
-            yield LateTorque(
-                self, where, starts, (step,), (0.0,), matters=matters, largest_step=0.02, joint=k
+            yield Candidate(
+                self,
+                () if k is None else (joints[k],),
+                # the same whole samples on both sides of a finite difference, or there would be other rows
+                (lambda problem, x, near: mapped(problem, lambda s: undelayed(s, x[0], near[0])))
+                if k is None
+                else lambda problem, x, _, k=k: mapped(  # type: ignore[misc]
+                    problem, lambda s: replace(s, tau=one_undelayed(s, x[0], k))
+                ),
+                starts,
+                step,
+                matters,
+                largest_step=0.02,
+                motion=None if k is None else UNMOVED,
             )
 
-    def finding(self, case: Examination, explained: Explained) -> Finding | None:
+    def finding(self, case: Examination, explained: Explained) -> Finding:
         delay, std = float(explained.nuisance[0]), float(explained.std[0])
-        if abs(delay) < 4 * std:
-            return None
         phase = 360 * highest_hz(case) * abs(delay)
         (joint,) = explained.candidate.where or ("",)
         late = "late" if delay > 0 else "early"

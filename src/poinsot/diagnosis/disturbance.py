@@ -113,7 +113,7 @@ class Disturbance(Check):
 
 def _residuals_without(solved: Solved, stretch: slice) -> np.ndarray:
     """(N, n) residuals of all rows with parameters from all but those around a stretch."""
-    W, y = solved.dense
+    W, y = solved.dense.W, solved.dense.y
     width = stretch.stop - stretch.start
     kept = np.ones(len(y), dtype=bool)
     kept[max(stretch.start - width, 0) : stretch.stop + width] = False

@@ -7,13 +7,14 @@ grave zeros are: where it predicts torque, they are wrong however short they las
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from ..signals.signals import Signals
-from .case import Examination, recordings_of
+from .case import Examination
+from .changes import recordings_of, within
 from .check import Cause, Check
 
 
@@ -79,7 +80,8 @@ class DroppedTorque(Check):
                         cause == "dropped-torque" and self._contradicted(case, number, signals, dropped)
                     )
                     severity = Severity.error if grave else Severity.warning
-                    yield self._finding(signals, number, cause, where, share, severity)
+                    found = self._finding(signals, number, cause, where, share, severity)
+                    yield replace(found, where=within(case.problem, number, found.where))
 
     def _contradicted(self, case: Examination, number: int, signals: Signals, dropped: np.ndarray) -> bool:
         """Whether a channel reads zero where the model predicts torque of its joint."""

@@ -16,9 +16,9 @@ those that explain as much of what the best leaves: a current that lags must not
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,49 +40,49 @@ STEPS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate(ABC):
+class Candidate:
     """One defect that may be there: a change of the problem, with nuisances to estimate or without.
 
     Args:
         explanation: of what kind. where: joints or channels.
-        starts: (s, k) nuisances to begin from.
-        steps: (k,) for finite differences.
-        zero: (k,) the nuisances of a problem without the defect.
+        change: (problem, x, near) -> the problem without a defect of size x (k,), where differences are taken near
+            another one; x = 0 changes nothing.
+        starts: (s, k) nuisances to begin from; none: there is nothing to estimate.
+        step: of a nuisance, for finite differences.
         matters: size of a single nuisance from which it is worth a warning.
         largest_step: of an iteration, in the nuisance's unit.
+        motion: what the change does to the motion, where others may do the same; None: this one alone does it.
+        column: (solved) -> (N, n) derivative by a single nuisance, where it is known.
+        about: what its explanation wants to know of it.
     """
 
     explanation: Explanation
-    where: tuple[str, ...] = ()
+    where: tuple[str, ...]
+    change: Callable[[InverseDynamics, Vector, Vector], InverseDynamics]
     starts: Sequence[Sequence[float]] = ((),)
-    steps: Sequence[float] = ()
-    zero: Sequence[float] = ()
+    step: float = 1e-3
     matters: float = 0.0
     largest_step: float = 1.0
-
-    @abstractmethod
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        """The problem without the defect of this size."""
+    motion: Hashable = None
+    column: Callable[[Solved], np.ndarray] | None = None
+    about: Any = None
 
     @property
-    def motion(self) -> Hashable:
-        """What the change does to the motion, where others may do the same; None: this one alone does it."""
-        return None
+    def zero(self) -> Vector:
+        """(k,) no defect."""
+        return np.zeros(len(self.starts[0]))
 
     def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
         """(N, n) d (predicted - measured torque) / d nuisance, each, at the parameters of `solved`."""
+        if self.column is not None:
+            return [self.column(solved)]
         columns = []
-        for k, step in enumerate(self.steps):
-            ends = []
-            for sign in (1, -1):
-                moved = np.array(nuisance, dtype=float)
-                moved[k] += sign * step
-                other = self.changed(problem, moved)
-                if len(other.base) != len(solved.theta):  # gravity along an axis shows fewer parameters
-                    raise InvalidMethod("the changed problems have different base parameters")
-                rows = list(other.rows())
-                ends.append(np.concatenate([each.W @ solved.theta - each.y for each in rows]))
-            columns.append((ends[0] - ends[1]) / (2 * step))
+        for moved in nuisance + self.step * np.eye(len(nuisance)):
+            other = self.change(problem, moved, nuisance)
+            if len(other.base) != len(solved.theta):  # gravity along an axis shows fewer parameters
+                raise InvalidMethod("the changed problems have different base parameters")
+            end = np.concatenate([each.W @ solved.theta - each.y for each in other.rows()])
+            columns.append((end + solved.residuals) / self.step)
         return columns
 
 
@@ -120,8 +120,8 @@ class Explanation(ABC):
     def finding(self, case: Examination, explained: Explained) -> Finding | None:
         """What to say where this explains best; None if it is too small to matter."""
 
-    def unobservable(self, candidate: Candidate) -> Unchecked | None:
-        """What to say where this recording cannot show the defect."""
+    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+        """What to say where this recording shows only defects that are larger; infinite: none at all."""
         return None
 
 
@@ -137,8 +137,9 @@ class Alignment(Check):
         significant: |z| of a nuisance that matters, to first order, that starts the search for larger ones.
         explains: part of a joint's squared residuals that a defect must explain, of some joint: what leaves residuals
             as they are is not what is wrong, however certain its value.
-        effect: part of all squared residuals that a defect without a nuisance must explain. A wrong sign or unit that
-            changes the torque error by less than 1 % of itself cannot be told from what the model lacks.
+        effect: part of all squared residuals that a defect must explain. What changes the torque error by less than 1 %
+            of itself cannot be told from what the model lacks,
+        of_one: unless it has a size of its own, and explains this part of a joint's.
         left: relative error at most that an explanation may leave: more explains nothing.
         bad_fit: relative error of a joint beyond which something is likely to be wrong.
     """
@@ -149,31 +150,41 @@ class Alignment(Check):
     significant: float = 4.0
     explains: float = 0.1
     effect: float = 0.02
+    of_one: float = 0.3
     left: float = 0.5
     bad_fit: float = 0.15
 
-    causes = ()
+    @property
+    def causes(self) -> tuple[Cause, ...]:  # type: ignore[override]
+        return tuple(each.cause for each in self.explanations)
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        suspicious = bool(
-            np.any(case.declared.ratio > self.bad_fit) or impossible(case.declared) > self.margin
-        )
+        bad = bool(np.any(case.declared.ratio > self.bad_fit) or impossible(case.declared) > self.margin)
+        suspicious = bad
         tried: list[Explained] = []
         later: list[Candidate] = []
         for explanation in self.explanations:
             for candidate in explanation.candidates(case):
-                if not candidate.zero:
+                if not candidate.zero.size:
                     if (explained := explain(case, candidate)) is not None:
                         tried.append(explained)
                     continue
                 if len(candidate.zero) == 1:
                     score = local(case, candidate)
-                    if not np.isfinite(score.std):
-                        if (unchecked := explanation.unobservable(candidate)) is not None:
-                            yield unchecked
+                    seen = (
+                        max(np.sqrt(self.explains) / score.sensitivity, 4 * score.std)
+                        if np.isfinite(score.std)
+                        else np.inf
+                    )
+                    if (unchecked := explanation.unobservable(candidate, seen)) is not None:
+                        yield unchecked
+                    if not np.isfinite(seen):
                         continue
-                    suspicious |= abs(score.z) > self.significant and abs(score.value) > candidate.matters
-                later.append(candidate)
+                    if not bad and abs(score.z) < self.significant and score.explained < self.effect:
+                        continue
+                    suspicious |= abs(score.value) > candidate.matters
+                # a large defect makes a bad fit: where it is good, the way to a better one begins here
+                later.append(candidate if bad else replace(candidate, starts=candidate.zero[None].tolist()))
         suspicious |= any(each.gain > self.margin for each in tried)
         if suspicious:
             tried += [each for candidate in later if (each := explain(case, candidate)) is not None]
@@ -185,12 +196,19 @@ class Alignment(Check):
             return False
         if explained.solved.relative_error > (1 + self.explains) * case.declared.relative_error:
             return False
-        if impossible(case.declared) - impossible(explained.solved) > self.margin:
+        sized = explained.candidate.zero.size > 0
+        if not sized and impossible(case.declared) - impossible(explained.solved) > self.margin:
             return True
         left = (explained.solved.relative_error / case.declared.relative_error) ** 2
-        if not explained.candidate.zero and left > 1 - self.effect:
-            return False  # what has no size of its own must have one in the torque
-        return bool(np.any((explained.solved.ratio / case.declared.ratio) ** 2 < 1 - self.explains))
+        own = float(np.min((explained.solved.ratio / case.declared.ratio) ** 2))
+        # what has no size of its own must have one in the torque
+        of_one = sized and own < 1 - self.of_one
+        return own < 1 - self.explains and (of_one or left < 1 - self.effect)
+
+    def _is_certain(self, explained: Explained) -> bool:
+        """Whether a single nuisance differs from zero by more than its uncertainty."""
+        x, std = explained.nuisance, explained.std
+        return len(x) != 1 or bool(abs(x[0]) >= self.significant * std[0])
 
     def _named(self, case: Examination, tried: list[Explained]) -> Iterator[Finding]:
         found = [
@@ -199,6 +217,7 @@ class Alignment(Check):
             if each.gain > self.margin
             and each.shown > self.margin
             and self._explains(case, each)
+            and self._is_certain(each)
             and (finding := each.candidate.explanation.finding(case, each)) is not None
         ]
         found.sort(key=lambda pair: -pair[0].gain)
@@ -243,7 +262,7 @@ class Alignment(Check):
             if (
                 other is None
                 or min(other.gain, other.shown) <= self.margin
-                or not self._explains(rest, other)
+                or not (self._explains(rest, other) and self._is_certain(other))
             ):
                 continue
             if (finding := other.candidate.explanation.finding(rest, other)) is not None:
@@ -257,13 +276,13 @@ class Alignment(Check):
 
 def local(case: Examination, candidate: Candidate) -> Score:
     """The nuisance to first order about none."""
-    (column,) = candidate.derivatives(case.declared, case.thin, np.array(candidate.zero))
+    (column,) = candidate.derivatives(case.declared, case.thin, candidate.zero)
     return case.declared.score(column)
 
 
 def explain(case: Examination, candidate: Candidate) -> Explained | None:
     """The best values of a candidate's nuisances: the best start, then Gauss-Newton; None where none can be solved."""
-    thin, effective = case.thin, case.declared.effective_rows
+    thin, effective = case.thin, case.effective_rows
     points = [np.array(start, dtype=float) for start in candidate.starts]
     solutions = [(solved, p) for p in points if (solved := _tried(case, candidate, p)) is not None]
     if not solutions:
@@ -297,7 +316,7 @@ def explain(case: Examination, candidate: Candidate) -> Explained | None:
 def _tried(case: Examination, candidate: Candidate, nuisance: Vector) -> Solved | None:
     """The changed problem, solved; None where the change makes a problem that nobody can solve."""
     try:
-        solved = case.solve(candidate.changed(case.thin, nuisance), candidate.motion)
+        solved = case.solve(candidate.change(case.thin, nuisance, nuisance), candidate.motion)
     except (PoinsotError, np.linalg.LinAlgError):
         return None
     return solved if np.isfinite(solved.theta).all() else None
@@ -323,7 +342,7 @@ def misfit(solved: Solved, effective: Vector) -> float:
 
 def total(case: Examination, solved: Solved, nuisances: int) -> float:
     """T."""
-    effective = case.declared.effective_rows
+    effective = case.effective_rows
     complexity = 0.5 * nuisances * float(np.log(effective.sum()))
     return -misfit(solved, effective) - disagreement(solved) - impossible(solved) - complexity
 
@@ -364,10 +383,20 @@ def is_nonnegative(kind: str) -> bool:
 
 def improvement(case: Examination, explained: Explained) -> str:
     """`the torque error falls from 14.7 to 0.97 %`."""
-    before, after = 100 * case.declared.relative_error, 100 * explained.solved.relative_error
-    if after >= before or f"{before:.3g}" == f"{after:.3g}":
-        return f"friction and rotor inertia are possible, and the torque error is {after:.3g} % (now {before:.3g} %)"
-    return f"the torque error falls from {before:.3g} to {after:.3g} %"
+    declared, solved = case.declared, explained.solved
+    before, after = 100 * declared.relative_error, 100 * solved.relative_error
+    if after < before and f"{before:.3g}" != f"{after:.3g}":
+        return f"the torque error falls from {before:.3g} to {after:.3g} %"
+    k = int(np.argmin(solved.ratio / declared.ratio))
+    if solved.ratio[k] < 0.95 * declared.ratio[k]:
+        joint = case.problem.robot.effort_names[k]
+        return f"the error of joint {joint} falls from {100 * declared.ratio[k]:.3g} to {100 * solved.ratio[k]:.3g} %"
+    return (
+        f"friction and rotor inertia are possible, and the torque error is {after:.3g} % (now {before:.3g} %)"
+    )
+
+
+SMALLER = "smaller ones change the torque by less than what the model leaves of it anyway"
 
 
 def severity_of(size: float, warning: float, error: float) -> Severity:
@@ -375,4 +404,13 @@ def severity_of(size: float, warning: float, error: float) -> Severity:
     return Severity.error if size >= error else Severity.warning if size >= warning else Severity.note
 
 
-__all__ = ["Alignment", "Candidate", "Cause", "Explained", "Explanation", "improvement", "severity_of"]
+__all__ = [
+    "SMALLER",
+    "Alignment",
+    "Candidate",
+    "Cause",
+    "Explained",
+    "Explanation",
+    "improvement",
+    "severity_of",
+]

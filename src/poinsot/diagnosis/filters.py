@@ -1,93 +1,74 @@
-"""Parameters that depend on the filter: the estimate with filters half and twice as wide."""
+"""Parameters that depend on choices that nobody thinks of: the filter, and the part of the recording."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from ..exceptions import PoinsotError
-from ..signals.signals import Signals
-from .case import Examination, Solved, recordings_of, solve, thinned
+from ..exceptions import listing
+from .case import Examination
 from .check import Cause, Check
+
+FEWEST_RECORDINGS = 4
+"""With fewer, Student's t with less than three degrees of freedom makes intervals that say nothing."""
 
 
 @dataclass(frozen=True)
 class Filters(Check):
-    """Parameters with other cutoffs against those as declared.
+    """The systematic part of standard deviations against the rest.
 
     Args:
-        known: relative standard deviation up to which a parameter counts as known.
-        moved: standard deviations, and
-        matters: part of its value, by which it must move.
+        dominant: ratio of both from which on a parameter is named: more than half of its interval is no chance.
+        grave: ratio from which on it is a warning (|t| > 4 happens by chance in one parameter of a thousand), and
+        matters: part of its value that it must be then.
     """
 
-    known: float = 0.15
-    moved: float = 5.0
+    dominant: float = 1.0
+    grave: float = 4.0
     matters: float = 0.2
 
     causes = (
         Cause(
             "filter-choice",
-            "Parameters that look well known depend on the cutoff of the filter by more than their intervals.",
-            "Take the cutoff that `poinsot inspect` proposes; read the intervals as wider.",
+            "Parameters depend on the filter, or differ between halves of the recording, by more than chance; their "
+            "intervals include it.",
+            "Take the filters that `poinsot inspect` proposes; record a livelier motion, or finer positions.",
+            symptom=True,
         ),
     )
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        cutoff = getattr(recordings_of(case.problem)[0].method, "cutoff_hz", None)
-        if cutoff is None or any(each.recording is None for each in recordings_of(case.problem)):
+        estimate = case.estimate
+        if estimate.next_recording_std is None:
             yield Unchecked(
-                "how parameters depend on the filter", "the filter has no cutoff_hz, or signals were given"
+                "how parameters differ from recording to recording",
+                f"it takes {FEWEST_RECORDINGS} that each determine all of them; intervals are of these recordings, and "
+                "those of friction on another day are wider",
+            )
+        b = estimate.systematic_std
+        if b is None:
+            yield Unchecked(
+                "how parameters depend on the filter", "signals of this problem are not filtered again"
             )
             return
-        moved: dict[str, tuple[float, float]] = {}
-        base = case.problem.base
-        estimate = case.estimate
-        std = {name: float(s) for name, s in zip(estimate.names, estimate.std, strict=True)}
-        for factor in (0.5, 2.0):
-            other = self._other(case, factor)
-            if other is None:
-                continue
-            for name in estimate.names:
-                k = base.index(name)
-                was, now = float(case.declared.theta[k]), float(other.theta[k])
-                if std[name] > self.known * abs(was) or std[name] == 0:
-                    continue
-                z, part = abs(now - was) / std[name], abs(now - was) / abs(was)
-                if z > self.moved and part > self.matters and part > moved.get(name, (0.0, 0.0))[1]:
-                    moved[name] = (factor, part)
-        if not moved:
+        chance = np.sqrt(np.maximum(estimate.std**2 - b**2, 0.0))
+        named = np.flatnonzero(b > self.dominant * np.maximum(chance, 1e-300))
+        if not len(named):
             return
-        worst = max(moved, key=lambda name: moved[name][1])
-        factor, part = moved[worst]
-        hz = float(np.max(cutoff))
+        part = b / np.maximum(np.abs(estimate.values), np.maximum(chance, 1e-300))
+        grave = (b > self.grave * chance) & (part > self.matters)
+        worst = max(named, key=lambda k: (grave[k], part[k]))
+        name = estimate.names[worst]
         yield Finding(
             "filter-choice",
-            Severity.warning,
-            f"{len(moved)} parameters that look well known move by more than {100 * self.matters:.0f} % with the "
-            f"filter: {worst} by {100 * part:.3g} % with cutoff_hz = {factor * hz:g} in place of {hz:g}.",
-            "Write the cutoff_hz that `poinsot inspect` proposes, and read these intervals as wider.",
-            worst,
-            evidence=part,
+            Severity.warning if grave[worst] else Severity.note,
+            f"{listing([estimate.names[k] for k in named], 6)} move by more than chance with half the band, with twice "
+            "the cutoff or from half to half of the recording. Intervals include it: the standard deviation of "
+            f"{name}, {estimate.std[worst]:.2g} {estimate.units[worst]}, is {chance[worst]:.2g} by chance.",
+            'Write cutoff_hz = "auto" and decimate_hz = "auto", and record a livelier motion.',
+            name,
+            evidence=float(part[worst]),
         )
-
-    def _other(self, case: Examination, factor: float) -> Solved | None:
-        """The problem with another cutoff; None where that is beyond what the clock allows."""
-        signals: list[Signals] = []
-        share = len(recordings_of(case.thin)[0]) / len(recordings_of(case.problem)[0])
-        for each in recordings_of(case.problem):
-            assert each.recording is not None
-            try:
-                other = replace(
-                    each.method, cutoff_hz=np.multiply(each.method.cutoff_hz, factor).tolist()
-                ).apply(each.recording)
-            except PoinsotError:
-                return None
-            signals.append(thinned(other, share))
-        try:
-            return solve(case.thin.with_signals(signals))
-        except PoinsotError:
-            return None

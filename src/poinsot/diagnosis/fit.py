@@ -5,8 +5,8 @@ A rigid model with friction leaves 1 % of a simulated torque, 4 to 10 % of an in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -24,8 +24,10 @@ class PoorFit(Check):
         explains: part of a joint's squared residuals that a variable must explain to be named.
         smallest: part of a joint's torque (rms) that it must be.
         friction: the same of its speed, for a warning: no law of two parameters is better.
+        alone: the same of any variable, for a warning, whether parameters move with it or predictions alone.
         moved: standard deviations by which parameters must move with it for a warning.
-        large: part of a joint's torque from which it is an error, then.
+        large: of each variable, part of a joint's torque from which it is an error. What depends on position is in part
+            taken for gravity, and nobody knows how much.
         held_away: times the error of least squares that the estimate's own values may leave.
     """
 
@@ -34,8 +36,11 @@ class PoorFit(Check):
     explains: float = 0.25
     smallest: float = 0.02
     friction: float = 0.05
+    alone: float = 0.05
     moved: float = 4.0
-    large: float = 0.1
+    large: Mapping[str, float] = field(
+        default_factory=lambda: {POSITION: 0.05, SPEED: 0.1, TIME: 0.1, NOTHING: 0.1}
+    )
     held_away: float = 1.5
 
     causes = (
@@ -43,6 +48,7 @@ class PoorFit(Check):
             "poor-fit",
             "The model leaves more of the torque unexplained than a rigid robot with friction does.",
             "Look at the residuals of the joint named, and add what the model lacks, or fix what is wrong in the data.",
+            symptom=True,
         ),
         Cause(
             "missing-term",
@@ -91,19 +97,20 @@ class PoorFit(Check):
         std = {name: float(x) for name, x in zip(case.estimate.names, case.estimate.std, strict=True)}
         own_std = np.array([std.get(name, np.inf) for name in case.problem.base.names])
         for k, joint in enumerate(case.problem.robot.effort_names):
-            best, share, moved = "", 0.0, 0.0
-            for name, columns in _variables(q[:, k], v[:, k]).items():
-                explained, shift = _explained(solved, columns, k)
-                if explained > share:
-                    best, share = name, explained
-                    moved = float(np.max(np.abs(shift) / own_std))
+            found = {
+                name: max((_explained(solved, each, k) for each in groups), key=lambda each: each[0])
+                for name, groups in _variables(q[:, k], v[:, k]).items()
+            }
+            best = max(found, key=lambda name: found[name][0])
+            share, shift = found[best]
             ratio = float(solved.ratio[k])
             part = ratio * np.sqrt(max(share, 0.0))  # of the joint's torque (rms)
             if share < self.explains or part < self.smallest:
                 continue
+            moved = float(np.max(np.abs(shift) / own_std))
             severity = Severity.note
-            if moved > self.moved and (best != "its speed" or part > self.friction):
-                severity = Severity.error if part > self.large else Severity.warning
+            if part > self.alone or (moved > self.moved and (best != SPEED or part > self.friction)):
+                severity = Severity.error if part > self.large[best] else Severity.warning
             yield Finding(
                 "missing-term",
                 severity,
@@ -116,45 +123,53 @@ class PoorFit(Check):
             )
 
 
+POSITION, SPEED, TIME, NOTHING = "its position", "its speed", "time", "no variable: they have a mean"
 REMEDIES = {
-    "its position": "Something that depends on position is missing (a spring, a counterbalance, ripple, a cable): "
+    POSITION: "Something that depends on position is missing (a spring, a counterbalance, ripple, a cable): "
     "leave the joint out of what you use, or add a term for it.",
-    "its speed": "Friction is not viscous and Coulomb here: try another law in [friction].",
-    "time": "Something drifts (friction that warms, an offset): identify from a part with between_s.",
+    SPEED: "Friction is not viscous and Coulomb here: try another law in [friction].",
+    TIME: "Something drifts (friction that warms, an offset): identify from a part with between_s.",
+    NOTHING: "Write offset = true in [friction].",
 }
 
 
-def _variables(q: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
-    """Columns (N, r) of what a joint's torque may follow besides its model."""
+def _variables(q: np.ndarray, v: np.ndarray) -> dict[str, list[np.ndarray]]:
+    """What a joint's torque may follow besides its model: sets of columns (N, r), each tried by itself."""
     x = (q - q.min()) / max(float(np.ptp(q)), 1e-12)
-    turns = 2 * np.pi * x[:, None] * np.arange(0.5, 6.5, 0.5)
+    turns = 2 * np.pi * x[:, None] * np.arange(0.5, 3.5, 0.5)
     u, t = v / max(float(np.abs(v).max()), 1e-12), np.linspace(-1, 1, len(q))
     direction = np.sign(u)
     slow = [direction * np.exp(-np.abs(u) / width) for width in (0.05, 0.2)]
+    # ripple, in steps of half a period over the joint's range, in which the phase of another one is lost
+    fine = [2 * np.pi * cycles * x for cycles in np.arange(3.5, 20.5, 0.5)]
+    smooth = np.concatenate([x[:, None], x[:, None] ** 2, np.sin(turns), np.cos(turns)], axis=1)
     return {
-        "its position": np.concatenate([x[:, None], x[:, None] ** 2, np.sin(turns), np.cos(turns)], axis=1),
-        "its speed": np.stack([u * np.abs(u), u**3, *slow], axis=1),
-        "time": np.stack([t, t**2, t * direction, t * u], axis=1),
+        POSITION: [smooth, *(np.stack([np.sin(each), np.cos(each)], axis=1) for each in fine)],
+        SPEED: [np.stack([u * np.abs(u), u**3, *slow], axis=1)],
+        TIME: [np.stack([t, t**2, t * direction, t * u], axis=1)],
+        NOTHING: [np.ones((len(q), 1))],
     }
 
 
+SHIFTS = 19
+
+
 def _explained(solved: Solved, columns: np.ndarray, k: int) -> tuple[float, np.ndarray]:
-    """Part of joint k's squared residuals that columns of its own explain, chance taken off; and by how much base
-    parameters (b,) move with them.
+    """Part of joint k's squared residuals that columns of its own explain, and by how much base parameters (b,) move
+    with them.
+
+    What they explain of residuals that are as coloured, but moved in time, is chance: the most of it is taken off.
     """
-    C = np.zeros((*solved.residuals.shape, columns.shape[1]))
-    C[:, k] = columns / solved.sigma[k]
-    C = C.reshape(-1, columns.shape[1])
-    C = C / np.maximum(np.linalg.norm(C, axis=0), 1e-300)
-    Q = solved.whitened_basis
-    G = C - Q @ (Q.T @ C)
-    U, d, Vt = np.linalg.svd(G, full_matrices=False)
-    kept = d > 1e-3  # columns that parameters imitate explain nothing by themselves
-    e = (solved.residuals / solved.sigma).reshape(-1)
-    along = U[:, kept].T @ e
-    own = float(np.sum((solved.residuals[:, k] / solved.sigma[k]) ** 2))
-    chance = int(kept.sum()) * float(solved.rows / solved.effective_rows[k])
-    share = (float(along @ along) - chance) / max(own, 1e-300)
-    delta = Vt[kept].T @ (along / d[kept])
-    W = (solved.dense[0] / solved.sigma[:, None]).reshape(-1, len(solved.theta))
-    return share, solved.covariance @ (W.T @ (C @ delta))
+    N, n = solved.residuals.shape
+    Q = solved.whitened_basis.reshape(N, n, -1)[:, k]
+    C = columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+    B = Q.T @ C
+    d, V = np.linalg.eigh(C.T @ C - B.T @ B)
+    V = V[:, d > 1e-6] / np.sqrt(d[d > 1e-6])  # columns that parameters imitate explain nothing by themselves
+    e = solved.residuals[:, k] / solved.sigma[k]
+    moved = np.stack([np.roll(e, N * shift // (SHIFTS + 1)) for shift in range(SHIFTS + 1)], axis=1)
+    along = ((C - Q @ B) @ V).T @ moved
+    explained = np.sum(along**2, axis=0)
+    share = float(explained[0] - explained[1:].max()) / max(float(e @ e), 1e-300)
+    delta = V @ along[:, 0]
+    return share, solved.covariance @ (solved.dense.W[:, k].T @ (C @ delta)) / solved.sigma[k]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import Vector
 from ..estimate import Finding
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination
@@ -18,17 +17,12 @@ from .explanations import Candidate, Explained, Explanation, improvement, severi
 STANDARD = 9.81
 
 
-@dataclass(frozen=True, eq=False)
-class OtherGravity(Candidate):
-    """Gravity in the base's frame, all three components [m/s^2]; or as declared and upside down."""
-
-    turned: bool = False
-
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        model = problem.robot.model.copy()
-        model.gravity.linear = -model.gravity.linear if self.turned else np.asarray(nuisance, dtype=float)
-        robot = replace(problem.robot, model=model)
-        return InverseDynamics(robot, problem.recordings, held=problem.held, priors=problem.priors)
+def with_gravity(problem: InverseDynamics, gravity: np.ndarray) -> InverseDynamics:
+    """The problem with gravity (3,) in the base's frame [m/s^2]."""
+    model = problem.robot.model.copy()
+    model.gravity.linear = gravity
+    robot = replace(problem.robot, model=model)
+    return InverseDynamics(robot, problem.recordings, held=problem.held, priors=problem.priors)
 
 
 @dataclass(frozen=True)
@@ -54,16 +48,17 @@ class Gravity(Explanation):
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         declared = np.array(case.thin.robot.model.gravity.linear)
         # off the axes, where nothing vanishes
-        starts = STANDARD * np.concatenate([np.eye(3), -np.eye(3)]) + 1e-3
+        starts = STANDARD * np.concatenate([np.eye(3), -np.eye(3)]) + 1e-3 - declared
         if case.thin.robot.floating_base:
             return
-        if declared.any():
-            yield OtherGravity(self, turned=True)  # hung from the ceiling: nothing to estimate
-        yield OtherGravity(
+        if declared.any():  # hung from the ceiling: nothing to estimate
+            yield Candidate(self, (), lambda problem, *_: with_gravity(problem, -declared))
+        yield Candidate(
             self,
-            starts=starts.tolist(),
-            steps=(1e-2,) * 3,
-            zero=tuple(declared.tolist()),
+            (),
+            lambda problem, x, _: with_gravity(problem, declared + x),
+            starts.tolist(),
+            step=1e-2,
             largest_step=5.0,
         )
 

@@ -9,6 +9,9 @@ from ..estimate import Estimate, Finding, Severity, Unchecked
 from .case import Examination
 from .check import Cause, Check
 
+POSSIBLE_BODIES = "Write in [method] the name of the method that finds possible bodies"
+"""Remedy; `project/methods` puts the line to write in its place."""
+
 
 @dataclass(frozen=True)
 class HeldOutError(Check):
@@ -29,6 +32,7 @@ class HeldOutError(Check):
             "held-out",
             "The estimate predicts recordings that it has not seen much worse than it fits the others.",
             "Use the method that finds possible bodies from a prior, or a livelier motion, or add what is missing.",
+            symptom=True,
         ),
     )
 
@@ -54,7 +58,7 @@ class HeldOutError(Check):
                 Severity.error if grave else Severity.warning,
                 f"{fit.recording or 'A held-out recording'} is predicted to {100 * error:.3g} %, "
                 f"{times:.2g} times the error of the fit ({100 * fitted:.3g} %).",
-                "Write in [method] the name of the method that finds possible bodies, or record a livelier motion.",
+                f"{POSSIBLE_BODIES}, or record a livelier motion.",
                 fit.recording,
                 evidence=times,
             )

@@ -17,22 +17,15 @@ from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination
 from .changes import joints_of, mapped
 from .check import Cause
-from .explanations import Candidate, Explained, Explanation, improvement, severity_of
+from .explanations import SMALLER, Candidate, Explained, Explanation, improvement, severity_of
 
 
-@dataclass(frozen=True, eq=False)
-class ShiftedZero(Candidate):
-    """An offset added to the position of one joint [rad]."""
-
-    joint: int = 0
-
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        train = problem.robot.train
-        offset = np.zeros(len(train.joints))
-        offset[self.joint] = nuisance[0]
-        read = np.linalg.solve(train.velocity_map, offset)
-        columns = [train.joints.index(joint) for joint in joints_of(problem)]
-        return mapped(problem, lambda s: replace(s, q=s.q + read[columns]))
+def shifted(problem: InverseDynamics, offset: Vector) -> InverseDynamics:
+    """Offsets (n,) added to the positions of the joints [rad]."""
+    train = problem.robot.train
+    columns = [train.joints.index(joint) for joint in joints_of(problem)]
+    read = np.linalg.solve(train.velocity_map, offset)[columns]
+    return mapped(problem, lambda s: replace(s, q=s.q + read))
 
 
 @dataclass(frozen=True)
@@ -61,38 +54,38 @@ class JointZero(Explanation):
         starts = [(float(x),) for x in np.radians(np.arange(-180 + self.grid_deg, 181, self.grid_deg))]
         for k, joint in enumerate(robot.joints):
             if robot.position_units[k] == "rad":
-                yield ShiftedZero(
+                unit = np.eye(len(robot.joints))[k]
+                yield Candidate(
                     self,
                     (joint,),
-                    starts=starts,
-                    steps=(1e-3,),
-                    zero=(0.0,),
+                    lambda problem, x, _, unit=unit: shifted(problem, x * unit),  # type: ignore[misc]
+                    starts,
                     matters=np.radians(self.warning_deg),
-                    joint=k,
+                    about=k,
                 )
 
-    def finding(self, case: Examination, explained: Explained) -> Finding | None:
-        candidate = explained.candidate
-        assert isinstance(candidate, ShiftedZero)
+    def finding(self, case: Examination, explained: Explained) -> Finding:
         offset, std = float(np.degrees(explained.nuisance[0])), float(np.degrees(explained.std[0]))
         offset = (offset + 180) % 360 - 180
-        if abs(offset) < 4 * std:
-            return None
-        train = case.thin.robot.train
-        whole = np.degrees(train.offset)
-        whole[candidate.joint] += offset
+        (joint,) = explained.candidate.where
+        whole = np.degrees(case.thin.robot.train.offset)
+        whole[explained.candidate.about] += offset
         values = ", ".join(f"{x:.4g}" for x in np.round(whole, 2))
         return Finding(
             self.cause.name,
             severity_of(abs(offset), self.warning_deg, self.error_deg),
-            f"The zero of joint {candidate.where[0]} is off by {offset:.3g} +- {1.96 * std:.2g} deg: with it added, "
+            f"The zero of joint {joint} is off by {offset:.3g} +- {1.96 * std:.2g} deg: with it added, "
             f"{improvement(case, explained)}.",
             f'Write position_offset = {{ values = [{values}], unit = "deg" }} in [drive].',
-            candidate.where[0],
+            joint,
         )
 
-    def unobservable(self, candidate: Candidate) -> Unchecked:
+    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+        if (degrees := np.degrees(size)) < self.error_deg:
+            return None
         return Unchecked(
             f"the zero of joint {candidate.where[0]}",
-            "an offset changes no torque that other parameters of its links do not explain as well",
+            f"this motion shows offsets of more than {degrees:.2g} deg; {SMALLER}"
+            if degrees < 90
+            else "an offset changes no torque that other parameters of its links do not explain as well",
         )

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..estimate import Finding, Severity
+from ..estimate import Finding, Severity, Unchecked
 from ..recording import Recording
-from .check import Cause, RecordingCheck
+from .case import Examination
+from .changes import recordings_of, within
+from .check import Cause, Check
 
 
 @dataclass(frozen=True)
-class LostSamples(RecordingCheck):
+class LostSamples(Check):
     """Steps of position over more than one period.
 
     Args:
@@ -31,6 +33,7 @@ class LostSamples(RecordingCheck):
     ratio: float = 40.0
     error: float = 1e-3
 
+    of_samples = True
     causes = (
         Cause(
             "lost-samples",
@@ -39,17 +42,27 @@ class LostSamples(RecordingCheck):
         ),
     )
 
-    def look_at(self, recording: Recording, joints: tuple[str, ...], number: int) -> Iterator[Finding]:
-        at, count = lost_at(recording, self.ratio)
-        share = count / len(recording)
-        if len(at):
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        for number, signals in enumerate(recordings_of(case.problem), start=1):
+            if signals.recording is None:
+                yield Unchecked(
+                    f"lost samples in recording {number}",
+                    "signals were given, not the recording they were made of",
+                )
+                continue
+            at, count = lost_at(signals.recording, self.ratio)
+            share = count / len(signals.recording)
+            if not len(at):
+                continue
+            first = float(signals.recording.time[at[0]])
             yield Finding(
                 "lost-samples",
                 Severity.error if share >= self.error else Severity.warning,
                 f"About {count} samples ({100 * share:.2g} %) are missing in recording {number}, the first at "
-                f"{recording.time[at[0]]:.4g} s: positions move by several periods in one.",
+                f"{first:.4g} s: positions move by several periods in one.",
                 "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut "
                 "a part without gaps with between_s.",
+                within(case.problem, number),
                 evidence=1e5 * share,
             )
 
@@ -67,6 +80,9 @@ def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     m = np.maximum(m, 2.0)
     more = np.sum(((s - m[:, None] * c) / sigma) ** 2, axis=1)
     at = np.flatnonzero((one - more > least) & (more < 0.25 * one) & (m <= LONGEST))
+    # where a clock shows the gap, speeds are right
+    periods = np.diff(recording.time) / np.median(np.diff(recording.time))
+    at = at[periods[at] < 0.75 * m[at]]
     return at, int(np.sum(m[at] - 1))
 
 

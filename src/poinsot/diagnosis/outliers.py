@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from .case import Examination, recordings_of
+from .case import Examination
+from .changes import recordings_of, within
 from .check import Cause, Check
 from .delay import highest_hz
 
@@ -67,7 +68,7 @@ class Outliers(Check):
                     f"from their neighbours by less than {usual:.2g}.",
                     "Mark them with invalid = ... in the recording and bridge them with resample_hz and "
                     "bridge_intervals, or cut them out with between_s.",
-                    joint,
+                    within(case.problem, number, joint),
                     evidence=1e3 * min(energy, 1e3),
                 )
 

@@ -11,6 +11,7 @@ from ..estimate import Finding, Severity, Unchecked
 from .case import Examination
 from .check import Cause, Check
 from .explanations import is_nonnegative
+from .held_out import POSSIBLE_BODIES
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,13 @@ class Physics(Check):
             "impossible-sign",
             "Damping, dry friction or rotor inertia is negative by more than its uncertainty.",
             "Check signs of torques and of the reduction; if the fit is good, the friction law is too simple.",
+            symptom=True,
         ),
         Cause(
             "mass-matrix",
             "The estimated mass matrix is not positive definite at a recorded pose: no bodies have it.",
             "Use the method that finds possible bodies, or a motion with larger accelerations.",
+            symptom=True,
         ),
     )
 
@@ -48,14 +51,15 @@ class Physics(Check):
             )
             if seen and is_nonnegative(kind) and value < -self.significant * deviation
         ]
-        for name, value, deviation in negative:
+        if negative:
+            said = (f"{name} is {value:.3g} +- {1.96 * deviation:.2g}" for name, value, deviation in negative)
             yield Finding(
                 "impossible-sign",
                 Severity.warning,
-                f"{name} is {value:.3g} +- {1.96 * deviation:.2g}, and no joint has it below zero.",
+                f"{', '.join(said)}, and no joint has it below zero.",
                 "Check the sign of the joint's torque, and whether its friction law holds at low speed.",
-                name,
-                evidence=value / -deviation if deviation > 0 else 0.0,
+                ", ".join(name for name, _, _ in negative),
+                evidence=max(-value / max(deviation, 1e-300) for _, value, deviation in negative),
             )
         yield from self._mass_matrix(case)
 
@@ -87,6 +91,6 @@ class Physics(Check):
                 Severity.error,
                 f"The mass matrix has an eigenvalue of {value:.3g} +- {1.96 * std:.2g} at a recorded pose, so that "
                 "accelerating would give energy away.",
-                "Write in [method] the name of the method that finds possible bodies, or record a livelier motion.",
+                f"{POSSIBLE_BODIES}, or record a livelier motion.",
                 evidence=-z,
             )

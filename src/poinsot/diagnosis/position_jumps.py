@@ -13,16 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..estimate import Finding, Severity
-from ..recording import Recording
-from .check import Cause, RecordingCheck
+from ..estimate import Finding, Severity, Unchecked
+from .case import Examination
+from .changes import recordings_of, within
+from .check import Cause, Check
 
 TURNS = (2 * np.pi, np.pi)
 """Where encoders wrap [rad]; those that count degrees are in radians by now."""
 
 
 @dataclass(frozen=True)
-class PositionJumps(RecordingCheck):
+class PositionJumps(Check):
     """Steps of a position that no motion makes.
 
     Args:
@@ -35,6 +36,7 @@ class PositionJumps(RecordingCheck):
     spread: float = 30.0
     within: float = 0.03
 
+    of_samples = True
     causes = (
         Cause(
             "wrapped-angles", "Angles jump by a turn.", "Unwrap them before, or record multi-turn positions."
@@ -51,38 +53,43 @@ class PositionJumps(RecordingCheck):
         ),
     )
 
-    def look_at(self, recording: Recording, joints: tuple[str, ...], number: int) -> Iterator[Finding]:
-        q, time = recording.stack("position", joints), recording.time
-        jumps = [self._jumps(column) for column in q.T]
-        moving = sum(bool(np.ptp(column) > 0) for column in q.T)
-        # where most joints jump at once nobody set all encoders: samples are missing
-        counts = np.bincount(np.concatenate([at for _, at in jumps]), minlength=len(q))
-        holes = np.flatnonzero(counts >= max(2, moving / 2))
-        if len(holes):
-            yield Finding(
-                "lost-samples",
-                Severity.error,
-                f"Recording {number} has {'a hole' if len(holes) == 1 else f'{len(holes)} holes'}: most joints "
-                f"jump at {time[holes[0] + 1]:.4g} s.",
-                "Cut the recording there, into two recordings with between_s; or write time = { column = ... }.",
-                evidence=2e4,
-            )
-        for joint, (e, found) in zip(joints, jumps, strict=True):
-            at = np.setdiff1d(found, holes)
-            if not len(at):
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        for number, signals in enumerate(recordings_of(case.problem), start=1):
+            if signals.recording is None:
                 continue
-            cause = self._cause(e, at)
-            remedy = next(each.advice for each in self.causes if each.name == cause)
-            more = f" and {len(at) - 1} more times" if len(at) > 1 else ""
-            yield Finding(
-                cause,
-                Severity.error,
-                f"The position of joint {joint} in recording {number} jumps by {e[at[0]]:.4g} at "
-                f"{time[at[0] + 1]:.4g} s{more}.",
-                remedy,
-                joint,
-                evidence=1e4 + float(np.max(np.abs(e[at]))),
-            )
+            q = signals.recording.stack("position", signals.joints)
+            time = signals.recording.time
+            jumps = [self._jumps(column) for column in q.T]
+            moving = sum(bool(np.ptp(column) > 0) for column in q.T)
+            # where most joints jump at once nobody set all encoders: samples are missing
+            counts = np.bincount(np.concatenate([at for _, at in jumps]), minlength=len(q))
+            holes = np.flatnonzero(counts >= max(2, moving / 2))
+            if len(holes):
+                yield Finding(
+                    "lost-samples",
+                    Severity.error,
+                    f"Recording {number} has {'a hole' if len(holes) == 1 else f'{len(holes)} holes'}: most joints "
+                    f"jump at {time[holes[0] + 1]:.4g} s.",
+                    "Cut the recording there, into two recordings with between_s; or write time = { column = ... }.",
+                    within(case.problem, number),
+                    evidence=2e4,
+                )
+            for joint, (e, found) in zip(signals.joints, jumps, strict=True):
+                at = np.setdiff1d(found, holes)
+                if not len(at):
+                    continue
+                cause = self._cause(e, at)
+                remedy = next(each.advice for each in self.causes if each.name == cause)
+                more = f" and {len(at) - 1} more times" if len(at) > 1 else ""
+                yield Finding(
+                    cause,
+                    Severity.error,
+                    f"The position of joint {joint} in recording {number} jumps by {e[at[0]]:.4g} at "
+                    f"{time[at[0] + 1]:.4g} s{more}.",
+                    remedy,
+                    within(case.problem, number, joint),
+                    evidence=1e4 + float(np.max(np.abs(e[at]))),
+                )
 
     def _jumps(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(T - 1,) what steps differ from their neighbours' by, and where they jump."""

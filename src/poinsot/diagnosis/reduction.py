@@ -9,7 +9,7 @@ import numpy as np
 
 from ..estimate import Finding, Severity
 from .case import Examination
-from .changes import Scaled, joints_of
+from .changes import joints_of, scaled
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement
 
@@ -30,9 +30,9 @@ class Reduction(Explanation):
         if robot.drive.side != "motor" or np.allclose(np.abs(N), 1) or robot.floating_base:
             return
         N = N[[robot.joints.index(joint) for joint in joints_of(case.thin)]]
-        yield Scaled(self, ("positions and torques",), position=N, torque=1 / N)
-        yield Scaled(self, ("positions",), position=N)
-        yield Scaled(self, ("torques",), torque=1 / N)
+        yield scaled(self, ("positions and torques",), position=N, torque=1 / N)
+        yield scaled(self, ("positions",), position=N)
+        yield scaled(self, ("torques",), torque=1 / N)
 
     def finding(self, case: Examination, explained: Explained) -> Finding:
         (what,) = explained.candidate.where

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..estimate import Finding, Severity
 from .case import Examination
-from .changes import Scaled, joints_of, only
+from .changes import joints_of, only, scaled
 from .check import Cause
 from .explanations import Candidate, Explained, Explanation, improvement
 
@@ -27,14 +27,14 @@ class Sign(Explanation):
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
         if len(joints) > 1:
-            yield Scaled(self, (ALL, "torque"), torque=-1.0)
-            yield Scaled(self, (ALL, "position"), position=-1.0)
+            yield scaled(self, (ALL, "torque"), torque=-1.0)
+            yield scaled(self, (ALL, "position"), position=-1.0)
         for k, joint in enumerate(joints):
-            yield Scaled(self, (joint, "torque"), torque=only(k, -1.0, len(joints)))
+            yield scaled(self, (joint, "torque"), torque=only(k, -1.0, len(joints)))
         for k, joint in enumerate(joints):
             turned = only(k, -1.0, len(joints))
-            yield Scaled(self, (joint, "position"), position=turned)
-            yield Scaled(self, (joint, "position and torque"), position=turned, torque=turned)
+            yield scaled(self, (joint, "position"), position=turned)
+            yield scaled(self, (joint, "position and torque"), position=turned, torque=turned)
 
     def finding(self, case: Examination, explained: Explained) -> Finding:
         joint, what = explained.candidate.where

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import Vector
 from ..estimate import Finding, Unchecked
-from ..regression.inverse_dynamics import InverseDynamics
-from .case import Examination, Solved
-from .changes import UNMOVED, joints_of, mapped, moved_torques, only
+from .case import Examination
+from .changes import UNMOVED, joints_of, mapped, moved_torques
 from .check import Cause
-from .explanations import Candidate, Explained, Explanation, improvement, misfit, severity_of
-
-
-@dataclass(frozen=True, eq=False)
-class OtherGain(Candidate):
-    """The torque of one joint, times e^nuisance."""
-
-    joint: int = 0
-
-    def changed(self, problem: InverseDynamics, nuisance: Vector) -> InverseDynamics:
-        factor = only(self.joint, float(np.exp(nuisance[0])), len(joints_of(problem)))
-        return mapped(problem, lambda s: replace(s, tau=s.tau * factor))
-
-    @property
-    def motion(self) -> Hashable:
-        return UNMOVED
-
-    def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
-        return [-moved_torques(solved, only(self.joint, 1.0, solved.predicted.shape[1], others=0.0))]
+from .explanations import SMALLER, Candidate, Explained, Explanation, improvement, misfit, severity_of
 
 
 @dataclass(frozen=True)
@@ -63,19 +43,22 @@ class TorqueGain(Explanation):
         starts = [(float(x),) for x in np.log([1e-3, 0.01, 0.1, 0.5, 1, 2, 10, 100, 1e3])]
         for k, joint in enumerate(joints):
             if joint not in passive:
-                yield OtherGain(
+                own = np.arange(len(joints)) == k
+                yield Candidate(
                     self,
                     (joint,),
-                    starts=starts,
-                    steps=(1e-3,),
-                    zero=(0.0,),
+                    lambda problem, x, _, own=own: mapped(  # type: ignore[misc]
+                        problem, lambda s: replace(s, tau=s.tau * np.where(own, np.exp(x[0]), 1.0))
+                    ),
+                    starts,
                     matters=np.log1p(self.warning),
-                    joint=k,
+                    motion=UNMOVED,
+                    column=lambda solved, own=own: -moved_torques(solved, own),  # type: ignore[misc]
                 )
 
     def finding(self, case: Examination, explained: Explained) -> Finding | None:
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
-        if abs(np.log(factor)) < 4 * std or not self._is_determined(case, explained):
+        if not self._is_determined(case, explained):
             return None
         (joint,) = explained.candidate.where
         return Finding(
@@ -93,18 +76,20 @@ class TorqueGain(Explanation):
         Far away the joint is alone: its torque says nothing of parameters that other joints share. Whatever else the
         model lacks makes a joint fit better alone, and then every large or small factor looks better than 1.
         """
-        effective, thin, candidate = case.declared.effective_rows, case.thin, explained.candidate
+        effective, thin, candidate = case.effective_rows, case.thin, explained.candidate
         alone = [
-            case.solve(
-                candidate.changed(thin, explained.nuisance + sign * np.log(self.alone)), candidate.motion
-            )
-            for sign in (-1, 1)
+            case.solve(candidate.change(thin, far, far), candidate.motion)
+            for far in explained.nuisance + np.log([[1 / self.alone], [self.alone]])
         ]
         least = min(misfit(each, effective) for each in alone)
         return least - misfit(explained.solved, effective) > self.determined
 
-    def unobservable(self, candidate: Candidate) -> Unchecked:
+    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+        if size < np.log1p(self.error):
+            return None
         return Unchecked(
             f"the torque unit of joint {candidate.where[0]} against the other joints'",
-            "no inertia that it shares with another joint shows in this motion",
+            f"this motion shows factors of more than {np.exp(size):.2g}; {SMALLER}"
+            if size < np.log(10)
+            else "no inertia that it shares with another joint shows in this motion",
         )

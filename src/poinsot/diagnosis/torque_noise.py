@@ -34,7 +34,7 @@ class TorqueNoise(Check):
         if case.explained:
             return
         solved = case.declared
-        W, y = solved.dense
+        W, y = solved.dense.W, solved.dense.y
         passive = case.problem.robot.drive.passive
         noisy, worst = [], 1.0
         names = case.problem.robot.effort_names

@@ -48,7 +48,7 @@ class TorqueScale(Check):
                 "the description gives no link a mass, so that every scale of the torque fits some robot",
             )
             return
-        W = solved.dense[0][:, :, alone]
+        W = solved.dense.W[:, :, alone]
         found, expected = (np.sqrt(np.mean((W @ x) ** 2, axis=0)) for x in (solved.theta[alone], beta0))
         used = expected > 0.1 * expected.max()
         if not expected.max() > 0 or not np.all(found[used] > 0):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from math import isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -99,6 +100,8 @@ class Estimate:
     std_kind = Shown[str]("parameters")
     white_std = Shown[Vector | None]("parameters")
     coloured_std = Shown[Vector | None]("parameters")
+    systematic_std = Shown[Vector | None]("parameters")
+    next_recording_std = Shown[Vector | None]("parameters")
     relative_std_percent = Shown[Vector]("parameters")
 
     settings = Shown[Mapping[str, Any]]("provenance")
@@ -267,20 +270,21 @@ class Estimate:
             f"{self.fit.relative_error_percent:.2f} %, standard deviations for {self.std_kind} residuals"
         )
         width = max((len(name) for name in self.names), default=4)
-        lines.append(f"{'name':<{width}}  {'value':>11} {'std':>10} {'std %':>7}  unit")
-        for name, value, std, relative, unit, identifiable in zip(
-            self.names,
-            self.values,
-            self.std,
-            self.relative_std_percent,
-            self.units,
-            self.identifiable,
-            strict=True,
-        ):
-            if identifiable:
-                lines.append(f"{name:<{width}}  {value:>11.5g} {std:>10.2g} {relative:>7.2f}  {unit}")
-            else:
-                lines.append(f"{name:<{width}}  {'not identifiable':>30}  {unit}")
+        following = self.next_recording_std
+        if following is not None:
+            lines.append(
+                "std next: of the next recording's own parameters, since recordings differ; std: of these together"
+            )
+        header = "" if following is None else f" {'std next':>10}"
+        lines.append(f"{'name':<{width}}  {'value':>11}{header} {'std':>10} {'std %':>7}  unit")
+        std, relative = self.std, self.relative_std_percent
+        for k, name in enumerate(self.names):
+            number = "" if following is None else f" {following[k]:>10.2g}"
+            percent = f"{relative[k]:.2f}" if isfinite(relative[k]) else "–"  # of a value at its bound 0
+            number = f"{self.values[k]:>11.5g}{number} {std[k]:>10.2g} {percent:>7}"
+            if not self.identifiable[k]:
+                number = f"{'not identifiable':>{len(number)}}"
+            lines.append(f"{name:<{width}}  {number}  {self.units[k]}")
         known = [body for body in self.bodies if body.mass is not None]
         width = max((len(body.name) for body in known), default=4)
         if known:

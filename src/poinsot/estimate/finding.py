@@ -7,7 +7,7 @@ note       worth knowing; the numbers stand
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Any
@@ -75,10 +75,12 @@ class Unchecked:
 
     Args:
         what: e.g. `"the zero of joint waist"`. reason: a sentence.
+        failed: whether a check broke off, so that nobody knows what it would have found.
     """
 
     what: str
     reason: str
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,10 @@ class Diagnosis:
     """All findings about one result.
 
     Args:
-        findings: gravest first, and of one severity the most evident first.
+        findings: gravest first, of one severity causes before symptoms, and of these the most evident first.
         unchecked: what could not be checked.
-        complete: whether there are checks for this family of methods at all; a result that nobody looked at is not
-            trusted.
+        complete: whether there are checks for this family of methods, and none broke off; a result that nobody looked
+            at is not trusted.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -112,6 +114,6 @@ class Diagnosis:
         return self.trust.words + (f" ({', '.join(dict.fromkeys(named))})" if named else "")
 
 
-def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Gravest first; of one severity the most evident first."""
-    return tuple(sorted(findings, key=lambda each: (-each.severity, -each.evidence)))
+def ordered(findings: Iterable[Finding], symptoms: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Gravest first; of one severity causes before symptoms, and of these the most evident first."""
+    return tuple(sorted(findings, key=lambda each: (-each.severity, each.cause in symptoms, -each.evidence)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..arrays import Vector
+from ..arrays import Matrix, Vector
 from .extras import Extra
 from .uncertainty import ParameterColumns
 
@@ -42,14 +42,16 @@ class FullParameters(ParameterColumns, Extra):
 
     Args:
         prior: (p,) values before the data; NaN where nothing was known.
-        prior_share: (p,) which part of the prior's variance the data left: 0 all from the data, 1 all from the prior.
+        prior_share: (p,) which part of the prior's variance the data leave: 0 all from the data, 1 all from the prior.
+        interval: (p, 2) lowest and highest of 95 %, inside what is physically possible.
     """
 
     key = "full_parameters"
 
     prior: Vector
     prior_share: Vector
+    interval: Matrix | None = None
 
     def as_json(self) -> list[dict[str, Any]]:
         """One row per parameter."""
-        return self.rows(prior=self.prior, prior_share=self.prior_share)
+        return self.rows(prior=self.prior, prior_share=self.prior_share, interval=self.interval)

@@ -3,8 +3,10 @@
     std            sqrt(diag covariance), the one to use; of kind `std_kind`
     white_std      valid if the residuals are white, of equal size and independent between columns
     coloured_std   valid for residuals of any autocorrelation, from an estimate of it
+    systematic_std what filters add to either: std^2 = coloured_std^2 + systematic_std^2
+    next_recording_std   of the parameter that the next recording of this robot will have
 
-A family that cannot compute one of the last two has None there, never a copy of the other.
+A family that cannot compute one of the last four has None there, never a copy of the other.
 """
 
 from __future__ import annotations
@@ -89,7 +91,12 @@ class EstimatedParameters(ParameterColumns):
         groupings: what each stands for, e.g. `"zz1 + ia1 + yy2 + 0.0506 m3"`; the bare name where nothing is grouped.
         std_kind: `"white"` or `"coloured"`: which assumption on the residuals `covariance` makes.
         identifiable: (b,) whether the data determine the parameter.
-        white_std, coloured_std: (b,) standard deviations under each assumption; None where not computed.
+        white_std, coloured_std: (b,) standard deviations by chance under each assumption; None where not computed.
+        systematic_std: (b,) part of `std` that is no chance: how far the value moves with the choice of the filter and
+            from half to half of the recording, beyond chance; None where not computed.
+        next_recording_std: (b,) half width of the 95 % interval for the next recording's own parameter, over 1.96;
+            parameters differ between recordings (friction from day to day), which `std` does not contain. None: not
+            known, as there are fewer than four recordings.
     """
 
     groupings: tuple[str, ...]
@@ -97,6 +104,8 @@ class EstimatedParameters(ParameterColumns):
     identifiable: np.ndarray
     white_std: Vector | None = None
     coloured_std: Vector | None = None
+    systematic_std: Vector | None = None
+    next_recording_std: Vector | None = None
 
     def as_json(self) -> list[dict[str, Any]]:
         """One row a parameter."""
@@ -106,4 +115,6 @@ class EstimatedParameters(ParameterColumns):
             grouping=self.groupings,
             std_white=self.white_std,
             std_coloured=self.coloured_std,
+            std_systematic=self.systematic_std,
+            std_next_recording=self.next_recording_std,
         )

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..arrays import Vector
 from ..exceptions import InvalidModel, listing
-from ..inertia.parameters import change_frame, compose, difference, is_consistent
+from ..inertia.parameters import change_frame, is_consistent
 from .description import Description
 
 PLACEHOLDER = 0.01
@@ -70,7 +70,7 @@ def share(body: str, pi: Vector, placements: Mapping[str, np.ndarray], source: D
     others = [l for l in placements if l != carrier and (l in shaped or (l in own and own[l].any()))]
     T_lb = np.linalg.inv(placements[carrier])
     if set(others).isdisjoint(shaped):
-        rest = difference(pi, compose(np.zeros(10), *(change_frame(placements[l], own[l]) for l in others)))
+        rest = pi - sum((change_frame(placements[l], own[l]) for l in others), np.zeros(10))
         # An impossible whole, which only force=True brings here, has no possible remainder to ask
         # for.
         if (is_consistent(rest) and rest[0] > 0) or not is_consistent(pi):

@@ -123,8 +123,8 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
     if not force and estimate.trust is Trust.not_to_be_used:
         worst = estimate.findings[0]
         raise UntrustedResult(
-            f"the result is not to be used, so no description is written: {worst}; force=True (--force) writes it "
-            "nevertheless"
+            f"the result is not to be used: {worst} To write a description from it all the same, give --force (in "
+            "Python force=True)."
         )
     if robot.source is None:
         raise InvalidModel(f"robot {robot.name!r} has no file to edit; read it from one with load_robot")

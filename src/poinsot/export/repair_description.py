@@ -94,7 +94,7 @@ def _verdict(name: str, pi: Vector | None, length: float | None) -> LinkVerdict:
     if pi is None:
         return LinkVerdict(name, None, None, (), 0.0)
     nearest = nearest_possible(pi, length)
-    return LinkVerdict(name, pi, nearest.inertial, tuple(map(str, inconsistencies(pi))), nearest.distance)
+    return LinkVerdict(name, pi, nearest.inertial, inconsistencies(pi), nearest.distance)
 
 
 def repair_json(repair: Repair) -> dict[str, Any]:

@@ -5,7 +5,7 @@
     Sigma = tr(I)/2 1 - I,   J = [[Sigma, h], [h^T, m]]
 
 With rho the density, J is the integral of rho [p; 1] [p; 1]^T, so it is linear in pi, J_a = T_ab J_b T_ab^T in another
-frame, and the parameters of two bodies in one frame add.
+frame, and the parameters of bodies in one frame add: of a whole less a part that is none, the rest is no body.
 
 Some real body has these parameters if and only if J is positive semidefinite: m > 0 and Sigma_c = Sigma - h h^T / m is
 positive semidefinite (or m = 0, h = 0 and Sigma is). Sigma_c has the axes of I_c and the eigenvalues
@@ -17,7 +17,6 @@ so that is the three triangle inequalities D_x <= D_y + D_z, ..., which together
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
@@ -133,21 +132,6 @@ def change_frame(
     return from_pseudo_inertia(T_ab @ pseudo_inertia(pi_b) @ np.swapaxes(T_ab, -1, -2))
 
 
-def compose(*bodies: Float[np.ndarray, "... 10"]) -> Float[np.ndarray, "... 10"]:
-    """(..., 10) of bodies fixed to each other, all in one frame."""
-    return np.sum(np.broadcast_arrays(*bodies), axis=0)
-
-
-def difference(
-    whole: Float[np.ndarray, "... 10"], part: Float[np.ndarray, "... 10"]
-) -> Float[np.ndarray, "... 10"]:
-    """(..., 10) of the remainder when a part is taken away, all in one frame.
-
-    Where the part is no part of the whole, the rest is no body: `inconsistencies` says why.
-    """
-    return whole - part
-
-
 def principal_moments(
     pi: Inertial,
 ) -> tuple[Float[np.ndarray, "*batch 3"], Float[np.ndarray, "*batch 3 3"]]:
@@ -188,25 +172,6 @@ def closest_axes(
 # ------------------------------------------------------------------------------------------ what a body may be
 
 
-@dataclass(frozen=True)
-class Inconsistency:
-    """One reason why no real body has these parameters.
-
-    Args:
-        condition: that is broken, e.g. `"m > 0"`, `"Dx >= 0"`, `"Dz <= Dx + Dy"`.
-        excess: by how much, > 0, in `unit`.
-        sentence: the reason with its numbers.
-    """
-
-    condition: str
-    excess: float
-    unit: str
-    sentence: str
-
-    def __str__(self) -> str:
-        return self.sentence
-
-
 def is_consistent(pi: Inertial) -> Bool[np.ndarray, "*batch"]:
     """(...,) whether some real body has these parameters, flat ones and points included, to rounding."""
     pi = np.asarray(pi, dtype=float)
@@ -218,19 +183,18 @@ def is_consistent(pi: Inertial) -> Bool[np.ndarray, "*batch"]:
     return np.asarray(finite & ((m > 0) | weightless) & (L[..., 0] >= -_rounding(pi)))
 
 
-def inconsistencies(pi: Vector) -> tuple[Inconsistency, ...]:
-    """Why no real body has the parameters (10,); empty exactly where `is_consistent`."""
+def inconsistencies(pi: Vector) -> tuple[str, ...]:
+    """Why no real body has the parameters (10,), in sentences; empty exactly where `is_consistent`."""
     if is_consistent(pi):
         return ()
     if not np.isfinite(pi).all():
-        return (Inconsistency("finite", np.inf, "", "some of its ten parameters are not finite"),)
+        return ("some of its ten parameters are not finite",)
     m, h = float(pi[0]), pi[1:4]
     mass = []
     if m < 0:
-        mass.append(Inconsistency("m > 0", -m, "kg", f"its mass is {m:.4g} kg, below 0"))
+        mass.append(f"its mass is {m:.4g} kg, below 0")
     if m == 0 and h.any():
-        sentence = f"its mass is 0 but its first moment is {_vector(h)} kg m"
-        mass.append(Inconsistency("h = 0 where m = 0", float(np.linalg.norm(h)), "kg m", sentence))
+        mass.append(f"its mass is 0 but its first moment is {_vector(h)} kg m")
     if m > 0:
         I, point = inertia_at_com(pi), f"its centre of mass {_vector(center_of_mass(pi))} m"
     else:
@@ -238,31 +202,28 @@ def inconsistencies(pi: Vector) -> tuple[Inconsistency, ...]:
     return (*mass, *_broken_inequalities(I, point, float(_rounding(pi)), needed=not mass))
 
 
-def _broken_inequalities(I: np.ndarray, point: str, rounding: float, needed: bool) -> list[Inconsistency]:
+def _broken_inequalities(I: np.ndarray, point: str, rounding: float, needed: bool) -> list[str]:
     """Of the principal moments of I about a point; at least one if `needed`."""
     D, R = closest_axes(*np.linalg.eigh(I))
     aligned = np.abs(R).max(axis=0) > 1 - 1e-6
     name = [
         f"D{axis}" if aligned[i] else f"D{axis} (axis {_vector(R[:, i])})" for i, axis in enumerate("xyz")
     ]
-    found = []
-    for i, axis in enumerate("xyz"):
-        if D[i] < -rounding:
-            sentence = f"about {point} the principal moment {name[i]} is {D[i]:.4g} kg m^2, below 0"
-            found.append(Inconsistency(f"D{axis} >= 0", float(-D[i]), "kg m^2", sentence))
+    found = [
+        f"about {point} the principal moment {name[i]} is {D[i]:.4g} kg m^2, below 0"
+        for i in range(3)
+        if D[i] < -rounding
+    ]
     if found:
         return found  # a negative moment breaks triangle inequalities too, which adds no information
     L = 0.5 * D.sum() - D
-    for i, axis in enumerate("xyz"):
+    for i in range(3):
         if L[i] < -rounding or (needed and i == np.argmin(L)):
             j, k = sorted({0, 1, 2} - {i})
-            excess = float(-2 * L[i])
-            sentence = (
+            found.append(
                 f"about {point} the principal moment {name[i]} = {D[i]:.4g} kg m^2 exceeds "
-                f"{name[j]} + {name[k]} = {D[j] + D[k]:.4g} kg m^2 by {excess:.4g} kg m^2"
+                f"{name[j]} + {name[k]} = {D[j] + D[k]:.4g} kg m^2 by {-2 * L[i]:.4g} kg m^2"
             )
-            condition = f"D{axis} <= D{'xyz'[j]} + D{'xyz'[k]}"
-            found.append(Inconsistency(condition, excess, "kg m^2", sentence))
     return found
 
 
@@ -285,7 +246,7 @@ def body(name: str, pi: Vector | None) -> Body:
     """A body from its ten parameters (10,); None: the data do not determine them."""
     if pi is None:
         return Body(name)
-    reasons = tuple(map(str, inconsistencies(pi)))
+    reasons = inconsistencies(pi)
     least = float(np.linalg.eigvalsh(pseudo_inertia(pi))[0])
     center, inertia = (None, None) if pi[0] == 0 else (center_of_mass(pi), inertia_at_com(pi))
     return Body(name, float(pi[0]), center, inertia, not reasons, least, reasons, pi)

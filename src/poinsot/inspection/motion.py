@@ -168,7 +168,7 @@ def motion_findings(motion: MotionFacts, recording: Recording) -> list[Inspectio
                 "note", None,
                 f"All joints stand still {times} on the way, {total:.2g} s in all, "
                 f"first from {start:.2f} s to {stop:.2f} s: "
-                "the sign of friction is unknown there; set friction.deadband to leave it out.",
+                "the sign of friction is unknown there.",
             )
         )  # fmt: skip
     return findings

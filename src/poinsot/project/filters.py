@@ -34,13 +34,14 @@ def propose(run: Run) -> FilterProposal:
 
 
 def widest(proposals: Sequence[FilterProposal]) -> dict[str, float | None]:
-    """`cutoff_hz` and `decimate_hz` for recordings that are filtered alike."""
+    """Keys of [preprocessing] for recordings that are filtered alike."""
+    cutoff_hz = max(proposal.cutoff_hz for proposal in proposals)
     decimate = [proposal.decimate_hz for proposal in proposals if proposal.decimate_hz is not None]
-    return {
-        "cutoff_hz": max(proposal.cutoff_hz for proposal in proposals),
-        # A recording that bears no decimation speaks for all.
-        "decimate_hz": max(decimate) if len(decimate) == len(proposals) else None,
-    }
+    # A recording that bears no decimation speaks for all.
+    if len(decimate) < len(proposals):
+        return {"cutoff_hz": cutoff_hz, "decimate_hz": None}
+    order = min(proposal.decimation_order for proposal in proposals)
+    return {"cutoff_hz": cutoff_hz, "decimate_hz": max(decimate), "decimation_order": order}
 
 
 def in_words(filters: Mapping[str, float | None]) -> str:
@@ -72,6 +73,8 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
             raise InvalidSignals(_no_spectrum(wanted[0], run, error)) from None
         reasons = [reason for reason in proposals[-1].reasons if not reason.startswith(given)]
         prepared.append(replace(run, recording=run.recording.noted(*reasons)))
+    if "decimate_hz" in wanted and "decimation_order" not in preprocessing.model_fields_set:
+        wanted.append("decimation_order")
     found = {key: value for key, value in widest(proposals).items() if key in wanted}
     if len(proposals) > 1:
         step = f"{in_words(found)} for all recordings: the largest of what they ask for"

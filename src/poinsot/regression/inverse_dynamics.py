@@ -195,7 +195,11 @@ class InverseDynamics:
     def with_gains(self, gains: Vector) -> InverseDynamics:
         """The same problem with other drive gains (n,), one a joint."""
         drive = replace(self.robot.drive, gain=tuple(gains.tolist()))
-        return self._with_the_same_base(robot=replace(self.robot, drive=drive))
+        return self.with_robot(replace(self.robot, drive=drive))
+
+    def with_robot(self, robot: Articulated) -> InverseDynamics:
+        """The same problem with a robot of the same base parameters."""
+        return self._with_the_same_base(robot=robot)
 
     def _with_the_same_base(self, **changes: Any) -> InverseDynamics:
         """A copy with changes on which the parameters and their base do not depend: these are not computed again."""

@@ -10,6 +10,7 @@ next power of ten:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from math import floor, isfinite, isnan, log10
 
@@ -57,16 +58,16 @@ def std_text(value: float, std: float) -> str:
     return _cut(std, std, _common_exponent(value if isfinite(value) else 0.0, std))
 
 
-def interval_text(value: float, std: float) -> str:
-    """The 95 % interval of a normal distribution.
+def interval_text(value: float, std: float, interval: Sequence[float] | None = None) -> str:
+    """The 95 % interval: the one given, or that of a normal distribution.
 
     >>> interval_text(8.0689, 0.0557)
     '[7.96, 8.18]'
     """
     if not isfinite(value) or not isfinite(std):
         return UNKNOWN
-    half = NORMAL_95 * std
-    return f"[{value_text(value - half, std)}, {value_text(value + half, std)}]"
+    low, high = (value - NORMAL_95 * std, value + NORMAL_95 * std) if interval is None else interval
+    return f"[{value_text(low, std)}, {value_text(high, std)}]"
 
 
 def significant(value: float, digits: int = 4, padded: bool = False) -> str:

@@ -37,7 +37,8 @@ class Origin(Marked):
 
 
 ORIGINS = (
-    "The share of the prior is the variance after the data over that before; the share of the data is the rest. "
+    "The share of the prior is the part of the variance that it removes, 1 - variance / variance without the prior: "
+    "the variance after the data over that before. The share of the data is the rest. "
     f"From data: the prior's share is less than {100 * HARDLY:.0f} %. Mostly data: less than half. "
     f"Mostly prior: less than {100 * (1 - HARDLY):.0f} %. "
     "From prior: more, so the data reduced the standard deviation by less than 5 %."

@@ -67,7 +67,11 @@ def table(
 
 
 def value_cells(
-    value: float, std: float, unit: str, prior_share: float | None = None
+    value: float,
+    std: float,
+    unit: str,
+    prior_share: float | None = None,
+    interval: Sequence[float] | None = None,
 ) -> dict[str, str | Cell]:
     """Value, standard deviation, unit and 95 % interval; in brackets where they are not measured."""
     return {
@@ -75,7 +79,7 @@ def value_cells(
         "Std": assumed_or_measured(std_text(value, std), prior_share),
         "Unit": unit_text(unit),
         "95 % interval": Cell(
-            interval_text(value, std) if std > 0 else UNKNOWN,
+            interval_text(value, std, interval) if std > 0 else UNKNOWN,
             tone="" if is_measured(prior_share) else "assumed",
         ),
     }
@@ -89,15 +93,22 @@ def parameter_table(estimate: Estimate) -> Table:
         # what the data do not determine is never a number, even where a method has put one there
         value, s = (float(estimate.values[k]), float(std[k])) if judged.determined else (nan, nan)
         percent = Cell(UNKNOWN)
-        if judged.determined:
+        if judged.determined and value:  # a value at its bound 0 has none
             bar = min(float(relative[k]) / ZERO_PERCENT, 1.0)
             percent = Cell(percent_text(float(relative[k])), bar=bar, tone=TONES[judged])
+        cells = value_cells(value, s, estimate.units[k])
+        if estimate.next_recording_std is not None:
+            following = (
+                interval_text(value, float(estimate.next_recording_std[k])) if judged.determined else UNKNOWN
+            )
+            these = cells.pop("95 % interval")
+            cells |= {"95 % interval, next recording": following, "95 % interval, these": these}
         what = f"{meaning(estimate.names[k], estimate.kinds[k])}, {estimate.owners[k]}"
         rows.append(
             {
                 "Name": estimate.names[k],
                 "What it is": what + with_others(estimate.names[k], estimate.groupings[k]),
-                **value_cells(value, s, estimate.units[k]),
+                **cells,
                 "Relative std": percent,
                 "Verdict": Cell(f"{judged.mark} {judged.value}", tone=TONES[judged]),
             }
@@ -173,7 +184,13 @@ def full_parameter_table(full: FullParameters) -> Table:
             {
                 "Name": full.names[k],
                 "What it is": meaning(full.names[k], full.kinds[k]),
-                **value_cells(value, s, full.units[k], share),
+                **value_cells(
+                    value,
+                    s,
+                    full.units[k],
+                    share,
+                    None if full.interval is None else full.interval[k].tolist(),
+                ),
                 "Before the data": significant(float(full.prior[k])),
                 "Where from": share_cell(share),
                 "Verdict": _full_verdict(value, s, share),

@@ -12,8 +12,10 @@ w_dyn comes from the motion. The measurement noise selects the values within the
            (2 pi f)^2 d^2 / 6 rate. Valid for noise that is flat in S (clock, interpolation) or increases (position)
     w_dyn  99.9 % of the power above N lies below this frequency
     w_e    above this frequency S is within 6 dB of N: a wider smoother passes only noise
-    w_q    2 w_e, within 2 to 10 w_dyn: forwards and backwards, order 4 attenuates half its cutoff by 0.4 %
-    w_f    2 w_dyn, or more if fewer than 200 rows per joint would remain
+    w_q    10 w_dyn, and never above w_e: accelerations of noise increase with the square of the frequency, and bias
+           inertias towards zero
+    w_f    2 w_dyn, and never above 0.7 w_q, where the smoother attenuates positions by 5 % and the torque not at all;
+           however few rows remain
 
 One decimation filters all joints, so their spectra are pooled with equal power. The values for each joint are for a
 smoother with one cutoff per joint.
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import fft
@@ -31,7 +33,7 @@ from scipy import fft
 from ..arrays import JointSamples, Samples
 from ..exceptions import InvalidSignals
 from ..recording import Recording
-from .decimation import PASSBAND
+from .decimation import PASSBAND, Decimation
 from .preparation import positions
 from .random_walk import HALF_POWER, GeneralizedRandomWalk, cutoff_hz, nvr_for_cutoff
 
@@ -41,6 +43,12 @@ FEWEST = 64
 BUTTERWORTH_3_DB = (math.sqrt(2) - 1) ** (1 / 8)
 """Forwards and backwards, a Butterworth filter of order 4 has a gain of 1/2 at its cutoff
 and of 1/sqrt(2) at this fraction of it."""
+
+UNATTENUATED = (1 / 0.95 - 1) ** (1 / 8)
+"""The same filter has a gain of 0.95 at this fraction of its cutoff."""
+
+SHORT_ORDER = 4
+"""A decimation of this order settles within 7 rows; one of order 8 needs 26."""
 
 TWICE = 1 / (2**0.25 - 1) / HALF_POWER
 """Factor on the ratio of a walk that is applied twice, to have the -3 dB frequency of one applied once."""
@@ -54,8 +62,10 @@ class FilterRule:
         share: of the velocity's power below w_dyn [1]; on the TX40 recording it gives the 5 Hz of Brunot et al.
         above: ratio of power to noise above which a band contains motion [1]; 6 dB.
         moving: ratio that at least one band of a joint exceeds if the joint moves [1]; 20 dB.
-        lowest, highest: lowest w_dyn <= w_q <= highest w_dyn, and w_f >= lowest w_dyn (Brunot et al. 2017, Sect. 2.3).
-        rows: per joint, to remain after decimation: a robot with six joints has about sixty parameters.
+        lowest, highest: lowest w_dyn <= w_q <= highest w_dyn, and w_f >= lowest w_dyn (Brunot et al. 2017, Sect. 2.3),
+            where the noise allows it.
+        rows: per joint; fewer are said: a robot with six joints has about sixty parameters.
+        edges: part of the rows that a decimation may cut as transients before a filter of lower order is taken.
     """
 
     share: float = 0.999
@@ -64,6 +74,7 @@ class FilterRule:
     lowest: float = 2.0
     highest: float = 10.0
     rows: int = 200
+    edges: float = 0.1
 
 
 RULE = FilterRule()
@@ -78,6 +89,7 @@ class FilterProposal:
         rate_hz: sampling rate of the recording.
         bandwidth_hz: w_dyn of all joints together. noise_hz: w_e, above which the noise dominates.
         cutoff_hz: for `ButterworthDecimation` or `RandomWalkSmoother`. decimate_hz: None: do not decimate.
+        decimation_order: of its filter, lower where a sharp one's edges would take most of a short recording.
         bandwidth_hz_per_joint, noise_hz_per_joint, cutoff_hz_per_joint: (n,) of each joint; NaN at rest.
         reasons: one sentence per value.
     """
@@ -88,19 +100,11 @@ class FilterProposal:
     noise_hz: float
     cutoff_hz: float
     decimate_hz: float | None
+    decimation_order: int
     bandwidth_hz_per_joint: np.ndarray
     noise_hz_per_joint: np.ndarray
     cutoff_hz_per_joint: np.ndarray
     reasons: tuple[str, ...]
-
-    def ratio(self, order: int = 2) -> float:
-        """The noise variance ratio of a `RandomWalkSmoother` of this order with the proposed cutoff."""
-        return ratio_for_cutoff(self.cutoff_hz, self.rate_hz, order)
-
-    def ratio_per_joint(self, order: int = 2) -> np.ndarray:
-        """(n,) the same for each joint's own cutoff; a joint at rest has that of all joints."""
-        cutoffs = np.where(np.isnan(self.cutoff_hz_per_joint), self.cutoff_hz, self.cutoff_hz_per_joint)
-        return np.array([ratio_for_cutoff(cutoff, self.rate_hz, order) for cutoff in cutoffs.tolist()])
 
     def noted(self, recording: Recording) -> Recording:
         """The recording with the reasons among its steps."""
@@ -138,10 +142,10 @@ def propose_filters(recording: Recording, rule: FilterRule = RULE) -> FilterProp
     pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate, rule)
     if pooled is None:
         raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
-    w_dyn = _rounded(pooled.bandwidth_hz)
+    w_dyn = float(f"{pooled.bandwidth_hz:.2g}")
     # from the rounded bandwidth, so that the sentences of the reasons agree with the numbers
-    w_q = _rounded(_cutoff(pooled.noise_hz, w_dyn, rate, rule))
-    w_f, why_f = _decimation(w_dyn, recording.duration_s, rate, rule)
+    w_q = _rounded_down(_cutoff(pooled.noise_hz, w_dyn, rate, rule))
+    w_f, order, why_f = _decimation(w_dyn, w_q, recording.duration_s, rate, rule)
 
     def per_joint(value: Callable[[_Excitation], float]) -> np.ndarray:
         return np.array([np.nan if it is None else value(it) for it in single])
@@ -153,6 +157,7 @@ def propose_filters(recording: Recording, rule: FilterRule = RULE) -> FilterProp
         noise_hz=pooled.noise_hz,
         cutoff_hz=w_q,
         decimate_hz=w_f,
+        decimation_order=order,
         bandwidth_hz_per_joint=per_joint(lambda it: it.bandwidth_hz),
         noise_hz_per_joint=per_joint(lambda it: it.noise_hz),
         cutoff_hz_per_joint=per_joint(lambda it: _cutoff(it.noise_hz, it.bandwidth_hz, rate, rule)),
@@ -305,34 +310,48 @@ def _excitation(
 
 
 def _cutoff(noise_hz: float, w_dyn: float, rate: float, rule: FilterRule) -> float:
-    """2 w_e within 2 to 10 w_dyn, and below the Nyquist frequency."""
-    return float(min(max(2 * noise_hz, rule.lowest * w_dyn), rule.highest * w_dyn, 0.45 * rate))
+    """10 w_dyn, at most w_e, and below the Nyquist frequency."""
+    return float(min(noise_hz, rule.highest * w_dyn, 0.45 * rate))
 
 
-def _decimation(w_dyn: float, duration_s: float, rate: float, rule: FilterRule) -> tuple[float | None, str]:
-    """w_f and its reason."""
+def _decimation(
+    w_dyn: float, w_q: float, duration_s: float, rate: float, rule: FilterRule
+) -> tuple[float | None, int, str]:
+    """w_f, the order of the decimation's filter, and the reason."""
     wanted = rule.lowest * w_dyn
-    for_rows = PASSBAND * rule.rows / (2 * duration_s)
-    w_f = _rounded(max(wanted, for_rows))
+    w_f = min(wanted, _rounded_down(UNATTENUATED * w_q))
     if PASSBAND * rate / 2 < 2 * w_f:
         return (
             None,
+            Decimation.order,
             f"No decimation: {rate:.4g} Hz are less than twice the rate that a pass-band of {w_f:.3g} Hz needs.",
         )
     why = f"decimate_hz = {w_f:.3g}: twice {w_dyn:.3g} Hz"
-    # 5 %: two digits round by as much
-    if w_f > wanted * 1.05:
+    if w_f < wanted:
         why = (
-            f"decimate_hz = {w_f:.3g}: more than twice {w_dyn:.3g} Hz, since {duration_s:.3g} s would leave only "
-            f"{2 * wanted / PASSBAND * duration_s:.0f} rows a joint; with this value "
-            f"{2 * w_f / PASSBAND * duration_s:.0f} remain"
+            f"decimate_hz = {w_f:.3g}: less than twice {w_dyn:.3g} Hz, since above it the smoother attenuates"
         )
-    return w_f, f"{why} (Brunot et al. 2017, Sect. 2.3: at least twice the bandwidth)."
+    why += " (Brunot et al. 2017, Sect. 2.3: at least twice the bandwidth)"
+    samples = int(duration_s * rate)
+    order, decimation = Decimation.order, Decimation.to_passband(w_f, rate)
+    assert decimation is not None
+    if decimation.rows(samples) * decimation.factor < (1 - rule.edges) * samples:
+        order, decimation = SHORT_ORDER, replace(decimation, order=SHORT_ORDER)
+        why += f"; decimation_order = {order}: of a sharper filter the edges are more than {100 * rule.edges:g} %"
+    rows = decimation.rows(samples)
+    few = f"; {duration_s:.3g} s leave only {rows} rows a joint: record longer" if rows < rule.rows else ""
+    return w_f, order, f"{why}{few}."
 
 
-def _rounded(value: float) -> float:
-    """Round to two digits: a rule of thumb has no more."""
-    return float(f"{value:.2g}")
+def _rounded_down(value: float) -> float:
+    """Round down to two digits, as a rule of thumb has no more and must not exceed its bounds.
+
+    >>> [_rounded_down(value) for value in (6.58, 118.5, 0.3)]
+    [6.5, 110.0, 0.3]
+    """
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    # 1e-9: 13 must not become 12 for the rounding of a product
+    return float(f"{unit * math.floor(value / unit * (1 + 1e-9)):.2g}")
 
 
 def _why_bandwidth(
@@ -354,19 +373,17 @@ def _why_bandwidth(
 def _why_noise(pooled: _Excitation, steps: np.ndarray) -> str:
     rounding = f"rounding of the positions, to steps of {span_text(steps, 2)},"
     what = rounding if pooled.rounding else "measurement noise"
-    return f"The {what} dominates the motion above {_rounded(pooled.noise_hz):g} Hz."
+    return f"The {what} dominates the motion above {_rounded_down(pooled.noise_hz):g} Hz."
 
 
 def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float, rule: FilterRule) -> str:
     limits = f"{rule.lowest:g} to {rule.highest:g} times {w_dyn:.3g} Hz (Brunot et al. 2017, Sect. 2.3)"
-    if w_q >= 0.99 * rule.highest * w_dyn:
+    if w_q >= 0.95 * rule.highest * w_dyn:
         return f"cutoff_hz = {w_q:.3g}: the upper end of {limits}, since the noise is low enough."
-    if w_q >= 0.44 * rate:
+    if w_q >= 0.43 * rate:
         return f"cutoff_hz = {w_q:.3g}: the largest value of {limits} that the rate of {rate:.4g} Hz allows."
-    if 2 * noise_hz < 0.99 * w_q:
-        reason = f"although the noise dominates above {_rounded(noise_hz):g} Hz"
-        return f"cutoff_hz = {w_q:.3g}: the lower end of {limits}, {reason}."
-    return f"cutoff_hz = {w_q:.3g}: twice the frequency where the noise dominates, within {limits}."
+    within = "within" if w_q >= rule.lowest * w_dyn else "although that is less than"
+    return f"cutoff_hz = {w_q:.3g}: the frequency where the noise dominates, {within} {limits}."
 
 
 def span_text(values: np.ndarray, digits: int = 3) -> str:

@@ -50,6 +50,10 @@ class GeneralizedRandomWalk:
         transition: A, n_x rows; upper triangular, positive on the diagonal, not zero beside it.
         noise: G = D Q^(1/2), n_x rows, one column for each source of noise.
 
+    Named members have A = [[alpha, 1], [0, gamma]] and G = D Q^(1/2) (Young 2012): the smoothed random walk gamma = 1
+    and noise on the second state only, with alpha from 0 (random walk) to 1 (integrated); the local linear trend
+    alpha = gamma = 1 and noise on both; the damped trend gamma < 1 besides.
+
     Raises:
         InvalidMethod: if some state is unobservable from y.
     """
@@ -68,28 +72,6 @@ class GeneralizedRandomWalk:
             raise InvalidMethod(
                 "a random walk needs a source of noise: delta and Q11, or kappa and Q22, not zero"
             )
-
-    @classmethod
-    def from_equation_12(
-        cls,
-        *,
-        alpha: float,
-        beta: float,
-        gamma: float,
-        delta: float,
-        kappa: float,
-        Q11: float = 1.0,
-        Q22: float = 1.0,
-    ) -> GeneralizedRandomWalk:
-        """A = [[alpha, beta], [0, gamma]], D = diag(delta, kappa), Q_nvr = NVR diag(Q11, Q22).
-
-        Named members, with beta = kappa = 1 (Young 2012): the smoothed random walk has gamma = 1, delta = 0, and alpha
-        from 0 (random walk) to 1 (integrated); the local linear trend alpha = gamma = delta = 1, its level noise over
-        that of the slope Q11 / Q22; the damped trend gamma < 1 besides.
-        """
-        G = np.diag([delta * math.sqrt(Q11), kappa * math.sqrt(Q22)])
-        G = G[:, G.any(axis=0)]  # a source of noise with zero variance is no unknown
-        return cls(((alpha, beta), (0.0, gamma)), tuple(map(tuple, G.tolist())))
 
     @classmethod
     def integrated(cls, order: int) -> GeneralizedRandomWalk:

@@ -19,8 +19,8 @@ from ...arrays import Vector
 from ...diagnosis import Cause
 from ...diagnosis.clock_scale import is_earths
 from ...diagnosis.held_out import HeldOutError
-from ...diagnosis.lost_samples import LostSamples
-from ...diagnosis.position_jumps import PositionJumps
+from ...diagnosis.lost_samples import LostSamples, lost_at
+from ...diagnosis.outliers import Outliers
 from ...estimate import Diagnosis, Estimate, Finding, Severity, Status, Unchecked
 from ...estimate.estimate import unfinished
 from ...estimate.finding import ordered
@@ -116,7 +116,7 @@ class JointExamination:
         encoders = [
             (k, s.joint) for k, s in enumerate(mechanism.sensors) if s.channel.startswith("position.")
         ]
-        for number, record in enumerate((*self.problem.records, *self.problem.held_out), start=1):
+        for record in (*self.problem.records, *self.problem.held_out):
             read = [(k, joint) for k, joint in encoders if np.isfinite(record.z[:, k]).all()]
             # with a clock whose steps differ, gaps show in it and are none
             if not read or np.ptp(record.steps) > 1e-3 * np.median(record.steps):
@@ -127,8 +127,10 @@ class JointExamination:
                 for k, joint in read
             }
             recording = Recording(record.times, z, dict.fromkeys(z, "rad"))
-            for check in (LostSamples(), PositionJumps()):
-                yield from check.look_at(recording, tuple(joint for _, joint in read), number)
+            joints = tuple(joint for _, joint in read)
+            yield from _lost(recording, record.name)
+            for joint, q in zip(joints, recording.stack("position", joints).T, strict=True):
+                yield from _spikes(record, joint, q)
 
     # -- parameters ----------------------------------------------------------------------------------------------------
 
@@ -374,6 +376,38 @@ class JointExamination:
                 order = [{a: b, b: a}.get(k, k) for k in places]
                 what = f"{names[a]} and {names[b]} seem to be exchanged"
                 yield "swapped-channels", names[a], what, "Exchange their columns.", part, order, 1.0
+
+
+def _lost(recording: Recording, name: str) -> Iterator[Finding]:
+    at, count = lost_at(recording, LostSamples().ratio)
+    share = count / len(recording)
+    if len(at):
+        yield Finding(
+            "lost-samples",
+            ERROR if share >= LostSamples().error else WARNING,
+            f"About {count} samples ({100 * share:.2g} %) are missing in {name}, the first at "
+            f"{recording.time[at[0]]:.4g} s: positions move by several periods in one.",
+            "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz.",
+            evidence=1e5 * share,
+        )
+
+
+def _spikes(record: Record, joint: str, q: Vector) -> Iterator[Finding]:
+    """Single positions far from both neighbours, each of which then is off by half as much the other way."""
+    r = np.pad(q[1:-1] - 0.5 * (q[:-2] + q[2:]), 1)
+    usual = float(np.quantile(np.abs(r), 0.95))
+    alone = np.maximum(np.abs(r[:-2] + r[1:-1] / 2), np.abs(r[2:] + r[1:-1] / 2)) < 0.25 * np.abs(r[1:-1])
+    at = np.flatnonzero((np.abs(r[1:-1]) > Outliers().spread * usual) & alone) + 1
+    if len(at) and usual > 0:
+        yield Finding(
+            "position-outliers",
+            ERROR,
+            f"{len(at)} position{'s' * (len(at) > 1)} of {joint} in {record.name} cannot be, the first at "
+            f"{record.times[at[0]]:.4g} s: {abs(r[at[0]]):.3g} from both neighbours, where 95 % are within {usual:.2g}.",
+            "Mark them invalid: invalid = ... in the recording.",
+            joint,
+            evidence=2e5,
+        )
 
 
 SAMPLES = {"lost-samples", "position-outliers", "position-jump", "wrapped-angles"}

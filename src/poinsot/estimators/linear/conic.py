@@ -119,7 +119,7 @@ class ConeProgram:
 
     def __post_init__(self) -> None:
         n = len(self.q)
-        whole = tuple(each.through(np.eye(each.F.shape[1], n)) for each in self.memberships)
+        whole = tuple(m.through(np.eye(k, n)) if (k := m.F.shape[1]) < n else m for m in self.memberships)
         object.__setattr__(self, "memberships", whole)
 
     def solve(self, start: Vector | None = None, *, balanced: bool = False) -> ConeSolution:

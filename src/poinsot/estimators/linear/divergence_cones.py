@@ -80,8 +80,20 @@ class DivergenceTerm(ABC):
         return (self.coordinates.T @ x)[: self.coordinates.prior.size].reshape(-1, 10)
 
 
+@dataclass(frozen=True, eq=False)
 class EntropicTerm(DivergenceTerm):
-    """tr X - log det X - 4, whose logarithm bounds X from 0: no membership of the bodies is needed beside it."""
+    """tr X - log det X - 4 + 1/2 (x - 1)^T M (x - 1), whose logarithm bounds X from 0: no membership of the bodies is
+    needed beside it.
+
+    Args:
+        metric: (10 l, 10 l) M, or 0.
+    """
+
+    metric: Matrix | float = 0.0
+
+    def value(self, x: Vector) -> float:
+        off = (x - self.coordinates.center)[: self.coordinates.others.start]
+        return super().value(x) + 0.5 * float(off @ np.dot(self.metric, off))
 
     def program(self, x: Vector) -> ConeProgram:
         bodies, p = self.coordinates.bodies, len(x)
@@ -89,25 +101,36 @@ class EntropicTerm(DivergenceTerm):
         P, q = np.zeros((n, n)), np.zeros(n)
         others = slice(self.coordinates.others.start, p)
         P[others, others] = np.diag(self.weight)
+        own = slice(0, others.start)
+        one = self.coordinates.center[own]
+        P[own, own] = self.metric
+        q[own] = -P[own, own] @ one
+        constant = 0.5 * float(one @ P[own, own] @ one) - 4.0 * len(bodies)
         memberships: list[Membership] = []
         for number, body in enumerate(bodies):
             # tr X, as a scalar product of vectors
-            q[body] = vector_of(np.eye(4))
+            q[body] += vector_of(np.eye(4))
             first = p + AUXILIARIES * number
             # - sum of t_k = - log det X at the optimum
             q[first + 10 : first + 14] = -1
             memberships += _log_det(body.start, first, n)
-        return ConeProgram(P, q, tuple(memberships), constant=-4.0 * len(bodies))
+        return ConeProgram(P, q, tuple(memberships), constant)
 
     def augmented(self, x: Vector) -> Vector:
         parts = [x]
         for body in self.coordinates.bodies:
-            C = np.linalg.cholesky(matrix_of(x[body]))
+            eigenvalues, V = np.linalg.eigh(matrix_of(x[body]))
+            if eigenvalues[0] <= 0:  # a start may be no body
+                eigenvalues = np.maximum(eigenvalues, MIN_START)
+            C = np.linalg.cholesky((V * eigenvalues) @ V.T)
             d = np.diag(C)
             # X = C C^T = L D L^T with L = C / d, so Z = L D = C d, and t_k = log D_k; Z is lower triangular
             parts += [(C * d)[places(4)[::-1]], 2 * np.log(d)]
         return np.concatenate(parts)
 
+
+MIN_START = 1e-3
+"""Smallest eigenvalue of the X that auxiliary variables are started at."""
 
 AUXILIARIES = 14
 """Auxiliary variables of each body: the ten entries of Z, and t."""

@@ -72,7 +72,7 @@ class EssentialParameters:
         system = reduce(problem, self.rtol)
         safe = self._kept(problem)
         full = least_squares.fit(problem, system, progress=progress, stop=stop)
-        initial = finish(least_squares, problem, system, full)
+        initial = finish(least_squares, problem, system, full, systematic=False)
         reduced, solution = system, full
         removed: list[int] = []
         refused: list[int] = []

@@ -24,13 +24,12 @@ from ...diagnosis import diagnose
 from ...estimate import Body, Estimate, EstimatedParameters, Provenance, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing
 from ...inertia.parameters import body
-from ...models.friction import term_of
-from ...models.friction.listed import COUPLING
 from ...parameters import INERTIAL_SYMBOLS
 from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics, Rows
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from . import residuals
+from .beyond_chance import beyond_chance
 from .system import LinearSolution, System, inverse, reduce
 
 NORMAL_MEDIAN = 0.6744897501960817
@@ -204,8 +203,14 @@ def finish(
     system: System,
     solution: LinearSolution,
     notes: tuple[str, ...] = (),
+    *,
+    systematic: bool = True,
 ) -> Estimate:
-    """Build the estimate: covariance for coloured residuals where needed, fit, bodies, notes and warnings."""
+    """Build the estimate: covariance for coloured residuals where needed, fit, bodies, notes and warnings.
+
+    Args:
+        systematic: whether the covariance includes how far the parameters move with the filter.
+    """
     started = time.perf_counter()
     named = system.base
     fitted = problem.fit(solution.on_base(system))
@@ -216,6 +221,13 @@ def finish(
     coloured = _coloured_covariance(problem, system, solution, scores)
     white = fitted.white and residuals.is_spherical(scores / solution.weights)
     covariance = solution.covariance if white else coloured
+    bias, between = beyond_chance(problem, system, solution) if systematic else (None, None)
+    if bias is not None:
+        covariance = covariance + np.diag(bias**2)
+    if (
+        between is not None
+    ):  # residuals of recordings that differ are large, and so may be what they make of std
+        between = np.maximum(between, np.sqrt(np.diag(covariance)))
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))
     # the certificate evaluates rho, and reads from the settings where it bends
@@ -237,6 +249,8 @@ def finish(
             identifiable=np.ones(len(named), dtype=bool),
             white_std=np.sqrt(np.diag(solution.covariance)),
             coloured_std=np.sqrt(np.diag(coloured)),
+            systematic_std=bias,
+            next_recording_std=between,
         ),
         status=Status.partly if solution.status is Status.solved and system.undetermined else solution.status,
         condition_number=float(np.linalg.cond(solution.R)),
@@ -252,10 +266,7 @@ def finish(
             settings=settings,
             steps=problem.steps,
             notes=notes,
-            warnings=(
-                *problem.warnings,
-                *_impossible_signs(named, solution.theta, np.sqrt(np.diag(covariance))),
-            ),
+            warnings=problem.warnings,
             seconds={"regressor": system.seconds, "solve": time.perf_counter() - started},
             citations=citations,
         ),
@@ -275,31 +286,6 @@ def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> t
         ten = [known.get(f"{symbol}{number}") for symbol in INERTIAL_SYMBOLS]
         bodies.append(body(name, None if None in ten else np.array(ten)))
     return tuple(bodies)
-
-
-SIGNIFICANT = 3.0
-
-
-def is_nonnegative(kind: str) -> bool:
-    """Whether no real joint has a parameter of this kind below zero; the cross terms of couplings may be negative."""
-    # of coupled motors only the whole matrix is positive, not each entry
-    term = None if kind.endswith(COUPLING) else term_of(kind)
-    return kind == "rotor_inertia" or (term is not None and term.dissipates)
-
-
-def _impossible_signs(named: BaseParameters, theta: Vector, std: Vector) -> tuple[str, ...]:
-    """A warning if friction or rotor inertia is negative by more than its uncertainty."""
-    negative = [
-        name
-        for name, kind, value, deviation in zip(named.names, named.kinds, theta, std, strict=True)
-        if is_nonnegative(kind) and value < -SIGNIFICANT * deviation
-    ]
-    if not negative:
-        return ()
-    return (
-        f"{listing(negative)} came out negative, which no joint can have: check the signs of the efforts and of the "
-        "reduction, and the units",
-    )
 
 
 def _coloured_covariance(

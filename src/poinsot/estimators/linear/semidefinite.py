@@ -1,38 +1,32 @@
-"""Least squares over physically possible bodies: pseudo-inertias are positive semidefinite, a prior decides the rest.
+"""Least squares over physically possible bodies: pseudo-inertias are positive semidefinite, with a prior.
 
-Least squares gives base values beta with factor R (cov beta = s^2 (R^T R)^-1); bodies, rotors and friction theta have
-beta = K theta, with K the grouping that the recording determines. Two questions, both convex, one after the other:
+Least squares gives base values beta with factor R, R^-1 R^-T their covariance for coloured residuals; bodies, rotors
+and friction theta have beta = K theta, with K the grouping that the recording determines. In whitened coordinates x
+(`whitening`), A x = R K theta and b = R beta,
 
-    data     d = min |R (K theta - beta)| / s                      theta in C
-    prior    min sum of D(J_i, J0_i) + 1/2 sum of (theta_k / size_k)^2 w
-             subject to  |R (K theta - beta)| / s <= (1 + allowance) d,   theta in C
+    both    min 1/2 |A x - b|^2 + w sum of D(x_i)               x in C
+    data    d = min |A x - b|, R for white residuals            x in C
+            min sum of D(x_i)    subject to  |A x - b| <= (1 + allowance) d,   x in C
 
-C: J_i >= 0 for every body, friction and rotor inertia >= 0, and the constraints that the user is certain of. Where
-least squares is physical, d = 0, its base values stay exactly as they are, and the prior decides what the data do not
-determine and nothing else. Where it is not, d is its distance from the possible bodies in standard deviations; the
-closest ones are on the border of the possible set, infinitely thin, so the prior is given a part of d more
-(`allowance`).
+C: J_i >= 0 for every body, friction and rotor inertia >= 0, and the constraints that the user is certain of. In the
+second case, least squares that is possible (d = 0) keeps its base values, and the prior decides the rest; else the
+closest bodies are on the border of the possible set, infinitely thin, so the prior is given a part of d more.
 
-With `trust = "both"` prior and data are weighed by what they know instead, in one step:
+D is a divergence from the prior, with w such that a body that is 1 + epsilon times its prior costs epsilon^2 /
+(2 std^2): 1 / (4 std^2) for the entropic one. The default is that with the weight of one sample (w = 1/2), and
 
-    min 1/2 |R (K theta - beta)|^2 / s^2 + w sum of D(J_i, J0_i) + 1/2 sum of (theta_k / size_k)^2
+    1/2 (x_i - 1)^T M_i^-1 (x_i - 1)      M_i: second moments of what the prior says (`described`)
 
-with w such that a body that is 1 + epsilon times its prior costs epsilon^2 / (2 std^2), `std` the prior's relative
-standard deviation: 1 / (4 std^2) for the entropic divergence, half of that for the affine-invariant one, and for the
-Euclidean one, which has units, such that it holds for all bodies together. There is no prior on friction, nor
-on any other parameter that the data determine by itself.
+There is no prior on friction, nor on any other parameter that the data determine by itself. In coordinates theta = T y
+in which the prior has covariance 1, with A = R K T, N a basis of the unobservable directions and S = (K T)^+,
 
-The covariance: near the solution the divergence is a metric, and in coordinates theta = T y in which it is |dy|^2 the
-prior has covariance 1. With N an orthonormal basis of the unobservable directions and S = (K T)^+,
+    both    cov = (1 + A^T A)^-1, the mean square error of y = y_0 + cov A^T (b - A y_0) whatever the distribution of y
+    data    cov = S cov(beta) S^T + N N^T
 
-    y = S beta + N z        cov = S cov(beta) S^T + N N^T                           trust = "data"
-    y = G beta + ...        cov = (1 - G A) (1 - G A)^T + G cov(beta) G^T           trust = "both"
-
-with A = K T and G the weights that the cost gives base values, for white residuals of size s; cov(beta) allows for
-coloured ones.
-
-The prior's share in a parameter is the part of its prior variance that the data leave: of T N N^T T^T in T T^T where
-the data are trusted first, of T cov T^T otherwise.
+The possible set is convex, and what is found is near y's projection on it, which makes no error larger. Bounds truncate
+the distribution (`_truncated`). The prior's share in a parameter is the part of its variance that the prior removes:
+1 - variance / variance without prior in each direction in which data and prior are uncorrelated, together the part
+that T (1 + A^T A)^-1 T^T is of T T^T.
 
 Sousa and Cortesao (2014); Wensing, Kim and Slotine (2018); Lee, Wensing and Park (2020).
 """
@@ -40,8 +34,9 @@ Sousa and Cortesao (2014); Wensing, Kim and Slotine (2018); Lee, Wensing and Par
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Literal
 
@@ -49,25 +44,34 @@ import numpy as np
 from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
-from ...estimate import Body, Certificate, Estimate, FullParameters, Status
+from ...estimate import NORMAL_95, Body, Certificate, Estimate, FullParameters, Status
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing, nearest
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.extent import with_extent
-from ...inertia.log_cholesky import LogCholesky
-from ...inertia.parameters import body, inconsistencies, is_consistent, pseudo_inertia
+from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
+from ...models.bodies import body_of
 from ...models.friction.listed import dissipating_kinds, words_of
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
-from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, vector_of
+from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
 from .constraints import Constraints
+from .described import prior_moments
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
 from .least_squares import EXACT, LeastSquares, finish
 from .system import TINY, LinearSolution, System, covariance_root, reduce
 from .whitening import Whitened
 
+MOMENTS = "moments"
 DIVERGENCES = {"entropic": Entropic(), "euclidean": Euclidean(), "affine-invariant": AffineInvariant()}
+
+FACTOR_OF_TWO = float(np.log(2))
+"""Standard deviation of the logarithm of a mass that a description states without uncertainty."""
+
+ONE_SAMPLE = 0.5
+"""Weight of tr X - log det X beside second moments: as much as one sample with the prior's own tells (Wishart), and
+enough to keep bodies from being flat."""
 
 MIN_ALLOWANCE = 1e-3
 """Smallest allowance: with less, the set of base values left to the prior is thinner than the solver's tolerance."""
@@ -82,13 +86,19 @@ MAX_DISTANCE = 0.1
 """Largest distance [standard deviations] at which possible bodies count as having the base values of least squares."""
 
 MIN_MARGIN = 1e-5
-"""Least squares counts as possible if some bodies have its base values and X_i >= MIN_MARGIN 1 (see `_has_room`)."""
+"""Least squares counts as possible if the bodies with its base values nearest the prior have X_i >= MIN_MARGIN 1."""
 
 RANK_TOLERANCE = 1e-9
 """Singular values below this part of the largest belong to unobservable directions."""
 
 UNINFORMED_STD = 30.0
 """Prior standard deviation, in sizes, of a parameter on which the prior has no information."""
+
+UNTOUCHED = 5.0
+"""A bound further away than this, in standard deviations, changes a normal distribution by less than 1e-6."""
+
+AT_BOUND = 1e-7
+"""A parameter closer to its bound, relative to its prior or size, is there."""
 
 FIXED = 1e-12
 """A variance below this part of the prior's own is that of a parameter that constraints fix."""
@@ -99,8 +109,6 @@ the solution is; and of the constraints, relative to the prior."""
 
 AGREEMENT = 1e-9
 """Rounding between base values and full parameters, relative to the norm of the whitened base values (at least 1e3)."""
-
-STOPPED_EARLY = "Stopped before possible bodies were looked for: these are the values of least squares."
 
 MODEL_STEPS = 50
 MODEL_TOLERANCE = 1e-13
@@ -116,40 +124,56 @@ class SemidefiniteLeastSquares:
         weighting, rtol: as in `LeastSquares`.
         essential: whether least squares first removes poorly determined parameters, as `EssentialParameters`.
         prior: body name -> its ten parameters before the data; bodies that are not named: the robot description's.
-        divergence: from the prior: `"entropic"`, `"euclidean"` or `"affine-invariant"`.
-        trust: `"data"`: the prior decides what the data leave open and nothing else; `"both"`: both are weighed by
-            what they know.
-        prior_std: relative standard deviation of the prior, of a body as a whole.
+        weighing: `"both"`: prior and data are weighed by what they know; `"data"`: the prior decides what the data
+            leave open and nothing else.
+        divergence: from the prior: `"moments"` (of what `prior_std` and `prior_direction_deg` say), `"entropic"`,
+            `"euclidean"` or `"affine-invariant"`; None: the first, or `"entropic"` where the data are first.
+        prior_std: standard deviation of the logarithm of a mass, and so of a body as a whole (0.1: 10 %).
+        prior_direction_deg: standard deviation of the direction of a centre of mass [deg], of `"moments"`.
         allowance: the prior may take the base values this part further from least squares than possible bodies have
             to be; 0 where least squares is possible itself.
         constraints: certain knowledge.
+        trust: the old name of `weighing`.
     """
 
     weighting: Literal["none", "per-joint", "robust"] = "none"
     essential: bool = False
     prior: Mapping[str, Sequence[float]] | None = None
-    divergence: Literal["entropic", "euclidean", "affine-invariant"] = "entropic"
-    trust: Literal["data", "both"] = "data"
-    prior_std: float = 0.5
+    weighing: Literal["both", "data"] = "both"
+    divergence: str | None = None
+    prior_std: float = FACTOR_OF_TWO
+    prior_direction_deg: float = 30.0
     allowance: float = 0.5
     constraints: Constraints = field(default_factory=Constraints)
     rtol: float = EXCITATION_TOLERANCE
+    trust: InitVar[Literal["both", "data"] | None] = None
 
     name = "semidefinite"
     citations = (*LeastSquares.citations, "sousa2014", "wensing2018", "lee2020")
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, trust: str | None) -> None:
         LeastSquares(self.weighting, rtol=self.rtol)
-        if self.divergence not in DIVERGENCES:
+        if trust is not None:
+            warnings.warn(f"trust is now called weighing: write weighing = {trust!r}", FutureWarning, 3)
+            object.__setattr__(self, "weighing", trust)
+        if self.weighing not in ("data", "both"):
+            raise InvalidMethod(f"weighing must be 'data' or 'both', not {self.weighing!r}")
+        if self.divergence is None:
+            object.__setattr__(self, "divergence", MOMENTS if self.weighing == "both" else "entropic")
+        if self.divergence not in (MOMENTS, *DIVERGENCES):
             raise InvalidMethod(
-                f"divergence must be {listing(map(repr, DIVERGENCES))}, not {self.divergence!r}"
+                f"divergence must be {listing(map(repr, (MOMENTS, *DIVERGENCES)))}, not {self.divergence!r}"
             )
-        if self.trust not in ("data", "both"):
-            raise InvalidMethod(f"trust must be 'data' or 'both', not {self.trust!r}")
-        if not self.prior_std > 0 or not self.allowance >= MIN_ALLOWANCE:
+        if self.weighing == "data" and self.divergence == MOMENTS:
             raise InvalidMethod(
-                f"prior_std must be above 0 and allowance at least {MIN_ALLOWANCE:g}, not {self.prior_std:g} and "
-                f"{self.allowance:g}: the closest possible bodies are infinitely thin"
+                f'divergence {MOMENTS!r} weighs prior and data; with weighing = "data" write "entropic"'
+            )
+        certain = not self.prior_std > 0 or not 0 <= self.prior_direction_deg < 90
+        if certain or not self.allowance >= MIN_ALLOWANCE:
+            raise InvalidMethod(
+                f"prior_std must be above 0, prior_direction_deg from 0 to below 90 and allowance at least "
+                f"{MIN_ALLOWANCE:g}, not {self.prior_std:g}, {self.prior_direction_deg:g} and {self.allowance:g}: the "
+                "closest possible bodies are infinitely thin"
             )
 
     def solve(
@@ -171,23 +195,29 @@ class SemidefiniteLeastSquares:
         reduced = self._reduced(problem, progress=progress, stop=stop)
         system, target = reduced.system, reduced.target
         if stop_requested(stop):
-            return finish(
-                self, problem, system, replace(target, status=Status.interrupted), notes=(STOPPED_EARLY,)
-            )
+            note = "Stopped before possible bodies were looked for: these are the values of least squares."
+            return reduced.free.updated(status=Status.interrupted, notes=(note,))
         report(progress, "finding possible bodies")
         found = _answer(reduced, progress, stop)
-        theta = reduced.coordinates.T @ found.x
         if found.radius == 0:  # the solver's tolerance, taken off
-            known = _knowledge(reduced, theta, np.zeros_like(target.covariance))
-            theta = theta + known.T @ known.S @ (target.theta - reduced.K @ theta)
+            rows = np.concatenate([reduced.A, reduced.equalities])
+            missing = np.append(reduced.b - reduced.A @ found.x, np.zeros(len(reduced.equalities)))
+            found = replace(found, x=found.x + np.linalg.lstsq(rows, missing, rcond=None)[0])
+        theta = reduced.coordinates.T @ found.x
+        # values are at their bounds where a solver's tolerance is all that is between
+        for bound in reduced.bounds:
+            near = np.abs(theta - bound) < AT_BOUND * np.linalg.norm(reduced.coordinates.T, axis=1)
+            theta = np.where(near, bound, theta)
         # base values are those of the bodies, so that both statements of the estimate agree to rounding
         base = reduced.K @ theta
-        free = finish(self, problem, system, target)  # how sure least squares is, possible or not
-        known = _knowledge(reduced, theta, free.covariance)
+        free, known = reduced.free, _knowledge(reduced, theta)
         full = _full_parameters(reduced, known, theta)
         return free.updated(
             full,
             values=base,
+            covariance=free.covariance
+            if self.weighing == "data"
+            else reduced.K @ full.covariance @ reduced.K.T,
             fit=problem.fit(replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=_bodies(reduced, known, full),
@@ -198,7 +228,7 @@ class SemidefiniteLeastSquares:
                 *(reduced.essential.notes if reduced.essential else ()),
                 *_distance_note(reduced, found),
             ),
-            warnings=(*problem.warnings, *reduced.warnings, *_implausible(reduced, found, free.covariance)),
+            warnings=(*problem.warnings, *reduced.warnings, *_implausible(reduced, found)),
             seconds={**free.seconds, "solve": time.perf_counter() - started - system.seconds},
         )
 
@@ -220,12 +250,11 @@ class SemidefiniteLeastSquares:
                 problem, progress=progress, stop=stop
             )
             # the factor of all columns stays: what was set to zero is a measurement of zero here
-            values = np.zeros(system.size)
-            for name, value in zip(kept.names, kept.values, strict=True):
-                values[problem.base.index(name)] = value
-            target = replace(target, theta=values[system.columns])
+            values = dict(zip(kept.names, kept.values, strict=True))
+            target = replace(target, theta=np.array([values.get(name, 0.0) for name in system.base.names]))
         prior, warnings = self._prior(problem)
-        return _ReducedProblem(self, problem, system, target, prior, kept, warnings)
+        free = finish(self, problem, system, target)  # how sure least squares is, possible or not
+        return _ReducedProblem(self, problem, system, target, free, prior, kept, warnings)
 
     def _prior(self, problem: InverseDynamics) -> tuple[np.ndarray, tuple[str, ...]]:
         """(l, 10) prior bodies with extent in all directions, and what had to be added to them."""
@@ -241,7 +270,7 @@ class SemidefiniteLeastSquares:
                 raise InvalidMethod(f"the prior of {name} has {len(pi)} numbers; a body has ten parameters")
             prior[names.index(name)] = pi
         for k in np.flatnonzero(~is_consistent(prior) | (prior[:, 0] == 0)):
-            reasons = tuple(map(str, inconsistencies(prior[k])))
+            reasons = inconsistencies(prior[k])
             advice = "`poinsot repair` finds the nearest possible body"
             if not reasons:
                 reasons, advice = ("its mass is 0",), "give the link a rough mass and size in the description"
@@ -264,7 +293,7 @@ class _ReducedProblem:
     """The data of the cone programs.
 
     Args:
-        target: of least squares; its `theta` are the base values beta to be met.
+        target: of least squares; its `theta` are the base values beta to be met. free: the same as an estimate.
         prior: (l, 10) bodies.
         essential: the estimate with essential parameters alone, whose values are the target's; None: not asked for.
     """
@@ -273,6 +302,7 @@ class _ReducedProblem:
     problem: InverseDynamics
     system: System
     target: LinearSolution
+    free: Estimate
     prior: np.ndarray
     essential: Estimate | None
     warnings: tuple[str, ...]
@@ -301,22 +331,43 @@ class _ReducedProblem:
 
     @cached_property
     def R(self) -> Matrix:
-        """(b, b) of base values in units of standard deviations."""
+        """(b, b) of base values in units of standard deviations, with R^-1 R^-T their covariance; of white residuals
+        where the data count alone.
+        """
         R = self.target.R
         efforts = np.linalg.norm(R @ self.target.theta) / np.sqrt(self.system.equations)
         # of noise-free data s is rounding, and A would be beyond what a solver counts in
-        return R / max(np.sqrt(self.target.variance), EXACT * efforts, TINY)
+        s = max(np.sqrt(self.target.variance), EXACT * efforts, TINY)
+        if self.method.weighing == "data":
+            return R / s
+        variances, V = np.linalg.eigh(R @ self.free.covariance @ R.T)
+        return np.asarray(V.T @ R / np.sqrt(np.maximum(variances, s**2))[:, None])
+
+    @cached_property
+    def constraints(self) -> tuple[Membership, ...]:
+        """All but physical possibility, on theta."""
+        problem = self.problem
+        own = self.method.constraints.memberships(problem.parameters, problem.robot.bodies)
+        return (*_signs(problem), *own, *_held(problem))
 
     @cached_property
     def certain(self) -> tuple[Membership, ...]:
-        """All constraints but physical possibility, on x."""
-        problem = self.problem
-        known = [
-            *_signs(problem),
-            *self.method.constraints.memberships(problem.parameters, problem.robot.bodies),
-            *_held(problem),
-        ]
-        return tuple(each.through(self.coordinates.T) for each in known)
+        """The same on x."""
+        return tuple(each.through(self.coordinates.T) for each in self.constraints)
+
+    @cached_property
+    def bounds(self) -> Matrix:
+        """(2, p) lowest and highest value of each parameter by itself."""
+        bounds = np.full((len(self.problem.parameters), 2), (-np.inf, np.inf))
+        bounds[: self.prior.size].reshape(-1, 10, 2)[:, [0, 4, 6, 9], 0] = 0.0
+        for each in self.constraints:
+            if each.cone in (Cone.nonnegative, Cone.zero):
+                for row, g in zip(each.F, each.g, strict=True):
+                    k = np.flatnonzero(row)
+                    sides = slice(None) if each.cone is Cone.zero else int(row[k[0]] < 0)
+                    if len(k) == 1:
+                        bounds[k[0], sides] = 0.0 - g / row[k[0]]
+        return bounds.T
 
     @cached_property
     def possible(self) -> tuple[Membership, ...]:
@@ -342,16 +393,34 @@ class _ReducedProblem:
     @cached_property
     def weight(self) -> float:
         """w of the divergence: a body that is 1 + epsilon times its prior costs epsilon^2 / (2 std^2)."""
+        if self.method.divergence == MOMENTS:
+            return ONE_SAMPLE
         whole = float(np.sum(pseudo_inertia(self.prior) ** 2))
         scale = {"entropic": 1.0, "affine-invariant": 0.5, "euclidean": 2 * len(self.prior) / whole}
-        return scale[self.method.divergence] / (4 * self.method.prior_std**2)
+        return scale[str(self.method.divergence)] / (4 * self.method.prior_std**2)
+
+    @cached_property
+    def prior_root(self) -> Matrix:
+        """(p, p) B with B B^T the second moments of x about the prior."""
+        std = self.method.prior_std
+        if (
+            self.method.divergence != MOMENTS
+        ):  # 1 / (4 std^2) is the weight of |dx|^2 of a divergence near the prior
+            return np.diag(np.append(np.full(self.prior.size, 2 * std), self.spread))
+        M = prior_moments(self.coordinates, std, self.method.prior_direction_deg)
+        return linalg.block_diag(*np.linalg.cholesky(M), np.diag(self.spread))
 
     def term(self) -> DivergenceTerm:
         """How far from the prior."""
         # the whole term is multiplied by w, and spreads of other parameters are no part of w
         weight = 1 / (self.weight * self.spread**2)
+        if self.method.divergence == MOMENTS:
+            half = np.linalg.inv(self.prior_root[: self.prior.size, : self.prior.size])
+            return EntropicTerm(self.coordinates, weight, metric=half.T @ half / self.weight)
         kind = EntropicTerm if self.method.divergence == "entropic" else QuadraticTerm
-        return kind(self.coordinates, weight, DIVERGENCES[self.method.divergence], self.problem.robot.bodies)
+        return kind(
+            self.coordinates, weight, DIVERGENCES[str(self.method.divergence)], self.problem.robot.bodies
+        )
 
 
 def _signs(problem: InverseDynamics) -> list[Membership]:
@@ -423,36 +492,26 @@ class _Answer:
 def _answer(
     reduced: _ReducedProblem, progress: ProgressCallback | None = None, stop: Stop | None = None
 ) -> _Answer:
-    """Solve: first the closest fit, then the bodies nearest the prior; or both weighed together."""
+    """Solve: prior and data weighed together; or first the closest fit, then the bodies nearest the prior."""
+    if reduced.method.weighing == "both":
+        return _nearest_to_prior(reduced, None, None, 0, progress, stop)
     closest = _closest(reduced)
     x = closest.x[:-1]
-    if reduced.method.trust == "both":
-        return _nearest_to_prior(reduced, None, x, closest.steps, progress, stop)
-    # the closest point is found to the solver's tolerance, so a distance of zero is not: hence a second question
+    # the closest point is found to the solver's tolerance, so a distance of zero is not
     distance = float(np.linalg.norm(reduced.A @ x - reduced.b))
-    if distance < MAX_DISTANCE and _has_room(reduced):
-        return _nearest_to_prior(reduced, 0.0, None, closest.steps, progress, stop)
+    if distance < MAX_DISTANCE:
+        try:
+            found = _nearest_to_prior(reduced, 0.0, None, closest.steps, progress, stop)
+        except (InvalidMethod, NotIdentifiable):
+            found = None  # on the border, where the program has no interior
+        if (
+            found
+            and min(np.linalg.eigvalsh(matrix_of(found.x[i]))[0] for i in reduced.coordinates.bodies)
+            > MIN_MARGIN
+        ):
+            return found
     radius = (1 + reduced.method.allowance) * distance + MIN_RADIUS
     return _nearest_to_prior(reduced, radius, x, closest.steps, progress, stop)
-
-
-def _has_room(reduced: _ReducedProblem) -> bool:
-    """Whether bodies with extent in all directions have exactly the base values of least squares.
-
-    max t  subject to  X_i >= t 1,  A x = b,  t <= 1
-    """
-    p = len(reduced.coordinates.center)
-    floors = (
-        replace(each, F=np.column_stack([each.F, -vector_of(np.eye(4))]), g=np.zeros(10))
-        for each in reduced.possible
-    )
-    # without a limit the optimum is at infinity where nothing but the shape of a body is known
-    limit = Membership("t <= 1", Cone.nonnegative, -np.eye(p + 1)[-1:], np.ones(1))
-    known = (*reduced.certain, _fit(reduced, 0.0))
-    program = ConeProgram(np.zeros((p + 1, p + 1)), -np.eye(p + 1)[-1], (*floors, limit, *known))
-    optimum = _solved(program, np.append(reduced.coordinates.center, 0.0))
-    # on the border least squares is possible, and yet the next program would have no interior
-    return optimum.status is ConicStatus.solved and bool(optimum.x[-1] > MIN_MARGIN)
 
 
 def _closest(reduced: _ReducedProblem) -> ConeSolution:
@@ -472,11 +531,7 @@ def _closest(reduced: _ReducedProblem) -> ConeSolution:
     fit = replace(fit, F=fit.F + np.outer(np.eye(len(fit.F))[0], last), g=fit.g - np.eye(len(fit.g))[0])
     program = ConeProgram(np.zeros((p + 1, p + 1)), last, (*reduced.possible, *reduced.certain, fit))
     optimum = _solved(program, np.append(start, 0.0))
-    if optimum.status is ConicStatus.infeasible:
-        raise InvalidMethod(
-            f"no body can satisfy all of this together: {'; '.join(_clash(reduced))}; relax one of them"
-        )
-    return _converged(optimum)
+    return _converged(reduced, optimum)
 
 
 def _solved(program: ConeProgram, start: Vector) -> ConeSolution:
@@ -511,12 +566,15 @@ def _nearest_to_prior(
     if not term.convex:
         entropic = replace(reduced, method=replace(reduced.method, divergence="entropic"))
         x = _nearest_to_prior(entropic, radius, closest, 0).x
-    elif radius is None and closest is not None:
-        x = closest  # weighed, the fit is a small difference of large numbers unless counted from a good one
+    elif radius is None:
+        # weighed, the fit is a small difference of large numbers unless counted from a good point
+        stacked = np.concatenate([reduced.A @ reduced.prior_root, np.eye(len(x))])
+        missing = np.append(reduced.b - reduced.A @ x, np.zeros(len(x)))
+        x = x + reduced.prior_root @ np.linalg.lstsq(stacked, missing, rcond=None)[0]
     status = Status.step_limit
     for number in range(1, MODEL_STEPS + 1):
         program = _last_program(reduced, term, x, radius)
-        optimum = _converged(_solved(program, term.augmented(x)))
+        optimum = _converged(reduced, _solved(program, term.augmented(x)))
         steps += optimum.steps
         if term.convex:  # the program is no model but the problem itself
             return _Answer(optimum.x[: len(x)], optimum.multipliers, radius, closest, steps)
@@ -573,12 +631,16 @@ def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
     return Membership("a fit close to least squares", Cone.second_order, F, np.append(1.0, -b / radius))
 
 
-def _converged(optimum: ConeSolution) -> ConeSolution:
+def _converged(reduced: _ReducedProblem, optimum: ConeSolution) -> ConeSolution:
     if optimum.status is ConicStatus.solved:
         return optimum
+    if optimum.status is ConicStatus.infeasible:
+        raise InvalidMethod(
+            f"no body can satisfy all of this together: {'; '.join(_clash(reduced))}; relax one of them"
+        )
     raise NotIdentifiable(
         "the interior-point method stopped before the optimum, where bodies are all but impossible: hold what is "
-        'known, raise the allowance, or weigh the prior with trust = "both"'
+        'known, raise the allowance, or weigh the prior with weighing = "both"'
     )
 
 
@@ -613,19 +675,18 @@ def _certify(
 
 @dataclass(frozen=True, eq=False)
 class _Knowledge:
-    """Covariances near a solution, in coordinates y in which the prior's is 1 there: theta = T y.
+    """Means and covariances in coordinates y in which the prior's is 1: theta = T y.
 
     Args:
-        T: (p, p). before: of the prior, less what constraints fix. after: of prior and data.
-        left: the part of the prior's that the data leave.
-        S: (p, b) how y moves with the base values, as little as can be.
+        T: (p, p). before: of the prior, less what constraints fix. left: of prior and data.
+        mean, after: of prior, data and bounds; of the data, and the prior where they leave it open, if they are first.
     """
 
     T: Matrix
     before: Matrix
-    after: Matrix
     left: Matrix
-    S: Matrix
+    mean: Vector
+    after: Matrix
 
     def share(self, body: slice) -> float:
         """The prior's share in a body: its part of ten directions, in whatever chart they are written."""
@@ -633,39 +694,48 @@ class _Knowledge:
         return float(np.clip(np.trace(self.left[body, body]) / free, 0.0, 1.0)) if free > FIXED else 1.0
 
 
-def _knowledge(reduced: _ReducedProblem, theta: Vector, covariance: Matrix) -> _Knowledge:
-    """Covariances at parameters theta (p,), for base values with this covariance (b, b)."""
-    around = Whitened(theta[: reduced.prior.size].reshape(-1, 10), reduced.coordinates.sizes)
-    T = around.T.copy()
-    # 1 / (4 std^2) is the weight of |dy|^2: y is of standard deviation 1 where T is scaled by 2 std
-    T[:, : around.others.start] *= 2 * reduced.method.prior_std
-    T[:, around.others] *= reduced.spread
-    R = reduced.R
-    A = R @ reduced.K @ T
-    E = reduced.equalities @ np.linalg.solve(reduced.coordinates.T, T)
-    inside = _null_space(E)
-    before = inside @ inside.T
-    N = _null_space(np.concatenate([A, E]))
-    # constraints that fix directions are rows too: base values move nothing along them
-    S = np.linalg.pinv(np.concatenate([A, E]))[:, : len(A)] @ R
-    if reduced.method.trust == "data":
-        left = N @ N.T
-        return _Knowledge(T, before, S @ covariance @ S.T + left, left, S)
-    AN = A @ inside
-    G = inside @ linalg.solve(AN.T @ AN + np.eye(inside.shape[1]), AN.T, assume_a="pos")
-    kept = np.eye(len(theta)) - G @ A
-    after = kept @ before @ kept.T + G @ R @ covariance @ R.T @ G.T
-    return _Knowledge(T, before, after, after, S)
+def _knowledge(reduced: _ReducedProblem, theta: Vector) -> _Knowledge:
+    """Covariances at parameters theta (p,)."""
+    T = reduced.coordinates.T @ reduced.prior_root
+    if reduced.method.divergence != MOMENTS:  # a metric that changes from body to body
+        around = Whitened(theta[: reduced.prior.size].reshape(-1, 10), reduced.coordinates.sizes)
+        T = around.T @ reduced.prior_root
+    A, y = reduced.R @ reduced.K @ T, np.linalg.solve(T, theta)
+    to_x = np.linalg.solve(reduced.coordinates.T, T)
+    E = reduced.equalities @ to_x
+    before = np.eye(len(y)) - np.linalg.pinv(E, rcond=RANK_TOLERANCE) @ E
+    # by singular values, which noise-free data make larger than a sum of squares can hold
+    U, d, V = np.linalg.svd(A @ before)
+    V = before @ V.T
+    half = V / np.hypot(1.0, np.pad(d, (0, len(V) - len(d))))
+    left = half @ half.T
+    if reduced.method.weighing == "data":
+        seen = np.flatnonzero(d > RANK_TOLERANCE * d.max())
+        S, N = V[:, seen] / d[seen] @ U[:, seen].T @ reduced.R, np.delete(V, seen, axis=1)
+        return _Knowledge(T, before, left, y, S @ reduced.free.covariance @ S.T + N @ N.T)
+    prior = np.linalg.solve(T, reduced.coordinates.T @ reduced.coordinates.center)
+    prior = y + before @ (prior - y)  # what constraints fix is known, whatever the prior
+    mean = prior + left @ A.T @ (reduced.b - A @ prior)
+    mean, after = _truncated(reduced, to_x, mean, left)
+    return _Knowledge(T, before, left, mean, after)
 
 
-def _null_space(rows: Matrix) -> Matrix:
-    """(p, k) orthonormal basis of the null space of rows (r, p), each row scaled to norm 1."""
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return (
-        linalg.null_space(rows / np.where(norms > 0, norms, 1.0), rcond=RANK_TOLERANCE)
-        if len(rows)
-        else np.eye(rows.shape[1])
-    )
+def _truncated(reduced: _ReducedProblem, to_x: Matrix, mean: Vector, C: Matrix) -> tuple[Vector, Matrix]:
+    """Mean and covariance of a normal distribution less what is impossible, half space by half space.
+
+    With a^T y + g >= 0 and alpha = -(a^T mean + g) / s, s^2 = a^T C a, the truncated distribution has, with lambda the
+    normal hazard rate at alpha, mean + lambda C a / s and C - lambda (lambda - alpha) C a a^T C / s^2. That bodies are
+    possible does not count: the prior's moments are those of possible bodies.
+    """
+    for each in (each for each in reduced.certain if each.cone is Cone.nonnegative):
+        for a, g in zip(each.F @ to_x, each.g, strict=True):
+            s = float(np.sqrt(max(a @ C @ a, 0.0)))
+            if s <= FIXED or (alpha := -float(a @ mean + g) / s) < -UNTOUCHED:
+                continue
+            hazard = np.sqrt(2 / np.pi) / special.erfcx(alpha / np.sqrt(2))
+            c = C @ a / s
+            mean, C = mean + hazard * c, C - hazard * (hazard - alpha) * np.outer(c, c)
+    return mean, C
 
 
 def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector) -> FullParameters:
@@ -673,72 +743,68 @@ def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector)
     parameters, T = reduced.problem.parameters, known.T
     # a product of a matrix with its transpose is symmetric and not negative to the last digit
     half = T @ covariance_root(known.after)
+    mean = T @ known.mean
     had, has = np.diag(T @ known.before @ T.T), np.diag(T @ known.left @ T.T)
     # what is held or fixed by a constraint has no prior variance: its share is 1
     share = np.divide(has, had, out=np.ones_like(has), where=had > FIXED * np.diag(T @ T.T))
     prior = np.concatenate([reduced.prior.ravel(), np.full(len(theta) - reduced.prior.size, np.nan)])
     for name, value in parameters.held.items():
         prior[parameters.index(name)] = value
+    reach = NORMAL_95 * np.linalg.norm(half, axis=1)
+    interval = np.stack([np.minimum(mean - reach, theta), np.maximum(mean + reach, theta)])
     return FullParameters(
         parameters.names,
         parameters.units,
         parameters.owners,
         parameters.kinds,
         theta,
-        half @ half.T,
+        # about the value that is stated, which bounds may have moved off the mean
+        half @ half.T + np.outer(theta - mean, theta - mean),
         prior,
         np.clip(share, 0.0, 1.0),
+        np.clip(interval, *reduced.bounds).T,
     )
 
 
 def _bodies(reduced: _ReducedProblem, known: _Knowledge, full: FullParameters) -> tuple[Body, ...]:
     """Mass properties, their covariance in a chart, and where they came from."""
-    robot, chart = reduced.problem.robot, LogCholesky()
-    found = []
-    for number, name in enumerate(robot.bodies):
-        ten = slice(10 * number, 10 * number + 10)
-        pi = full.values[ten]
-        D = chart.jacobian(chart.from_inertial(pi))
-        # twice by D^-1: from pi to the chart's coordinates, in which intervals stay possible bodies
-        half = np.linalg.solve(D, full.covariance[ten, ten])
-        found.append(
-            replace(
-                body(name, pi),
-                covariance=np.linalg.solve(D, half.T),
-                prior=reduced.prior[number],
-                prior_share=known.share(ten),
-                placement=robot.placements[number],
-                parent=robot.parents[number],
-            )
-        )
-    return tuple(found)
+    robot, pi, C = reduced.problem.robot, full.values, full.covariance
+    return tuple(
+        body_of(robot, number, pi[ten], C[ten, ten], reduced.prior[number], known.share(ten))
+        for number, ten in enumerate(reduced.coordinates.bodies)
+    )
 
 
 def _distance_note(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
-    """Note on how far physical possibility moved the base values."""
+    """Note on how far physical possibility and the prior moved the base values."""
+    moved = float(np.linalg.norm(reduced.A @ found.x - reduced.b))
+    apart = f"{moved:.3g} standard deviations from those of least squares in all {len(reduced.b)} together"
+    if reduced.method.weighing == "both":
+        return (f"Prior and data are weighed by what they know: the base values are {apart}.",)
     if found.closest is None:
         return (
             "Least squares is physically possible as it is: the base values are exactly its own, and what the data do "
             "not show comes from the prior.",
         )
     d = float(np.linalg.norm(reduced.A @ found.closest - reduced.b))
-    moved = float(np.linalg.norm(reduced.A @ found.x - reduced.b))
     return (
-        f"No possible bodies have the base values of least squares: the closest are {d:.3g} standard deviations away "
-        f"in all {len(reduced.b)} together, these are {moved:.3g}.",
+        f"No possible bodies have the base values of least squares: these are {apart}, the closest {d:.3g}.",
     )
 
 
-def _implausible(reduced: _ReducedProblem, found: _Answer, covariance: Matrix) -> tuple[str, ...]:
-    """Warn if a chi-square test rejects that any physically possible bodies explain the data."""
-    if found.closest is None:
+def _implausible(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
+    """Warn if a chi-square test rejects that possible bodies explain the data, near the prior if that is weighed."""
+    weighed = reduced.method.weighing == "both"
+    x = found.x if weighed else found.closest
+    if x is None:
         return ()
-    off = reduced.K @ reduced.coordinates.T @ found.closest - reduced.target.theta
+    off = reduced.K @ reduced.coordinates.T @ x - reduced.target.theta
     # least squares: a covariance may be singular where a prior determines a parameter alone
-    square = float(off @ np.linalg.lstsq(covariance, off, rcond=None)[0])
+    square = float(off @ np.linalg.lstsq(reduced.free.covariance, off, rcond=None)[0])
     if special.chdtrc(len(off), square) > IMPLAUSIBLE:
         return ()
     return (
-        f"The data contradict every possible set of bodies: the closest is {np.sqrt(square):.3g} standard deviations "
-        f"away, of {len(off)} parameters; look at units, signs, gains and reductions, or at what the model lacks.",
+        f"The data contradict every possible set of bodies{' near the prior' if weighed else ''}: the closest is "
+        f"{np.sqrt(square):.3g} standard deviations away, of {len(off)} parameters; look at units, signs, gains and "
+        "reductions, or at what the model lacks.",
     )

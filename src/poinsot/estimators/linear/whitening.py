@@ -1,7 +1,7 @@
 """Coordinates in which prior knowledge is of size 1: every prior body the identity, every other parameter of order 1.
 
     J_i = L_i X_i L_i^T,   J0_i = L_i L_i^T the prior body        x = (the X_i as vectors, theta_k / size_k)
-    theta = T x
+    theta = T x            L_i upper triangular: its last column is m^(1/2) (c, 1), mass and centre of mass
 
 x depends on no unit, no frame and no size of a body, so that a solver's tolerances mean the same for a shoulder and
 for a fingertip.
@@ -44,12 +44,17 @@ class Whitened:
         return slice(10 * len(self.prior), None)
 
     @cached_property
+    def factors(self) -> np.ndarray:
+        """(l, 4, 4) L of the prior bodies."""
+        # a lower triangular factor of the matrix written backwards
+        return np.linalg.cholesky(pseudo_inertia(self.prior)[:, ::-1, ::-1])[:, ::-1, ::-1]
+
+    @cached_property
     def T(self) -> Matrix:
         """(p, p)"""
         p = 10 * len(self.prior) + len(self.sizes)
         T = np.zeros((p, p))
-        for body, pi in zip(self.bodies, self.prior, strict=True):
-            L = np.linalg.cholesky(pseudo_inertia(pi))
+        for body, L in zip(self.bodies, self.factors, strict=True):
             # a column of T is what one coordinate moves; `from_pseudo_inertia` gives one body a row
             T[body, body] = from_pseudo_inertia(L @ _UNITS @ L.T).T
         T[self.others, self.others] = np.diag(self.sizes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...stopwatch import Stopwatch
@@ -89,13 +90,24 @@ class InverseDynamicsSettings(MethodSettings):
             estimate = validate(estimate, held_out, loaded=[run.name for run, _ in prepared if run.loaded])
             watch.lap("validation")
         job.say("looking for what may be wrong")
-        _ = estimate.diagnosis  # kept in the estimate
+        estimate = _with_methods_named(estimate)
         watch.lap("diagnosis")
         return estimate.updated(
             warnings=(*warnings, *estimate.warnings),
             settings={**estimate.settings, **job.project.record},
             seconds=_timings(estimate.seconds, watch),
         )
+
+
+def _with_methods_named(estimate: Estimate) -> Estimate:
+    """Its diagnosis, with the line to write where a remedy asks for another method."""
+    from ...diagnosis.held_out import POSSIBLE_BODIES
+
+    findings = (
+        replace(each, remedy=each.remedy.replace(POSSIBLE_BODIES, 'Write name = "semidefinite" in [method]'))
+        for each in estimate.findings
+    )
+    return estimate.updated(examined=replace(estimate.diagnosis, findings=tuple(findings)))
 
 
 def _timings(inner: Mapping[str, float], watch: Stopwatch) -> dict[str, float]:

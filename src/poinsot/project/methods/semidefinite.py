@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -24,15 +24,17 @@ class ConstraintsSettings(SettingsTable):
 class SemidefiniteSettings(InverseDynamicsSettings):
     """`poinsot.SemidefiniteLeastSquares`. `prior` is the file of a robot description with the same bodies."""
 
+    aliases: ClassVar[dict[str, str]] = {"trust": "weighing"}
     sections = ("effort", "friction", "full_parameters")
 
     name: Literal["semidefinite"]
     weighting: Literal["none", "per-joint", "robust"] = "none"
     essential: bool = False
     prior: str | None = None
-    divergence: Literal["entropic", "euclidean", "affine-invariant"] = "entropic"
-    trust: Literal["data", "both"] = "data"
-    prior_std: Positive = 0.5
+    weighing: Literal["both", "data"] = "both"
+    divergence: Literal["moments", "entropic", "euclidean", "affine-invariant"] | None = None
+    prior_std: Positive | None = None
+    prior_direction_deg: Annotated[float, Field(ge=0, lt=90)] | None = None
     allowance: float = Field(0.5, ge=1e-3)
     constraints: ConstraintsSettings = ConstraintsSettings()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
@@ -47,6 +48,9 @@ class SettingsTable(BaseModel):
         if not isinstance(content, dict):
             raise refuse("not_a_table", f"must be a table with the keys {listing(cls.model_fields)}")
         # Before the fields are checked: a key that is misspelt would be reported as missing.
+        for old, new in cls.aliases.items():
+            if old in content:
+                warnings.warn(f"the key {old} is now called {new}: write {new} = ...", FutureWarning, 2)
         content = {cls.aliases.get(key, key): value for key, value in content.items()}
         known = cls.known_keys(content)
         for key in content:

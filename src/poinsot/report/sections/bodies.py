@@ -50,9 +50,7 @@ def _findings(body: Body) -> list[tuple[str, str]]:
     prior = prior_of(body)
     reasons = () if prior is None else inconsistencies(prior)
     if reasons:
-        found.append(
-            ("note", f"{body.name} could not be real before the data: {'; '.join(map(str, reasons))}.")
-        )
+        found.append(("note", f"{body.name} could not be real before the data: {'; '.join(reasons)}."))
     return found
 
 

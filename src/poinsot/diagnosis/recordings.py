@@ -1,0 +1,135 @@
+"""One bad recording among several: recordings that do not agree on the parameters, and what is wrong with which.
+
+Parameters of its own for each of R recordings leave less of the torque than common ones. Of residuals with N_kj
+effective rows of joint j in recording k
+
+    G = sum over k, j of N_kj log(rms with common parameters / rms with its own) - 1/2 (R - 1) b log N
+
+is the log-likelihood by which they disagree. Then each is looked at alone, as if there were no other: a defect that it
+shows is its own, and remedies name it. If none shows one, the recording without which the others agree best is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..estimate import Finding, Severity, Unchecked
+from .case import Examination, Solved
+from .changes import within
+from .check import Cause, Check, look_at
+
+
+@dataclass(frozen=True)
+class Recordings(Check):
+    """Checks of whole recordings: of all together, and of each alone where they disagree.
+
+    Args:
+        checks: to apply.
+        margin: log-likelihood by which recordings must disagree.
+        shown: part of a joint's torque (rms) by which they must disagree to be looked at alone.
+        warning, error: part of a joint's torque (rms) that common parameters leave beside what own ones leave: more
+            than friction does that differs between days, and as much as another missing term that is an error.
+    """
+
+    checks: tuple[Check, ...]
+    margin: float = 12.0
+    shown: float = 0.02
+    warning: float = 0.05
+    error: float = 0.1
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:  # type: ignore[override]
+        listed = (cause for check in self.checks for cause in check.causes)
+        return (
+            *listed,
+            Cause(
+                "recordings-disagree",
+                "No parameters fit all recordings: one of them is of another load, zero, clock or temperature.",
+                "Leave the recording out, or find out what differs in it.",
+                symptom=True,
+            ),
+        )
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        together = look_at(case, self.checks)
+        count = len(case.thin.row_counts)
+        apart = disagreement_of(case.best) if count > 1 else None
+        if apart is None or apart.gain < self.margin or apart.size < self.shown:
+            yield from together
+            return
+        alone = [look_at(case.alone(k), self.checks) for k in range(count)]
+        graver = [
+            (k, each)
+            for k, said in enumerate(alone)
+            for each in said
+            if isinstance(each, Finding) and each.severity > Severity.note
+        ]
+        shown = [(each.cause, each.where) for _, each in graver]
+        # what every recording shows is of all of them
+        common = [
+            each
+            for each in together
+            if isinstance(each, Unchecked)
+            or each.severity is Severity.note
+            or shown.count((each.cause, each.where)) == count
+        ]
+        known = {(each.cause, each.where) for each in common if isinstance(each, Finding)}
+        own = [(k, each) for k, each in graver if (each.cause, each.where) not in known]
+        yield from common if own else together
+        for k, each in own:
+            yield replace(
+                each,
+                message=f"In recording {k + 1} alone: {each.message}",
+                remedy=f"{each.remedy} Of recording {k + 1} only, or leave it out.",
+                where=within(case.problem, k + 1, each.where),
+            )
+        if own or apart.size > self.warning:
+            yield self._disagreement(case, apart, {k for k, _ in own})
+
+    def _disagreement(self, case: Examination, apart: Disagreement, bad: set[int]) -> Finding:
+        (odd,) = bad if len(bad) == 1 else (apart.odd,)
+        joint = case.problem.robot.effort_names[apart.joint]
+        return Finding(
+            "recordings-disagree",
+            Severity(sum(apart.size > each for each in (self.warning, self.error))),
+            f"{'The recordings do not agree' if odd is None else f'Recording {odd + 1} is unlike the others'}: common "
+            f"parameters leave {100 * apart.size:.3g} % of the torque of joint {joint} more than a recording's own do.",
+            f"{'Identify from each alone' if odd is None else 'Leave it out'}, or see what differs: load, zero, clock, "
+            "temperature.",
+            "" if odd is None else within(case.problem, odd + 1),
+            evidence=apart.gain,
+        )
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """How much better parameters of its own fit each recording.
+
+    Args:
+        gain: G. size: largest part of a joint's torque that they take from the residuals of a recording.
+        joint: of the largest. odd: the recording without which the others agree best; None of two.
+    """
+
+    gain: float
+    size: float
+    joint: int
+    odd: int | None
+
+
+def disagreement_of(together: Solved) -> Disagreement:
+    """Compare common parameters with each recording's own."""
+    edges = np.cumsum([0, *together.problem.row_counts])
+    spans = [np.arange(*edges[k : k + 2]) for k in range(len(edges) - 1)]
+    gain, parts = -0.5 * (len(spans) - 1) * len(together.theta) * float(np.log(edges[-1])), []
+    for span in spans:
+        own, common = together.of(span), np.sqrt(np.mean(together.residuals[span] ** 2, axis=0))
+        gain += float(own.effective_rows @ np.log(np.maximum(common, own.sigma) / own.sigma))
+        parts.append(np.sqrt(np.maximum(common**2 - own.sigma**2, 0.0)) / together.size)
+    rest = [together.of(np.setdiff1d(np.arange(edges[-1]), span)).relative_error for span in spans]
+    worst = np.max(parts, axis=0)
+    return Disagreement(
+        gain, float(worst.max()), int(worst.argmax()), int(np.argmin(rest)) if len(spans) > 2 else None
+    )

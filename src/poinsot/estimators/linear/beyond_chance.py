@@ -1,0 +1,191 @@
+"""What residuals do not show: how far an estimate moves with its filters, within its recording, and to the next one.
+
+Noise of the positions in the band of the rows, and motion that the smoother attenuates, bias least squares. With half
+the band of the rows noise of accelerations falls to 1/8 or less, with twice the smoother's cutoff attenuation to 1/256
+(order 4): the estimate moves by d, about minus the bias. By chance it does so with variance V, if residuals of
+different stretches of time g are independent, and the excess is
+
+    b^2 = sum of d^2 - V, where |d| > t sqrt(V)     V = sum over g of (I_cg - I_g)^2
+    I_g = H^-1 sum over the rows of g of W^T w^2 e
+
+The halves of the recording differ by 2 d, d = 2 sum over the first half of I_g, V = sum of I_g^2 about the half's mean.
+Where half the band leaves too few rows, twice the band and cutoff take its place.
+
+Parameters also differ between recordings (friction from day to day). With theta_r the estimate from recording r alone,
+of variance s_r^2 = sum of I_g^2, and tau the standard deviation between them, the restricted likelihood is
+
+    v_r = tau^2 + s_r^2     mu = sum theta_r / v_r / sum 1 / v_r     V = 1 / sum 1 / v_r
+    log L(tau) = -1/2 (sum log v_r + log sum 1 / v_r + sum (theta_r - mu)^2 / v_r)
+
+A few recordings determine tau poorly, so the parameter of the next one is a mixture of N(mu(tau), tau^2 + V(tau)) with
+weights L(tau) p(tau). With p(tau) = 1 / sqrt(tau^2 + s^2) it is Student's t with R - 1 degrees of freedom where tau is
+large, as of R exact values, and proper where tau is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from scipy import special
+
+from ...arrays import Vector
+from ...diagnosis.case import LARGEST_SAMPLES, DenseRows, thinned
+from ...diagnosis.filters import FEWEST_RECORDINGS
+from ...estimate.uncertainty import NORMAL_95
+from ...exceptions import NotIdentifiable, PoinsotError
+from ...regression.inverse_dynamics import InverseDynamics
+from ...signals.decimation import Decimation
+from ...signals.signals import Signals
+from .system import LinearSolution, System
+
+GROUPS = 20
+"""Groups of rows, one after the other in time."""
+
+BEYOND_CHANCE, HALVES_BEYOND_CHANCE = 2.09, 3.92
+"""Quantiles of |t| at 95 % with GROUPS - 1, and at 99.9 % with GROUPS - 2 degrees of freedom. By chance halves differ
+by as much as the interval says: the first quantile would widen it in one parameter of twenty."""
+
+RESOLVED = 2.0
+"""Half the band says nothing of a parameter whose move by chance is more than this part of its standard deviation."""
+
+LONGEST = 1_000_000
+"""Samples of all recordings together beyond which the smoother is not run again."""
+
+SINGULAR = 1e-12
+"""Eigenvalue of H, of columns of unit norm, below which rows do not determine all parameters."""
+
+POINTS = 100
+"""Of tau, equally far apart in asinh(tau / s) up to 30 times the spread of the estimates."""
+
+
+def beyond_chance(
+    problem: InverseDynamics, system: System, solution: LinearSolution
+) -> tuple[Vector | None, Vector | None]:
+    """(k,) b, and half widths of 95 % intervals for the next recording's parameters over 1.96, in their units.
+
+    None for a robot with a load; the second where fewer than four recordings determine all parameters alone.
+    """
+    if problem.attachment is not None:
+        return None, None
+    signals = cast("tuple[Signals, ...]", problem.recordings)
+    share = LARGEST_SAMPLES / sum(map(len, signals))
+    thin = [thinned(each, share) for each in signals]
+
+    def repeated(others: list[Signals]) -> tuple[Vector, np.ndarray] | None:
+        try:
+            return _influence(problem.with_signals(others), system, solution)
+        except PoinsotError:  # too short for these filters
+            return None
+
+    if (as_is := repeated(thin)) is None:
+        return None, None
+    theta, influence = as_is
+    chance = np.sum(influence**2, axis=0)
+
+    def excess(others: list[Signals]) -> tuple[Vector, Vector]:
+        """b^2 and V."""
+        if (found := repeated(others)) is None:
+            return np.zeros_like(theta), np.full_like(theta, np.inf)
+        V = np.sum((found[1] - influence) ** 2, axis=0)
+        return _excess(found[0] - theta, V, BEYOND_CHANCE), V
+
+    narrow, V = excess([_rows_at(each, 2.0) for each in thin])
+    halves = influence.reshape(2, GROUPS // 2, -1)
+    about_mean = np.sum((halves - halves.mean(axis=1, keepdims=True)) ** 2, axis=(0, 1))
+    b2 = narrow + _excess(2 * halves[0].sum(axis=0), about_mean, HALVES_BEYOND_CHANCE)
+    if wide := [thinned(each, share) for each in _widened(signals)]:
+        b2 += excess(wide)[0]
+        if (blind := RESOLVED**2 * chance < V).any():
+            b2[blind] += excess([_rows_at(each, 0.5) for each in wide])[0][blind]
+    alone = [found for each in thin if len(thin) >= FEWEST_RECORDINGS and (found := repeated([each]))]
+    if len(alone) < FEWEST_RECORDINGS:
+        return np.sqrt(b2), None
+    stds = np.array([np.sqrt(np.sum(its**2, axis=0)) for _, its in alone])
+    return np.sqrt(b2), predictive_std(np.array([each for each, _ in alone]), stds, theta)
+
+
+def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector:
+    """(k,) half width of the 95 % interval about a center for the next recording's parameters, over 1.96.
+
+    Args:
+        theta, std: (R, k) of each recording. center: (k,) of the interval.
+    """
+    std = np.maximum(std, 1e-12 * np.abs(center) + 1e-300)  # of noise-free data
+    s = 1 / np.sqrt(np.mean(std**-2.0, axis=0))
+    points = (np.arange(POINTS) + 0.5)[:, None] / POINTS
+    tau = s * np.sinh(points * np.arcsinh(30 * (np.ptp(theta, axis=0) + s) / s))
+    v = tau[:, None] ** 2 + std**2  # (points, R, k)
+    precision = np.sum(1 / v, axis=1)
+    mu = np.sum(theta / v, axis=1) / precision
+    log_L = -0.5 * (np.sum(np.log(v) + (theta - mu[:, None]) ** 2 / v, axis=1) + np.log(precision))
+    weight = np.exp(log_L - log_L.max(axis=0))
+    weight /= weight.sum(axis=0)
+    d, spread = center - mu, np.sqrt(tau**2 + 1 / precision)
+    low, high = np.zeros(len(center)), np.max(np.abs(d) + 10 * spread, axis=0)
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        inside = special.ndtr((middle - d) / spread) + special.ndtr((middle + d) / spread) - 1
+        short = np.sum(weight * inside, axis=0) < 0.95
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return cast("Vector", high / NORMAL_95)
+
+
+def _widened(signals: tuple[Signals, ...]) -> list[Signals]:
+    """With twice the cutoff; none where the clock does not allow it, or signals were not smoothed with a cutoff."""
+    cutoffs: list[Any] = [getattr(each.method, "cutoff_hz", None) for each in signals]
+    if sum(map(len, signals)) > LONGEST or None in cutoffs:
+        return []
+    try:
+        return [
+            replace(each.method, cutoff_hz=np.multiply(cutoff, 2).tolist()).apply(each.recording)
+            for each, cutoff in zip(signals, cutoffs, strict=True)
+        ]
+    except PoinsotError:
+        return []
+
+
+def _rows_at(signals: Signals, factor: float) -> Signals:
+    """The same signals with so many times the interval between rows."""
+    D = cast("Decimation", signals.decimation)
+    # the edges of a sharper filter would leave little of a short recording
+    return replace(signals, decimation=replace(D, factor=round(factor * D.factor), order=min(D.order, 4)))
+
+
+def _excess(d: Vector, V: Vector, t: float) -> Vector:
+    return np.where(np.abs(d) > t * np.sqrt(V), np.maximum(d**2 - V, 0.0), 0.0)
+
+
+def _influence(
+    problem: InverseDynamics, system: System, solution: LinearSolution
+) -> tuple[Vector, np.ndarray]:
+    """theta (k,) of a problem at a solution's weights, and (GROUPS, k) I_g.
+
+    Raises:
+        NotIdentifiable: if the rows do not determine it, or leave too few residuals for the groups.
+    """
+    W = DenseRows.of(problem).W[:, :, system.columns]
+    time, measured, held = problem.predict(np.zeros(system.size))
+    N, n, k = W.shape
+    w = np.broadcast_to(solution.weights, (N, n))
+    e = w * (measured - held - W @ solution.theta)
+    if np.isfinite(solution.clip):  # an outlier counts as little as at the robust optimum
+        w, e = (each * np.sqrt(solution.clip / np.maximum(np.abs(e), solution.clip)) for each in (w, e))
+    prior, mean = system.whitened_prior(np.eye(k))
+    A = np.concatenate([(W * w[:, :, None]).reshape(-1, k), prior])
+    norms = np.linalg.norm(A, axis=0)
+    A /= np.where(norms > 0, norms, 1.0)
+    H = A.T @ A
+    if N * n - k < GROUPS or np.linalg.eigvalsh(H)[0] < SINGULAR:
+        raise NotIdentifiable("the rows do not determine all parameters")
+    inverse = np.linalg.inv(H) / norms[:, None]
+    e = np.append(e, mean - prior @ solution.theta)
+    step = inverse @ (A.T @ e)
+    e -= A @ (step * norms)
+    scores = (A * e[:, None])[: N * n].reshape(N, n, k).sum(axis=1)
+    group = (GROUPS * (time - time[0]) / (time[-1] - time[0]) * (1 - 1e-9)).astype(np.int64)
+    sums = np.zeros((GROUPS, k))
+    np.add.at(sums, group, scores)
+    # a fit of k parameters makes its own residuals smaller
+    return solution.theta + step, sums @ inverse.T * np.sqrt(N * n / (N * n - k))
