@@ -20,8 +20,9 @@ def on_page_markdown(markdown: str, page, **_) -> str:
 def _causes() -> str:
     """A table of every cause: what it means, and what to do."""
     from poinsot.diagnosis import causes
+    from poinsot.estimators.joint.examination import CAUSES
 
-    rows = [f"| `{each.name}` | {each.means} | {each.advice} |" for each in causes()]
+    rows = [f"| `{each.name}` | {each.means} | {each.advice} |" for each in (*causes(), *CAUSES)]
     return "\n".join(["", "| cause | what it means | what to do |", "|---|---|---|", *rows, ""])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from poinsot.estimate import EstimatedMotions, Status
+from poinsot.estimate import EstimatedMotions, Status, Trust
 from poinsot.exceptions import InvalidSignals
 from poinsot.project import Project, identify
 from references.replacing import replaced
@@ -127,12 +127,13 @@ def test_how_it_moved(estimate):
     assert 0 < path["std.position.pivot"].max() < NOISE and motion.sensors[0].rms == pytest.approx(
         1, abs=0.15
     )
-    held_out, *simulated = estimate.validation
-    assert held_out.recording == "two" and held_out.rms_per_joint[0] < 1.3 * NOISE
-    assert [fit.recording for fit in simulated] == [
-        f"{n}, simulated from its first state" for n in ("one", "two")
-    ]
-    assert all(fit.relative_error_percent < 2 for fit in simulated)
+    assert estimate.fit.recording == "one"
+    held_out, efforts = estimate.validation
+    assert held_out.recording.startswith("two, predicted over 0.6") and efforts.recording == "two, efforts"
+    # states that did not see what is predicted add to the noise of the readings
+    assert all(NOISE / 1.2 < fit.rms_per_joint[0] < 2 * NOISE for fit in (estimate.fit, held_out))
+    assert efforts.joints == ("torque.pivot",) and efforts.units == ("N m",)
+    assert efforts.relative_error_percent < 1
 
 
 def test_friction_is_a_curve_with_its_uncertainty(estimate):
@@ -155,19 +156,16 @@ def test_the_page_and_the_files(poinsot, job, tmp_path):
 
 
 def test_the_weight_is_chosen_by_what_it_predicts(job):
-    """The largest of the weights whose squared errors of left-out readings are within 5 % of the lowest."""
+    """The model lacks nothing: a weight with which steps hardly give way, and the estimate that it should give."""
     found = identify(Project.load(job(("weight = 1e9", 'weight = "auto"'))))
-    (scores,) = [note for note in found.notes if "left out in blocks" in note]
+    (scores,) = [note for note in found.notes if note.startswith("The weight was chosen by the likelihood")]
     (used,) = [note for note in found.notes if note.startswith("Residuals of steps have the weight")]
-    tried = {float(w): float(s) for w, s in re.findall(r"(\de[+-]\d\d): (\d+(?:\.\d+)?)", scores)}
+    tried = {float(w) for w in re.findall(r"(\d\.\de[+-]\d\d): \d", scores)}
     chosen = float(re.search(r"the weight (\S+):", used)[1])
-    assert len(tried) == 7 and chosen in tried
-    # scores are printed with three digits: half a unit of the last is 0.5 % of them
-    assert tried[chosen] ** 2 <= 1.05 * 1.01 * min(tried.values()) ** 2
-    assert all(score**2 > 1.05 * 0.99 * min(tried.values()) ** 2 for w, score in tried.items() if w > chosen)
-    # no prediction of a noisy reading is better than the noise: 3 standard deviations of 400 squares are 21 %
-    assert min(tried.values()) ** 2 > 1 - 3 * np.sqrt(2 / 400)
-    np.testing.assert_array_less(np.abs(found.values - [J, DRAG, DRY, ZERO]), 5 * found.std)
+    assert any(chosen == pytest.approx(each, rel=0.05) for each in tried) or not tried
+    assert chosen > 1e9, found.notes
+    np.testing.assert_array_less(np.abs(found.values - [J, DRAG, DRY, ZERO]), 4 * found.std)
+    assert found.trust is Trust.trusted, found.findings
 
 
 def test_missing_readings_are_not_imputed(folder, job):
@@ -179,18 +177,17 @@ def test_missing_readings_are_not_imputed(folder, job):
         found = identify(Project.load(job(("[[recordings]]", '[[recordings]]\ninvalid = "mask"'))))
     finally:
         np.savetxt(folder / "one.csv", swing(0), delimiter=",", header="t,angle,torque", comments="")
-    for fit in (found.fit, *(each for each in found.validation if each.recording.startswith("one"))):
-        read = np.isfinite(fit.measured[:, 0])
-        assert read.sum() == SAMPLES // 16 and fit.readings_per_joint.tolist() == [SAMPLES // 16]
-        e = (fit.measured - fit.predicted)[read, 0]
-        z = table[read, 1]
-        assert fit.relative_error_percent == pytest.approx(
-            100 * np.linalg.norm(e) / np.linalg.norm(z - z.mean()), rel=1e-6
-        )
-        centred = e - e.mean()
-        assert fit.whiteness[0].lag1 == pytest.approx(
-            centred[1:] @ centred[:-1] / (centred @ centred), abs=1e-9
-        )
+    fit = found.fit
+    read, z = np.isfinite(fit.measured[:, 0]), np.interp(fit.time, table[:, 0], table[:, 1])
+    assert 0.7 * SAMPLES / 16 < read.sum() <= SAMPLES / 16 and fit.readings_per_joint.tolist() == [read.sum()]
+    assert (np.isin(np.round(fit.time[read] / PERIOD) % 16, 0)).all()
+    e = (fit.measured - fit.predicted)[read, 0]
+    np.testing.assert_allclose(fit.measured[read, 0], z[read], atol=1e-12)
+    assert fit.relative_error_percent == pytest.approx(
+        100 * np.linalg.norm(e) / np.linalg.norm(z[read] - z[read].mean()), rel=1e-6
+    )
+    centred = e - e.mean()
+    assert fit.whiteness[0].lag1 == pytest.approx(centred[1:] @ centred[:-1] / (centred @ centred), abs=1e-9)
     assert found.rows == SAMPLES // 16
 
 
@@ -326,7 +323,7 @@ def test_a_command_that_is_cut_off_is_doubted(folder, job):
 
 def test_a_step_that_is_too_long_is_said_with_its_number(job):
     found = identify(Project.load(job(("weight = 1e9", "weight = 1e6\nstep_s = 0.8"))))
-    assert any("longer than half its fastest period of" in warning for warning in found.warnings)
+    assert any("longer than half its fastest period of" in each.message for each in found.findings)
 
 
 def test_without_jax_it_says_what_to_install(job):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..estimate import Finding, Severity, Unchecked
+from ..estimate import Estimate, Finding, Severity, Unchecked
 from .case import Examination
 from .check import Cause, Check
 
@@ -37,13 +37,17 @@ class HeldOutError(Check):
     )
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        fitted = case.estimate.fit.relative_error_percent / 100
-        if not case.estimate.validation:
+        yield from self.look_at(case.estimate)
+
+    def look_at(self, estimate: Estimate) -> Iterator[Finding | Unchecked]:
+        """Of an estimate of any family."""
+        fitted = estimate.fit.relative_error_percent / 100
+        if not estimate.validation:
             yield Unchecked(
                 "prediction of other motions",
                 'no recording was held out; give one the role "validation"',
             )
-        for fit in case.estimate.validation:
+        for fit in estimate.validation:
             error = fit.relative_error_percent / 100
             times = error / max(fitted, 1e-12)
             if times < self.warning_times or error < self.warning:
@@ -52,7 +56,7 @@ class HeldOutError(Check):
             yield Finding(
                 "held-out",
                 Severity.error if grave else Severity.warning,
-                f"The torque of {fit.recording or 'a held-out recording'} is predicted to {100 * error:.3g} %, "
+                f"{fit.recording or 'A held-out recording'} is predicted to {100 * error:.3g} %, "
                 f"{times:.2g} times the error of the fit ({100 * fitted:.3g} %).",
                 f"{POSSIBLE_BODIES}, or record a livelier motion.",
                 fit.recording,

@@ -27,7 +27,6 @@ import numpy as np
 from jaxtyping import Float
 
 from poinsot.estimators.joint import JointFit, JointSmoothing, JointSmoothingProblem, Record, RecordFit
-from poinsot.estimators.joint.simulation import simulated
 from poinsot.models.maximal import Model
 
 from .furuta_models import (
@@ -45,6 +44,7 @@ from .furuta_models import (
 )
 from .furuta_voltage import Commands, commands, delay_of
 from .recordings import DRIVEN, Angles, driven, oscillations
+from .simulation import simulated
 
 PAPER_IMPULSE = 0.428 * 9.82 * 0.092 * 0.01
 """m g l h of the paper's pendulum [N m s]."""

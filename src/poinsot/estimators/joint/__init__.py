@@ -11,8 +11,9 @@ linearization   residuals of all steps with their derivatives, in blocks
 chunks          compiled functions over records of any length
 bordered        normal equations with a band for the states and a border for theta
 sensitivity     covariance of theta, effective degrees of freedom, unobservable directions
-simulation      a recording simulated from its first state
-weight          the weight of the model against the readings, chosen by cross-validation
+prediction      readings predicted over windows, from states that did not see them
+weight          the weight of the model against the readings, by likelihood and by prediction
+examination     what may be wrong with an estimate
 """
 
 from .estimation import JointEstimation  # isort: skip  # says what to install without JAX

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,10 @@ from ...models.maximal.bodies import minus, plus
 from ...models.maximal.precision import Numbers, Scalar
 from .chunks import in_chunks
 
+NEWTON_STEPS = 6
+"""Of the solution of a step: quadratic convergence takes three, a reversal of dry friction one or two more."""
+LANES, STRIDE = 16, 32
+"""Simulations side by side, and steps in one call of the compiled function."""
 States = Float[np.ndarray, "N size"]
 """States of a record, a row a sample."""
 Motion = Float[np.ndarray, "N n"]
@@ -75,12 +80,32 @@ class Form(ABC):
         """Errors of the step from x to y."""
 
     @abstractmethod
+    def step(self, x: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "size"]:
+        """The state that follows x where the model lacks nothing."""
+
+    @abstractmethod
     def readings(self, x: Row, theta: Theta) -> Float[Array, "s"]:
         """h(x)."""
+
+    def by_inertia(
+        self, e: Float[Array, "rows"], x: Row, theta: Theta, reference: Theta
+    ) -> Float[Array, "rows"]:
+        """Errors of a step from x as M(reference) M(theta)^-1 e: then they do not shrink with theta's inertia."""
+        M, M_ref = self.inertia(x, theta), self.inertia(x, reference)
+        return jnp.ravel((M_ref @ jnp.linalg.solve(M, e.reshape(-1, len(M)).T)).T)
+
+    def inertia(self, x: Row, theta: Theta) -> Float[Array, "n n"]:
+        """By which errors of a step are proportional to defects of the motion; the identity where they are defects."""
+        return jnp.eye(self.rows)
 
     def start_errors(self, x: Row, theta: Theta, h: Scalar) -> Float[Array, "_"]:
         """By how much the first state is off the constraints (3.16, 3.17), as impulses; none without multipliers."""
         return jnp.zeros(0)
+
+    @double_precision
+    def inertias(self, x: States, theta: Theta) -> np.ndarray:
+        """(N, n, n) inertia of all states."""
+        return np.asarray(jax.vmap(self.inertia, in_axes=(0, None))(x, theta))
 
     @double_precision
     def read(self, x: States, theta: Theta) -> Float[np.ndarray, "N s"]:
@@ -90,6 +115,38 @@ class Form(ABC):
     @cached_property
     def _read(self) -> jax.stages.Wrapped:
         return jax.jit(lambda x, theta: (jax.vmap(self.readings, in_axes=(0, None))(x, theta),))
+
+    @double_precision
+    def simulated(self, x: States, u: np.ndarray, h: np.ndarray, theta: Theta) -> np.ndarray:
+        """(W, T + 1, size) W simulations from states x (W, size), u (W, T, inputs) held over steps h (W, T) [s]."""
+        W, T = h.shape
+        lanes, steps = -W % LANES, -T % STRIDE
+        # filled up to fixed shapes, which compile once; the steps that are added are as long as the last
+        x, u, h = (np.pad(part, [(0, lanes)] + [(0, 0)] * (part.ndim - 1), mode="edge") for part in (x, u, h))
+        u, h = (
+            np.pad(part, [(0, 0), (0, steps)] + [(0, 0)] * (part.ndim - 2), mode="edge") for part in (u, h)
+        )
+        found = []
+        for lane in range(0, W, LANES):
+            rows, now = slice(lane, lane + LANES), x[lane : lane + LANES]
+            parts = [now[:, None]]
+            for first in range(0, T, STRIDE):
+                cut = slice(first, first + STRIDE)
+                parts.append(np.asarray(self._simulated(now, u[rows, cut], h[rows, cut], theta)))
+                now = parts[-1][:, -1]
+            found.append(np.concatenate(parts, axis=1)[:, : T + 1])
+        return np.concatenate(found)[:W]
+
+    @cached_property
+    def _simulated(self) -> jax.stages.Wrapped:
+        def run(x: Array, u: Array, h: Array, theta: Array) -> Array:
+            def on(x: Array, given: tuple[Array, Array]) -> tuple[Array, Array]:
+                x = self.step(x, given[0], theta, given[1])
+                return x, x
+
+            return jax.lax.scan(on, x, (u, h))[1]
+
+        return jax.jit(jax.vmap(run, in_axes=(0, 0, 0, None)))
 
     @double_precision
     def moved(self, x: States, d: Float[np.ndarray, "N degrees"]) -> States:
@@ -128,6 +185,21 @@ class ReducedForm(Form):
     def step_errors(self, x: Row, y: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "rows"]:
         n = self.n
         return jnp.ravel(self.model.reduced_errors((x[:n], x[n:]), (y[:n], y[n:]), u, theta, h))
+
+    def step(self, x: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "size"]:
+        def newton(_: Any, y: Array) -> Array:
+            e, slope = errors(y), jax.jacfwd(errors)(y)
+            return y - jnp.linalg.solve(slope, e)
+
+        def errors(y: Array) -> Array:
+            return self.step_errors(x, y, u, theta, h)
+
+        x = jnp.asarray(x)
+        begin = x + jnp.concatenate([h * x[self.n :], jnp.zeros(self.n)])
+        return jax.lax.fori_loop(0, NEWTON_STEPS, newton, begin)
+
+    def inertia(self, x: Row, theta: Theta) -> Float[Array, "n n"]:
+        return self.model.joint_inertia(jnp.asarray(x)[: self.n], theta)
 
     def readings(self, x: Row, theta: Theta) -> Float[Array, "s"]:
         return self.model.observe_coordinates(x[: self.n], x[self.n :], theta)
@@ -175,6 +247,9 @@ class ExplicitForm(Form):
         M = self.start_mass(self.state(x), theta, h)
         return jnp.concatenate([M @ configuration / h, M @ velocity])
 
+    def step(self, x: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "size"]:
+        return jnp.concatenate([jnp.ravel(p) for p in self.model.step(self.state(x), u, theta, h)])
+
     def start_mass(self, state: State, theta: Theta, h: Scalar) -> Float[Array, "n n"]:
         """By which errors of the first state become impulses (3.13, 3.14)."""
         return self.model.projected_mass(state, theta, h)
@@ -188,6 +263,9 @@ class ImplicitForm(ExplicitForm):
 
     def start_mass(self, state: State, theta: Theta, h: Scalar) -> Float[Array, "n n"]:
         return self.model.mass_matrix(state, theta)
+
+    def inertia(self, x: Row, theta: Theta) -> Float[Array, "n n"]:
+        return self.model.mass_matrix(self.state(jnp.asarray(x)), theta)
 
 
 class ForwardForm(ExplicitForm):

@@ -14,7 +14,7 @@ The compiled function is of a fixed number of steps (`chunks`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -89,29 +89,52 @@ class Linearizer:
         self._call: Callable[..., Any] = jax.jit(self._chunk)
         self._start: Callable[..., Any] = jax.jit(self.of_start)
 
-    @double_precision
-    def __call__(self, record: Record, x: Float[np.ndarray, "N size"], theta: Vector) -> RecordLinearization:
-        """All of a record."""
-        N = len(x)
-        # so that shapes agree the last sample gets a step onto itself, of any length, whose errors are masked
-        h = np.append(record.steps, record.steps[-1])
-        following = np.concatenate([x[1:], x[-1:]])
-        z = np.nan_to_num(record.z)  # NaN would reach derivatives of other rows through reverse mode
-        given = (x, following, record.u, z, h)
-        e, by_x, by_next, by_theta = in_chunks(self._call, N, *given, last=(theta,))
-        there = np.concatenate([np.ones((N, self.form.rows), dtype=bool), ~np.isnan(record.z)], axis=1)
-        there[-1, : self.form.rows] = False  # from the last state no step leads on
-        for part in (e, by_x, by_next, by_theta):
-            part[~there] = 0.0
-        start = tuple(np.asarray(part) for part in self._start(x[0], theta, h[0]))
-        return RecordLinearization(e, by_x, by_next, by_theta, start if len(start[0]) else None, there)  # type: ignore[arg-type]
+    def __call__(
+        self, record: Record, x: Float[np.ndarray, "N size"], theta: Vector, reference: Vector | None = None
+    ) -> RecordLinearization:
+        """All of a record; with a reference (p,), errors of steps are those of `Form.by_inertia`."""
+        return self.all_of([record], [x], theta, reference)[0]
 
-    def _chunk(self, *samples_and_theta: Array) -> tuple[Array, Array, Array, Array]:
-        *samples, theta = samples_and_theta
-        return self.of_samples(tuple(samples), theta, TOGETHER)
+    @double_precision
+    def all_of(
+        self,
+        records: Sequence[Record],
+        x: Sequence[np.ndarray],
+        theta: Vector,
+        reference: Vector | None = None,
+    ) -> list[RecordLinearization]:
+        """All of each record, of states x (N, size) each; short records share a call of the compiled function."""
+        given = []
+        for record, states in zip(records, x, strict=True):
+            # so that shapes agree the last sample gets a step onto itself, of any length, whose errors are masked
+            h, following = (
+                np.append(record.steps, record.steps[-1]),
+                np.concatenate([states[1:], states[-1:]]),
+            )
+            # NaN would reach derivatives of other rows through reverse mode
+            given.append((states, following, record.u, np.nan_to_num(record.z), h))
+        whole = [np.concatenate(part) for part in zip(*given, strict=True)]
+        found = in_chunks(self._call, len(whole[0]), *whole, last=(theta, reference))
+        ends = np.cumsum([len(states) for states in x])[:-1]
+        linearized = []
+        for record, states, *parts in zip(records, x, *(np.split(part, ends) for part in found), strict=True):
+            measured = ~np.isnan(record.z)
+            there = np.concatenate([np.ones((len(states), self.form.rows), dtype=bool), measured], axis=1)
+            there[-1, : self.form.rows] = False  # from the last state no step leads on
+            for part in parts:
+                part[~there] = 0.0
+            start = tuple(np.asarray(part) for part in self._start(states[0], theta, record.steps[0]))
+            e, by_x, by_next, by_theta = parts
+            found_start = start if len(start[0]) else None
+            linearized.append(RecordLinearization(e, by_x, by_next, by_theta, found_start, there))  # type: ignore[arg-type]
+        return linearized
+
+    def _chunk(self, *samples_and_theta: Any) -> tuple[Array, Array, Array, Array]:
+        *samples, theta, reference = samples_and_theta
+        return self.of_samples(tuple(samples), theta, TOGETHER, reference)
 
     def of_samples(
-        self, samples: tuple[Array, ...], theta: Array, together: int
+        self, samples: tuple[Array, ...], theta: Array, together: int, reference: Array | None = None
     ) -> tuple[Array, Array, Array, Array]:
         """e, A, B and P, in JAX.
 
@@ -129,7 +152,10 @@ class Linearizer:
                 here, there = form.plus(x, d), form.plus(y, d_next)
                 # the difference first, its full turns after: in [-pi, pi] whatever turn the state is in
                 away = form.model.nearest_turn(form.readings(here, theta) - z)
-                e = jnp.concatenate([form.step_errors(here, there, u, theta, h), away])
+                step = form.step_errors(here, there, u, theta, h)
+                if reference is not None:
+                    step = form.by_inertia(step, here, theta, reference)
+                e = jnp.concatenate([step, away])
                 return e, e
 
             slopes, e = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(nothing, nothing, theta)

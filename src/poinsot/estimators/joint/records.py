@@ -162,14 +162,17 @@ class Record:
         """Their durations [s]."""
         return np.diff(self.times)
 
+    def samples(self, cut: slice | np.ndarray) -> Record:
+        """Some of the samples."""
+        return Record(self.name, self.times[cut], self.u[cut], self.z[cut])
+
     def every(self, n: int) -> Record:
         """Each n-th sample: longer steps."""
-        return Record(self.name, self.times[::n], self.u[::n], self.z[::n])
+        return self.samples(slice(None, None, n))
 
     def between(self, start: float, end: float) -> Record:
         """The samples of a window [s]."""
-        cut = (self.times >= start) & (self.times <= end)
-        return Record(self.name, self.times[cut], self.u[cut], self.z[cut])
+        return self.samples((self.times >= start) & (self.times <= end))
 
 
 def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mechanism:

@@ -65,6 +65,12 @@ class RecordFit:
             float("nan"),
         )
 
+    def samples(self, cut: slice) -> RecordFit:
+        """The states of some of the samples, to begin at."""
+        states = None if self.states is None else type(self.states)(*(part[cut] for part in self.states))
+        record = Record(self.name, self.times[cut], np.zeros((len(self.times[cut]), 0)), self.expected[cut])
+        return RecordFit.at(record, self.coordinates[cut], self.rates[cut], states)
+
 
 @dataclass(frozen=True)
 class AcceptedStep:
@@ -88,12 +94,11 @@ class JointFit:
 
     Args:
         names: names of all p parameters. theta: (p,). open: (q,) indices of the estimated ones.
-        status: how the iteration ended.
+        status: how the iteration ended. remaining: part of the cost that another step was predicted to take off, where
+            a kink stopped it within a small part of the standard deviations; else 0.
         history: one entry an accepted step, the initial guess first.
         paths: of each record.
         sensitivity: uncertainty of the open parameters.
-        scale_is_free: (q,) open parameters of which only ratios have an effect, so that they shrink as far as bounds
-            let them.
     """
 
     names: tuple[str, ...]
@@ -103,7 +108,7 @@ class JointFit:
     history: tuple[AcceptedStep, ...]
     paths: tuple[RecordFit, ...]
     sensitivity: Sensitivity = field(repr=False)
-    scale_is_free: np.ndarray
+    remaining: float = 0.0
 
     @property
     def converged(self) -> bool:

@@ -8,7 +8,8 @@ scales of parameters do not matter. Records share theta: each has a band of its 
 
 It has converged where a step with little damping is predicted to lower the cost by at most `tolerance` of it. That
 bounds the cosine of the angle between the residuals and each column of their Jacobian by sqrt(tolerance), which is what
-certificates verify. Where dry friction has a kink no step may lower the cost before that: then it has stalled.
+certificates verify. Where dry friction has a kink no step may lower the cost before that: then it has stalled, unless
+what is left to go is a small part of the standard deviations (`settled`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ...arrays import Vector
+from ...estimate import Status
 from ...exceptions import InvalidMethod
 from ...models.maximal import Model
 from ...solve import DampedStep, GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
@@ -33,10 +35,6 @@ from .sensitivity import sensitivity, state_variances
 
 JOINT_DAMPING = GainRatio(first=1e-6, most=2.0**32)
 """Little at the start: with states free the problem is nearly linear, and full steps succeed."""
-PROPORTIONAL = ("mass", "inertia", "drag", "level", "excess", "gain", "shaft", "offset")
-"""Kinds of parameters that multiply the residuals of steps, if all of them are scaled alike."""
-ROUNDING_OF_SQUARES = 1e-16
-"""A remainder whose squares are below this part of the whole is rounding."""
 
 
 @lru_cache(maxsize=16)
@@ -58,10 +56,15 @@ class JointSmoothing:
         tolerance: it ends where a step is predicted to lower the cost by at most this part of it.
         kink_factor: a step with little damping that fails, though predicted to lower the cost by no more than so many
             times the tolerance, ends at a kink of dry friction, where the linearization holds on one side only.
+        settled: a search that a kink has stalled has converged all the same, where its next step would move no
+            parameter by more than so many standard deviations; 0: it has not.
         state_std: whether fits have standard deviations of states.
         damping: of steps, in parts of the largest diagonal of J^T J so far.
         least_effect: part of the cost that a parameter is assumed to move when it changes by its own size, for damping
             alone: without it rounding moves unobservable parameters far away.
+        reference: (p,) theta by whose inertia residuals of steps are weighed (`Form.by_inertia`), as `JointEstimation`
+            does; None: by that of the theta which is estimated, as in the paper, which draws inertia and friction
+            towards zero where steps give way.
 
     Raises:
         InvalidMethod: if a number has no meaning.
@@ -73,9 +76,11 @@ class JointSmoothing:
     max_iterations: int = 50
     tolerance: float = 1e-7
     kink_factor: float = 10.0
+    settled: float = 0.0
     state_std: bool = False
     damping: GainRatio = JOINT_DAMPING
     least_effect: float = 1e-8
+    reference: Vector | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.weight < np.inf:
@@ -157,11 +162,10 @@ class RecordEquations:
         """Weighted residuals of each record with their derivatives by states and open parameters."""
         root = float(np.sqrt(self.method.weight))
         roots = np.concatenate([np.full(self.form.rows, root), 1 / self.noise])
+        found = self.linearizer.all_of(self.problem.records, x, theta, self.method.reference)
         return [
-            self.linearizer(record, states, theta)
-            .weighted(np.tile(roots, (len(states), 1)), root)
-            .opened(self.parameters.open)
-            for record, states in zip(self.problem.records, x, strict=True)
+            each.weighted(np.tile(roots, (len(each.e), 1)), root).opened(self.parameters.open)
+            for each in found
         ]
 
     def result(self, start: JointIterate, found: Minimum[JointIterate]) -> JointFit:
@@ -190,6 +194,13 @@ class RecordEquations:
                     cost=at.cost,
                 )
             )
+        status, remaining = found.status, 0.0
+        stalled = status is Status.stalled and self.method.settled > 0
+        step = at_end.direction(self.method.damping.little) if stalled else None
+        if step is not None:
+            std = np.sqrt(np.diag(spread.robust))
+            if not (np.abs(step.d_theta) > self.method.settled * std).any():
+                status, remaining = Status.solved, step.decrease / at_end.cost
         accepted = [AcceptedStep(2 * start.cost / samples, start.theta, 0.0, 0)] + [
             AcceptedStep(2 * each.cost / samples, each.theta, each.damping, each.trials)
             for each in found.history
@@ -198,29 +209,12 @@ class RecordEquations:
             names=self.problem.model.free,
             theta=theta,
             open=self.parameters.open,
-            status=found.status,
+            status=status,
+            remaining=remaining,
             history=tuple(accepted),
             paths=tuple(paths),
             sensitivity=spread,
-            scale_is_free=self._scale_is_free(start.linearized),
         )
-
-    def _scale_is_free(self, linearized: Sequence[RecordLinearization]) -> np.ndarray:
-        """(q,) open parameters of which only ratios have an effect: all residuals of steps are proportional to them.
-
-        Then smaller values always cost less. Evaluated at the initial guess, before they have shrunk.
-        """
-        parameters, model, m = self.parameters, self.problem.model, self.form.rows
-        kinds = [model.mechanism.entries[model.free[k]].kind for k in parameters.open.tolist()]
-        proportional = np.array([kind in PROPORTIONAL for kind in kinds], dtype=bool)
-        theta, remainder, whole = parameters.theta[parameters.open][proportional], 0.0, 0.0
-        if not len(theta) or parameters.prior_weight[proportional].any():
-            return np.zeros(len(parameters.open), dtype=bool)
-        for each in linearized:
-            parts = each.by_theta[:, :m, proportional] * theta
-            remainder += float(np.sum((each.e[:, :m] - parts.sum(axis=2)) ** 2))
-            whole += float(np.sum(parts**2))
-        return proportional & bool(remainder <= ROUNDING_OF_SQUARES * whole)
 
 
 class JointIterate:
@@ -248,6 +242,16 @@ class JointIterate:
         self.cost = 0.5 * squares if np.isfinite(squares) else float("inf")
         # not the iterate itself: its linearization is large
         self._largest_before = None if before is None else before.largest
+
+    @property
+    def own_weight(self) -> float:
+        """kappa of the residuals of steps as they are here, 1 / mean square."""
+        m, method = self.equations.form.rows, self.equations.method
+        steps = [each.e[:-1, :m] for each in self.linearized]
+        squares, count = (
+            sum(map(float, part)) for part in zip(*((np.sum(e**2), e.size) for e in steps), strict=True)
+        )
+        return method.weight * count / max(squares, 1e-300)
 
     @cached_property
     def normals(self) -> list[NormalEquations]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,19 +25,17 @@ from ...estimate import (
     fit_of,
     unobservable_directions,
 )
-from ...estimate.motions import STD, rms_of
+from ...estimate.motions import STD
 from ...inertia.parameters import body, from_physical, inertia_matrix
 from ...models.maximal import Model
 from ...recording import Recording
+from .prediction import effort_steps, efforts, predicted
 from .problem import JointSmoothingProblem
 from .records import Record, full_turns_off
 from .results import BodyMotions, JointFit, RecordFit
-from .simulation import simulated
 from .smoothing import JointSmoothing, at_held_out
 from .weight import ChosenWeight
 
-NOISY = 3.0
-"""Multiples of a sensor's stated noise: a warning is given where its residuals are larger."""
 SPEEDS = 81
 """Points of a friction curve."""
 
@@ -70,8 +68,7 @@ class Summary:
         """The estimate without validation."""
         fit, model, names = self.fit, self.model, self.fit.names
         entries = [model.mechanism.entries[name] for name in names]
-        # parameters of which only ratios act may have a finite covariance where a bound stopped them
-        identifiable = np.isfinite(fit.robust_std) & ~fit.scale_is_free
+        identifiable = np.isfinite(fit.robust_std)
         spread = fit.sensitivity
         motions = tuple(
             self.motion(path, record) for path, record in zip(fit.paths, self.problem.records, strict=True)
@@ -101,7 +98,7 @@ class Summary:
             condition_number=spread.condition_number,
             scaled_condition_number=spread.scaled_condition_number,
             rows=sum(int(np.isfinite(path.observation_errors).sum()) for path in fit.paths),
-            fit=self.readings(fit.paths, self.problem.records),
+            fit=self.smoothed(fit.paths, self.problem.records),
             bodies=self.bodies(),
             undetermined=unobservable_directions(names, fit.theta, spread.unobservable_changes.T, []),
             iterations=fit.iterations,
@@ -116,7 +113,7 @@ class Summary:
                     np.array([each.theta for each in fit.history]),
                 ),
             ),
-            provenance=Provenance(warnings=tuple(self.warnings(motions)), notes=tuple(self.notes())),
+            provenance=Provenance(notes=tuple(self.notes())),
         )
 
     # -- motion --------------------------------------------------------------------------------------------------------
@@ -177,44 +174,78 @@ class Summary:
             for (name, _), each in zip(self.model.mechanism.coordinates, size, strict=True)
         }
 
-    def readings(self, paths: Sequence[RecordFit], records: Sequence[Record]) -> Fit:
-        """Measured and predicted readings, a column a sensor."""
+    def smoothed(self, paths: Sequence[RecordFit], records: Sequence[Record]) -> Fit:
+        """Measured readings, and those of the smoothed motion, which follows them; a column a sensor."""
+        times = [path.times for path in paths]
+        measured, expected = ([getattr(path, name) for path in paths] for name in ("measured", "expected"))
+        return self._fit(times, measured, expected, records[0].name if len(records) == 1 else "")
+
+    def predictions(
+        self, records: Sequence[Record], paths: Sequence[RecordFit], held_out: bool = False
+    ) -> Fit:
+        """Measured readings, and those predicted over windows from states that did not see them."""
+        found = predicted(self.method, self.model, records, self.fit.theta, paths)
+        s = len(self.sensors())
+        expected = [each.expected.reshape(-1, s) for each in found]
+        measured = [each - one.errors.reshape(-1, s) for each, one in zip(expected, found, strict=True)]
+        times = [each.record.times[each.places.ravel()] for each in found]
+        longest = max(each.horizon * float(np.median(each.record.steps)) for each in found)
+        names = records[0].name if len(records) == 1 else ""
         return self._fit(
-            np.concatenate([path.measured for path in paths]),
-            np.concatenate([path.expected for path in paths]),
-            records,
-            records[0].name if len(records) == 1 else "",
+            times, measured, expected, f"{names}, predicted over {longest:.2g} s" if held_out else names
         )
 
-    def _fit(self, measured: np.ndarray, predicted: np.ndarray, records: Sequence[Record], name: str) -> Fit:
-        sensors = self.sensors()
+    def _fit(
+        self,
+        times: Sequence[Vector],
+        measured: Sequence[np.ndarray],
+        predicted: Sequence[np.ndarray],
+        name: str,
+    ) -> Fit:
+        sensors, z, read = self.sensors(), np.concatenate(measured), np.concatenate(predicted)
+        # both without the turns of what was read: errors relative to hundreds of radians mean nothing
+        turns = z - full_turns_off(z, self.model.angular)
         return fit_of(
-            np.concatenate([record.times for record in records]),
+            np.concatenate(times),
             tuple(channel for _, channel, _ in sensors),
             tuple(unit for _, _, unit in sensors),
-            measured,
-            predicted,
+            z - turns,
+            read - np.nan_to_num(turns),
             speeds=None,
-            counts=[len(record.times) for record in records],
+            counts=[len(each) for each in times],
             recording=name,
             noise=self.noise,
         )
 
     def validated(self) -> list[Fit]:
-        """Fits of each held-out record with its states estimated, and of all records simulated."""
-        found, paths = [], self.fit.paths
-        if self.problem.held_out:
-            again = at_held_out(self.method, self.model, self.problem.held_out, self.fit.theta)
-            for path, record in zip(again.paths, self.problem.held_out, strict=True):
-                found.append(replace(self.readings([path], [record]), recording=record.name))
-            paths = (*paths, *again.paths)
-        for path, record in zip(paths, (*self.problem.records, *self.problem.held_out), strict=True):
-            read = simulated(self.model, self.fit.theta, record, path)
-            measured = read + full_turns_off(path.measured - read, self.model.angular)
-            found.append(
-                self._fit(measured, read, [record], f"{record.name}, simulated from its first state")
-            )
-        return found
+        """Each held-out record predicted over windows, and the efforts of its motors along its smoothed motion."""
+        records = self.problem.held_out
+        if not records:
+            return []
+        paths = at_held_out(self.method, self.model, records, self.fit.theta).paths
+        found = [
+            self.predictions([record], [path], True) for record, path in zip(records, paths, strict=True)
+        ]
+        return found + [
+            effort for pair in zip(records, paths, strict=True) if (effort := self.efforts(*pair)) is not None
+        ]
+
+    def efforts(self, record: Record, path: RecordFit) -> Fit | None:
+        """Efforts of motors as commanded, and as the motion needs them; None without motors, or of other forms."""
+        found = efforts(
+            self.model, self.fit.theta, record, path, effort_steps(self.model, record, self.fit.theta)
+        )
+        units = {joint.name: joint.effort_unit for joint in self.model.mechanism.joints}
+        inputs = self.model.mechanism.inputs
+        return found and fit_of(
+            found[0],
+            tuple(f"torque.{name}" for name in inputs),
+            tuple(units[name] for name in inputs),
+            *found[1:],
+            speeds=None,
+            counts=[len(found[0])],
+            recording=f"{record.name}, efforts",
+        )
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -265,47 +296,6 @@ class Summary:
 
     # -- words ---------------------------------------------------------------------------------------------------------
 
-    def warnings(self, motions: Sequence[EstimatedMotion]) -> list[str]:
-        """Sentences that limit how far the values can be trusted."""
-        fit, names = self.fit, np.array(self.fit.names)
-        found = []
-        if not fit.converged:
-            found.append(f"It did not converge: {fit.status.value}")
-        for label, _, _ in self.sensors():
-            fits = [each for motion in motions for each in motion.sensors if each.name == label]
-            if (rms := rms_of(fits)) > NOISY:
-                found.append(
-                    f"The residuals of {label} are {rms:.2g} times its stated noise: its noise is larger than stated, "
-                    "or the weight leaves the model too little freedom."
-                )
-        found += [
-            f"No real body is like {each.name}: {'; '.join(each.reasons)}."
-            for each in self.bodies()
-            if not each.physically_consistent
-        ]
-        if fit.scale_is_free.any():
-            found.append(
-                f"Only ratios of {', '.join(names[fit.scale_is_free].tolist())} act, so they shrink together as far as "
-                "they can: hold one of them, or give what is known of it in [priors]."
-            )
-        at_bound = names[fit.theta <= self.model.lower].tolist()
-        if at_bound:
-            found.append(f"{', '.join(at_bound)} ended at the bound below which it has no meaning.")
-        for path, record in zip(fit.paths, self.problem.records, strict=True):
-            found += self._step_warnings(path, record)
-        return found
-
-    def _step_warnings(self, path: RecordFit, record: Record) -> list[str]:
-        longest = float(record.steps.max())
-        angular = [unit == "rad" for _, unit in self.model.mechanism.coordinates]
-        fastest = float(np.abs(path.rates[:, angular]).max(initial=0.0))
-        if fastest * longest <= np.pi:
-            return []
-        return [
-            f"The time step of {record.name} is up to {longest:.3g} s, longer than half its fastest period of "
-            f"{2 * np.pi / fastest:.3g} s; take shorter steps."
-        ]
-
     def notes(self) -> list[str]:
         """How the weight is to be read, and how it was chosen."""
         notes = [
@@ -315,11 +305,11 @@ class Summary:
         ]
         if self.chosen is not None:
             scores = ", ".join(
-                f"{weight:.0e}: {np.sqrt(score):.3g}"
+                f"{weight:.1e}: {100 * score:.3g} %"
                 for weight, score in zip(self.chosen.tried, self.chosen.scores, strict=True)
             )
             notes.append(
-                "The weight was chosen by how well readings that were left out in blocks are predicted; rms errors in "
-                f"standard deviations of the sensors: {scores}."
+                "The weight was chosen by the likelihood of the readings, and of those beside it by prediction; errors "
+                f"of readings predicted from states that did not see them, by their spread: {scores}."
             )
         return notes

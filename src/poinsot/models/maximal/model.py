@@ -177,6 +177,10 @@ class Model:
         self.needs_a_tree("the balance in joint coordinates")
         return reduced.reduced_errors(self.structure, self.values(theta), before, after, u, h)
 
+    def joint_inertia(self, y: Float[Numbers, "n"], theta: Float[Numbers, "p"]) -> Float[Array, "n n"]:
+        """M(y) of a tree, with shafts: momenta are M y' [kg m^2], [kg m] or [kg]."""
+        return reduced.joint_inertia(self.structure, self.values(theta), y)
+
     # ------------------------------------------------------------------------------------------ one state
 
     def surface_errors(

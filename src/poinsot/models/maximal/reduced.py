@@ -37,7 +37,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..friction import dry_level
-from .assembly import coordinates, placed
+from .assembly import placed
 from .constraints import Instant
 from .impulses import drive, momentum, weights
 from .precision import Numbers, Scalar
@@ -67,6 +67,19 @@ def reduced_errors(
     return jnp.stack([first, np.sqrt(3) * second])
 
 
+def joint_inertia(structure: Structure, values: Values, y: Float[Numbers, "n"]) -> Float[Array, "n n"]:
+    """M of the momenta P = M y', with shafts [kg m^2], [kg m] or [kg]."""
+    n = len(y)
+
+    def moved(rate: Array) -> tuple[Array, Array]:
+        R, x = placed(structure, values, y, rate)
+        return jnp.ravel(x.velocity), jnp.ravel(momentum(values, R, x.velocity))
+
+    # velocities are linear in rates: a row a rate
+    velocities, momenta = jax.vmap(moved)(jnp.eye(n))
+    return velocities @ momenta.T + jnp.diag(_Mechanics(structure, values).of_coordinates.shaft)
+
+
 class _Mechanics(NamedTuple):
     """A tree of joints at an instant."""
 
@@ -79,10 +92,7 @@ class _Mechanics(NamedTuple):
         """(n,) P, and F with all that acts in joints [N m s], [N m] or [N s], [N]."""
         structure, values = self.structure, self.values
         F, P = jax.grad(self.lagrangian, argnums=(0, 1))(y, rate)
-        joint = np.concatenate(
-            [np.full(place.stop - place.start, k) for k, place in enumerate(coordinates(structure))]
-        ).astype(int)
-        of = _OfCoordinates(*(jnp.asarray(getattr(values, name))[joint] for name in _OfCoordinates._fields))
+        joint, of = self.joints, self.of_coordinates
         F = F + drive(structure, values, u)[joint, 0] - of.drag * rate
         if structure.dry.any():
             bound = dry_level(rate, of.level, of.excess, of.decay)
@@ -91,6 +101,18 @@ class _Mechanics(NamedTuple):
                 bound = jnp.where(structure.load[joint], bound * load, bound)
             F = F + jnp.where(structure.dry[joint], jnp.clip(-of.stick * rate, -bound, bound), 0.0)
         return P + of.shaft * rate, F
+
+    @property
+    def joints(self) -> np.ndarray:
+        """(n,) the joint of each coordinate."""
+        return np.repeat(np.arange(len(self.structure.free)), self.structure.free.sum(axis=1))
+
+    @property
+    def of_coordinates(self) -> _OfCoordinates:
+        """Numbers of joints, by coordinate."""
+        return _OfCoordinates(
+            *(jnp.asarray(getattr(self.values, name))[self.joints] for name in _OfCoordinates._fields)
+        )
 
     def lagrangian(self, y: Array, rate: Array) -> Array:
         """Kinetic less potential energy, without shafts [J]."""

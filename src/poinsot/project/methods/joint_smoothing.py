@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ..job import Job
     from ..settings import Settings
 
-FIRST_WEIGHT = 1e8
-"""Middle of the weights that are tried where none is given: impulses of 1e-4 N m s."""
-
 
 class JointSmoothingSettings(MotionSettings):
     """`poinsot.estimators.joint.JointEstimation`: states and parameters of a [mechanism].
@@ -34,7 +31,7 @@ class JointSmoothingSettings(MotionSettings):
     `parameters`: names of what is open, like `"pendulum.Jxx"`, `"elbow.drag"`, `"elbow encoder.zero"`. `noise`:
     standard deviations of what sensors read, by quantity (`position`) or channel (`position.elbow`) [rad], [m],
     [rad/s]. `weight`: kappa, 1 / (standard deviation of an impulse that the model lacks [N m s], [N s])^2; `"auto"`:
-    chosen by how well readings that are left out are predicted. `per_recording`: zeros of sensors among `parameters`,
+    chosen by likelihood and prediction. `per_recording`: zeros of sensors among `parameters`,
     like `"elbow encoder.zero"`, of which each recording has its own. `step_s`: of the model; else one sample is one
     step. `lower`, `upper`: bounds. `start`: where parameters begin, in place of those of the mechanism.
     """
@@ -102,11 +99,8 @@ class JointSmoothingSettings(MotionSettings):
         from ...estimators.joint import JointEstimation, JointSmoothing, WeightChoice
 
         automatic = self.weight == "auto"
-        smoothing = self.build_as(
-            JointSmoothing,
-            weight=FIRST_WEIGHT if automatic else self.weight,
-            noise=noise_of(problem.model.mechanism, self.noise),
-        )
+        noise = noise_of(problem.model.mechanism, self.noise)
+        smoothing = self.build_as(JointSmoothing, weight=1.0 if automatic else self.weight, noise=noise)
         return JointEstimation(smoothing, WeightChoice() if automatic else None)
 
     def warnings_of(self, problem: JointSmoothingProblem) -> tuple[str, ...]:

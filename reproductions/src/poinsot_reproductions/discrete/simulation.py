@@ -10,10 +10,9 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays import Vector
-from ...models.maximal import Model
-from .records import Record
-from .results import RecordFit
+from poinsot.arrays import Vector
+from poinsot.estimators.joint import Record, RecordFit
+from poinsot.models.maximal import Model
 
 LONGEST = 2e-3
 """Step [s]."""

@@ -1,0 +1,423 @@
+"""What may be wrong with a joint estimate: its findings.
+
+Everything rests on prediction, since smoothed states follow their readings whatever the parameters are. Where a result
+looks wrong (it has not converged, an inertia is far from the description, little is predicted), the records are changed
+as if one thing in them had been declared wrongly, and estimated again: what makes them predicted is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Vector
+from ...diagnosis import Cause
+from ...diagnosis.clock_scale import is_earths
+from ...diagnosis.held_out import HeldOutError
+from ...diagnosis.lost_samples import LostSamples, lost_at
+from ...diagnosis.outliers import Outliers
+from ...estimate import Diagnosis, Estimate, Finding, Severity, Status, Unchecked
+from ...estimate.estimate import unfinished
+from ...estimate.finding import ordered
+from ...exceptions import PoinsotError
+from ...recording import Recording
+from .prediction import Predicted, effort_steps, efforts, predicted
+from .problem import JointSmoothingProblem
+from .records import full_turns_off
+from .results import JointFit
+from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
+from .weight import solve_from
+
+NOTE, WARNING, ERROR = Severity
+CAUSES = tuple(
+    Cause(*each)
+    for each in (
+        ("at-bound", "A mass or an inertia ended at 0.", "Hold it, give its prior, or record a motion that shows it."),
+        ("no-prediction", "Readings are predicted hardly better than if nothing moved.", "Check signs, units, "
+         "the order of columns and gravity; the model may lack what moves the mechanism."),
+        ("sensor-noise", "Residuals of a sensor are not as large as its stated noise.", "State the noise that it has."),
+        ("weight", "Parameters move by more than their intervals with a weight half a decade more or less.",
+         "Record a livelier motion, or add to the model what it lacks."),
+        ("long-steps", "Steps are longer than half the fastest period.", "Take shorter steps: step_s."),
+        ("impossible-body", "No real body has these mass properties.", "Hold what is known of it, or give priors."),
+        ("far-from-description", "Inertia about a joint is far from the described one.", "Check the unit of torque, "
+         "the rate of the recording and the described masses."),
+    )
+)  # fmt: skip
+"""Those that the linear family does not have."""
+
+
+@dataclass(frozen=True)
+class ExaminationLimits:
+    """From when on something counts.
+
+    Args:
+        poor, none: rms error of predictions, by that of "nothing moves", above which a tenth of the squares, and hardly
+            anything, is predicted.
+        unexplained: of a commanded effort, from which a finding warns; `none` is an error.
+        noise: residuals of a sensor by its stated noise, or the reverse.
+        moved: standard deviations by which parameters may move with the weight, `decades` either way: 95 % intervals.
+        improved: by what factor a change must make predictions better to be named.
+        described, absurd: factors of the inertia about a joint by the described one.
+    """
+
+    poor: float = 0.32
+    none: float = 0.9
+    unexplained: float = 0.5
+    noise: float = 3.0
+    moved: float = 1.96
+    decades: float = 0.5
+    improved: float = 3.0
+    described: float = 4.0
+    absurd: float = 20.0
+
+
+@dataclass(frozen=True, eq=False)
+class JointExamination:
+    """A fit, with the problem and the method that made it."""
+
+    problem: JointSmoothingProblem
+    method: JointSmoothing
+    fit: JointFit
+    limits: ExaminationLimits = ExaminationLimits()
+
+    def diagnose(self, estimate: Estimate) -> Diagnosis:
+        """All findings about the estimate."""
+        if self.fit.status is Status.interrupted:
+            return Diagnosis(
+                unfinished(estimate), (Unchecked("the result", "it was interrupted"),), complete=False
+            )
+        with np.errstate(all="ignore"):  # wrong data overflow; what is not finite is not taken
+            found: list[Finding | Unchecked] = [*unfinished(estimate), *self.samples()]
+            if not any(isinstance(each, Finding) and each.cause in SAMPLES for each in found):
+                found += [*self.predictions(estimate), *self.parameters(estimate)]
+                if any(isinstance(each, Finding) and each.cause in SUSPICIOUS for each in found):
+                    found += self.explanations()
+                if estimate.status.converged:
+                    found += self.weights()
+            found += self.residuals()
+        taken_up = Unchecked(
+            "clock and unit of torque to better than a factor of two",
+            "inertia, friction and gains that are estimated take them up",
+        )
+        unchecked = (*(each for each in found if isinstance(each, Unchecked)), taken_up)
+        return Diagnosis(ordered(each for each in found if isinstance(each, Finding)), unchecked)
+
+    # -- readings ------------------------------------------------------------------------------------------------------
+
+    def samples(self) -> Iterator[Finding]:
+        """Positions that cannot be, and samples that are missing."""
+        mechanism, angular = self.problem.model.mechanism, self.problem.model.angular
+        encoders = [
+            (k, s.joint) for k, s in enumerate(mechanism.sensors) if s.channel.startswith("position.")
+        ]
+        for record in (*self.problem.records, *self.problem.held_out):
+            read = [(k, joint) for k, joint in encoders if np.isfinite(record.z[:, k]).all()]
+            # with a clock whose steps differ, gaps show in it and are none
+            if not read or np.ptp(record.steps) > 1e-3 * np.median(record.steps):
+                continue
+            # whole turns are no jumps here
+            z = {
+                f"position.{joint}": np.unwrap(record.z[:, k]) if angular[k] else record.z[:, k]
+                for k, joint in read
+            }
+            recording = Recording(record.times, z, dict.fromkeys(z, "rad"))
+            joints = tuple(joint for _, joint in read)
+            yield from _lost(recording, record.name)
+            for joint, q in zip(joints, recording.stack("position", joints).T, strict=True):
+                yield from _spikes(record, joint, q)
+
+    # -- parameters ----------------------------------------------------------------------------------------------------
+
+    def parameters(self, estimate: Estimate) -> Iterator[Finding]:
+        """Bounds, bodies that cannot be, and inertia far from the description."""
+        model, fit, limits = self.problem.model, self.fit, self.limits
+        kinds = [model.mechanism.entries[name].kind for name in fit.names]
+        at_bound = [k for k in fit.open.tolist() if fit.theta[k] <= model.lower[k]]
+        massless = [fit.names[k] for k in at_bound if kinds[k] in ("mass", "inertia", "shaft")]
+        others = [fit.names[k] for k in at_bound if fit.names[k] not in massless]
+        for names, severity in ((massless, WARNING), (others, NOTE)):
+            if names:
+                yield Finding(
+                    "at-bound",
+                    severity if estimate.status.converged else ERROR,
+                    f"{', '.join(names)} ended at the bound below which it has no meaning.",
+                    f'Write "{names[0]}" with what is known of it in [held] or [priors], or move it more.',
+                    names[0],
+                )
+        for each in estimate.bodies:
+            if not each.physically_consistent and not any(
+                name.startswith(f"{each.name}.") for name in massless
+            ):
+                yield Finding(
+                    "impossible-body",
+                    WARNING,
+                    f"No real body is like {each.name}: {'; '.join(each.reasons)}.",
+                    "Hold what is known of it in [held], or give it in [priors].",
+                    each.name,
+                )
+        # only a clock scales inertia alone, where known weights and a good prediction fix the unit of torque
+        weighed = (
+            np.any(model.mechanism.gravity)
+            and "mass" not in kinds
+            and self.against_rest(self.fitted) < limits.poor
+        )
+        for (name, _), ratio in zip(model.mechanism.coordinates, self._inertia_ratios(), strict=False):
+            factor = float(max(ratio, 1 / ratio)) if ratio > 0 else np.inf
+            if factor > limits.described:
+                yield Finding(
+                    "clock-scale" if weighed else "far-from-description",
+                    ERROR if factor > limits.absurd else WARNING,
+                    f"The inertia about {name} is {ratio:.3g} times the described one: a clock wrong by a factor of "
+                    f"{np.sqrt(ratio):.3g}{'' if weighed else f', or torque wrong by {ratio:.3g},'} makes it so.",
+                    "Mend rate_hz, or the unit of the time column; or the unit of torque, or the described masses.",
+                    name,
+                    evidence=float(np.log(factor)),
+                )
+
+    def _inertia_ratios(self) -> Vector:
+        """(n,) estimated inertia about each joint by the described one; none where states are not of joints."""
+        model, path = self.problem.model, self.fit.paths[0]
+        if path.states is not None:
+            return np.ones(0)
+        form = compiled_linearizer(model, self.method.form).form
+        x = form.pack(path.coordinates[:1], path.rates[:1], self.fit.theta)
+        ours, described = (np.diag(form.inertias(x, theta)[0]) for theta in (self.fit.theta, model.theta))
+        return np.asarray(ours / described)
+
+    # -- prediction ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def fitted(self) -> list[Predicted]:
+        """Predictions of the fitted records."""
+        return predicted(
+            self.method, self.problem.model, self.problem.records, self.fit.theta, self.fit.paths
+        )
+
+    def against_rest(self, found: Sequence[Predicted]) -> float:
+        """Rms over sensors of the errors by those of "nothing moves"."""
+        squares = []
+        for each in found:
+            z, s = each.record.z, each.record.z.shape[1]
+            still = full_turns_off(
+                (z[each.places[:, :1] - 1] - z[each.places]).reshape(-1, s), self.problem.model.angular
+            )
+            squares.append([np.nansum(part.reshape(-1, s) ** 2, axis=0) for part in (each.errors, still)])
+        error, rest = np.sum(squares, axis=0)
+        # a reading may never change
+        return float(np.sqrt(np.mean(error[rest > 0] / rest[rest > 0])))
+
+    def predictions(self, estimate: Estimate) -> Iterator[Finding | Unchecked]:
+        """Of the fitted records against rest, of efforts, and of those held out against these."""
+        limits, error = self.limits, self.against_rest(self.fitted)
+        if not error <= limits.poor:
+            yield Finding(
+                "no-prediction",
+                WARNING if error <= limits.none else ERROR,
+                f"Readings are predicted with {100 * error:.3g} % of the error that they would have if nothing moved.",
+                "Check signs, units, the order of columns and gravity; the model may lack what moves the mechanism.",
+                evidence=error,
+            )
+        yield from self._torques()
+        held_out = tuple(fit for fit in estimate.validation if "efforts" not in fit.recording)
+        yield from HeldOutError().look_at(estimate.updated(validation=held_out))
+
+    def _torques(self) -> Iterator[Finding]:
+        """Commands that are not what the motion needs."""
+        model, theta, parts = self.problem.model, self.fit.theta, []
+        for record, path in zip(self.problem.records, self.fit.paths, strict=True):
+            parts.append(efforts(model, theta, record, path, effort_steps(model, record, theta)))
+        pairs = [part[1:] for part in parts if part is not None]
+        for k, name in enumerate(model.mechanism.inputs if pairs else ()):
+            commanded, needed = (
+                np.concatenate([each[:, k] for each in part]) for part in zip(*pairs, strict=True)
+            )
+            ratio = float(np.std(needed - commanded) / np.std(commanded))
+            if ratio > self.limits.unexplained:
+                yield Finding(
+                    "torque-noise",
+                    ERROR if ratio > self.limits.none else WARNING,
+                    f"The motion needs an effort at {name} that differs from the commanded one by {100 * ratio:.3g} % "
+                    "of the latter.",
+                    "Check which column this is, its sign and its unit; the mechanism may lack what else acts there.",
+                    name,
+                    evidence=ratio,
+                )
+
+    # -- residuals -----------------------------------------------------------------------------------------------------
+
+    def residuals(self) -> Iterator[Finding]:
+        """Sensors' residuals against their noise, and steps that are too long."""
+        fit, noise, mechanism = (
+            self.fit,
+            self.method.noise_of(self.problem.model),
+            self.problem.model.mechanism,
+        )
+        errors = np.concatenate([path.observation_errors for path in fit.paths]) / noise
+        freedom = fit.sensitivity.freedom[fit.paths[0].step_errors.shape[1] :]
+        for k, sensor in enumerate(mechanism.sensors):
+            size = float(np.sqrt(np.nansum(errors[:, k] ** 2) / freedom[k]))
+            # with few degrees of freedom left the states have taken the noise
+            enough = freedom[k] > max(0.1 * np.isfinite(errors[:, k]).sum(), 10)
+            if enough and not 1 / self.limits.noise < size < self.limits.noise:
+                yield Finding(
+                    "sensor-noise",
+                    WARNING,
+                    f"Residuals of {sensor.label} are {size:.2g} times its stated noise of {noise[k]:.3g}.",
+                    f'Write noise = {{ "{sensor.channel}" = {noise[k] * size:.2g} }} if nothing else is wrong with it.',
+                    sensor.label,
+                )
+        angular = [unit == "rad" for _, unit in mechanism.coordinates]
+        for path, record in zip(fit.paths, self.problem.records, strict=True):
+            longest, fastest = (
+                float(record.steps.max()),
+                float(np.abs(path.rates[:, angular]).max(initial=0.0)),
+            )
+            if fastest * longest > np.pi:
+                yield Finding(
+                    "long-steps",
+                    WARNING,
+                    f"The time step of {record.name} is up to {longest:.3g} s, longer than half its fastest period of "
+                    f"{2 * np.pi / fastest:.3g} s.",
+                    "Take shorter steps: a smaller step_s, or a faster recording.",
+                    record.name,
+                )
+
+    def weights(self) -> Iterator[Finding]:
+        """Parameters that move with the weight by more than their intervals."""
+        places, moved = self.fit.open, np.zeros(len(self.fit.open))
+        for factor in (10**-self.limits.decades, 10**self.limits.decades):
+            near = replace(self.method, weight=self.method.weight * factor, state_std=False)
+            other = solve_from(near, self.problem, self.fit)
+            if other.converged:
+                moved = np.fmax(
+                    moved, np.abs(other.theta - self.fit.theta)[places] / self.fit.robust_std[places]
+                )
+        for k, by in zip(places.tolist(), moved.tolist(), strict=True):
+            if by > self.limits.moved:
+                yield Finding(
+                    "weight",
+                    WARNING,
+                    f"{self.fit.names[k]} moves by {by:.2g} standard deviations where the weight of the model is half "
+                    "a decade more or less: its interval is too narrow.",
+                    f"Take its interval {by:.2g} times as wide; record a livelier motion, or add what the model lacks.",
+                    self.fit.names[k],
+                    evidence=by,
+                )
+
+    # -- what else it could be -----------------------------------------------------------------------------------------
+
+    def explanations(self) -> Iterator[Finding]:
+        """What is declared wrongly: the change of the records under which they are predicted, if there is one."""
+        declared, model = self.against_rest(self.fitted), self.problem.model
+        gravity = np.asarray(model.mechanism.gravity)
+        if gravity.any() and not is_earths(gravity):
+            yield Finding(
+                "gravity",
+                ERROR,
+                f"Gravity is declared as {np.linalg.norm(gravity):.4g} m/s^2; on the ground it is 9.81 m/s^2.",
+                "Write gravity = [0, 0, -9.81] in [mechanism], along its axes.",
+                evidence=1e3,
+            )
+        found = []
+        for cause, where, what, remedy, part, order, factors in self.changes():
+            records = [
+                replace(each, **{part: getattr(each, part)[:, order] * factors})
+                for each in self.problem.records
+            ]
+            problem = replace(self.problem, records=records, theta=model.theta, guess=None)
+            method = replace(self.method, state_std=False, reference=model.theta)
+            try:
+                for _ in range(2):  # by the residuals of the initial guess, then by those of the fit
+                    method = replace(method, weight=RecordEquations(method, problem).start().own_weight)
+                    fit = method.solve(problem)
+                    problem = replace(problem, theta=fit.theta, guess=fit.paths)
+                    method = replace(method, reference=fit.theta)
+                error = self.against_rest(predicted(method, model, records, fit.theta, fit.paths))
+            except (PoinsotError, np.linalg.LinAlgError):
+                continue
+            if error < self.limits.poor and declared > self.limits.improved * error:
+                found.append((error, cause, where, what, remedy))
+        if found:
+            error, cause, where, what, remedy = min(found)
+            yield Finding(
+                cause,
+                ERROR,
+                f"{what}: then the error of predictions is {100 * error:.3g} % of what it would be if nothing moved, "
+                f"and {100 * declared:.3g} % as declared.",
+                remedy,
+                where,
+                evidence=1e3,
+            )
+
+    def changes(self) -> Iterator[tuple[str, str, str, str, str, list[int], Any]]:
+        """Cause, where, what, remedy; and what is right: `z` or `u` with columns in this order, times factors."""
+        mechanism, angular = self.problem.model.mechanism, self.problem.model.angular
+        inputs, sensors = list(mechanism.inputs), [sensor.channel for sensor in mechanism.sensors]
+        for unit, factor in (("deg", np.pi / 180), ("rad", 180 / np.pi)):
+            what, remedy = f"Angles seem to be in {unit}", f'Write unit = "{unit}" for the positions.'
+            factors = np.where(angular, factor, 1.0)
+            yield "angle-unit", "", what, remedy, "z", list(range(len(sensors))), factors
+        for factor in (1e-3, 1e3) if inputs else ():
+            what = f"Commands seem to be {1 / factor:g} times too large"
+            yield "torque-scale", "", what, "Mend their unit.", "u", list(range(len(inputs))), factor
+        for part, names in (("z", sensors), ("u", inputs)):
+            places = list(range(len(names)))
+            for k, name in enumerate(names):
+                what = f"The sign of {name if part == 'z' else f'the command of {name}'} seems to be wrong"
+                remedy = "Write sign = -1 for its column, or turn the joint's axis."
+                yield "sign", name, what, remedy, part, places, np.where(np.array(places) == k, -1.0, 1.0)
+            for a, b in combinations(places, 2):
+                order = [{a: b, b: a}.get(k, k) for k in places]
+                what = f"{names[a]} and {names[b]} seem to be exchanged"
+                yield "swapped-channels", names[a], what, "Exchange their columns.", part, order, 1.0
+
+
+def _lost(recording: Recording, name: str) -> Iterator[Finding]:
+    at, count = lost_at(recording, LostSamples().ratio)
+    share = count / len(recording)
+    if len(at):
+        yield Finding(
+            "lost-samples",
+            ERROR if share >= LostSamples().error else WARNING,
+            f"About {count} samples ({100 * share:.2g} %) are missing in {name}, the first at "
+            f"{recording.time[at[0]]:.4g} s: positions move by several periods in one.",
+            "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz.",
+            evidence=1e5 * share,
+        )
+
+
+def _spikes(record: Record, joint: str, q: Vector) -> Iterator[Finding]:
+    """Single positions far from both neighbours, each of which then is off by half as much the other way."""
+    r = np.pad(q[1:-1] - 0.5 * (q[:-2] + q[2:]), 1)
+    usual = float(np.quantile(np.abs(r), 0.95))
+    alone = np.maximum(np.abs(r[:-2] + r[1:-1] / 2), np.abs(r[2:] + r[1:-1] / 2)) < 0.25 * np.abs(r[1:-1])
+    at = np.flatnonzero((np.abs(r[1:-1]) > Outliers().spread * usual) & alone) + 1
+    if len(at) and usual > 0:
+        yield Finding(
+            "position-outliers",
+            ERROR,
+            f"{len(at)} position{'s' * (len(at) > 1)} of {joint} in {record.name} cannot be, the first at "
+            f"{record.times[at[0]]:.4g} s: {abs(r[at[0]]):.3g} from both neighbours, where 95 % are within {usual:.2g}.",
+            "Mark them invalid: invalid = ... in the recording.",
+            joint,
+            evidence=2e5,
+        )
+
+
+SAMPLES = {"lost-samples", "position-outliers", "position-jump", "wrapped-angles"}
+"""Findings about single samples: while they are in the data nothing can be said of anything else."""
+SUSPICIOUS = {
+    "not-converged",
+    "no-prediction",
+    "torque-noise",
+    "far-from-description",
+    "clock-scale",
+    "held-out",
+}
+"""Findings that make other explanations worth their time."""

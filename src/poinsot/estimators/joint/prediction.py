@@ -1,0 +1,169 @@
+"""Readings predicted over windows, from states that did not see them: what the model carries by itself.
+
+Smoothed states follow their readings, whatever the parameters are, so their residuals say little of a model. Here theta
+is held, a window's first state is estimated from the readings before it alone, and the mechanism moves on from there
+with nothing but its controls. A window is as long as one period of the fastest coordinate, 2 pi std(y) / std(y'), so
+that inertia, weight and friction all show, and at most a sixth of the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ...arrays import Vector
+from ...models.maximal import Model
+from .problem import JointSmoothingProblem
+from .records import Record, first_guess, full_turns_off
+from .results import RecordFit
+from .smoothing import JointSmoothing, compiled_linearizer
+
+SHORTEST = 8
+"""Steps of a window."""
+TOLERANCE, ITERATIONS = 1e-4, 20
+"""Of the estimation of first states, see `JointSmoothing`."""
+LARGEST_PART = 6
+"""A window is at most this part of a record: with the history of the first, five windows are left."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Predicted readings of one record.
+
+    Args:
+        record: that was predicted.
+        horizon: of each window [steps].
+        places: (W, T) samples of each window. expected: (W, T, s) predicted readings there.
+        errors: (W, T, s) predicted minus measured, angles without full turns; NaN where nothing was measured.
+    """
+
+    record: Record
+    horizon: int
+    places: Int[np.ndarray, "W T"]
+    expected: Float[np.ndarray, "W T s"]
+    errors: Float[np.ndarray, "W T s"]
+
+
+def horizon_of(model: Model, records: Sequence[Record], theta: Vector) -> list[int]:
+    """Steps of a window of each record, see the head of the file."""
+    found = []
+    for record in records:
+        y, rate = first_guess(model, record, theta)
+        fastest = float((np.std(rate, axis=0) / np.maximum(np.std(y, axis=0), 1e-12)).max())
+        period = 2 * np.pi / max(fastest, 1e-12) / float(np.median(record.steps))
+        found.append(int(np.clip(period, SHORTEST, max(len(record.times) // LARGEST_PART, 2))))
+    return found
+
+
+def predicted(
+    method: JointSmoothing,
+    model: Model,
+    records: Sequence[Record],
+    theta: Vector,
+    paths: Sequence[RecordFit] | None = None,
+) -> list[Predicted]:
+    """Of each record, readings over windows of one period.
+
+    Args:
+        method: noise and weight, by which first states are estimated.
+        paths: smoothed motions, from which that estimation begins; None: from filtered readings.
+    """
+    horizons, histories, guess, starts = horizon_of(model, records, theta), [], [], []
+    for k, (record, T) in enumerate(zip(records, horizons, strict=True)):
+        last = len(record.times) - 1
+        starts.append(np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, T))
+        for end in starts[-1].tolist():
+            past = slice(max(end - T, 0), end + 1)
+            # at least four samples: a record has no fewer
+            past = slice(max(min(past.start, end - 3), 0), max(end + 1, 4))
+            histories.append(record.samples(past))
+            if paths is not None:
+                guess.append(paths[k].samples(past))
+    # a first state to a tenth of its standard deviation is enough, and reversals of dry friction may stall it
+    method = replace(method, tolerance=TOLERANCE, max_iterations=ITERATIONS, state_std=False)
+    fit = method.solve(JointSmoothingProblem(model, histories, theta, (), guess=guess or None))
+    ends = iter(fit.paths)
+    return [
+        _moved_on(method, model, record, theta, T, begin, [next(ends) for _ in begin])
+        for record, T, begin in zip(records, horizons, starts, strict=True)
+    ]
+
+
+def _moved_on(
+    method: JointSmoothing,
+    model: Model,
+    record: Record,
+    theta: Vector,
+    T: int,
+    starts: np.ndarray,
+    histories: Sequence[RecordFit],
+) -> Predicted:
+    form = compiled_linearizer(model, method.form).form
+    T = min(T, len(record.times) - 1 - int(starts[-1]))
+    x = [form.pack(each.coordinates, each.rates, theta, each.states)[-1] for each in histories]
+    at = starts[:, None] + np.arange(T)
+    states = form.simulated(np.array(x), record.u[at], record.steps[at], theta)[:, 1:]
+    expected = form.read(states.reshape(-1, form.size), theta)
+    measured = record.z[at + 1].reshape(expected.shape)
+    error = full_turns_off(expected - measured, model.angular)
+    # Inf where a simulation diverged, NaN only where nothing was measured
+    error = np.where(np.isnan(error) & ~np.isnan(measured), np.inf, error)
+    shape = (*at.shape, -1)
+    return Predicted(record, T, at + 1, expected.reshape(shape), error.reshape(shape))
+
+
+def effort_steps(model: Model, record: Record, theta: Vector) -> int:
+    """Steps over which efforts are compared: an eighth of a window."""
+    return max(horizon_of(model, [record], theta)[0] // 8, 1)
+
+
+def efforts(
+    model: Model, theta: Vector, record: Record, path: RecordFit, steps: int
+) -> tuple[Vector, np.ndarray, np.ndarray] | None:
+    """(M,) times, (M, n) efforts of motors as commanded, and as the smoothed motion needs them, as sliding means.
+
+    Args:
+        path: with residuals of the reduced form; None is returned for others, and without motors.
+        steps: number of steps over which means are taken: noise of faster commands moves nothing.
+    """
+    mechanism, n = model.mechanism, path.coordinates.shape[1]
+    if not mechanism.inputs or path.step_errors.shape[1] != 2 * n:
+        return None
+    values = mechanism.starting(dict(zip(model.free, theta.tolist(), strict=True))).values
+    joints, places = (
+        [name for name, *_ in part] for part in (((j.name,) for j in mechanism.joints), mechanism.coordinates)
+    )
+    gain = np.asarray(values.gain)[[joints.index(name) for name in mechanism.inputs]]
+    # the first moment of what else acts is its mean over the step
+    lacking = path.step_errors[:, [places.index(name) for name in mechanism.inputs]] / record.steps[:, None]
+    commanded = record.u[:-1] * gain
+
+    def mean(part: np.ndarray) -> np.ndarray:
+        return np.stack(
+            [np.convolve(column, np.full(steps, 1 / steps), "valid") for column in part.T], axis=1
+        )
+
+    return mean(record.times[:-1, None])[:, 0], mean(commanded), mean(commanded + lacking)
+
+
+def relative_errors(model: Model, found: Sequence[Predicted]) -> Vector:
+    """(s,) rms errors of windows, by what the readings spread about their mean; NaN where none are read.
+
+    The geometric mean over windows, as unstable motions multiply any error and would stand for all the others. Angles
+    spread by half a turn at most.
+    """
+    squares = np.concatenate([_mean(each.errors**2, axis=1) for each in found])
+    z = np.concatenate([each.record.z for each in found])
+    spread = np.sqrt(_mean((z - _mean(z, axis=0)) ** 2, axis=0))
+    spread = np.where(model.angular, np.minimum(spread, np.pi), spread)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.exp(0.5 * _mean(np.log(squares), axis=0)) / spread)
+
+
+def _mean(values: np.ndarray, axis: int) -> np.ndarray:
+    """Of what is not NaN; NaN of nothing."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.nansum(values, axis=axis) / (~np.isnan(values)).sum(axis=axis))
