@@ -15,6 +15,10 @@ from .case import Examination, Solved
 from .check import Cause, Check
 
 
+POSITION, SPEED, TIME = "its position", "its speed", "time"
+NOTHING = "no variable: they have a mean"
+
+
 @dataclass(frozen=True)
 class PoorFit(Check):
     """The relative error, and which variable explains residuals.
@@ -123,7 +127,6 @@ class PoorFit(Check):
             )
 
 
-POSITION, SPEED, TIME, NOTHING = "its position", "its speed", "time", "no variable: they have a mean"
 REMEDIES = {
     POSITION: "Something that depends on position is missing (a spring, a counterbalance, ripple, a cable): "
     "leave the joint out of what you use, or add a term for it.",
