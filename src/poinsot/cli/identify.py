@@ -124,7 +124,7 @@ def _print_estimate(estimate: Estimate, written: bool, refusal: str = "") -> Non
     typer.echo(str(estimate))
     if estimate.validation:
         errors = (
-            f"{fit.relative_error_percent:.2f} % on {fit.recording or f'recording {k}'}"
+            f"{fit.error_text} on {fit.recording or f'recording {k}'}"
             for k, fit in enumerate(estimate.validation, start=1)
         )
         typer.echo(f"held out: relative error {', '.join(errors)}")

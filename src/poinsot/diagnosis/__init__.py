@@ -20,8 +20,9 @@ from ..regression.inverse_dynamics import InverseDynamics
 from .angle_unit import AngleUnit
 from .body_directions import BodyDirections
 from .case import Examination
-from .check import Cause, Check, look_at
+from .check import Cause, Check, RecordingCheck, look_at
 from .clock_scale import ClockScale
+from .corrections import QUANTITIES
 from .delay import TorqueDelay
 from .disturbance import Disturbance
 from .dropped_torque import DroppedTorque
@@ -61,11 +62,11 @@ EXPLANATIONS: tuple[Explanation, ...] = (
 )
 """Defects of a whole recording, the simplest first."""
 
+SAMPLE_CHECKS: tuple[RecordingCheck, ...] = (LostSamples(), PositionJumps(), Outliers(), DroppedTorque())
+"""Those that need a recording alone, which `inspect` runs too."""
+
 CHECKS: tuple[Check, ...] = (
-    LostSamples(),
-    PositionJumps(),
-    Outliers(),
-    DroppedTorque(),
+    *SAMPLE_CHECKS,
     Recordings((Disturbance(), Alignment(EXPLANATIONS), TorqueScale(), BodyDirections(), TorqueNoise())),
     PoorFit(),
     HeldOutError(),
@@ -86,7 +87,9 @@ def checks() -> tuple[Check, ...]:
 
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
-    return tuple({cause.name: cause for check in checks() for cause in check.causes}.values())
+    listed = [each.cause for each in QUANTITIES.values()]
+    listed += [cause for check in checks() for cause in check.causes]
+    return tuple({cause.name: cause for cause in listed}.values())
 
 
 def diagnose(estimate: Estimate) -> Diagnosis:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from ..exceptions import PoinsotError, listing
+from ..recording import EFFORTS, Recording
 from .case import Examination
 
 
@@ -64,3 +65,41 @@ def look_at(case: Examination, checks: Iterable[Check]) -> list[Finding | Unchec
         errors = [each for each in new if isinstance(each, Finding) and each.severity is Severity.error]
         bad_samples |= check.of_samples and bool(errors)
     return found
+
+
+class RecordingCheck(Check):
+    """A check that needs recordings alone: `inspect` runs it too, before any estimation."""
+
+    of_samples = True
+
+    @abstractmethod
+    def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
+        """What it finds in one recording of positions and efforts that are all valid: `case.samples_of`.
+
+        Args:
+            name: of the recording, in messages.
+            highest_hz: end of the band in which efforts are used.
+        """
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        from .changes import within  # which needs checks itself
+
+        for number, samples in enumerate(case.samples, start=1):
+            for each in self.look_at(samples, f"recording {number}", case.highest_hz):
+                yield replace(each, where=within(case.problem, number, each.where))
+
+
+HELD = 0.8
+"""Share of samples that repeat the one before from which an effort is a command, renewed now and then."""
+
+
+def measured_efforts(recording: Recording) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Quantity, joint and samples of each effort that changes and is no command."""
+    for quantity in EFFORTS:
+        for joint in recording.joints(quantity):
+            tau = recording[f"{quantity}.{joint}"]
+            still = np.diff(tau) == 0
+            # a sensor may stay at one value for long, a command does at several
+            command = still.mean() > HELD and (quantity == "voltage" or len(np.unique(tau[1:][still])) > 2)
+            if np.ptp(tau) > 0 and not command:
+                yield quantity, joint, tau

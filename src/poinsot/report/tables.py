@@ -185,7 +185,11 @@ def full_parameter_table(full: FullParameters) -> Table:
                 "Name": full.names[k],
                 "What it is": meaning(full.names[k], full.kinds[k]),
                 **value_cells(
-                    value, s, full.units[k], share, None if full.interval is None else full.interval[k]
+                    value,
+                    s,
+                    full.units[k],
+                    share,
+                    None if full.interval is None else full.interval[k].tolist(),
                 ),
                 "Before the data": significant(float(full.prior[k])),
                 "Where from": share_cell(share),

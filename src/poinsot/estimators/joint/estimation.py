@@ -109,6 +109,7 @@ class JointEstimation:
             watch.lap("weight")
         fit = method.solve(problem, progress=progress, stop=stop)
         watch.lap("solve")
+        problem = replace(problem, held_out=problem.held_out_by_own_zeros(self.method, fit.theta))
         summary = Summary(problem, method, fit, chosen)
         estimate = summary.estimate()
         watch.lap("summary")

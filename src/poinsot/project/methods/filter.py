@@ -104,6 +104,15 @@ class FilterSettings(MethodSettings):
     def other_jobs(self) -> Mapping[str, str]:
         return {} if self.robot_from is None else {"robot_from": self.robot_from}
 
+    def prepare(self, job: Job) -> tuple[str, ...]:
+        from ...models.link_torques import LinkTorques
+
+        if job.settings.recordings:
+            self.problem(
+                job.project, LinkTorques(job.project.robot(job.data_dir), tuple(self.links)), job.data_dir
+            )
+        return ()
+
     def identify(self, job: Job) -> Estimate:
         raise InvalidProject(
             f'{job.project.path}: [method] name = "{self.name}" processes one sample at a time: run poinsot track'
