@@ -10,63 +10,38 @@ extras         what one family alone has: bodies and loads, drive gains, frictio
 unobservable   combinations of parameters that may change without any residual noticing, in words
 """
 
-from .bodies import Body, Payload
-from .certificate import CertifiableProblem, Certificate
-from .drive_gains import DriveGains
-from .estimate import Estimate
-from .extras import Extra, extras_of
-from .finding import Diagnosis, Finding, Severity, Trust, Unchecked
-from .fit import Fit, Whiteness, fit_of
-from .joint_extras import FrictionCurve, FrictionCurves, FullParameters
-from .motions import (
-    Convergence,
-    EstimatedMotion,
-    EstimatedMotions,
-    Impact,
-    Impacts,
-    Scene,
-    SensorFit,
-    motions_of,
-)
-from .provenance import Provenance, software_versions
-from .status import Status
-from .uncertainty import NARROWED, NORMAL_95, Direction, EstimatedParameters
-from .unobservable import unobservable_directions
-
-__all__ = [
-    "Status",
-    "Direction",
-    "EstimatedParameters",
-    "NARROWED",
-    "NORMAL_95",
-    "Fit",
-    "Whiteness",
-    "fit_of",
-    "Certificate",
-    "CertifiableProblem",
-    "Body",
-    "Payload",
-    "DriveGains",
-    "FrictionCurve",
-    "FrictionCurves",
-    "FullParameters",
-    "SensorFit",
-    "EstimatedMotion",
-    "EstimatedMotions",
-    "motions_of",
-    "Convergence",
-    "Impact",
-    "Impacts",
-    "Scene",
-    "Extra",
-    "extras_of",
-    "Provenance",
-    "software_versions",
-    "Diagnosis",
-    "Finding",
-    "Severity",
-    "Trust",
-    "Unchecked",
-    "Estimate",
-    "unobservable_directions",
-]
+from .bodies import Body as Body
+from .bodies import Payload as Payload
+from .certificate import CertifiableProblem as CertifiableProblem
+from .certificate import Certificate as Certificate
+from .drive_gains import DriveGains as DriveGains
+from .estimate import Estimate as Estimate
+from .extras import Extra as Extra
+from .extras import extras_of as extras_of
+from .finding import Diagnosis as Diagnosis
+from .finding import Finding as Finding
+from .finding import Severity as Severity
+from .finding import Trust as Trust
+from .finding import Unchecked as Unchecked
+from .fit import Fit as Fit
+from .fit import Whiteness as Whiteness
+from .fit import fit_of as fit_of
+from .joint_extras import FrictionCurve as FrictionCurve
+from .joint_extras import FrictionCurves as FrictionCurves
+from .joint_extras import FullParameters as FullParameters
+from .motions import Convergence as Convergence
+from .motions import EstimatedMotion as EstimatedMotion
+from .motions import EstimatedMotions as EstimatedMotions
+from .motions import Impact as Impact
+from .motions import Impacts as Impacts
+from .motions import Scene as Scene
+from .motions import SensorFit as SensorFit
+from .motions import motions_of as motions_of
+from .provenance import Provenance as Provenance
+from .provenance import software_versions as software_versions
+from .status import Status as Status
+from .uncertainty import NARROWED as NARROWED
+from .uncertainty import NORMAL_95 as NORMAL_95
+from .uncertainty import Direction as Direction
+from .uncertainty import EstimatedParameters as EstimatedParameters
+from .unobservable import unobservable_directions as unobservable_directions

@@ -13,21 +13,13 @@ template:
     identify_page, inspect_page     one per verb
 """
 
-from .blocks import Figure, FigureGrid, PageBlock, Section, Table, TableColumn
-from .figures import curve_figure
-from .identify_page import write_report
-from .inspect_page import write_inspection_page
-from .tables import table_of_rows
-
-__all__ = [
-    "PageBlock",
-    "TableColumn",
-    "Figure",
-    "FigureGrid",
-    "Section",
-    "Table",
-    "curve_figure",
-    "table_of_rows",
-    "write_inspection_page",
-    "write_report",
-]
+from .blocks import Figure as Figure
+from .blocks import FigureGrid as FigureGrid
+from .blocks import PageBlock as PageBlock
+from .blocks import Section as Section
+from .blocks import Table as Table
+from .blocks import TableColumn as TableColumn
+from .figures import curve_figure as curve_figure
+from .identify_page import write_report as write_report
+from .inspect_page import write_inspection_page as write_inspection_page
+from .tables import table_of_rows as table_of_rows

@@ -5,30 +5,16 @@ gauss_newton   the one damped Gauss-Newton iteration; a method brings an `Iterat
 dense          small dense least squares in a box, as iterates
 """
 
-from .gauss_newton import (
-    DampedStep,
-    GainRatio,
-    GaussNewton,
-    Iterate,
-    Iteration,
-    Minimum,
-    Search,
-    StepLength,
-)
-from .progress import Progress, ProgressCallback, Stop, report, stop_requested
-
-__all__ = [
-    "Progress",
-    "ProgressCallback",
-    "Stop",
-    "report",
-    "stop_requested",
-    "GaussNewton",
-    "GainRatio",
-    "StepLength",
-    "Iterate",
-    "DampedStep",
-    "Iteration",
-    "Minimum",
-    "Search",
-]
+from .gauss_newton import DampedStep as DampedStep
+from .gauss_newton import GainRatio as GainRatio
+from .gauss_newton import GaussNewton as GaussNewton
+from .gauss_newton import Iterate as Iterate
+from .gauss_newton import Iteration as Iteration
+from .gauss_newton import Minimum as Minimum
+from .gauss_newton import Search as Search
+from .gauss_newton import StepLength as StepLength
+from .progress import Progress as Progress
+from .progress import ProgressCallback as ProgressCallback
+from .progress import Stop as Stop
+from .progress import report as report
+from .progress import stop_requested as stop_requested

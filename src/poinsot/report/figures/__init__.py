@@ -1,28 +1,18 @@
 """Pure functions from results to Plotly figures: plain dicts of JSON values, no Plotly object in between."""
 
-from .autocorrelation import autocorrelation_figure, autocorrelation_grid
-from .curves import channel_figure, channel_grid, curve_figure
-from .drops import drop_grid
-from .effort import effort_figure, effort_grid
-from .ellipsoids import ellipsoid_figure, ellipsoid_grid
-from .impacts import cone_grid, energy_grid, energy_unit, impulse_grid
-from .intervals import interval_figure, interval_grid
-
-__all__ = [
-    "autocorrelation_figure",
-    "autocorrelation_grid",
-    "channel_figure",
-    "channel_grid",
-    "cone_grid",
-    "curve_figure",
-    "drop_grid",
-    "effort_figure",
-    "effort_grid",
-    "ellipsoid_figure",
-    "ellipsoid_grid",
-    "energy_grid",
-    "energy_unit",
-    "impulse_grid",
-    "interval_figure",
-    "interval_grid",
-]
+from .autocorrelation import autocorrelation_figure as autocorrelation_figure
+from .autocorrelation import autocorrelation_grid as autocorrelation_grid
+from .curves import channel_figure as channel_figure
+from .curves import channel_grid as channel_grid
+from .curves import curve_figure as curve_figure
+from .drops import drop_grid as drop_grid
+from .effort import effort_figure as effort_figure
+from .effort import effort_grid as effort_grid
+from .ellipsoids import ellipsoid_figure as ellipsoid_figure
+from .ellipsoids import ellipsoid_grid as ellipsoid_grid
+from .impacts import cone_grid as cone_grid
+from .impacts import energy_grid as energy_grid
+from .impacts import energy_unit as energy_unit
+from .impacts import impulse_grid as impulse_grid
+from .intervals import interval_figure as interval_figure
+from .intervals import interval_grid as interval_grid
