@@ -11,7 +11,7 @@ from poinsot.estimate import Body
 from poinsot.inertia.parameters import from_physical, pseudo_inertia
 from poinsot.report.figures import ellipsoid_grid
 from poinsot.report.figures.ellipsoids import COARSE, FEW, FINE, SHADES, unit_sphere
-from poinsot.report.origins import origin
+from poinsot.report.verdicts import origin
 
 
 def unpacked(value):

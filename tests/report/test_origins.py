@@ -10,12 +10,12 @@ import pytest
 from flat_estimate import without
 from poinsot.estimate import Body, Certificate
 from poinsot.report.body_tables import body_table, change_table
-from poinsot.report.origins import HARDLY, Origin, counted_origins, is_measured, origin, share_text
 from poinsot.report.sections import sections
 from poinsot.report.sections.bodies import bodies_section
 from poinsot.report.sections.parameters import full_parameters_section
 from poinsot.report.sections.provenance import provenance_section
 from poinsot.report.tables import full_parameter_table
+from poinsot.report.verdicts import HARDLY, Origin, counted_origins, is_measured, origin, share_text
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ from poinsot.report import write_inspection_page, write_report
 from poinsot.report.blocks import Page, Section
 from poinsot.report.page import render
 from poinsot.report.sections import SECTIONS, sections
-from poinsot.report.sections.friction import friction_section
 from poinsot.report.sections.identifiability import identifiability_section
 from poinsot.report.sections.impacts import impacts_section
 from poinsot.report.sections.motion import contacts_section, convergence_section, motion_section
+from poinsot.report.sections.payload import friction_section
 from poinsot.report.sections.tracking import excitation_section, masses_section, rejections_section
-from poinsot.report.sections.trust import trust_section
+from poinsot.report.sections.verdict import trust_section
 from references.thrown_square import thrown_square
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}

@@ -4,13 +4,13 @@ A page is a list of sections, a section is a list of blocks (a table, a grid of 
 template:
 
     numbers, words               how a value and a name are written
-    verdicts, origins            how well it is known, and the shares of data and prior
+    verdicts                     how well it is known, and the shares of data and prior
     body_facts                   standard deviations of a body's mass properties, and their change by the data
     blocks                       the content of sections
     tables, body_tables, figures/     estimate -> blocks, pure functions; figures are plain dicts for Plotly
     sections/                    the identify page, one file a section, in the order of its registry
     page                         templates, Plotly's code inlined once, and the atomic write
-    identify_page, inspect_page     one per verb
+    pages, excite_page           one function per verb
 """
 
 from .blocks import Figure as Figure
@@ -20,6 +20,6 @@ from .blocks import Section as Section
 from .blocks import Table as Table
 from .blocks import TableColumn as TableColumn
 from .figures import curve_figure as curve_figure
-from .identify_page import write_report as write_report
-from .inspect_page import write_inspection_page as write_inspection_page
+from .pages import write_inspection_page as write_inspection_page
+from .pages import write_report as write_report
 from .tables import table_of_rows as table_of_rows

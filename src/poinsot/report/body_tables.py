@@ -13,8 +13,8 @@ from ..inertia.parameters import is_consistent
 from .blocks import Cell, Table
 from .body_facts import change, prior_of, spread
 from .numbers import UNKNOWN, significant, value_text
-from .origins import ORIGINS, is_measured, origin
 from .tables import assumed_or_measured, share_cell, table
+from .verdicts import ORIGINS, is_measured, origin
 
 ROUNDING = 1e-12
 """Ratio of a product of inertia to the moments below which it is shown as zero."""
@@ -114,4 +114,4 @@ def verdict_cell(body: Body) -> Cell:
     word = origin(body.prior_share)
     if not body.physically_consistent or word is None:
         return possible_cell(body.physically_consistent)
-    return Cell(f"{word.mark} possible, {word.value}", tone="good" if word.measured else "assumed")
+    return Cell(f"{word.mark} possible, {word.value}", tone=word.tone)

@@ -25,17 +25,18 @@ from .numbers import (
     unit_text,
     value_text,
 )
-from .origins import ORIGINS, counted_origins, is_measured, origin, share_text
-from .verdicts import EXPLANATION, ZERO_PERCENT, ParameterVerdict, verdict, verdicts
+from .verdicts import (
+    EXPLANATION,
+    ORIGINS,
+    ZERO_PERCENT,
+    counted_origins,
+    is_measured,
+    origin,
+    share_text,
+    verdict,
+    verdicts,
+)
 from .words import capitalized, meaning, series
-
-TONES = {
-    ParameterVerdict.well_known: "good",
-    ParameterVerdict.known: "good",
-    ParameterVerdict.poorly_known: "fair",
-    ParameterVerdict.zero_inside: "bad",
-    ParameterVerdict.not_identifiable: "bad",
-}
 
 AT_STANDSTILL = (
     "While moving: where the joint is faster than 0.05 rad/s or m/s. At standstill dry friction is "
@@ -95,7 +96,7 @@ def parameter_table(estimate: Estimate) -> Table:
         percent = Cell(UNKNOWN)
         if judged.determined and value:  # a value at its bound 0 has none
             bar = min(float(relative[k]) / ZERO_PERCENT, 1.0)
-            percent = Cell(percent_text(float(relative[k])), bar=bar, tone=TONES[judged])
+            percent = Cell(percent_text(float(relative[k])), bar=bar, tone=judged.tone)
         cells = value_cells(value, s, estimate.units[k])
         if estimate.next_recording_std is not None:
             following = (
@@ -110,7 +111,7 @@ def parameter_table(estimate: Estimate) -> Table:
                 "What it is": what + with_others(estimate.names[k], estimate.groupings[k]),
                 **cells,
                 "Relative std": percent,
-                "Verdict": Cell(f"{judged.mark} {judged.value}", tone=TONES[judged]),
+                "Verdict": judged.cell,
             }
         )
     return table(
@@ -180,6 +181,7 @@ def full_parameter_table(full: FullParameters) -> Table:
     rows: list[dict[str, str | Cell]] = []
     for k in (k for indices in owners.values() for k in indices):
         value, s, share = float(full.values[k]), float(std[k]), float(full.prior_share[k])
+        came, judged = origin(share), verdict(value, 100 * s / abs(value) if value else inf, True)
         rows.append(
             {
                 "Name": full.names[k],
@@ -193,7 +195,8 @@ def full_parameter_table(full: FullParameters) -> Table:
                 ),
                 "Before the data": significant(float(full.prior[k])),
                 "Where from": share_cell(share),
-                "Verdict": _full_verdict(value, s, share),
+                # A value from the prior has no verdict but its origin.
+                "Verdict": judged.cell if came is None or came.measured else came.cell,
             }
         )
     return table(
@@ -226,15 +229,6 @@ def share_cell(prior_share: float | None) -> Cell:
     if prior_share is None or text == UNKNOWN:
         return Cell(text)
     return Cell(text, bar=1.0 - min(max(prior_share, 0.0), 1.0), tone="shared")
-
-
-def _full_verdict(value: float, std: float, prior_share: float) -> Cell:
-    """Verdict on a value from the data; the origin of one from the prior."""
-    word = origin(prior_share)
-    if word is not None and not word.measured:
-        return Cell(f"{word.mark} {word.value}", tone="assumed")
-    judged = verdict(value, 100 * std / abs(value) if value else inf, identifiable=True)
-    return Cell(f"{judged.mark} {judged.value}", tone=TONES[judged])
 
 
 def timing_table(seconds: Mapping[str, float]) -> Table:

@@ -16,7 +16,7 @@ from poinsot.estimators.complementarity.problem import ImpactsProblem
 from poinsot.estimators.complementarity.segmentation import divided
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.models.planar import floor, rectangle
-from poinsot.report.identify_page import identify_page
+from poinsot.report.pages import identify_page
 from references.bouncing import SIDE, Throws
 
 

@@ -19,7 +19,7 @@ from ...inertia.ellipsoid import Ellipsoid, equivalent_ellipsoid
 from ..blocks import Figure, FigureGrid
 from ..body_facts import change, prior_of, spread
 from ..numbers import plus_minus, significant
-from ..origins import Origin, origin
+from ..verdicts import Origin, origin
 from ..words import number_of, series
 from .style import ACCENT, INK, MUTED, PREDICTED, axis, layout, plain
 

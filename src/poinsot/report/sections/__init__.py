@@ -17,16 +17,14 @@ from ...exceptions import InvalidMethod, listing, nearest
 from ..blocks import Section
 from .bodies import bodies_section
 from .fit import effort_section, residuals_section, validation_section
-from .friction import friction_section
 from .identifiability import identifiability_section
 from .impacts import impacts_section
 from .motion import contacts_section, convergence_section, motion_section
 from .parameters import full_parameters_section, groupings_section, parameters_section
-from .payload import payload_section
+from .payload import friction_section, payload_section
 from .provenance import provenance_section
 from .tracking import excitation_section, masses_section, rejections_section
-from .trust import trust_section
-from .verdict import verdict_section
+from .verdict import trust_section, verdict_section
 
 SectionBuilder = Callable[[Estimate], Section | None]
 

@@ -8,7 +8,7 @@ from ..blocks import Findings, Section, section_of
 from ..body_facts import prior_of
 from ..body_tables import body_table, change_table
 from ..figures import ellipsoid_grid
-from ..origins import counted_origins
+from ..verdicts import counted_origins
 from ..words import number_of, series
 
 

@@ -1,14 +1,16 @@
-"""The load that a link carries, and the drive gains: effort per unit of current."""
+"""The load that a link carries, the drive gains (effort per unit of current), and what friction does at each speed."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from math import isfinite, nan
 
-from ...estimate import DriveGains, Estimate, Payload
-from ..blocks import Cell, Section, Table, section_of
+from ...estimate import NORMAL_95, DriveGains, Estimate, FrictionCurves, Payload
+from ..blocks import Cell, FigureGrid, Section, Table, section_of
+from ..figures import curve_figure
 from ..numbers import interval_text, percent_text, plus_minus, significant
 from ..tables import table, value_cells
+from ..words import number_of
 
 POSSIBLE = {True: "could be real", False: "no real body", None: "not determined as a whole"}
 
@@ -108,3 +110,26 @@ def _gain_row(gains: DriveGains, k: int) -> dict[str, str | Cell]:
         "Relative std": percent_text(100 * std / abs(value) if value else nan),
         "Verdict": verdict,
     }
+
+
+def friction_section(estimate: Estimate) -> Section | None:
+    """A curve a joint, with its 95 % band."""
+    curves = estimate.extra(FrictionCurves)
+    if curves is None:
+        return None
+    panels = []
+    for curve in curves:
+        half = NORMAL_95 * curve.std
+        lines = {
+            "friction": curve.effort,
+            "95 %, low": curve.effort - half,
+            "95 %, high": curve.effort + half,
+        }
+        # An effort in N belongs to a joint that slides.
+        along = f"speed [{'m/s' if curve.unit == 'N' else 'rad/s'}]"
+        panels.append(curve_figure(curve.joint, curve.unit, curve.speed, lines, along=along))
+    return Section(
+        "Friction",
+        f"Against the motion, over the speeds of the recordings, of {number_of(len(panels), 'joint')}.",
+        (FigureGrid(panels=tuple(panels)),),
+    )

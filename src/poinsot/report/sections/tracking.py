@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..tables import table_of_rows
 from ..words import number_of
 
 if TYPE_CHECKING:
-    from ...estimators.online.tracking import Tracked, TrackingRun
+    from ...estimators.online.tracking import TrackingRun
 
 MAX_REJECTIONS = 40
 """Stretches of rejected samples that the page shows."""
@@ -39,12 +39,11 @@ def masses_section(estimate: Estimate) -> Section | None:
     ]
     panels = []
     for k, link in enumerate(run.filter.torques.links):
-        for recording, history in _by_recording(run.history):
-            mass, std = (
-                np.array([t.bodies[k, 0] for t in history]),
-                np.array([t.mass_std[k] for t in history]),
-            )
-            half = NORMAL_95 * std
+        # A recording that comes twice in a row is one.
+        for recording, group in groupby(run.history, key=lambda t: t.recording):
+            history = list(group)
+            mass = np.array([t.bodies[k, 0] for t in history])
+            half = NORMAL_95 * np.array([t.mass_std[k] for t in history])
             panels.append(
                 curve_figure(
                     f"{link}: {recording}" if recording else link,
@@ -64,16 +63,6 @@ def masses_section(estimate: Estimate) -> Section | None:
         "for a controller at a limited rate.",
         (FigureGrid(panels=tuple(panels)),),
     )
-
-
-def _by_recording(history: Sequence[Tracked]) -> list[tuple[str, list[Tracked]]]:
-    """In the order of time; a recording that comes twice in a row is one."""
-    groups: list[tuple[str, list[Tracked]]] = []
-    for tracked in history:
-        if not groups or groups[-1][0] != tracked.recording:
-            groups.append((tracked.recording, []))
-        groups[-1][1].append(tracked)
-    return groups
 
 
 def excitation_section(estimate: Estimate) -> Section | None:

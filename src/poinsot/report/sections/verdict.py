@@ -1,19 +1,41 @@
-"""The headline: what was found, how sure it is, and what to be careful about."""
+"""May these numbers be used, and if not, why and what now? What was found, and how sure is it?"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...estimate import Estimate, Fit, Status
+from ...estimate import Estimate, Fit, Status, Trust
 from ...estimate.motions import SensorFit, motions_of, rms_of
 from ..blocks import Card, Cards, Findings, Section, section_of
 from ..numbers import count_text, percent_text, significant
+from ..tables import table_of_rows
 from ..verdicts import counted, known
-from ..words import number_of, series
+from ..words import capitalized, number_of, series
 from .bodies import verdict_on_bodies
 
 FEW = 6
 """Joints that a card lists by name."""
+
+LEADS = {
+    Trust.trusted: "No check found anything wrong: the numbers hold within their intervals.",
+    Trust.with_care: "Some numbers are less certain than their intervals say.",
+    Trust.corrected: "A defect of the data was found, and its effect removed.",
+    Trust.not_to_be_used: "Do not use these numbers before the errors below are mended.",
+}
+
+
+def trust_section(estimate: Estimate) -> Section | None:
+    """What the checks found, and what they could not look at; None where nobody has written checks for the method."""
+    diagnosis = estimate.diagnosis
+    if not diagnosis.complete and not diagnosis.findings:
+        return None
+    rows = [{"not checked": each.what, "why": each.reason} for each in diagnosis.unchecked]
+    return section_of(
+        capitalized(diagnosis.trust.words),
+        LEADS[diagnosis.trust],
+        Findings.of((each.severity.name, str(each)) for each in diagnosis.findings),
+        table_of_rows(rows) if rows else None,
+    )
 
 
 def verdict_section(estimate: Estimate) -> Section:

@@ -1,4 +1,4 @@
-"""The page of `poinsot inspect`: what a recording is like before anything is estimated from it."""
+"""The page of `poinsot identify`, for who has to decide whether to trust an estimate, and that of `poinsot inspect`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,56 @@ from pathlib import Path
 
 import numpy as np
 
-from ..estimate import Finding
+from ..estimate import Estimate, Finding, motions_of
 from ..inspection import Inspection
 from ..recording import Recording
 from .blocks import SEVERITIES, Facts, Findings, Page, section_of
 from .figures import channel_grid
+from .numbers import count_text
 from .page import write_page
+from .sections import sections
 from .tables import table_of_rows
 from .words import capitalized, number_of, series
+
+
+def write_report(
+    estimate: Estimate, path: str | os.PathLike[str], *, sections: Sequence[str] | None = None
+) -> Path:
+    """Write the estimate as one HTML file that opens offline.
+
+    Args:
+        estimate: to show.
+        path: of the file.
+        sections: names of `report.sections`, or `"module:function"`, besides those of every estimate; None: all that
+            have something to say.
+
+    Raises:
+        UnwritableOutput: if it cannot be written there.
+        InvalidMethod: if there is no section of one of these names.
+    """
+    return write_page(identify_page(estimate, sections), path)
+
+
+def identify_page(estimate: Estimate, names: Sequence[str] | None = None) -> Page:
+    """The page before it is rendered, with the sections of these names; None: all."""
+    return Page(
+        title=estimate.robot or "Identified dynamics",
+        kicker="poinsot · identified dynamics",
+        subtitle=(
+            f"{estimate.method}, {number_of(len(estimate.names), 'parameter')}, "
+            f"{count_text(estimate.rows)} rows, {_of(estimate)}"
+        ),
+        sections=sections(estimate, names),
+    )
+
+
+def _of(estimate: Estimate) -> str:
+    # Sensors of several recordings count once.
+    if motions_of(estimate):
+        return number_of(
+            len({fit.name for motion in motions_of(estimate) for fit in motion.sensors}), "sensor"
+        )
+    return number_of(len(estimate.fit.joints), "joint")
 
 
 def write_inspection_page(inspection: Inspection, recording: Recording, path: str | os.PathLike[str]) -> Path:
@@ -35,7 +77,7 @@ def write_inspection_page(inspection: Inspection, recording: Recording, path: st
         for name, values in recording.channels.items()
     ]
     lead = f"{number_of(len(inspection.rows), 'channel')}, one a row."
-    sections = (
+    shown = (
         section_of(
             "Overview",
             _lead(found),
@@ -45,7 +87,7 @@ def write_inspection_page(inspection: Inspection, recording: Recording, path: st
         section_of("Channels", lead, table_of_rows(inspection.rows)),
         section_of("Pictures", "The channels as they were recorded.", channel_grid(channels)),
     )
-    return write_page(Page(title=inspection.name, kicker="poinsot · recording", sections=sections), path)
+    return write_page(Page(title=inspection.name, kicker="poinsot · recording", sections=shown), path)
 
 
 def _lead(findings: Sequence[Finding]) -> str:
