@@ -3,20 +3,22 @@
 status         how an estimation ended, and what to do next
 uncertainty    parameters with their standard deviations; combinations that the data do not determine
 fit            measured against predicted, with a mask of what was measured
-certificate    optimality and feasibility, recomputed from the problem
 finding        what may be wrong with a result, and the level of trust
-estimate       all of it: `Estimate`
+estimate       all of it: `Estimate`, with its `Certificate` of optimality and feasibility
 extras         what one family alone has: bodies and loads, drive gains, friction curves, motions, impacts
 unobservable   combinations of parameters that may change without any residual noticing, in words
 """
 
 from .bodies import Body as Body
 from .bodies import Payload as Payload
-from .certificate import CertifiableProblem as CertifiableProblem
-from .certificate import Certificate as Certificate
-from .drive_gains import DriveGains as DriveGains
+from .estimate import CertifiableProblem as CertifiableProblem
+from .estimate import Certificate as Certificate
 from .estimate import Estimate as Estimate
+from .extras import DriveGains as DriveGains
 from .extras import Extra as Extra
+from .extras import FrictionCurve as FrictionCurve
+from .extras import FrictionCurves as FrictionCurves
+from .extras import FullParameters as FullParameters
 from .extras import extras_of as extras_of
 from .finding import Diagnosis as Diagnosis
 from .finding import Finding as Finding
@@ -26,9 +28,6 @@ from .finding import Unchecked as Unchecked
 from .fit import Fit as Fit
 from .fit import Whiteness as Whiteness
 from .fit import fit_of as fit_of
-from .joint_extras import FrictionCurve as FrictionCurve
-from .joint_extras import FrictionCurves as FrictionCurves
-from .joint_extras import FullParameters as FullParameters
 from .motions import Convergence as Convergence
 from .motions import EstimatedMotion as EstimatedMotion
 from .motions import EstimatedMotions as EstimatedMotions

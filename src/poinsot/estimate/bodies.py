@@ -94,15 +94,14 @@ class Payload(Extra):
         half = NORMAL_95 * self.mass_std
         return self.mass - half, self.mass + half
 
-    def __str__(self) -> str:
+    def as_text(self) -> str:
         center = ", ".join(
             f"{c:.4f} +- {s:.2g}" for c, s in zip(self.center_of_mass, self.center_of_mass_std, strict=True)
         )
         mass = f"{self.mass:.5g} kg" + (" (known)" if "mass" in self.known else f" +- {self.mass_std:.2g}")
         return f"load on {self.link}: {mass}, centre of mass [m] {center}"
 
+    __str__ = as_text
+
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "mass_interval": self.mass_interval}
-
-    def as_text(self) -> str:
-        return str(self)

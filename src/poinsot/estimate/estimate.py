@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from ..arrays import Matrix, Vector
 from ..exceptions import InvalidMethod, listing, nearest
 from .bodies import Body
-from .certificate import CertifiableProblem, Certificate, PredictingProblem
 from .extras import Extra, extras_of
 from .finding import Diagnosis, Finding, Severity, Trust, Unchecked, ordered
 from .fit import Fit
@@ -41,12 +40,55 @@ class Shown(Generic[V]):
         return self if estimate is None else self.path(estimate)  # type: ignore[return-value]
 
 
+@dataclass(frozen=True)
+class Certificate:
+    """Optimality and feasibility, recomputed from the problem.
+
+    Args:
+        stationarity: |gradient| relative to the size of its terms; rounding error at an optimum.
+        feasible: whether all constraints hold.
+        tolerance: largest `stationarity` of a certificate that holds.
+        primal, dual: cost of a constrained problem here, and a lower bound on the cost of every feasible point.
+    """
+
+    stationarity: float
+    feasible: bool
+    tolerance: float = 1e-8
+    primal: float | None = None
+    dual: float | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """Largest distance to the optimal cost, in the unit of `primal`."""
+        return None if self.primal is None or self.dual is None else self.primal - self.dual
+
+    @property
+    def holds(self) -> bool:
+        return self.feasible and self.stationarity <= self.tolerance
+
+
+class CertifiableProblem(Protocol):
+    """A problem that evaluates its residuals, constraints and Jacobian at an estimate's values and motions."""
+
+    def certify(self, estimate: Estimate) -> Certificate: ...
+
+
+@runtime_checkable
+class PredictingProblem(CertifiableProblem, Protocol):
+    """A problem whose estimates predict what motions take that they have not seen."""
+
+    def dynamics(self, estimate: Estimate) -> Any: ...
+
+    def predicted(self, estimate: Estimate, recording: Any, name: str, *, loaded: bool) -> Fit: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """Parameters with their uncertainty, and all that is needed to trust or distrust them.
 
     The columns of `parameters` and the entries of `provenance` are attributes of the estimate too: `estimate.values`,
-    `estimate.std`, `estimate.warnings`. So is each extra that it has, by its key: `estimate.payload`.
+    `estimate.std`, `estimate.warnings`; so are `findings` (gravest first), `unchecked` and `trust` of its `diagnosis`,
+    and each extra that it has, by its key: `estimate.payload`.
 
     Args:
         method: short name, e.g. `"least-squares"`.
@@ -111,6 +153,10 @@ class Estimate:
     versions = Shown[Mapping[str, str]]("provenance")
     citations = Shown[tuple[str, ...]]("provenance")
 
+    findings = Shown[tuple[Finding, ...]]("diagnosis")
+    unchecked = Shown[tuple[Unchecked, ...]]("diagnosis")
+    trust = Shown[Trust]("diagnosis")
+
     torque = Shown[Callable[..., np.ndarray]]("dynamics")
     mass_matrix = Shown[Callable[..., np.ndarray]]("dynamics")
     gravity = Shown[Callable[..., np.ndarray]]("dynamics")
@@ -169,21 +215,6 @@ class Estimate:
             object.__setattr__(self, "examined", found)
         assert self.examined is not None
         return self.examined
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What is wrong or uncertain, gravest first."""
-        return self.diagnosis.findings
-
-    @property
-    def unchecked(self) -> tuple[Unchecked, ...]:
-        """What could not be checked, and why."""
-        return self.diagnosis.unchecked
-
-    @property
-    def trust(self) -> Trust:
-        """Whether the numbers may be used."""
-        return self.diagnosis.trust
 
     # -- answers -------------------------------------------------------------------------------------------------------
 

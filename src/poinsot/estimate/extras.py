@@ -1,13 +1,20 @@
 """Extras: what the estimate of one family has beside the core, each a typed value that knows its JSON.
 
 An estimate keeps its extras in one mapping from `key` to value. A new one is a class here, or in the family that makes
-it, that derives from `Extra`; a page shows it with a section of `report.sections` that asks for it by its class.
+it, that derives from `Extra`; a page shows it with a section of `report.sections` that asks for it by its class. Those
+of joints are here: drive gains, friction curves, and every single parameter of a model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import numpy as np
+
+from ..arrays import Matrix, Vector
+from .uncertainty import NORMAL_95, ParameterColumns, rows_of
 
 
 class Extra:
@@ -34,3 +41,111 @@ def extras_of(*values: Extra | None) -> Mapping[str, Extra]:
         for value in values
         if value is not None and not (isinstance(value, tuple) and len(value) == 0)
     }
+
+
+@dataclass(frozen=True, eq=False)
+class DriveGains(Extra):
+    """Effort per unit of current or voltage, motor by motor.
+
+    Args:
+        joints, units: (m,) of each motor.
+        values: (m,) in `units`. covariance: (m, m); zero where values were taken for exact.
+        white_std: (m,) what white residuals would make of the standard deviations; None where nothing was estimated.
+        identified: whether they were estimated here.
+        by_gravity: (m,) whether gravity loads the joint; a gain that only inertia shows is hard to know.
+    """
+
+    key = "drive_gains"
+
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Vector
+    covariance: Matrix
+    white_std: Vector | None = None
+    identified: bool = False
+    by_gravity: np.ndarray | None = None
+
+    @property
+    def std(self) -> Vector:
+        """(m,) standard deviation of each, in `units`."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def intervals(self) -> Matrix:
+        """(m, 2) 95 %, in `units`."""
+        half = NORMAL_95 * self.std
+        return np.stack([self.values - half, self.values + half], axis=1)
+
+    @property
+    def poorly_known(self) -> np.ndarray:
+        """(m,) whether the standard deviation is above 5 % of the value: all that follows is scaled by it."""
+        # Multiplied, as a gain may be zero.
+        return self.std > 0.05 * np.abs(self.values)
+
+    def as_text(self) -> str:
+        width = max(len(joint) for joint in self.joints)
+        lines = [f"{'drive gain of':<{width}}  {'value':>11} {'std':>10}"]
+        for joint, value, std, unit, poor in zip(
+            self.joints, self.values, self.std, self.units, self.poorly_known, strict=True
+        ):
+            lines.append(
+                f"{joint:<{width}}  {value:>11.5g} {std:>10.2g}  {unit}{', poorly known' if poor else ''}"
+            )
+        return "\n".join(lines)
+
+    __str__ = as_text
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """One row per motor."""
+        columns: dict[str, Any] = {"joint": self.joints, "value": self.values, "std": self.std}
+        columns |= {"interval": self.intervals, "unit": self.units}
+        columns |= {"identified": len(self.joints) * [self.identified], "poorly_known": self.poorly_known}
+        columns |= {"by_gravity": self.by_gravity, "std_white": self.white_std, "covariance": self.covariance}
+        return rows_of(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionCurve:
+    """What friction does at each speed of a joint, against the motion.
+
+    Args:
+        joint: name of the joint.
+        unit: SI unit of the effort.
+        speed: (k,) [rad/s] or [m/s]. effort, std: (k,) in `unit`.
+    """
+
+    joint: str
+    unit: str
+    speed: Vector
+    effort: Vector
+    std: Vector
+
+
+class FrictionCurves(tuple[FrictionCurve, ...], Extra):
+    """One curve per joint with dry or viscous friction."""
+
+    key = "friction_curves"
+
+    def as_json(self) -> list[FrictionCurve]:
+        return list(self)
+
+
+@dataclass(frozen=True, eq=False)
+class FullParameters(ParameterColumns, Extra):
+    """Every single parameter of the model: what the data say of it, and prior knowledge where they leave it open.
+
+    Args:
+        prior: (p,) values before the data; NaN where nothing was known.
+        prior_share: (p,) which part of the prior's variance the data leave: 0 all from the data, 1 all from the prior.
+        interval: (p, 2) lowest and highest of 95 %, inside what is physically possible.
+    """
+
+    key = "full_parameters"
+
+    prior: Vector
+    prior_share: Vector
+    interval: Matrix | None = None
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """One row per parameter."""
+        return self.rows(prior=self.prior, prior_share=self.prior_share, interval=self.interval)

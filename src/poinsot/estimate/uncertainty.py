@@ -11,6 +11,7 @@ A family that cannot compute one of the last four has None there, never a copy o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,13 @@ class Direction:
 
     combination: str
     reason: str
+
+
+def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One dict a row of columns (b,) that all have a length, or are None; the first has a length."""
+    # Columns come computed: `std` of b parameters inside the loop would cost b^2.
+    length = len(next(iter(columns.values())))
+    return [{key: c if c is None else c[k] for key, c in columns.items()} for k in range(length)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +84,7 @@ class ParameterColumns:
         columns: dict[str, Any] = {"name": self.names, "value": self.values, "std": self.std}
         columns |= {"unit": self.units, "kind": self.kinds, "owner": self.owners} | more
         columns["covariance"] = self.covariance
-        # Columns are computed above, once: `std` of b parameters inside the loop would cost b^2.
-        return [
-            {key: None if column is None else column[k] for key, column in columns.items()}
-            for k in range(len(self.names))
-        ]
+        return rows_of(columns)
 
 
 @dataclass(frozen=True, eq=False)
