@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from poinsot.estimate.unobservable import unobservable_directions
+from poinsot.estimate.uncertainty import unobservable_directions
 
 NAMES = ("m", "mx", "zz", "fv", "k")
 VALUES = np.array([2.0, 0.1, 0.05, 0.0, 1.0])

@@ -1,12 +1,11 @@
 """Results: the core that every family has, and typed extras.
 
 status         how an estimation ended, and what to do next
-uncertainty    parameters with their standard deviations; combinations that the data do not determine
+uncertainty    parameters with their standard deviations; combinations that the data do not determine, in words
 fit            measured against predicted, with a mask of what was measured
 finding        what may be wrong with a result, and the level of trust
 estimate       all of it: `Estimate`, with its `Certificate` of optimality and feasibility
 extras         what one family alone has: bodies and loads, drive gains, friction curves, motions, impacts
-unobservable   combinations of parameters that may change without any residual noticing, in words
 """
 
 from .bodies import Body as Body
@@ -43,4 +42,4 @@ from .uncertainty import NARROWED as NARROWED
 from .uncertainty import NORMAL_95 as NORMAL_95
 from .uncertainty import Direction as Direction
 from .uncertainty import EstimatedParameters as EstimatedParameters
-from .unobservable import unobservable_directions as unobservable_directions
+from .uncertainty import unobservable_directions as unobservable_directions

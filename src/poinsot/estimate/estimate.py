@@ -330,15 +330,8 @@ def unfinished(estimate: Estimate) -> tuple[Finding, ...]:
     """A method that has not arrived at its solution: wrong in every family."""
     if estimate.status.converged:
         return ()
-    return (
-        Finding(
-            "not-converged",
-            Severity.error,
-            "The method has not converged.",
-            estimate.status.value,
-            evidence=float("inf"),
-        ),
-    )
+    message = "The method has not converged."
+    return (Finding("not-converged", Severity.error, message, estimate.status.value, evidence=float("inf")),)
 
 
 def _unexamined(estimate: Estimate) -> Diagnosis:

@@ -158,6 +158,7 @@ def fit_of(
     # Newton metres and radians have no common size: there each is in units of its noise.
     scale = np.ones(1) if noise is None or len(set(units)) <= 1 else noise
     size = np.linalg.norm(z / scale)
+    moving = 1.0 if speeds is None else np.abs(speeds) > MOVING
     return Fit(
         time,
         names,
@@ -169,7 +170,7 @@ def fit_of(
         float(100 * np.linalg.norm(e / scale) / size) if size > 0 else float("nan"),
         _relative_percent(e, z),
         recording,
-        () if speeds is None else _while_moving(e, z, speeds),
+        () if speeds is None else _relative_percent(e * moving, z * moving),
         noise,
         np.linalg.norm(z, axis=0),
     )
@@ -199,11 +200,6 @@ def _correlation(e: np.ndarray, read: np.ndarray, counts: Sequence[int]) -> np.n
         return np.zeros(2)
     lags = max(min(SHOWN_LAGS, len(e) // 4), 1)
     return pooled(autocorrelation, counts, e[:, None], lags)[0]
-
-
-def _while_moving(e: JointSamples, measured: JointSamples, speeds: JointSamples) -> tuple[float, ...]:
-    moving = np.abs(speeds) > MOVING
-    return _relative_percent(e * moving, measured * moving)
 
 
 def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:

@@ -47,11 +47,10 @@ class SensorFit:
     @property
     def rms_per_component(self) -> Vector:
         """(m,) root mean square of `normalized`; NaN where nothing was read."""
-        read = np.isfinite(self.normalized)
-        squares = np.where(read, self.normalized, 0.0) ** 2
         with np.errstate(invalid="ignore"):
             # 0 / 0 is NaN: never read.
-            return np.asarray(np.sqrt(squares.sum(axis=0) / read.sum(axis=0)))
+            squares = np.sum(self.normalized**2, axis=0, where=(read := np.isfinite(self.normalized)))
+            return np.asarray(np.sqrt(squares / read.sum(axis=0)))
 
     @property
     def rms(self) -> float:

@@ -14,7 +14,8 @@ from .finding import Finding
 
 
 @cache
-def _versions() -> Mapping[str, str]:
+def software_versions() -> Mapping[str, str]:
+    """Versions of the software that computes an estimate, by package."""
     packages = ("poinsot", "numpy", "scipy", "numba", "pin", "clarabel")
     found = {"python": platform.python_version()}
     for package in packages:
@@ -22,11 +23,6 @@ def _versions() -> Mapping[str, str]:
         with suppress(PackageNotFoundError):
             found[package] = version(package)
     return found
-
-
-def software_versions() -> dict[str, str]:
-    """Versions of the software that computes an estimate, by package."""
-    return dict(_versions())
 
 
 @dataclass(frozen=True)

@@ -28,15 +28,6 @@ from .channels import ChannelFacts, channel_facts, channel_findings, rounding_fi
 from .clock import ClockFacts, clock_facts, clock_findings
 from .motion import MotionFacts, motion_facts, motion_findings
 
-__all__ = [
-    "ChannelFacts",
-    "ClockFacts",
-    "Inspection",
-    "MotionFacts",
-    "inspect",
-    "inspect_json",
-]
-
 INSPECT_SCHEMA = "poinsot.inspect/1"
 
 

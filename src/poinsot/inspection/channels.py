@@ -135,15 +135,10 @@ def significant_digits(values: np.ndarray) -> int | None:
         scaled = magnitudes * 10.0 ** (digits - 1 - exponents)
         # Eight digits of a double are scaled exactly to about 1e-8.
         if np.all(np.abs(scaled - np.round(scaled)) < 1e-6):
-            return digits if _has_finer_digits(magnitudes, exponents, digits) else None
+            # Small values have finer digits than large ones, as a fixed grid of decimals would not.
+            on_grid = magnitudes / 10.0 ** (exponents.max() - digits + 1)
+            return digits if np.any(np.abs(on_grid - np.round(on_grid)) > 1e-6) else None
     return None
-
-
-def _has_finer_digits(magnitudes: np.ndarray, exponents: np.ndarray, digits: int) -> bool:
-    """Whether small values have finer digits than large ones, as a fixed grid of decimals would not."""
-    coarsest = 10.0 ** (exponents.max() - digits + 1)
-    on_grid = magnitudes / coarsest
-    return bool(np.any(np.abs(on_grid - np.round(on_grid)) > 1e-6))
 
 
 def grid_step(values: np.ndarray) -> float | None:

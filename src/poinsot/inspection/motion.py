@@ -59,11 +59,7 @@ class MotionFacts:
     @property
     def moving(self) -> Mask:
         """(T,) True where some joint moves, or no joint was read."""
-        return (
-            np.asarray(self.joint_moving.any(axis=1))
-            if self.joints
-            else np.ones(len(self.joint_moving), bool)
-        )
+        return np.asarray(self.joint_moving.any(axis=1) | (not self.joints))
 
 
 def motion_facts(recording: Recording, velocity_map: np.ndarray | None = None) -> MotionFacts:
@@ -124,20 +120,14 @@ def _velocity(recording: Recording, name: str) -> np.ndarray:
 
 def _still_periods(time: Times, still: Mask) -> tuple[tuple[float, float], ...]:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(np.int8)))
-    periods = [
-        (float(time[first]), float(time[last - 1]))
-        for first, last in zip(edges[::2], edges[1::2], strict=True)
-    ]
+    periods = zip(time[edges[::2]].tolist(), time[edges[1::2] - 1].tolist(), strict=True)
+    # At an end of the recording it is no turning point.
+    at_end, inside = 0.5 * SPEED_OVER_S, SHORTEST_STILL_S
     return tuple(
         (start, stop)
         for start, stop in periods
-        if stop - start >= SHORTEST_STILL_S or _at_an_end(time, start, stop)
+        if stop - start >= (at_end if start == time[0] or stop == time[-1] else inside)
     )
-
-
-def _at_an_end(time: Times, start: float, stop: float) -> bool:
-    touches = start == float(time[0]) or stop == float(time[-1])
-    return touches and stop - start >= 0.5 * SPEED_OVER_S
 
 
 def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> tuple[float, float] | None:

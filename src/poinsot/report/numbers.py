@@ -25,9 +25,8 @@ MOST_DIGITS = 8
 
 def plus_minus(value: float, std: float) -> str:
     """`8.07 ± 0.06`; `(1.23 ± 0.04)e-7` where plain digits would be all zeros."""
-    if not isfinite(value) or not isfinite(std) or std <= 0:
-        return f"{value_text(value, std)} ± {std_text(value, std)}"
-    exponent = _common_exponent(value, std)
+    known = isfinite(value) and isfinite(std) and std > 0
+    exponent = _common_exponent(value, std) if known else 0
     if exponent == 0:
         return f"{value_text(value, std)} ± {std_text(value, std)}"
     value, std = _shifted(value, exponent), _shifted(std, exponent)
@@ -73,16 +72,10 @@ def interval_text(value: float, std: float, interval: Sequence[float] | None = N
 def significant(value: float, digits: int = 4, padded: bool = False) -> str:
     """So many significant digits; with zeros at the end only if they are asked for, as in columns.
 
-    >>> (
-    ...     significant(1234567.0),
-    ...     significant(12346.0),
-    ...     significant(0.25),
-    ...     significant(1.5e-12),
-    ...     significant(2.0),
-    ... )
-    ('1.235e6', '12350', '0.25', '1.5e-12', '2')
-    >>> significant(0.25, 3, padded=True), significant(250.0, 3, padded=True)
-    ('0.250', '250')
+    >>> significant(1234567.0), significant(12346.0), significant(1.5e-12), significant(2.0)
+    ('1.235e6', '12350', '1.5e-12', '2')
+    >>> significant(0.25), significant(0.25, 3, padded=True), significant(250.0, 3, padded=True)
+    ('0.25', '0.250', '250')
     """
     if not isfinite(value):
         return _not_finite(value)

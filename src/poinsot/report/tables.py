@@ -5,7 +5,7 @@ A row is a mapping from the titles of the columns to cells; columns of numbers a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf, nan
 from typing import Any
 
@@ -181,18 +181,13 @@ def full_parameter_table(full: FullParameters) -> Table:
     rows: list[dict[str, str | Cell]] = []
     for k in (k for indices in owners.values() for k in indices):
         value, s, share = float(full.values[k]), float(std[k]), float(full.prior_share[k])
+        interval = None if full.interval is None else full.interval[k].tolist()
         came, judged = origin(share), verdict(value, 100 * s / abs(value) if value else inf, True)
         rows.append(
             {
                 "Name": full.names[k],
                 "What it is": meaning(full.names[k], full.kinds[k]),
-                **value_cells(
-                    value,
-                    s,
-                    full.units[k],
-                    share,
-                    None if full.interval is None else full.interval[k].tolist(),
-                ),
+                **value_cells(value, s, full.units[k], share, interval),
                 "Before the data": significant(float(full.prior[k])),
                 "Where from": share_cell(share),
                 # A value from the prior has no verdict but its origin.
@@ -241,27 +236,16 @@ def timing_table(seconds: Mapping[str, float]) -> Table:
     return table(rows, title="Timings")
 
 
-def table_of_rows(
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    title: str = "",
-    caption: str = "",
-    columns: Iterable[str] | None = None,
-) -> Table:
+def table_of_rows(rows: Sequence[Mapping[str, Any]], *, title: str = "", caption: str = "") -> Table:
     """A table of plain dicts, as `--json` writes them.
 
     Args:
         rows: one dict a row; a missing key or None leaves its cell empty.
         title, caption: of the table.
-        columns: keys in the order wanted, or a mapping from them to the titles wanted; all keys, as they first
-            appear, where not given.
     """
-    # The union of all keys: a row may lack what another has.
-    keys = tuple(columns) if columns is not None else tuple(dict.fromkeys(key for row in rows for key in row))
-    titles = (
-        columns if isinstance(columns, Mapping) else {key: capitalized(key.replace("_", " ")) for key in keys}
-    )
-    shown = [{titles[key]: plain_text(row.get(key)) for key in keys} for row in rows]
+    # The union of all keys, as they first appear: a row may lack what another has.
+    titles = {key: capitalized(key.replace("_", " ")) for row in rows for key in row}
+    shown = [{title: plain_text(row.get(key)) for key, title in titles.items()} for row in rows]
     return table(shown, title=title, caption=caption)
 
 

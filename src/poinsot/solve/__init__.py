@@ -2,7 +2,7 @@
 
 progress       how a method reports progress, and how it is stopped
 gauss_newton   the one damped Gauss-Newton iteration; a method brings an `Iterate`
-dense          small dense least squares in a box, as iterates
+dense          small dense least squares in a box, as iterates; the step in a box
 """
 
 from .gauss_newton import DampedStep as DampedStep

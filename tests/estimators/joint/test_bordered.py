@@ -5,7 +5,7 @@ from scipy.optimize import nnls
 
 from poinsot.estimators.joint.bordered import NormalEquations, factorize
 from poinsot.estimators.joint.linearization import RecordLinearization
-from poinsot.solve.box import step_in_box
+from poinsot.solve.dense import step_in_box
 
 
 def random_linearization(rng, N, m, d, p, start=True):

@@ -14,7 +14,7 @@ from ...exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ...models.maximal import Mechanism, Model
 from ...parameters import Normal
 from ...recording import Recording
-from ...solve.box import step_in_box
+from ...solve.dense import step_in_box
 from .records import Record, with_own_zeros, with_sensors
 from .results import RecordFit
 

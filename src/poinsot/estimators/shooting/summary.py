@@ -23,7 +23,7 @@ from ...estimate import (
     extras_of,
 )
 from ...estimate.motions import Convergence, EstimatedMotion, EstimatedMotions
-from ...estimate.unobservable import unobservable_directions
+from ...estimate.uncertainty import unobservable_directions
 from ...models.bodies import body_of
 from ...models.open_parameters import OpenParameters
 from ...models.stages import Stages

@@ -91,11 +91,10 @@ def autocorrelation_figure(fit: Fit, joint: int, vertical: list[float] | None = 
     )
 
 
-def autocorrelation_grid(fit: Fit, title: str = "") -> FigureGrid:
+def autocorrelation_grid(fit: Fit) -> FigureGrid:
     """All joints on the same scale."""
     vertical = value_range([fit])
     return FigureGrid(
-        title=title,
         panels=tuple(autocorrelation_figure(fit, joint, vertical) for joint in range(len(fit.joints))),
         legend=LEGEND,
         shared_x=True,

@@ -10,7 +10,7 @@ from ..blocks import Figure, FigureGrid
 from ..numbers import significant, unit_text
 from ..words import series
 from .style import ACCENT, CHANNEL, INK, MUTED, TOP_LEGEND, axis, curve, layout
-from .thinning import line, longest_trace, thinning_note
+from .thinning import line, longest_trace, zoom_note
 
 INKS = (
     {"color": INK, "width": 1.6},
@@ -80,13 +80,12 @@ def channel_figure(name: str, unit: str, time: np.ndarray, values: np.ndarray, l
     )
 
 
-def channel_grid(channels: Sequence[tuple[str, str, np.ndarray, np.ndarray]], title: str = "") -> FigureGrid:
+def channel_grid(channels: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> FigureGrid:
     """All channels, (name, unit, time, values) each, zoomed together."""
     longest = longest_trace(len(channels))
     rows = max((len(values) for _, _, _, values in channels), default=0)
     return FigureGrid(
-        title=title,
         panels=tuple(channel_figure(*channel, longest=longest) for channel in channels),
         shared_x=True,
-        caption=("Drag over a panel to zoom all of them in time. " + thinning_note(rows, longest)).strip(),
+        caption=zoom_note(rows, longest),
     )

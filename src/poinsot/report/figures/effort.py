@@ -11,7 +11,7 @@ from ..blocks import Figure, FigureGrid
 from ..numbers import percent_text, significant, unit_text
 from ..words import effort_word
 from .style import MEASURED, PREDICTED, RESIDUAL, axis, curve, layout
-from .thinning import end_to_end, line, longest_trace, thinning_note
+from .thinning import end_to_end, line, longest_trace, zoom_note
 
 LEGEND = (
     ("measured", "measured"),
@@ -58,21 +58,16 @@ def effort_figure(fit: Fit, joint: int, longest: int = 4000) -> Figure:
     )
 
 
-def effort_grid(fit: Fit, title: str = "") -> FigureGrid:
+def effort_grid(fit: Fit) -> FigureGrid:
     """All joints, zoomed together."""
     longest = longest_trace(len(fit.joints))
     return FigureGrid(
-        title=title,
         panels=tuple(effort_figure(fit, joint, longest) for joint in range(len(fit.joints))),
         legend=LEGEND,
         shared_x=True,
-        caption=" ".join(
-            sentence
-            for sentence in (
-                "Drag over a panel to zoom all of them in time; double click to go back.",
-                thinning_note(len(fit.time), longest),
-                "The recordings are drawn one behind the other." if np.any(np.diff(fit.time) <= 0) else "",
-            )
-            if sentence
+        caption=zoom_note(
+            len(fit.time),
+            longest,
+            "The recordings are drawn one behind the other." if np.any(np.diff(fit.time) <= 0) else "",
         ),
     )

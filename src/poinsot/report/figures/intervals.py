@@ -36,9 +36,9 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
     judged = verdicts(estimate)
     names = [estimate.names[index] for index in indices]
     values, std, shown = estimate.values[indices].tolist(), estimate.std[indices].tolist(), unit_text(unit)
-    sure = [judged[index] in (ParameterVerdict.well_known, ParameterVerdict.known) for index in indices]
+    sure = [judged[index].tone == "good" for index in indices]
     colours = [ACCENT if known else MUTED for known in sure]
-    labels = [f"{name} {plus_minus(*pair)}" for name, *pair in zip(names, values, std, strict=True)]
+    said = [plus_minus(*pair) for pair in zip(values, std, strict=True)]
     data = markers(
         values,
         list(range(len(indices))),
@@ -51,10 +51,7 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
             "thickness": 1.6,
             "width": 4,
         },
-        text=[
-            f"{plain(name)}: {plus_minus(*pair)} {shown}"
-            for name, *pair in zip(names, values, std, strict=True)
-        ],
+        text=[f"{plain(name)}: {each} {shown}" for name, each in zip(names, said, strict=True)],
         hovertemplate="%{text}<extra></extra>",
     )
     poor = len(indices) - sum(sure)
@@ -80,7 +77,7 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
                 ticks="",
             ),
         ),
-        alt=f"{title}: {'; '.join(labels)}",
+        alt=f"{title}: {'; '.join(map(' '.join, zip(names, said, strict=True)))}",
     )
 
 

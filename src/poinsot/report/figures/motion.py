@@ -12,7 +12,7 @@ from ..blocks import Figure, FigureGrid
 from ..numbers import percent_text, unit_text
 from ..words import capitalized, effort_word
 from .style import MEASURED, PREDICTED, axis, curve, layout
-from .thinning import line, longest_trace, thinning_note
+from .thinning import line, longest_trace, zoom_note
 
 HEIGHT = 560
 GAP = 0.045
@@ -69,16 +69,12 @@ def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Fi
 def motion_grid(excitation: Excitation) -> FigureGrid:
     """All joints, zoomed together."""
     longest = longest_trace(4 * len(excitation.joints))
-    caption = (
-        "Drag over a panel to zoom all of them in time; double click to go back. Torques are those of the robot's "
-        "description, without friction. A limit that is far away is not drawn. "
-        + thinning_note(len(excitation.time), longest)
-    )
+    without = "Torques are those of the robot's description, without friction. A limit that is far away is not drawn."
     return FigureGrid(
         panels=tuple(motion_figure(excitation, joint, longest) for joint in range(len(excitation.joints))),
         legend=LEGEND,
         shared_x=True,
-        caption=caption.strip(),
+        caption=zoom_note(len(excitation.time), longest, without),
     )
 
 

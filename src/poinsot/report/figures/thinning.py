@@ -86,14 +86,14 @@ def line(time: np.ndarray, values: np.ndarray, longest: int = LONGEST) -> dict[s
     return {"x": rounded(np.concatenate(x[:-1])), "y": rounded(np.concatenate(y[:-1]))}
 
 
-def thinning_note(length: int, longest: int) -> str:
-    """What the caption says where samples were left out."""
-    if length <= longest:
-        return ""
-    return (
+def zoom_note(length: int, longest: int, *more: str) -> str:
+    """The caption of panels that are zoomed together; it says where samples were left out."""
+    thinned = (
         f"{length} rows are drawn as the smallest and the largest of each of {longest // 2} stretches; "
         "every peak is kept, and all numbers are from all rows."
     )
+    drag = "Drag over a panel to zoom all of them in time; double click to go back."
+    return " ".join(filter(None, (drag, thinned if length > longest else "", *more)))
 
 
 def recordings_note(count: int, shown: int) -> str:

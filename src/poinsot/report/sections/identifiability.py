@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from ...estimate import Direction, Estimate
 from ..blocks import Facts, Items, PageBlock, Section
 from ..numbers import count_text, significant
@@ -67,9 +69,7 @@ def _combinations(reason: str, directions: list[Direction]) -> Items:
 
 
 def _lead(estimate: Estimate, unidentified: list[str]) -> str:
-    counts = {
-        reason: sum(direction.reason == reason for direction in estimate.undetermined) for reason in REASONS
-    }
+    counts = Counter(direction.reason for direction in estimate.undetermined)
     # Combinations that no motion shows are no fault of the recording.
     missing = counts["unexcited"] or len(unidentified)
     what = "combination" if counts["unexcited"] else "parameter"
