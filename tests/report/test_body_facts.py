@@ -9,7 +9,7 @@ import pytest
 from poinsot.estimate import Body
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import center_of_mass, from_physical, inertia_at_com, slopes_at_com
-from poinsot.report.body_facts import change, prior_of, spread
+from poinsot.report.bodies import change, prior_of, spread
 
 BODY = from_physical(
     3.0, np.array([0.02, -0.1, 0.15]), np.array([[0.03, 0.002, 0], [0.002, 0.025, 0.001], [0, 0.001, 0.01]])

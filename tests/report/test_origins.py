@@ -9,7 +9,7 @@ import pytest
 
 from flat_estimate import without
 from poinsot.estimate import Body, Certificate
-from poinsot.report.body_tables import body_table, change_table
+from poinsot.report.bodies import body_table, change_table
 from poinsot.report.sections import sections
 from poinsot.report.sections.bodies import bodies_section
 from poinsot.report.sections.parameters import full_parameters_section

@@ -204,17 +204,15 @@ def _correlation(e: np.ndarray, read: np.ndarray, counts: Sequence[int]) -> np.n
 
 def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:
     """(n, lags + 1) of each column, its mean removed; a constant column gives zeros."""
-    return np.stack([_autocorrelation(column - column.mean(), lags) for column in e.T])
-
-
-def _autocorrelation(e: np.ndarray, lags: int) -> np.ndarray:
     from scipy import fft
 
     # Padded by the lags, without which the transform would wrap the end round to the start.
-    spectrum = fft.rfft(e, fft.next_fast_len(len(e) + lags, real=True))
-    power = np.real(spectrum) ** 2 + np.imag(spectrum) ** 2
-    covariance = fft.irfft(power, fft.next_fast_len(len(e) + lags, real=True))[: lags + 1]
-    return covariance / covariance[0] if covariance[0] > 0 else np.zeros(lags + 1)
+    found, length = np.zeros((e.shape[1], lags + 1)), fft.next_fast_len(len(e) + lags, real=True)
+    for row, column in zip(found, e.T, strict=True):
+        spectrum = fft.rfft(column - column.mean(), length)
+        covariance = fft.irfft(np.real(spectrum) ** 2 + np.imag(spectrum) ** 2, length)[: lags + 1]
+        row[:] = covariance / covariance[0] if covariance[0] > 0 else 0.0
+    return found
 
 
 def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:

@@ -144,22 +144,20 @@ def unobservable_directions(
         null_space: (b, z) changes of the parameters that change no residual.
         unknown: names of all parameters that are not known.
     """
-    found = [Direction(text, "unexcited") for text in _combinations(names, values, null_space)]
+    found = _combinations(names, values, null_space) if null_space.shape[1] else []
     moving = {name for name, row in zip(names, null_space, strict=True) if np.abs(row).max(initial=0.0) > 0}
-    return (*found, *(Direction(name, "unexcited") for name in unknown if name not in moving))
+    still = [name for name in unknown if name not in moving]
+    return tuple(Direction(text, "unexcited") for text in (*found, *still))
 
 
 def _combinations(names: Sequence[str], values: Vector, null_space: Matrix) -> list[str]:
-    z = null_space.shape[1]
-    if z == 0:
-        return []
     # A parameter of value 0 has no size of its own.
     size = np.where(np.abs(values) > 0, np.abs(values), 1.0)
     scaled = (null_space / size[:, None]).T
     scaled = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
     # Pivots are the parameters that move most for their size; by them the basis is brought to echelon
     # form.
-    leading = qr(scaled, mode="economic", pivoting=True)[2][:z]
+    leading = qr(scaled, mode="economic", pivoting=True)[2][: len(scaled)]
     rows = np.linalg.solve(scaled[:, leading], scaled) * size / size[leading][:, None]
     return [_text(names, row, size) for row in rows]
 

@@ -145,31 +145,26 @@ def inspect(
         )
     clock = clock_facts(recording)
     motion = motion_facts(recording, velocity_map)
-    speeds = {
-        f"position.{joint}": (joint, float(peak))
-        for joint, peak in zip(joints, motion.peak_speeds, strict=True)
-    }
-    channels = []
-    for channel in (channel_facts(recording, each, motion.moving) for each in recording.channels):
-        joint, peak = speeds.get(channel.name, ("", None))
-        limit = (limits or {}).get(joint)
+    channels = {name: channel_facts(recording, name, motion.moving) for name in recording.channels}
+    for joint, peak in zip(joints, motion.peak_speeds.tolist(), strict=True):
+        limit, position = (limits or {}).get(joint, 0.0), f"position.{joint}"
         # URDF writes 0 where nobody has thought of a limit.
-        known = limit if limit is not None and np.isfinite(limit) and limit > 0 else None
-        channels.append(replace(channel, peak_speed=peak, speed_limit=known))
+        known = limit if np.isfinite(limit) and limit > 0 else None
+        channels[position] = replace(channels[position], peak_speed=peak, speed_limit=known)
     findings = clock_findings(clock, even=not any_turn) + motion_findings(motion, recording, standstills)
     findings += _effort_findings(recording, passive)
     samples = samples_of(recording, passive)
     for check in SAMPLE_CHECKS if motion.moves else ():
         found = check.look_at(samples, "the recording")
         findings += [each for each in found if each.where not in motion.resting]
-    for channel in channels:
+    for channel in channels.values():
         quantity, _, joint = channel.name.partition(".")
         rests = quantity == "position" and joint in motion.resting
         findings += channel_findings(
             channel, len(recording), clock.rate_hz, rests=rests, passive=joint in passive or any_turn
         )
-    findings += [] if any_turn else rounding_findings(channels)
-    return Inspection(name, clock, motion, tuple(channels), ordered(findings), recording.steps)
+    findings += [] if any_turn else rounding_findings(tuple(channels.values()))
+    return Inspection(name, clock, motion, tuple(channels.values()), ordered(findings), recording.steps)
 
 
 def unwrapped(recording: Recording) -> Recording:

@@ -281,11 +281,8 @@ def rounding_findings(channels: Sequence[ChannelFacts]) -> list[Finding]:
     percent = [channel.repeated_percent for channel in repeating]
     low, high = f"{min(percent):.0f}", f"{max(percent):.0f}"
     digits = {channel.digits for channel in repeating}
-    grain = (
-        f"the {digits.pop()} digits in the file"
-        if len(digits) == 1 and None not in digits
-        else "their resolution"
-    )
+    same = digits.pop() if len(digits) == 1 else None
+    grain = f"the {same} digits in the file" if same else "their resolution"
     return [
         Finding(
             "rounding",

@@ -5,9 +5,8 @@ template:
 
     numbers, words               how a value and a name are written
     verdicts                     how well it is known, and the shares of data and prior
-    body_facts                   standard deviations of a body's mass properties, and their change by the data
     blocks                       the content of sections
-    tables, body_tables, figures/     estimate -> blocks, pure functions; figures are plain dicts for Plotly
+    tables, bodies, figures/     estimate -> blocks, pure functions; figures are plain dicts for Plotly
     sections/                    the identify page, one file a section, in the order of its registry
     page                         templates, Plotly's code inlined once, and the atomic write
     pages, excite_page           one function per verb

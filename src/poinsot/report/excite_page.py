@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from ..parameters import INERTIAL_SYMBOLS
 from ..regression.excitation.excitation import Excitation
 from .blocks import Card, Cards, Cell, Facts, Findings, Page, PageBlock, Section, Table
 from .figures.motion import motion_grid
 from .numbers import UNKNOWN, percent_text, seconds_text, significant, unit_text
 from .page import write_page
 from .tables import table, with_others
-from .words import capitalized, family, meaning, number_of, series
+from .words import meaning, number_of, series
 
 HOPELESS_PERCENT = 100.0
 """Relative standard deviation above which a parameter will not be identified. [%]"""
@@ -53,14 +54,14 @@ def expectations(excitation: Excitation) -> tuple[str, ...]:
         own = [k for k in own if found.kinds[k] == "inertia" and percent[k] < HOPELESS_PERCENT]
         if not own:
             continue
-        mass = [k for k in own if family(found.names[k], "inertia") == "Masses"]
+        mass = [k for k in own if _symbol(found.names[k]) == "m"]
         # Who designs a motion asks for masses; where none will be known, the best of what will.
         best = mass[0] if mass else min(own, key=lambda k: float(percent[k]))
         name = found.names[best]
-        grouped = ", in sum with others" if with_others(name, found.groupings[best]) else ""
+        grouped = found.groupings[best] not in ("", name)
         sentences.append(
             f"with this motion and this noise the {meaning(name, 'inertia')} of {owner} will be known to "
-            f"{percent_text(float(percent[best]))} ({name}{grouped})"
+            f"{percent_text(float(percent[best]))}{f' ({name}, in sum with others)' if grouped else f' ({name})'}"
         )
     return tuple(sentences)
 
@@ -120,7 +121,7 @@ def _verdict(excitation: Excitation) -> tuple[PageBlock, ...]:
                 "are too small for this noise",
             )
         )
-    findings += [("ok", f"{capitalized(sentence)}.") for sentence in expectations(excitation)]
+    findings += [("ok", f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in expectations(excitation)]
     return (cards, Findings(findings=tuple(findings))) if findings else (cards,)
 
 
@@ -154,6 +155,12 @@ def _tone(percent: float) -> str:
     if np.isnan(percent):
         return ""
     return "good" if percent < 10 else "fair" if percent < 30 else "bad"
+
+
+def _symbol(name: str) -> str:
+    """`m` for `m4` and `m4r`."""
+    bare = name.removesuffix("r").rstrip("0123456789.")
+    return bare if bare in INERTIAL_SYMBOLS else ""
 
 
 def _facts(excitation: Excitation) -> Facts:

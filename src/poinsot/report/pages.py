@@ -41,24 +41,19 @@ def write_report(
 
 def identify_page(estimate: Estimate, names: Sequence[str] | None = None) -> Page:
     """The page before it is rendered, with the sections of these names; None: all."""
+    # Sensors of several recordings count once.
+    sensors = {fit.name for motion in motions_of(estimate) for fit in motion.sensors}
+    joints = number_of(len(estimate.fit.joints), "joint")
+    measured = number_of(len(sensors), "sensor") if sensors else joints
     return Page(
         title=estimate.robot or "Identified dynamics",
         kicker="poinsot · identified dynamics",
         subtitle=(
             f"{estimate.method}, {number_of(len(estimate.names), 'parameter')}, "
-            f"{count_text(estimate.rows)} rows, {_of(estimate)}"
+            f"{count_text(estimate.rows)} rows, {measured}"
         ),
         sections=sections(estimate, names),
     )
-
-
-def _of(estimate: Estimate) -> str:
-    # Sensors of several recordings count once.
-    if motions_of(estimate):
-        return number_of(
-            len({fit.name for motion in motions_of(estimate) for fit in motion.sensors}), "sensor"
-        )
-    return number_of(len(estimate.fit.joints), "joint")
 
 
 def write_inspection_page(inspection: Inspection, recording: Recording, path: str | os.PathLike[str]) -> Path:

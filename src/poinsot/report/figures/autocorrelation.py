@@ -40,18 +40,9 @@ def stems(fit: Fit, joint: int) -> dict[str, Any]:
 def band_shape(fit: Fit, **references: str) -> dict[str, Any]:
     """The shaded band, over the whole width of a panel."""
     half = float(f"{white_band(fit):.4g}")
-    return {
-        "type": "rect",
-        "xref": references.get("xref", "paper"),
-        "yref": references.get("yref", "y"),
-        "x0": 0,
-        "x1": 1,
-        "y0": -half,
-        "y1": half,
-        "fillcolor": BAND,
-        "line": {"color": INK, "width": 0.7, "dash": "dot"},
-        "layer": "below",
-    }
+    place = {"xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": -half, "y1": half} | references
+    line = {"color": INK, "width": 0.7, "dash": "dot"}
+    return {"type": "rect", "fillcolor": BAND, "line": line, "layer": "below"} | place
 
 
 def value_range(fits: list[Fit]) -> list[float]:

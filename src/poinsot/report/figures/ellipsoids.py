@@ -17,7 +17,7 @@ from ...estimate import Body, Estimate
 from ...exceptions import ImpossibleBody
 from ...inertia.ellipsoid import Ellipsoid, equivalent_ellipsoid
 from ..blocks import Figure, FigureGrid
-from ..body_facts import change, prior_of, spread
+from ..bodies import change, prior_of, spread
 from ..numbers import plus_minus, significant
 from ..verdicts import Origin, origin
 from ..words import number_of, series

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,16 +25,11 @@ def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Fi
     """One joint, four rows with one time axis."""
     robot, limits = excitation.problem.robot, excitation.problem.limits
     name, unit, effort = (each[joint] for each in (robot.joints, robot.position_units, robot.effort_units))
+    most_a = limits.acceleration[joint]
     rows = (
         ("position", unit, excitation.q, limits.lower[joint], limits.upper[joint]),
         ("velocity", f"{unit}/s", excitation.v, -limits.velocity[joint], limits.velocity[joint]),
-        (
-            "acceleration",
-            f"{unit}/s^2",
-            excitation.a,
-            -limits.acceleration[joint],
-            limits.acceleration[joint],
-        ),
+        ("acceleration", f"{unit}/s^2", excitation.a, -most_a, most_a),
         (effort_word(effort), effort, excitation.tau, -limits.torque[joint], limits.torque[joint]),
     )
     data: list[dict[str, Any]] = []
@@ -50,7 +44,9 @@ def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Fi
         data.append(
             curve(what, MEASURED, yaxis=f"y{suffix}", **line(excitation.time, values[:, joint], longest))
         )
-        for bound in _near(bounds, values[:, joint]):
+        # Never 0: a joint that stands still has limits too.
+        reach = max(float(np.abs(values[:, joint]).max()), float(np.ptp(values[:, joint])), 1e-12)
+        for bound in (bound for bound in bounds if np.isfinite(bound) and abs(bound) <= FAR * reach):
             ends = excitation.time[[0, -1]]
             data.append(curve("limit", PREDICTED, yaxis=f"y{suffix}", **line(ends, np.full(2, bound))))
     used = excitation.use_of_limits_percent[name]
@@ -76,10 +72,3 @@ def motion_grid(excitation: Excitation) -> FigureGrid:
         shared_x=True,
         caption=zoom_note(len(excitation.time), longest, without),
     )
-
-
-def _near(bounds: Sequence[float], values: np.ndarray) -> list[float]:
-    """The limits that are within the picture."""
-    # Never 0: a joint that stands still has limits too.
-    reach = max(float(np.abs(values).max()), float(np.ptp(values)), 1e-12)
-    return [float(bound) for bound in bounds if np.isfinite(bound) and abs(bound) <= FAR * reach]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ...estimate import Body, Estimate
 from ...inertia.parameters import inconsistencies
 from ..blocks import Findings, Section, section_of
-from ..body_facts import prior_of
-from ..body_tables import body_table, change_table
+from ..bodies import body_table, change_table, prior_of
 from ..figures import ellipsoid_grid
 from ..verdicts import counted_origins
 from ..words import number_of, series

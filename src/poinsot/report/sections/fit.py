@@ -39,15 +39,12 @@ def _lead_of_residuals(estimate: Estimate) -> str:
         looks = f"They look like white noise in every {each}, so the model misses nothing that repeats."
         return f"{looks} {which_std(estimate)}"
     where = "They are" if len(coloured) == len(fit.joints) else f"Those of {series(coloured)} are"
-    return f"{where} correlated in time: {_why(estimate)}. {which_std(estimate)}"
-
-
-def _why(estimate: Estimate) -> str:
+    why = "friction that is not in the model, elasticity, or filters that are too wide"
     if motions_of(estimate):
-        return (
+        why = (
             "biases or delays of sensors, friction that is not in the model, elasticity, or filtered readings"
         )
-    return "friction that is not in the model, elasticity, or filters that are too wide"
+    return f"{where} correlated in time: {why}. {which_std(estimate)}"
 
 
 def validation_section(estimate: Estimate) -> Section | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from ...estimate import Direction, Estimate
-from ..blocks import Facts, Items, PageBlock, Section
+from ..blocks import Facts, Items, Section, section_of
 from ..numbers import count_text, significant
 from ..words import capitalized, number_of, series
 
@@ -30,42 +31,31 @@ REASONS = {
 
 def identifiability_section(estimate: Estimate) -> Section:
     """Condition numbers, then what is not determined, by reason."""
-    unidentified = [
-        name for name, seen in zip(estimate.names, estimate.identifiable, strict=True) if not seen
-    ]
-    blocks: list[PageBlock] = [
-        Facts(
-            facts=(
-                ("Condition number, as stacked", significant(estimate.condition_number, 3)),
-                ("Condition number, columns of unit norm", significant(estimate.scaled_condition_number, 3)),
-                ("Rows", count_text(estimate.rows)),
-                ("Parameters", str(len(estimate.names))),
-                *((("Not identifiable", series(unidentified, 20)),) if unidentified else ()),
-            ),
-            caption="The first number depends on units; the second says how nearly some parameters' effects "
-            "cancel: 1 is perfect, some hundreds are usual, many thousands mean that errors are multiplied.",
-        )
-    ]
-    reasons = list(dict.fromkeys((*REASONS, *(direction.reason for direction in estimate.undetermined))))
-    for reason in reasons:
-        directions = [direction for direction in estimate.undetermined if direction.reason == reason]
-        if directions:
-            blocks.append(_combinations(reason, directions))
-    return Section("Identifiability", _lead(estimate, unidentified), tuple(blocks))
-
-
-def _combinations(reason: str, directions: list[Direction]) -> Items:
-    """Single parameters in one line, each combination in its own."""
-    title, caption = REASONS.get(reason, (capitalized(reason), ""))
-    # A bare name is one parameter, anything else a sum.
-    single = [direction.combination for direction in directions if direction.combination.isidentifier()]
-    sums = [direction.combination for direction in directions if not direction.combination.isidentifier()]
-    return Items(
-        title=title,
-        caption=caption,
-        items=(*([", ".join(single)] if single else []), *sums),
-        code=True,
+    lost = [name for name, seen in zip(estimate.names, estimate.identifiable, strict=True) if not seen]
+    facts = Facts(
+        facts=(
+            ("Condition number, as stacked", significant(estimate.condition_number, 3)),
+            ("Condition number, columns of unit norm", significant(estimate.scaled_condition_number, 3)),
+            ("Rows", count_text(estimate.rows)),
+            ("Parameters", str(len(estimate.names))),
+            *((("Not identifiable", series(lost, 20)),) if lost else ()),
+        ),
+        caption="The first number depends on units; the second says how nearly some parameters' effects "
+        "cancel: 1 is perfect, some hundreds are usual, many thousands mean that errors are multiplied.",
     )
+    reasons = dict.fromkeys((*REASONS, *(direction.reason for direction in estimate.undetermined)))
+    lists = (_combinations(reason, estimate.undetermined) for reason in reasons)
+    return section_of("Identifiability", _lead(estimate, lost), facts, *lists)
+
+
+def _combinations(reason: str, undetermined: Sequence[Direction]) -> Items | None:
+    """Single parameters in one line, each combination in its own; None where there are none for this reason."""
+    title, caption = REASONS.get(reason, (capitalized(reason), ""))
+    found = [direction.combination for direction in undetermined if direction.reason == reason]
+    # A bare name is one parameter, anything else a sum.
+    single = ", ".join(text for text in found if text.isidentifier())
+    items = (*([single] if single else []), *(text for text in found if not text.isidentifier()))
+    return Items(title=title, caption=caption, items=items, code=True) if items else None
 
 
 def _lead(estimate: Estimate, unidentified: list[str]) -> str:

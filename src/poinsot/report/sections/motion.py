@@ -6,7 +6,7 @@ import numpy as np
 
 from ...estimate import Estimate
 from ...estimate.motions import Convergence, EstimatedMotion, SensorFit, motions_of
-from ..blocks import Figure, FigureGrid, PageBlock, Section
+from ..blocks import Figure, FigureGrid, Section, section_of
 from ..figures import curve_figure, effort_grid
 from ..numbers import count_text, significant
 from ..tables import fit_table, table_of_rows
@@ -18,22 +18,23 @@ MOST_LINES = 10
 
 def motion_section(estimate: Estimate) -> Section | None:
     """Sensor by sensor: what was read beside what should have been, and residuals in standard deviations."""
-    if not motions_of(estimate):
-        return None
     motions = motions_of(estimate)
+    if not motions:
+        return None
     samples = sum(len(motion.path) for motion in motions)
     lead = (
         f"One motion through {count_text(samples)} samples of {number_of(len(motions), 'recording')}, beside "
         "what each sensor read. A root mean square of 1 is the noise that was said; more is what the model misses."
     )
-    blocks: list[PageBlock] = [
-        table_of_rows([row for motion in motions_of(estimate) for row in _rows(motion)])
-    ]
-    residuals = tuple(_residuals(motion, fit) for motion in motions_of(estimate) for fit in motion.sensors)
-    blocks.append(FigureGrid(title="Residuals in standard deviations", panels=residuals, shared_x=True))
-    blocks.append(fit_table(estimate.fit, title="Component by component", of="component"))
-    blocks.append(effort_grid(estimate.fit))
-    return Section("Motion and sensors", lead, tuple(blocks))
+    residuals = tuple(_residuals(motion, fit) for motion in motions for fit in motion.sensors)
+    return section_of(
+        "Motion and sensors",
+        lead,
+        table_of_rows([row for motion in motions for row in _rows(motion)]),
+        FigureGrid(title="Residuals in standard deviations", panels=residuals, shared_x=True),
+        fit_table(estimate.fit, title="Component by component", of="component"),
+        effort_grid(estimate.fit),
+    )
 
 
 def _rows(motion: EstimatedMotion) -> list[dict[str, object]]:
@@ -54,16 +55,11 @@ def _rows(motion: EstimatedMotion) -> list[dict[str, object]]:
 
 
 def _residuals(motion: EstimatedMotion, fit: SensorFit) -> Figure:
-    shown = {
-        name.removeprefix(_shared(fit.components)): fit.normalized[:, k]
-        for k, name in enumerate(fit.components)
-    }
+    # Without what all begin with, up to a point: the axis is left.
+    stems = {name.rpartition(".")[0] for name in fit.components}
+    shared = f"{stems.pop()}." if len(stems) == 1 else ""
+    shown = {name.removeprefix(shared): fit.normalized[:, k] for k, name in enumerate(fit.components)}
     return curve_figure(f"{fit.name}: {motion.name}", "1", motion.path.time, shown)
-
-
-def _shared(names: tuple[str, ...]) -> str:
-    """What all begin with, up to a point; the axis is left."""
-    return f"{names[0].rpartition('.')[0]}." if len({name.rpartition(".")[0] for name in names}) == 1 else ""
 
 
 def contacts_section(estimate: Estimate) -> Section | None:
@@ -71,10 +67,7 @@ def contacts_section(estimate: Estimate) -> Section | None:
     panels = []
     for motion in motions_of(estimate):
         for frame in motion.contacts:
-            lines = {}
-            for axis in "xyz":
-                name = f"force.{frame}.{axis}"
-                lines[axis] = motion.path.readings(name)
+            lines = {axis: motion.path.readings(f"force.{frame}.{axis}") for axis in "xyz"}
             panels.append(curve_figure(f"{frame}: {motion.name}", "N", motion.path.time, lines))
     if not panels:
         return None
@@ -101,12 +94,8 @@ def convergence_section(estimate: Estimate) -> Section | None:
         # From the result, so that lines of parameters of any size end at 0.
         away = found.values[:, mine] - found.values[-1, mine]
         size = np.abs(found.values[:, mine]).max(axis=0)
-        lines = {
-            estimate.names[k].removesuffix(f".{owner}"): 100 * away[:, i] / size[i]
-            if size[i] > 0
-            else away[:, i]
-            for i, k in enumerate(mine)
-        }
+        percent = np.divide(100 * away, size, out=away, where=size > 0)
+        lines = {estimate.names[k].removesuffix(f".{owner}"): percent[:, i] for i, k in enumerate(mine)}
         title = f"{owner or 'gains'}: away from the result [% of the largest value]"
         panels.append(curve_figure(title, "%", steps, lines, along="iteration"))
     return Section(

@@ -113,9 +113,8 @@ def _sensors(estimate: Estimate) -> Card:
     rms = _rms(estimate)
     best, worst = min(rms, key=rms.__getitem__), max(rms, key=rms.__getitem__)
     spread = f"from {significant(rms[best], 2)} ({best}) to {significant(rms[worst], 2)} ({worst})"
-    return Card(
-        "Residuals of sensors", significant(_all_rms(estimate), 2), f"standard deviations, rms; {spread}"
-    )
+    note = f"standard deviations, rms; {spread}"
+    return Card("Residuals of sensors", significant(_all_rms(estimate), 2), note)
 
 
 def _parameters(estimate: Estimate) -> Card:
@@ -128,33 +127,23 @@ def _residuals(estimate: Estimate) -> Card:
         return Card("Residuals", "no order", "rows are not a time series, so their whiteness is not tested")
     coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
     if not coloured:
-        return Card(
-            "Residuals",
-            "white",
-            f"what is left of {number_of(len(fit.joints), columns)} looks like noise",
-            "good",
-        )
-    value = "not white"
-    if len(fit.joints) > 1:
-        value = f"{len(coloured)} of {len(fit.joints)} not white"
+        note = f"what is left of {number_of(len(fit.joints), columns)} looks like noise"
+        return Card("Residuals", "white", note, "good")
+    share = f"{len(coloured)} of {len(fit.joints)} " if len(fit.joints) > 1 else ""
     accounted = (
         "the standard deviations account for it"
         if estimate.std_kind == "coloured"
         else "the standard deviations assume white ones, and are usually too small"
     )
     names = f"{series(coloured)}; " if len(coloured) <= FEW else ""
-    return Card("Residuals", value, f"{names}{accounted}", "fair")
+    return Card("Residuals", f"{share}not white", f"{names}{accounted}", "fair")
 
 
 def _held_out(estimate: Estimate) -> Card:
     if not estimate.validation:
         return Card("Held-out error", "not checked", "no recording was held out for validation", "fair")
     worst: Fit = max(estimate.validation, key=lambda fit: fit.relative_error_percent)
-    names = series(
-        [fit.recording or f"recording {k}" for k, fit in enumerate(estimate.validation, start=1)], 3
-    )
+    names = [fit.recording or f"recording {k}" for k, fit in enumerate(estimate.validation, start=1)]
     rows = count_text(sum(len(fit.time) for fit in estimate.validation))
-    which = f"the worst of {names}" if len(estimate.validation) > 1 else names
-    return Card(
-        "Held-out error", percent_text(worst.relative_error_percent), f"{which}; {rows} rows not used to fit"
-    )
+    note = f"{'the worst of ' if len(names) > 1 else ''}{series(names, 3)}; {rows} rows not used to fit"
+    return Card("Held-out error", percent_text(worst.relative_error_percent), note)

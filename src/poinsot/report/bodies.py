@@ -1,17 +1,28 @@
-"""Tables of bodies: mass properties, uncertainty, and their change by the data."""
+"""Bodies: standard deviations of their mass properties, their change by the data, and tables of both.
+
+The standard deviations of centre of mass and inertia follow to first order from those of pi, with c = h / m and
+
+    I_c = I - (|h|^2 1 - h h^T) / m
+    dI_c = dI - (2 h.dh 1 - dh h^T - h dh^T) / m + (|h|^2 1 - h h^T) dm / m^2
+
+and those of pi from the covariance of the body's log-Cholesky coordinates.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import nan
-from typing import Any
+from math import nan, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import Vector
 from ..estimate import Body
-from ..inertia.parameters import is_consistent
+from ..exceptions import ImpossibleBody
+from ..inertia.divergence import AffineInvariant
+from ..inertia.log_cholesky import LogCholesky
+from ..inertia.parameters import center_of_mass, is_consistent, slopes_at_com
 from .blocks import Cell, Table
-from .body_facts import change, prior_of, spread
 from .numbers import UNKNOWN, significant, value_text
 from .tables import assumed_or_measured, share_cell, table
 from .verdicts import ORIGINS, is_measured, origin
@@ -20,11 +31,76 @@ ROUNDING = 1e-12
 """Ratio of a product of inertia to the moments below which it is shown as zero."""
 
 
+class BodySpread(NamedTuple):
+    """Standard deviations of a body's mass properties; NaN where unknown.
+
+    Args:
+        mass: [kg]. center_of_mass: (3,) [m]. inertia_at_com: (3, 3) [kg m^2].
+    """
+
+    mass: float
+    center_of_mass: np.ndarray
+    inertia_at_com: np.ndarray
+
+
+class BodyChange(NamedTuple):
+    """Change of a body from the prior to the estimate; NaN where the prior was no possible body.
+
+    Args:
+        mass_ratio: mass now over mass before.
+        shift: of the centre of mass [m].
+        distance: the affine-invariant one between the pseudo-inertias; infinite from a body to a flat one.
+    """
+
+    mass_ratio: float
+    shift: float
+    distance: float
+
+
+def prior_of(body: Body) -> Vector | None:
+    """(10,) pi of the prior; None where it is incomplete."""
+    return body.prior if body.prior is not None and np.isfinite(body.prior).all() else None
+
+
+def spread(body: Body) -> BodySpread:
+    """Standard deviations of its mass properties."""
+    if body.inertial is None or body.covariance is None:
+        return _UNKNOWN
+    try:
+        D = LogCholesky().jacobian(LogCholesky().from_inertial(body.inertial))
+    except ImpossibleBody:
+        return _UNKNOWN
+    covariance = D @ body.covariance @ D.T
+    slopes = slopes_at_com(body.inertial)
+    # A variance of zero may be negative by rounding.
+    std = np.sqrt(np.maximum(np.einsum("ka,kl,la->a", slopes, covariance, slopes), 0.0))
+    return BodySpread(float(std[0]), std[1:4], std[4:].reshape(3, 3))
+
+
+_UNKNOWN = BodySpread(nan, np.full(3, nan), np.full((3, 3), nan))
+
+
+def change(body: Body) -> BodyChange | None:
+    """Change by the data; None where prior or estimate is unknown."""
+    prior = prior_of(body)
+    if body.inertial is None or prior is None:
+        return None
+    # A centre of mass needs a mass; `not >` also takes NaN out.
+    if not (prior[0] > 0 and body.inertial[0] > 0):
+        return BodyChange(nan, nan, nan)
+    shift = float(np.linalg.norm(center_of_mass(body.inertial) - center_of_mass(prior)))
+    try:
+        distance = sqrt(float(AffineInvariant().between(body.inertial, prior)))
+    except ImpossibleBody:
+        distance = nan
+    return BodyChange(float(body.inertial[0] / prior[0]), shift, distance)
+
+
 def body_table(bodies: Sequence[Body], title: str = "") -> Table:
     """Mass properties body by body."""
     remarks = ""
     if any(body.covariance is not None for body in bodies):
-        remarks += (
+        remarks = (
             " Numbers end where their standard deviations do; files for other programs have them in full."
         )
     if not all(is_measured(body.prior_share) for body in bodies):
@@ -59,25 +135,20 @@ def _body_row(body: Body) -> dict[str, str | Cell]:
         # Rounding of a product of inertia that is zero would be shown with four digits.
         I = np.where(np.abs(I) < ROUNDING * np.abs(I).max(), 0.0, I)
 
-    def shown(values: Any, stds: Any) -> Cell:
+    def shown(values: Any, stds: Any, kept: slice | list[int] = slice(None)) -> Cell:
         if values is None:
             return Cell(UNKNOWN)
-        pairs = zip(np.ravel(values).tolist(), np.ravel(stds).tolist(), strict=True)
+        pairs = zip(np.ravel(values)[kept].tolist(), np.ravel(stds)[kept].tolist(), strict=True)
         return assumed_or_measured(", ".join(value_text(v, s) for v, s in pairs), body.prior_share)
 
-    moments, products = ([0, 1, 2], [0, 1, 2]), ([0, 0, 1], [1, 2, 2])
     eigenvalue = body.min_pseudo_inertia_eigenvalue
     return {
         "Body": body.name,
         "Mass [kg]": shown(body.mass, std.mass),
         "Centre of mass x, y, z\u00a0[m]": shown(body.center_of_mass, std.center_of_mass),
-        "Inertia about it xx, yy, zz\u00a0[kg\u00a0m²]": shown(
-            I if I is None else I[moments], std.inertia_at_com[moments]
-        ),
-        "xy, xz, yz [kg\u00a0m²]": shown(I if I is None else I[products], std.inertia_at_com[products]),
-        "Least eigenvalue of its pseudo-inertia": UNKNOWN
-        if eigenvalue is None
-        else significant(eigenvalue, 3),
+        "Inertia about it xx, yy, zz\u00a0[kg\u00a0m²]": shown(I, std.inertia_at_com, [0, 4, 8]),
+        "xy, xz, yz [kg\u00a0m²]": shown(I, std.inertia_at_com, [1, 2, 5]),
+        "Least eigenvalue of its pseudo-inertia": significant(nan if eigenvalue is None else eigenvalue, 3),
         "Verdict": possible_cell(body.physically_consistent),
     }
 
@@ -85,12 +156,11 @@ def _body_row(body: Body) -> dict[str, str | Cell]:
 def _change_row(body: Body) -> dict[str, str | Cell]:
     prior, moved = prior_of(body), change(body)
     ratio, shift, distance = moved or (nan, nan, nan)
+    before = Cell("– not known") if prior is None else possible_cell(bool(is_consistent(prior)))
     return {
         "Body": body.name,
-        "Before the data": Cell("– not known")
-        if prior is None
-        else possible_cell(bool(is_consistent(prior))),
-        "Mass before [kg]": UNKNOWN if prior is None else significant(float(prior[0])),
+        "Before the data": before,
+        "Mass before [kg]": significant(nan if prior is None else float(prior[0])),
         "Mass ratio": significant(ratio, 3, padded=True),
         "Centre of mass moved by [cm]": significant(100 * shift, 2, padded=True),
         "Distance from before": significant(distance, 2, padded=True),
