@@ -51,20 +51,17 @@ class Inspection:
     def facts(self) -> tuple[tuple[str, str], ...]:
         """The recording as a whole, in words."""
         clock, motion = self.clock, self.motion
+        rms_ms, largest_ms = 1e3 * clock.rms_jitter_s, 1e3 * clock.largest_jitter_s
         facts = [
             ("duration", f"{clock.duration_s:.6g} s"),
             ("samples", f"{clock.samples}"),
             ("rate", f"{clock.rate_hz:.6g} Hz"),
-            (
-                "jitter",
-                f"rms {1e3 * clock.rms_jitter_s:.3g} ms, largest {1e3 * clock.largest_jitter_s:.3g} ms",
-            ),
+            ("jitter", f"rms {rms_ms:.3g} ms, largest {largest_ms:.3g} ms"),
             ("gaps", str(len(clock.gaps_s)) if clock.gaps_s else "none"),
         ]
         if motion.joints:
             still = sum(stop - start for start, stop in motion.still_s)
-            count = len(motion.still_s)
-            periods = "1 period" if count == 1 else f"{count} periods"
+            periods = f"{len(motion.still_s)} period{'' if len(motion.still_s) == 1 else 's'}"
             facts.append(("standing still", f"{still:.3g} s in {periods}" if still else "never"))
             moved = np.flatnonzero(motion.moving)
             if len(moved):
@@ -202,11 +199,8 @@ def _recording_json(inspection: Inspection) -> dict[str, Any]:
         "filters": None if inspection.filters is None else asdict(inspection.filters),
         "channels": [asdict(channel) for channel in inspection.channels],
         "findings": [
-            {
-                **each.as_json(),
-                "channel": each.where or None,
-                "sentence": f"{each.message} {each.remedy}".rstrip(),
-            }
+            each.as_json()
+            | {"channel": each.where or None, "sentence": f"{each.message} {each.remedy}".rstrip()}
             for each in inspection.findings
         ],
         "steps": inspection.steps,

@@ -194,16 +194,12 @@ def full_parameter_table(full: FullParameters) -> Table:
                 "Verdict": judged.cell if came is None or came.measured else came.cell,
             }
         )
+    shares = {owner: full.prior_share[indices] for owner, indices in owners.items()}
+    headings = {owner: f"{owner}: {series(counted_origins(each))}" for owner, each in shares.items()}
     return table(
         rows,
         code=("Name",),
-        groups=tuple(
-            (
-                f"{owner}: {series(counted_origins(full.prior_share[indices]))}".removesuffix(": "),
-                len(indices),
-            )
-            for owner, indices in owners.items()
-        ),
+        groups=tuple((heading.removesuffix(": "), len(owners[owner])) for owner, heading in headings.items()),
         caption=f"{ORIGINS} A value in brackets is no measurement: the prior's share is at least "
         "half. The full part of a bar is the data's, the hatched part the prior's. Well known, known, "
         "poorly known, zero within its interval: as above.",

@@ -284,14 +284,15 @@ class _Search(Generic[I]):
         rule, trials, failures = self.method.damping, 0, 0
         while True:
             direction = yield self.now.direction(self.damping)
+            little = self.damping <= rule.little
             if direction is None:
-                self.indefinite |= self.damping <= rule.little
+                self.indefinite |= little
                 if not self.raise_damping(failures := failures + 1):
                     return Status.indefinite
                 continue
             closed, decrement = self.now.largest_gap <= self.method.gap_tolerance, direction.decrement
             short = closed and abs(decrement) <= self.tolerance()
-            if short and self.damping <= rule.little:
+            if short and little:
                 self.take_last_step(direction)
                 return Status.solved
             if short:  # damping makes any step short: look at the full one, once
@@ -305,11 +306,7 @@ class _Search(Generic[I]):
             if accepted is not None:
                 self.accept(accepted, direction, alpha, trials)
                 return None
-            if (
-                closed
-                and decrement <= self.method.kink_factor * self.tolerance()
-                and self.damping <= rule.little
-            ):
+            if closed and little and decrement <= self.method.kink_factor * self.tolerance():
                 return Status.solved
             used = self.damping
             if not self.raise_damping(failures := failures + 1):

@@ -259,14 +259,11 @@ def _now(now: list[PlacedBody]) -> list[dict[str, Any]]:
     # One byte an index: a sphere has fewer than 256 vertices.
     i, j, k = (packed(column, "u1") for column in facets.T)
     found = [origin(one.body.prior_share) for one in now]
+    names = {word: f"identified, {word.value}" for word in Origin} | {None: "identified"}
+    dot = {"size": 10, "symbol": "circle"}
     keys = [
-        _key(
-            f"identified, {word.value}" if word else "identified",
-            "now",
-            mode="markers",
-            marker={"color": SHADES[word] if word else ACCENT, "size": 10, "symbol": "circle"},
-        )
-        for word in (*Origin, None)
+        _key(name, "now", mode="markers", marker=dot | {"color": SHADES[word] if word else ACCENT})
+        for word, name in names.items()
         if word in found
     ]
     return [
@@ -335,14 +332,10 @@ def _caption(
     ]
     if len({origin(one.body.prior_share) for one in now}) > 1:
         sentences.append("The paler a body, the more of it comes from the prior.")
+    wanted = [(body, "identified", now) for body in bodies if body.inertial is not None]
+    wanted += [(body, "before the data", before) for body in bodies if prior_of(body) is not None]
     missing = [
-        f"{body.name} {which}"
-        for which, drawn, parameters in (
-            ("identified", now, [body.inertial for body in bodies]),
-            ("before the data", before, [prior_of(body) for body in bodies]),
-        )
-        for body, pi in zip(bodies, parameters, strict=True)
-        if pi is not None and not any(one.body is body for one in drawn)
+        f"{body.name} {which}" for body, which, drawn in wanted if all(x.body is not body for x in drawn)
     ]
     if missing:
         sentences.append(f"Not drawn, since physically impossible: {series(missing)}.")
