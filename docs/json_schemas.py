@@ -260,6 +260,7 @@ class Estimate(TypedDict):
     flights: NotRequired[FlightStates]
     body_motions: NotRequired[list[BodyMotionSize]]
     convergence: NotRequired[Convergence]
+    corrections: NotRequired[list[Correction]]
     fit: Fit
     validation: Validation | None
     seconds: ByName
@@ -270,6 +271,16 @@ class Estimate(TypedDict):
     settings: dict[str, Any]
     versions: dict[str, str]
     citations: list[str]
+
+
+class Correction(TypedDict):
+    quantity: Literal["delay", "zero", "offset"]
+    joint: str | None
+    number: int | None
+    recording: str
+    value: Number
+    std: Number
+    unit: str
 
 
 class Identify(Estimate):
@@ -364,8 +375,7 @@ class Channel(TypedDict):
     speed_limit: Number
 
 
-class Finding(TypedDict):
-    severity: Literal["error", "warning", "note"]
+class Finding(EstimateFinding):
     channel: str | None
     sentence: str
 

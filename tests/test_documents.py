@@ -155,6 +155,7 @@ SECTIONS = {
         }.items()
     },
     "`[[walls]]`": (bodies_and_walls.WallSettings, ()),
+    "`[[robot.efforts]]`": (robot.EffortSettings, ()),
     "`[drive]`": (robot.DriveSettings, ()),
     "One of `couplings`": (robot.CouplingSettings, ()),
     "`position_offset` with a unit": (robot.OffsetSettings, ()),
@@ -206,6 +207,7 @@ BY_VALIDATOR = {
     fields.check_units: "unit, or a list",
     fields.check_unit: "unit",
     robot.check_law: '`"viscous-coulomb"`, `"viscous"` or `"none"`',
+    robot.check_effort: "a law of the next table",
     robot._offset: "numbers, or a table with `values` and `unit`",
     preprocessing._ratio: 'numbers, or `"maximum-likelihood"`',
     preprocessing._cutoff: 'numbers, or `"auto"`',

@@ -1,17 +1,22 @@
 """Recordings with one known defect each: the inspection finds it, and nothing else."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from poinsot.estimate import Severity
 from poinsot.exceptions import InvalidRecording
 from poinsot.inspection import inspect, inspect_json
-from poinsot.inspection.channels import grid_step, longest_run, significant_digits
+from poinsot.inspection.channels import grid_step, significant_digits
 from poinsot.io import Column, Source, read_recording
+from poinsot.project import Project
 from poinsot.recording import Recording
 from poinsot.signals.resampling import resample
 
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 RATE, DURATION = 1000.0, 10.0
 TIME = np.arange(int(RATE * DURATION)) / RATE
 
@@ -28,7 +33,7 @@ def recording(rng, time=TIME, x=None, **channels):
 
 
 def sentences(inspection, severity=None):
-    return [f.sentence for f in inspection.findings if severity in (None, f.severity)]
+    return [f"{f.message} {f.remedy}" for f in inspection.findings if severity in (None, f.severity.name)]
 
 
 def only(inspection):
@@ -48,8 +53,8 @@ def test_jitter_and_its_size(rng):
     time = TIME + 1e-4 * rng.uniform(-1, 1, len(TIME))
     inspection = inspect(recording(rng, time))
     finding = only(inspection)
-    assert finding.severity == "warning"
-    assert "set resample_hz = 1000 under [preprocessing]" in finding.sentence
+    assert finding.severity is Severity.warning
+    assert "Set resample_hz = 1000 under [preprocessing]" in str(finding)
     # The difference of two uniform stamps has standard deviation 1e-4 sqrt(2/3).
     assert inspection.clock.rms_jitter_s == pytest.approx(1e-4 * np.sqrt(2 / 3), rel=0.05)
 
@@ -58,9 +63,9 @@ def test_a_gap_has_a_place(rng):
     time = np.concatenate([TIME[:4000], TIME[4000:] + 0.05])
     inspection = inspect(recording(rng, time))
     finding = only(inspection)
-    assert "one gap, from 3.999 s to 4.05 s (51.0 intervals)" in finding.sentence
-    assert "resample_hz = 1000 under [preprocessing] and bridge_intervals = 52" in finding.sentence
-    assert "list the recording twice, with between_s = [0, 4.05] and [4.05, 10.049]" in finding.sentence
+    assert "one gap, from 3.999 s to 4.05 s (51.0 intervals)" in str(finding)
+    assert "resample_hz = 1000 under [preprocessing] and bridge_intervals = 52" in str(finding)
+    assert "list the recording twice, with between_s = [0, 4.05] and [4.05, 10.049]" in str(finding)
     assert inspection.clock.gaps_s == ((time[3999], time[4000]),)
 
 
@@ -75,13 +80,13 @@ def test_the_advice_about_a_gap_works(rng):
 
 def test_a_short_gap_needs_only_a_new_clock(rng):
     inspection = inspect(recording(rng, np.concatenate([TIME[:4000], TIME[4000:] + 0.002])))
-    assert "set resample_hz = 1000 under [preprocessing], which bridges it." in only(inspection).sentence
-    assert "between_s" not in only(inspection).sentence
+    assert "Set resample_hz = 1000 under [preprocessing], which bridges it." in str(only(inspection))
+    assert "between_s" not in str(only(inspection))
 
 
 def test_several_gaps(rng):
     time = np.concatenate([TIME[:4000], TIME[4000:6000] + 0.05, TIME[6000:] + 0.1])
-    sentence = only(inspect(recording(rng, time))).sentence
+    sentence = str(only(inspect(recording(rng, time))))
     assert "2 gaps, the longest" in sentence
     assert "3 times, with between_s = [0, 4.05] and [4.05, 6.1] and so on" in sentence
 
@@ -102,9 +107,9 @@ def test_an_encoder_that_is_read_slower_than_it_is_logged(rng, factor):
     held = position()[np.arange(len(TIME)) // factor * factor]
     inspection = inspect(recording(rng, x=held))
     finding = only(inspection)
-    assert finding.severity == "warning"
-    assert finding.channel == "position.a"
-    assert f"read at about {RATE / factor:.4g} Hz and logged at 1000 Hz" in finding.sentence
+    assert finding.severity is Severity.warning
+    assert finding.where == "position.a"
+    assert f"read at about {RATE / factor:.4g} Hz and logged at 1000 Hz" in str(finding)
     stale = inspection.channels[0].stale_percent
     assert stale == pytest.approx(100 * (1 - 1 / factor), abs=0.5)
 
@@ -120,8 +125,8 @@ def test_rounding_is_not_called_a_slow_encoder(rng):
     coarse = 0.01 * np.round(position() / 0.01)
     inspection = inspect(recording(rng, x=coarse))
     finding = only(inspection)
-    assert finding.severity == "note"
-    assert "moving by less than their resolution" in finding.sentence
+    assert finding.severity is Severity.note
+    assert "moving by less than their resolution" in str(finding)
     assert inspection.channels[0].step == pytest.approx(0.01)
     assert inspection.channels[0].repeated_percent > 30
 
@@ -137,7 +142,7 @@ def test_saturation(rng):
     clean = recording(rng)
     clipped = np.clip(clean["torque.a"], -2.0, 2.0)
     inspection = inspect(recording(rng, **{"torque.a": clipped}))
-    assert "torque.a stays at its extreme, -2 or 2 N m, for" in only(inspection).sentence
+    assert "The torque of a in the recording stays at the end of its range for" in str(only(inspection))
     assert inspection.channels[1].clipped
 
 
@@ -149,15 +154,15 @@ def test_a_command_of_few_levels_is_not_saturated(rng):
 @pytest.mark.parametrize(("value", "words"), [(0.0, "is zero throughout"), (1.5, "is 1.5 N m throughout")])
 def test_a_constant_torque(rng, value, words):
     finding = only(inspect(recording(rng, **{"torque.a": np.full(len(TIME), value)})))
-    assert finding.severity == "error"
-    assert words in finding.sentence
-    assert "drive.passive" in finding.sentence
+    assert finding.severity is Severity.error
+    assert words in str(finding)
+    assert 'passive = ["a"] in [drive]' in str(finding)
 
 
 def test_a_joint_that_does_not_move(rng):
     noise = rng.standard_normal(len(TIME))
     still = recording(rng, **{"position.b": np.full(len(TIME), 0.7), "torque.b": noise})
-    assert "position.b never moves: hold the joint with robot.locked" in only(inspect(still)).sentence
+    assert "position.b never moves. Hold the joint with locked = { b = 0.7 }" in str(only(inspect(still)))
     dithering = 0.001 * np.round(rng.uniform(0, 2, len(TIME)))
     assert (
         "hardly moves"
@@ -177,8 +182,8 @@ STANDSTILLS = {
 def test_nothing_moves_at_all(rng, kind):
     inspection = inspect(recording(rng, x=STANDSTILLS[kind](rng)))
     finding = inspection.findings[0]
-    assert finding.severity == "error"
-    assert "No joint moves" in finding.sentence
+    assert finding.severity is Severity.error
+    assert "No joint moves" in str(finding)
     assert inspection.motion.resting == ("a",)
     assert not inspection.motion.moving.any()
 
@@ -216,9 +221,9 @@ def test_a_standstill_at_the_ends_proposes_a_window(rng):
     inspection = inspect(recording(rng, x=resting(TIME)))
     assert inspection.motion.window_s == pytest.approx((2.0, 8.0), abs=0.02)
     window, repeats = inspection.findings
-    assert "set window_s = [" in window.sentence
-    assert window.severity == "warning"
-    assert repeats.severity == "note"
+    assert "Set window_s = [" in str(window)
+    assert window.severity is Severity.warning
+    assert repeats.severity is Severity.note
     first, last = inspection.motion.still_s
     assert (first[0], last[1]) == (TIME[0], TIME[-1])
 
@@ -234,8 +239,8 @@ def test_peak_speed_against_the_limit(rng):
     x = np.sin(2 * np.pi * 0.5 * TIME)
     inspection = inspect(recording(rng, x=x), {"a": 2.0})
     assert inspection.channels[0].peak_speed == pytest.approx(np.pi, rel=1e-3)
-    assert "a reaches 3.14 rad/s, 157 % of the model's limit of 2" in only(inspection).sentence
-    assert "a reaches only" in only(inspect(recording(rng, x=x), {"a": 1000.0})).sentence
+    assert "a reaches 3.14 rad/s, 157 % of the model's limit of 2" in str(only(inspection))
+    assert "a reaches only" in str(only(inspect(recording(rng, x=x), {"a": 1000.0})))
     for unlimited in (0.0, np.inf, np.nan):
         assert inspect(recording(rng, x=x), {"a": unlimited}).findings == ()
 
@@ -259,21 +264,21 @@ def test_masked_samples_are_counted(rng):
         TIME, {**clean.channels, "torque.a": torque}, clean.units, {"torque.a": np.isfinite(torque)}
     )
     finding = only(inspect(masked))
-    assert "torque.a: 30 of 10000 samples are masked" in finding.sentence
+    assert "torque.a: 30 of 10000 samples are masked" in str(finding)
     nothing = Recording(TIME, clean.channels, clean.units, {"torque.a": np.zeros(len(TIME), dtype=bool)})
-    assert "10000 of 10000" in only(inspect(nothing)).sentence
+    assert "10000 of 10000" in str(only(inspect(nothing)))
 
 
 def test_a_joint_without_effort(rng):
     extra = recording(rng, **{"position.b": position()})
-    assert "No torque, current or voltage for b" in only(inspect(extra)).sentence
+    assert "no torque, current or voltage for b" in str(only(inspect(extra)))
     assert inspect(extra, passive=("b",)).findings == ()
 
 
 def test_a_passive_joint_may_have_an_effort_of_zero(rng):
     zero = recording(rng, **{"position.b": position(), "torque.b": np.zeros(len(TIME))})
-    assert only(inspect(zero)).severity == "error"
-    assert only(inspect(zero, passive=("b",))).severity == "note"
+    assert only(inspect(zero)).severity is Severity.error
+    assert only(inspect(zero, passive=("b",))).severity is Severity.note
 
 
 def test_without_positions(rng):
@@ -294,7 +299,8 @@ def test_json_is_strict_and_versioned(rng):
     assert run["name"] == "run 1"
     assert run["samples"] == len(TIME)
     assert run["window_s"] == list(inspection.motion.window_s)
-    assert {"severity", "channel", "sentence"} == set(run["findings"][0])
+    keys = {"severity", "channel", "sentence", "cause", "message", "remedy", "where"}
+    assert keys == set(run["findings"][0])
     assert run["channels"][0]["name"] == "position.a"
 
 
@@ -303,8 +309,6 @@ def test_grids():
     assert grid_step(np.random.default_rng(1).standard_normal(100)) is None
     assert significant_digits(np.array([0.1, 0.2, 10.3, 20.4])) is None  # a grid of tenths
     assert significant_digits(np.array([1.23, 12.3, 0.123, 456.0])) == 3
-    assert longest_run(np.array([True, True, False, True])) == 2
-    assert longest_run(np.zeros(3, dtype=bool)) == 0
 
 
 def test_the_real_arm(shared_data):
@@ -349,4 +353,90 @@ def test_a_real_clock_with_jitter(shared_data):
         header=False,
         rows=(194, 4966),
     )
-    assert "resample_hz = 100" in inspect(ur10e).findings[0].sentence
+    assert "resample_hz = 100" in str(inspect(ur10e).findings[0])
+
+
+# ------------------------------------------------------------------------------- findings that a result would have too
+
+
+def causes(inspection):
+    return [finding.cause for finding in inspection.findings]
+
+
+def test_single_samples_are_looked_at_as_in_a_result(rng):
+    torque = recording(rng)["torque.a"].copy()
+    torque[500] = 1e3
+    (found,) = inspect(recording(rng, **{"torque.a": torque})).findings
+    assert (found.cause, found.where, found.severity) == ("outliers", "a", Severity.error)
+    assert "1 torque reading of joint a in the recording cannot be: 1e+03 at 0.5 s" in found.message
+    wrapped = np.mod(position() + 4 * TIME, 2 * np.pi)
+    assert causes(inspect(recording(rng, x=wrapped)))[0] == "wrapped-angles"
+    assert causes(inspect(recording(rng, x=wrapped), any_turn=True)) == []
+    assert inspect(recording(rng, x=wrapped), any_turn=True).motion.peak_speeds[0] < 10
+    kept = np.sort(rng.permutation(len(TIME))[:-100])
+    lost = recording(rng, time=np.arange(len(kept)) / RATE, x=position()[kept])
+    assert causes(inspect(lost)) == ["lost-samples"]
+    dropped = np.where((TIME > 3) & (TIME < 4), 0.0, recording(rng)["torque.a"])
+    assert causes(inspect(recording(rng, **{"torque.a": dropped}))) == ["dropped-torque"]
+
+
+def test_what_is_masked_is_no_spike(rng):
+    clean = recording(rng)
+    channels = {name: values.copy() for name, values in clean.channels.items()}
+    valid = {name: np.ones(len(TIME), dtype=bool) for name in channels}
+    for name in channels:
+        channels[name][700:720], valid[name][700:720] = 1e6, False
+    assert set(causes(inspect(Recording(TIME, channels, clean.units, valid)))) == {"masked-samples"}
+
+
+def test_a_command_that_is_renewed_now_and_then_is_not_called_dropped(rng):
+    held = np.repeat(rng.standard_normal(50), len(TIME) // 50)
+    assert "dropped-torque" not in causes(inspect(recording(rng, **{"voltage.a": held})))
+
+
+def test_motion_before_the_first_command(rng):
+    """As in a log of commands that was started a second after the first of them."""
+    step = np.where(TIME < 3, 0.0, 2.0)
+    x = np.where(TIME < 2, 0.0, 0.5 * (TIME - 2) ** 2)
+    plain = Recording(TIME, {"position.a": x, "voltage.a": step}, {"position.a": "rad", "voltage.a": "V"})
+    found = next(each for each in inspect(plain).findings if each.cause == "early-motion")
+    assert "Joint a moves from 2.0" in found.message and "before the first effort, at 3 s" in found.message
+    assert "between_s = [3, 9.999]" in found.remedy
+    on_time = Recording(
+        TIME, {**plain.channels, "voltage.a": np.where(TIME < 2, 0.0, 2.0)}, dict(plain.units)
+    )
+    assert "early-motion" not in causes(inspect(on_time))
+
+
+# ------------------------------------------------------------------------------------------------ every kind of project
+
+
+@pytest.mark.parametrize("name", ["furuta", "throw", "quadruped", "arm"])
+def test_every_example_is_inspected(name):
+    for run, inspection in Project.load(EXAMPLES / name / "job.toml").inspect():
+        assert inspection.name == run.name
+        assert not [each for each in inspection.findings if each.severity is Severity.error], (
+            inspection.findings
+        )
+        assert "preparation" not in causes(inspection)
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "now", "sentence"),
+    [
+        ("furuta", 'voltage = { columns = ["volts"], unit = "V" }', "", "has no command of the motor of 'shoulder'"),
+        ("furuta", "{ position = 1e-3 }", "{ velocity = 1e-3 }", "what is read is position"),
+        ("throw", '"y", "angle"], unit = ["m", "m", "rad"]', '"y"], unit = "m", joints = ["x", "y"]', "of 'angle'"),
+        ("arm", "cutoff_hz = 20", "cutoff_hz = 200", "Nyquist"),
+        ("arm", 'torque = { columns = ["tau1", "tau2", "tau3"], unit = "N m" }', "", "exactly one of torque"),
+    ],
+)  # fmt: skip
+def test_what_the_method_lacks_is_said_as_identify_would(name, was, now, sentence, tmp_path):
+    shutil.copytree(EXAMPLES / name, tmp_path / name)
+    path = tmp_path / name / "job.toml"
+    text = path.read_text()
+    assert was in text
+    path.write_text(text.replace(was, now))
+    (_, first), *_ = Project.load(path).inspect()
+    (found,) = [each for each in first.findings if each.cause == "preparation"]
+    assert found.severity is Severity.error and sentence in found.message

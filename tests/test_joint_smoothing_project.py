@@ -11,6 +11,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from poinsot.estimate import EstimatedMotions, Status, Trust
+from poinsot.exceptions import InvalidSignals
 from poinsot.project import Project, identify
 from references.replacing import replaced
 
@@ -183,7 +184,7 @@ def test_missing_readings_are_not_imputed(folder, job):
     e = (fit.measured - fit.predicted)[read, 0]
     np.testing.assert_allclose(fit.measured[read, 0], z[read], atol=1e-12)
     assert fit.relative_error_percent == pytest.approx(
-        100 * np.linalg.norm(e) / np.linalg.norm(z[read]), rel=1e-6
+        100 * np.linalg.norm(e) / np.linalg.norm(z[read] - z[read].mean()), rel=1e-6
     )
     centred = e - e.mean()
     assert fit.whiteness[0].lag1 == pytest.approx(centred[1:] @ centred[:-1] / (centred @ centred), abs=1e-9)
@@ -247,6 +248,30 @@ def test_what_is_held_and_what_is_known(job):
     found = identify(Project.load(job(changes, ("[method]", known))))
     assert "pivot.coulomb" not in found.names
     assert found["pivot.drag"] == pytest.approx(2e-3, abs=1e-6)
+
+
+def test_each_recording_may_have_a_zero_of_its_own(folder, job):
+    """Differences of zeros as of a rotary pendulum whose encoder counts from where it was switched on."""
+    zeros = {"early": ZERO + 0.09, "late": ZERO - 0.05}
+    for name, zero in zeros.items():
+        t, angle, torque = swing({"early": 2, "late": 3}[name]).T
+        data = np.column_stack([t, angle + zero - ZERO, torque])
+        np.savetxt(folder / f"{name}.csv", data, delimiter=",", header="t,angle,torque", comments="")
+    second = RECORDING.replace("NAME", "early") + "[method]"
+    held_out = RECORDING.replace("NAME", "two") + 'role = "validation"\n'
+    third = RECORDING.replace("NAME", "late") + 'role = "validation"\n'
+    own = 'weight = 1e9\nper_recording = ["pivot encoder.zero"]'
+    found = identify(Project.load(job(("weight = 1e9", own), (held_out, third), ("[method]", second))))
+    truth = dict(zip(found.names, [J, DRAG, DRY, ZERO, zeros["early"]], strict=True))
+    assert list(truth)[3:] == ["pivot encoder in one.zero", "pivot encoder in early.zero"]
+    np.testing.assert_array_less(np.abs(found.values - [*truth.values()]), 4 * found.std)
+    # and the held-out recording, whose zero is a third one, is predicted as the others are
+    worst = max(fit.relative_error_percent for fit in found.validation)
+    shared = identify(Project.load(job((held_out, third), ("[method]", second))))
+    assert worst < 0.2 * max(fit.relative_error_percent for fit in shared.validation)
+    refused = ("weight = 1e9", 'weight = 1e9\nper_recording = ["pivot.drag"]')
+    with pytest.raises(InvalidSignals, match=r"names 'pivot.drag'.*may differ is pivot encoder.zero"):
+        identify(Project.load(job(refused)))
 
 
 BAD = {

@@ -57,7 +57,7 @@ def test_the_torso_is_found(estimate, flown):
     start = estimate.convergence.values[0]
     assert abs(start[0] - truth[0]) > 4 * estimate.std[0]  # it was told another mass
     assert estimate.certificate().holds
-    assert not any("chi-square" in warning for warning in estimate.warnings)
+    assert not any("chi-square" in finding.message for finding in estimate.findings)
     (torso,) = estimate.bodies
     assert torso.name == "torso" and torso.parent == ""
 

@@ -181,8 +181,8 @@ def test_noise_of_commands_is_part_of_the_model(job, rng):
     noisy.torque[:] += 0.3 * rng.standard_normal(noisy.torque.shape)
     told = ("accelerometer = 0.05 }", "accelerometer = 0.05, torque = 0.3 }")
     said, unsaid = (identify(Project.load(job(*each, recorded=noisy))) for each in ((told,), ()))
-    assert any("chi-square" in warning for warning in unsaid.warnings)
-    assert not any("chi-square" in warning for warning in said.warnings)
+    assert any("chi-square" in finding.message for finding in unsaid.findings)
+    assert not any("chi-square" in finding.message for finding in said.findings)
     fits = {estimate: estimate.motions[0].sensors[-1].rms for estimate in (said, unsaid)}
     assert fits[said] < 1.3 and fits[unsaid] > 1.3 * fits[said]
 

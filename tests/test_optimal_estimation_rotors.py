@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from poinsot.estimate import Trust
 from poinsot.exceptions import PoinsotError
 from poinsot.project import Project, identify
 from references.replacing import replaced
@@ -95,12 +96,64 @@ def test_a_flyer_is_weighed(project):
     truth = np.array([MASS, 0, 0, 0, J[0], 0, J[1], 0, 0, J[2]])
     np.testing.assert_array_less(np.abs(estimate.values - truth), 4 * estimate.std)
     assert estimate.identifiable.all() and estimate.std[0] < 0.01 * MASS
-    assert not estimate.warnings
+    assert estimate.trust is Trust.trusted
     assert set(estimate.motions[0].path.channels) >= {
         "frame_position.hull.z",
         "orientation.hull.w",
         "gyro.hull.x",
     }
+
+
+LEVELS = f"base_linear = {DISTURBED}, base_angular = {DISTURBED}"
+TRUTH = np.array([MASS, 0, 0, 0, J[0], 0, J[1], 0, 0, J[2]])
+
+
+def with_levels(factor, process_noise="given"):
+    level = factor * DISTURBED
+    return (
+        f"speed_noise = {{ {LEVELS} }}",
+        f"speed_noise = {{ base_linear = {level}, base_angular = {level} }}\nprocess_noise = {process_noise!r}",
+    )
+
+
+def test_process_noise_that_is_too_small_is_found(project):
+    estimate = identify(Project.load(project(with_levels(0.1))))
+    # intervals would be up to ten standard deviations off
+    assert np.abs((estimate.values - TRUTH) / estimate.std).max() > 4
+    assert estimate.trust is not Trust.trusted
+    assert "assumed-noise" in {finding.cause for finding in estimate.findings}
+    assert 'process_noise = "auto"' in str(estimate.findings[0])
+
+
+def test_process_noise_is_estimated_wherever_its_search_begins(project):
+    low, high = (identify(Project.load(project(with_levels(f, "auto")))) for f in (1 / 30, 30))
+    np.testing.assert_allclose(low.values, high.values, atol=0.3 * high.std.max(), rtol=1e-2)
+    for estimate in (low, high):
+        np.testing.assert_array_less(np.abs(estimate.values - TRUTH), 4 * estimate.std)
+        assert estimate.trust is Trust.trusted
+        assert "Process noise is the most likely one" in estimate.notes[-1]
+
+
+def test_an_open_gain_makes_the_mass_as_uncertain_as_it_is(project):
+    prior = "\n[priors]\nthrust = { mean = 1.0, std = 0.05 }\n"
+    text = ('bodies = ["hull"]', 'bodies = ["hull"]\ngains = ["thrust"]')
+    closed = identify(Project.load(project()))
+    path = project(text)
+    path.write_text(path.read_text() + prior)
+    opened = identify(Project.load(path))
+    assert opened["thrust"] == pytest.approx(1.0, abs=1e-3)  # only the prior says what it is
+    assert opened.std[0] == pytest.approx(0.05 * MASS, rel=0.02)
+    assert opened.std[0] > 50 * closed.std[0]
+    assert [each.what for each in closed.unchecked] == ["the gain of commands"]
+    assert opened.unchecked == ()
+
+
+def test_a_prior_that_the_data_contradict_is_named(project):
+    path = project()
+    path.write_text(path.read_text() + '\n[priors]\n"m.hull" = { mean = 1.0, std = 0.02 }\n')
+    estimate = identify(Project.load(path))
+    assert estimate.trust is Trust.not_to_be_used
+    assert (estimate.findings[0].cause, estimate.findings[0].where) == ("prior-surprise", "m.hull")
 
 
 @pytest.mark.parametrize(

@@ -187,3 +187,34 @@ def test_what_is_wrong_is_one_sentence(change, motion, sentence, poinsot, tmp_pa
     code, out, err = poinsot("predict", tmp_path / "result.json", ARM / motion, "--out", tmp_path / "out.csv")
     assert code == 2 and sentence in err and err.count("\n") == 1 and not (tmp_path / "out.csv").exists(), out
     assert poinsot("predict", tmp_path / "result.json", ARM / motion, "--out", tmp_path / "out.txt")[0] == 2
+
+
+def test_amperes_are_never_called_torque(poinsot, tmp_path):
+    """A project with currents and no gain says A everywhere: table, JSON, page and prediction."""
+    for name in ("arm.urdf", "identification.csv"):
+        (tmp_path / name).write_bytes((ARM / name).read_bytes())
+    text = (ARM / "job.toml").read_text()
+    job = (
+        text[: text.index('[[recordings]]\nname = "another motion"')] + text[text.index("[preprocessing]") :]
+    )
+    job = job.replace("torque = {", "current = {").replace('unit = "N m"', 'unit = "A"')
+    (tmp_path / "job.toml").write_text(job)
+    code, _, err = poinsot("identify", tmp_path / "job.toml", "--out", tmp_path / "out")
+    assert code == 0, err
+    result = json.loads((tmp_path / "out/result.json").read_text())
+    assert set(result["fit"]["units"]) == {"A"}
+    units = {row["name"]: row["unit"] for row in result["parameters"]}
+    assert units["fc1"] == "A" and units["fv1"] == "A s/rad" and units["zz1r"] == "kg m^2 A/(N m)"
+    assert not any(unit.startswith("N m") for unit in units.values())
+    assert any("no gain makes torques" in warning for warning in result["warnings"])
+    # The page shows findings, whose advice may name N m/A; no row or axis is in N m.
+    assert "[N m]" not in (tmp_path / "out/report.html").read_text()
+    code, _, err = poinsot(
+        "predict", tmp_path / "out/result.json", tmp_path / "identification.csv", "--out", tmp_path / "c.csv"
+    )
+    assert code == 0 and pl.read_csv(tmp_path / "c.csv").columns[1] == "current.waist", err
+    (tmp_path / "job.toml").write_text(
+        job.replace("rotor_inertia = true", "rotor_inertia = true\ngain = 1.5")
+    )
+    poinsot("identify", tmp_path / "job.toml", "--json", tmp_path / "scaled.json")
+    assert set(json.loads((tmp_path / "scaled.json").read_text())["fit"]["units"]) == {"N m"}

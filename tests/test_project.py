@@ -365,7 +365,7 @@ def test_inspection_knows_the_limits_of_the_model(job):
     (run, inspection), _ = Project.load(path).inspect()
     assert run.name == inspection.name == "run"
     assert [channel.speed_limit for channel in inspection.channels[:2]] == [20.0, 30.0]
-    assert not [finding for finding in inspection.findings if finding.severity != "note"]
+    assert not [finding for finding in inspection.findings if finding.severity]
 
 
 # ------------------------------------------------------------------------------------------------- bad project files

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from poinsot import cli
-from poinsot.estimate import Status
+from poinsot.estimate import Status, Trust
 from poinsot.estimators.online.ticks import line_layout, stream_ticks
 from poinsot.exceptions import InvalidProject, InvalidSignals, NotIdentifiable, PoinsotError
 from poinsot.project import Project, track
@@ -264,3 +264,109 @@ def test_lines_of_a_floating_base_are_its_configuration(rng):
     del line["velocity"]
     with pytest.raises(InvalidSignals, match="needs the velocities of its joints too"):
         list(stream_ticks(robot, [layout.parse(json.dumps(line))]))
+
+
+# -- trust -------------------------------------------------------------------------------------------------------------
+
+
+def corrupted(folder, change):
+    """The job, its recording changed in place: columns q1 q2 q3 [deg], tau1 tau2 tau3 [N m]."""
+    rows = np.genfromtxt(folder / "picking_up.csv", delimiter=",", skip_header=1)
+    change(rows)
+    np.savetxt(folder / "corrupted.csv", rows, "%.6g", ",", header="q1,q2,q3,tau1,tau2,tau3", comments="")
+    return changed(folder, "corrupted.toml", ("picking_up.csv", "corrupted.csv"))
+
+
+def columns(which, factor):
+    def change(rows):
+        rows[:, which] *= factor
+
+    return change
+
+
+def noise(rows):
+    size = np.sqrt(np.mean(rows[:, 3:] ** 2, axis=0))
+    rows[:, 3:] = size * np.random.default_rng(2).standard_normal((len(rows), 3))
+
+
+def spikes(rows):
+    rng = np.random.default_rng(3)
+    at = rng.random(len(rows)) < 0.05
+    rows[at, 3:] += rng.choice([-100.0, 100.0], (at.sum(), 1))
+
+
+def still(rows):
+    rows[:, :3] = rows[0, :3]
+
+
+def gain_from_half_way(rows):
+    rows[len(rows) // 2 :, 3:] *= 1.3
+
+
+def swapped(rows):
+    rows[:, [3, 4]] = rows[:, [4, 3]]
+
+
+def late(rows):
+    rows[5:, 3:] = rows[:-5, 3:].copy()  # 40 ms
+
+
+def dropped(rows):
+    rows[700:775, 3:] = 0.0
+
+
+def turned(rows):
+    rows[:, 1] += 10.0
+
+
+def test_a_clean_run_is_trusted(tracking):
+    assert tracking.estimate.findings == ()
+    assert tracking.estimate.trust is Trust.trusted
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (noise, "torque-noise"),
+        (columns(slice(3, 6), 1e3), "torque-scale"),
+        (columns(slice(3, 6), 1e-3), "torque-scale"),
+        (columns(slice(0, 3), np.pi / 180), "angle-unit"),
+        (columns(3, -1), "sign"),
+        (columns(4, -1), "sign"),
+        (columns(1, -1), "sign"),
+        (spikes, "poor-fit"),
+        (still, "no-excitation"),
+        (columns(slice(3, 6), 1.3), "torque-scale"),
+        (gain_from_half_way, "gain-change"),
+        (swapped, "swapped-channels"),
+        (late, "delay"),
+        (dropped, "dropped-torque"),
+        (turned, "joint-zero"),
+    ],
+)
+def test_a_defect_is_named_and_the_mass_is_not_to_be_used(folder, change, cause):
+    estimate = track(Project.load(corrupted(folder, change))).estimate
+    assert estimate.trust is Trust.not_to_be_used
+    assert cause in [finding.cause for finding in estimate.findings[:2]]
+
+
+def test_the_trust_is_the_first_line_and_an_exit_code(folder, tmp_path, capsys):
+    job, result = corrupted(folder, noise), tmp_path / "result.json"
+    assert cli.main(["track", str(job), "--strict", "--json", str(result)]) == 3
+    said = capsys.readouterr().out
+    assert said.startswith("Not to be used (torque-noise")
+    assert "error [link-mass] forearm weighs" in said
+    content = json.loads(result.read_text())
+    assert content["trust"] == "not-to-be-used"
+    assert content["findings"][0]["cause"] == "torque-noise"
+
+
+def test_a_stream_is_examined_too(folder):
+    path = folder / "corrupted.jsonl"
+    rows = [json.loads(line) for line in lines_of(folder)]
+    for row in rows:
+        row["torque"][0] *= -1
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    estimate = track(Project.load(folder / "track.toml"), stream=str(path)).estimate
+    assert [finding.cause for finding in estimate.findings] == ["sign"]
+    assert "a stream is not kept" in estimate.unchecked[0].reason

@@ -31,6 +31,12 @@ from .models.drive import Drive as Drive
 from .models.drive import Coupling as Coupling
 from .models.friction import ViscousCoulomb as ViscousCoulomb
 from .models.friction import NoFriction as NoFriction
+from .models.efforts import Spring as Spring
+from .models.efforts import Counterbalance as Counterbalance
+from .models.efforts import Ripple as Ripple
+from .models.efforts import KnownEffort as KnownEffort
+from .models.efforts import CurrentCurve as CurrentCurve
+from .models.efforts import WarmingFriction as WarmingFriction
 from .models.contacts import PointContact as PointContact
 from .models.contacts import SurfaceContact as SurfaceContact
 from .models.contacts import ContactDetection as ContactDetection
@@ -61,7 +67,7 @@ from .parameters import Normal as Normal
 from .parameters import Parameters as Parameters
 from .regression.inverse_dynamics import InverseDynamics as InverseDynamics
 from .regression.inverse_dynamics import inverse_dynamics as inverse_dynamics
-from .regression.delay import estimate_effort_delay as estimate_effort_delay
+from .diagnosis.delay import estimate_effort_delay as estimate_effort_delay
 from .regression.excitation.problem import excitation_problem as excitation_problem
 from .regression.excitation.limits import limits_of as limits_of
 from .models.collisions import Surroundings as Surroundings

@@ -109,11 +109,27 @@ class Parameters:
         """(p,) the values of held parameters, 0 elsewhere."""
         return np.array([self.held.get(name, 0.0) for name in self.names])
 
+    def measured_in(self, unit: str) -> Parameters:
+        """The same parameters of efforts in a unit whose relation to N m or N is unknown, as `"A"`."""
+        return replace(
+            self, blocks=tuple(replace(block, units=rescaled(block.units, unit)) for block in self)
+        )
+
     def hold(self, **values: float) -> Parameters:
         """The same parameters with some held at given values."""
         for name in values:
             self.index(name)
         return replace(self, held={**self.held, **values})
+
+
+def rescaled(units: Iterable[str], unit: str) -> tuple[str, ...]:
+    """Units of mass properties and efforts, for efforts in another unit.
+
+    >>> rescaled(("N m", "N m s/rad", "kg m^2"), "A")
+    ('A', 'A s/rad', 'kg m^2 A/(N m)')
+    """
+    torques = [each.replace("N m", unit).replace("N", unit) for each in units]
+    return tuple(f"{each} {unit}/(N m)" if each.startswith("kg") else each for each in torques)
 
 
 PerJoint = float | Sequence[float] | np.ndarray | Mapping[str, float]

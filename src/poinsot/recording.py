@@ -31,6 +31,9 @@ CONTACT = "contact"
 THRUST = "thrust"
 """Quantity of a rotor [N]."""
 
+GAP_INTERVALS = 2.5
+"""An interval longer than this many median ones is a gap: at least one sample is missing."""
+
 UNIFORM_TOLERANCE = 1e-3
 """Maximum relative deviation of an interval from the median in a uniform clock."""
 
@@ -110,6 +113,12 @@ class Recording:
         # the median, not the mean: one gap moves the mean, and every interval would seem irregular
         median = np.median(intervals)
         return bool(np.all(np.abs(intervals - median) <= UNIFORM_TOLERANCE * median))
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """(g,) samples after which the clock has a gap."""
+        intervals = np.diff(self.time)
+        return np.flatnonzero(intervals > GAP_INTERVALS * np.median(intervals))
 
     @property
     def steps(self) -> tuple[str, ...]:

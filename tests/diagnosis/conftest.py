@@ -33,13 +33,14 @@ def description(masses=1.0):
 
 @pytest.fixture(scope="session")
 def chain(tmp_path_factory):
-    """Return the robot with masses times a factor, and another gravity if asked."""
+    """Return the robot with masses times a factor, and its description changed."""
     folder = tmp_path_factory.mktemp("chain")
 
-    def load(masses=1.0, **settings):
-        path = folder / f"chain_{masses:g}.urdf"
-        path.write_text(description(masses))
-        return poinsot.load_robot(path, friction=poinsot.ViscousCoulomb(offset=True), **settings)
+    def load(masses=1.0, change=str, **settings):
+        text = change(description(masses))
+        path = folder / f"chain_{hash(text)}.urdf"
+        path.write_text(text)
+        return poinsot.load_robot(path, **{"friction": poinsot.ViscousCoulomb(offset=True), **settings})
 
     return load
 

@@ -107,6 +107,39 @@ def test_the_offset_of_a_joint_is_found_with_its_remedy(record, estimated):
     assert "position_offset" in finding.remedy
 
 
+def test_an_axis_that_is_askew_is_named(chain, record, estimated):
+    place = 'xyz="0 0.05 0.15"'
+    askew = chain(change=lambda urdf: urdf.replace(place, f'{place} rpy="0.17453 0 0"'))
+    finding = estimated(*record(), askew).findings[0]
+    assert (finding.cause, finding.where, finding.severity) == ("description", "joint2", Severity.error)
+    angle = float(finding.message.split(" is ")[1].split(" ")[0])
+    # +- 1.5 deg: three times what its interval says
+    assert angle == pytest.approx(10, abs=1.5)
+
+
+def test_a_length_of_the_description_is_named(chain, record, estimated):
+    longer = chain(change=lambda urdf: urdf.replace('xyz="0.35 0 0"', 'xyz="0.42 0 0"'))
+    said = [(each.cause, each.where) for each in estimated(*record(), longer).findings[:2]]
+    assert ("description", "joint3") in said
+
+
+def test_millimetres_are_named(chain, record, estimated):
+    def millimetres(urdf):
+        scale = lambda found, factor: " ".join(repr(factor * float(x)) for x in found.split())  # noqa: E731
+        urdf = re.sub(r'xyz="([^"]*)"/>(?=<mass|<axis)', lambda m: f'xyz="{scale(m[1], 1e3)}"/>', urdf)
+        return re.sub(r'(i[xyz]{2})="([^"]*)"', lambda m: f'{m[1]}="{scale(m[2], 1e6)}"', urdf)
+
+    finding = estimated(*record(), chain(change=millimetres)).findings[0]
+    assert finding.cause == "length-unit"
+
+
+def test_an_offset_that_friction_does_not_have_is_named(chain, record, estimated):
+    robot = chain(friction=poinsot.ViscousCoulomb(offset=False))
+    time, q, tau = record()
+    finding = estimated(time, q, tau + 0.2 * np.std(tau, axis=0), robot).findings
+    assert any(each.cause == "missing-term" and "offset = true" in each.remedy for each in finding)
+
+
 def test_what_cannot_be_seen_is_said(record, estimated):
     unchecked = [each.what for each in estimated(*record()).unchecked]
     assert "the zero of joint joint1" in unchecked

@@ -1,7 +1,9 @@
 """Readers: good files give SI values; each bad file gives one sentence that says what would have worked."""
 
+import io
 import math
 import os
+import struct
 import time
 from collections.abc import Mapping
 
@@ -121,6 +123,52 @@ def test_matlab(tmp_path):
     )
     nested = {"position.a": ("x[0]", "deg"), "torque.a": ("log.in.c", "mN m")}
     check_two(read_recording(tmp_path / "log.mat", nested, time=CLOCK))
+
+
+def element(kind, data):
+    """Return a data element of a MATLAB 5 file."""
+    return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
+
+
+def test_a_matlab_object_beside_the_data_stops_nothing(tmp_path):
+    columns = table()
+    content = io.BytesIO()
+    scipy.io.savemat(content, {"t": columns["t"], "q": columns["q"], "c": columns["c"]})
+    # as MATLAB saves a table: an element of class mxOPAQUE
+    flags, names = struct.pack("<II", 17, 0), element(1, b"log") + element(1, b"MCOS") + element(1, b"table")
+    numbers = struct.pack("<6I", 0xDD000000, 2, 1, 1, 1, 1)
+    matrix = element(6, struct.pack("<II", 13, 0)) + element(5, struct.pack("<ii", 6, 1)) + element(1, b"")
+    opaque = element(14, element(6, flags) + names + element(14, matrix + element(6, numbers)))
+    path = tmp_path / "log.mat"
+    path.write_bytes(content.getvalue()[:128] + opaque + content.getvalue()[128:])
+    wanted = {"position.a": ("q", "deg"), "torque.a": ("c", "mN m")}
+    check_two(read_recording(path, wanted, time=CLOCK))
+    with pytest.raises(UnreadableFile, match=r"has no column 'speed'; it has .*c"):
+        read_recording(path, wanted | {"velocity.a": ("speed", "deg/s")}, time=CLOCK)
+
+
+def test_matlab_matrices_with_a_row_a_joint_are_transposed(tmp_path):
+    columns = table()
+    scipy.io.savemat(tmp_path / "log.mat", {"t": columns["t"], "x": np.stack([columns["q"], columns["c"]])})
+    read = read_recording(
+        tmp_path / "log.mat", {"position.a": ("x[0]", "deg"), "torque.a": ("x[1]", "mN m")}, time=CLOCK
+    )
+    check_two(read)
+    assert read.steps[0] == f"log.mat: x is 2 x {len(read)} and was transposed"
+
+
+def test_a_damaged_matlab_file_is_an_error_and_no_crash(tmp_path, monkeypatch):
+    path = tmp_path / "log.mat"
+    scipy.io.savemat(path, {"q": np.arange(100.0)}, do_compression=True)
+    good = path.read_bytes()
+    path.write_bytes(good[:200] + bytes(200))
+    with pytest.raises(UnreadableFile, match="cannot be read as a MATLAB file, it may be damaged"):
+        read_recording(path, {"q": ("q", "1")}, rate_hz=1)
+    # a parser that dies of a signal takes its own process along, and no other
+    path.write_bytes(good)
+    monkeypatch.setattr("poinsot.io.matlab.CHILD", "import os, signal; os.kill(os.getpid(), signal.SIGBUS)")
+    with pytest.raises(UnreadableFile, match="its reader crashed"):
+        read_recording(path, {"q": ("q", "1")}, rate_hz=1)
 
 
 def test_several_files_on_one_clock(write):

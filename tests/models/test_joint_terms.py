@@ -27,9 +27,9 @@ def test_columns_are_those_of_the_regressor(rng, floating):
         "viscous_coupling",
         "coulomb_coupling",
     }
-    np.testing.assert_allclose(terms.columns(np.arange(W.shape[2]), v, a), W, atol=1e-12)
+    np.testing.assert_allclose(terms.columns(np.arange(W.shape[2]), q, v, a), W, atol=1e-12)
     some = np.array([4, 1])
-    np.testing.assert_allclose(terms.columns(some, v, a), W[:, :, some], atol=1e-12)
+    np.testing.assert_allclose(terms.columns(some, q, v, a), W[:, :, some], atol=1e-12)
     phi = rng.uniform(0.1, 1, W.shape[2])
     np.testing.assert_allclose(
         np.einsum("ij, tj -> ti", terms.rotors(phi), a) + terms.friction(phi, v), W @ phi, atol=1e-12
@@ -76,7 +76,7 @@ def test_drag_slows_a_floating_base_along_its_axes(rng):
     phi, v = np.zeros(len(terms.names)), rng.standard_normal((2, 7))
     phi[-3:] = [0.1, 0.2, 0.3]
     np.testing.assert_allclose(terms.friction(phi, v), v * [0.1, 0.2, 0.3, 0, 0, 0, 0])
-    drag_only = terms.columns(np.arange(len(phi))[-3:], v, v)
+    drag_only = terms.columns(np.arange(len(phi))[-3:], robot.random_states(2, rng)[0], v, v)
     np.testing.assert_allclose(drag_only @ phi[-3:], terms.friction(phi, v))
     with pytest.raises(InvalidModel, match="no floating base that the air could drag"):
         JointTerms(random_robot(rng, 1), drag=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from poinsot.estimate import Direction
+from poinsot.estimate import Direction, Finding, Severity
 from poinsot.exceptions import PoinsotError, UnwritableOutput
-from poinsot.inspection import InspectionFinding, inspect
+from poinsot.inspection import inspect
 from poinsot.recording import Recording
 from poinsot.report import write_inspection_page, write_report
 from poinsot.report.blocks import Page, Section
@@ -280,7 +280,7 @@ def test_the_inspection_page(tmp_path):
     seen = inspect(recording, name="log.csv")
 
     def written(*findings):
-        found = tuple(InspectionFinding(severity, None, sentence) for severity, sentence in findings)
+        found = tuple(Finding("cause", Severity[severity], sentence, "") for severity, sentence in findings)
         return read(
             write_inspection_page(replace(seen, findings=found), recording, tmp_path / "inspect.html")
         )

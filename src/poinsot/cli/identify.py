@@ -13,13 +13,15 @@ from ..exceptions import PoinsotError
 from .shell import (
     CORRECTABLE,
     INTERRUPTED,
-    UNTRUSTED,
     Data,
     Job,
     Json,
     Out,
+    Strict,
     check_outputs,
+    check_trust,
     deliver,
+    print_remarks,
     progress,
     sentences,
     stop,
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from ..estimate import Estimate
 
 
-Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 3 if the result is not to be used.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Write a robot description even from a result that is not to be used.")
 ]
@@ -77,11 +78,10 @@ def identify(
         )
     if estimate.status is Status.interrupted:
         raise typer.Exit(stop("interrupted; what was found until then is written", INTERRUPTED))
-    if estimate.trust is Trust.not_to_be_used:
-        if strict:
-            raise typer.Exit(stop(f"the result is {estimate.diagnosis.verdict}", UNTRUSTED))
-        if refusal:
-            raise typer.Exit(stop(refusal, CORRECTABLE))
+    if strict:
+        check_trust(estimate)
+    if refusal and estimate.trust is Trust.not_to_be_used:
+        raise typer.Exit(stop(refusal, CORRECTABLE))
 
 
 def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:
@@ -124,17 +124,10 @@ def _print_estimate(estimate: Estimate, written: bool, refusal: str = "") -> Non
     typer.echo(str(estimate))
     if estimate.validation:
         errors = (
-            f"{fit.relative_error_percent:.2f} % on {fit.recording or f'recording {k}'}"
+            f"{fit.error_text} on {fit.recording or f'recording {k}'}"
             for k, fit in enumerate(estimate.validation, start=1)
         )
         typer.echo(f"held out: relative error {', '.join(errors)}")
-    for finding in estimate.findings:
-        typer.echo(f"{finding.severity.name} {finding}")
-    for each in estimate.unchecked:
-        typer.echo(f"unchecked: {each.what}: {each.reason}")
-    notes = (*estimate.notes, *([refusal] if refusal else []))
-    for severity, said in (("warning", estimate.warnings), ("note", notes)):
-        for sentence in said:
-            typer.echo(f"{severity}: {sentence}")
+    print_remarks(estimate, *([refusal] if refusal else []))
     if not written:
         typer.echo("nothing was written; --out FOLDER writes the page and the result for scripts")

@@ -48,6 +48,6 @@ def _print_inspections(inspections: Sequence[Inspection]) -> None:
             typer.echo(f"  {name:<{width}}  {value}")
         typer.echo(table(inspection.rows))
         for finding in inspection.findings:
-            typer.echo(f"{finding.severity}: {finding.sentence}")
+            typer.echo(f"{finding.severity.name} {finding}")
         if inspection.harmless:
             typer.echo("nothing stands in the way of an estimation")

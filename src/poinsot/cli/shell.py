@@ -11,11 +11,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..exceptions import PoinsotError
+
+if TYPE_CHECKING:
+    from ..estimate import Estimate
 
 CORRECTABLE, UNTRUSTED, INTERRUPTED = 2, 3, 130
 MANY = 4
@@ -29,6 +32,7 @@ Out = Annotated[Path | None, typer.Option("--out", help="Folder to write the pag
 Json = Annotated[
     str | None, typer.Option("--json", help="Where to write the result for scripts; - is standard output.")
 ]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 3 if the result is not to be used.")]
 
 
 @contextmanager
@@ -121,6 +125,25 @@ def deliver(
     show()
     if out is not None:
         typer.echo("\nwritten: " + ", ".join(_few(out, [*pages, file])))
+
+
+def print_remarks(estimate: Estimate, *notes: str) -> None:
+    """Findings, what was not checked, warnings, and notes with further ones, a line each."""
+    for finding in estimate.findings:
+        typer.echo(f"{finding.severity.name} {finding}")
+    for each in estimate.unchecked:
+        typer.echo(f"unchecked: {each.what}: {each.reason}")
+    for severity, said in (("warning", estimate.warnings), ("note", (*estimate.notes, *notes))):
+        for sentence in said:
+            typer.echo(f"{severity}: {sentence}")
+
+
+def check_trust(estimate: Estimate) -> None:
+    """Exit with code 3 if the result is not to be used."""
+    from ..estimate import Trust
+
+    if estimate.trust is Trust.not_to_be_used:
+        raise typer.Exit(stop(f"the result is {estimate.diagnosis.verdict}", UNTRUSTED))
 
 
 def _few(out: Path, names: Sequence[str]) -> list[str]:

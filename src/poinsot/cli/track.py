@@ -11,7 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..exceptions import InvalidMethod, UnwritableOutput
-from .shell import INTERRUPTED, Data, Job, Json, Out, check_outputs, deliver, progress, sentences, stop
+from .shell import (
+    INTERRUPTED,
+    Data,
+    Job,
+    Json,
+    Out,
+    Strict,
+    check_outputs,
+    check_trust,
+    deliver,
+    print_remarks,
+    progress,
+    sentences,
+    stop,
+)
 
 if TYPE_CHECKING:
     from ..estimators.online.tracking import Tracked, Tracker
@@ -41,6 +55,7 @@ def track(
     ] = None,
     out: Out = None,
     json: Json = None,
+    strict: Strict = False,
 ) -> None:
     """Follow the changing mass of a robot's links, sample by sample, with the filter of a project file."""
     interrupted = False
@@ -90,6 +105,8 @@ def track(
         )
     if interrupted:
         raise typer.Exit(stop("interrupted; the samples processed until then are written", INTERRUPTED))
+    if strict:
+        check_trust(tracking.estimate)
 
 
 @contextmanager
@@ -161,10 +178,9 @@ def _print(tracking: Tracking) -> None:
 
     estimate, run = tracking.estimate, tracking.estimate.extra(TrackingRun)
     assert run is not None
+    typer.echo(estimate.diagnosis.headline)
     typer.echo(f"{estimate.robot}: {estimate.method}, {run.samples} samples. {estimate.status.value}")
     for body in estimate.bodies:
         typer.echo(f"{body.name}: {body.mass:.4g} kg")
     typer.echo(run.as_text())
-    for severity, sentences_ in (("warning", estimate.warnings), ("note", estimate.notes)):
-        for sentence in sentences_:
-            typer.echo(f"{severity}: {sentence}")
+    print_remarks(estimate)

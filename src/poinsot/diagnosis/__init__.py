@@ -4,6 +4,9 @@
     description     what a robot description knows
     explanations    defects of a whole recording, compared by how well they explain it
     check           what a check is
+    tracking        a filter's run; `tracking_checks` look at it
+    estimated_motion  what an estimate of motion and parameters assumed
+    throws          the same for thrown bodies
 
 `diagnose(estimate)` runs them; `estimate.findings` and `estimate.trust` ask for it. A check of another distribution is
 listed under the entry point group `poinsot.checks`, as `"module:attribute"`, an instance of `Check`.
@@ -11,20 +14,25 @@ listed under the entry point group `poinsot.checks`, as `"module:attribute"`, an
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 
 from ..estimate import Diagnosis, Estimate, Finding, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
+from ..exceptions import PoinsotError
 from ..regression.inverse_dynamics import InverseDynamics
+from . import throws
 from .angle_unit import AngleUnit
 from .body_directions import BodyDirections
 from .case import Examination
-from .check import Cause, Check, look_at
+from .check import Cause, Check, RecordingCheck, look_at
 from .clock_scale import ClockScale
+from .corrections import QUANTITIES
 from .delay import TorqueDelay
 from .disturbance import Disturbance
 from .dropped_torque import DroppedTorque
+from .estimated_motion import ASSUMPTION_CHECKS
 from .explanations import Alignment, Explanation
 from .filters import Filters
 from .fit import PoorFit
@@ -33,6 +41,7 @@ from .geometry import JointPlacements, LengthUnit
 from .gravity import Gravity
 from .held_out import HeldOutError
 from .joint_zero import JointZero
+from .load import LoadGains
 from .lost_samples import LostSamples
 from .outliers import Outliers
 from .physics import Physics
@@ -44,6 +53,8 @@ from .swapped_channels import SwappedChannels
 from .torque_gain import TorqueGain
 from .torque_noise import TorqueNoise
 from .torque_scale import TorqueScale
+from .tracking import FilterRun
+from .tracking_checks import RUN_CHECKS
 
 EXPLANATIONS: tuple[Explanation, ...] = (
     Sign(),
@@ -61,11 +72,11 @@ EXPLANATIONS: tuple[Explanation, ...] = (
 )
 """Defects of a whole recording, the simplest first."""
 
+SAMPLE_CHECKS: tuple[RecordingCheck, ...] = (LostSamples(), PositionJumps(), Outliers(), DroppedTorque())
+"""Those that need a recording alone, which `inspect` runs too."""
+
 CHECKS: tuple[Check, ...] = (
-    LostSamples(),
-    PositionJumps(),
-    Outliers(),
-    DroppedTorque(),
+    *SAMPLE_CHECKS,
     Recordings((Disturbance(), Alignment(EXPLANATIONS), TorqueScale(), BodyDirections(), TorqueNoise())),
     PoorFit(),
     HeldOutError(),
@@ -86,21 +97,43 @@ def checks() -> tuple[Check, ...]:
 
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
-    return tuple({cause.name: cause for check in checks() for cause in check.causes}.values())
+    listed = [each.cause for each in QUANTITIES.values()] + [*throws.CAUSES]
+    every = (*checks(), *RUN_CHECKS, *ASSUMPTION_CHECKS, LoadGains())
+    listed += [cause for check in every for cause in check.causes]
+    return tuple({cause.name: cause for cause in listed}.values())
 
 
 def diagnose(estimate: Estimate) -> Diagnosis:
     """Look at an estimate of the linear family for what may be wrong with it."""
     problem = estimate.problem
     assert isinstance(problem, InverseDynamics)
-    findings: list[Finding] = list(unfinished(estimate))
-    if problem.attachment is not None:
-        load = Unchecked("the load", "there are no checks yet for recordings with and without a load")
-        return Diagnosis(ordered(findings), (load,), complete=False)
-    found = look_at(Examination(estimate, problem), checks())
-    findings += [each for each in found if isinstance(each, Finding)]
-    unchecked = [each for each in found if isinstance(each, Unchecked)]
+    loads = () if problem.attachment is None else (LoadGains(),)
+    return examined(estimate, look_at(Examination(estimate, problem), (*checks(), *loads)))
+
+
+def diagnose_tracking(
+    estimate: Estimate, run: FilterRun, recorded: Callable[[], InverseDynamics] | None
+) -> Diagnosis:
+    """Look at an estimate of a filter.
+
+    Args:
+        run: what it made of its samples. recorded: the recordings as they were read; None: a stream is not kept.
+    """
+    what, found = "single torque readings and lost samples", look_at(run, RUN_CHECKS)
+    try:
+        if recorded is None:
+            return examined(estimate, [Unchecked(what, "a stream is not kept"), *found])
+        samples = [each for each in checks() if each.of_samples]
+        return examined(estimate, [*look_at(Examination(estimate, recorded()), samples), *found])
+    except PoinsotError as error:
+        return examined(estimate, [Unchecked(what, str(error)), *found])
+
+
+def examined(estimate: Estimate, found: Sequence[Finding | Unchecked]) -> Diagnosis:
+    """What was found and what could not be checked, in order."""
+    findings = [*unfinished(estimate), *(each for each in found if isinstance(each, Finding))]
+    unchecked = tuple(each for each in found if isinstance(each, Unchecked))
     symptoms = {cause.name for cause in causes() if cause.symptom}
     return Diagnosis(
-        ordered(findings, symptoms), tuple(unchecked), complete=not any(each.failed for each in unchecked)
+        ordered(findings, symptoms), unchecked, complete=not any(each.failed for each in unchecked)
     )

@@ -13,7 +13,7 @@ and thinned by the same factor M. What remains of the decimation follows as in t
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -21,10 +21,10 @@ from typing import Any, cast
 import numpy as np
 
 from ..arrays import JointSamples, Matrix, Vector
-from ..estimate import Estimate
 from ..estimate.fit import autocorrelation
-from ..regression.inverse_dynamics import InverseDynamics
-from ..signals.decimation import Decimation
+from ..recording import EFFORTS, Recording
+from ..regression.inverse_dynamics import InverseDynamics, Part
+from ..signals.decimation import PASSBAND, Decimation
 from ..signals.signals import Signals
 
 SAMPLES_PER_ROW = 6
@@ -80,26 +80,19 @@ class DenseRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
-    """A changed problem, solved.
+class Regression:
+    """Least squares with each joint's residuals at unit variance.
 
     Args:
-        problem: as changed. dense: its rows.
-        theta: (b,) base values. covariance: (b, b) for white residuals.
+        dense: its rows. theta: (b,) values. covariance: (b, b) for white residuals.
         sigma: (n,) rms of each joint's residuals. size: (n,) rms of each joint's torque.
     """
 
-    problem: InverseDynamics
     dense: DenseRows
     theta: Vector
     covariance: Matrix
     sigma: Vector
     size: Vector
-
-    def of(self, rows: np.ndarray) -> Solved:
-        """The same problem, solved of some of its rows."""
-        dense = self.dense
-        return solve(self.problem, DenseRows.made(dense.W[rows], dense.y[rows], dense.held[rows]))
 
     @property
     def rows(self) -> int:
@@ -163,6 +156,18 @@ class Solved:
         return Score(delta, float(np.sqrt(long_run_variance(s)) / information), explained, sensitivity)
 
 
+@dataclass(frozen=True, eq=False)
+class Solved(Regression):
+    """A changed problem, solved for its base values."""
+
+    problem: InverseDynamics
+
+    def of(self, rows: np.ndarray) -> Solved:
+        """The same problem, solved of some of its rows."""
+        dense = self.dense
+        return solve(self.problem, DenseRows.made(dense.W[rows], dense.y[rows], dense.held[rows]))
+
+
 @dataclass(frozen=True)
 class Score:
     """A nuisance at its best value to first order.
@@ -185,14 +190,14 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """An estimate of the linear family, and what its checks need to solve again.
+    """An estimate of the linear family, and what its checks need to solve again; without one, a problem alone.
 
     Args:
         changed: the problem, thinned and freed of a defect; None: as the project says.
         solution: of it. counted: (n,) effective rows of log-likelihoods that are to be compared.
     """
 
-    estimate: Estimate
+    estimate: Any
     problem: InverseDynamics
     changed: InverseDynamics | None = None
     solution: Solved | None = None
@@ -230,10 +235,26 @@ class Examination:
 
     def alone(self, recording: int) -> Examination:
         """One recording, as if there were no other."""
-        both = (self.problem, self.thin)
-        return Examination(
-            self.estimate, *(each.with_signals([each.parts[recording].signals]) for each in both)
+        problem, thin = (
+            each.with_signals([each.parts[recording].signals]) for each in (self.problem, self.thin)
         )
+        return Examination(self.estimate, problem, thin)
+
+    @cached_property
+    def samples(self) -> tuple[Recording, ...]:
+        """What each recording's signals were made of."""
+        return tuple(recorded(part) for part in self.problem.parts)
+
+    @cached_property
+    def highest_hz(self) -> float:
+        """End of the pass-band of the rows [Hz]."""
+        rates, cutoffs = [], [np.inf]
+        for signals in (part.signals for part in self.problem.parts):
+            factor = signals.decimation.factor if signals.decimation is not None else 1
+            rates.append(PASSBAND * signals.rate_hz / factor / 2)
+            if (cutoff := getattr(signals.method, "cutoff_hz", None)) is not None:
+                cutoffs.append(float(np.max(cutoff)))
+        return min(max(rates), *cutoffs)
 
     @cached_property
     def own_error(self) -> float:
@@ -289,6 +310,35 @@ def thinned(signals: Signals, share: float = 1.0) -> Signals:
     )
 
 
+def recorded(part: Part) -> Recording:
+    """The samples that signals were made of; if the recording was not kept, smoothed positions beside the efforts."""
+    signals, passive = part.signals, part.robot.drive.passive
+    if (recording := signals.recording) is not None:
+        used = recording.between(float(signals.time[0]), float(signals.time[-1]) + 1 / signals.rate_hz)
+        return samples_of(used, passive)
+    channels: dict[str, np.ndarray] = {}
+    for k, joint in enumerate(signals.joints, start=-len(signals.joints)):  # a floating base comes first
+        channels |= {f"position.{joint}": signals.q[:, k], f"{signals.effort}.{joint}": signals.tau[:, k]}
+    return samples_of(Recording(signals.time, channels, dict.fromkeys(channels, "1")), passive)
+
+
+def samples_of(recording: Recording, passive: Sequence[str] = ()) -> Recording:
+    """Positions and efforts, those of joints without a motor left out; lines in place of samples that are not valid."""
+    channels = {}
+    for name, values in recording.channels.items():
+        quantity, _, joint = name.partition(".")
+        mask = recording.mask(name)
+        if (quantity == "position" or (quantity in EFFORTS and joint not in passive)) and mask.any():
+            known = values if mask.all() else np.interp(recording.time, recording.time[mask], values[mask])
+            channels[name] = known
+    return replace(
+        recording,
+        channels=channels or {"": recording.time},
+        units=dict.fromkeys(channels or [""], "1"),
+        valid={},
+    )
+
+
 def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
     """Least squares with each joint's residuals at unit variance.
 
@@ -314,7 +364,7 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
         left = squares - 2 * projected @ theta + (rows.gram @ theta) @ theta
         sigma = np.maximum(np.sqrt(np.maximum(left, 0) / max(N - b / n, 1.0)), EXACT * size)
     covariance = np.linalg.inv(H) / norms[:, None] / norms
-    return Solved(problem, rows, theta, covariance, sigma, size)
+    return Solved(rows, theta, covariance, sigma, size, problem)
 
 
 def correlations(e: np.ndarray) -> np.ndarray:

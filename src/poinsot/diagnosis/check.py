@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from ..exceptions import PoinsotError, listing
-from .case import Examination
+from ..recording import EFFORTS, Recording
+
+if TYPE_CHECKING:
+    from .case import Examination
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,12 @@ class Cause:
     advice: str
     symptom: bool = False
 
+    def finding(
+        self, severity: Severity, message: str, remedy: str = "", where: str = "", evidence: float = 0.0
+    ) -> Finding:
+        """A finding of this cause; its remedy is the advice unless another is given."""
+        return Finding(self.name, severity, message, remedy or self.advice, where, evidence)
+
 
 class Check(ABC):
     """Looks for one thing that makes a result wrong or less certain than it looks.
@@ -42,11 +51,11 @@ class Check(ABC):
     of_samples: ClassVar[bool] = False
 
     @abstractmethod
-    def look(self, case: Examination) -> Iterable[Finding | Unchecked]:
-        """What it finds, and what it could not check."""
+    def look(self, case: Any) -> Iterable[Finding | Unchecked]:
+        """What it finds, and what it could not check; the case is what its family is examined by (`Examination`)."""
 
 
-def look_at(case: Examination, checks: Iterable[Check]) -> list[Finding | Unchecked]:
+def look_at(case: Any, checks: Iterable[Check]) -> list[Finding | Unchecked]:
     """What these checks find, and what they could not check."""
     found: list[Finding | Unchecked] = []
     bad_samples = False
@@ -64,3 +73,41 @@ def look_at(case: Examination, checks: Iterable[Check]) -> list[Finding | Unchec
         errors = [each for each in new if isinstance(each, Finding) and each.severity is Severity.error]
         bad_samples |= check.of_samples and bool(errors)
     return found
+
+
+class RecordingCheck(Check):
+    """A check that needs recordings alone: `inspect` runs it too, before any estimation."""
+
+    of_samples = True
+
+    @abstractmethod
+    def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
+        """What it finds in one recording of positions and efforts that are all valid: `case.samples_of`.
+
+        Args:
+            name: of the recording, in messages.
+            highest_hz: end of the band in which efforts are used.
+        """
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        from .changes import within  # which needs checks itself
+
+        for number, samples in enumerate(case.samples, start=1):
+            for each in self.look_at(samples, f"recording {number}", case.highest_hz):
+                yield replace(each, where=within(case.problem, number, each.where))
+
+
+HELD = 0.8
+"""Share of samples that repeat the one before from which an effort is a command, renewed now and then."""
+
+
+def measured_efforts(recording: Recording) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Quantity, joint and samples of each effort that changes and is no command."""
+    for quantity in EFFORTS:
+        for joint in recording.joints(quantity):
+            tau = recording[f"{quantity}.{joint}"]
+            still = np.diff(tau) == 0
+            # a sensor may stay at one value for long, a command does at several
+            command = still.mean() > HELD and (quantity == "voltage" or len(np.unique(tau[1:][still])) > 2)
+            if np.ptp(tau) > 0 and not command:
+                yield quantity, joint, tau

@@ -9,11 +9,14 @@ import numpy as np
 
 from ..arrays import JointSamples
 from ..estimate import Finding
-from ..signals.decimation import PASSBAND
+from ..exceptions import InvalidSignals
+from ..regression.inverse_dynamics import InverseDynamics
+from ..signals.alignment import Delay
 from ..signals.signals import Signals
 from .case import Examination
 from .changes import UNMOVED, joints_of, mapped, recordings_of
 from .check import Cause
+from .corrections import Nuisance, best_differences, differences
 from .explanations import Candidate, Explained, Explanation, improvement, severity_of
 
 
@@ -22,30 +25,6 @@ def one_undelayed(signals: Signals, delay_s: float, joint: int) -> JointSamples:
     tau = signals.tau.copy()
     tau[:, joint] = np.interp(signals.time + delay_s, signals.time, tau[:, joint])
     return tau
-
-
-def undelayed(signals: Signals, delay_s: float, whole_s: float) -> Signals:
-    """Torque at t + delay beside the motion at t: whole samples by index, the rest by moving the smooth motion."""
-    rate = 1 / float(np.median(np.diff(signals.time)))
-    k = round(whole_s * rate)
-    h = k / rate - delay_s  # the motion is taken at t + h
-    jerk = np.gradient(signals.a, axis=0) * rate
-    q = signals.q + h * signals.v + 0.5 * h**2 * signals.a
-    v = signals.v + h * signals.a + 0.5 * h**2 * jerk
-    a = signals.a + h * jerk
-    T = len(signals)
-    motion, torque = (slice(0, T - k), slice(k, T)) if k >= 0 else (slice(-k, T), slice(0, T + k))
-    return replace(
-        signals,
-        time=signals.time[motion],
-        q=q[motion],
-        v=v[motion],
-        a=a[motion],
-        tau=signals.tau[torque],
-        q_std=None,
-        v_std=None,
-        a_std=None,
-    )
 
 
 @dataclass(frozen=True)
@@ -74,15 +53,14 @@ class TorqueDelay(Explanation):
         step = min(0.2 / max(each.rate_hz for each in signals), 1e-3)
         if case.thin.robot.floating_base:
             return
-        matters = self.warning_deg / 360 / highest_hz(case)
+        matters = self.warning_deg / 360 / case.highest_hz
         joints = joints_of(case.thin)
         which: list[int | None] = [None, *(range(len(joints)) if len(joints) > 1 else ())]
         for k in which:
             yield Candidate(
                 self,
                 () if k is None else (joints[k],),
-                # the same whole samples on both sides of a finite difference, or there would be other rows
-                (lambda problem, x, near: mapped(problem, lambda s: undelayed(s, x[0], near[0])))
+                differences([Nuisance("delay")]).change
                 if k is None
                 else lambda problem, x, _, k=k: mapped(  # type: ignore[misc]
                     problem, lambda s: replace(s, tau=one_undelayed(s, x[0], k))
@@ -96,7 +74,7 @@ class TorqueDelay(Explanation):
 
     def finding(self, case: Examination, explained: Explained) -> Finding:
         delay, std = float(explained.nuisance[0]), float(explained.std[0])
-        phase = 360 * highest_hz(case) * abs(delay)
+        phase = 360 * case.highest_hz * abs(delay)
         (joint,) = explained.candidate.where or ("",)
         late = "late" if delay > 0 else "early"
         effort = recordings_of(case.problem)[0].effort
@@ -111,11 +89,32 @@ class TorqueDelay(Explanation):
         )
 
 
-def highest_hz(case: Examination) -> float:
-    """End of the pass-band of the rows [Hz]."""
-    rates = []
-    for each in recordings_of(case.problem):
-        factor = each.decimation.factor if each.decimation is not None else 1
-        rates.append(PASSBAND * each.rate_hz / factor / 2)
-    cutoff = getattr(recordings_of(case.problem)[0].method, "cutoff_hz", None)
-    return min(max(rates), float(np.max(cutoff)) if cutoff is not None else np.inf)
+def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> Delay:
+    """Estimate by how much the efforts lag behind the motion, from the robot's dynamics.
+
+    Smooth and decimate as for identification; `align(recording, {"torque": delay.seconds})` then brings the efforts
+    forward, or `corrections.correct` does both. Whatever else the model lacks looks like a delay, too.
+
+    Args:
+        problem: as `inverse_dynamics` gives it.
+        largest_s: delays between -largest_s and largest_s are tried [s].
+
+    Raises:
+        InvalidSignals: if the recording is too short, or the residual is smallest at the end of the range.
+    """
+    signals = recordings_of(problem)
+    if min(len(each) / each.rate_hz for each in signals) < 4 * largest_s:
+        raise InvalidSignals(f"the recordings are too short to look for delays up to {largest_s:g} s")
+    if problem.equations <= 2 * len(problem.base):
+        raise InvalidSignals(
+            f"{problem.equations} equations for {len(problem.base)} parameters leave nothing that could show a delay; "
+            "decimate less or record longer"
+        )
+    case, explained = best_differences(problem, [Nuisance("delay")], largest_s)
+    return Delay(
+        float(explained.nuisance[0]),
+        float(explained.std[0]),
+        max(each.rate_hz for each in signals),
+        explained.solved.relative_error,
+        case.declared.relative_error,
+    )

@@ -12,14 +12,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from ..signals.signals import Signals
+from ..recording import Recording
 from .case import Examination
-from .changes import recordings_of, within
-from .check import Cause, Check
+from .changes import within
+from .check import Cause, RecordingCheck, measured_efforts
+
+Masks = dict[str, np.ndarray]
+"""Channel -> (T,) True where a sample is wrong."""
+
+FEWEST_LEVELS = 20
+"""A channel with at most this many different values is a command, a switch, or a joint at rest."""
 
 
 @dataclass(frozen=True)
-class DroppedTorque(Check):
+class DroppedTorque(RecordingCheck):
     """Runs of one value.
 
     Args:
@@ -45,7 +51,6 @@ class DroppedTorque(Check):
     error: float = 0.01
     contradicts: float = 3.0
 
-    of_samples = True
     causes = (
         Cause(
             "dropped-torque",
@@ -60,50 +65,54 @@ class DroppedTorque(Check):
     )
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        for number, signals in enumerate(recordings_of(case.problem), start=1):
-            driven = [
-                k for k, joint in enumerate(signals.joints) if joint not in case.problem.robot.drive.passive
-            ]
-            dropped = np.zeros((len(signals), len(signals.joints)), dtype=bool)
-            saturated = dropped.copy()
-            for k in driven:
-                for first, last in self._stuck(signals, k):
-                    dropped[first:last, k] = True
-                saturated[:, k] = self._clipped(signals.tau[:, k])
-            # a run at the end of the range is cut there, and not dropped, if the range ends there often
-            dropped &= ~saturated
-            for cause, where in (("dropped-torque", dropped), ("saturation", saturated)):
-                samples = where.any(axis=1)
-                if samples.any():
-                    share = float(samples.mean())
-                    grave = share >= self.error or (
-                        cause == "dropped-torque" and self._contradicted(case, number, signals, dropped)
-                    )
-                    severity = Severity.error if grave else Severity.warning
-                    found = self._finding(signals, number, cause, where, share, severity)
-                    yield replace(found, where=within(case.problem, number, found.where))
+        for number, samples in enumerate(case.samples, start=1):
+            for finding in self.look_at(samples, f"recording {number}"):
+                wrong = finding.cause == "dropped-torque" and self._contradicted(case, number, samples)
+                severity = Severity.error if wrong else finding.severity
+                yield replace(finding, severity=severity, where=within(case.problem, number, finding.where))
 
-    def _contradicted(self, case: Examination, number: int, signals: Signals, dropped: np.ndarray) -> bool:
+    def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
+        dropped, saturated = self._masks(recording)
+        for cause, where in (("dropped-torque", dropped), ("saturation", saturated)):
+            if where:
+                yield self._finding(recording, name, cause, where)
+
+    def _masks(self, recording: Recording) -> tuple[Masks, Masks]:
+        """Samples at a constant value that chance does not make, and at the end of the range."""
+        q = recording.stack("position") if recording.joints("position") else recording.time[:, None]
+        dropped: Masks = {}
+        saturated: Masks = {}
+        for effort, joint, tau in measured_efforts(recording):
+            name = f"{effort}.{joint}"
+            stuck, ends = np.zeros(len(tau), dtype=bool), at_ends(tau, self.clipped, self.crowded)
+            for first, last in self._stuck(recording, q, tau):
+                stuck[first:last] = True
+            # a run at the end of the range is cut there, and not dropped, if the range ends there often
+            stuck &= ~ends
+            dropped |= {name: stuck} if stuck.any() else {}
+            saturated |= {name: ends} if ends.any() else {}
+        return dropped, saturated
+
+    def _contradicted(self, case: Examination, number: int, recording: Recording) -> bool:
         """Whether a channel reads zero where the model predicts torque of its joint."""
-        zero = dropped & (np.abs(signals.tau) <= self.same * np.ptp(signals.tau, axis=0))
         solved = case.declared
         if solved.problem.robot.train.drive.side == "motor" or solved.rows != len(case.time):
             return False  # a motor may drive several joints
         rows = slice(*np.cumsum([0, *case.thin.row_counts])[number - 1 : number + 1])
         names = case.problem.robot.effort_names
-        for k in np.flatnonzero(zero.any(axis=0)):
-            if (joint := signals.joints[k]) not in names:
+        for name, stuck in self._masks(recording)[0].items():
+            zero = stuck & (np.abs(recording[name]) <= self.same * np.ptp(recording[name]))
+            if not zero.any() or (joint := name.partition(".")[2]) not in names:
                 continue
             j = names.index(joint)
-            at = np.interp(signals.time[zero[:, k]], case.time[rows], solved.predicted[rows, j])
+            at = np.interp(recording.time[zero], case.time[rows], solved.predicted[rows, j])
             if np.sqrt(np.mean(at**2)) > self.contradicts * solved.sigma[j]:
                 return True
         return False
 
-    def _stuck(self, signals: Signals, k: int) -> Iterator[tuple[int, int]]:
+    def _stuck(self, recording: Recording, q: np.ndarray, tau: np.ndarray) -> Iterator[tuple[int, int]]:
         """Runs of one value that chance does not make, while the robot moves."""
-        tau = signals.tau[:, k]
-        least = max(5, int(np.ceil(self.shortest_s * signals.rate_hz)))
+        least = max(5, int(np.ceil(self.shortest_s * recording.rate_hz)))
         same = self.same * float(np.ptp(tau))
         long = runs(tau, least, same)
         if not long:
@@ -112,56 +121,58 @@ class DroppedTorque(Check):
         repeated = int(np.count_nonzero(np.abs(np.diff(tau)) <= same)) - (inside - len(long))
         p = min(max(repeated / max(len(tau) - inside, 1), 1e-3), 0.999)
         chance = np.log(max(len(tau), 10)) / np.log(1 / p)
-        ranges = np.ptp(signals.q, axis=0)
+        ranges = np.ptp(q, axis=0)
         for first, last in long:
-            moved = np.ptp(signals.q[first:last], axis=0)
+            moved = np.ptp(q[first:last], axis=0)
             if last - first > self.times * chance and np.any(moved > self.moves * ranges):
                 yield first, last
 
-    def _clipped(self, tau: np.ndarray) -> np.ndarray:
-        """(T,) samples at an end of the range where more of them crowd than beside it."""
-        at_end = np.zeros(len(tau), dtype=bool)
-        span = float(np.ptp(tau))
-        for end in (float(tau.min()), float(tau.max())):
-            here = np.abs(tau - end) <= 1e-6 * span
-            beside = (np.abs(tau - end) <= 0.02 * span) & ~here
-            if here.mean() > self.clipped and here.sum() > self.crowded * beside.sum():
-                at_end |= here
-        return at_end
-
-    def _finding(
-        self,
-        signals: Signals,
-        number: int,
-        cause: str,
-        where: np.ndarray,
-        share: float,
-        severity: Severity,
-    ) -> Finding:
-        joints = ", ".join(np.array(signals.joints)[where.any(axis=0)])
-        first = int(np.argmax(where.any(axis=1)))
-        k = int(np.argmax(where[first]))
-        stop = first + int(np.argmin(np.append(where[first:, k], False)))
-        begin, end = float(signals.time[first]), float(signals.time[stop - 1])
-        value = float(signals.tau[(first + stop) // 2, k])  # in the middle, where no resampling rings
-        if abs(value) <= self.same * float(np.ptp(signals.tau[:, k])):
+    def _finding(self, recording: Recording, name: str, cause: str, where: Masks) -> Finding:
+        samples = np.any([*where.values()], axis=0)
+        share, first = float(samples.mean()), int(np.argmax(samples))
+        channel = next(each for each, mask in where.items() if mask[first])
+        stop = first + int(np.argmin(np.append(where[channel][first:], False)))
+        begin, end = float(recording.time[first]), float(recording.time[stop - 1])
+        value = float(recording[channel][(first + stop) // 2])  # in the middle, where no resampling rings
+        if abs(value) <= self.same * float(np.ptp(recording[channel])):
             value = 0.0
+        joints, effort = ", ".join(each.partition(".")[2] for each in where), channel.partition(".")[0]
         if cause == "saturation":
             message = (
-                f"The torque of {joints} in recording {number} stays at the end of its range for {100 * share:.2g} "
-                f"% of the time, first at {begin:.4g} s ({value:.3g})."
+                f"The {effort} of {joints} in {name} stays at the end of its range for {100 * share:.3g} % of the "
+                f"time, first at {begin:.4g} s ({value:.3g})."
             )
             remedy = "Cut these stretches out with between_s, or widen the range of the sensor."
         else:
             message = (
-                f"The torque of {joints} in recording {number} stays at one value for {100 * share:.2g} % of the time "
+                f"The {effort} of {joints} in {name} stays at one value for {100 * share:.3g} % of the time "
                 f"while the robot moves: {value:.3g} from {begin:.4g} to {end:.4g} s."
             )
             remedy = (
-                f"Cut the stretch out: between_s = [{signals.time[0]:.4g}, {begin:.4g}], and a second recording from "
+                f"Cut the stretch out: between_s = [{recording.time[0]:.4g}, {begin:.4g}], and a second recording from "
                 f"{end:.4g} s on."
             )
+        severity = Severity.error if share >= self.error else Severity.warning
         return Finding(cause, severity, message, remedy, joints, evidence=1e4 * share)
+
+
+def at_ends(values: np.ndarray, clipped: float = 0.005, crowded: float = 3.0) -> np.ndarray:
+    """(T,) samples at an end of the range where more of them crowd than beside it: `DroppedTorque`, its fields.
+
+    A command of few levels is always at one of them, and never beside it.
+    """
+    found = np.zeros(len(values), dtype=bool)
+    levels = np.unique(values)
+    if len(levels) <= FEWEST_LEVELS:
+        return found
+    span = float(levels[-1] - levels[0])
+    for end, beside in ((levels[0], levels[1]), (levels[-1], levels[-2])):
+        here = np.abs(values - end) <= 1e-6 * span
+        # the next level at least, where the resolution is coarse
+        near = np.abs(values - end) <= max(0.02 * span, 1.001 * abs(beside - end))
+        if here.mean() > clipped and here.sum() > crowded * (near & ~here).sum():
+            found |= here
+    return found
 
 
 def runs(x: np.ndarray, least: int, same: float = 0.0) -> list[tuple[int, int]]:

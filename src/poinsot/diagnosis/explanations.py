@@ -25,8 +25,7 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
 from ..exceptions import InvalidMethod, PoinsotError
-from ..models.friction import term_of
-from ..models.friction.listed import COUPLING
+from ..models.joint_terms import is_nonnegative
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination, Score, Solved
 from .check import Cause, Check
@@ -50,7 +49,7 @@ class Candidate:
         starts: (s, k) nuisances to begin from; none: there is nothing to estimate.
         step: of a nuisance, for finite differences.
         matters: size of a single nuisance from which it is worth a warning.
-        largest_step: of an iteration, in the nuisance's unit.
+        largest_step: of an iteration, in the nuisance's unit; one of all, or (k,).
         motion: what the change does to the motion, where others may do the same; None: this one alone does it.
         column: (solved) -> (N, n) derivative by a single nuisance, where it is known.
         about: what its explanation wants to know of it.
@@ -62,7 +61,7 @@ class Candidate:
     starts: Sequence[Sequence[float]] = ((),)
     step: float = 1e-3
     matters: float = 0.0
-    largest_step: float = 1.0
+    largest_step: float | Vector = 1.0
     motion: Hashable = None
     column: Callable[[Solved], np.ndarray] | None = None
     about: Any = None
@@ -296,7 +295,7 @@ def explain(case: Examination, candidate: Candidate) -> Explained | None:
             break
         if not np.isfinite(delta).all():
             break
-        delta *= min(1.0, candidate.largest_step / max(float(np.max(np.abs(delta))), 1e-300))
+        delta *= min(1.0, float(np.min(candidate.largest_step / np.maximum(np.abs(delta), 1e-300))))
         for shrink in (1.0, 0.5, 0.25):
             other = _tried(case, candidate, p + shrink * delta)
             if other is not None and misfit(other, effective) < misfit(solved, effective):
@@ -373,12 +372,6 @@ def impossible(solved: Solved) -> float:
     nonnegative = np.array([is_nonnegative(kind) for kind in solved.problem.base.kinds])
     z = np.maximum(-solved.theta / std, 0.0)[nonnegative]
     return 0.5 * (TAILS + 1) * float(np.sum(np.log1p(z**2 / TAILS)))
-
-
-def is_nonnegative(kind: str) -> bool:
-    """Whether no real joint has a parameter of this kind below zero; the cross terms of couplings may be negative."""
-    term = None if kind.endswith(COUPLING) else term_of(kind)
-    return kind == "rotor_inertia" or (term is not None and term.dissipates)
 
 
 def improvement(case: Examination, explained: Explained) -> str:

@@ -14,6 +14,8 @@ from ..estimate import Finding, Severity, Unchecked
 from .case import Examination, Solved
 from .check import Cause, Check
 
+POSITION, SPEED, TIME, NOTHING = "its position", "its speed", "time", "no variable: they have a mean"
+
 
 @dataclass(frozen=True)
 class PoorFit(Check):
@@ -104,7 +106,9 @@ class PoorFit(Check):
             best = max(found, key=lambda name: found[name][0])
             share, shift = found[best]
             ratio = float(solved.ratio[k])
-            part = ratio * np.sqrt(max(share, 0.0))  # of the joint's torque (rms)
+            # a term moves parameters of other joints too, and may so explain more than this joint's residuals
+            share = min(max(share, 0.0), 1.0)
+            part = ratio * np.sqrt(share)  # of the joint's torque (rms)
             if share < self.explains or part < self.smallest:
                 continue
             moved = float(np.max(np.abs(shift) / own_std))
@@ -114,21 +118,27 @@ class PoorFit(Check):
             yield Finding(
                 "missing-term",
                 severity,
-                f"Residuals of joint {joint} follow {best}, which explains {100 * share:.2g} % of their squares, "
-                f"{100 * part:.2g} % of the torque; a term for it would move parameters by up to {moved:.2g} standard "
-                "deviations.",
-                REMEDIES[best],
+                f"{EFFORTS[best]} at joint {joint}: residuals follow {best}, which explains {100 * share:.3g} % of "
+                f"their squares, {100 * part:.2g} % of the torque; a term for it would move parameters by up to "
+                f"{moved:.2g} standard deviations.",
+                REMEDIES[best].format(joint=joint),
                 joint,
                 evidence=100 * part,
             )
 
 
-POSITION, SPEED, TIME, NOTHING = "its position", "its speed", "time", "no variable: they have a mean"
+EFFORTS = {
+    POSITION: "A position-dependent effort",
+    SPEED: "Another law of friction",
+    TIME: "An effort that changes with time",
+    NOTHING: "A constant effort",
+}
 REMEDIES = {
     POSITION: "Something that depends on position is missing (a spring, a counterbalance, ripple, a cable): "
-    "leave the joint out of what you use, or add a term for it.",
+    'write [[robot.efforts]] law = "spring", "counterbalance", "ripple" or "known", with joint = "{joint}".',
     SPEED: "Friction is not viscous and Coulomb here: try another law in [friction].",
-    TIME: "Something drifts (friction that warms, an offset): identify from a part with between_s.",
+    TIME: "Something drifts (friction that warms, an offset): identify from a part with between_s, or write "
+    '[[robot.efforts]] law = "warming-friction", joint = "{joint}" where a temperature was recorded.',
     NOTHING: "Write offset = true in [friction].",
 }
 
@@ -167,7 +177,9 @@ def _explained(solved: Solved, columns: np.ndarray, k: int) -> tuple[float, np.n
     d, V = np.linalg.eigh(C.T @ C - B.T @ B)
     V = V[:, d > 1e-6] / np.sqrt(d[d > 1e-6])  # columns that parameters imitate explain nothing by themselves
     e = solved.residuals[:, k] / solved.sigma[k]
-    moved = np.stack([np.roll(e, N * shift // (SHIFTS + 1)) for shift in range(SHIFTS + 1)], axis=1)
+    # a mean is the same at any time: it is no chance
+    shifts = [np.roll(e - e.mean(), N * shift // (SHIFTS + 1)) for shift in range(1, SHIFTS + 1)]
+    moved = np.stack([e, *shifts], axis=1)
     along = ((C - Q @ B) @ V).T @ moved
     explained = np.sum(along**2, axis=0)
     share = float(explained[0] - explained[1:].max()) / max(float(e @ e), 1e-300)

@@ -17,13 +17,12 @@ from .explanations import Candidate, Explained, Explanation, improvement, severi
 
 def displaced(problem: InverseDynamics, joint: int, longer: float, turn: Vector) -> InverseDynamics:
     """The frame of a joint further from its parent's by a part, and turned by a vector in its own [rad]."""
-    import pinocchio as pin
+    from scipy.spatial.transform import Rotation
 
     model = problem.robot.model.copy()
     place = model.jointPlacements[joint + 1]
-    model.jointPlacements[joint + 1] = pin.SE3(
-        place.rotation @ pin.exp3(turn), place.translation * (1 + longer)
-    )
+    place.rotation = place.rotation @ Rotation.from_rotvec(turn).as_matrix()
+    place.translation = place.translation * (1 + longer)
     return problem.with_robot(replace(problem.robot, model=model))
 
 

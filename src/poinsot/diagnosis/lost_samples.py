@@ -15,14 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from ..recording import Recording
+from ..recording import Recording, clock_text
 from .case import Examination
-from .changes import recordings_of, within
-from .check import Cause, Check
+from .check import Cause, RecordingCheck
 
 
 @dataclass(frozen=True)
-class LostSamples(Check):
+class LostSamples(RecordingCheck):
     """Steps of position over more than one period.
 
     Args:
@@ -33,7 +32,6 @@ class LostSamples(Check):
     ratio: float = 40.0
     error: float = 1e-3
 
-    of_samples = True
     causes = (
         Cause(
             "lost-samples",
@@ -43,34 +41,35 @@ class LostSamples(Check):
     )
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        for number, signals in enumerate(recordings_of(case.problem), start=1):
-            if signals.recording is None:
+        yield from super().look(case)
+        for number, part in enumerate(case.problem.parts, start=1):
+            if part.signals.recording is None:
                 yield Unchecked(
                     f"lost samples in recording {number}",
                     "signals were given, not the recording they were made of",
                 )
-                continue
-            at, count = lost_at(signals.recording, self.ratio)
-            share = count / len(signals.recording)
-            if not len(at):
-                continue
-            first = float(signals.recording.time[at[0]])
-            yield Finding(
-                "lost-samples",
-                Severity.error if share >= self.error else Severity.warning,
-                f"About {count} samples ({100 * share:.2g} %) are missing in recording {number}, the first at "
-                f"{first:.4g} s: positions move by several periods in one.",
-                "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut "
-                "a part without gaps with between_s.",
-                within(case.problem, number),
-                evidence=1e5 * share,
-            )
+
+    def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
+        at, count = lost_at(recording, self.ratio)
+        if not len(at):
+            return
+        share = count / len(recording)
+        first = clock_text(recording.time[at[0]], 1 / recording.rate_hz)
+        yield Finding(
+            "lost-samples",
+            Severity.error if share >= self.error else Severity.warning,
+            f"About {count} samples ({100 * share:.2g} %) are missing in {name}, the first at {first} s: positions "
+            "move by several periods in one.",
+            "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut a "
+            "part without gaps with between_s.",
+            evidence=1e5 * share,
+        )
 
 
 def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     """Indices of the samples after which some are missing, and how many these are in all."""
-    q = recording.stack("position", recording.joints("position"))
-    found = steps(q)
+    joints = recording.joints("position")
+    found = steps(recording.stack("position", joints)) if joints else None
     if found is None:
         return np.zeros(0, dtype=np.int64), 0
     s, c, sigma = found
@@ -83,6 +82,9 @@ def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     # where a clock shows the gap, speeds are right
     periods = np.diff(recording.time) / np.median(np.diff(recording.time))
     at = at[periods[at] < 0.75 * m[at]]
+    # a motion that sets off has steps as large on one side: the second largest of the neighbours
+    beside = np.sort(np.abs(s[at[:, None] + [-2, -1, 1, 2]] / sigma), axis=1)[:, 2]
+    at = at[np.sum((s[at] / sigma) ** 2, axis=1) > 1.5**2 * np.sum(beside**2, axis=1)]
     return at, int(np.sum(m[at] - 1))
 
 

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..estimate import Finding, Severity, Unchecked
-from .case import Examination
-from .changes import recordings_of, within
-from .check import Cause, Check
-from .delay import highest_hz
+from ..estimate import Finding, Severity
+from ..recording import Recording
+from .check import Cause, RecordingCheck, measured_efforts
 
 
 @dataclass(frozen=True)
-class Outliers(Check):
+class Outliers(RecordingCheck):
     """Spikes of the raw torque.
 
     Args:
@@ -33,7 +31,6 @@ class Outliers(Check):
     warning: float = 1e-3
     error: float = 1e-2
 
-    of_samples = True
     causes = (
         Cause(
             "outliers",
@@ -42,35 +39,33 @@ class Outliers(Check):
         ),
     )
 
-    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        for number, signals in enumerate(recordings_of(case.problem), start=1):
-            band = min(1.0, 2 * highest_hz(case) / signals.rate_hz)
-            for k, joint in enumerate(signals.joints):
-                tau = signals.tau[:, k]
-                r = np.abs(tau[1:-1] - 0.5 * (tau[:-2] + tau[2:]))
-                if len(r) < 100 or not r.any():
-                    continue
-                usual = max(float(np.quantile(r, 0.95)), 1e-9 * float(np.abs(tau).max()))
-                at = np.flatnonzero(r > self.spread * usual)
-                if not len(at):
-                    continue
-                rest = np.delete(tau, np.unique(np.concatenate([at, at + 1, at + 2])))
-                energy = float(np.sum(r[at] ** 2) * band / max(np.sum(rest**2), 1e-300))
-                if energy < self.warning:
-                    continue
-                worst = int(at[np.argmax(r[at])]) + 1
-                count = readings(at)
-                yield Finding(
-                    "outliers",
-                    Severity.error if energy >= self.error else Severity.warning,
-                    f"{count} torque reading{'s' * (count > 1)} of joint {joint} in recording {number} cannot be: "
-                    f"{tau[worst]:.3g} at {signals.time[worst]:.4g} s; 95 % of all differ "
-                    f"from their neighbours by less than {usual:.2g}.",
-                    "Mark them with invalid = ... in the recording and bridge them with resample_hz and "
-                    "bridge_intervals, or cut them out with between_s.",
-                    within(case.problem, number, joint),
-                    evidence=1e3 * min(energy, 1e3),
-                )
+    def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
+        band = min(1.0, 2 * highest_hz / recording.rate_hz)
+        time = recording.time
+        for effort, joint, tau in measured_efforts(recording):
+            r = np.abs(tau[1:-1] - 0.5 * (tau[:-2] + tau[2:]))
+            if len(r) < 100:
+                continue
+            usual = max(float(np.quantile(r, 0.95)), 1e-9 * float(np.abs(tau).max()))
+            at = np.flatnonzero(r > self.spread * usual)
+            if not len(at):
+                continue
+            rest = np.delete(tau, np.unique(np.concatenate([at, at + 1, at + 2])))
+            energy = float(np.sum(r[at] ** 2) * band / max(np.sum(rest**2), 1e-300))
+            if energy < self.warning:
+                continue
+            worst = int(at[np.argmax(r[at])]) + 1
+            count = readings(at)
+            yield Finding(
+                "outliers",
+                Severity.error if energy >= self.error else Severity.warning,
+                f"{count} {effort} reading{'s' * (count > 1)} of joint {joint} in {name} cannot be: {tau[worst]:.3g} "
+                f"at {time[worst]:.4g} s; 95 % of all differ from their neighbours by less than {usual:.2g}.",
+                "Mark them with invalid = ... in the recording and bridge them with resample_hz and "
+                "bridge_intervals, or cut them out with between_s.",
+                joint,
+                evidence=1e3 * min(energy, 1e3),
+            )
 
 
 def readings(at: np.ndarray) -> int:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
+from ..models.joint_terms import is_nonnegative
 from .case import Examination
 from .check import Cause, Check
-from .explanations import is_nonnegative
 from .held_out import POSSIBLE_BODIES
 
 

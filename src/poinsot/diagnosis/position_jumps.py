@@ -13,17 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..estimate import Finding, Severity, Unchecked
-from .case import Examination
-from .changes import recordings_of, within
-from .check import Cause, Check
+from ..estimate import Finding, Severity
+from ..recording import Recording
+from .check import Cause, RecordingCheck
 
 TURNS = (2 * np.pi, np.pi)
 """Where encoders wrap [rad]; those that count degrees are in radians by now."""
 
 
 @dataclass(frozen=True)
-class PositionJumps(Check):
+class PositionJumps(RecordingCheck):
     """Steps of a position that no motion makes.
 
     Args:
@@ -36,7 +35,6 @@ class PositionJumps(Check):
     spread: float = 30.0
     within: float = 0.03
 
-    of_samples = True
     causes = (
         Cause(
             "wrapped-angles", "Angles jump by a turn.", "Unwrap them before, or record multi-turn positions."
@@ -53,43 +51,39 @@ class PositionJumps(Check):
         ),
     )
 
-    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        for number, signals in enumerate(recordings_of(case.problem), start=1):
-            if signals.recording is None:
+    def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
+        time, joints = recording.time, recording.joints("position")
+        q = [recording[f"position.{joint}"] for joint in joints]
+        jumps = [self._jumps(column) for column in q]
+        moving = sum(bool(np.ptp(column) > 0) for column in q)
+        # where most joints jump at once nobody set all encoders: samples are missing, unless the clock shows it
+        counts = np.bincount(
+            np.concatenate([[], *(at for _, at in jumps)]).astype(np.int64), minlength=len(time)
+        )
+        holes = np.setdiff1d(np.flatnonzero(counts >= max(2, moving / 2)), recording.gaps)
+        if len(holes):
+            yield Finding(
+                "lost-samples",
+                Severity.error,
+                f"{name.capitalize()} has {'a hole' if len(holes) == 1 else f'{len(holes)} holes'}: most joints jump "
+                f"at {time[holes[0] + 1]:.4g} s.",
+                "Cut the recording there, into two recordings with between_s; or write time = { column = ... }.",
+                evidence=2e4,
+            )
+        for joint, (e, found) in zip(joints, jumps, strict=True):
+            at = np.setdiff1d(found, [*holes, *recording.gaps])
+            if not len(at):
                 continue
-            q = signals.recording.stack("position", signals.joints)
-            time = signals.recording.time
-            jumps = [self._jumps(column) for column in q.T]
-            moving = sum(bool(np.ptp(column) > 0) for column in q.T)
-            # where most joints jump at once nobody set all encoders: samples are missing
-            counts = np.bincount(np.concatenate([at for _, at in jumps]), minlength=len(q))
-            holes = np.flatnonzero(counts >= max(2, moving / 2))
-            if len(holes):
-                yield Finding(
-                    "lost-samples",
-                    Severity.error,
-                    f"Recording {number} has {'a hole' if len(holes) == 1 else f'{len(holes)} holes'}: most joints "
-                    f"jump at {time[holes[0] + 1]:.4g} s.",
-                    "Cut the recording there, into two recordings with between_s; or write time = { column = ... }.",
-                    within(case.problem, number),
-                    evidence=2e4,
-                )
-            for joint, (e, found) in zip(signals.joints, jumps, strict=True):
-                at = np.setdiff1d(found, holes)
-                if not len(at):
-                    continue
-                cause = self._cause(e, at)
-                remedy = next(each.advice for each in self.causes if each.name == cause)
-                more = f" and {len(at) - 1} more times" if len(at) > 1 else ""
-                yield Finding(
-                    cause,
-                    Severity.error,
-                    f"The position of joint {joint} in recording {number} jumps by {e[at[0]]:.4g} at "
-                    f"{time[at[0] + 1]:.4g} s{more}.",
-                    remedy,
-                    within(case.problem, number, joint),
-                    evidence=1e4 + float(np.max(np.abs(e[at]))),
-                )
+            cause = self._cause(e, at)
+            more = f" and {len(at) - 1} more times" if len(at) > 1 else ""
+            yield Finding(
+                cause,
+                Severity.error,
+                f"The position of joint {joint} in {name} jumps by {e[at[0]]:.4g} at {time[at[0] + 1]:.4g} s{more}.",
+                next(each.advice for each in self.causes if each.name == cause),
+                joint,
+                evidence=1e4 + float(np.max(np.abs(e[at]))),
+            )
 
     def _jumps(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(T - 1,) what steps differ from their neighbours' by, and where they jump."""

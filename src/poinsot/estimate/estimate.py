@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from math import isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -166,6 +165,7 @@ class Estimate:
         """What may be wrong with the estimate, by the checks of its family; computed when it is first asked for."""
         if self.examined is None:
             found = _unexamined(self) if self.examiner is None else self.examiner(self)
+            found = replace(found, findings=ordered((*found.findings, *self.provenance.corrected)))
             object.__setattr__(self, "examined", found)
         assert self.examined is not None
         return self.examined
@@ -263,11 +263,12 @@ class Estimate:
 
     def __str__(self) -> str:
         diagnosis = self.diagnosis
-        lines = [f"{diagnosis.verdict[:1].upper()}{diagnosis.verdict[1:]}"] if diagnosis.complete else []
+        lines = [diagnosis.headline] if diagnosis.complete else []
         lines.append(f"{self.method} on {self.robot}: {self.status.value}")
         lines.append(
             f"{len(self.names)} parameters from {self.rows} rows, relative error "
-            f"{self.fit.relative_error_percent:.2f} %, standard deviations for {self.std_kind} residuals"
+            f"{self.fit.error_text if self.status.converged else 'of no meaning'}, standard deviations for "
+            f"{self.std_kind} residuals"
         )
         width = max((len(name) for name in self.names), default=4)
         following = self.next_recording_std
@@ -280,7 +281,7 @@ class Estimate:
         std, relative = self.std, self.relative_std_percent
         for k, name in enumerate(self.names):
             number = "" if following is None else f" {following[k]:>10.2g}"
-            percent = f"{relative[k]:.2f}" if isfinite(relative[k]) else "–"  # of a value at its bound 0
+            percent = f"{relative[k]:.2f}" if relative[k] < 1000 else "–"  # of a value at its bound 0
             number = f"{self.values[k]:>11.5g}{number} {std[k]:>10.2g} {percent:>7}"
             if not self.identifiable[k]:
                 number = f"{'not identifiable':>{len(number)}}"

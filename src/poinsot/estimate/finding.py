@@ -109,9 +109,14 @@ class Diagnosis:
 
     @property
     def verdict(self) -> str:
-        """The first line of a printed result."""
+        """The trust, and what it is for."""
         named = [each.cause for each in self.findings if each.severity > Severity.note]
         return self.trust.words + (f" ({', '.join(dict.fromkeys(named))})" if named else "")
+
+    @property
+    def headline(self) -> str:
+        """The first line of a printed result."""
+        return self.verdict[:1].upper() + self.verdict[1:]
 
 
 def ordered(findings: Iterable[Finding], symptoms: Collection[str] = ()) -> tuple[Finding, ...]:

@@ -51,13 +51,15 @@ class Fit:
         measured: (N, n); NaN where nothing was measured. predicted: (N, n). Efforts are joint side.
         autocorrelation: (n, L + 1) of the residuals, lag 0 first; empty where rows have no order in time.
         whiteness: per column; empty where rows have no order in time.
-        relative_error_percent: 100 |measured - predicted| / |measured| over all that was measured. Where columns have
-            different units and `noise` is stated, both are divided by it first.
+        relative_error_percent: 100 |measured - predicted| / |measured| over all that was measured, positions about the
+            mean of their recording. Where columns have different units and `noise` is stated, both are divided by it
+            first.
         relative_error_percent_per_joint: (n,) the same column by column; NaN for a column whose readings are all zero,
             or that has none.
         moving_error_percent_per_joint: (n,) the same while the joint moves: at standstill dry friction is anything up
             to its Coulomb value. NaN for a joint that never moves; empty where speeds are not known.
         noise: (n,) or (N, n) standard deviations of the measurements, in `units`; None where they are not stated.
+        sizes: (n,) |measured| of each column, as relative errors have it; None: positions are not about their mean.
     """
 
     time: Times
@@ -72,6 +74,20 @@ class Fit:
     recording: str = ""
     moving_error_percent_per_joint: tuple[float, ...] = ()
     noise: np.ndarray | None = None
+    sizes: np.ndarray | None = None
+
+    @property
+    def error_text(self) -> str:
+        """The relative error, or why there is none."""
+        if np.isfinite(self.relative_error_percent):
+            return f"{self.relative_error_percent:.2f} %"
+        lost = not np.isfinite(self.predicted).all()
+        return f"unknown, as {'the prediction is not finite' if lost else 'nothing but zeros was measured'}"
+
+    @property
+    def measured_squares_per_joint(self) -> Vector:
+        """(n,) sums of what was measured, as relative errors have it."""
+        return np.asarray(np.nansum(self.measured**2, axis=0) if self.sizes is None else self.sizes**2)
 
     @property
     def mask(self) -> np.ndarray:
@@ -132,7 +148,7 @@ def fit_of(
     read = np.isfinite(residuals)
     # NaN would spread over all sums: what was not measured counts as no residual of nothing.
     e = residuals if read.all() else np.where(read, residuals, 0.0)
-    z = measured if read.all() else np.where(read, measured, 0.0)
+    z = np.where(read, about_means(measured, units, counts), 0.0)
     correlation, verdicts = np.empty((len(names), 0)), []
     if ordered:
         each = [_correlation(column, mask, counts) for column, mask in zip(e.T, read.T, strict=True)]
@@ -155,7 +171,21 @@ def fit_of(
         recording,
         () if speeds is None else _while_moving(e, z, speeds),
         noise,
+        np.linalg.norm(z, axis=0),
     )
+
+
+def about_means(measured: JointSamples, units: Sequence[str], counts: Sequence[int]) -> JointSamples:
+    """(N, n) positions about the mean of each recording: their zero is nothing that is measured; others as they are."""
+    positions = np.isin(units, ("rad", "m"))
+    if not positions.any():
+        return measured
+    parts = []
+    for part in np.split(measured, np.cumsum(counts)[:-1]):
+        read = np.isfinite(part)
+        mean = np.sum(np.where(read, part, 0.0), axis=0) / np.maximum(read.sum(axis=0), 1)
+        parts.append(part - np.where(positions, mean, 0.0))
+    return np.concatenate(parts)
 
 
 def _correlation(e: np.ndarray, read: np.ndarray, counts: Sequence[int]) -> np.ndarray:

@@ -10,6 +10,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from .finding import Finding
+
 
 @cache
 def _versions() -> Mapping[str, str]:
@@ -36,6 +38,7 @@ class Provenance:
         warnings: sentences that limit how far the values can be trusted. notes: other sentences for the reader.
         seconds: time of each stage [s]. versions: software, by package.
         citations: keys of the methods used, see `citations.bib`.
+        corrected: defects of the data that were taken away before they were used.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -45,3 +48,4 @@ class Provenance:
     seconds: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=software_versions)
     citations: tuple[str, ...] = ()
+    corrected: tuple[Finding, ...] = ()

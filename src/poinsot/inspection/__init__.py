@@ -4,39 +4,40 @@
     channels    range, resolution, repeated and saturated samples, missing values
     motion      peak speeds against the model's limits, standstills
 
-A finding names the key of the project file that solves it.
+A finding names the key of the project file that solves it. Checks of single samples are those of a result.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..diagnosis import SAMPLE_CHECKS
+from ..diagnosis.case import samples_of
+from ..estimate import Finding, Severity
+from ..estimate.finding import ordered
 from ..exceptions import InvalidRecording, listing
 from ..io.results import plain
 from ..recording import EFFORTS, Recording
 from ..signals.bandwidth import FilterProposal
 from .channels import ChannelFacts, channel_facts, channel_findings, rounding_findings
 from .clock import ClockFacts, clock_facts, clock_findings
-from .findings import InspectionFinding, Severity
 from .motion import MotionFacts, motion_facts, motion_findings
 
 __all__ = [
     "ChannelFacts",
     "ClockFacts",
-    "InspectionFinding",
     "Inspection",
     "MotionFacts",
-    "Severity",
     "inspect",
     "inspect_json",
 ]
 
 INSPECT_SCHEMA = "poinsot.inspect/1"
-_ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class Inspection:
     clock: ClockFacts
     motion: MotionFacts
     channels: tuple[ChannelFacts, ...]
-    findings: tuple[InspectionFinding, ...]
+    findings: tuple[Finding, ...]
     steps: tuple[str, ...] = ()
     filters: FilterProposal | None = None
 
@@ -74,6 +75,10 @@ class Inspection:
             count = len(motion.still_s)
             periods = "1 period" if count == 1 else f"{count} periods"
             facts.append(("standing still", f"{still:.3g} s in {periods}" if still else "never"))
+            moved = np.flatnonzero(motion.moving)
+            if len(moved):
+                first, last = (clock.start_s + k * clock.interval_s for k in moved[[0, -1]])
+                facts.append(("motion", f"{first:.2f} s to {last:.2f} s"))
         if motion.window_s is not None:
             facts.append(("proposed window_s", f"[{motion.window_s[0]:.2f}, {motion.window_s[1]:.2f}]"))
         if self.filters is not None:
@@ -85,11 +90,11 @@ class Inspection:
     @property
     def harmless(self) -> bool:
         """Whether there is no error and no warning."""
-        return all(finding.severity == "note" for finding in self.findings)
+        return all(finding.severity is Severity.note for finding in self.findings)
 
-    def with_note(self, sentence: str) -> Inspection:
-        """Return the inspection with another note."""
-        return replace(self, findings=(*self.findings, InspectionFinding("note", None, sentence)))
+    def found(self, *findings: Finding) -> Inspection:
+        """The inspection with more findings."""
+        return replace(self, findings=ordered((*self.findings, *findings)))
 
     @property
     def rows(self) -> tuple[dict[str, Any], ...]:
@@ -112,7 +117,7 @@ class Inspection:
 
     def __str__(self) -> str:
         lines = [f"{self.name}: " + ", ".join(f"{name} {value}" for name, value in self.facts)]
-        return "\n".join([*lines, *(f"{finding.severity}: {finding.sentence}" for finding in self.findings)])
+        return "\n".join([*lines, *(f"{finding.severity.name} {finding}" for finding in self.findings)])
 
 
 def inspect(
@@ -122,6 +127,8 @@ def inspect(
     velocity_map: np.ndarray | None = None,
     passive: Sequence[str] = (),
     name: str = "recording",
+    any_turn: bool = False,
+    standstills: bool = True,
 ) -> Inspection:
     """Inspect a recording before estimating from it.
 
@@ -132,10 +139,14 @@ def inspect(
             the inverse reduction matrix where positions are the motors'. None: positions are the joints'.
         passive: joints without a motor, which need no effort.
         name: what to call the recording.
+        any_turn: whether angles may be read in any turn and at any times, by a method that estimates the motion.
+        standstills: whether they are worth a word, as to a regression.
 
     Raises:
         InvalidRecording: if the map does not fit the recording's joints.
     """
+    if any_turn:
+        recording = unwrapped(recording)
     joints = recording.joints("position")
     if velocity_map is not None and velocity_map.shape != (len(joints), len(joints)):
         raise InvalidRecording(
@@ -154,29 +165,40 @@ def inspect(
         # URDF writes 0 where nobody has thought of a limit.
         known = limit if limit is not None and np.isfinite(limit) and limit > 0 else None
         channels.append(replace(channel, peak_speed=peak, speed_limit=known))
-    findings = clock_findings(clock) + motion_findings(motion, recording)
+    findings = clock_findings(clock, even=not any_turn) + motion_findings(motion, recording, standstills)
     findings += _effort_findings(recording, passive)
+    samples = samples_of(recording, passive)
+    for check in SAMPLE_CHECKS if motion.moves else ():
+        found = check.look_at(samples, "the recording")
+        findings += [each for each in found if each.where not in motion.resting]
     for channel in channels:
         quantity, _, joint = channel.name.partition(".")
         rests = quantity == "position" and joint in motion.resting
         findings += channel_findings(
-            channel, len(recording), clock.rate_hz, rests=rests, passive=joint in passive
+            channel, len(recording), clock.rate_hz, rests=rests, passive=joint in passive or any_turn
         )
-    findings += rounding_findings(channels)
-    findings.sort(key=lambda finding: _ORDER[finding.severity])
-    return Inspection(name, clock, motion, tuple(channels), tuple(findings), recording.steps)
+    findings += [] if any_turn else rounding_findings(channels)
+    return Inspection(name, clock, motion, tuple(channels), ordered(findings), recording.steps)
 
 
-def _effort_findings(recording: Recording, passive: Sequence[str]) -> list[InspectionFinding]:
+def unwrapped(recording: Recording) -> Recording:
+    """The recording with angles that go on by less than half a turn a sample."""
+    channels = {
+        name: np.unwrap(values) if name.startswith("position.") and recording.units[name] == "rad" else values
+        for name, values in recording.channels.items()
+        if name not in recording.valid  # a masked sample may hold anything
+    }
+    return replace(recording, channels={**recording.channels, **channels})
+
+
+def _effort_findings(recording: Recording, passive: Sequence[str]) -> list[Finding]:
     efforts = {joint for quantity in EFFORTS for joint in recording.joints(quantity)}
     without = [joint for joint in recording.joints("position") if joint not in (*efforts, *passive)]
     if not without:
         return []
-    sentence = (
-        f"No torque, current or voltage for {listing(without)}: "
-        "name its column, or list the joint under drive.passive."
-    )
-    return [InspectionFinding("warning", None, sentence)]
+    message = f"There is no torque, current or voltage for {listing(without)}."
+    remedy = f"Name the column, or list what has no motor: passive = {json.dumps(without)} in [drive]."
+    return [Finding("missing-effort", Severity.warning, message, remedy)]
 
 
 def inspect_json(inspections: tuple[Inspection, ...] | list[Inspection]) -> dict[str, Any]:
@@ -193,6 +215,13 @@ def _recording_json(inspection: Inspection) -> dict[str, Any]:
         "window_s": motion.window_s,
         "filters": None if inspection.filters is None else asdict(inspection.filters),
         "channels": [asdict(channel) for channel in inspection.channels],
-        "findings": [asdict(finding) for finding in inspection.findings],
+        "findings": [
+            {
+                **each.as_json(),
+                "channel": each.where or None,
+                "sentence": f"{each.message} {each.remedy}".rstrip(),
+            }
+            for each in inspection.findings
+        ],
         "steps": inspection.steps,
     }

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..diagnosis.dropped_torque import FEWEST_LEVELS, at_ends
+from ..estimate import Finding, Severity
 from ..exceptions import listing
 from ..recording import EFFORTS, Recording
-from .findings import InspectionFinding, Severity
 
 NEIGHBOURHOOD = 10
 """Number of samples on either side over which an increment is averaged."""
@@ -29,17 +30,11 @@ NOISE_REPEATS = 0.32
 """Of Gaussian noise whose mean increment is d steps, 0.32 / d of the samples repeat by rounding: sqrt(2 / pi) times the
 density of N(0, 1) at zero."""
 
-FEWEST_LEVELS = 20
-"""A channel with at most this many different values is a command, a switch, or a joint at rest."""
-
 HARDLY_MOVES_PERCENT = 98.0
 """A position that repeats at least this share of its samples only dithers. [%]"""
 
 REPEATED_PERCENT = 5.0
 """Threshold of repeated samples for a note, also where rounding explains them. [%]"""
-
-EXTREME_PERCENT, EXTREME_RUN = 0.2, 5
-"""A channel is saturated at its extreme for at least this share of the motion [%], and so many samples in a row."""
 
 DIGITS = range(3, 9)
 """Significant decimal digits of values rounded in a text file. Single precision has no decimal grid."""
@@ -57,7 +52,7 @@ class ChannelFacts:
         repeated_percent: samples equal to the one before.
         stale_percent: the same among samples where the channel should have changed; None: unknown.
         lowest_percent, highest_percent: samples of the motion at the very minimum and maximum.
-        clipped: whether they are so many in a row that the channel seems saturated.
+        clipped: whether they crowd there, so that the channel seems saturated.
         peak_speed, speed_limit: of a joint's position, at the joint's side; None: not known.
     """
 
@@ -99,18 +94,12 @@ def channel_facts(recording: Recording, name: str, moving: np.ndarray) -> Channe
     repeated = np.concatenate([[False], np.diff(values) == 0])
     constant, position = bool(np.ptp(values) == 0), name.startswith("position")
     lowest, highest = (values == values.min()) & moving, (values == values.max()) & moving
-    # At least ten samples: the smooth peak of a slow channel has some at its extreme.
-    pile = max(10.0, 1e-2 * EXTREME_PERCENT * moving.sum())
     levels = len(np.unique(values))
     stale = None
     if levels > FEWEST_LEVELS and 100 * repeated.mean() < HARDLY_MOVES_PERCENT:
         stale = stale_percent(values, repeated, moving, resolution(values, digits, step), steadily=position)
-    # A position may rest at its end as a matter of course, and a stale channel repeats its extremes
-    # like all else.
-    varied = not position and (stale or 0.0) < 50 and levels > FEWEST_LEVELS
-    clipped = varied and any(
-        extreme.sum() >= pile and longest_run(extreme) >= EXTREME_RUN for extreme in (lowest, highest)
-    )
+    # A position may rest at its end as a matter of course, and a stale channel repeats its extremes like all else.
+    clipped = not position and (stale or 0.0) < 50 and bool(at_ends(values[moving]).any())
     return ChannelFacts(
         name=name,
         unit=recording.units[name],
@@ -218,71 +207,73 @@ def stale_percent(
     return float(max(0.0, 100 * (np.mean(repeated[middle][should_move]) - by_rounding)))
 
 
-def longest_run(flags: np.ndarray) -> int:
-    """Length of the longest run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
-    return int(np.max(edges[1::2] - edges[::2], initial=0))
-
-
 def channel_findings(
     channel: ChannelFacts, samples: int, rate_hz: float, *, rests: bool = False, passive: bool = False
-) -> list[InspectionFinding]:
+) -> list[Finding]:
     """Findings of one channel.
 
     Args:
         rests: whether it is the position of a joint that does not move. passive: whether its joint has no motor.
     """
-    found: list[InspectionFinding] = []
+    found: list[Finding] = []
+    name, unit = channel.name, channel.unit
+    quantity, _, joint = name.partition(".")
 
-    def say(sentence: str, severity: Severity = "warning") -> None:
-        found.append(InspectionFinding(severity, channel.name, sentence))
+    def say(cause: str, message: str, remedy: str, severity: Severity = Severity.warning) -> None:
+        found.append(Finding(cause, severity, message, remedy, name))
 
-    quantity, _, joint = channel.name.partition(".")
     if channel.invalid:
         say(
-            f"{channel.name}: {channel.invalid} of {samples} samples are masked (empty, NaN or infinite): "
-            "bridge them with resample_hz and bridge_intervals, or cut the recording with between_s."
+            "masked-samples",
+            f"{name}: {channel.invalid} of {samples} samples are masked (empty, NaN or infinite).",
+            "Bridge them with resample_hz and bridge_intervals, or cut the recording with between_s.",
         )
     if channel.invalid == samples:
         return found
+    span = f"{channel.maximum - channel.minimum:.3g} {unit} in all"
+    hold = f"Hold the joint with locked = {{ {joint} = {channel.mean:.4g} }}, or "
     if channel.constant and quantity in EFFORTS and not passive:
-        what = "zero" if channel.maximum == 0 else f"{channel.maximum:.6g} {channel.unit}"
-        say(
-            f"{channel.name} is {what} throughout: check its column, or list joint {joint!r} under drive.passive.",
-            "error",
-        )
+        what = "zero" if channel.maximum == 0 else f"{channel.maximum:.6g} {unit}"
+        remedy = f'Check its column, or list the joint: passive = ["{joint}"] in [drive].'
+        say("dropped-torque", f"{name} is {what} throughout.", remedy, Severity.error)
     elif channel.constant and quantity == "position":
-        say(f"{channel.name} never moves: hold the joint with robot.locked, or its friction stays unknown.")
+        say("no-motion", f"{name} never moves.", f"{hold}its friction stays unknown.")
     elif quantity == "position" and not channel.moves:
-        say(
-            f"{channel.name} hardly moves, by {channel.maximum - channel.minimum:.3g} {channel.unit} in all and at "
-            f"{100 - channel.repeated_percent:.2g} % of the samples: hold the joint with robot.locked, or excite it."
-        )
+        moving = f"at {100 - channel.repeated_percent:.2g} % of the samples"
+        say("no-motion", f"{name} hardly moves, by {span} and {moving}.", f"{hold}excite it.")
     elif rests:
-        span = channel.maximum - channel.minimum
-        say(
-            f"{channel.name} shows no more than noise, {span:.3g} {channel.unit} in all: "
-            "hold the joint with robot.locked, or excite it."
-        )
+        say("no-motion", f"{name} shows no more than noise, {span}.", f"{hold}excite it.")
     elif channel.constant:
-        say(f"{channel.name} is {channel.maximum:.6g} {channel.unit} throughout.", "note")
-    if channel.clipped:
-        say(_clipped(channel))
+        say("constant-channel", f"{name} is {channel.maximum:.6g} {unit} throughout.", "", Severity.note)
+    if channel.clipped and quantity not in EFFORTS:
+        message = (
+            f"{name} stays at an end of its range, {channel.minimum:.4g} to {channel.maximum:.4g} {unit}."
+        )
+        say("saturation", message, "Cut those parts, or widen the range of the sensor.")
     if channel.stale_percent is not None and channel.stale_percent >= STALE_PERCENT:
         read_hz = rate_hz * (1 - channel.stale_percent / 100)
         say(
-            f"{channel.name} repeats {channel.stale_percent:.0f} % of its samples while it should change: "
-            f"it is read at about {read_hz:.4g} Hz and logged at {rate_hz:.4g} Hz; "
-            f"keep the filter's cutoff well below {read_hz / 2:.3g} Hz.",
+            "stale-samples",
+            f"{name} repeats {channel.stale_percent:.0f} % of its samples while it should change: it is read at about "
+            f"{read_hz:.4g} Hz and logged at {rate_hz:.4g} Hz.",
+            f"Keep the filter's cutoff well below {read_hz / 2:.3g} Hz.",
             # a voltage is a command, which may be renewed at any rate
-            "note" if quantity == "voltage" else "warning",
+            Severity.note if quantity == "voltage" else Severity.warning,
         )
-    if channel.speed_limit is not None and channel.peak_speed is not None:
-        found += _speed(channel, joint)
+    if (limit := channel.speed_limit) is not None and (peak := channel.peak_speed) is not None:
+        reached = f"{peak:.3g} {unit}/s, {100 * peak / limit:.3g} % of the model's limit of {limit:.3g}."
+        if peak > 1.05 * limit:
+            remedy = (
+                "Check the unit of its position, the reduction and drive.side, or the limit in the model."
+            )
+            say("speed-limit", f"{joint} reaches {reached}", remedy)
+        elif 0 < peak < 0.02 * limit:
+            remedy = "Check the unit of its position, or excite it more."
+            say("speed-limit", f"{joint} reaches only {reached}", remedy, Severity.note)
     return found
 
 
-def rounding_findings(channels: Sequence[ChannelFacts]) -> list[InspectionFinding]:
+def rounding_findings(channels: Sequence[ChannelFacts]) -> list[Finding]:
     """A note on positions that repeat samples by rounding."""
     repeating = [
         channel
@@ -300,41 +291,14 @@ def rounding_findings(channels: Sequence[ChannelFacts]) -> list[InspectionFindin
         if len(digits) == 1 and None not in digits
         else "their resolution"
     )
-    share = low if low == high else f"{low} to {high}"
-    sentence = (
-        f"{listing(channel.name for channel in repeating)} repeat{'s' if len(repeating) == 1 else ''} {share} % of "
-        f"the samples, at a standstill or moving by less than {grain} in an interval, and not while moving faster: "
-        "smooth before differentiating, and cut standstills."
-    )
-    return [InspectionFinding("note", repeating[0].name if len(repeating) == 1 else None, sentence)]
-
-
-def _clipped(channel: ChannelFacts) -> str:
-    low, high = channel.lowest_percent, channel.highest_percent
-    ends = [
-        end for end, share in ((channel.minimum, low), (channel.maximum, high)) if share > EXTREME_PERCENT
+    return [
+        Finding(
+            "rounding",
+            Severity.note,
+            f"{listing(channel.name for channel in repeating)} repeat{'s' if len(repeating) == 1 else ''} "
+            f"{low if low == high else f'{low} to {high}'} % of the samples, at a standstill or moving by less than "
+            f"{grain} in an interval, and not while moving faster.",
+            "Smooth before differentiating, and cut standstills.",
+            repeating[0].name if len(repeating) == 1 else "",
+        )
     ]
-    at = " or ".join(f"{end:.4g}" for end in ends)
-    return (
-        f"{channel.name} stays at its extreme, {at} {channel.unit}, for {low + high:.3g} % of the motion: "
-        "if that is the drive's limit, the true value is not in the file; cut those parts, or move more gently."
-    )
-
-
-def _speed(channel: ChannelFacts, joint: str) -> list[InspectionFinding]:
-    peak, limit = channel.peak_speed, channel.speed_limit
-    assert peak is not None
-    assert limit is not None
-    if peak > 1.05 * limit:
-        sentence = (
-            f"{joint} reaches {peak:.3g} {channel.unit}/s, {100 * peak / limit:.0f} % of the model's limit "
-            f"of {limit:.3g}: check the unit of its position, the reduction and drive.side, or the limit in the model."
-        )
-        return [InspectionFinding("warning", channel.name, sentence)]
-    if 0 < peak < 0.02 * limit:
-        sentence = (
-            f"{joint} reaches only {peak:.3g} {channel.unit}/s, {100 * peak / limit:.1f} % of the model's limit "
-            f"of {limit:.3g}: check the unit of its position, or excite it more."
-        )
-        return [InspectionFinding("note", channel.name, sentence)]
-    return []

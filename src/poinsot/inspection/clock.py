@@ -8,12 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..estimate import Finding, Severity
 from ..recording import UNIFORM_TOLERANCE, Recording, clock_text
 from ..signals.resampling import BRIDGED_INTERVALS
-from .findings import InspectionFinding
-
-GAP_INTERVALS = 2.5
-"""An interval longer than this many median ones is a gap: at least one sample is missing."""
 
 LATE_START_S = 1e8
 """A clock that starts later than this (three years) counts from a date. [s]"""
@@ -46,7 +43,7 @@ class ClockFacts:
 def clock_facts(recording: Recording) -> ClockFacts:
     intervals = np.diff(recording.time)
     median = float(np.median(intervals))
-    gaps = np.flatnonzero(intervals > GAP_INTERVALS * median)
+    gaps = recording.gaps
     # Gaps are reported by themselves; one of them would hide the jitter of all other intervals.
     jitter = np.delete(intervals, gaps) - median
     return ClockFacts(
@@ -62,31 +59,38 @@ def clock_facts(recording: Recording) -> ClockFacts:
     )
 
 
-def clock_findings(clock: ClockFacts) -> list[InspectionFinding]:
+def clock_findings(clock: ClockFacts, even: bool = True) -> list[Finding]:
+    """`even`: whether the method needs equal intervals."""
     findings = []
     # Three digits: a median interval of 1.0003 ms belongs to a clock of 1 kHz.
-    propose = f"set resample_hz = {float(f'{clock.rate_hz:.3g}'):g} under [preprocessing]"
+    propose = f"resample_hz = {float(f'{clock.rate_hz:.3g}'):g} under [preprocessing]"
     if clock.gaps_s:
-        findings.append(InspectionFinding("warning", None, _gaps(clock, propose)))
+        findings.append(_gaps(clock, propose))
     if clock.largest_jitter_s > UNIFORM_TOLERANCE * clock.interval_s:
+        uneven = even and clock.rms_jitter_s > SMALL_JITTER * clock.interval_s
         findings.append(
-            InspectionFinding(
-                "warning" if clock.rms_jitter_s > SMALL_JITTER * clock.interval_s else "note", None,
+            Finding(
+                "uneven-clock",
+                Severity.warning if uneven else Severity.note,
                 f"The clock is uneven: intervals of {1e3 * clock.interval_s:.4g} ms vary by up to "
-                f"{1e3 * clock.largest_jitter_s:.3g} ms, rms {1e3 * clock.rms_jitter_s:.3g} ms: {propose}.",
+                f"{1e3 * clock.largest_jitter_s:.3g} ms, rms {1e3 * clock.rms_jitter_s:.3g} ms.",
+                f"Set {propose}." if even else "",
             )
-        )  # fmt: skip
-    if clock.start_s > LATE_START_S:
-        sentence = (
-            f"The clock starts at {clock_text(clock.start_s, clock.interval_s)} s, so it counts from a date: "
-            "with start_s = 0 times are easier to read, and window_s and between_s easier to write."
         )
-        findings.append(InspectionFinding("note", None, sentence))
+    if clock.start_s > LATE_START_S:
+        findings.append(
+            Finding(
+                "clock-origin",
+                Severity.note,
+                f"The clock starts at {clock_text(clock.start_s, clock.interval_s)} s, so it counts from a date.",
+                "With start_s = 0 times are easier to read, and window_s and between_s easier to write.",
+            )
+        )
     return findings
 
 
-def _gaps(clock: ClockFacts, propose: str) -> str:
-    """Describe the gaps and propose what to do: bridge short ones by resampling, split the recording at long ones."""
+def _gaps(clock: ClockFacts, propose: str) -> Finding:
+    """What to do about gaps: bridge short ones by resampling, split the recording at long ones."""
     gaps, interval = clock.gaps_s, clock.interval_s
     one = len(gaps) == 1
     start, stop = max(gaps, key=lambda gap: gap[1] - gap[0])
@@ -94,14 +98,15 @@ def _gaps(clock: ClockFacts, propose: str) -> str:
     a, b = clock_text(start, interval), clock_text(stop, interval)
     place = (
         f"The clock has {'one gap,' if one else f'{len(gaps)} gaps, the longest'} "
-        f"from {a} s to {b} s ({intervals:.1f} intervals)"
+        f"from {a} s to {b} s ({intervals:.1f} intervals)."
     )
-    if intervals <= BRIDGED_INTERVALS:
-        return f"{place}: {propose}, which bridges {'it' if one else 'them'}."
-    ends = [clock.start_s, *(after for _, after in gaps), clock.start_s + clock.duration_s]
-    parts = [f"[{clock_text(x, interval)}, {clock_text(y, interval)}]" for x, y in pairwise(ends)]
-    return (
-        f"{place}: if nothing happened meanwhile, {propose} and bridge_intervals = {math.ceil(intervals) + 1}; "
-        f"else list the recording {'twice' if one else f'{len(parts)} times'}, with between_s = {parts[0]} and "
-        f"{parts[1]}{'' if one else ' and so on'}."
-    )
+    remedy = f"Set {propose}, which bridges {'it' if one else 'them'}."
+    if intervals > BRIDGED_INTERVALS:
+        ends = [clock.start_s, *(after for _, after in gaps), clock.start_s + clock.duration_s]
+        parts = [f"[{clock_text(x, interval)}, {clock_text(y, interval)}]" for x, y in pairwise(ends)]
+        remedy = (
+            f"If nothing happened meanwhile, set {propose} and bridge_intervals = {math.ceil(intervals) + 1}; "
+            f"else list the recording {'twice' if one else f'{len(parts)} times'}, with between_s = {parts[0]} and "
+            f"{parts[1]}{'' if one else ' and so on'}."
+        )
+    return Finding("lost-samples", Severity.warning, place, remedy)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Mask, Samples, Times
-from ..recording import Recording, window_indices
-from .findings import InspectionFinding
+from ..estimate import Finding, Severity
+from ..recording import EFFORTS, Recording, clock_text, window_indices
 
 SPEED_OVER_S = 0.02
 """Duration of the position differences that give speeds; shorter ones amplify noise, longer ones lag. [s]"""
@@ -39,7 +39,7 @@ class MotionFacts:
     Args:
         joints: those with a position channel. resting: those of them whose positions are noise only.
         peak_speeds: (n,) at the joints' side [rad/s] or [m/s].
-        moving: (T,) True where some joint moves.
+        joint_moving: (T, n) True where a joint moves.
         still_s: (start, stop) of each standstill of all joints, 0.1 s or longer.
         window_s: proposed window without standstills at the beginning and end; None: nothing to cut.
     """
@@ -47,9 +47,23 @@ class MotionFacts:
     joints: tuple[str, ...]
     resting: tuple[str, ...]
     peak_speeds: np.ndarray
-    moving: Mask
+    joint_moving: np.ndarray
     still_s: tuple[tuple[float, float], ...]
     window_s: tuple[float, float] | None
+
+    @property
+    def moves(self) -> bool:
+        """Whether some joint does."""
+        return len(self.resting) < len(self.joints)
+
+    @property
+    def moving(self) -> Mask:
+        """(T,) True where some joint moves, or no joint was read."""
+        return (
+            np.asarray(self.joint_moving.any(axis=1))
+            if self.joints
+            else np.ones(len(self.joint_moving), bool)
+        )
 
 
 def motion_facts(recording: Recording, velocity_map: np.ndarray | None = None) -> MotionFacts:
@@ -57,17 +71,18 @@ def motion_facts(recording: Recording, velocity_map: np.ndarray | None = None) -
     joints = recording.joints("position")
     time = recording.time
     if not joints:
-        return MotionFacts((), (), np.empty(0), np.ones(len(time), dtype=bool), (), None)
+        return MotionFacts((), (), np.empty(0), np.empty((len(time), 0), dtype=bool), (), None)
     velocities = np.stack([_velocity(recording, f"position.{joint}") for joint in joints], axis=1)
     resting = resting_joints(recording)
     peaks = np.abs(velocities).max(axis=0)
     # A joint at rest has noise only, and by its own peak it would never stand still.
     at_least = STILL * np.where([joint in resting for joint in joints], np.inf, peaks)
-    moving = np.any(np.abs(velocities) > at_least, axis=1)
+    joint_moving = np.abs(velocities) > at_least
+    moving = joint_moving.any(axis=1)
     still = _still_periods(time, ~moving)
     at_joints = velocities if velocity_map is None else velocities @ velocity_map.T
     peak_speeds = np.abs(at_joints).max(axis=0)
-    return MotionFacts(joints, resting, peak_speeds, moving, still, _window(time, moving, still))
+    return MotionFacts(joints, resting, peak_speeds, joint_moving, still, _window(time, moving, still))
 
 
 def resting_joints(recording: Recording, window_s: tuple[float, float] | None = None) -> tuple[str, ...]:
@@ -138,37 +153,61 @@ def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> 
     return (start, stop) if worth_it else None
 
 
-def motion_findings(motion: MotionFacts, recording: Recording) -> list[InspectionFinding]:
-    findings = []
+def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool = True) -> list[Finding]:
+    """`standstills`: whether they are worth a word, as to a regression."""
     # This says all: a window and standstills of a recording without motion would only repeat it.
-    if motion.joints and len(motion.resting) == len(motion.joints):
-        return [
-            InspectionFinding(
-                "error", None, "No joint moves in this recording, so nothing can be identified."
-            )
-        ]
-    if motion.window_s is not None:
+    if motion.joints and not motion.moves:
+        message = "No joint moves in this recording, so nothing can be identified."
+        return [Finding("no-motion", Severity.error, message, "Check columns and units of the positions.")]
+    findings = _early_motion(motion, recording)
+    if motion.window_s is not None and standstills:
         start, stop = motion.window_s
         share = 100 * (1 - (stop - start) / recording.duration_s)
         findings.append(
-            InspectionFinding(
-                "warning", None,
+            Finding(
+                "standstill",
+                Severity.warning,
                 f"No joint moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where "
-                f"dry friction is indeterminate: set window_s = [{start:.2f}, {stop:.2f}].",
+                "dry friction is indeterminate.",
+                f"Set window_s = [{start:.2f}, {stop:.2f}].",
             )
-        )  # fmt: skip
+        )
     ends = (recording.time[0], recording.time[-1])
     inside = [(start, stop) for start, stop in motion.still_s if start != ends[0] and stop != ends[1]]
-    if inside:
+    if inside and standstills:
         total = sum(stop - start for start, stop in inside)
         start, stop = inside[0]
         times = "once" if len(inside) == 1 else f"{len(inside)} times"
         findings.append(
-            InspectionFinding(
-                "note", None,
-                f"All joints stand still {times} on the way, {total:.2g} s in all, "
-                f"first from {start:.2f} s to {stop:.2f} s: "
-                "the sign of friction is unknown there.",
+            Finding(
+                "standstill",
+                Severity.note,
+                f"All joints stand still {times} on the way, {total:.2g} s in all, first from {start:.2f} s to "
+                f"{stop:.2f} s: the sign of friction is unknown there.",
+                "",
             )
-        )  # fmt: skip
+        )
     return findings
+
+
+def _early_motion(motion: MotionFacts, recording: Recording) -> list[Finding]:
+    """Joints with a motor that move while no effort is there yet: a command came before the log of commands."""
+    efforts = {f"{quantity}.{joint}": joint for quantity in EFFORTS for joint in recording.joints(quantity)}
+    acting = [recording[name] != 0 for name in efforts]
+    first = min((int(np.argmax(each)) for each in acting if each.any()), default=0)
+    driven = [joint for joint in motion.joints if joint in efforts.values() and joint not in motion.resting]
+    starts = {joint: int(np.argmax(motion.joint_moving[:, motion.joints.index(joint)])) for joint in driven}
+    if not driven or recording.time[first] - recording.time[begin := min(starts.values())] < SHORTEST_STILL_S:
+        return []
+    a, b, end = (clock_text(recording.time[k], 1 / recording.rate_hz) for k in (begin, first, -1))
+    joint = min(starts, key=lambda each: starts[each])
+    return [
+        Finding(
+            "early-motion",
+            Severity.warning,
+            f"Joint {joint} moves from {a} s on, {recording.time[first] - recording.time[begin]:.3g} s before the "
+            f"first effort, at {b} s: what moved it was not logged.",
+            f"Cut the beginning off: between_s = [{b}, {end}]; or write the missing command into the file.",
+            joint,
+        )
+    ]

@@ -1,18 +1,47 @@
-"""MATLAB files of version 5 to 7 through SciPy; version 7.3 is HDF5 and is refused with advice."""
+"""MATLAB files of version 5 to 7 through SciPy; version 7.3 is HDF5 and is refused with advice.
+
+SciPy's parser crashes on some damaged files (bus errors), so it runs in a process of its own.
+"""
 
 from __future__ import annotations
 
+import pickle
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import scipy.io
 
 from ..exceptions import UnreadableFile
-from .sources import Columns, Source, column_not_found
+from .sources import Columns, NotedColumns, Source, column_not_found
 
 COLUMN_NAME = re.compile(r"(?P<variable>[A-Za-z]\w*)(?P<fields>(?:\.[A-Za-z]\w*)*)(?:\[(?P<index>\d+)\])?")
 """`q`, `q[2]`, `log.q[2]`: a vector, a column of a matrix, a column of a field of a struct."""
+
+LONGEST_S = 600
+MEMORY = 16 * 2**30
+"""Of the process that reads a file [bytes]."""
+
+# not squeezed: the matrix of a single sample must not look like a vector; `whosmat` fails where an object is beside
+CHILD = f"""
+import pickle, sys
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+except (ImportError, ValueError, OSError):
+    pass
+import scipy.io
+try:
+    content = scipy.io.loadmat(sys.argv[1], variable_names=sys.argv[2:], squeeze_me=False)
+    if not set(sys.argv[2:]) <= set(content):
+        content = dict.fromkeys(scipy.io.loadmat(sys.argv[1]))
+except BaseException as error:
+    sys.exit((str(error).strip().splitlines() or [type(error).__name__])[0])
+pickle.dump({{key: value for key, value in content.items() if key[0] != "_"}}, sys.stdout.buffer)
+"""
 
 
 def read_mat(source: Source) -> Columns:
@@ -23,27 +52,35 @@ def read_mat(source: Source) -> Columns:
     """
     path = Path(source.path)
     parsed = {name: _parse(path, name) for name in source.wanted}
+    with path.open("rb") as file:
+        if file.read(10) == b"MATLAB 7.3":
+            raise UnreadableFile(f"{path} is a MATLAB file of version 7.3; save it with save(..., '-v7')")
     variables = sorted({match["variable"] for match in parsed.values()})
-    try:
-        available = [name for name, _, _ in scipy.io.whosmat(path)]
-        # Not squeezed: the matrix of a single sample must not look like a vector.
-        content = scipy.io.loadmat(path, variable_names=variables, squeeze_me=False)
-    except NotImplementedError:
-        raise UnreadableFile(
-            f"{path} is a MATLAB file of version 7.3; save it with save(..., '-v7')"
-        ) from None
-    except Exception as error:  # SciPy's parser raises any error on damaged files
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UnreadableFile(f"{path} cannot be read as a MATLAB file: {reason}") from error
-    columns = {}
+    content = _content(path, variables)
+    for variable in variables:
+        if variable not in content:
+            raise column_not_found(path, variable, content)
+    columns = NotedColumns()
     for name, match in parsed.items():
-        if match["variable"] not in content:
-            raise column_not_found(path, match["variable"], available)
         array = content[match["variable"]]
         for field in match["fields"].split(".")[1:]:
             array = _field(path, str(name), array, field)
-        columns[name] = _column(path, str(name), array, match["index"])
+        columns[name] = _column(path, str(name), array, match["index"], columns.notes)
     return columns
+
+
+def _content(path: Path, variables: list[str]) -> dict[str, Any]:
+    """Variable -> array; where one does not exist, the names of all that do."""
+    command = [sys.executable, "-c", CHILD, str(path), *variables]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=LONGEST_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise UnreadableFile(f"{path} cannot be read as a MATLAB file in {LONGEST_S} s") from None
+    if done.returncode:
+        reason = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["its reader crashed"]
+        raise UnreadableFile(f"{path} cannot be read as a MATLAB file, it may be damaged: {reason[0]}")
+    content: dict[str, Any] = pickle.loads(done.stdout)
+    return content
 
 
 def _parse(path: Path, name: str | int) -> re.Match[str]:
@@ -61,9 +98,15 @@ def _field(path: Path, name: str, array: np.ndarray, field: str) -> np.ndarray:
     return np.asarray(array.reshape(-1)[0][field])
 
 
-def _column(path: Path, name: str, array: np.ndarray, index: str | None) -> np.ndarray:
+def _column(path: Path, name: str, array: np.ndarray, index: str | None, notes: list[str]) -> np.ndarray:
     if array.dtype.kind not in "biuf" or array.ndim != 2:
         raise UnreadableFile(f"{path}: {name!r} is not a matrix of real numbers")
+    if 1 < array.shape[0] < array.shape[1]:
+        note = (
+            f"{path.name}: {name.partition('[')[0]} is {array.shape[0]} x {array.shape[1]} and was transposed"
+        )
+        notes += [note] if note not in notes else []
+        array = array.T
     if index is None:
         if min(array.shape) > 1:
             raise UnreadableFile(

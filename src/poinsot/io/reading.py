@@ -152,6 +152,7 @@ def _read_part(source: Source, invalid: str) -> _Part:
         each = ", ".join(f"{name} {len(values)}" for name, values in table.items())
         raise InvalidRecording(f"{path}: columns of different lengths cannot share a clock: {each}")
     rows, steps = _kept_rows(source, table)
+    steps += getattr(table, "notes", [])
     channels, units, valid = {}, {}, {}
     for name, column in source.columns.items():
         # Held before rows are cut: the last value above the first row holds on into it.

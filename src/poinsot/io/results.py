@@ -136,9 +136,7 @@ def _validation(fits: tuple[Fit, ...]) -> dict[str, Any] | None:
 
     # Sums of squares add up over recordings, relative errors do not.
     squares = np.array([fit.sum_of_squares_per_joint for fit in fits]).sum(axis=0)
-    measured = np.array([np.sum(np.where(fit.mask, fit.measured, 0.0) ** 2, axis=0) for fit in fits]).sum(
-        axis=0
-    )
+    measured = np.array([fit.measured_squares_per_joint for fit in fits]).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = 100.0 * np.sqrt(squares.sum() / measured.sum())
         per_joint = 100.0 * np.sqrt(squares / measured)

@@ -113,6 +113,13 @@ Columns = Mapping[str | int, np.ndarray]
 """Column name -> (T,) numbers as the file has them, NaN where a cell is empty."""
 
 
+class NotedColumns(dict[str | int, np.ndarray]):
+    """Columns with sentences on how they were read, which a recording keeps among its steps."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+
 def existing_file(path: Path) -> Path:
     """The path, if a regular file is there.
 

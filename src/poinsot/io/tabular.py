@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 
 from ..exceptions import InvalidRecording, UnreadableFile
-from .readers import is_read_as_text
 from .sources import Columns, Source, column_not_found
 
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar", " ": "a blank"}
@@ -79,23 +78,6 @@ def read_parquet(source: Source) -> Columns:
             raise UnreadableFile(f"{path}: column {header!r} holds {series.dtype}, not numbers")
         columns[name] = series.cast(pl.Float64).to_numpy()
     return columns
-
-
-def column_names(path: Path) -> tuple[str, ...]:
-    """Names of the columns of a Parquet file, or of a CSV file with a header and commas or tabs; else empty.
-
-    Raises:
-        UnreadableFile: if it cannot be read.
-    """
-    if path.suffix.lower() in (".parquet", ".pq"):
-        try:
-            return tuple(pl.read_parquet_schema(path))
-        except _POLARS_ERRORS as error:
-            raise UnreadableFile(f"{path} cannot be read as Parquet: {_reason(error)}") from error
-    if not is_read_as_text(path):
-        return ()
-    cells = _split(_first_line(path, 0), "\t" if path.suffix.lower() == ".tsv" else ",")
-    return () if len(cells) == 1 or all(map(_is_number, cells)) else tuple(cells)
 
 
 def _read(

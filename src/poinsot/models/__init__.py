@@ -5,7 +5,7 @@ tree, primitive_joints, torque_regressor
                           the same as plain arrays, and the regressor over a whole recording
 drive, friction           gears, couplings, rotors; friction laws
 open_parameters           which parameters of a robot are theta: bodies in a chart, joints, gains
-actuation, joint_terms    from commands to forces; rotors, friction and drag forward in time
+actuation, joint_terms    from commands to forces; rotors, friction, efforts and drag, with their slopes
 contacts                  where a robot touches the world, what holds there, and when
 contact_dynamics          accelerations and contact forces, impacts, with slopes by state, effort and theta
 motion_terms, joint_motion, inverse_dynamics, frame_kinematics, frame_motion, rotations, positive_definite

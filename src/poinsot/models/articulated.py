@@ -24,6 +24,7 @@ from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, listing, 
 from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from . import tree as kinds
 from .drive import Drive, DriveTrain
+from .efforts import JointEffort
 from .friction import FrictionLaw, ViscousCoulomb
 from .friction.listed import COUPLING
 from .gravity import STANDARD_GRAVITY
@@ -43,6 +44,7 @@ class Articulated:
         model: Pinocchio's.
         drive: motors and gears.
         friction: the law of every joint.
+        efforts: springs, counterbalances and others beside them.
         floating_base: whether the first joint is a free-flyer that was added to the description.
         source: the file that it came from.
         locked: joint -> position [rad] or [m] of joints of the file that are held still.
@@ -55,6 +57,7 @@ class Articulated:
     floating_base: bool = False
     source: Path | None = None
     locked: Mapping[str, float] = field(default_factory=dict)
+    efforts: tuple[JointEffort, ...] = ()
 
     @cached_property
     def tree(self) -> Tree:
@@ -123,6 +126,7 @@ class Articulated:
             friction=self.friction,
             floating_base=self.floating_base,
             locked=self.locked,
+            efforts=self.efforts,
             gravity=self.model.gravity.linear.tolist(),
         )
 
@@ -241,7 +245,31 @@ class Articulated:
             for joint, number, (effort, position) in zip(self.joints, numbers, units, strict=True)
             for term in self.friction.terms
         ]
-        return Parameters((*inertia, *rotors, *couplings, *friction))
+        efforts: list[Block] = []
+        held: dict[str, float] = {}
+        for effort in self.placed_efforts:
+            k = self.joints.index(effort.joint)
+            of_joint = {"effort": units[k][0], "position": units[k][1]}
+            for each in effort.parameters:
+                name = f"{each.symbol}_{numbers[k]}"
+                efforts.append(Block(each.kind, effort.joint, (name,), (each.unit.format(**of_joint),)))
+                held |= {} if each.held is None else {name: each.held}
+        names = [name for block in efforts for name in block.names]
+        if len(set(names)) < len(names):
+            raise InvalidModel(
+                f"each joint has one effort of a kind; there are the parameters {listing(names)}"
+            )
+        return Parameters((*inertia, *rotors, *couplings, *friction, *efforts), held)
+
+    @cached_property
+    def placed_efforts(self) -> tuple[JointEffort, ...]:
+        """`efforts` with what they need of this robot."""
+        return tuple(effort.placed(self) for effort in self.efforts)
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Channels of a recording that efforts read."""
+        return tuple(dict.fromkeys(name for effort in self.efforts for name in effort.inputs))
 
     @cached_property
     def joint_numbers(self) -> tuple[str, ...]:
@@ -325,6 +353,7 @@ def load_robot(
     friction: FrictionLaw | None = None,
     floating_base: bool = False,
     locked: Mapping[str, float] | None = None,
+    efforts: Sequence[JointEffort] = (),
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Articulated:
     """Read a robot description, URDF or MJCF.
@@ -335,6 +364,7 @@ def load_robot(
         friction: the law of every joint; None: viscous, Coulomb and offset.
         floating_base: add a free-flyer between the world and the root link.
         locked: joint -> position [rad] or [m] of joints that are held still and become part of their parent.
+        efforts: springs, counterbalances and others of single joints.
         gravity: [m/s^2] in the world frame.
 
     Raises:
@@ -362,9 +392,20 @@ def load_robot(
     model.gravity.linear = g
     name = model.name or path.stem
     robot = Articulated(
-        name, model, drive or Drive(), friction or ViscousCoulomb(), floating_base, path, dict(locked or {})
+        name,
+        model,
+        drive or Drive(),
+        friction or ViscousCoulomb(),
+        floating_base,
+        path,
+        dict(locked or {}),
+        tuple(efforts),
     )
-    _ = robot.tree, robot.train  # joints and drives that do not work are refused here, not at the first use
+    _ = (
+        robot.tree,
+        robot.train,
+        robot.placed_efforts,
+    )  # joints and drives that do not work are refused here, not at the first use
     return robot
 
 

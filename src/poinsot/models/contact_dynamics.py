@@ -149,19 +149,20 @@ class ContactDynamics:
         still = terms.frames(self._contact_frames, q, v, np.zeros_like(v), jacobians=True)
         J, gamma = self._constraint(still, len(v))
         inverse = _Inverse.of(M + joints.rotors(values.joints), J, self.softness)
-        drive = u @ effort.T - joints.friction(values.joints, v) - b
+        held_up, stiffness = joints.stiffness(values.joints, q)
+        drive = u @ effort.T - joints.friction(values.joints, v) - held_up - b
         a, forces = inverse.solve(drive, gamma)
         motion = RobotMotion(q, v, a, forces, self.contacts, effort)
         frames = terms.frames((*self._contact_frames, *self.frames), q, v, a, slopes)
         if not slopes:
             return replace(motion, frames=frames)
         r_q, r_v = terms.inverse_dynamics_slopes(q, v, a, forces)
-        r_v = r_v + joints.friction_slope(values.joints, v)
+        r_q, r_v = r_q + stiffness, r_v + joints.friction_slope(values.joints, v)
         s_q, s_v = self._constraint_slopes(frames, len(v))
         columns = np.concatenate(
             [
                 self._body_columns(values, q, v, a, gravity=True),
-                joints.columns(self.parameters.joint_places, v, a),
+                joints.columns(self.parameters.joint_places, q, v, a),
                 # r = M a + b - tau: what drives is on the other side
                 -self.parameters.drive.columns(u)[:, :, self.parameters.gain_places],
             ],

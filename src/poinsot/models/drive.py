@@ -27,7 +27,7 @@ import numpy as np
 
 from ..arrays import JointSamples, Matrix
 from ..exceptions import InvalidModel
-from .friction import CoulombTerm, FrictionTerm, ViscousTerm
+from .friction import FrictionTerm
 
 
 @dataclass(frozen=True)
@@ -182,36 +182,6 @@ class DriveTrain:
     def coupled_friction(self, terms: Sequence[FrictionTerm]) -> tuple[FrictionTerm, ...]:
         """Those of the terms of a coupled motor's shaft that are parameters."""
         return tuple(terms) if self.coupled and self.drive.coupled_friction else ()
-
-    def coupling_columns(
-        self,
-        v: JointSamples,
-        a: JointSamples,
-        friction: Sequence[FrictionTerm] = (ViscousTerm(), CoulombTerm()),
-    ) -> dict[str, np.ndarray]:
-        """`iam`, `fvm`, `fcm` -> (T, n, coupled motors): joint torques for each parameter at 1.
-
-        Args:
-            v, a: (T, n) joint velocities and accelerations.
-            friction: terms of the coupled motors' shafts.
-        """
-        columns: dict[str, np.ndarray] = {}
-        if not self.coupled:
-            return columns
-        if self.drive.rotor_inertia and self.drive.coupled_rotor == "free":
-            columns["iam"] = np.stack([a @ self.cross[k] for k in self.coupled], axis=-1)
-        for term in self.coupled_friction(friction):
-            # of a linear term the joints' own terms have the diagonal
-            columns[f"{term.symbol}m"] = np.stack(
-                [
-                    v @ self.cross[k]
-                    if term.linear
-                    else term.effort(v @ self.scaled[k])[:, None] * self.scaled[k]
-                    for k in self.coupled
-                ],
-                axis=-1,
-            )
-        return columns
 
 
 def _per_joint(name: str, value: Sequence[float] | float, given: np.ndarray) -> np.ndarray:

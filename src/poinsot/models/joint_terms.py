@@ -1,10 +1,11 @@
-"""What joints add to the dynamics besides bodies: rotors, friction, couplings, drag of the base, and their slopes.
+"""What joints add to the dynamics besides bodies: rotors, friction, couplings, efforts, drag of the base, their slopes.
 
 The effort is linear in every parameter phi_k of `Articulated.parameters` that is no body's (see `drive`),
 
-    tau = sum_k phi_k (L_k a + V_k v + c_k f_k(c_k . v))
+    tau = sum_k phi_k (L_k a + V_k v + c_k f_k(c_k . v) + e_j g_k(q_j, v_j, channels))
 
-with L_k of a rotor, V_k of friction that is linear in v, and f_k any other term of friction along the direction c_k.
+with L_k of a rotor, V_k of friction that is linear in v, f_k any other term of friction along a direction c_k, and g_k
+an effort of joint j (see `efforts`). The regressor takes the same terms entry by entry, without structural zeros.
 The air's drag on a floating base is viscous too: a force -drag_x v_x, ... at the base's origin along its axes, in still
 air. Terms that jump with the sign of the speed are smoothed over `dry_speed`, so that they have a slope everywhere.
 """
@@ -17,12 +18,13 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays import JointSamples, Matrix, Vector
+from ..arrays import Configurations, JointSamples, Matrix, Vector
 from ..exceptions import InvalidModel
 from ..parameters import Block
 from .articulated import Articulated
+from .efforts import JointEffort, nonnegative_kinds
 from .friction import FrictionTerm
-from .friction.listed import COUPLING
+from .friction.listed import COUPLING, term_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,75 @@ class JointTerms:
         return tuple(known.get(block.kind) for block in self._blocks)
 
     @cached_property
+    def efforts(self) -> tuple[tuple[JointEffort, int, np.ndarray, np.ndarray], ...]:
+        """Each effort of a joint with its degree of freedom, its parameters' places, and those of its channels."""
+        names, inputs = self.names, self.robot.inputs
+        found = []
+        for effort in self.robot.placed_efforts:
+            k = self.robot.joints.index(effort.joint)
+            own = [names.index(f"{each.symbol}_{self.robot.joint_numbers[k]}") for each in effort.parameters]
+            channels = np.array([inputs.index(name) for name in effort.inputs], dtype=np.int64)
+            found.append((effort, int(self.robot.actuated[k]), np.array(own), channels))
+        return tuple(found)
+
+    @cached_property
+    def structure(self) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, columns) of the K entries that are not zero by structure: degree of freedom and parameter."""
+        L, V, c = self._maps
+        acts = L.any(axis=2) | V.any(axis=2) | (c != 0)
+        for _, dof, places, _ in self.efforts:
+            acts[places, dof] = True
+        columns, rows = np.nonzero(acts)
+        return rows, columns
+
+    @cached_property
+    def linear_entries(self) -> tuple[np.ndarray, np.ndarray]:
+        """(n, K) each: what speeds and accelerations add to each entry."""
+        rows, columns = self.structure
+        L, V, _ = self._maps
+        return V[columns, rows].T, L[columns, rows].T
+
+    def entries(
+        self, q: Configurations, v: JointSamples, a: JointSamples, channels: np.ndarray | None = None
+    ) -> np.ndarray:
+        """(T, K) efforts for each parameter at 1.
+
+        Args:
+            channels: (T, m) of `robot.inputs`; None: what they cause is left out.
+        """
+        rows, columns = self.structure
+        by_v, by_a = self.linear_entries
+        out = v @ by_v + a @ by_a
+        for term, places in self._nonlinear:
+            here = np.flatnonzero(np.isin(columns, places))
+            C = self._maps[2][columns[here]]
+            out[:, here] += term.effort(v @ C.T, self.dry_speed) * C[np.arange(len(here)), rows[here]]
+        positions = self.robot.joint_positions(q) if self.efforts else v
+        for effort, dof, places, read in self.efforts:
+            if not len(read) or channels is not None:
+                x = np.zeros((len(v), 0)) if channels is None else channels[:, read]
+                at = positions[:, np.flatnonzero(self.robot.actuated == dof)[0]]
+                out[:, np.searchsorted(columns, places)] = effort.columns(at, v[:, dof], x)
+        return out
+
+    def torque(self, q: Vector, v: Vector, a: Vector, phi: Vector) -> Vector:
+        """(n,) of one sample."""
+        rows, columns = self.structure
+        return np.bincount(rows, self.entries(q[None], v[None], a[None])[0] * phi[columns], minlength=len(v))
+
+    def stiffness(self, phi: Vector, q: Configurations) -> tuple[JointSamples, Float[np.ndarray, "T n n"]]:
+        """(T, n) what efforts that read no channel add, and (T, n, n) its slope by q."""
+        tau = np.zeros((len(q), self.robot.model.nv))
+        slope = np.zeros((*tau.shape, tau.shape[1]))
+        positions = self.robot.joint_positions(q) if self.efforts else tau
+        for effort, dof, places, read in self.efforts:
+            if not len(read):
+                at = positions[:, np.flatnonzero(self.robot.actuated == dof)[0]]
+                tau[:, dof] += effort.columns(at, 0 * at, np.zeros((len(q), 0))) @ phi[places]
+                slope[:, dof, dof] += effort.slopes(at) @ phi[places]
+        return tau, slope
+
+    @cached_property
     def _maps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """L, V (K, n, n), c (K, n); rows of a floating base are 0."""
         robot, train = self.robot, self.robot.train
@@ -92,10 +163,13 @@ class JointTerms:
         K = len(self.names)
         L, V, c = np.zeros((K, n, n)), np.zeros((K, n, n)), np.zeros((K, n))
         inside = np.ix_(dofs, dofs)
+        of_efforts = {int(place) for _, _, places, _ in self.efforts for place in places}
         for k, (block, term) in enumerate(zip(self._blocks, self._terms, strict=True)):
             if block.kind == "drag":
                 axis = "xyz".index(block.names[0][-1])
                 V[k, axis, axis] = 1.0
+                continue
+            if k in of_efforts:
                 continue
             joint = joints.index(block.owner)
             own = np.eye(len(joints))[joint]
@@ -157,16 +231,22 @@ class JointTerms:
                 slope = slope + np.einsum("tk, ki, kj -> tij", by_speed, C, C)
         return slope
 
-    def columns(self, chosen: np.ndarray, v: JointSamples, a: JointSamples) -> Float[np.ndarray, "T n _"]:
+    def columns(
+        self, chosen: np.ndarray, q: Configurations, v: JointSamples, a: JointSamples
+    ) -> Float[np.ndarray, "T n _"]:
         """(T, n, chosen) efforts for each of the chosen parameters at 1."""
-        _, V, c = self._maps
-        out = self.rotor_columns(chosen, a) + np.einsum("knj, tj -> tnk", V[chosen], v)
-        for term, places in self._nonlinear:
-            here = np.flatnonzero(np.isin(chosen, places))
-            C = c[chosen[here]]
-            out[:, :, here] += term.effort(v @ C.T, self.dry_speed)[:, None] * C.T
-        return out
+        rows, columns = self.structure
+        out = np.zeros((*v.shape, len(self.names)))
+        out[:, rows, columns] = self.entries(q, v, a)
+        return out[:, :, chosen]
 
     def rotor_columns(self, chosen: np.ndarray, a: JointSamples) -> Float[np.ndarray, "T n _"]:
         """(T, n, chosen) of those the part that goes with accelerations."""
         return np.einsum("knj, tj -> tnk", self._maps[0][chosen], a)
+
+
+def is_nonnegative(kind: str) -> bool:
+    """Whether no real joint has a parameter of this kind below zero."""
+    # of coupled motors only the whole matrix is positive, not each entry
+    term = None if kind == "inertia" or kind.endswith(COUPLING) else term_of(kind)
+    return kind in ("rotor_inertia", *nonnegative_kinds()) or (term is not None and term.dissipates)

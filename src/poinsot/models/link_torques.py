@@ -30,7 +30,7 @@ from ..inertia.parameters import is_consistent
 from .articulated import Articulated
 from .inverse_dynamics import add_needed_wrench, add_turned
 from .joint_motion import STEP, cross, dot, outward, shift_wrench
-from .joint_regressor import JointRegressor
+from .joint_terms import JointTerms
 from .tree import DEGREES
 
 
@@ -64,6 +64,10 @@ class LinkTorques:
             raise InvalidModel("name the bodies to estimate, each once")
         if self.nominal is not None and self.nominal.shape != (len(bodies), 10):
             raise InvalidModel(f"nominal parameters need ten numbers for each of {len(bodies)} bodies")
+        if robot.inputs:
+            raise InvalidModel(
+                f"a filter reads no channels besides motion and efforts, and not {listing(robot.inputs)}"
+            )
         behind = len(robot.parameters) - 10 * len(bodies)
         if self.added is not None and self.added.shape != (behind,):
             raise InvalidModel(f"the joints of this robot add {behind} parameters, not {self.added.size}")
@@ -129,7 +133,7 @@ class LinkTorques:
         kernel(self.robot.tree.arrays, self.robot.tree.gravity, self.known, self.open_bodies, q, v, a, outside, Y, tau,
                *self._memory)  # fmt: skip
         if self.added is not None:
-            tau += self._joints.torque(v, a, self.added)
+            tau += self._joints.torque(q, v, a, self.added)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -140,8 +144,8 @@ class LinkTorques:
         return np.zeros((len(self.robot.bodies), 6))
 
     @cached_property
-    def _joints(self) -> JointRegressor:
-        return JointRegressor(self.robot)
+    def _joints(self) -> JointTerms:
+        return JointTerms(self.robot)
 
     @cached_property
     def _memory(self) -> tuple[np.ndarray, ...]:

@@ -147,7 +147,8 @@ class OpenParameters:
 
     @cached_property
     def nominal_joints(self) -> Vector:
-        return np.array([float(self.nominal.get(name, 0.0)) for name in self.joint_terms.names])
+        nominal = {**self.robot.parameters.held, **self.nominal}
+        return np.array([float(nominal.get(name, 0.0)) for name in self.joint_terms.names])
 
     @cached_property
     def nominal_gains(self) -> Vector:

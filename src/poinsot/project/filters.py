@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..estimate import Finding, Severity
 from ..exceptions import InvalidRecording, InvalidSignals
 from ..inspection import Inspection
 from ..inspection.motion import motion_facts
@@ -100,15 +101,19 @@ def propose_in(
                 # not an error.
                 proposal = propose(condition(preprocessing, run, even=True))
             except (InvalidSignals, InvalidRecording) as error:
-                seen = seen.with_note(f"No filter can be proposed: {error}.")
+                seen = seen.found(_note(f"No filter can be proposed: {error}."))
             else:
                 proposals.append(proposal)
                 asked = f'The motion asks for {in_words(widest([proposal]))}, which "{AUTO}" takes.'
-                seen = replace(seen, filters=proposal).with_note(" ".join([asked, *proposal.reasons]))
+                seen = replace(seen, filters=proposal).found(_note(" ".join([asked, *proposal.reasons])))
         found.append((run, seen))
     if len(proposals) > 1:
         first = next(k for k, (_, seen) in enumerate(found) if seen.filters is not None)
         run, seen = found[first]
         together = f"All recordings together ask for {in_words(widest(proposals))}, the largest of each."
-        found[first] = (run, seen.with_note(together))
+        found[first] = (run, seen.found(_note(together)))
     return tuple(found)
+
+
+def _note(sentence: str) -> Finding:
+    return Finding("filter", Severity.note, sentence, "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
-from ..exceptions import InvalidProject, UnreadableFile
+from ..exceptions import InvalidProject, PoinsotError, UnreadableFile
 from ..solve import report
 from .errors import invalid_project
 from .interrupts import stoppable
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
+from .settings.preprocessing import SMOOTHED
 from .toml import read_toml
 from .tracking import OnSample, Tracking
 from .translation import build_mechanism, build_robot
@@ -103,9 +104,7 @@ class Project:
     def robot(self, data_dir: str | Path | None = None) -> Articulated:
         """The robot with its drive trains and friction."""
         if self.settings.robot is None:
-            raise InvalidProject(
-                f"{self.path}: there is a [mechanism] in place of [robot]; this takes a project with a [robot]"
-            )
+            raise InvalidProject(f"{self.path}: there is no [robot]; this takes a project with one")
         folder = None if data_dir is None else Path(data_dir)
         return build_robot(self.settings, self.find_description(self.settings.robot.path, folder))
 
@@ -151,25 +150,60 @@ class Project:
 
     def inspect(self, data_dir: str | Path | None = None) -> tuple[tuple[Run, Inspection], ...]:
         """Look at every recording before estimating from it."""
+        from ..estimate import Finding, Severity
         from ..inspection import inspect
         from .filters import propose_in
 
-        robot = self.robot(data_dir)
-        inspections = []
-        for run in self.runs(robot, data_dir):
-            order = [robot.joints.index(joint) for joint in run.recording.joints("position")]
-            # Joints of which no position was recorded cannot be mapped; then speeds stay at the motors' side.
-            complete = len(order) == len(robot.joints)
-            velocity_map = robot.train.velocity_map[np.ix_(order, order)] if complete else None
-            limits = robot.velocity_limits if complete or robot.drive.side == "joint" else None
-            seen = inspect(
-                run.recording, limits, velocity_map=velocity_map, passive=robot.drive.passive, name=run.name
-            )
-            inspections.append((run, seen))
+        folder, method = None if data_dir is None else Path(data_dir), self.settings.method
+        needs: dict[str, Any] = {
+            "any_turn": method.estimates_motion,
+            "standstills": method.takes is SMOOTHED,
+        }
+        inspections = [
+            (run, inspect(run.recording, name=run.name, **needs, **known))
+            for run, known in self._described_runs(folder)
+        ]
         preprocessing: Any = self.settings.preprocessing
-        return (
-            propose_in(inspections, preprocessing) if preprocessing.proposes_filters else tuple(inspections)
-        )
+        if preprocessing.proposes_filters:
+            inspections = list(propose_in(inspections, preprocessing))
+        # what the method needs is said by the method itself
+        try:
+            found = [
+                Finding("preparation", Severity.warning, each, "")
+                for each in method.prepare(Job(self, folder))
+            ]
+        except PoinsotError as error:
+            found = [Finding("preparation", Severity.error, f"{method.name} refuses: {error}.", "")]
+        run, seen = inspections[0]
+        return ((run, seen.found(*found)), *inspections[1:])
+
+    def _described_runs(self, folder: Path | None) -> Iterator[tuple[Run, dict[str, Any]]]:
+        """Each recording, with what `inspect` may know of its joints."""
+        if self.settings.body is not None:
+            from ..estimators.complementarity.recordings import FORCES, pose_channels
+
+            axes = pose_channels(self.settings.body.markers)
+            for run in self.recordings(axes, tuple(FORCES), folder):
+                yield run, {"passive": axes}
+        elif self.settings.mechanism is not None:
+            mechanism = self.mechanism(folder)
+            joints = mechanism.readable_joints
+            for run in self.recordings(joints, mechanism.inputs, folder):
+                yield run, {"passive": [joint for joint in joints if joint not in mechanism.inputs]}
+        else:
+            robot = self.robot(folder)
+            for run in self.runs(robot, folder):
+                order = [robot.joints.index(joint) for joint in run.recording.joints("position")]
+                # Joints of which no position was recorded cannot be mapped; then speeds stay at the motors' side.
+                complete = len(order) == len(robot.joints)
+                yield (
+                    run,
+                    {
+                        "limits": robot.velocity_limits if complete or robot.drive.side == "joint" else None,
+                        "velocity_map": robot.train.velocity_map[np.ix_(order, order)] if complete else None,
+                        "passive": robot.drive.passive,
+                    },
+                )
 
     def identify(
         self,

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from ..exceptions import NotIdentifiable, listing
 from ..inspection.motion import resting_joints
+from ..recording import EFFORTS
 from ..signals.alignment import align
 from ..signals.resampling import resample
 from ..signals.signals import Signals
 from .recordings import Run
+from .settings.fields import AUTO
 from .settings.preprocessing import RawSettings, SmootherSettings
 
 
@@ -21,8 +23,10 @@ def condition(preprocessing: SmootherSettings | RawSettings, run: Run, *, even: 
         recording = resample(
             recording, preprocessing.resample_hz, hold=run.held, gap_intervals=preprocessing.bridge_intervals
         )
-    if preprocessing.delays:
-        recording = align(recording, preprocessing.delays)
+    delay = getattr(preprocessing, "delay", None)
+    common = {} if delay in (None, AUTO) else {each: delay for each in EFFORTS if recording.joints(each)}
+    if delays := common | preprocessing.delays:
+        recording = align(recording, delays)
     return replace(run, recording=recording)
 
 

@@ -40,6 +40,7 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
         floating_base=settings.described.floating_base,
         locked=settings.described.locked,
         gravity=settings.described.gravity,
+        efforts=[effort.build() for effort in settings.described.efforts],
     )
     if settings.drive is None:
         return robot

@@ -111,7 +111,9 @@ def structural_base(regressor: Regressor, seed: int = 0) -> BaseParameters:
     """
     p, n = len(regressor.parameters), regressor.robot.model.nv
     count = RANDOM_STATES * (p // n + 10)
-    W = regressor.dense(*regressor.robot.random_states(count, np.random.default_rng(seed)))
+    rng = np.random.default_rng(seed)
+    states = regressor.robot.random_states(count, rng)
+    W = regressor.dense(*states, rng.standard_normal((count, len(regressor.robot.inputs))))
     # R spans the same rows as W and is some dozen times smaller
     R = linalg.qr(W.reshape(-1, p), mode="r", overwrite_a=True, check_finite=False)[0][:p]
     return BaseParameters(regressor.parameters, *choose(R, preference(regressor), STRUCTURAL_TOLERANCE))

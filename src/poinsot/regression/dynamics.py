@@ -69,25 +69,28 @@ class IdentifiedDynamics:
         theta[self.columns] = np.nan_to_num(self.values)
         return theta
 
-    def torque(self, q: np.ndarray, v: JointSamples, a: JointSamples) -> JointSamples:
+    def torque(
+        self, q: np.ndarray, v: JointSamples, a: JointSamples, channels: np.ndarray | None = None
+    ) -> JointSamples:
         """(T, n) efforts [N m] or [N] that a motion takes.
 
         Args:
             v, a: (T, n) velocities and accelerations.
+            channels: (T, m) of `robot.inputs`; None: what they cause is left out.
         """
-        return self._in_stretches(lambda W: W @ self.theta, q, v, a)
+        return self._in_stretches(lambda W: W @ self.theta, q, v, a, channels)
 
-    def torque_std(self, q: np.ndarray, v: JointSamples, a: JointSamples) -> JointSamples:
+    def torque_std(
+        self, q: np.ndarray, v: JointSamples, a: JointSamples, channels: np.ndarray | None = None
+    ) -> JointSamples:
         """(T, n) standard deviation of the torque, of the parameters' uncertainty alone."""
-        return self._in_stretches(self._std, q, v, a)
+        return self._in_stretches(self._std, q, v, a, channels)
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
         """(T, n, n) M, rotors included [kg m^2], [kg m] or [kg]."""
-        n = self.robot.model.nv
-        still, unit = np.zeros((len(q), n)), np.eye(n)
+        still = np.zeros((len(q), self.robot.model.nv))
         at_rest = self.torque(q, still, still)
-        columns = [self.torque(q, still, np.tile(each, (len(q), 1))) - at_rest for each in unit]
-        return np.stack(columns, axis=2) if columns else np.zeros((len(q), 0, 0))
+        return np.stack([self.torque(q, still, still + e) - at_rest for e in np.eye(still.shape[1])], axis=2)
 
     def gravity(self, q: np.ndarray) -> JointSamples:
         """(T, n) efforts [N m] or [N] that hold the bodies against gravity, without friction and offsets."""
@@ -105,12 +108,19 @@ class IdentifiedDynamics:
             np.maximum(np.einsum("tnk, kl, tnl -> tn", seen, self.covariance, seen, optimize=True), 0)
         )
 
-    def _in_stretches(self, of: Callable[[np.ndarray], JointSamples], *motion: np.ndarray) -> JointSamples:
+    def _in_stretches(
+        self,
+        of: Callable[[np.ndarray], JointSamples],
+        q: np.ndarray,
+        v: JointSamples,
+        a: JointSamples,
+        channels: np.ndarray | None = None,
+    ) -> JointSamples:
         """(T, n) of dense regressors, which would not fit into memory all at once."""
-        q, v, a = motion
-        if not self.robot.floating_base:
-            q = self.robot.configurations(q)
-        starts = range(0, len(q), SAMPLES_AT_ONCE)
-        parts = [slice(first, first + SAMPLES_AT_ONCE) for first in starts]
-        found = [of(self._regressor.dense(q[part], v[part], a[part])) for part in parts]
-        return np.concatenate([np.zeros((0, self.robot.model.nv)), *found])
+        q = q if self.robot.floating_base else self.robot.configurations(q)
+        found = [np.zeros((0, self.robot.model.nv))]
+        for first in range(0, len(q), SAMPLES_AT_ONCE):
+            part = slice(first, first + SAMPLES_AT_ONCE)
+            read = None if channels is None else channels[part]
+            found.append(of(self._regressor.dense(q[part], v[part], a[part], read)))
+        return np.concatenate(found)

@@ -18,7 +18,7 @@ from ..arrays import Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
 from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ..models.articulated import Articulated
-from ..parameters import Normal, Parameters
+from ..parameters import Normal, Parameters, rescaled
 from ..recording import Recording
 from ..signals.decimation import Decimation
 from ..signals.signals import Signals
@@ -27,6 +27,9 @@ from .base_parameters import BaseParameters, structural_base
 from .dynamics import IdentifiedDynamics
 from .regressor import Regressor
 from .triangular import TriangularFactor
+
+UNSCALED = {"current": "A", "voltage": "V"}
+"""Quantities that are efforts up to an unknown gain, and their units."""
 
 SAMPLES_PER_STRETCH = 2048
 KEPT_NUMBERS = 2**22
@@ -97,6 +100,31 @@ class Part:
             train.joint_velocities(a),
             train.joint_torques(tau),
         )
+
+    @cached_property
+    def channels(self) -> np.ndarray:
+        """(T, m) channels of the recording that efforts of the robot's joints read.
+
+        Raises:
+            InvalidSignals: if the signals are of no recording, or it lacks one of them.
+        """
+        wanted, recording = self.robot.inputs, self.signals.recording
+        missing = [name for name in wanted if recording is None or name not in recording.channels]
+        if missing:
+            raise InvalidSignals(
+                f"the efforts of the robot's joints need the channel {listing(map(repr, missing))}, which a recording "
+                f'has not: channels = {{ "{missing[0]}" = {{ column = "...", unit = "..." }} }} in its file'
+            )
+        if recording is None:
+            return np.zeros((len(self), 0))
+        half = 0.5 / self.signals.rate_hz
+        at = np.minimum(np.searchsorted(recording.time, self.time - half), len(recording) - 1)
+        found = [recording.readings(name)[at] for name in wanted]
+        if not all(np.isfinite(values).all() for values in found):
+            raise InvalidSignals(
+                f"the channels {listing(wanted)} have samples that are not valid: cut or bridge them"
+            )
+        return np.stack(found, axis=1) if found else np.zeros((len(self), 0))
 
 
 class SignalsMethod(Protocol):
@@ -169,8 +197,17 @@ class InverseDynamics:
         """All of them, with what is held."""
         parameters = self.robot.parameters
         if self.attachment is not None:
-            parameters = Parameters((*parameters.blocks, self.attachment.block))
+            parameters = Parameters((*parameters.blocks, self.attachment.block), parameters.held)
+        if self.unscaled_unit:
+            parameters = parameters.measured_in(self.unscaled_unit)
         return parameters.hold(**self.held)
+
+    @cached_property
+    def unscaled_unit(self) -> str:
+        """`"A"` or `"V"` where efforts were measured so and no gain makes torques of them; else empty."""
+        # with a load, gains are identified
+        known = self.loaded or np.any(self.robot.train.gain != 1)
+        return "" if known else UNSCALED.get(cast("Sequence[Signals]", self.recordings)[0].effort, "")
 
     @cached_property
     def base(self) -> BaseParameters:
@@ -186,11 +223,16 @@ class InverseDynamics:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings on the data."""
-        return tuple(warning for part in self.parts for warning in part.signals.warnings)
+        unscaled = (
+            f"Efforts are in {self.unscaled_unit}, and no gain makes torques of them: so are all values here, and "
+            f"masses are no masses. Write gain [N m/{self.unscaled_unit}] in [drive].",
+        )
+        of_parts = tuple(warning for part in self.parts for warning in part.signals.warnings)
+        return (*of_parts, *(unscaled if self.unscaled_unit else ()))
 
     def with_signals(self, signals: Sequence[Signals]) -> InverseDynamics:
         """The same problem with other signals of the same robot."""
-        return self._with_the_same_base(recordings=tuple(signals))
+        return self._with_the_same_base(recordings=tuple(signals), regressor=self.regressor)
 
     def with_gains(self, gains: Vector) -> InverseDynamics:
         """The same problem with other drive gains (n,), one a joint."""
@@ -257,6 +299,7 @@ class InverseDynamics:
     def fit(self, theta: Vector, recording: str = "") -> Fit:
         """Measured against predicted effort of base values theta (b,), of recordings called `recording`."""
         names, units = self.robot.effort_names, self.robot.effort_units
+        units = rescaled(units, self.unscaled_unit) if self.unscaled_unit else units
         more: dict[str, Any] = {"speeds": self.speeds, "counts": self.row_counts, "recording": recording}
         time, measured, predicted = self.predict(theta)
         return fit_of(time, names, units, measured, predicted, **more)
@@ -412,7 +455,7 @@ class InverseDynamics:
         for first, last in spans:
             raw = memory[: last - first]
             q, v, a, tau = part.joint_side(first, last)
-            self.regressor.entries(q, v, a, out=raw)
+            self.regressor.entries(q, v, a, part.channels[first:last], out=raw)
             raw[:, -n:] = tau
             yield raw
 
@@ -430,17 +473,8 @@ class InverseDynamics:
         return np.concatenate([W, added], axis=2)
 
 
-def inverse_dynamics(
-    robot: Articulated,
-    signals: Signals | Sequence[Signals],
-    *,
-    held: Mapping[str, float] | None = None,
-    priors: Mapping[str, Normal] | None = None,
-    loaded: Sequence[bool] = (),
-    link: str | None = None,
-) -> InverseDynamics:
-    """`InverseDynamics` of signals that exist already; arguments and errors as there."""
-    return InverseDynamics(robot, signals, held=held or {}, priors=priors or {}, loaded=loaded, link=link)
+inverse_dynamics = InverseDynamics
+"""The problem, by the name of a function: `inverse_dynamics(robot, signals)` of signals that exist already."""
 
 
 def _apply(method: SignalsMethod | None, recording: Recording) -> Signals:
@@ -514,5 +548,5 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
                 "give its channel, or list the joint under drive.passive if nothing drives it"
             )
     part = Part(signals, robot, np.array(order))
-    part.joint_side(0, 1)  # what does not fit is refused here, not at the first use
+    _ = part.joint_side(0, 1), part.channels  # what does not fit is refused here, not at the first use
     return part

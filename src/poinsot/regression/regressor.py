@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays import Configurations, JointSamples
 from ..models.articulated import Articulated
-from ..models.joint_regressor import JointRegressor
+from ..models.joint_terms import JointTerms
 from ..models.torque_regressor import regressor_entries
 from ..parameters import Parameters
 
@@ -38,31 +38,38 @@ class Regressor:
         dofs, bodies = self.robot.tree.pairs
         rows = [np.repeat(dofs, 10)]
         columns = [(10 * bodies[:, None] + np.arange(10)).ravel()]
-        joint_rows, joint_columns = self._joints.structure
+        joint_rows, joint_columns = self.joint_terms.structure
         rows.append(joint_rows)
         columns.append(10 * len(self.robot.bodies) + joint_columns)
         return np.concatenate(rows), np.concatenate(columns)
 
     def entries(
-        self, q: Configurations, v: JointSamples, a: JointSamples, out: np.ndarray | None = None
+        self,
+        q: Configurations,
+        v: JointSamples,
+        a: JointSamples,
+        channels: np.ndarray | None = None,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """(T, K) entries of a stretch of samples.
 
         Args:
             q, v, a: (T, nq), (T, n), (T, n), joint side.
+            channels: (T, m) of `robot.inputs`; None: what they cause is left out.
             out: (T, at least K) where to write them, in the first K columns; fresh memory is what takes longest.
         """
         if out is None:
             out = np.empty((len(q), len(self.structure[0])))
         end = regressor_entries(self.robot.tree, q, v, a, out).shape[1]
-        for _, _, values in self._joints.blocks(v, a):
-            first, end = end, end + values.shape[1]
-            out[:, first:end] = values
-        return out[:, :end]
+        added = self.joint_terms.entries(q, v, a, channels)
+        out[:, end : end + added.shape[1]] = added
+        return out[:, : end + added.shape[1]]
 
-    def dense(self, q: Configurations, v: JointSamples, a: JointSamples) -> np.ndarray:
+    def dense(
+        self, q: Configurations, v: JointSamples, a: JointSamples, channels: np.ndarray | None = None
+    ) -> np.ndarray:
         """(T, n, p), structural zeros included."""
-        return self.scatter(self.entries(q, v, a), np.arange(len(self.parameters)))
+        return self.scatter(self.entries(q, v, a, channels), np.arange(len(self.parameters)))
 
     def scatter(self, entries: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """(T, n, len(chosen)) dense columns from entries (T, K).
@@ -84,5 +91,6 @@ class Regressor:
         return wanted, place[columns[wanted]]
 
     @cached_property
-    def _joints(self) -> JointRegressor:
-        return JointRegressor(self.robot)
+    def joint_terms(self) -> JointTerms:
+        """What joints add."""
+        return JointTerms(self.robot)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..inspection import Inspection, InspectionFinding
+from ..estimate import Finding
+from ..inspection import Inspection
 from ..recording import Recording
 from .blocks import SEVERITIES, Facts, Findings, Page, section_of
 from .figures import channel_grid
@@ -38,7 +39,7 @@ def write_inspection_page(inspection: Inspection, recording: Recording, path: st
         section_of(
             "Overview",
             _lead(found),
-            Findings.of((finding.severity, finding.sentence) for finding in found),
+            Findings.of((each.severity.name, str(each)) for each in found),
             Facts(facts=tuple((capitalized(name), value) for name, value in inspection.facts)),
         ),
         section_of("Channels", lead, table_of_rows(inspection.rows)),
@@ -47,8 +48,8 @@ def write_inspection_page(inspection: Inspection, recording: Recording, path: st
     return write_page(Page(title=inspection.name, kicker="poinsot · recording", sections=sections), path)
 
 
-def _lead(findings: Sequence[InspectionFinding]) -> str:
-    counts = Counter[str](finding.severity for finding in findings)
+def _lead(findings: Sequence[Finding]) -> str:
+    counts = Counter[str](finding.severity.name for finding in findings)
     said = [number_of(counts[severity], severity) for severity in SEVERITIES if counts[severity]]
     if counts["error"] or counts["warning"]:
         return f"{series(said)} before any estimation."

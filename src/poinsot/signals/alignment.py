@@ -131,7 +131,7 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     """Estimate the delay between two channels of one quantity, equal up to a positive factor and an offset.
 
     For two sensors of one motion, or a command and its immediate response. For the delay between efforts and positions
-    see `poinsot.regression.delay`.
+    see `poinsot.diagnosis.delay`.
 
     Args:
         recording: with a uniform clock.

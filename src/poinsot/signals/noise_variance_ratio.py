@@ -33,23 +33,23 @@ class RatioVerdict(Enum):
 
     credible = "The noise variance ratio is determined by the data."
     undetermined = (
-        "The record is too short to determine the ratio to a decade; add a prior, or choose the ratio by "
-        "nvr_for_cutoff."
+        "The record is too short to determine the ratio to a decade; add a prior, or give cutoff_hz in "
+        "place of the ratio."
     )
     at_lower_bound = (
         "The likelihood still rises at the lowest cutoff: the data look like a polynomial; move more."
     )
     at_upper_bound = (
-        "The likelihood still rises at the highest cutoff: noise is treated as motion; choose the ratio by "
-        "nvr_for_cutoff."
+        "The likelihood still rises at the highest cutoff: noise is treated as motion; give cutoff_hz in "
+        "place of the ratio."
     )
     below_quantization = (
-        "The residual is smaller than the rounding of the samples: the smoother follows the encoder's steps; choose "
-        "the ratio by nvr_for_cutoff."
+        "The residual is smaller than the rounding of the samples: the smoother follows the encoder's steps; give "
+        "cutoff_hz in place of the ratio."
     )
     wide = (
-        "The smoother passes more than max_cutoff: it follows noise that is not white, or motion smoother than the "
-        "walk; choose the ratio by nvr_for_cutoff, or raise max_cutoff if the mechanism is that fast."
+        "The smoother passes more than highest_cutoff: it follows noise that is not white, or motion smoother than the "
+        "walk; give cutoff_hz in place of the ratio, or raise highest_cutoff if the mechanism is that fast."
     )
 
 

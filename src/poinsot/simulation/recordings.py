@@ -74,12 +74,12 @@ def fourier_motion(
 
 
 def model_parameters(robot: Articulated, **values: float) -> Vector:
-    """(p,) the description's own inertial parameters, other parameters by name or zero.
+    """(p,) the description's own inertial parameters, other parameters by name, or as they are held, or zero.
 
     Raises:
         InvalidMethod: if a name does not exist.
     """
-    theta = np.zeros(len(robot.parameters))
+    theta = robot.parameters.held_values.copy()
     theta[: robot.inertials.size] = robot.inertials.ravel()
     for name, value in values.items():
         theta[robot.parameters.index(name)] = value

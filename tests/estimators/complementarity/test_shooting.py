@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from poinsot.estimate import Status
+from poinsot.estimators.complementarity import shooting as module
 from poinsot.estimators.complementarity.posterior import MixturePosterior
 from poinsot.estimators.complementarity.shooting import (
     FRICTION,
@@ -109,12 +110,18 @@ class Valley(Shooting):
         return np.full(9, -np.inf), np.full(9, np.inf)
 
 
-@pytest.mark.parametrize(("bottom", "status"), [(2.0, Status.stalled), (1.0, Status.solved)])
-def test_a_step_that_lowers_nothing_is_convergence_at_a_minimum_only(bottom, status):
+@pytest.mark.parametrize(
+    ("kinks", "bottom", "status"),
+    [(0, 2.0, Status.stalled), (5, 2.0, Status.solved), (0, 1.0, Status.solved)],
+)
+def test_a_step_that_lowers_nothing_is_convergence_at_a_minimum_only(monkeypatch, kinks, bottom, status):
     """At the kink no step of the one-sided linearization lowers the cost; along it the cost falls, but at its bottom.
+
+    A fit that may go on does so along the slope that descends, down to the bottom.
 
     There the gradient of both sides differs from zero, and still no direction descends: a minimum.
     """
+    monkeypatch.setattr(module, "KINKS", kinks)
     of = Valley(np.arange(3.0), np.zeros((3, 3)), np.ones(3), SHAPE, [floor()])
     object.__setattr__(of, "bottom", bottom)
     fit = of.fit(np.array([0.5, 0.5, 0, 0, 0, 0, 0, 0, 0]))

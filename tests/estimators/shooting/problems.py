@@ -8,10 +8,15 @@ import numpy as np
 from poinsot.arrays import Matrix, Vector
 from poinsot.estimators.shooting.arrival import ArrivalSystem, factorize_arrival
 from poinsot.estimators.shooting.direction import with_arrival
-from poinsot.estimators.shooting.lq import LinearQuadraticStages, Quadratic, require_shapes
+from poinsot.estimators.shooting.lq import LinearQuadraticStages, Quadratic
 from poinsot.estimators.shooting.posterior import TrajectoryPosterior
 from poinsot.estimators.shooting.riccati import Backward, Policy, backward, forward, marginals
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
+
+
+def require_shapes(value, **shapes):
+    for name, shape in shapes.items():
+        assert getattr(value, name).shape == shape, name
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,5 @@
 """The iteration on small nonlinear motions: against SciPy's dense least squares, the truth, and when it fails."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -182,26 +181,6 @@ def test_exact_recordings_give_the_truth(rollout, rng):
     np.testing.assert_allclose(found.at.x[0], truth.x[0], atol=1e-7)
 
 
-def test_second_order_ends_where_gauss_newton_does(rng):
-    """Residuals that stay large (an encoder that jumps) make Gauss-Newton slow, but not the second-order method."""
-    problem, guess, _ = pendulum_problem(rng, N=40)
-    motion = problem.models[0]
-    encoder = motion.encoder.copy()
-    encoder[20:] += 0.3
-    jumped = replace(motion, encoder=encoder)
-    problem = replace(problem, models=(jumped,))
-    plain = DDP(step_tolerance=1e-7).solve(problem, guess)
-    second = DDP(step_tolerance=1e-7, second_order=True).solve(problem, guess)
-    assert plain.status is second.status is Status.solved
-    assert second.cost == pytest.approx(plain.cost, rel=1e-9)
-    np.testing.assert_allclose(second.theta, plain.theta, rtol=1e-5)
-    near = replace(plain.at, theta=plain.theta + 1e-3)
-    assert DDP(second_order=True).solve(problem, near).iterations < DDP().solve(problem, near).iterations
-    tumbling, start, _ = tumbling_problem(rng, N=5)
-    with pytest.raises(InvalidMethod, match="second_order=False"):
-        DDP(second_order=True).solve(tumbling, start)
-
-
 def test_a_far_guess_needs_gaps(rng):
     """Friction of the wrong sign makes simulated motions grow for ten seconds: only what may leave gaps finds back."""
     problem, guess, _ = pendulum_problem(rng, N=200)
@@ -225,9 +204,6 @@ def test_long_recordings_are_taken_in_stretches(rng, monkeypatch):
         parts = DDP(rollout=rollout).solve(problem, guess)
         np.testing.assert_allclose(parts.theta, whole.theta, rtol=1e-7)
     np.testing.assert_allclose(posterior(problem, whole.at).states[0], sure.states[0], rtol=1e-7, atol=1e-12)
-    with ThreadPoolExecutor(2) as executor:
-        threads = DDP().solve(problem, guess, executor=executor)
-    np.testing.assert_allclose(threads.theta, whole.theta, rtol=1e-7)
 
 
 def test_penalty_is_eq_38(rng):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from estimators.shooting.toys import pendulum_problem, tumbling_problem
-from poinsot.estimators.shooting.local import STRETCH, costates, linearized, linearized_arrival, stretches
-from poinsot.estimators.shooting.lq import LinearQuadraticStages
+from poinsot.estimators.shooting.local import STRETCH, linearized, linearized_arrival, stretches
 from poinsot.estimators.shooting.problem import GaussianPrior
 from poinsot.models.manifold import FlatSpace
 
@@ -126,41 +125,6 @@ def test_arrival_cost(somewhere, rng):
     K = central(offset, n)
     np.testing.assert_allclose(Lambda, K.T @ K, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(slope, K.T @ offset(np.zeros(n)), rtol=1e-6, atol=1e-6)
-
-
-def test_second_order_term(rng):
-    problem, guess, _ = pendulum_problem(rng, N=9, resets=(4,))
-    motion, x, w, theta = problem.models[0], guess.x[0], guess.w[0], guess.theta
-    xi, r = rng.standard_normal((9, 2)), motion.evaluate(0, x[:-1], w, theta)[1]
-
-    def slope(d):
-        at = motion.linearize(0, x[:-1] + d[:2], w + d[2:3], theta + d[3:])
-        both = ((at.f_x, at.r_x), (at.f_w, at.r_w), (at.f_theta, at.r_theta))
-        return np.concatenate(
-            [np.einsum("ti,tij->tj", xi, F) + np.einsum("ti,tij->tj", r, R) for F, R in both], 1
-        )
-
-    found, c = central(slope, 6), motion.curvature(0, x[:-1], w, theta, xi)
-    for block, rows, columns in (
-        (c.xx, slice(0, 2), slice(0, 2)), (c.xw, slice(0, 2), slice(2, 3)), (c.xt, slice(0, 2), slice(3, 6)),
-        (c.ww, slice(2, 3), slice(2, 3)), (c.wt, slice(2, 3), slice(3, 6)),
-    ):  # fmt: skip
-        np.testing.assert_allclose(block, found[:, rows, columns], atol=1e-7)
-    np.testing.assert_allclose(c.tt, found[:, 3:, 3:].sum(axis=0), atol=1e-7)
-
-
-def test_costates(rng):
-    T, n = 6, 3
-    z = np.zeros
-    A, l_x, last = rng.standard_normal((T, n, n)), rng.standard_normal((T, n)), rng.standard_normal(n)
-    stages = LinearQuadraticStages(
-        A, z((T, n, 1)), z((T, n, 1)), z((T, n)), z((T, n, n)), z((T, n, 1)), z((T, n, 1)), z((T, 1, 1)), z((T, 1, 1)),
-        z((1, 1)), l_x, z((T, 1)), z(1), np.ones(T, dtype=bool),
-    )  # fmt: skip
-    xi = costates(stages, last)
-    for t in range(T):
-        np.testing.assert_allclose(xi[t], l_x[t] + A[t].T @ xi[t + 1], atol=1e-12)
-    np.testing.assert_array_equal(xi[T], last)
 
 
 def test_stretches_cover_a_recording(rng):

@@ -200,8 +200,6 @@ def test_an_indefinite_stage_is_named(rng):
 def test_checks_at_the_door(rng, unchecked):
     chain = random_chain(rng)
     s = chain.stages
-    with pytest.raises(InvalidMethod, match="gap of the linear-quadratic problem has the shape"):
-        replace(s, gap=np.zeros((12, 5)))
     with pytest.raises(InvalidMethod, match="l_x of the linear-quadratic problem holds a number"):
         replace(chain, stages=replace(s, l_x=np.full((12, 4), np.nan)))
     with pytest.raises(InvalidMethod, match="cannot end in"):

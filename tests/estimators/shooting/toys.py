@@ -8,7 +8,6 @@ from scipy.spatial.transform import Rotation
 
 from poinsot.estimators.shooting.local import evaluated, stage_cost
 from poinsot.estimators.shooting.problem import (
-    Curvature,
     GaussianPrior,
     LastNodeLinearization,
     ShootingProblem,
@@ -86,22 +85,6 @@ class Pendulum(TrajectoryModel):
 
     def linearize_last(self, x, theta):
         return LastNodeLinearization(self.evaluate_last(x, theta), np.array([[1.0, 0.0]]) / self.sigma[0])
-
-    def curvature(self, first, x, w, theta, costate):
-        q, T = x[:, 0], len(x)
-        stretch = slice(first, first + T)
-        noisy = self.noisy[stretch]
-        felt = self.evaluate(first, x, w, theta)[1][:, 1] * np.isfinite(self.accelerometer[stretch])
-        weight = (H * costate[:, 0] + costate[:, 1]) * H * noisy + felt / self.sigma[
-            1
-        ]  # on second derivatives of a
-        xx, xt = np.zeros((T, 2, 2)), np.zeros((T, 2, 3))
-        xx[:, 0, 0] = weight * np.exp(theta[0]) * np.sin(q)
-        xt[:, 0, 0] = -weight * np.exp(theta[0]) * np.cos(q)
-        xt[:, 1, 1] = -weight
-        tt = np.zeros((3, 3))
-        tt[0, 0] = -np.sum(weight * np.exp(theta[0]) * np.sin(q))
-        return Curvature(xx, np.zeros((T, 2, 1)), xt, np.zeros((T, 1, 1)), np.zeros((T, 1, 3)), tt)
 
 
 TRUE = np.array([np.log(9.81 / 0.7), 0.3, 4.0])

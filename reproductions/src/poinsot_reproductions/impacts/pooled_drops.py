@@ -44,14 +44,14 @@ def pooled(
     say(f"{len(drops)} drops: flights and impacts")
     fit = PooledImpacts().fit(drops, rectangle(SIDE, SIDE), floor())
     watch.lap("solve")
-    say("bootstrap, halves, held-out impacts, assumptions")
+    say("halves, held-out impacts, assumptions")
     agreed = agreement(fit, seed)
     watch.lap("agreement")
     return fit, _figures(fit, agreed, len(drops)), watch.seconds
 
 
 def _figures(fit: PooledFit, agreed: Agreement, drops: int) -> dict[str, Any]:
-    low, high = agreed.interval
+    low, high = fit.inertia_interval
     sharp, rounded = 1e6 * SIDE**2 / 6, 1e6 * uniform_square(fit.value("corner_radius"))
     return {
         "inertia_to_mass_mm2": 1e6 * fit.inertia_to_mass,

@@ -28,7 +28,7 @@ admission          first guess of impacts, and which of them count
 pooled_problem     the weighted least-squares problem: tolerances, priors, minimization
 pooled             `PooledImpacts`: the method
 pooled_fit         its result
-agreement          bootstrap, halves, held-out drops, assumptions
+agreement          halves, held-out drops, assumptions
 pooled_estimate    the result as an estimate, and its certificate
 
 Nothing is imported here: one drop needs CasADi, many do not.

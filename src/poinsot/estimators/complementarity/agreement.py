@@ -5,9 +5,8 @@ prior theta = 0. With weights w_d of the drops the solution moves, to first orde
 
     dtheta(w) = -(sum w_d S_d + prior)^-1 (sum w_d g_d + prior theta)
 
-with S_d the second derivative of the robust cost, derivatives of the weights included. So each sample of a bootstrap,
-each half and each drop left out costs one small solve. Drops are resampled and not impacts, since the impacts of a drop
-share its floor and its throw. Tolerances and verdicts are those of all drops.
+with S_d the second derivative of the robust cost, derivatives of the weights included. So each half and each drop left
+out costs one small solve. Tolerances and verdicts are those of all drops.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from jaxtyping import Float
 from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...models.planar.impulses import one_contact
-from ...solve import Stop, stop_requested
+from ...solve import ProgressCallback, Stop, report, stop_requested
 from .chain import collisions
 from .contact_parameters import INERTIA, SHARED, S
 from .pooled_fit import SLIDES, PooledFit
@@ -43,8 +42,8 @@ ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
     "no drag": ("linear_drag", "angular_drag"),
 }
 """Parameters that are held at zero under each assumption."""
-INTERVAL, LEVEL = (2.5, 97.5), 0.95
-"""Percentiles of an interval; part of the splits into halves whose difference is below `halves_difference`."""
+LEVEL = 0.95
+"""Of intervals, and part of the splits into halves whose difference is below `halves_difference`."""
 FEWEST = 4
 """Least number of drops for halves."""
 
@@ -68,15 +67,7 @@ class HeldOut:
 
 def reweighted(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K s"]:
     """(K, s) theta, where drops count as often as each row says."""
-    theta = fit.at.shared
-    return np.array([theta + fit.problem.step(fit.by, theta, row) for row in counts])
-
-
-def bootstrap(fit: PooledFit, samples: int = 2000, seed: int = 0) -> Vector:
-    """(samples,) J/m of drops drawn with replacement [m^2]."""
-    rng, D = np.random.default_rng(seed), fit.problem.chain.drops
-    counts = rng.multinomial(D, np.full(D, 1 / D), size=samples)
-    return reweighted(fit, counts.astype(float))[:, 0]
+    return fit.problem.reweighted(fit.by, fit.at.shared, counts)
 
 
 def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
@@ -107,12 +98,20 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
     at, _ = without_consistency.minimized(fit.at)
     without = reweighted(fit, 1.0 - np.eye(chain.drops))
     struck = chain.drop[chain.before]
+    used = np.array([impact.used for impact in fit.impacts])
+    laws = np.array([(impact.friction_ratio, impact.restitution) for impact in fit.impacts])
+    sliding = used & np.array([impact.mode == SLIDES for impact in fit.impacts])
     rows = []
     for d in np.unique(struck[turning]):
-        hit = collisions(chain, replace(at, shared=without[d]), problem.part)
+        own = np.flatnonzero(turning & (struck == d))
+        those = replace(chain, before=chain.before[own], last=chain.last[own], first=chain.first[own])
+        there = replace(at, tau=at.tau[own], lost=at.lost[own], brevity=at.brevity[own], shared=without[d])
+        hit = collisions(those, there, problem.part[own])
         name, J = fit.segmented.drops[d].name, float(without[d, INERTIA])
-        friction, restitution = _median_laws(fit, name)
-        for i in np.flatnonzero(turning & (struck == d)):
+        slid, others = laws[sliding & (struck != d), 0], laws[used & (struck != d), 1]
+        friction = float(np.median(slid)) if len(slid) else fit.friction_bound
+        restitution = float(np.median(others)) if len(others) else 0.0
+        for i in range(len(own)):
             GQ, v = hit.GQ[i], hit.before[i, 3:]
             N, T = (np.array([*u, GQ[0] * u[1] - GQ[1] * u[0]]) for u in (hit.normal, hit.tangent))
             moment = GQ[0] * hit.jump[i, 1] - GQ[1] * hit.jump[i, 0]
@@ -121,20 +120,9 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
             c_n, c_t, _ = one_contact(N, T, np.array([1.0, 1.0, 1 / J]), v.copy(), b, friction)
             from_before = float((N[2] * c_n + T[2] * c_t) / J)
             rows.append(
-                HeldOut(name, float(at.tau[i]), float(hit.jump[i, 2]), float(moment / J), from_before)
+                HeldOut(name, float(there.tau[i]), float(hit.jump[i, 2]), float(moment / J), from_before)
             )
     return tuple(rows)
-
-
-def _median_laws(fit: PooledFit, name: str) -> tuple[float, float]:
-    """Median friction and restitution without a drop."""
-    others = [impact for impact in fit.impacts if impact.used and impact.drop != name]
-    sliding = [impact.friction_ratio for impact in others if impact.mode == SLIDES]
-    restitution = [impact.restitution for impact in others]
-    return (
-        float(np.median(sliding)) if sliding else fit.friction_bound,
-        float(np.median(restitution)) if restitution else 0.0,
-    )
 
 
 def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
@@ -168,22 +156,14 @@ class Agreement:
     """Agreement of drops with each other, and of J/m with what could have been assumed.
 
     Args:
-        drawn: (K,) J/m of bootstrapped drops [m^2].
         differences: (L,) of random halves by J/m; NaN with fewer than four drops.
         held_out: impacts by drops without their own.
         assumed: J/m under each of `ASSUMPTIONS` [m^2]; those before an interruption.
     """
 
-    drawn: Vector
     differences: Vector
     held_out: tuple[HeldOut, ...]
     assumed: Mapping[str, float]
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """That holds 95 % of what is drawn [m^2]."""
-        low, high = np.percentile(self.drawn, INTERVAL)
-        return float(low), float(high)
 
     @property
     def halves_difference(self) -> float:
@@ -201,20 +181,22 @@ class Agreement:
         return np.array([abs(each.from_before - each.jump_of_omega) for each in self.held_out])
 
 
-def agreement(fit: PooledFit, seed: int = 0, stop: Stop | None = None) -> Agreement:
-    """Bootstrap, halves, held-out impacts, and J/m under each assumption.
+def agreement(
+    fit: PooledFit, seed: int = 0, progress: ProgressCallback | None = None, stop: Stop | None = None
+) -> Agreement:
+    """Halves, held-out impacts, and J/m under each assumption.
 
     Args:
         seed: of the random draws. stop: ends the assumptions with those computed until then.
     """
     enough = fit.problem.chain.drops >= FEWEST
     moves: dict[str, float] = {}
-    for name, held in ASSUMPTIONS.items():
+    for k, (name, held) in enumerate(ASSUMPTIONS.items(), 1):
         if stop_requested(stop):
             break
+        report(progress, "J/m under assumptions", iteration=k, detail=name)
         moves[name] = assumed(fit, held)
     return Agreement(
-        bootstrap(fit, seed=seed),
         halves(fit, seed=seed) if enough else np.full(1, np.nan),
         held_out(fit),
         moves,

@@ -12,7 +12,7 @@ and the corner S,
     [ T   C ] [dx    ]     [ g_x     ]        S_bar = S - C^T T^-1 C = sum over drops
     [ C^T S ] [dtheta] = - [ g_theta ]        g_bar = g_theta - C^T T^-1 g_x
 
-T does not couple drops, so S_bar and g_bar are sums over drops, and these terms are all that a bootstrap over drops
+T does not couple drops, so S_bar and g_bar are sums over drops, and these terms are all that leaving out drops
 needs. In each drop the floor is higher by delta than in all drops together, with a prior variance, since it drifts.
 delta has the column of the floor's height; with a = S_bar_hh + 1 / variance and b = S_bar_h of a drop it is eliminated
 by
@@ -29,13 +29,14 @@ something lay on the floor or the outline is not as drawn loses its influence on
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.linalg import cho_solve_banded, cholesky_banded
+from scipy.linalg import cholesky_banded
 
 from ...arrays import Matrix, Vector
-from ...banded import inverse_in_band
+from ...banded import inverse_in_band, solve_in_band
 from .collisions import LOST, OWN, RESIDUALS, Collision, ContactGeometry, ImpactStates, collide
 from .contact_parameters import HEIGHT, OF_FLIGHTS
 from .flights import Flight
@@ -220,8 +221,8 @@ def linear(
     _add_blocks(band, starts, of.weight)
     gradient.reshape(F, B)[:, :12] += pull
     border.reshape(F, B, S)[:, :12] -= towards
-    corner += per_drop(np.swapaxes(of.by_shared, 1, 2) @ towards, of.drop, of.drops)
-    g_theta -= per_drop(np.einsum("fia,fi->fa", of.by_shared, pull), of.drop, of.drops)
+    corner += products_per_drop(of.by_shared, towards, of.drop, of.drops)
+    g_theta -= products_per_drop(of.by_shared, pull[:, :, None], of.drop, of.drops)[:, :, 0]
     cost += np.bincount(of.drop, np.einsum("fi,fi->f", miss, pull), of.drops)
     if of.resting is not None:
         lying = added(of.resting, at.shared, at.heights, of.geometry, curved)
@@ -243,12 +244,12 @@ def linear(
     weigh = np.broadcast_to(bent[i].mean(axis=0), (len(i), RESIDUALS)) if curved else trust[i]
     local, own, pulled = rows[i, :, :OWN], rows[i, :, OWN:], trust[i] * z[i]
     weighed, begin = weigh[:, :, None] * own, B * of.before[i] + 6
-    local_T, own_T, where = np.swapaxes(local, 1, 2), np.swapaxes(own, 1, 2), begin[:, None] + np.arange(OWN)
+    local_T, where = np.swapaxes(local, 1, 2), begin[:, None] + np.arange(OWN)
     _add_blocks(band, begin, local_T @ (weigh[:, :, None] * local))
     gradient[where] += np.einsum("iab,ia->ib", local, pulled)
     border[where] += local_T @ weighed
-    corner += per_drop(own_T @ weighed, struck[i], of.drops)
-    g_theta += per_drop(np.einsum("iab,ia->ib", own, pulled), struck[i], of.drops)
+    corner += products_per_drop(own, weighed, struck[i], of.drops)
+    g_theta += products_per_drop(own, pulled[:, :, None], struck[i], of.drops)[:, :, 0]
     # unknowns without any residual keep their values: a 1 on the diagonal makes their step 0
     for column, moves in ((12, use), (13, use & (at.lost > 0))):
         band[0, np.setdiff1d(starts + column, (B * of.before + column)[moves])] += 1.0
@@ -263,15 +264,15 @@ def _add_blocks(band: Matrix, starts: Int[np.ndarray, "K"], blocks: Float[np.nda
             band[i - j, starts + j] += blocks[:, i, j]
 
 
-def per_drop(values: np.ndarray, drop: Int[np.ndarray, "K"], drops: int) -> np.ndarray:
-    """(D, ...) sums over the values of each drop; `drop` (K,) must not decrease."""
-    begin = np.searchsorted(drop, np.arange(drops))
-    some = np.searchsorted(drop, np.arange(drops), side="right") > begin
-    out = np.zeros((drops, *values.shape[1:]))
-    # reduceat gives a drop without values the value of the next one: such drops are left out
-    if some.any():
-        out[some] = np.add.reduceat(values, begin[some], axis=0)
-    return out
+def products_per_drop(
+    A: Float[np.ndarray, "K m a"], C: Float[np.ndarray, "K m c"], drop: Int[np.ndarray, "K"], drops: int
+) -> Float[np.ndarray, "D a c"]:
+    """Sums of A_k^T C_k over each drop; `drop` (K,) must not decrease."""
+    # one product a drop, and not one an impact: those of all impacts together do not fit into a cache
+    ends = np.searchsorted(drop, np.arange(drops + 1))
+    return np.array(
+        [A[i:j].reshape(-1, A.shape[2]).T @ C[i:j].reshape(-1, C.shape[2]) for i, j in pairwise(ends)]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,16 +297,12 @@ def reduced(of: Chain, at: Unknowns, system: Linear, height_std: float, damping:
     band = system.band.copy()
     band[0] *= 1 + damping
     factor = cholesky_banded(band, lower=True, check_finite=False)
-    X = cho_solve_banded(
-        (factor, True), np.column_stack([system.gradient, system.border]), check_finite=False
-    )
     # the border has the gradient as one more column, so that one product reduces both
-    S_bar, g_bar = system.corner.copy(), system.g_theta.copy()
+    X = np.column_stack([system.gradient, system.border])
+    solve_in_band(factor, X)
     F, S = len(of.mean), of.size
-    C, X_f = system.border.reshape(F, B, S), X.reshape(F, B, S + 1)
-    through = per_drop(np.swapaxes(C, 1, 2) @ X_f, of.drop, of.drops)
-    S_bar -= through[:, :, 1:]
-    g_bar -= through[:, :, 0]
+    through = products_per_drop(system.border.reshape(F, B, S), X.reshape(F, B, S + 1), of.drop, of.drops)
+    S_bar, g_bar = system.corner - through[:, :, 1:], system.g_theta - through[:, :, 0]
     # a drop's own height moves its residuals as the common one does: row and column of it are those of HEIGHT
     a = S_bar[:, HEIGHT, HEIGHT] + 1 / height_std**2
     b, g = S_bar[:, HEIGHT].copy(), g_bar[:, HEIGHT] + at.heights / height_std**2

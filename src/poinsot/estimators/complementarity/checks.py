@@ -24,7 +24,7 @@ LOWEST = 0.1
 """Quantile of the accelerations: not the lowest, which noise may have made."""
 KNOWN = 0.3
 """Largest relative standard deviation of an acceleration that counts as known."""
-UNITS = {1000.0: "mm", 100.0: "cm", 39.37: "inches", 3.2808: "feet", 1e-3: "km"}
+UNITS = {1000.0: "mm", 100.0: "cm", 39.37: "inches", 1e-3: "km"}
 FASTEST, UPRIGHT = 1.25, (0.5, 1.25)
 """In parts of gravity: an acceleration that no body falls with, and the range of what is found where y points down."""
 NEAR = 1.5
@@ -54,26 +54,26 @@ def check_drop(
         for factor, unit in UNITS.items():
             if 1 / NEAR < -fall / GRAVITY / factor < NEAR:
                 raise InvalidSignals(
-                    f"{name} falls at {-fall:.4g} m/s^2 in flight, some {factor:g} times gravity: its positions "
-                    f"are in {unit}; say so in their unit, or multiply them by {1 / factor:.4g}"
+                    f"[length-unit] {name} falls at {-fall:.4g} m/s^2 in flight, some {factor:g} times gravity: its "
+                    f"positions are in {unit}; say so, or multiply them by {1 / factor:.4g}"
                 )
         rise, sure = acceleration(drop.times, -poses[:, 1])
         if sure and -fall > FASTEST * GRAVITY and UPRIGHT[0] < -rise / GRAVITY < UPRIGHT[1]:
             raise InvalidSignals(
-                f"{name} accelerates downwards by {-fall:.4g} m/s^2, more than gravity does, and upwards by "
+                f"[sign] {name} accelerates downwards by {-fall:.4g} m/s^2, more than gravity does, and upwards by "
                 f"{-rise:.4g}: its y points down; let it point up, with scale = -1 for it and for the angle"
             )
     if shape.size < SMALL * noise[0]:
         raise InvalidSignals(
-            f"the body reaches {1e3 * shape.size:.3g} mm and the tracker of {name} is off by {1e3 * noise[0]:.3g} "
-            "mm: give the shape in metres, or track it more closely"
+            f"[length-scale] the body reaches {1e3 * shape.size:.3g} mm and the tracker of {name} is off by "
+            f"{1e3 * noise[0]:.3g} mm: give the shape in metres, or track it more closely"
         )
     gaps = contacts_at(poses[0], shape, walls)[0]
     allowed = INSIDE * np.hypot(noise[0], shape.size * noise[2])
     if gaps.min() < -allowed:
         flipped = contacts_at(poses[0] * [1.0, -1.0, -1.0], shape, walls)[0].min() > -allowed
         raise InvalidSignals(
-            f"in {name} the body begins {-1e3 * gaps.min():.3g} mm inside wall "
+            f"[wall] in {name} the body begins {-1e3 * gaps.min():.3g} mm inside wall "
             f"{1 + int(gaps.argmin()) // len(shape.parts)}; mend the wall, the shape or the origin of the poses"
             + (", or let y point up, with scale = -1 for it and for the angle" if flipped else "")
         )

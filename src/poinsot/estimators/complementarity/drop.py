@@ -23,7 +23,7 @@ Where every impact sticks, mu is not: instead of a value there is the least mu t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ import numpy as np
 from scipy import stats
 
 from ...arrays import Vector
-from ...estimate import Estimate, Status
+from ...estimate import Estimate, Finding, Severity, Status
 from ...exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
 from ...models.planar.events import moved
 from ...models.planar.shapes import Shape
@@ -251,7 +251,7 @@ class DropIdentification:
             chi_square=fit.chi_square,
             iterations=fit.iterations + (0 if program is None else program.iterations),
             status=Status.interrupted if interrupted else fit.status,
-            distrust=self._distrust(shooting, fit),
+            findings=tuple(self._distrust(shooting, fit)),
             predicted=predicted,
             velocities=velocities,
             impacts=impacts,
@@ -261,33 +261,43 @@ class DropIdentification:
             shooting=shooting,
         )
 
-    def _distrust(self, shooting: Shooting, fit: ShootingFit) -> tuple[str, ...]:
-        reasons, degrees = [], 3 * len(shooting.times) - shooting.parameters
+    def _distrust(self, shooting: Shooting, fit: ShootingFit) -> Iterator[Finding]:
+        degrees = 3 * len(shooting.times) - shooting.parameters
+        see, warning, error = (
+            "See the other findings, the outline and the walls.",
+            Severity.warning,
+            Severity.error,
+        )
         if fit.status is not Status.solved:
-            reasons.append(f"the iteration ended before a minimum ({fit.status.name})")
+            message = f"the iteration ended before a minimum ({fit.status.name})"
+            yield Finding("poor-fit", warning, message, see)
         if self.noise is not None and stats.chi2.sf(fit.chi_square, degrees) < self.significance:
-            reasons.append(
-                f"residuals are {np.sqrt(fit.chi_square / degrees):.2g} times the noise: the model does not "
+            ratio = np.sqrt(fit.chi_square / degrees)
+            message = (
+                f"residuals are {ratio:.2g} times the noise: the model does not "
                 "hold, or the motion found is not the right one"
             )
+            yield Finding("poor-fit", error if ratio > self.neighbour_factor else warning, message, see)
         e = fit.predicted - shooting.poses
         for axis, what in enumerate(("x", "y", "the angle")):
             # three tests at once: a third of the significance each
             if von_neumann_probability(e[:, axis]) < self.significance / 3:
-                reasons.append(f"residuals of {what} have a pattern, as a wrong sequence of impacts leaves")
+                message = f"residuals of {what} have a pattern, as a wrong sequence of impacts leaves"
+                yield Finding("poor-fit", warning, message, see)
         ratio = residual_noise(shooting, fit) / tracker_noise(shooting.times, shooting.poses)
         if self.noise is None and ratio.max() > self.neighbour_factor:
-            reasons.append(
+            message = (
                 f"residuals are {ratio.max():.2g} times what frames differ by from their neighbours: the floor, the "
                 "outline or a frame is wrong"
             )
+            yield Finding("poor-fit", error, message, see, evidence=float(ratio.max()))
         relative = np.abs(e) / np.median(np.abs(e), axis=0)
         if relative.max() > self.outlier_factor:
             frame = int(np.argmax(relative.max(axis=1)))
-            reasons.append(
-                f"the frame at {shooting.times[frame]:.4g} s is far off all others: leave it out if it was misread"
+            message = (
+                f"the frame at {shooting.times[frame]:.4g} s is far off all others; leave it out if misread"
             )
-        return tuple(reasons)
+            yield Finding("outliers", warning, message, "", evidence=float(relative.max()))
 
 
 def _theta_of_program(program: ProgramFit, shooting: Shooting) -> Vector:

@@ -27,7 +27,7 @@ from .certificate import DropSimulation
 from .drop_fit import DropFit
 from .identifiability import Consistency, consistency, pushed
 from .problem import WITHOUT_MASS, ImpactsProblem, ImpulseUnit
-from .shooting import FRICTION, INERTIA, MASS, RESTITUTION
+from .shooting import FRICTION, INERTIA, MASS, MAX_FRICTION, RESTITUTION
 
 ENERGY_SAMPLES = 400
 """Number of times at which the energy is given."""
@@ -83,6 +83,7 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
         ),
         undetermined=_undetermined(fit, scale),
         problem=problem,
+        examiner=problem.examiner(known=fit.findings, upper={"friction": MAX_FRICTION, "restitution": 1.0}),
         iterations=max(fit.iterations, 1),
         extras=extras_of(
             EstimatedMotions((motion,)),

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
-from ...estimate import Status
+from ...estimate import Finding, Status
 from ...models.planar.events import ImpactEvents, moved
 from ...models.planar.stepping import PlanarBody
 from .flights import Drop
@@ -29,7 +29,7 @@ class DropFit:
         theta: (p,) see `shooting.NAMES`, at the deepest minimum.
         posterior: of theta. noise_given: whether the tracker's noise was given.
         chi_square: of the residuals. iterations: of program and final fit. status: how the search ended.
-        distrust: sentences why not to believe it; empty if there is no reason.
+        findings: why not to believe it; empty if there is no reason.
         predicted, velocities: (N, 3) at its frames.
         impacts: in their order, impulses by mass [m/s].
         friction_bound: mu is at least that, where it is not identifiable; None where it is.
@@ -45,7 +45,7 @@ class DropFit:
     chi_square: float
     iterations: int
     status: Status
-    distrust: tuple[str, ...]
+    findings: tuple[Finding, ...]
     predicted: Float[np.ndarray, "N 3"]
     velocities: Float[np.ndarray, "N 3"]
     impacts: ImpactEvents
@@ -53,6 +53,11 @@ class DropFit:
     mass_identifiable: bool
     program: ProgramFit | None
     shooting: Shooting
+
+    @property
+    def distrust(self) -> tuple[str, ...]:
+        """Sentences of the findings."""
+        return tuple(each.message for each in self.findings)
 
     @property
     def degrees(self) -> int:

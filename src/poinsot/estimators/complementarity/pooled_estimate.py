@@ -31,13 +31,10 @@ from .chain import Unknowns
 from .collisions import impact_quantities
 from .contact_parameters import INERTIA, OF_FLIGHTS, SHARED, S, bounds
 from .flights import Drop, of_center
-from .pooled_fit import SLIDES, PooledFit, PooledImpact, Quartiles
+from .pooled_fit import SLIDES, PooledFit, PooledImpact
 from .pooled_problem import PooledProblem
 from .problem import WITHOUT_MASS, ImpactsProblem, ImpulseUnit
 
-MEDIAN_FACTOR, QUARTILE_FACTOR = 1.2533, 1.349
-"""For normal variables: standard deviation of a median by that of a mean, and distance of the quartiles by the standard
-deviation."""
 MEDIAN_ERROR_FACTOR = 1.4826
 """Standard deviation by the median of absolute errors, of normal variables."""
 JUMP = "jump of the spin"
@@ -154,25 +151,20 @@ def _agree(value: float, expected: float, slack: float = 0.0) -> bool:
     return abs(value - expected) <= AGREES * abs(expected) + slack
 
 
-def _derived(name: str, spread: Quartiles | None) -> tuple[str, float, float]:
-    """Name, median and its variance."""
-    if spread is None:
-        return name, np.nan, np.nan
-    width = (spread.upper - spread.lower) / QUARTILE_FACTOR
-    return name, spread.median, (MEDIAN_FACTOR * width) ** 2 / max(spread.count, 1)
-
-
 def _parameters(problem: ImpactsProblem, fit: PooledFit) -> EstimatedParameters:
     """What theta, the medians over impacts and the mass give."""
     mass = problem.mass
-    medians = [_derived("friction", fit.friction), _derived("restitution", fit.restitution)]
-    names = ["J/m", *fit.names[1:], *(name for name, _, _ in medians)]
+    medians = [
+        (np.nan, np.nan) if each is None else (each.median, each.std)
+        for each in (fit.friction, fit.restitution)
+    ]
+    names = ["J/m", *fit.names[1:], "friction", "restitution"]
     units = [*fit.units, "1", "1"]
     kinds = ["inertia"] + ["geometry"] * (S - 1) + ["friction", "restitution"]
-    values = [*fit.shared, *(value for _, value, _ in medians)]
+    values = [*fit.shared, *(value for value, _ in medians)]
     covariance = np.zeros((S + 2 + (mass is not None),) * 2)
     covariance[:S, :S] = fit.covariance
-    covariance[range(S, S + 2), range(S, S + 2)] = [variance for _, _, variance in medians]
+    covariance[range(S, S + 2), range(S, S + 2)] = [std**2 for _, std in medians]
     if mass is not None:
         names, units, kinds = [*names, "J"], [*units, "kg m^2"], [*kinds, "inertia"]
         values.append(mass * fit.inertia_to_mass)
@@ -217,6 +209,7 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
     condition, scaled = _condition_numbers(fit, parameters.identifiable[:S])
     # robust standard deviation of the residuals of consistency [rad/s]
     typical = max(float(np.median([abs(each.inconsistency) for each in used])) * MEDIAN_ERROR_FACTOR, 1e-12)
+    drops = np.array([each.drop for each in agreed.held_out])
     held_at = {name: fit.value(name) for name in fit.held}
     return Estimate(
         method="",
@@ -243,6 +236,10 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
             ),
         ),
         problem=PooledCertifier(fit.problem, held_at, problem.mass),
+        examiner=problem.examiner(
+            held_out={name: agreed.errors[drops == name] for name in np.unique(drops)},
+            upper=dict(zip(SHARED[1:], bounds(problem.shape.size)[1].tolist()[1:], strict=True)),
+        ),
         iterations=fit.rounds,
         extras=extras_of(
             EstimatedMotions(tuple(_motion(drop, fit, typical) for drop in problem.drops)),
@@ -307,12 +304,12 @@ def _impact(of: PooledImpact, scale: ImpulseUnit) -> Impact:
 
 
 def _notes(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> list[str]:
-    low, high = agreed.interval
+    low, high = fit.inertia_interval
     J = fit.inertia_to_mass
     moves = ", ".join(f"{name} {100 * (value / J - 1):+.1f} %" for name, value in agreed.assumed.items())
     verdicts = Counter(impact.verdict for impact in fit.impacts if not impact.used)
     notes = [
-        f"J/m is {1e6 * J:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g} (bootstrap over drops)"
+        f"J/m is {1e6 * J:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g} (leaving out drops)"
         + (
             f"; random halves of the drops agree within {100 * agreed.halves_difference:.2g} % in 95 % of splits."
             if np.isfinite(agreed.halves_difference)

@@ -25,6 +25,8 @@ CONTINUITY = 0.3
 """Tolerance of continuity that does not depend on the jump, in standard deviations of a frame's noise."""
 LEAST_LEVER, LEAST_UNEVENNESS = 1e-4, 1e-7
 """Least tolerances of levers, and of second differences of the wall [m]."""
+TOGETHER = 100
+"""Samples of weights whose normal matrices are summed in one product."""
 LARGEST_CHANGE = 2.0
 """Factor by which an update changes a tolerance at most."""
 
@@ -114,20 +116,30 @@ class PooledProblem:
             # with the derivative of the weights it is not convex here: they are held
             return self.reduced(at, self.linearized(at, system.std))
 
-    def normal(self, by: Reduced, counts: Vector | None = None) -> Matrix:
-        """(s, s) normal matrix of theta, prior included; `counts` weighs drops."""
-        counts = np.ones(len(by.g_bar)) if counts is None else counts
-        return np.asarray(np.einsum("d,dij->ij", counts, by.S_bar) + np.diag(self.prior))
+    def normal(self, by: Reduced) -> Matrix:
+        """(s, s) normal matrix of theta, prior included."""
+        return np.asarray(by.S_bar.sum(axis=0) + np.diag(self.prior))
 
-    def step(self, by: Reduced, theta: Vector, counts: Vector | None = None, damping: float = 0.0) -> Vector:
-        """(s,) step of theta, 0 where it is held; `counts` are weights of the drops."""
-        H = self.normal(by, counts)
-        g = (by.g_bar.sum(axis=0) if counts is None else counts @ by.g_bar) + self.prior * theta
-        free, scale = self.free, scales(len(theta))[self.free]
+    def step(self, by: Reduced, theta: Vector, damping: float = 0.0) -> Vector:
+        """(s,) step of theta, 0 where it is held."""
+        return self._step(self.normal(by), by.g_bar.sum(axis=0) + self.prior * theta, damping)
+
+    def reweighted(self, by: Reduced, theta: Vector, counts: Float[np.ndarray, "K D"]) -> Matrix:
+        """(K, s) theta to first order, where drops count as often as each row says."""
+        found = np.empty((len(counts), len(theta)))
+        for begin in range(0, len(counts), TOGETHER):
+            rows = slice(begin, begin + TOGETHER)
+            H = np.tensordot(counts[rows], by.S_bar, 1) + np.diag(self.prior)
+            g = counts[rows] @ by.g_bar + self.prior * theta
+            found[rows] = [theta + self._step(*each) for each in zip(H, g, strict=True)]
+        return found
+
+    def _step(self, H: Matrix, g: Vector, damping: float = 0.0) -> Vector:
+        free, scale = self.free, scales(len(g))[self.free]
         A = H[np.ix_(free, free)] * np.outer(scale, scale)
         A[np.diag_indices(len(A))] *= 1 + damping
         # least squares and not a factorization: a parameter without prior and information must stay where it is
-        step = np.zeros(len(theta))
+        step = np.zeros(len(g))
         step[free] = -scale * np.linalg.lstsq(A, g[free] * scale, rcond=1e-13)[0]
         return step
 
@@ -146,7 +158,6 @@ class PooledProblem:
     def minimized(
         self,
         at: Unknowns,
-        counts: Vector | None = None,
         enough: float = 1e-2,
         steps: int = 40,
         stop: Stop | None = None,
@@ -154,15 +165,14 @@ class PooledProblem:
         """The minimum of the cost near these unknowns, by damped Gauss-Newton steps; weights follow the residuals.
 
         Args:
-            counts: weight of each drop. enough: actual decrease of the cost at which it ends.
+            enough: actual decrease of the cost at which it ends.
         """
         # This loop ends by the actual decrease of the cost. `solve.GaussNewton` ends by the predicted one, which need
         # not become small here: robust weights change, and instants and theta are clipped after each step.
-        weigh = np.ones(self.chain.drops) if counts is None else counts
         stds, prior, floor = self.stds(at), self.prior, self.tolerances.floor
 
         def cost(of: Linear, there: Unknowns) -> float:
-            return float(weigh @ (of.cost + (there.heights / floor) ** 2) + prior @ there.shared**2)
+            return float(np.sum(of.cost + (there.heights / floor) ** 2) + prior @ there.shared**2)
 
         system, damping = self.linearized(at, stds), 1e-4
         here = cost(system, at)
@@ -170,7 +180,7 @@ class PooledProblem:
             if stop_requested(stop):
                 break
             by = self.reduced(at, system, damping)
-            step = self.step(by, at.shared, counts, damping)
+            step = self.step(by, at.shared, damping)
             new = self._bounded(stepped(self.chain, at, by, step), at)
             ahead = self.linearized(new, stds)
             there = cost(ahead, new)

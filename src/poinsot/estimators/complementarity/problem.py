@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from ...estimate import Certificate, Estimate
+from ...diagnosis.throws import Throw, diagnose_throws
+from ...estimate import Certificate, Diagnosis, Estimate
 from ...exceptions import InvalidMethod, InvalidModel, InvalidSignals
 from ...models.planar.shapes import Shape
 from ...models.planar.walls import Wall, floor
@@ -91,6 +94,16 @@ class ImpactsProblem:
         if not walls:
             warnings.append("There are no walls, so the floor was taken to be level, at y = 0.")
         return cls(tuple(drops), shape, tuple(walls) or (floor(),), mass, name, tuple(warnings))
+
+    def examiner(self, **known: Any) -> Callable[[Estimate], Diagnosis]:
+        """What looks at an estimate of this problem; `known` as in `diagnosis.throws.ThrownBody`."""
+        # a known force accelerates as well: such drops say nothing of gravity
+        throws = [
+            Throw(drop.name, drop.times, drop.poses, tracker_noise(drop.times, drop.poses))
+            for drop in self.drops
+            if drop.forces is None
+        ]
+        return partial(diagnose_throws, throws=throws, shape=self.shape, walls=self.walls, **known)
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Optimality and feasibility at an estimate's values, see `certificate`.

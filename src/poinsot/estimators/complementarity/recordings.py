@@ -54,8 +54,8 @@ def drop_of(
         )
     if np.mean(np.abs(np.diff(poses[:, 2])) > QUARTER_TURN) > FREQUENT:
         raise InvalidRecording(
-            f"recording {name!r}: the angle changes by more than a quarter turn from frame to frame; if it is "
-            'in degrees, say so with unit = "deg"'
+            f"[angle-unit] recording {name!r}: the angle changes by more than a quarter turn from frame to frame; if "
+            'it is in degrees, say so with unit = "deg"'
         )
     if not whole.all():
         warnings.append(

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +61,8 @@ ONE_SIDED_STEP = 1e-3
 """h of the one-sided slopes, in standard deviations."""
 STATIONARY = 0.1
 """Largest `stationarity` of a minimum: a tenth of a standard deviation, 1 % of what one costs in chi-square."""
+KINKS, SHARES = 5, (1.0, 0.3, 0.1, 0.03, 0.01)
+"""How often a fit that stalls at a kink goes on along the slope that descends, and by which shares of the step."""
 CURVATURE_FLOOR = 1e-8
 """Least curvature that damping assumes, in parts of the cost by squared scale: keeps unobservable components still."""
 MAX_FRICTION = 3.0
@@ -272,15 +275,33 @@ class Shooting:
             lambda _, cost: weight * (2 * cost + 1),
         )
         found = (method or self.settings.fine).minimize(problem.at(theta))
-        at, status = found.at, found.status
+        at, status, iterations = found.at, found.status, found.iterations
         # where no step lowers the cost, this is a minimum only if no direction descends on either side of the kink
-        if status is Status.stalled and self.stationarity(at.x, frames, held) <= STATIONARY:
-            status = Status.solved
+        tries = KINKS if method is None else 0
+        while status is Status.stalled:
+            length, step = self.descent(at.x, frames, held)
+            if length <= STATIONARY:
+                status = Status.solved
+            if length <= STATIONARY or not tries:
+                break
+            tries -= 1
+            ahead = [problem.at(np.clip(at.x + share * step, lower, upper)) for share in SHARES]
+            best = min(ahead, key=lambda each: each.cost)
+            if best.cost >= at.cost:
+                break
+            found = self.settings.fine.minimize(best)
+            at, status, iterations = found.at, found.status, iterations + found.iterations
         predicted = at.r.reshape(-1, 3) * self.noise + self.poses[:frames]
-        return ShootingFit(at.x, 2 * at.cost, predicted, status, found.iterations)
+        return ShootingFit(at.x, 2 * at.cost, predicted, status, iterations)
 
     def stationarity(self, theta: Vector, frames: int | None = None, held: int | None = None) -> float:
         """Length of the descent that one-sided slopes still promise, in standard deviations (see above)."""
+        return self.descent(theta, frames, held)[0]
+
+    def descent(
+        self, theta: Vector, frames: int | None = None, held: int | None = None
+    ) -> tuple[float, Vector]:
+        """`stationarity`, and the step (p,) that it promises."""
         frames = len(self.times) if frames is None else frames
         lower, upper = self.bounds()
         e = self.residuals(theta, frames)
@@ -293,7 +314,7 @@ class Shooting:
         s, V = np.linalg.eigh(np.eye(int(free.sum())) + (J * wide)[:, free].T @ (J * wide)[:, free])
         # columns of a square root of the covariance: independent directions of one standard deviation
         root = wide[free, None] * V / np.sqrt(s)
-        total = 0.0
+        total, descent = 0.0, np.zeros(len(theta))
         for column in root.T:
             step = np.zeros(len(theta))
             step[free] = ONE_SIDED_STEP * column
@@ -301,9 +322,11 @@ class Shooting:
             decreases = []
             for d in (step, -step):
                 slope = (self.residuals(np.clip(theta + d, lower, upper), frames) - e) / ONE_SIDED_STEP
-                decreases.append(min(float(e @ slope), 0.0) ** 2 / (float(slope @ slope) + share))
-            total += max(decreases)
-        return float(np.sqrt(total))
+                down, bent = min(float(e @ slope), 0.0), float(slope @ slope) + share
+                decreases.append((down**2 / bent, -down / bent / ONE_SIDED_STEP * d))
+            decrease, along = max(decreases, key=itemgetter(0))
+            total, descent = total + decrease, descent + along
+        return float(np.sqrt(total)), descent
 
     def search(
         self, theta: Vector, good_enough: float, rng: np.random.Generator, stop: Stop | None = None

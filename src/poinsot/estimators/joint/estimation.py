@@ -116,6 +116,7 @@ class JointEstimation:
             again = solve_from(method, problem, fit, progress=progress, stop=stop)
             fit = replace(again, history=(*fit.history, *again.history[1:]))
         watch.lap("solve")
+        problem = replace(problem, held_out=problem.held_out_by_own_zeros(self.method, fit.theta))
         summary = Summary(problem, method, fit, chosen)
         estimate = summary.estimate()
         watch.lap("summary")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from ...models.maximal import Mechanism, Model
 from ...parameters import Normal
 from ...recording import Recording
 from ...solve.box import step_in_box
-from .records import Record, with_sensors
+from .records import Record, with_own_zeros, with_sensors
 from .results import RecordFit
 
 STILL = 5.0
@@ -134,6 +134,7 @@ class JointSmoothingProblem:
         *,
         held_out: Sequence[Recording] | Mapping[str, Recording] = (),
         step_s: float | None = None,
+        per_recording: Sequence[str] = (),
         **known: Any,
     ) -> JointSmoothingProblem:
         """From recordings with channels `position.<joint>`, `velocity.<joint>`, and commands of motors.
@@ -143,6 +144,8 @@ class JointSmoothingProblem:
             recordings: to be estimated from, maybe by name. held_out: for validation alone.
             parameters: names of those that are estimated.
             step_s: time step of the model, a multiple of the recordings' interval [s]; None: one sample.
+            per_recording: zeros of sensors, as `"elbow encoder.zero"`, of which each recording has its own. A held-out
+                recording is read by the sensors of the first one.
             known: `priors`, `lower` and `upper`.
 
         Raises:
@@ -151,9 +154,25 @@ class JointSmoothingProblem:
         used, validation = _named(recordings, "recording"), _named(held_out, "held-out recording")
         if not mechanism.sensors:
             mechanism = with_sensors(mechanism, (*used.values(), *validation.values()))
+        if per_recording:
+            names = tuple(used)
+            mechanism = with_own_zeros(mechanism, per_recording, names)
+
+            def own(name: str) -> list[str]:
+                label = name.removesuffix(".zero")
+                return [f"{label} in {each}.zero" for each in names] if name in per_recording else [name]
+
+            parameters = [each for name in parameters for each in own(name)]
+            known = {
+                key: {each: value for name, value in of.items() for each in own(name)}
+                for key, of in known.items()
+            }
+        first = next(iter(used), None)
         records = (
-            tuple(Record.from_recording(mechanism, each, name, step_s) for name, each in some.items())
-            for some in (used, validation)
+            tuple(
+                Record.from_recording(mechanism, each, name, step_s, read_as) for name, each in some.items()
+            )
+            for some, read_as in ((used, None), (validation, first))
         )
         if not parameters:
             raise InvalidMethod("nothing is open; name at least one parameter to estimate")
@@ -189,6 +208,23 @@ class JointSmoothingProblem:
         for name, prior in self.priors.items():
             mean[self.place(name)], weight[self.place(name)] = prior.mean, 1 / prior.std**2
         return BoundedParameters(theta, places, lower, upper, mean[places], weight[places])
+
+    def held_out_by_own_zeros(self, method: Any, theta: Vector) -> tuple[Record, ...]:
+        """Held-out records as sensors with the zeros in theta (p,) would read them: their own are estimated."""
+        sensors, free = self.model.mechanism.sensors, self.model.free
+        mine = {sensor.recording for sensor in sensors} & {self.records[0].name} if self.records else set()
+        places = {k: f"{each.label}.zero" for k, each in enumerate(sensors) if each.recording in mine}
+        zeros = {k: name for k, name in places.items() if name in free}
+        if not zeros:
+            return tuple(self.held_out)
+        found = []
+        for record in self.held_out:
+            fit = method.solve(JointSmoothingProblem(self.model, [record], theta, [*zeros.values()]))
+            z = record.z.copy()
+            for k, name in zeros.items():
+                z[:, k] -= fit.values[name] - theta[free.index(name)]
+            found.append(replace(record, z=z))
+        return tuple(found)
 
     def place(self, name: str) -> int:
         """The place of a free parameter in theta.

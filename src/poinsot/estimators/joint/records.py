@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from ...arrays import Vector, carried_on
-from ...exceptions import InvalidSignals
+from ...exceptions import InvalidSignals, listing, nearest
 from ...models.maximal import Encoder, Hinge, Mechanism, Model, RateSensor
 from ...recording import Recording
 from ...signals.low_pass import LowPass
@@ -69,7 +70,12 @@ class Record:
 
     @classmethod
     def from_recording(
-        cls, mechanism: Mechanism, recording: Recording, name: str = "recording", step_s: float | None = None
+        cls,
+        mechanism: Mechanism,
+        recording: Recording,
+        name: str = "recording",
+        step_s: float | None = None,
+        read_as: str | None = None,
     ) -> Record:
         """The readings of a mechanism's sensors and the commands of its motors.
 
@@ -82,6 +88,7 @@ class Record:
             recording: a recording of the mechanism.
             name: name of the record.
             step_s: time step of the model, a multiple of the recording's interval [s]; None: one sample.
+            read_as: the recording whose own sensors read it; None: this one.
 
         Raises:
             InvalidSignals: if the command of a motor is missing, or step_s is no multiple.
@@ -91,7 +98,9 @@ class Record:
             return recording.readings(channel)
 
         missing = np.full(len(recording), np.nan)
-        z = [read(s.channel) if s.channel in recording.channels else missing for s in mechanism.sensors]
+        own = [each.recording in (None, read_as or name) for each in mechanism.sensors]
+        reads = [each.channel if mine else "" for each, mine in zip(mechanism.sensors, own, strict=True)]
+        z = [read(each) if each in recording.channels else missing for each in reads]
         u = []
         for joint in mechanism.inputs:
             channels = (f"{effort}.{joint}" for effort in EFFORTS)
@@ -169,6 +178,8 @@ class Record:
 def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mechanism:
     """The mechanism with an encoder or a rate sensor for each joint's position or velocity that a recording has.
 
+    Gains of its motors are in units of the commands that were recorded.
+
     Raises:
         InvalidSignals: if no recording has one.
     """
@@ -178,7 +189,14 @@ def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mecha
         sensors += [kind(joint) for joint in mechanism.readable_joints if joint in read]
     if not sensors:
         raise InvalidSignals("no recording has a position or velocity of a joint; name the columns that do")
-    return replace(mechanism, sensors=sensors)
+    units = {name: unit for recording in recordings for name, unit in recording.units.items()}
+    joints = []
+    for joint in mechanism.joints:
+        motor: Any = getattr(joint, "motor", None)
+        commands = [units[name] for effort in EFFORTS if (name := f"{effort}.{joint.name}") in units]
+        changed: Any = {"motor": replace(motor, unit=commands[0])} if motor and commands else {}
+        joints.append(replace(joint, **changed))
+    return replace(mechanism, sensors=sensors, joints=joints)
 
 
 def first_guess(
@@ -237,3 +255,28 @@ def smoothed(times: Vector, values: Vector, turns: bool = False) -> Vector:
     low_pass = LowPass.butterworth(2, 2 * CUTOFF * h)
     pad = min(int(3 / (CUTOFF * h)), len(line) - 1)
     return np.interp(times, even, low_pass.forwards_and_backwards(line, pad))
+
+
+def with_own_zeros(mechanism: Mechanism, names: Sequence[str], recordings: Sequence[str]) -> Mechanism:
+    """The mechanism with a sensor of its own for each recording, of sensors whose zeros are named.
+
+    Raises:
+        InvalidSignals: if a name is no sensor's zero.
+    """
+    zeros = [f"{sensor.label}.zero" for sensor in mechanism.sensors]
+    for name in names:
+        if name not in zeros:
+            raise InvalidSignals(
+                f"per_recording names {name!r}{nearest(name, zeros)}; what may differ is {listing(zeros)}"
+            )
+    sensors, numbers = [], dict(mechanism.numbers)
+    for sensor, zero in zip(mechanism.sensors, zeros, strict=True):
+        if zero not in names:
+            sensors.append(sensor)
+            continue
+        value = numbers.pop(zero, sensor.zero)
+        sensors += [
+            replace(sensor, name=f"{sensor.label} in {each}", recording=each, zero=value)
+            for each in recordings
+        ]
+    return replace(mechanism, sensors=sensors, numbers=numbers)

@@ -50,6 +50,7 @@ from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.extent import with_extent
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
 from ...models.bodies import body_of
+from ...models.efforts import nonnegative_kinds
 from ...models.friction.listed import dissipating_kinds, words_of
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
@@ -433,7 +434,7 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
     p = len(parameters)
     kinds = np.array(parameters.kinds)
     members = []
-    for kind in ("rotor_inertia", *dissipating_kinds()):
+    for kind in ("rotor_inertia", *dissipating_kinds(), *nonnegative_kinds()):
         columns = np.flatnonzero((kinds == kind) & parameters.free)
         if len(columns):
             F = np.eye(p)[columns]

@@ -16,6 +16,9 @@ from ...exceptions import InvalidMethod, NotIdentifiable
 from ...inertia.parameters import is_consistent
 from ...models.link_torques import LinkTorques
 from ...recording import Recording
+from ...regression.inverse_dynamics import InverseDynamics, inverse_dynamics
+from ...signals.butterworth import ButterworthDecimation
+from ...signals.resampling import resample
 from .belief import RecordedSample, Sample
 from .calibration import Bias, calibrate_at_start
 from .moving_polynomial import MovingPolynomial
@@ -90,6 +93,20 @@ class TrackingProblem:
             for name, recording in zip(names, self.recordings, strict=True)
         )
         return calibrate_at_start(self.torques, in_sequence(runs, self.pause_s), self.calibrate_s)
+
+    def as_recorded(self) -> InverseDynamics:
+        """The recordings as a regression, for checks of single samples.
+
+        Raises:
+            InvalidSignals: if they have gaps or are too short.
+        """
+        found = []
+        for each in self.recordings:
+            uniform = each if each.is_uniform else resample(each)
+            # a polynomial of degree d follows d + 1 half waves in its window
+            band = min((self.signals.degree + 1) / (2 * self.signals.window_s), 0.2 * uniform.rate_hz)
+            found.append(ButterworthDecimation(band, 0.5 * band).apply(uniform))
+        return inverse_dynamics(self.torques.robot, found)
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Replay the recordings through the estimate's filter and compare with the estimate's values.

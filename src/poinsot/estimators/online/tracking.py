@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg
 
 from ...arrays import Vector
+from ...diagnosis import diagnose_tracking
+from ...diagnosis.tracking import FilterRun, TrackedMotion
 from ...estimate import (
     NARROWED,
-    CertifiableProblem,
+    Diagnosis,
     Direction,
     Estimate,
     EstimatedParameters,
@@ -37,6 +40,7 @@ from .publishing import RateLimit
 
 if TYPE_CHECKING:
     from .filter import Filter
+    from .problem import TrackingProblem
 
 MAX_KEPT = 4096
 """Samples that a run keeps at most; at least half as many of a long one."""
@@ -300,7 +304,7 @@ class Tracker:
         self,
         *,
         status: Status = Status.solved,
-        problem: CertifiableProblem | None = None,
+        problem: TrackingProblem | None = None,
         **provenance: Any,
     ) -> Estimate:
         """The belief at this point, as an estimate.
@@ -369,6 +373,7 @@ class Tracker:
             undetermined=undetermined,
             extras=extras_of(run),
             problem=problem,
+            examiner=partial(examine, problem),
             provenance=Provenance(citations=filter_.citations, **provenance),
         )
 
@@ -409,3 +414,33 @@ def _change(link: str, pi: Vector, prior: Vector, mass_std: float) -> LinkChange
     return LinkChange(
         link, float(added[0]), float(mass_std), added[1:4] / added[0] if is_significant else None
     )
+
+
+def examine(problem: TrackingProblem | None, estimate: Estimate) -> Diagnosis:
+    """What is wrong with the run of a filter, by its samples."""
+    run = estimate.extra(TrackingRun)
+    assert run is not None
+    torques, gate = run.filter.torques, run.filter.gate
+    kept = [t for t in run.history if np.isfinite(t.sample.q).all()]
+    q, v, a = (np.array([getattr(t.sample, name) for t in kept]) for name in "qva")
+    tau = np.array([_readings(t.sample) for t in kept]) - run.filter.bias
+    outside = np.array([torques.outside(t.sample.wrenches) for t in kept])
+    starts = [k for k, t in enumerate(kept) if k == 0 or t.recording != kept[k - 1].recording]
+    time = np.array([t.sample.time for t in kept])
+    accepted = np.array([t.innovation.verdict is SampleVerdict.accepted for t in kept])
+    squares = np.array([t.innovation.square / max(t.innovation.rows, 1) for t in kept])
+    rejections = time[~accepted]
+    rejected = sum(run.verdicts.get(each, 0) for each in (SampleVerdict.gated, SampleVerdict.reopened))
+    seen = FilterRun(
+        torques,
+        TrackedMotion(time, tuple(starts), q, v, a, tau, outside),
+        rejections[np.diff(rejections, prepend=-np.inf) > run.filter.memory_s],
+        np.where(accepted, squares, np.nan),
+        rejected / max(run.samples, 1),
+        1.0 if gate is None else 1 - gate.confidence,
+        estimate.values[::10],
+        estimate.std[::10],
+        torques.described[:, 0],
+        all(body.physically_consistent for body in estimate.bodies),
+    )
+    return diagnose_tracking(estimate, seen, None if problem is None else problem.as_recorded)

@@ -10,7 +10,6 @@ eps is the sum of |gap|_1. As dl(alpha) <= alpha dl(1), Eq. 38 makes the merit f
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,7 +23,7 @@ from ...solve import DampedStep, GaussNewton, Iteration, ProgressCallback, StepL
 from .direction import LinearizedProblem, SearchDirection, allocate_policies
 from .local import Evaluation
 from .problem import ShootingProblem, Trajectories
-from .rollout import Mapping, MultipleShooting, Rollout
+from .rollout import MultipleShooting, Rollout
 
 STATIONARITY_TOLERANCE = 1e-6
 """|P r| / |r| of a certificate that holds: steps of 1e-5 standard deviations leave 1e-7 of more than 1e4 residuals."""
@@ -89,8 +88,6 @@ class DDP:
         step_tolerance: the iteration ends at a full step shorter than this many standard deviations.
         gap_tolerance: the largest gap that counts as closed [units of the tangent].
         null_space: theta keeps its value in unobservable directions (Eq. 31); otherwise they are an error (Eq. 29).
-        second_order: adds the second derivatives of dynamics and residuals (Eq. 21) to Gauss-Newton; far from the
-            optimum the Hessian may be indefinite then, and damping has to make up for it.
         memory: number of iterations whose merit a step may reach: 1 is monotone, more is the paper's nonmonotone rule.
         damping: to begin with, relative to the diagonal.
         longest: initial radius of the trust region of theta, as root mean square of its components in units of the
@@ -104,7 +101,6 @@ class DDP:
     step_tolerance: float = 1e-5
     gap_tolerance: float = 1e-8
     null_space: bool = True
-    second_order: bool = False
     memory: int = 1
     damping: float = 0.0
     longest: float = 0.3
@@ -141,7 +137,6 @@ class DDP:
         *,
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
-        executor: Executor | None = None,
     ) -> ShootingSolution:
         """Iterate from a guess.
 
@@ -150,15 +145,14 @@ class DDP:
             guess: initial states, noise and theta.
             progress: called after each iteration.
             stop: asked before each iteration whether to end with what was found.
-            executor: of threads, over which nodes are evaluated; models whose code releases the lock gain by it.
 
         Raises:
             InvalidMethod: if the guess does not fit, or is not finite.
         """
         problem.require(guess)
-        search = _Search(self, problem, executor)
+        search = _Search(self, problem)
         with threadpool_limits(limits=1, user_api="blas"):  # matrices are small: threads only cost
-            start = self.rollout.begin(problem, guess, search.mapping)
+            start = self.rollout.begin(problem, guess)
             minimum = self.iteration.minimize(ShootingIterate(search, start), progress=progress, stop=stop)
         unobservable = np.zeros((len(problem.prior.mean), 0))
         states = tuple(np.zeros((model.manifold.degrees, 0)) for model in problem.models)
@@ -174,11 +168,10 @@ class DDP:
 
 
 class _Search:
-    """What the iterates of a search share: threads, arrays, the trust region and the last direction."""
+    """What the iterates of a search share: arrays, the trust region and the last direction."""
 
-    def __init__(self, method: DDP, problem: ShootingProblem, executor: Executor | None):
-        self.method, self.problem, self.executor = method, problem, executor
-        self.mapping: Mapping = map if executor is None else executor.map
+    def __init__(self, method: DDP, problem: ShootingProblem):
+        self.method, self.problem = method, problem
         self.radius = method.longest * np.sqrt(max(len(problem.prior.mean), 1))
         self.policies = allocate_policies(problem)
         self.found: SearchDirection | None = None
@@ -211,8 +204,7 @@ class ShootingIterate:
     def linearized(self) -> LinearizedProblem:
         """Kept for other dampings of the same guess."""
         search = self.search
-        second_order = search.method.second_order
-        return LinearizedProblem(search.problem, self.now, second_order, search.executor, search.policies)
+        return LinearizedProblem(search.problem, self.now, search.policies)
 
     def direction(self, damping: float) -> ShootingStep | None:
         """See `poinsot.solve.Iterate`."""
@@ -242,9 +234,7 @@ class ShootingStep(DampedStep[ShootingIterate]):
     def trial(self, alpha: float) -> ShootingIterate:
         search = self.start.search
         roll = search.method.rollout.roll
-        return replace(
-            self.start, now=roll(search.problem, self.start.now, self.found.step, alpha, search.mapping)
-        )
+        return replace(self.start, now=roll(search.problem, self.start.now, self.found.step, alpha))
 
     def adapt(self, alpha: float) -> None:
         """The trust region of theta follows the step that was taken: twice a full step, or what a short one was."""

@@ -18,7 +18,6 @@ all residuals r on the range of their Jacobian by the unknowns.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +25,7 @@ import numpy as np
 from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod
 from .arrival import ArrivalSolution, ArrivalSystem, factorize_arrival
-from .local import Evaluation, curved, linearized, linearized_arrival, linearized_end, stretches
+from .local import Evaluation, linearized, linearized_arrival, linearized_end, stretches
 from .lq import LinearQuadraticStages, Quadratic
 from .problem import ShootingProblem, TrajectoryModel
 from .riccati import Policy, backward, forward
@@ -96,8 +95,6 @@ class LinearizedProblem:
 
     Args:
         problem, now: the problem, and the guess with its cost.
-        second_order: whether to add V'_x . f_xx (Eq. 21) to Gauss-Newton.
-        executor: linearizes the next stages while the recursion passes the last ones.
         policies: arrays for the policies, which the next direction overwrites; None: each direction has its own.
         radius: of the trust region for theta.
     """
@@ -106,13 +103,10 @@ class LinearizedProblem:
         self,
         problem: ShootingProblem,
         now: Evaluation,
-        second_order: bool = False,
-        executor: Executor | None = None,
         policies: tuple[Policy, ...] | None = None,
         radius: float = np.inf,
     ):
-        self.problem, self.now, self.second_order, self.executor = problem, now, second_order, executor
-        self.policies, self.radius = policies, radius
+        self.problem, self.now, self.policies, self.radius = problem, now, policies, radius
         self._kept: dict[tuple[int, int], LinearQuadraticStages] = {}
 
     def direction(self, damping: float = 0.0, null_space: bool = True) -> SearchDirection | None:
@@ -150,13 +144,10 @@ class LinearizedProblem:
         problem, at = self.problem, self.now.at
         motion, x, w = problem.models[number], at.x[number], at.w[number]
         end = linearized_end(motion, x[-1], at.theta)
-        value, costate, l_t, size_t = end, end.V_x, np.zeros(len(at.theta)), np.abs(np.diag(end.V_tt))
+        value, l_t, size_t = end, np.zeros(len(at.theta)), np.abs(np.diag(end.V_tt))
         l_x, l_w, weight = np.empty((len(w), len(end.V_x))), np.empty_like(w), np.empty_like(w)
         for first, stages in self._stretches(number, motion, keep=damping > 0):
             last = first + len(stages)
-            if self.second_order:
-                states, noise = x[first : last + 1], w[first:last]
-                stages, costate = curved(motion, stages, first, states, noise, at.theta, costate)
             passed = backward(stages, value, damping, policy.part(first, last))
             if passed.broke_at is not None:
                 return None
@@ -177,27 +168,14 @@ class LinearizedProblem:
     ) -> Iterator[tuple[int, LinearQuadraticStages]]:
         """Linearized stages from the last to the first; kept where another damping may need them again."""
         x, w, theta = self.now.at.x[number], self.now.at.w[number], self.now.at.theta
-        ends = stretches(motion)[::-1]
-
-        def made(first: int, last: int) -> LinearQuadraticStages:
+        for first, last in stretches(motion)[::-1]:
             key = number, first
-            if key in self._kept:
-                return self._kept[key]
-            stages = linearized(motion, x[first : last + 1], w[first:last], theta, first)
+            stages = self._kept.get(key)
+            if stages is None:
+                stages = linearized(motion, x[first : last + 1], w[first:last], theta, first)
             # the last stages, with which the next pass begins
             if keep and motion.stages - first <= KEPT_STAGES:
                 self._kept[key] = stages
-            return stages
-
-        if self.executor is None:
-            yield from ((first, made(first, last)) for first, last in ends)
-            return
-        # one stretch ahead is enough for the recursion never to wait, and bounds the memory
-        ahead: Future[LinearQuadraticStages] = self.executor.submit(made, *ends[0])
-        for (first, _), following in zip(ends, [*ends[1:], None], strict=True):
-            stages = ahead.result()
-            if following is not None:
-                ahead = self.executor.submit(made, *following)
             yield first, stages
 
 

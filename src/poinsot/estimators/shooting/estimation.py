@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -26,9 +27,10 @@ from ...models.open_parameters import OpenParameters
 from ...recording import Recording
 from ...solve import ProgressCallback, Stop
 from ...stopwatch import Stopwatch
-from .ddp import DDP, STATIONARITY_TOLERANCE, certify
+from .ddp import DDP, STATIONARITY_TOLERANCE, ShootingSolution, certify
 from .known_parameters import KnownParameters
 from .motion_report import RobotMotionEstimate, estimated_motion, fit_of_motions
+from .noise_levels import NoiseLevels
 from .posterior import posterior
 from .problem import GaussianPrior, ShootingProblem, Trajectories
 from .robot_log import MotionNoise, RobotLog, check_names_of_noise
@@ -151,9 +153,17 @@ class OptimalEstimation:
 
     Args:
         ddp: the solver and its settings.
+        process_noise: `"given"`, or `"auto"`: its levels are the most likely ones (`noise_levels`), and those that
+            were given are where their search begins.
+        settled, max_rounds: relative change of all levels at which the search ends, and how often it solves again.
+        seed: of the random signs by which it finds how much the data determine.
     """
 
     ddp: DDP = field(default_factory=DDP)
+    process_noise: Literal["given", "auto"] = "given"
+    settled: float = 0.02
+    max_rounds: int = 20
+    seed: int = 0
 
     name = "optimal-estimation"
     citations = ("martinez2024", "rucker2022")
@@ -177,14 +187,15 @@ class OptimalEstimation:
             NotIdentifiable: if the model has no finite value there, or the problem has no minimum.
         """
         watch = Stopwatch()
-        solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
+        problem, solution, factors = self._solved(problem, progress, stop)
         # other endings are statuses of an estimate, which shows what was found
         if solution.status in (Status.diverged, Status.indefinite):
             raise NotIdentifiable(solution.status.value)
         watch.lap("solve")
         covariance = posterior(problem.shooting, solution.at)
         watch.lap("posterior")
-        estimate = EstimateSummary(problem.logs, problem.known, solution, covariance).estimate()
+        summary = EstimateSummary(problem.logs, problem.known, solution, covariance)
+        estimate = summary.estimate()
         fits = () if solution.status is Status.interrupted else self._validate(problem, solution.theta, stop)
         watch.lap("summary")
         return estimate.updated(
@@ -192,8 +203,32 @@ class OptimalEstimation:
             problem=problem,
             citations=self.citations,
             validation=fits,
+            examiner=summary.examine,
+            notes=(*estimate.notes, *_levels_note(factors)),
             seconds=watch.seconds,
         )
+
+    def _solved(
+        self, problem: OptimalEstimationProblem, progress: ProgressCallback | None, stop: Stop | None
+    ) -> tuple[OptimalEstimationProblem, ShootingSolution, dict[str, float]]:
+        """The problem with its levels of process noise, its solution, and the factors on what was given."""
+        solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
+        factors: dict[str, float] = {}
+        rng = np.random.default_rng(self.seed)
+        for _ in range(self.max_rounds if self.process_noise == "auto" else 0):
+            if not solution.status.converged:
+                break
+            likelier = NoiseLevels(problem.logs, problem.shooting, solution.at).likelier(rng)
+            step = {name: float(np.clip(factor, 0.2, 5.0)) for name, (factor, _) in likelier.items()}
+            factors = {name: factors.get(name, 1.0) * factor for name, factor in step.items()}
+            logs, held_out = (
+                [log.with_levels(step) for log in some] for some in (problem.logs, problem.held_out)
+            )
+            problem = replace(problem, logs=tuple(logs), held_out=tuple(held_out))
+            solution = self.ddp.solve(problem.shooting, solution.at, progress=progress, stop=stop)
+            if max(abs(np.log(factor)) for factor in step.values()) < self.settled:
+                break
+        return problem, solution, factors
 
     def _validate(
         self, problem: OptimalEstimationProblem, theta: Vector, stop: Stop | None
@@ -210,6 +245,13 @@ class OptimalEstimation:
             motion = estimated_motion(fixed, np.zeros(0), solution.at.x[0], solution.at.w[0])
             fits.append(replace(fit_of_motions([(motion, fixed.stages)]), recording=log.name))
         return tuple(fits)
+
+
+def _levels_note(factors: Mapping[str, float]) -> tuple[str, ...]:
+    if not factors:
+        return ()
+    said = ", ".join(f"{name} {factor:.3g}" for name, factor in factors.items())
+    return (f"Process noise is the most likely one; times what was given it is: {said}.",)
 
 
 def _shooting(logs: tuple[RobotLog, ...], prior: GaussianPrior) -> ShootingProblem:

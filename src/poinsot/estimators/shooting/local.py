@@ -1,19 +1,12 @@
 """Cost and gaps of a guess, and the linear-quadratic problem of the next step.
 
 Gauss-Newton: L_ab = r_a^T r_b, l_a = r_a^T r for a, b of x, w, theta, with 1 / sigma^2 and w / sigma^2 added for w.
-The second-order term of Eq. 21, V'_x . f_ab (and r . r_ab, which the paper has in l_ab), is taken with the costate xi
-of the guess,
-
-    xi_N = l_x(N),   xi_k = l_x(k) + A_k^T xi_{k+1}
-
-to which V'_x converges, and with which all nodes can be evaluated independently of each other.
-
 Recordings are taken a stretch of stages at a time, so memory is bounded whatever their length.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -173,29 +166,3 @@ def linearized_arrival(
     d = motion.manifold.difference(mean, x_0[None])[0]
     J = motion.manifold.difference_jacobians(mean, x_0[None])[1][0]
     return J.T @ arrival.information @ J, J.T @ (arrival.information @ d)
-
-
-def curved(
-    motion: TrajectoryModel,
-    stages: LinearQuadraticStages,
-    first: int,
-    x: np.ndarray,
-    w: np.ndarray,
-    theta: Vector,
-    last: Vector,
-) -> tuple[LinearQuadraticStages, Vector]:
-    """The stretch with the second-order term, and the costate of its first node; `last` (n,) is that of its end."""
-    xi = costates(stages, last)
-    added = motion.curvature(first, x[:-1], w, theta, xi[1:])
-    blocks = {"L_xx": "xx", "L_xw": "xw", "L_xt": "xt", "L_ww": "ww", "L_wt": "wt", "L_tt": "tt"}
-    sums = {block: getattr(stages, block) + getattr(added, name) for block, name in blocks.items()}
-    return replace(stages, **sums), xi[0]
-
-
-def costates(stages: LinearQuadraticStages, last: Vector) -> Float[np.ndarray, "T1 n"]:
-    """xi of a stretch and of the node after it, which is `last` (n,)."""
-    xi = np.empty((len(stages) + 1, len(last)))
-    xi[-1] = last
-    for t in range(len(stages) - 1, -1, -1):
-        xi[t] = stages.l_x[t] + stages.A[t].T @ xi[t + 1]
-    return xi

@@ -20,7 +20,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ...arrays import Changes, Columns, Matrix, Vector
-from ...exceptions import InvalidMethod
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +39,6 @@ class Quadratic:
     V_t: Vector
     constant: float = 0.0
 
-    def __post_init__(self) -> None:
-        n, p = self.V_xt.shape
-        require_shapes(self, V_xx=(n, n), V_tt=(p, p), V_x=(n,), V_t=(p,))
-
     def __call__(self, x: Vector, theta: Vector) -> float:
         """The value at x (n,), theta (p,)."""
         square = x @ self.V_xx @ x + theta @ self.V_tt @ theta
@@ -60,9 +55,6 @@ class LinearQuadraticStages:
         L_tt: (p, p) the sum over the stretch: no policy depends on more.
         l_x, l_w: (T, n), (T, m). l_t: (p,) the sum over the stretch.
         noisy: (T,) False where a stage has no w (a reset map); its arrays of w are not read there.
-
-    Raises:
-        InvalidMethod: if shapes do not match.
     """
 
     A: Float[np.ndarray, "T n n"]
@@ -80,15 +72,6 @@ class LinearQuadraticStages:
     l_t: Vector
     noisy: Bool[np.ndarray, "T"]
 
-    def __post_init__(self) -> None:
-        T, n, m = self.B.shape
-        p = self.C.shape[2]
-        require_shapes(
-            self,
-            A=(T, n, n), C=(T, n, p), gap=(T, n), L_xx=(T, n, n), L_xw=(T, n, m), L_xt=(T, n, p), L_ww=(T, m, m),
-            L_wt=(T, m, p), L_tt=(p, p), l_x=(T, n), l_w=(T, m), l_t=(p,), noisy=(T,),
-        )  # fmt: skip
-
     def __len__(self) -> int:
         return len(self.gap)
 
@@ -96,17 +79,3 @@ class LinearQuadraticStages:
     def sizes(self) -> tuple[int, int, int]:
         """n, m, p: of a state's tangent, of its noise, of theta."""
         return self.B.shape[1], self.B.shape[2], self.C.shape[2]
-
-
-def require_shapes(value: object, **shapes: tuple[int, ...]) -> None:
-    """Check shapes of the arrays of a value, by their names.
-
-    Raises:
-        InvalidMethod: if one differs.
-    """
-    for name, shape in shapes.items():
-        array = getattr(value, name)
-        if array.shape != shape:
-            raise InvalidMethod(
-                f"{name} of the linear-quadratic problem has the shape {array.shape}, not {shape}"
-            )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ...arrays import Changes, Columns, Matrix, States, Vector
+from ...arrays import Columns, Matrix, States, Vector
 from ...exceptions import InvalidMethod
 from ...models.manifold import Manifold
 
@@ -48,23 +48,6 @@ class LastNodeLinearization:
     r: Float[np.ndarray, "rows"]
     r_x: Float[np.ndarray, "rows n"]
     r_theta: Float[np.ndarray, "rows p"] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Curvature:
-    """xi . f_ab + r . r_ab, a and b of x, w, theta: what Gauss-Newton leaves out of the Hessian (Eq. 21).
-
-    Args:
-        xx, xw, xt, ww, wt: (T, n, n), (T, n, m), (T, n, p), (T, m, m), (T, m, p).
-        tt: (p, p) summed over the stretch.
-    """
-
-    xx: Float[np.ndarray, "T n n"]
-    xw: Float[np.ndarray, "T n m"]
-    xt: Float[np.ndarray, "T n p"]
-    ww: Float[np.ndarray, "T m m"]
-    wt: Float[np.ndarray, "T m p"]
-    tt: Matrix
 
 
 class TrajectoryModel(ABC):
@@ -99,21 +82,6 @@ class TrajectoryModel(ABC):
     @abstractmethod
     def linearize_last(self, x: Vector, theta: Vector) -> LastNodeLinearization:
         """The same with derivatives."""
-
-    def curvature(
-        self,
-        first: int,
-        x: States,
-        w: Columns,
-        theta: Vector,
-        costate: Changes,
-    ) -> Curvature:
-        """The second-order term; second derivatives of nearly linear residuals may be left out.
-
-        Raises:
-            InvalidMethod: if the model has none.
-        """
-        raise InvalidMethod("this model has no second derivatives: solve with second_order=False")
 
     @property
     def stages(self) -> int:

@@ -100,6 +100,7 @@ class RobotLog:
         command_noise: (inputs,) standard deviation of each command; None: they are exact.
         arrival: prior of the first state; None: unknown.
         guess: (N + 1, nx) initial guess of the states; None: from the readings.
+        effort: quantity of the joints' commands.
 
     Raises:
         InvalidMethod: if the noise does not fit, or the guess is not finite.
@@ -111,6 +112,7 @@ class RobotLog:
     command_noise: Vector | None = None
     arrival: GaussianPrior | None = None
     guess: NodeStates | None = None
+    effort: str = "torque"
 
     @classmethod
     def from_recording(
@@ -149,6 +151,24 @@ class RobotLog:
     def first_state(self) -> GaussianPrior:
         """Prior of the first state."""
         return self.arrival or GaussianPrior.flat(self.initial_states[0], self.model.manifold.degrees)
+
+    @property
+    def disturbances(self) -> tuple[str, ...]:
+        """(m,) the noise level of each component of process noise, by its key: `thrust`, `base_linear`, a joint."""
+        model, robot = self.model, self.stages.parameters.robot
+        inputs, n = self.stages.parameters.drive.inputs, robot.model.nv
+        commands = [self.effort if inputs[k] in robot.joints else THRUST for k in model.noisy_commands]
+        base = [BASE_SPEEDS[0]] * 3 + [BASE_SPEEDS[1]] * 3 if robot.floating_base else []
+        speeds = [*base, *robot.effort_names[len(base) :]]
+        return (*commands, *(speeds[k % n] for k in model.noisy_freedoms))
+
+    def with_levels(self, factors: Mapping[str, float]) -> RobotLog:
+        """The same log with process noise times factors, by the names of `disturbances`."""
+        of_commands, names = self.command_noise, iter(self.disturbances)
+        if of_commands is not None:
+            of_commands = np.array([x * factors.get(next(names), 1.0) if x > 0 else x for x in of_commands])
+        noise = np.array([x * factors.get(next(names), 1.0) if x > 0 else x for x in self.noise])
+        return replace(self, noise=noise, command_noise=of_commands, guess=self.initial_states)
 
     def with_parameters(self, parameters: OpenParameters) -> RobotLog:
         """The same log of a robot with other open parameters."""
@@ -206,7 +226,8 @@ class _Reader:
         if first is not None:
             arrival = GaussianPrior.from_covariance(guess[0], np.repeat(np.square(first), n))
         process_noise = np.concatenate([np.zeros(n), self.noise.of_speeds(self.robot)])
-        return RobotLog(name, stages, process_noise, command_noise, arrival, guess)
+        effort = next((each for each in inputs.values() if each != THRUST), EFFORTS[0])
+        return RobotLog(name, stages, process_noise, command_noise, arrival, guess, effort)
 
     # -- readings ------------------------------------------------------------------------------------------------------
 

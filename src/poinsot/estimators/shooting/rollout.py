@@ -16,7 +16,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,9 +23,6 @@ from ...arrays import Vector
 from .local import Evaluation, evaluated, stage_cost, stretches
 from .problem import ShootingProblem, Trajectories, TrajectoryModel
 from .riccati import Policy
-
-Mapping = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""`map`, or an executor's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,18 +45,13 @@ class Rollout(ABC):
 
     name: str
 
-    def begin(self, problem: ShootingProblem, guess: Trajectories, mapping: Mapping = map) -> Evaluation:
+    def begin(self, problem: ShootingProblem, guess: Trajectories) -> Evaluation:
         """The evaluation of a guess, made consistent if the rollout needs that."""
-        return evaluate(problem, guess, mapping)
+        return evaluate(problem, guess)
 
     @abstractmethod
     def roll(
-        self,
-        problem: ShootingProblem,
-        now: Evaluation,
-        step: TrajectoryStep,
-        alpha: float,
-        mapping: Mapping = map,
+        self, problem: ShootingProblem, now: Evaluation, step: TrajectoryStep, alpha: float
     ) -> Evaluation:
         """The guess that a step of length `alpha` leads to."""
 
@@ -72,17 +63,12 @@ class MultipleShooting(Rollout):
     name = "multiple"
 
     def roll(
-        self,
-        problem: ShootingProblem,
-        now: Evaluation,
-        step: TrajectoryStep,
-        alpha: float,
-        mapping: Mapping = map,
+        self, problem: ShootingProblem, now: Evaluation, step: TrajectoryStep, alpha: float
     ) -> Evaluation:
         moved = zip(problem.models, now.at.x, step.x, strict=True)
         x = tuple(motion.manifold.integrate(old, alpha * dx) for motion, old, dx in moved)
         w = tuple(old + alpha * dw for old, dw in zip(now.at.w, step.w, strict=True))
-        return evaluate(problem, Trajectories(x, w, now.at.theta + alpha * step.theta), mapping)
+        return evaluate(problem, Trajectories(x, w, now.at.theta + alpha * step.theta))
 
 
 @dataclass(frozen=True)
@@ -96,12 +82,7 @@ class FeasibilityDriven(Rollout):
         return 1.0 - alpha
 
     def roll(
-        self,
-        problem: ShootingProblem,
-        now: Evaluation,
-        step: TrajectoryStep,
-        alpha: float,
-        mapping: Mapping = map,
+        self, problem: ShootingProblem, now: Evaluation, step: TrajectoryStep, alpha: float
     ) -> Evaluation:
         theta = now.at.theta + alpha * step.theta
 
@@ -121,7 +102,7 @@ class FeasibilityDriven(Rollout):
             gaps = self._open_share(alpha) * now.gaps[number]
             return _simulate(motion, x_0, now.at.w[number], theta, gaps, feedback)
 
-        return _gathered(problem, theta, mapping(one, range(len(problem.models))))
+        return _gathered(problem, theta, map(one, range(len(problem.models))))
 
 
 @dataclass(frozen=True)
@@ -130,37 +111,32 @@ class SingleShooting(FeasibilityDriven):
 
     name = "single"
 
-    def begin(self, problem: ShootingProblem, guess: Trajectories, mapping: Mapping = map) -> Evaluation:
+    def begin(self, problem: ShootingProblem, guess: Trajectories) -> Evaluation:
         def one(number: int) -> Simulation:
             motion = problem.models[number]
             closed = np.zeros((motion.stages, motion.manifold.degrees))
             return _simulate(motion, guess.x[number][0], guess.w[number], guess.theta, closed)
 
-        return _gathered(problem, guess.theta, mapping(one, range(len(problem.models))))
+        return _gathered(problem, guess.theta, map(one, range(len(problem.models))))
 
     def _open_share(self, alpha: float) -> float:
         return 0.0
 
 
-def evaluate(problem: ShootingProblem, at: Trajectories, mapping: Mapping = map) -> Evaluation:
+def evaluate(problem: ShootingProblem, at: Trajectories) -> Evaluation:
     """Cost and gaps of a guess, all nodes at once."""
-
-    def one(item: tuple[int, int, int]) -> tuple[np.ndarray, float]:
-        number, first, last = item
-        motion, x, w = problem.models[number], at.x[number], at.w[number][first:last]
-        f, r = motion.evaluate(first, x[first:last], w, at.theta)
-        return motion.manifold.difference(x[first + 1 : last + 1], f), stage_cost(motion, first, w, r)
-
-    # stretches of all recordings in one list: threads share them evenly
-    items = [(i, *ends) for i, motion in enumerate(problem.models) for ends in stretches(motion)]
+    gaps, cost = [], 0.0
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         # a trial may go anywhere: what is not finite is refused by its infinite cost
-        found = list(mapping(one, items))
-        parts: list[list[np.ndarray]] = [[] for _ in problem.models]
-        for (number, *_), (gap, _) in zip(items, found, strict=True):
-            parts[number].append(gap)
-        gaps = tuple(np.concatenate(each) for each in parts)
-        return evaluated(problem, at, gaps, sum(cost for _, cost in found))
+        for motion, x, noise in zip(problem.models, at.x, at.w, strict=True):
+            parts = []
+            for first, last in stretches(motion):
+                w = noise[first:last]
+                f, r = motion.evaluate(first, x[first:last], w, at.theta)
+                parts.append(motion.manifold.difference(x[first + 1 : last + 1], f))
+                cost += stage_cost(motion, first, w, r)
+            gaps.append(np.concatenate(parts))
+        return evaluated(problem, at, tuple(gaps), cost)
 
 
 Simulation = tuple[np.ndarray, np.ndarray, float, np.ndarray]

@@ -8,7 +8,20 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Matrix
-from ...estimate import NARROWED, Body, Estimate, EstimatedParameters, Provenance, Status, extras_of
+from ...diagnosis import examined
+from ...diagnosis.check import look_at
+from ...diagnosis.estimated_motion import ASSUMPTION_CHECKS, Assumptions
+from ...estimate import (
+    NARROWED,
+    Body,
+    Diagnosis,
+    Estimate,
+    EstimatedParameters,
+    Provenance,
+    Status,
+    Unchecked,
+    extras_of,
+)
 from ...estimate.motions import Convergence, EstimatedMotion, EstimatedMotions
 from ...estimate.unobservable import unobservable_directions
 from ...models.bodies import body_of
@@ -17,16 +30,13 @@ from ...models.stages import Stages
 from .ddp import ShootingSolution
 from .known_parameters import KnownParameters
 from .motion_report import estimated_motion, fit_of_motions
+from .noise_levels import NoiseLevels
 from .posterior import TrajectoryPosterior
 from .robot_log import RobotLog
 
 WIDENING_THRESHOLD = 1.05
 """Chi-square per degree of freedom up to which standard deviations are not widened: 5 % is one standard deviation of
 chi-square itself at 800 degrees of freedom."""
-DOUBTFUL_CHI_SQUARE = 1.5
-"""Per degree of freedom: above it, and below its inverse, a warning doubts the stated noise."""
-DOUBTFUL_RMS = 3.0
-"""Root mean square of a sensor's residuals, in its standard deviations, above which a warning doubts its noise."""
 UNOBSERVABLE_SHARE = 1e-6
 """Part of the norm of its derivatives by theta by which an unobservable direction may move an observable parameter."""
 
@@ -131,7 +141,7 @@ class EstimateSummary:
             undetermined=undetermined,
             iterations=self.solution.iterations,
             extras=extras_of(EstimatedMotions(self.motions), self._convergence()),
-            provenance=Provenance(warnings=self._warnings(), notes=self._notes()),
+            provenance=Provenance(notes=self._notes()),
         )
 
     def _pairs(self) -> list[tuple[EstimatedMotion, Stages]]:
@@ -205,24 +215,38 @@ class EstimateSummary:
             np.array([self.parameters.physical(theta) for theta in thetas]),
         )
 
-    def _warnings(self) -> tuple[str, ...]:
-        said, chi_square = [], self.chi_square
-        if not 1 / DOUBTFUL_CHI_SQUARE <= chi_square <= DOUBTFUL_CHI_SQUARE:
-            doubt = (
-                "sensors are noisier than was said, or the model is incomplete; standard deviations are widened by "
-                f"{np.sqrt(chi_square):.2g}"
-                if chi_square > 1
-                else "sensors are less noisy than was said, so standard deviations are too large"
-            )
-            said.append(f"Residuals have a chi-square of {chi_square:.2g} per degree of freedom: {doubt}.")
-        said += [
-            f"Residuals of {fit.name} in {motion.name} are {fit.rms:.2g} of its standard deviations: its noise looks "
-            f"{fit.rms:.2g} times as large as stated."
-            for motion in self.motions
-            for fit in motion.sensors
-            if fit.rms > DOUBTFUL_RMS
-        ]
-        return tuple(said)
+    def examine(self, estimate: Estimate) -> Diagnosis:
+        """What may be wrong with the estimate: its assumptions against what came of them."""
+        solution, prior, quantities = self.solution, self.solution.problem.prior, self.known.quantities
+        values, _ = self.known.of(solution.theta)
+        levels = NoiseLevels(self.logs, solution.problem, solution.at)
+        away = solution.theta - prior.mean
+        case = Assumptions(
+            estimate,
+            self.chi_square,
+            {
+                name: float(value - known.mean) / known.std
+                for (name, known), value in zip(quantities.items(), values, strict=True)
+            },
+            float(away @ prior.information @ away),
+            _rank(prior.information),
+            {name: self.slope @ move for name, move in levels.moves().items()},
+            levels.likelier(np.random.default_rng(0)),
+            self._exact_gains(),
+        )
+        return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
+
+    def _exact_gains(self) -> tuple[Unchecked, ...]:
+        """Gains of commands that masses depend on, and that were not open."""
+        parameters = self.parameters
+        exact = [name for name in parameters.drive.gains if name not in parameters.gains]
+        if not exact or not parameters.bodies:
+            return ()
+        reason = (
+            "commands count as exact up to their noise, and masses are as uncertain as the gains: open them with "
+            f'gains = ["{exact[0]}"] in [method] and [priors] "{exact[0]}" = {{ mean = 1, std = ... }}'
+        )
+        return (Unchecked("the gain of commands", reason),)
 
     def _notes(self) -> tuple[str, ...]:
         notes = []

@@ -180,10 +180,12 @@ class Motor:
     Args:
         gain: effort per unit of the control signal [N m/unit] or [N/unit]; with efforts as signals, 1.
         shaft_inertia: of the shaft, seen at the joint [kg m^2] or [kg].
+        unit: of the control signal, as `V`.
     """
 
     gain: float = 1.0
     shaft_inertia: float = 0.0
+    unit: str = "unit"
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.gain) and 0 <= self.shaft_inertia < np.inf):
@@ -341,8 +343,9 @@ class _OneAxis(_Moving):
         found, motor = super().entries(k, weight), self.motor
         if motor is not None:
             shaft = "kg" if self.slides else "kg m^2"
+            unit = "1" if motor.unit == self.effort_unit else f"{self.effort_unit}/{motor.unit}"
             found += [
-                Entry(self.name, "gain", f"{self.effort_unit}/unit", "gain", (k,), motor.gain),
+                Entry(self.name, "gain", unit, "gain", (k,), motor.gain),
                 Entry(self.name, "shaft_inertia", shaft, "shaft", (k,), motor.shaft_inertia, 0.0),
             ]
         return found

@@ -30,7 +30,7 @@ class Encoder:
         joint: its name.
         zero: reading where the coordinate is 0 [rad] or [m].
         sine, cosine: eccentricity: amplitudes of the first harmonic, hinges only [rad].
-        name: None: that of the joint.
+        name: None: that of the joint. recording: the only one that it reads; None: all.
     """
 
     joint: str
@@ -38,6 +38,7 @@ class Encoder:
     sine: float = 0.0
     cosine: float = 0.0
     name: str | None = None
+    recording: str | None = None
 
     is_rate: ClassVar[bool] = False
 
@@ -84,12 +85,13 @@ class RateSensor:
     Args:
         joint: its name.
         zero: reading at rest [rad/s] or [m/s].
-        name: None: that of the joint.
+        name: None: that of the joint. recording: the only one that it reads; None: all.
     """
 
     joint: str
     zero: float = 0.0
     name: str | None = None
+    recording: str | None = None
 
     is_rate: ClassVar[bool] = True
 

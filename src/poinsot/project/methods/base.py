@@ -56,6 +56,14 @@ class MethodSettings(SettingsTable):
         """Key -> project file or result of another job whose result is an input of this one."""
         return {}
 
+    def prepare(self, job: Job) -> tuple[str, ...]:
+        """Make of the recordings what is to be solved, without solving it: warnings about them.
+
+        Raises:
+            PoinsotError: one sentence that says what the method needs and the recordings lack.
+        """
+        return ()
+
     @abstractmethod
     def identify(self, job: Job) -> Estimate:
         """From recordings to the estimate.

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from ..job import Job, Project
     from ..settings import Settings
 
-MANY_REJECTED = 0.3
-"""Fraction of samples that were not used, above which a warning says so."""
-
 
 class FilterSettings(MethodSettings):
     """`poinsot.ExtendedKalmanFilter`, or with `chart = "none"` `poinsot.KalmanFilter`, for `poinsot track`.
@@ -104,6 +101,15 @@ class FilterSettings(MethodSettings):
     def other_jobs(self) -> Mapping[str, str]:
         return {} if self.robot_from is None else {"robot_from": self.robot_from}
 
+    def prepare(self, job: Job) -> tuple[str, ...]:
+        from ...models.link_torques import LinkTorques
+
+        if job.settings.recordings:
+            self.problem(
+                job.project, LinkTorques(job.project.robot(job.data_dir), tuple(self.links)), job.data_dir
+            )
+        return ()
+
     def identify(self, job: Job) -> Estimate:
         raise InvalidProject(
             f'{job.project.path}: [method] name = "{self.name}" processes one sample at a time: run poinsot track'
@@ -152,9 +158,9 @@ class FilterSettings(MethodSettings):
                 "it was interrupted before the calibration had ended, and nothing is known yet"
             )
         watch.lap("filter")
-        warnings = _warnings(tracker)
+        warnings: tuple[str, ...] = ()
         if lines is not None and lines.bad:
-            warnings = (*warnings, f"{lines.bad} lines were no samples and were left out; {lines.first_bad}.")
+            warnings = (f"{lines.bad} lines were no samples and were left out; {lines.first_bad}.",)
         estimate = tracker.estimate(
             status=status,
             problem=problem,
@@ -261,19 +267,3 @@ def _moving_polynomial(project: Project) -> MovingPolynomial:
     preprocessing: Any = project.settings.preprocessing
     polynomial: MovingPolynomial = preprocessing.build_as(MovingPolynomial)
     return polynomial
-
-
-def _warnings(tracker: Tracker) -> tuple[str, ...]:
-    from ...estimators.online.belief import SampleVerdict
-
-    if not tracker.samples:
-        return ()
-    rejected = 1 - tracker.verdicts[SampleVerdict.accepted] / tracker.samples
-    # Some samples at a gripper that closes, or at a collision, are what the gate is for.
-    if rejected < MANY_REJECTED:
-        return ()
-    return (
-        f"{100 * rejected:.0f} % of the samples were not used, most of them "
-        f"{tracker.verdicts.most_common(2)[-1][0].value}: "
-        "the noise may be larger than was calibrated (noise_margin), or the robot not as it is known.",
-    )

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...stopwatch import Stopwatch
 from ..filters import with_filters
 from ..preparation import condition, motion_warnings, smooth
+from ..settings.fields import AUTO
 from .base import MethodSettings
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
     from ...parameters import Normal
+    from ...regression.inverse_dynamics import InverseDynamics
+    from ...signals.signals import Signals
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
     from ..recordings import Run
@@ -22,7 +25,13 @@ if TYPE_CHECKING:
 
 
 class InverseDynamicsSettings(MethodSettings):
-    """A method that solves `poinsot.InverseDynamics`."""
+    """A method that solves `poinsot.InverseDynamics`.
+
+    `per_recording`: what differs between recordings and is estimated too: `"zero"`, `"offset"` and `"delay"`, of all
+    joints, or of one, as `"zero.elbow"`.
+    """
+
+    per_recording: list[str] = []
 
     sections: ClassVar[tuple[str, ...]] = ("effort", "friction")
 
@@ -46,19 +55,20 @@ class InverseDynamicsSettings(MethodSettings):
 
         return predict_dynamics(job)
 
-    def identify(self, job: Job) -> Estimate:
-        from ...regression.inverse_dynamics import inverse_dynamics
-        from ...validation import validate
+    def problem(
+        self, job: Job, watch: Stopwatch
+    ) -> tuple[InverseDynamics, list[tuple[Run, Signals]], tuple[str, ...]]:
+        """Recordings -> the regression, signals of all recordings, and warnings; each stage is a lap of the watch.
 
-        settings, watch = job.settings, Stopwatch()
+        Raises:
+            PoinsotError: if a recording lacks what is needed.
+        """
+        from ...regression.inverse_dynamics import inverse_dynamics
+
+        settings = job.settings
         preprocessing: Any = settings.preprocessing
-        job.say("reading the robot")
         robot = job.project.robot(job.data_dir)
         watch.lap("robot")
-        # Before the recordings are read, as another job may have to be solved for it, or may be
-        # wrong.
-        estimator = self.build(job)
-        watch.lap("gains" if self.other_jobs else "robot")
         job.say("reading the recordings")
         runs = list(job.project.runs(robot, job.data_dir))
         watch.lap("read")
@@ -81,10 +91,36 @@ class InverseDynamicsSettings(MethodSettings):
             **self.attached([run for run, _ in used]),
         )
         watch.lap("regressor")
+        return problem, prepared, warnings
+
+    def prepare(self, job: Job) -> tuple[str, ...]:
+        problem, _, warnings = self.problem(job, Stopwatch())
+        return (*warnings, *problem.warnings)
+
+    def identify(self, job: Job) -> Estimate:
+        from ...diagnosis.corrections import correct, correct_held_out
+        from ...validation import validate
+
+        watch = Stopwatch()
+        job.say("reading the robot")
+        # Before the recordings are read, as another job may have to be solved for it, or may be wrong.
+        estimator = self.build(job)
+        watch.lap("gains" if self.other_jobs else "robot")
+        problem, prepared, warnings = self.problem(job, watch)
+        held_out = [(run.name, signals) for run, signals in prepared if run.role == "validation"]
+        corrections = None
+        delay = getattr(job.settings.preprocessing, "delay", None) == AUTO
+        if delay or self.per_recording:
+            job.say("comparing recordings")
+            names = [run.name for run, _ in prepared if run.role == "identification"]
+            problem, corrections = correct(problem, self.per_recording, delay=delay, names=names)
+            watch.lap("corrections")
         job.say("solving")
         estimate: Estimate = estimator.solve(problem, progress=job.progress, stop=job.stop)
         watch.lap("solve")
-        held_out = [(run.name, signals) for run, signals in prepared if run.role == "validation"]
+        if corrections is not None:
+            held_out = [(name, correct_held_out(estimate, corrections, each)) for name, each in held_out]
+            estimate = corrections.applied(estimate)
         if held_out:
             job.say("validating")
             estimate = validate(estimate, held_out, loaded=[run.name for run, _ in prepared if run.loaded])

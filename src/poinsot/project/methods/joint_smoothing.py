@@ -31,8 +31,9 @@ class JointSmoothingSettings(MotionSettings):
     `parameters`: names of what is open, like `"pendulum.Jxx"`, `"elbow.drag"`, `"elbow encoder.zero"`. `noise`:
     standard deviations of what sensors read, by quantity (`position`) or channel (`position.elbow`) [rad], [m],
     [rad/s]. `weight`: kappa, 1 / (standard deviation of an impulse that the model lacks [N m s], [N s])^2; `"auto"`:
-    chosen by likelihood and prediction. `step_s`: of the model; without it one sample is one
-    step. `lower`, `upper`: bounds. `start`: where parameters begin, in place of the mechanism's values.
+    chosen by likelihood and prediction. `per_recording`: zeros of sensors among `parameters`,
+    like `"elbow encoder.zero"`, of which each recording has its own. `step_s`: of the model; else one sample is one
+    step. `lower`, `upper`: bounds. `start`: where parameters begin, in place of those of the mechanism.
     """
 
     subject = "mechanism"
@@ -43,6 +44,7 @@ class JointSmoothingSettings(MotionSettings):
     noise: dict[str, Positive]
     weight: PositiveOrAuto = "auto"
     form: Literal["reduced", "explicit", "implicit"] = "reduced"
+    per_recording: list[str] = []
     step_s: Positive | None = None
     lower: dict[str, float] = {}
     upper: dict[str, float] = {}
@@ -66,6 +68,11 @@ class JointSmoothingSettings(MotionSettings):
         mechanism = with_sensors(mechanism, (run.recording for run in runs))
         for name in (*self.parameters, *self.start, *settings.held, *settings.priors):
             mechanism.place(name)  # a name that does not exist is an error
+        for name in self.per_recording:
+            if name not in self.parameters:
+                raise InvalidProject(
+                    f"{name!r} is per_recording and not among method.parameters; name it there too"
+                )
         for name in settings.held:
             if name in self.parameters:
                 raise InvalidProject(
@@ -82,6 +89,7 @@ class JointSmoothingSettings(MotionSettings):
             self.parameters,
             held_out=used["validation"],
             step_s=self.step_s,
+            per_recording=self.per_recording,
             priors={name: prior.build_as(Normal) for name, prior in settings.priors.items()},
             lower=self.lower,
             upper=self.upper,

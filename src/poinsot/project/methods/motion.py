@@ -46,6 +46,11 @@ class MotionSettings(MethodSettings):
         """What to know of the recordings."""
         return ()
 
+    def prepare(self, job: Job) -> tuple[str, ...]:
+        problem = self.problem(job, Stopwatch())
+        self.solver(job.settings, problem)
+        return self.warnings_of(problem)
+
     def identify(self, job: Job) -> Estimate:
         watch = Stopwatch()
         problem = self.problem(job, watch)

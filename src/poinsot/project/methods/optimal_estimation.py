@@ -37,12 +37,14 @@ NoiseLevel = Positive | Annotated[list[Positive], Field(min_length=1)]
 class OptimalEstimationSettings(MotionSettings):
     """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
 
-    `bodies`, `joints`: whose mass properties, and which parameters of joints (`fv3`, `fc3`, ...), are open. `noise`:
-    standard deviations, by quantity (`gyro`) or channel group (`gyro.imu_link`), of what sensors read and, as `torque`,
-    `current` or `thrust`, of its commands; `foot_velocity`: how fast a closed contact may slip.
-    `speed_noise`: what the model lacks, as a standard deviation of the change of each speed in a step, by joint, or as
-    `base_linear` and `base_angular`. `prior_std`: how far bodies may be from the description, in coordinates of the
-    chart; without it only [priors] are known. `start_std`: how well the first state is known, `[positions, speeds]`.
+    `bodies`, `joints`: whose mass properties, and which parameters of joints (`fv3`, `fc3`, ...), are open. `gains`:
+    open factors on commands: `thrust`, of all rotors, or `gain.JOINT`, of a motor. `noise`: standard deviations, by
+    quantity (`gyro`) or channel group (`gyro.imu_link`), of what sensors read and, as `torque`, `current` or `thrust`,
+    of its commands; `foot_velocity`: how fast a closed contact may slip. `speed_noise`: what the model lacks, as a
+    standard deviation of the change of each speed in a step, by joint, or as `base_linear` and `base_angular`.
+    `process_noise = "auto"`: the levels of commands and speeds are the most likely ones; those given are where the
+    search begins. `prior_std`: how far bodies may be from the description, in coordinates of the chart; without it only
+    [priors] are known. `start_std`: how well the first state is known, `[positions, speeds]`.
     `dry_speed`: where dry friction has 76 % of its size [rad/s] or [m/s]. `start_from`: a result to begin at.
     """
 
@@ -54,9 +56,11 @@ class OptimalEstimationSettings(MotionSettings):
     name: Literal["optimal-estimation"]
     bodies: list[str] = []
     joints: list[str] = []
+    gains: list[str] = []
     chart: ChartName = "log-cholesky"
     noise: dict[str, NoiseLevel]
     speed_noise: PerJoint | None = None
+    process_noise: Literal["given", "auto"] = "given"
     prior_std: Positive | None = None
     start_std: Window | None = None
     dry_speed: Positive = 0.05
@@ -128,7 +132,7 @@ class OptimalEstimationSettings(MotionSettings):
             "feasible": rollout.FeasibilityDriven(),
             "single": rollout.SingleShooting(),
         }
-        return OptimalEstimation(self.build_as(DDP, rollout=rollouts[self.rollout]))
+        return OptimalEstimation(self.build_as(DDP, rollout=rollouts[self.rollout]), self.process_noise)
 
     def _open(self, settings: Settings, robot: Articulated) -> OpenParameters:
         from ...inertia import find_chart
@@ -140,24 +144,31 @@ class OptimalEstimationSettings(MotionSettings):
             bodies=tuple(self.bodies),
             chart=find_chart(self.chart),
             joints=tuple(self.joints),
+            gains=tuple(self.gains),
             actuation=_actuation(robot, settings.rotors),
             nominal=settings.held,
         )
 
 
-def _actuation(robot: Articulated, rotors: Sequence[RotorSettings]) -> Actuation | None:
-    """Rotors and the joints' motors; None: motors alone."""
-    from ...models.actuation import rotor_thrusts
+def _actuation(robot: Articulated, rotors: Sequence[RotorSettings]) -> Actuation:
+    """Rotors and the joints' motors, with a gain of all rotors together and one of each motor."""
+    from ...models.actuation import joint_efforts, rotor_thrusts
     from ...models.rotations import turning_z_to
 
+    gains = {
+        f"gain.{joint}": (joint,)
+        for joint, driven in zip(robot.joints, robot.train.driven, strict=True)
+        if driven
+    }
     if not rotors:
-        return None
+        return joint_efforts(robot, gains)
     placements = {}
     for rotor in rotors:
         T_br = np.eye(4)
         T_br[:3, :3], T_br[:3, 3] = turning_z_to(np.array(rotor.axis)), rotor.position
         placements[rotor.name] = T_br
-    return rotor_thrusts(robot, placements, {rotor.name: rotor.drag for rotor in rotors})
+    lifted = rotor_thrusts(robot, placements, {rotor.name: rotor.drag for rotor in rotors}, "thrust")
+    return replace(lifted, gains={**lifted.gains, **gains})
 
 
 def _start(parameters: OpenParameters, values: Mapping[str, float]) -> Vector:

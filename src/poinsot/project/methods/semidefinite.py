@@ -34,7 +34,7 @@ class SemidefiniteSettings(InverseDynamicsSettings):
     weighing: Literal["both", "data"] = "both"
     divergence: Literal["moments", "entropic", "euclidean", "affine-invariant"] | None = None
     prior_std: Positive | None = None
-    prior_direction_deg: Annotated[float, Field(ge=0, lt=90)] | None = None
+    prior_direction_deg: Annotated[float, Field(ge=0, lt=90)] = 30.0
     allowance: float = Field(0.5, ge=1e-3)
     constraints: ConstraintsSettings = ConstraintsSettings()
 

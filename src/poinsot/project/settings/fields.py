@@ -155,6 +155,9 @@ Unit = Annotated[str, AfterValidator(check_unit)]
 PerJoint = Annotated[Any, AfterValidator(check_per_joint)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
+NumberOrAuto = Annotated[
+    Annotated[float, Tag("number")] | Annotated[Literal["auto"], Tag("text")], Discriminator(is_text)
+]
 PositiveOrAuto = Annotated[
     Annotated[Positive, Tag("number")] | Annotated[Literal["auto"], Tag("text")], Discriminator(is_text)
 ]

@@ -16,6 +16,7 @@ from .fields import (
     AUTO,
     HIGHEST_ORDER,
     RATIOS,
+    NumberOrAuto,
     Positive,
     PositiveOrAuto,
     SettingsTable,
@@ -39,11 +40,15 @@ class ConditioningSettings(SettingsTable):
 
 
 class SmoothingSettings(ConditioningSettings):
-    """What every smoother may be asked for besides: decimation. `"auto"`: the motion says which filter."""
+    """What every smoother may be asked for besides: decimation. `"auto"`: the motion says which filter.
+
+    `delay`: by how much all efforts lag behind the positions [s]; `"auto"`: it is estimated, and corrected.
+    """
 
     effect: ClassVar[str] = "smooths them and looks ahead"
     proposes_filters: ClassVar[bool] = True
 
+    delay: NumberOrAuto | None = None
     decimate_hz: PositiveOrAuto | None = None
     decimation_order: int = Field(8, ge=1, le=HIGHEST_ORDER)
     cut_edges: bool = True

@@ -1,17 +1,23 @@
-"""[robot], [drive], [friction], [contacts] and [[rotors]]."""
+"""[robot], [[robot.efforts]], [drive], [friction], [contacts] and [[rotors]]."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticKnownError
 
+from ...exceptions import InvalidModel
+from ...models.efforts import EFFORTS, JointEffort
 from ...models.friction import LAWS
 from .fields import (
     PerJoint,
@@ -27,17 +33,66 @@ from .fields import (
 # -------------------------------------------------------------------------------------------------- robot and drive
 
 
+def _listed(name: str, laws: Iterable[str]) -> str:
+    if name not in laws:
+        # The words of a Literal, which the laws cannot be: another distribution may list one.
+        *most, last = map(repr, laws)
+        raise PydanticKnownError("literal_error", {"expected": f"{', '.join(most)} or {last}"})
+    return name
+
+
+def check_effort(name: str) -> str:
+    return _listed(name, EFFORTS)
+
+
+def check_law(name: str) -> str:
+    return _listed(name, LAWS)
+
+
+class EffortSettings(SettingsTable):
+    """An effort of a joint: one of `models.efforts.EFFORTS`, with the fields of that law as keys."""
+
+    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="allow")
+
+    law: Annotated[str, AfterValidator(check_effort)]
+    joint: str
+
+    @classmethod
+    def known_keys(cls, content: dict[str, Any]) -> tuple[str, ...]:
+        law = EFFORTS.get(str(content.get("law")))
+        own = (
+            content if law is None else (each.name for each in fields(law) if each.init and not each.kw_only)
+        )
+        return tuple(dict.fromkeys([*cls.model_fields, *own]))
+
+    @model_validator(mode="after")
+    def _can_be_built(self) -> EffortSettings:
+        try:
+            self.build()
+        except InvalidModel as error:
+            raise refuse("effort", str(error)) from None
+        return self
+
+    def build(self) -> JointEffort:
+        """The effort of the joint."""
+        keys = {key: value for key, value in self.model_dump().items() if key != "law"}
+        built: JointEffort = TypeAdapter(EFFORTS[self.law]).validate_python(keys)
+        return built
+
+
 class RobotSettings(SettingsTable):
     """The robot description.
 
     `path` is looked for beside the project file, then in the folder of the recordings. `locked`: joint -> position
-    [rad] or [m] of joints that are held still. `gravity`: [m/s^2], in the world frame.
+    [rad] or [m] of joints that are held still. `gravity`: [m/s^2], in the world frame. `efforts`: of its joints, beside
+    drive and friction.
     """
 
     path: str
     floating_base: bool = False
     locked: dict[str, float] = {}
     gravity: list[float] = Field([0.0, 0.0, -9.81], min_length=3, max_length=3)
+    efforts: list[EffortSettings] = []
 
 
 class CouplingSettings(SettingsTable):
@@ -83,14 +138,6 @@ class DriveSettings(SettingsTable):
     coupled_rotor: Literal["free", "tied"] = "free"
     coupled_friction: bool = True
     passive: list[str] = []
-
-
-def check_law(name: str) -> str:
-    if name not in LAWS:
-        # The words of a Literal, which the laws cannot be: another distribution may list one.
-        *most, last = map(repr, LAWS)
-        raise PydanticKnownError("literal_error", {"expected": f"{', '.join(most)} or {last}"})
-    return name
 
 
 class FrictionSettings(SettingsTable):

@@ -17,7 +17,6 @@ import numpy as np
 
 from ...arrays import JointSamples, Vector
 from ...models.friction import FrictionTerm, term_of
-from ...models.friction.listed import COUPLING
 from ...models.regressor_adjoint import regressor_adjoint
 from ...parameters import Parameters
 from ..base_parameters import BaseParameters
@@ -77,12 +76,17 @@ class Terms:
         bodies = 10 * len(robot.tree.pairs[0])
         configurations = robot.configurations(q)
         dq, dv, da = regressor_adjoint(robot.tree, configurations, v, a, G[:, :bodies])
-        by_v, by_a = self._linear
+        by_v, by_a = self.regressor.joint_terms.linear_entries
         dv, da = dv + G[:, bodies:] @ by_v.T, da + G[:, bodies:] @ by_a.T
         for term, entries, joints in self._smoothed:
             slope = term.slope(v[:, joints], self.rounding[joints])
             # a joint may be named more than once, which `+=` with an index would count once
             np.add.at(dv.T, joints, (G[:, entries] * slope).T)
+        columns = self.regressor.joint_terms.structure[1]
+        for effort, dof, places, read in self.regressor.joint_terms.efforts:
+            if not len(read):
+                own = G[:, bodies + np.searchsorted(columns, places)]
+                dq[:, dof] += np.sum(own * effort.slopes(q[:, dof]), axis=1)
         return dq, dv, da
 
     @cached_property
@@ -112,22 +116,6 @@ class Terms:
             if not term.linear and len(entries):
                 found.append((term, entries, rows[entries]))
         return tuple(found)
-
-    @cached_property
-    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
-        """(n, K') each: what speeds and accelerations add to the entries that are none of the bodies'."""
-        n, bodies = self.regressor.robot.model.nv, 10 * len(self.regressor.robot.tree.pairs[0])
-        # linear in v and a: the entries at unit speeds and accelerations, less those at rest, are the slopes
-        zeros, ones = np.zeros((n + 1, n)), np.eye(n + 1, n)  # the last row at rest
-        q = self.regressor.robot.configurations(zeros)
-        by_v = self.regressor.entries(q, ones, zeros)[:, bodies:]
-        by_a = self.regressor.entries(q, zeros, ones)[:, bodies:]
-        law = self.regressor.robot.friction
-        nonlinear = [term.kind for term in law.terms if not term.linear]
-        nonlinear += [f"{term.kind}{COUPLING}" for term in law.coupled_terms if not term.linear]
-        kinds = np.array(self.regressor.parameters.kinds)[self.regressor.structure[1][bodies:]]
-        by_v = (by_v[:-1] - by_v[-1]) * ~np.isin(kinds, nonlinear)
-        return by_v, by_a[:-1] - by_a[-1]
 
 
 def with_friction_held(parameters: Parameters) -> Parameters:

@@ -1,0 +1,347 @@
+"""Delays, zeros and offsets that are estimated together with the parameters, and taken out of the recordings.
+
+    tau_r(t + d_r) - o_r = W(q_r + z_r, v_r, a_r; t) theta + e        r: recording
+
+d is one of all recordings or one of each; z and o are differences from the first recording, whose zeros and offsets are
+those of the drive and of friction. With n all of these, C = d (W theta - tau) / dn and G = C less its part in the span
+of W, the Gauss-Newton step over n is that of `explanations`, and
+
+    P = (G^T G)^-1 N / N_eff,       dtheta/dn = S = -(W^T W)^-1 W^T C,       cov(theta) grows by S P S^T
+
+A held-out recording has numbers of its own: there theta is held, and n alone is estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+
+from ..arrays import Matrix, Vector
+from ..estimate import Estimate, Finding, Severity
+from ..estimate.extras import Extra
+from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
+from ..models.drive import DriveTrain
+from ..regression.inverse_dynamics import InverseDynamics
+from ..signals.alignment import align
+from ..signals.signals import Signals
+from .case import Examination, Solved
+from .changes import recordings_of
+from .check import Cause
+from .explanations import STEPS, Candidate, Explained, Explanation, explain, improvement, inflation
+
+LARGEST_S = 0.25
+"""Delays to either side that are looked for, and no more than a tenth of the shortest recording."""
+
+STARTS = 21
+"""Delays that are tried first: 25 ms apart, a quarter period of 10 Hz."""
+
+OFFSETS = {"current": "A", "voltage": "V", "rad": "N m", "m": "N"}
+"""Unit of an offset, by effort, or by position."""
+
+
+class Quantity(NamedTuple):
+    """`largest_step`: of an iteration."""
+
+    largest_step: float
+    cause: Cause
+
+
+def _cause(name: str, means: str) -> Cause:
+    return Cause(
+        name, means, 'Have it estimated: per_recording in [method], or delay = "auto" in [preprocessing].'
+    )
+
+
+QUANTITIES = {
+    "delay": Quantity(0.02, _cause("delay", "Efforts are late against the positions.")),
+    "zero": Quantity(0.3, _cause("joint-zero", "Joints have other zeros than in the first recording.")),
+    "offset": Quantity(
+        np.inf, _cause("torque-offset", "Efforts have other offsets than in the first recording.")
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Nuisance:
+    """A number beside the parameters.
+
+    Args:
+        quantity: of `QUANTITIES`. joint: None: all.
+        number: of the recording, from 0; None: all. recording: its name.
+        value, std: in `unit`; std is infinite where the motion does not show it.
+    """
+
+    quantity: str
+    joint: str | None = None
+    number: int | None = None
+    recording: str = "all recordings"
+    value: float = 0.0
+    std: float = np.inf
+    unit: str = "s"
+
+    def __str__(self) -> str:
+        shown = f"{self.value:.4g} +- {1.96 * self.std:.2g} {self.unit}" if self.std < np.inf else "not shown"
+        return f"{self.quantity} of {self.joint or 'all joints'} in {self.recording}: {shown}"
+
+    def effect(self, train: DriveTrain) -> Vector:
+        """(1 + 2 n,) what has to be added for a value of 1: delay, positions, efforts, as they are recorded."""
+        own = np.array([joint == self.joint for joint in train.joints], dtype=float)
+        none = np.zeros(len(own))
+        parts = {
+            "delay": ([1.0], none, none),
+            "zero": ([0.0], np.linalg.solve(train.velocity_map, own), none),
+            "offset": ([0.0], none, -own),
+        }
+        return np.concatenate(parts[self.quantity])
+
+
+def effects(which: Sequence[Nuisance], values: Vector, train: DriveTrain, number: int | None) -> Vector:
+    """(1 + 2 n,) of all nuisances of one recording; None: of one that has none of its own."""
+    mine = [
+        x * each.effect(train) for each, x in zip(which, values, strict=True) if each.number in (None, number)
+    ]
+    return np.sum([np.zeros(1 + 2 * len(train.joints)), *mine], axis=0)
+
+
+def without(signals: Signals, train: DriveTrain, effect: Vector, whole_s: float) -> Signals:
+    """Signals without nuisances: torque at t + delay beside the motion at t.
+
+    The whole samples in `whole_s` are taken by index, the rest by moving the smooth motion.
+    """
+    order = np.array([train.joints.index(joint) for joint in signals.joints])
+    rate = 1 / float(np.median(np.diff(signals.time)))
+    k, T = round(whole_s * rate), len(signals)
+    h = k / rate - effect[0]  # the motion is taken at t + h
+    jerk = np.gradient(signals.a, axis=0) * rate
+    q = signals.q + effect[1 + order] + h * signals.v + 0.5 * h**2 * signals.a
+    v = signals.v + h * signals.a + 0.5 * h**2 * jerk
+    a = signals.a + h * jerk
+    tau = signals.tau + effect[1 + len(train.joints) + order]
+    motion, torque = (slice(0, T - k), slice(k, T)) if k >= 0 else (slice(-k, T), slice(0, T + k))
+    moved = {"time": signals.time[motion], "q": q[motion], "v": v[motion], "a": a[motion], "tau": tau[torque]}
+    return replace(signals, **moved, q_std=None, v_std=None, a_std=None)
+
+
+def mended(signals: Signals, train: DriveTrain, effect: Vector) -> Signals:
+    """The same from the recording: checks ask what signals were made of."""
+    if (recording := signals.recording) is None:
+        return without(signals, train, effect, effect[0])
+    names = [f"{quantity}.{joint}" for quantity in ("position", signals.effort) for joint in train.joints]
+    added = dict(zip(names, effect[1:].tolist(), strict=True))
+    channels = {name: values + added.get(name, 0.0) for name, values in recording.channels.items()}
+    moved = align(replace(recording, channels=channels), {signals.effort: float(effect[0])})
+    return cast("Signals", signals.method.apply(moved))
+
+
+def differences(which: Sequence[Nuisance], largest_s: float = 0.0) -> Candidate:
+    """A candidate of these nuisances, of no explanation, that looks for delays up to `largest_s` first."""
+
+    def change(problem: InverseDynamics, x: Vector, near: Vector) -> InverseDynamics:
+        train, changed = problem.robot.train, []
+        for k, signals in enumerate(recordings_of(problem)):
+            # the same whole samples on both sides of a finite difference, or there would be other rows
+            whole = float(effects(which, near, train, k)[0])
+            changed.append(without(signals, train, effects(which, x, train, k), whole))
+        return problem.with_signals(changed)
+
+    delays = np.array([each.quantity == "delay" for each in which], dtype=float)
+    grid = np.linspace(-largest_s, largest_s, STARTS) if delays.any() and largest_s else (0.0,)
+    largest = np.array([QUANTITIES[each.quantity].largest_step for each in which])
+    starts = [(d * delays).tolist() for d in grid]
+    return Candidate(cast("Explanation", None), (), change, starts, largest_step=largest)
+
+
+@dataclass(frozen=True, eq=False)
+class Corrections(Extra):
+    """What was estimated beside the parameters, and taken out of the recordings.
+
+    Args:
+        rows: one a number.
+        growth: (b, b) S P S^T, of base parameters; None: no number is certain, and recordings are as they were.
+        findings: about them.
+    """
+
+    rows: tuple[Nuisance, ...]
+    growth: Matrix | None = None
+    findings: tuple[Finding, ...] = ()
+
+    key: ClassVar[str] = "corrections"
+
+    def as_json(self) -> Any:
+        return [asdict(each) for each in self.rows]
+
+    def as_text(self) -> str:
+        return "\n".join(map(str, self.rows))
+
+    def applied(self, estimate: Estimate) -> Estimate:
+        """The estimate of the corrected problem with what is uncertain by these numbers, and what is to say."""
+        if self.growth is None:
+            return estimate.updated(self)
+        place = [cast("InverseDynamics", estimate.problem).base.index(name) for name in estimate.names]
+        more = self.growth[np.ix_(place, place)]
+        stds = {key: getattr(estimate, key) for key in ("white_std", "coloured_std")}
+        wider = {key: np.sqrt(std**2 + np.diag(more)) for key, std in stds.items() if std is not None}
+        return estimate.updated(self, covariance=estimate.covariance + more, corrected=self.findings, **wider)
+
+
+def correct(
+    problem: InverseDynamics,
+    per_recording: Sequence[str] = (),
+    *,
+    delay: bool = False,
+    names: Sequence[str] = (),
+    largest_s: float = LARGEST_S,
+) -> tuple[InverseDynamics, Corrections]:
+    """The problem with delays, zeros and offsets taken out of its recordings, and what they are.
+
+    Args:
+        problem: as recorded.
+        per_recording: `"delay"`, `"zero"` and `"offset"`, of all joints, or of one, as `"zero.elbow"`.
+        delay: whether all efforts together may be late by one delay.
+        names: of the recordings, for messages.
+        largest_s: delays to either side that are looked for.
+
+    Raises:
+        InvalidMethod: if there is no such quantity or joint.
+        InvalidSignals: if no delay in the range explains the recordings best.
+    """
+    names = names or [f"recording {k}" for k in range(1, len(problem.parts) + 1)]
+    which = [each for name in per_recording for each in _nuisances(problem, name, names)]
+    if delay and not any(each.quantity == "delay" for each in which):
+        which.append(Nuisance("delay"))
+    if not which:
+        raise InvalidSignals(
+            "one recording has no differences: give a second one, or leave per_recording out"
+        )
+    case, explained = best_differences(problem, which, largest_s)
+    values, solved = explained.nuisance, explained.solved
+    stds, growth = _uncertainty(solved, explained.candidate.derivatives(solved, case.thin, values))
+    rows = tuple(
+        replace(each, value=float(value) if std < np.inf else 0.0, std=float(std))
+        for each, value, std in zip(which, values, stds, strict=True)
+    )
+    if all(abs(each.value) < 1.96 * each.std for each in rows):
+        return problem, Corrections(rows)
+    said = tuple(_findings(case, rows, improvement(case, explained)))
+    found = Corrections(rows, growth, said)
+    train, at = problem.robot.train, np.array([each.value for each in rows])
+    signals = [mended(s, train, effects(rows, at, train, k)) for k, s in enumerate(recordings_of(problem))]
+    return problem.with_signals(signals), found
+
+
+def best_differences(
+    problem: InverseDynamics, which: Sequence[Nuisance], largest_s: float
+) -> tuple[Examination, Explained]:
+    """The nuisances that fit best, and what they are compared with.
+
+    Raises:
+        InvalidSignals: if a delay is at the end of the range.
+    """
+    case = Examination(None, problem)
+    longest = min(largest_s, *(0.1 * len(each) / each.rate_hz for each in recordings_of(problem)))
+    explained = explain(case, differences(which, longest))
+    if explained is None:
+        raise InvalidSignals(
+            "the recordings cannot be compared: none of the delays that were tried can be solved"
+        )
+    delays = [abs(x) for each, x in zip(which, explained.nuisance, strict=True) if each.quantity == "delay"]
+    if max(delays, default=0.0) >= longest:
+        raise InvalidSignals(
+            f"[delay] the residual is smallest at a delay of {1e3 * max(delays):.3g} ms, the end of the range: look "
+            "for what else is wrong (units, signs, a missing reduction)"
+        )
+    return case, explained
+
+
+def correct_held_out(estimate: Estimate, corrections: Corrections, signals: Signals) -> Signals:
+    """Another recording without the common delay, and without differences of its own, at the estimate's values."""
+    problem = cast("InverseDynamics", estimate.problem)
+    theta = np.zeros(len(problem.base))
+    theta[[problem.base.index(name) for name in estimate.names]] = np.nan_to_num(estimate.values)
+    train, at = problem.robot.train, np.array([each.value for each in corrections.rows])
+    if corrections.growth is None:
+        return signals
+    signals = mended(signals, train, effects(corrections.rows, at, train, None))
+    own = {(each.quantity, each.joint): each for each in corrections.rows if each.number is not None}
+    if not own:
+        return signals
+    case = Examination(None, problem.with_signals([signals]))
+    which = [replace(each, number=0) for each in own.values()]
+    candidate = differences(which)
+    values = np.zeros(len(own))
+    for _ in range(STEPS):
+        solved = replace(case.solve(candidate.change(case.thin, values, values)), theta=theta)
+        C = [(c / solved.sigma).reshape(-1) for c in candidate.derivatives(solved, case.thin, values)]
+        e = (solved.residuals / solved.sigma).reshape(-1)
+        step = np.linalg.lstsq(np.stack(C, axis=1), e, rcond=1e-6)[0]
+        values += np.clip(step, -candidate.largest_step, candidate.largest_step)
+    return mended(signals, train, effects(which, values, train, 0))
+
+
+def _nuisances(problem: InverseDynamics, name: str, recordings: Sequence[str]) -> list[Nuisance]:
+    """What one entry of per_recording stands for."""
+    quantity, _, joint = name.partition(".")
+    robot, effort = problem.robot, recordings_of(problem)[0].effort
+    if quantity not in QUANTITIES:
+        raise InvalidMethod(
+            f"per_recording names {name!r}{nearest(quantity, QUANTITIES)}; known are {listing(QUANTITIES)}, of all "
+            'joints or of one, as "zero.elbow"'
+        )
+    if quantity == "delay":
+        return [Nuisance(quantity, None, k, each) for k, each in enumerate(recordings)]
+    units = dict(zip(robot.joints, robot.position_units, strict=True))
+    if quantity == "offset":
+        units = {
+            each: OFFSETS.get(effort, OFFSETS[units[each]])
+            for each in units
+            if each not in robot.drive.passive
+        }
+    if joint and joint not in units:
+        raise InvalidMethod(
+            f"per_recording names {name!r}{nearest(joint, units)}; the robot has {listing(units)}"
+        )
+    return [
+        Nuisance(quantity, each, k, recordings[k], unit=units[each])
+        for k in range(1, len(recordings))
+        for each in ([joint] if joint else units)
+    ]
+
+
+def _uncertainty(solved: Solved, columns: Sequence[np.ndarray]) -> tuple[Vector, Matrix]:
+    """(k,) standard deviations, infinite where the motion shows nothing, and (b, b) S P S^T."""
+    C = np.stack([(c / solved.sigma).reshape(-1) for c in columns], axis=1)
+    std = np.array([solved.score(c).std for c in columns])
+    shown = np.isfinite(std)
+    C, Q = C[:, shown], solved.whitened_basis
+    G = C - Q @ (Q.T @ C)
+    P = np.linalg.pinv(G.T @ G, rcond=1e-10) * inflation(solved)
+    std[shown] = np.sqrt(np.diag(P))
+    S = solved.covariance @ ((solved.dense.W / solved.sigma[:, None]).reshape(len(C), -1).T @ C)
+    return std, S @ P @ S.T
+
+
+def _findings(case: Examination, rows: Sequence[Nuisance], effect: str) -> Iterator[Finding]:
+    """One finding a quantity, a warning where a value is certain and large enough to matter."""
+    torque = float(np.std(recordings_of(case.thin)[0].tau))
+    # a phase of 6 deg at the end of the band, 1 deg, 1 % of the torque
+    sizes = {"delay": 6 / 360 / case.highest_hz, "zero": np.pi / 180, "offset": 0.01 * torque}
+    for name, quantity in QUANTITIES.items():
+        mine = [each for each in rows if each.quantity == name and abs(each.value) > 4 * each.std]
+        if not mine:
+            continue
+        matters = max(abs(each.value) for each in mine) > sizes[name]
+        remedy = "Nothing need be done; mend the cause where that is possible."
+        if mine[0].number is None:
+            line = f"delays = {{ {recordings_of(case.problem)[0].effort} = {mine[0].value:.4f} }}"
+            remedy = f"Nothing need be done; {line} in [preprocessing] takes the delay as known."
+        yield Finding(
+            quantity.cause.name,
+            Severity.warning if matters else Severity.note,
+            f"{quantity.cause.means[:-1]}: {'; '.join(map(str, mine))}. This was corrected: {effect}.",
+            remedy,
+            evidence=1e3,
+            corrected=matters,
+        )

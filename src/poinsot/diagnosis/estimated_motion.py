@@ -1,0 +1,179 @@
+"""Checks of an estimate of motion and parameters: what was assumed of noise and priors against what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtrc
+
+from ..arrays import Vector
+from ..estimate import Estimate, Finding, Severity, Unchecked, motions_of
+from .check import Cause, Check
+from .explanations import severity_of
+
+STATED = Cause(
+    "stated-noise",
+    "Residuals are larger or smaller than the noise that was stated.",
+    'Check frame, axes and clock of what is named, state its noise, or write process_noise = "auto" in [method].',
+)
+SURPRISE = Cause(
+    "prior-surprise",
+    "What was known before is improbable after the data.",
+    "Mend the prior, or the noise levels and the model that contradict it.",
+)
+ASSUMED = Cause(
+    "assumed-noise",
+    "A value moves by more than its interval with a noise level that was assumed, or readings deny the level.",
+    'Measure the noise that is named, or write process_noise = "auto" in [method].',
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Assumptions:
+    """What an estimate assumed, and what came of it.
+
+    Args:
+        estimate: with the motions. chi_square: of all residuals, per degree of freedom.
+        surprises: prior -> distance of its posterior in the prior's standard deviations.
+        distance, priors: squared distance of all of them together, and how many they are.
+        moves: noise level -> (b,) change of the values with three times or a third of it.
+        likelier: disturbance -> factor of a step towards the likeliest level, and how many of its values the data show.
+        unchecked: what was taken for exact.
+    """
+
+    estimate: Estimate
+    chi_square: float
+    surprises: Mapping[str, float]
+    distance: float
+    priors: int
+    moves: Mapping[str, Vector]
+    likelier: Mapping[str, tuple[float, float]]
+    unchecked: tuple[Unchecked, ...]
+
+
+@dataclass(frozen=True)
+class StatedNoise(Check):
+    """Residuals against the noise that was stated.
+
+    Args:
+        warning, error: root mean square in stated standard deviations.
+        doubtful: chi-square per degree of freedom, or one over it.
+    """
+
+    warning: float = 1.5
+    error: float = 5.0
+    doubtful: float = 1.5
+
+    causes = (STATED,)
+
+    def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
+        yield from case.unchecked
+        chi = case.chi_square
+        if not 1 / self.doubtful <= chi <= self.doubtful:
+            wider = f"or the model is incomplete; standard deviations are widened by {np.sqrt(chi):.2g}"
+            doubt = f"noisier than was said, {wider}" if chi > 1 else "less noisy than was said"
+            said = f"Residuals have a chi-square of {chi:.2g} per degree of freedom: sensors are {doubt}."
+            yield STATED.finding(Severity.warning, said, evidence=abs(np.log(chi)))
+        for motion in motions_of(case.estimate):
+            sizes = [(f"Residuals of {fit.name}", fit.name, fit.rms) for fit in motion.sensors]
+            sizes += [(f"Disturbances of {name}", name, rms) for name, rms in motion.disturbance.items()]
+            for what, name, rms in sizes:
+                if rms > self.warning:
+                    said = f"{what} in {motion.name} are {rms:.2g} times as large as the noise stated."
+                    yield STATED.finding(severity_of(rms, self.warning, self.error), said, "", name, rms)
+
+
+@dataclass(frozen=True)
+class PriorSurprise(Check):
+    """Posteriors against their priors.
+
+    Args:
+        warning, error: distance of one, in the prior's standard deviations.
+        chance: probability of the distance of all together.
+    """
+
+    warning: float = 3.0
+    error: float = 5.0
+    chance: float = 1e-4
+
+    causes = (SURPRISE,)
+
+    def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
+        for name, away in case.surprises.items():
+            if abs(away) > self.warning:
+                severity = severity_of(abs(away), self.warning, self.error)
+                said = (
+                    f"{name} is {abs(away):.2g} standard deviations of its prior away from the prior's mean."
+                )
+                yield SURPRISE.finding(severity, said, "", name, abs(away))
+        if case.priors and (p := float(chdtrc(case.priors, case.distance))) < self.chance:
+            rms = float(np.sqrt(case.distance / case.priors))
+            said = f"All priors are {rms:.2g} standard deviations away (rms of {case.priors}): a chance of {p:.1g}."
+            yield SURPRISE.finding(Severity.warning, said, evidence=rms)
+
+
+@dataclass(frozen=True)
+class AssumedNoise(Check):
+    """Values that an assumed noise level decides, and not the data.
+
+    Args:
+        warning, error: moves with three times or a third of a level, in half-widths of the 95 % interval: two estimates
+            of the same readings that are both right differ by less than a width (Hausman 1978).
+        large: part of the value, or of the body's mass and largest moment, from which a move is an error.
+        significant: standard deviations of a chi-square by which process noise must miss its likeliest level.
+        too_small: factor on the level from which that is an error.
+    """
+
+    warning: float = 2.0
+    error: float = 4.0
+    large: float = 0.3
+    significant: float = 4.0
+    too_small: float = 2.0
+
+    causes = (ASSUMED,)
+
+    def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
+        for level, (factor, count) in case.likelier.items():
+            z = float((factor**2 - 1) * np.sqrt(count / 2))
+            if abs(z) > self.significant:
+                severity = Severity.note if factor < 1 else severity_of(factor, 1.0, self.too_small)
+                said = (
+                    f"Readings say that the process noise of {level} is {factor:.2g} times the level assumed, or "
+                    f"further from it: intervals are {'wider than need be' if factor < 1 else 'too short'}."
+                )
+                yield ASSUMED.finding(severity, said, "", level, abs(z))
+        estimate = case.estimate
+        half, sizes = 1.96 * estimate.std, _sizes(estimate)
+        for level, move in case.moves.items():
+            wide = np.where(estimate.identifiable & (half > 0), np.abs(move) / np.maximum(half, 1e-300), 0.0)
+            matters = np.flatnonzero(wide > self.warning)
+            if not len(matters):
+                continue
+            part = np.abs(move / sizes)
+            k, *others = matters[np.argsort(-part[matters])][:6].tolist()
+            grave = wide.max() > self.error or part[k] > self.large
+            so_do = f"; so do {', '.join(estimate.names[other] for other in others)}" if others else ""
+            said = (
+                f"With 3 times or a third of the noise assumed for {level}, {estimate.names[k]} moves from "
+                f"{estimate.values[k]:.3g} +- {half[k]:.2g} to {estimate.values[k] + move[k]:.3g} {estimate.units[k]}, "
+                f"beyond its interval{so_do}."
+            )
+            yield ASSUMED.finding(
+                Severity.error if grave else Severity.warning, said, "", level, float(wide.max())
+            )
+
+
+def _sizes(estimate: Estimate) -> Vector:
+    """(b,) what a change of each value is compared with."""
+    sizes = np.abs(estimate.values)
+    for first in range(0, estimate.kinds.count("inertia"), 10):
+        pi = sizes[first : first + 10]
+        moment = pi[[4, 6, 9]].max()
+        # first moments and products have no size of their own
+        pi[1:4], pi[[5, 7, 8]] = np.sqrt(pi[0] * moment), moment
+    return np.maximum(sizes, 1e-300)
+
+
+ASSUMPTION_CHECKS: tuple[Check, ...] = (StatedNoise(), PriorSurprise(), AssumedNoise())

@@ -1,0 +1,422 @@
+"""Thrown bodies: are gravity, clock, units, axes, outline and walls what the frames show, whatever the method found?
+
+Frames are cut into pieces in which x, y and the angle are quadratics of time. Those that accelerate like the first one
+are flights, and two flights that meet are an impact, with its pose q, the velocities before and after, and the spin:
+
+    gravity     a = g - k v over all flights, k a drag of 0 +- 0.5 1/s
+    impact      gap(q) = 0,    cross(GQ, dv) = (J/m) d omega                        (Gabiccini and Fusco 2019, Eq. 31)
+
+A defect is a change of poses or walls that makes impacts more likely by e^12 (Student's t of both residuals, J/m free).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Matrix, Vector
+from ..estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
+from ..estimate.estimate import unfinished
+from ..estimate.finding import ordered
+from ..models.planar.contact import contacts_at
+from ..models.planar.shapes import Shape
+from ..models.planar.stepping import GRAVITY
+from ..models.planar.walls import Wall
+from .check import Cause
+
+LARGEST_THROWS = 30
+"""Throws that are looked at; more say the same."""
+SHORTEST = 5
+"""Least number of frames of a piece."""
+OUTLINE = 0.02
+"""Part of the size to which an outline is known."""
+STRAY, STRAY_SIZE = 4.5, 0.005
+"""A frame belongs to a piece if it is off by less than so many standard deviations, or this part of the size."""
+KNOWN = 0.05
+"""Part of an acceleration to which it must be known for the piece to be taken for a flight."""
+FREEDOM = 3.0
+"""nu of Student's t."""
+EXPECTED = 0.77
+"""Mean -log-likelihood of a residual of that distribution: 2 (digamma(2) - digamma(1.5))."""
+GYRATION = 0.3
+"""About what J/m is, in squares of the size, and the range that is tried for it."""
+INERTIAS = np.geomspace(0.03, 1.0, 40)[:, None]
+
+CAUSES = (
+    Cause("gravity", "A body in flight falls otherwise.", "Level the axes: 9.81 m/s^2 act along -y."),
+    Cause("clock-scale", "The clock of the frames is too fast or too slow.", "Correct rate_hz, or the column of time."),
+    Cause("length-scale", "Poses and outline disagree.", "Correct the unit of the poses, or the outline."),
+    Cause("swapped-channels", "Two channels are exchanged.", "Exchange their columns."),
+    Cause("sign", "An axis points the other way.", "Give the channel scale = -1."),
+    Cause("angle-unit", "Degrees are declared as radians, or the reverse.", "Declare the other unit."),
+    Cause("angle-zero", "The angle is zero elsewhere than in the outline.", "Correct the angle's offset."),
+    Cause("wall", "The body does not strike walls where they are declared.", "Measure [[walls]] again."),
+    Cause("lost-samples", "Frames are missing without a gap in time.", "Give the time of each frame."),
+    Cause("outliers", "A frame is far off its neighbours.", "Leave the frame out."),
+    Cause("poor-fit", "The motion found leaves more than noise.", "See outline and walls."),
+    Cause("restitution", "The struck point leaves faster than it came.", "Do not use theirs."),
+    Cause("at-bound", "A value ended at its bound.", "Film throws that slide and bounce."),
+    Cause("held-out", "A drop is predicted far worse than others.", "See what differs in it."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Throw:
+    """Frames of a throw.
+
+    Args:
+        time: (N,) [s]. poses: (N, 3) as tracked [m], [m], [rad]. noise: (3,) standard deviations of a frame.
+    """
+
+    name: str
+    time: Vector
+    poses: Matrix
+    noise: Vector
+
+    def piece(self, begin: int, end: int) -> tuple[Piece, Matrix]:
+        """The quadratics of these frames, and their residuals (n, 3)."""
+        t = self.time[begin:end]
+        middle = 0.5 * (t[0] + t[-1])
+        B = _powers(t - middle)
+        covariance = np.linalg.inv(B.T @ B)
+        c = covariance @ B.T @ self.poses[begin:end]
+        return Piece(begin, end, middle, c, covariance, self.noise), self.poses[begin:end] - B @ c
+
+    def pieces(self, allowed: Vector) -> Iterator[Piece]:
+        """As long as can be, one after the other, with no residual above what is allowed (3,)."""
+        begin, N = 0, len(self.time)
+        while begin + SHORTEST <= N:
+            longest = None
+            for end in range(begin + SHORTEST, N + 1):
+                piece, left = self.piece(begin, end)
+                if (np.abs(left) > allowed).any():
+                    break
+                longest = piece
+            if longest is not None:
+                yield longest
+            begin = begin + 1 if longest is None else longest.end
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Frames from `begin` to before `end`: (3, 3) coefficients c of 1, s and s^2 / 2, with s = t - `middle`."""
+
+    begin: int
+    end: int
+    middle: float
+    c: Matrix
+    covariance: Matrix
+    noise: Vector
+
+    @property
+    def fall(self) -> tuple[Vector, Vector]:
+        """(2,) acceleration of x and y [m/s^2], and its standard deviation."""
+        return self.c[2, :2], self.noise[:2] * np.sqrt(self.covariance[2, 2])
+
+    @property
+    def spins_freely(self) -> bool:
+        """Whether no more than a drag of 0.5 1/s changes the spin."""
+        return bool(
+            abs(self.c[2, 2]) < 3 * self.noise[2] * np.sqrt(self.covariance[2, 2]) + 0.5 * abs(self.c[1, 2])
+        )
+
+    def at(self, t: float) -> tuple[Matrix, Matrix]:
+        """(2, 3) pose and velocity, and their standard deviations."""
+        s = t - self.middle
+        by = np.array([[1.0, s, 0.5 * s**2], [0.0, 1.0, s]])
+        return by @ self.c, np.sqrt(np.diag(by @ self.covariance @ by.T))[:, None] * self.noise
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """Where two flights meet.
+
+    Args:
+        where: throw and time. pose, before, after: (3,) there, and velocities. jump_std, pose_std: (3,).
+        skipped: frames in between. late: by how much the second flight is ahead of its clock, in intervals of frames.
+    """
+
+    throw: str
+    time: float
+    pose: Vector
+    before: Vector
+    after: Vector
+    jump_std: Vector
+    pose_std: Vector
+    skipped: int
+    late: float
+
+    @property
+    def strikes(self) -> bool:
+        return bool((np.abs(self.after - self.before) > 6 * self.jump_std + 0.03 * np.abs(self.before)).any())
+
+
+@dataclass(frozen=True, eq=False)
+class ThrownBody:
+    """An estimate from throws, and what is looked at.
+
+    Args:
+        shape, walls: as declared. known: what the method itself found.
+        held_out: name of a throw -> (K,) errors of its jumps of the spin, predicted from the others [rad/s].
+        upper: name of a parameter -> its upper bound.
+    """
+
+    estimate: Estimate
+    throws: Sequence[Throw]
+    shape: Shape
+    walls: Sequence[Wall]
+    known: Sequence[Finding] = ()
+    held_out: Mapping[str, Vector] = field(default_factory=dict)
+    upper: Mapping[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def flights(self) -> list[tuple[Throw, list[Piece]]]:
+        found = []
+        for throw in self.throws[:: -(-len(self.throws) // LARGEST_THROWS) or 1]:
+            lengths = STRAY_SIZE * np.array([self.shape.size, self.shape.size, 1.0])
+            pieces = list(throw.pieces(np.hypot(STRAY * throw.noise, lengths)))
+            # nothing turns a body in flight; of a short piece that is not known, and it may hide an impact
+            pieces = [piece for piece in pieces if piece.spins_freely]
+            falls = [piece.fall for piece in pieces]
+            first = next((a for a, std in falls if np.hypot(*std) < KNOWN * np.hypot(*a)), None)
+            if first is not None:
+                size, apart = np.hypot(*first), [(np.hypot(*(a - first)), np.hypot(*std)) for a, std in falls]
+                known = [std < 0.5 * size and off < 0.25 * size + 3 * std for off, std in apart]
+                like = [piece for piece, yes in zip(pieces, known, strict=True) if yes]
+                found.append((throw, like))
+        return found
+
+    @cached_property
+    def meetings(self) -> list[Meeting]:
+        scale = np.array([1.0, 1.0, self.shape.size])
+        found = []
+        for throw, pieces in self.flights:
+            interval = float(np.median(np.diff(throw.time)))
+            for a, b in pairwise(pieces):
+                if b.begin - a.end > 3:
+                    continue
+                begin, end = throw.time[a.end - 1], throw.time[b.begin]
+                t = 0.5 * (begin + end)
+                # the instant at which both are at the same place, between both frames
+                apart, jump = (b.at(t)[0] - a.at(t)[0]) * scale
+                t = float(np.clip(t - apart @ jump / max(float(jump @ jump), 1e-12), begin, end))
+                ((p, v), (p_std, v_std)), ((q, u), (q_std, u_std)) = a.at(t), b.at(t)
+                late = float((q - p)[:2] @ v[:2]) / max(float(v[:2] @ v[:2]), 1e-12) / interval
+                stds = np.hypot(v_std, u_std), 0.5 * np.hypot(p_std, q_std)
+                found.append(Meeting(throw.name, t, 0.5 * (p + q), v, u, *stds, b.begin - a.end, late))
+        return found
+
+    @cached_property
+    def impacts(self) -> list[Meeting]:
+        return [each for each in self.meetings if each.strikes]
+
+    def unlikely(self, turned: Vector, offset: Vector, slope: float = 0.0) -> float:
+        """-log-likelihood of all impacts, J/m free.
+
+        Args:
+            turned, offset: (3,) poses are multiplied by and moved by. slope: added to the walls' [rad].
+        """
+        walls = [replace(wall, slope=wall.slope + slope) for wall in self.walls]
+        size, gaps, rows = self.shape.size, [], []
+        for each in self.impacts:
+            jump = (each.after - each.before) * turned
+            gap, N, T = contacts_at(each.pose * turned + offset, self.shape, walls)
+            k = int(np.argmin(gap))
+            moment = N[k, 2] * (N[k, :2] @ jump[:2]) + T[k, 2] * (T[k, :2] @ jump[:2])
+            # an outline is known to 2 % of its size, and turns with the angle
+            off = size * np.hypot(OUTLINE, each.pose_std[2])
+            gaps.append(gap[k] / np.hypot(off, each.pose_std[1]))
+            of_lever = np.hypot(*jump[:2]) * off / (GYRATION * size**2)
+            rows.append((jump[2], moment / size**2, np.hypot(each.jump_std[2] * abs(turned[2]), of_lever)))
+        spin, moment, std = np.array(rows).T
+        of_spin = np.sum(_student((spin - moment / INERTIAS) / std), axis=1).min()
+        return float(np.sum(_student(np.array(gaps))) + of_spin)
+
+
+def _powers(s: Vector) -> Matrix:
+    return np.column_stack([np.ones_like(s), s, 0.5 * s**2])
+
+
+def _student(z: np.ndarray) -> np.ndarray:
+    return np.asarray(0.5 * (FREEDOM + 1) * np.log1p(z**2 / FREEDOM))
+
+
+@dataclass(frozen=True)
+class ThrowChecks:
+    """What is looked for, and thresholds.
+
+    Args:
+        sure: standard deviations. gravity: part of 9.81 m/s^2 that air explains. tilt: of the camera [rad].
+        rate: part by which an acceleration may differ from that of a frame rate that is off by a factor of 2.
+        gain: by which the log-likelihood of impacts must rise for a defect to be named, as in `explanations`; `likely`
+            where the fit fails already. price: of a free value, what chance gives it.
+        drag: standard deviation of the prior of k [1/s].
+        worse: times the error of all with which a drop is predicted; spin: [rad/s] from which it matters.
+        much: restitution above 1 that no error of a contact's speed explains. many: part of the impacts that may have
+            it.
+    """
+
+    sure: float = 5.0
+    gravity: float = 0.08
+    tilt: float = 0.07
+    rate: float = 0.15
+    gain: float = 12.0
+    likely: float = 4.0
+    price: float = 3.0
+    drag: float = 0.5
+    worse: float = 10.0
+    spin: float = 1.0
+    much: float = 0.1
+    many: float = 0.2
+
+    def look(self, case: ThrownBody) -> Iterator[Finding | Unchecked]:
+        yield from case.known
+        yield from self._values(case)
+        if not case.flights:
+            yield Unchecked("gravity, clock and axes", "no piece of flight is long enough")
+            return
+        yield from self._samples(case)
+        falls = list(self._gravity(case))
+        yield from falls
+        if len(case.impacts) < 2:
+            yield Unchecked(
+                "angles, outline and walls", "fewer than two impacts are between flights of five frames"
+            )
+        elif not falls:
+            yield from self._contacts(case)
+
+    def _samples(self, case: ThrownBody) -> Iterator[Finding]:
+        """Frames that are missing or misread, within a flight."""
+        for each in case.meetings:
+            where = f"In {each.throw} at {each.time:.4g} s"
+            if each.strikes:
+                continue
+            if each.late > 0.5:
+                message = f"{where} the body is ahead of its flight by {each.late:.2g} intervals of frames."
+                remedy = "Give the time of each frame."
+                yield Finding("lost-samples", Severity.error, message, remedy, each.throw, 100 * each.late)
+            elif each.skipped:
+                message = f"{where} {each.skipped} frame(s) are off the flight, which goes on after them."
+                yield Finding("outliers", Severity.error, message, "Leave them out.", each.throw, 50.0)
+
+    def _gravity(self, case: ThrownBody) -> Iterator[Finding]:
+        rows, values = [np.array([[0.0, 0.0, 1 / self.drag]])], [np.zeros(1)]
+        flights = [piece for _, pieces in case.flights for piece in pieces]
+        if len(flights) < 2:
+            return  # a body that rolls may look like one that flies: two pieces must agree
+        for piece in flights:
+            a, std = piece.fall
+            w = 1 / np.hypot(std, 0.2)
+            rows.append(np.column_stack([np.diag(w), -piece.c[1, :2] * w]))
+            values.append(a * w)
+        A = np.concatenate(rows)
+        covariance = np.linalg.inv(A.T @ A)
+        g, std = (covariance @ A.T @ np.concatenate(values))[:2], np.sqrt(np.diag(covariance))[:2]
+        size, angle = float(np.hypot(*g)), float(np.arctan2(g[0], -g[1]))
+        ratio = size / GRAVITY
+        fall = f"In flight bodies accelerate by {size:.4g} m/s^2, {np.degrees(angle):+.3g} degrees from -y"
+        evidence = 100 * (abs(np.log(ratio)) + abs(angle))
+        if abs(angle) > self.tilt + self.sure * std[0] / size:
+            quarters = abs(round(angle / (np.pi / 2)))
+            cause, remedy = "gravity", "Turn the axes until y points up."
+            if quarters and abs(abs(angle) - quarters * np.pi / 2) < 0.2:
+                cause, remedy = (
+                    ("swapped-channels", "Exchange the columns of position.x and position.y."),
+                    ("sign", "Let y point up: scale = -1 for position.y and position.angle."),
+                )[quarters - 1]
+            yield Finding(cause, Severity.error, f"{fall}.", remedy, "position", evidence)
+        if abs(ratio - 1) > self.gravity + self.sure * std.max() / GRAVITY:
+            # an acceleration goes with the square of the clock, and with lengths: alone it does not tell which
+            double = any(abs(ratio / k - 1) < self.rate for k in (4.0, 0.25))
+            message = f"{fall}: {ratio:.3g} times gravity."
+            remedy = f"Multiply times by {np.sqrt(ratio):.4g} if lengths are right (rate_hz divided by it)."
+            clock = Finding("clock-scale", Severity.error, message, remedy, "time", evidence + double)
+            yield clock
+            remedy = f"Divide positions by {ratio:.4g}, if the clock is right."
+            yield replace(
+                clock, cause="length-scale", remedy=remedy, where="position", evidence=evidence + 0.5
+            )
+
+    def _contacts(self, case: ThrownBody) -> Iterator[Finding]:
+        """Changes of poses and walls under which impacts are more likely."""
+        one, none, size = np.ones(3), np.zeros(3), case.shape.size
+        degree, tried = np.pi / 180, []
+        for turned, cause, what, remedy in (
+            (-1.0, "sign", "x or the angle had the other sign", "Give it scale = -1."),
+            (degree, "angle-unit", "angles were in degrees", 'Declare unit = "deg".'),
+            (1 / degree, "angle-unit", "angles were in radians", 'Declare unit = "rad".'),
+        ):
+            tried.append((case.unlikely(one * [1, 1, turned], none), cause, what, remedy))
+        free: list[tuple[tuple[Any, ...], str, str, str]] = []
+        for angle in range(10, 360, 10):
+            changed = one, np.array([0, 0, angle * degree])
+            free.append((changed, "angle-zero", f"angles were {angle} degrees more", "Correct their offset."))
+        for up in size * np.delete(np.linspace(-1, 1, 41), 20):
+            changed, what = (one, np.array([0, -up, 0])), f"walls were {1e3 * up:+.3g} mm higher"
+            free.append((changed, "wall", what, "Correct y of [[walls]]."))
+        for scale in np.delete(np.geomspace(0.5, 2.0, 29), 14):
+            changed, what = (
+                (one * [scale, scale, 1], none),
+                f"lengths of poses were {scale:.3g} times as large",
+            )
+            free.append((changed, "length-scale", what, "Correct their unit, or the outline."))
+        for slope in (-15, -10, -7, -5, -3, 3, 5, 7, 10, 15):
+            what = f"walls had {slope:+d} degrees more slope"
+            free.append(((one, none, slope * degree), "wall", what, "Correct slope of [[walls]]."))
+        tried += [(case.unlikely(*changed) + self.price, a, b, c) for changed, a, b, c in free]
+        declared, least = case.unlikely(one, none), self.likely if case.known else self.gain
+        # where even the best change leaves more than Student's t, likelihoods count by so much less
+        best = min(declared, min(tried)[0])
+        dispersion = max(best / (EXPECTED * 2 * len(case.impacts)), 1.0)
+        named: set[str] = set()
+        for value, cause, what, remedy in sorted(tried):
+            gain = (declared - value) / dispersion
+            if (
+                gain < max(least, (declared - best) / dispersion - least / 2)
+                or cause in named
+                or len(named) == 2
+            ):
+                continue
+            named.add(cause)
+            # the geometry of many drops is estimated, walls included
+            known = cause == "wall" and "floor_height" in case.estimate.names
+            message = f"The impacts would be e^{gain:.3g} times as likely if {what}."
+            yield Finding(cause, Severity.note if known else Severity.error, message, remedy, "", gain)
+
+    def _values(self, case: ThrownBody) -> Iterator[Finding]:
+        for name, bound in case.upper.items():
+            if name in case.estimate.names and case.estimate[name] > (1 - 1e-6) * bound:
+                message = f"{name} ended at its largest value, {bound:.4g}."
+                yield Finding("at-bound", Severity.warning, message, "Film throws that show it.", name)
+        rows = getattr(case.estimate.extras.get("impacts"), "impacts", ())
+        if above := [each for each in rows if each.restitution > 1 + self.much]:
+            worst = max(above, key=lambda each: each.restitution)
+            severity = Severity.warning if len(above) > self.many * len(rows) else Severity.note
+            message = (
+                f"{len(above)} of {len(rows)} impacts have a restitution above 1, up to {worst.restitution:.3g} in "
+                f"{worst.recording} at {worst.time:.4g} s: the struck point hardly approached, or two corners struck."
+            )
+            yield Finding("restitution", severity, message, "Do not use theirs.", worst.recording)
+        usual = float(np.median([error for errors in case.held_out.values() for error in errors] or [0.0]))
+        for name, errors in case.held_out.items():
+            own = float(np.median(errors))
+            if len(errors) > 1 and own > max(self.worse * usual, self.spin):
+                message = f"Jumps of the spin in {name} are predicted to {own:.3g} rad/s, those of all to {usual:.2g}."
+                remedy = "See whether the body or the floor differed in it, or leave it out."
+                yield Finding("held-out", Severity.warning, message, remedy, name, own / usual)
+
+
+def diagnose_throws(estimate: Estimate, **about: Any) -> Diagnosis:
+    """Look at an estimate from throws for what may be wrong with it.
+
+    Args:
+        about: the other fields of `ThrownBody`.
+    """
+    found = list(ThrowChecks().look(ThrownBody(estimate, **about)))
+    findings = [*unfinished(estimate), *(each for each in found if isinstance(each, Finding))]
+    return Diagnosis(ordered(findings), tuple(each for each in found if isinstance(each, Unchecked)))

@@ -1,0 +1,328 @@
+"""Checks of a filter's run: what contradicts the known robot, what the innovations say, what the load is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from ..arrays import JointSamples
+from ..estimate import Finding, Severity, Unchecked
+from .angle_unit import AngleUnit
+from .case import Regression, correlations
+from .check import Cause, Check
+from .clock_scale import ClockScale
+from .delay import TorqueDelay
+from .explanations import severity_of
+from .fit import PoorFit
+from .gain_change import GainChange
+from .joint_zero import JointZero
+from .sign import Sign
+from .swapped_channels import SwappedChannels
+from .torque_gain import TorqueGain
+from .torque_noise import TorqueNoise
+from .tracking import LIKELIER, FilterRun, TrackedMotion, likelier
+
+STILL = Cause(
+    "no-excitation",
+    "The robot does not move enough to show what is estimated.",
+    "Look at the position columns, or move the robot.",
+)
+INNOVATIONS = Cause(
+    "innovations",
+    "What a filter did not predict is larger than it believes: its intervals are too short.",
+    "Give a larger noise, or noise_margin; check robot_from, signs and units.",
+)
+REJECTED = Cause(
+    "rejected-samples",
+    "Many samples did not pass the gate of a filter.",
+    "Calibrate where the robot moves as later (calibrate_s), or give a larger noise_margin.",
+)
+MASS = Cause(
+    "link-mass",
+    "A link is far lighter than it was known as, or its load heavier than the robot.",
+    "Check torque columns and units, and whether robot_from had the load on.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Nuisance:
+    """One more column of the regression, and what it means.
+
+    Args:
+        cause: of a finding. column: (N, n). warning, error: sizes.
+        message: of value and 95 % half-width. where: joint; "" for all.
+    """
+
+    cause: Cause
+    column: JointSamples
+    warning: float
+    error: float
+    message: Callable[[float, float], str]
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class RobotAsKnown(Check):
+    """Does the torque agree with the robot that the filter takes for known?
+
+    Sizes of delay, clock, zero and change of gain are those of `explanations`.
+
+    Args:
+        gain_warning, gain_error: relative error of the torque's gain; the mass of a load is wrong by as much of all
+            that the joint carries.
+        significant: standard deviations. explains: log-likelihood a sample that a defect must explain, beside chance:
+            .02 is 4 % of the squared residuals of one joint.
+        tried: nuisances that are fitted, of those that explain most to first order. times: of a change.
+        noise: adjusted R^2 of a joint's torque below which it is noise.
+        fit_warning, fit_error: relative errors of all joints together.
+        better: factor of the residuals, all joints together, by which another assignment, sign or unit must fit better,
+            and of the relative error.
+        still_rad: range of every joint below which the robot stood still.
+    """
+
+    gain_warning: float = 0.1
+    gain_error: float = 0.2
+    significant: float = 4.0
+    explains: float = 0.02
+    tried: int = 12
+    times: int = 29
+    noise: float = 0.2
+    fit_warning: float = 0.15
+    fit_error: float = 0.35
+    better: float = 1.5
+    still_rad: float = 0.01
+
+    causes = (STILL,)
+
+    def look(self, case: FilterRun) -> Iterator[Finding | Unchecked]:
+        floating = case.torques.robot.floating_base
+        if not floating and np.all(np.ptp(case.motion.q, axis=0) < self.still_rad):
+            said = f"No joint moved by more than {self.still_rad:g} rad: a posture shows no mass."
+            yield STILL.finding(Severity.error, said, evidence=1e3)
+            return
+        now, found = case.declared, []
+        extra: list[JointSamples] = []
+        nuisances = [self._delay(case), *self._gains(case), *([] if floating else self._motion(case))]
+        while (best := self._best(case, now, nuisances, extra)) is not None:
+            each, better, half = best
+            value = float(better.theta[-1])
+            severity = severity_of(abs(value), each.warning, each.error)
+            said, evidence = each.message(value, half), likelier(now, better)
+            found.append(each.cause.finding(severity, said, "", each.where, evidence))
+            now, extra = better, [*extra, each.column]
+            nuisances = [
+                other for other in nuisances if (other.cause, other.where) != (each.cause, each.where)
+            ]
+        other = None if floating else self._other_channels(case, now)
+        yield from [*found, *self._fit(case, now)] if other is None else [other]
+
+    def _best(
+        self, run: FilterRun, now: Regression, nuisances: list[Nuisance], extra: list[JointSamples]
+    ) -> tuple[Nuisance, Regression, float] | None:
+        """The nuisance that makes the samples likeliest beside those of `extra`, its fit, and its 95 % half-width."""
+        scored = [(each, now.score(each.column)) for each in nuisances]
+        scored = [(e, s) for e, s in scored if abs(s.z) > self.significant and abs(s.value) >= e.warning]
+        best, gain = None, LIKELIER + self.explains * now.rows
+        for each, score in sorted(scored, key=lambda pair: -pair[1].explained)[: self.tried]:
+            better = run.fit(run.settled, run.steps, (*extra, each.column))
+            value = abs(float(better.theta[-1]))
+            # a change at one of many times is one of many chances
+            more = likelier(now, better) - (LIKELIER if each.cause is GainChange.cause else 0.0)
+            if more > gain and value > self.significant * score.std and value >= each.warning:
+                best, gain = (each, better, 1.96 * score.std), more
+        return best
+
+    def _fit(self, run: FilterRun, fitted: Regression) -> Iterator[Finding]:
+        tau = np.nan_to_num(run.motion.tau)
+        r2 = np.where(np.ptp(tau, axis=0) > 0, 1 - fitted.ratio**2, 1.0)
+        noisy = ", ".join(np.array(run.torques.robot.effort_names)[r2 < self.noise])
+        if noisy:
+            said = f"Neither the known robot nor any load explains the torque of {noisy}: noise, or another signal."
+            yield TorqueNoise.causes[0].finding(Severity.error, said, where=noisy, evidence=200.0)
+        if (error := fitted.relative_error) > self.fit_warning:
+            severity = severity_of(error, self.fit_warning, self.fit_error)
+            said = f"The known robot with the best load leaves {100 * error:.3g} % of the torque unexplained."
+            remedy = "Check robot_from, signs and units, or identify the robot again."
+            yield PoorFit.causes[0].finding(severity, said, remedy, evidence=100 * error)
+
+    def _gains(self, run: FilterRun) -> Iterator[Nuisance]:
+        """Of all torques and of one joint's, from the beginning or from some time on."""
+        motion, names, size = run.settled, run.torques.robot.effort_names, GainChange()
+        known = np.where(np.isfinite(motion.tau), run.known[1], 0.0)
+        N, n = known.shape
+        for joint, own in [("", np.ones(n)), *zip(names, np.eye(n), strict=True)]:
+            whose = f"The torque of joint {joint} is" if joint else "Torques are"
+
+            def always(s: float, half: float, whose: str = whose) -> str:
+                return f"{whose} {1 + s:.4g} +- {half:.2g} times as large as the known robot needs."
+
+            yield Nuisance(TorqueGain.cause, known * own, self.gain_warning, self.gain_error, always, joint)
+            for row in np.linspace(0.15 * N, 0.85 * N, self.times).astype(int).tolist():
+
+                def later(
+                    s: float, half: float, said: str = f"{whose} {{}} from {motion.time[row]:.4g} s on"
+                ) -> str:
+                    return (
+                        said.format(f"{1 + s:.3g} +- {half:.2g} times as large") + ", which no load explains."
+                    )
+
+                column = known * own * (np.arange(N) >= row)[:, None]
+                yield Nuisance(GainChange.cause, column, size.warning, size.error, later, joint)
+
+    def _motion(self, run: FilterRun) -> Iterator[Nuisance]:
+        """The clock, and the zero of each joint."""
+        motion, robot, clock, zero = run.settled, run.torques.robot, ClockScale(), JointZero()
+
+        def faster(h: float) -> TrackedMotion:
+            return replace(motion, v=motion.v * (1 + h), a=motion.a * (1 + h) ** 2)
+
+        said = "The true sampling rate is {:.4g} +- {:.2g} times the declared one.".format
+        column = run.slope(faster, 1e-3)
+        yield Nuisance(clock.cause, column, clock.warning, clock.error, lambda c, half: said(1 + c, half))
+        positions = robot.joint_positions(motion.q)
+        for joint, axis in zip(robot.joints, np.eye(len(robot.joints)), strict=True):
+
+            def turned(h: float, axis: np.ndarray = axis) -> TrackedMotion:
+                return replace(motion, q=robot.configurations(positions + h * axis))
+
+            def off(x: float, half: float, joint: str = joint) -> str:
+                return (
+                    f"The zero of joint {joint} is off by {np.degrees(x):.3g} +- {np.degrees(half):.2g} deg."
+                )
+
+            sizes = np.radians(zero.warning_deg), np.radians(zero.error_deg)
+            yield Nuisance(zero.cause, run.slope(turned, 1e-4), *sizes, off, joint)
+
+    def _delay(self, run: FilterRun) -> Nuisance:
+        motion, delay = run.settled, TorqueDelay()
+        read = np.isfinite(motion.tau)
+        predicted = np.nan_to_num(motion.tau) - run.declared.residuals
+        column = np.zeros_like(predicted)
+        for a, b in pairwise([*motion.starts, len(predicted)]):
+            if b - a > 2:
+                column[a:b] = -np.gradient(predicted[a:b], motion.time[a:b], axis=0)
+        period_s = float(np.median(np.diff(run.motion.time))) / 0.4  # of the highest frequency of the samples
+        said = "Torques are {:.3g} +- {:.2g} ms {} against the positions.".format
+        return Nuisance(
+            delay.cause,
+            np.where(read, column, 0.0),
+            delay.warning_deg / 360 * period_s,
+            delay.error_deg / 360 * period_s,
+            lambda d, half: said(1e3 * abs(d), 1e3 * half, "late" if d > 0 else "early"),
+        )
+
+    def _other_channels(self, run: FilterRun, now: Regression) -> Finding | None:
+        """Another unit, sign or order of the channels that fits far better."""
+        robot, motion = run.torques.robot, run.settled
+        joints, n = robot.joints, len(robot.joints)
+        positions = robot.joint_positions(motion.q)
+
+        def moved(change: Callable[[np.ndarray], np.ndarray]) -> TrackedMotion:
+            q = robot.configurations(change(positions))
+            return replace(motion, q=q, v=change(motion.v), a=change(motion.a))
+
+        tried: list[tuple[Cause, str, str, TrackedMotion]] = []
+        for factor, unit in ((np.pi / 180, "degrees"), (180 / np.pi, "radians")):
+            said = f"Positions fit far better as {unit} than as declared"
+            tried.append((AngleUnit.cause, "", said, moved(partial(np.multiply, factor))))
+        for joint, s in zip(joints, 1 - 2 * np.eye(n), strict=True):
+            said = f"The {{}} of joint {joint} fits far better negated"
+            tried.append((Sign.cause, joint, said.format("torque"), replace(motion, tau=motion.tau * s)))
+            tried.append((Sign.cause, joint, said.format("position"), moved(partial(np.multiply, s))))
+        for i, j in combinations(range(n), 2):
+            order = np.arange(n)
+            order[[i, j]] = j, i
+            pair, cause = f"{joints[i]}, {joints[j]}", SwappedChannels.cause
+            said = f"The {{}} of {pair} fit far better swapped"
+            tried.append((cause, pair, said.format("torques"), replace(motion, tau=motion.tau[:, order])))
+            tried.append(
+                (cause, pair, said.format("positions"), moved(partial(np.take, indices=order, axis=1)))
+            )
+        fits = [run.fit(each, run.steps) for *_, each in tried]
+        # of each joint's residuals over its torque: swapped torques take their sizes with them
+        ratios = [float(np.log(fit.ratio).sum()) for fit in fits]
+        best = int(np.argmin(ratios))
+        gain = float(np.log(now.ratio).sum()) - ratios[best]
+        left, before = fits[best].relative_error, now.relative_error
+        if gain < np.log(self.better) or left * self.better > before:
+            return None
+        cause, where, said, _ = tried[best]
+        said += f": {100 * left:.3g} % of the torque is left in place of {100 * before:.3g} %."
+        return cause.finding(Severity.error, said, "", where, 1e2 * gain)
+
+
+@dataclass(frozen=True)
+class Innovations(Check):
+    """Are innovations what the filter believes?
+
+    Args:
+        warning, error: y^T S^-1 y of accepted samples per row, beyond the chi-square band of so many.
+        rejected: part of the samples that did not pass the gate, above which it is a warning.
+    """
+
+    warning: float = 1.5
+    error: float = 3.0
+    rejected: float = 0.3
+
+    causes = (INNOVATIONS, REJECTED)
+
+    def look(self, case: FilterRun) -> Iterator[Finding | Unchecked]:
+        squares = case.squares[np.isfinite(case.squares)]
+        mean = float(squares.mean()) if len(squares) > 50 else 0.0
+        if mean > self.warning:
+            memory = 1 + 2 * max(float(correlations(squares - mean).sum()), 0.0)
+            std = float(squares.std() * np.sqrt(memory / len(squares)))
+            if mean - 4 * std > 1:
+                said = (
+                    f"Accepted innovations have {mean:.3g} +- {1.96 * std:.2g} times the variance that the filter "
+                    f"believes: its intervals are {np.sqrt(mean):.2g} times too short, or the robot is another."
+                )
+                yield INNOVATIONS.finding(
+                    severity_of(mean, self.warning, self.error), said, evidence=10 * mean
+                )
+        if (part := case.rejected_part) > self.rejected:
+            said = f"{100 * part:.0f} % of the samples did not pass the gate, noise makes {100 * case.gate:.2g} %."
+            yield REJECTED.finding(Severity.warning, said, evidence=100 * part)
+
+
+@dataclass(frozen=True)
+class LoadAgainstDescription(Check):
+    """Masses of the open bodies against what they were known as.
+
+    Args:
+        lighter_warning, lighter_error: part of its known mass below which a link is lighter than its description can
+            be wrong: known to a factor of two, once and twice.
+        significant: standard deviations.
+    """
+
+    lighter_warning: float = 0.5
+    lighter_error: float = 0.25
+    significant: float = 3.0
+
+    causes = (MASS,)
+
+    def look(self, case: FilterRun) -> Iterator[Finding | Unchecked]:
+        whole = float(case.torques.robot.inertials[:, 0].sum())
+        for link, mass, std, known in zip(
+            case.torques.links, case.mass, case.std, case.described, strict=True
+        ):
+            if mass < self.lighter_warning * known and known - mass > self.significant * std:
+                severity = Severity.error if mass < self.lighter_error * known else Severity.warning
+                said = (
+                    f"{link} weighs {mass:.3g} +- {1.96 * std:.2g} kg, {mass / known:.2g} times what it was known as "
+                    f"({known:.3g} kg): links do not lose mass."
+                )
+                yield MASS.finding(severity, said, "", link, float(known / max(mass, 1e-3 * known)))
+            elif mass - known > whole:
+                said = f"The load on {link} weighs {mass - known:.4g} kg, more than the whole robot ({whole:.3g} kg)."
+                yield MASS.finding(Severity.error, said, "", link, float(mass / whole))
+        if not case.possible:
+            remedy = 'Write chart = "log-cholesky" in [method], whose bodies are all possible.'
+            yield MASS.finding(Severity.error, "An open body is physically impossible.", remedy)
+
+
+RUN_CHECKS: tuple[Check, ...] = (RobotAsKnown(), Innovations(), LoadAgainstDescription())

@@ -1,0 +1,87 @@
+"""A joint's effort that is linear in its parameters: what the motor gives beside bodies and friction.
+
+tau_j = ... + sum over k of parameter_k column_k(q_j, q_j', recorded channels)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...arrays import Samples
+from ...exceptions import InvalidModel, listing, nearest
+
+if TYPE_CHECKING:
+    from ..articulated import Articulated
+
+COMPLEX_STEP = 1e-30
+"""h of the derivative Im f(x + i h) / h, which has no rounding error of a difference."""
+
+
+class EffortParameter(NamedTuple):
+    """One parameter of an effort.
+
+    `symbol` begins its name (`ks` of `ks_2`), `kind` is what models, results and JSON call it, `unit` has N m or N for
+    `effort` and rad or m for `position` in braces, `held` its value where it is not estimated unless asked for.
+    """
+
+    symbol: str
+    kind: str
+    unit: str
+    held: float | None = None
+
+
+@dataclass(frozen=True)
+class JointEffort(ABC):
+    """An effort law of one joint; fields are the keys of its table in a project file.
+
+    Args:
+        joint: its name.
+
+    Class attributes:
+        nonnegative: kinds of its parameters that no real joint has below 0.
+    """
+
+    joint: str
+
+    nonnegative: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    @abstractmethod
+    def parameters(self) -> tuple[EffortParameter, ...]:
+        """In the order of its columns."""
+
+    @abstractmethod
+    def columns(self, q: Any, v: Samples, channels: np.ndarray) -> Any:
+        """(T, k) effort [N m] or [N] for each parameter at 1.
+
+        Args:
+            q, v: (T,) position and speed of the joint; q may be complex.
+            channels: (T, m) of `inputs`.
+        """
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The m channels of a recording that it reads; without a recording its columns are 0."""
+        return ()
+
+    def placed(self, robot: Articulated) -> JointEffort:
+        """The same effort with what it needs of its robot; most need nothing.
+
+        Raises:
+            InvalidModel: if the robot has no such joint, or none that fits.
+        """
+        if self.joint not in robot.joints:
+            raise InvalidModel(
+                f"an effort is of joint {self.joint!r}{nearest(self.joint, robot.joints)}; the robot has "
+                f"{listing(robot.joints)}"
+            )
+        return self
+
+    def slopes(self, q: Samples) -> np.ndarray:
+        """(T, k) derivative of `columns` by q, of an effort without channels."""
+        still, none = np.zeros(len(q)), np.zeros((len(q), 0))
+        return np.asarray(np.imag(self.columns(q + 1j * COMPLEX_STEP, still, none))) / COMPLEX_STEP

@@ -1,0 +1,90 @@
+"""Sensitivity to assumed noise levels against solving again, and process noise against the truth of many recordings."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from poinsot.estimators.shooting.ddp import DDP
+from poinsot.estimators.shooting.estimation import OptimalEstimationProblem
+from poinsot.estimators.shooting.known_parameters import KnownParameters
+from poinsot.estimators.shooting.noise_levels import NoiseLevels
+from poinsot.estimators.shooting.robot_log import RobotLog
+from poinsot.models.articulated import load_robot
+from poinsot.models.contacts import ContactSchedule
+from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.sensors import Accelerometer, Gyro, JointPosition, JointVelocity, Readings
+from poinsot.models.stages import Stages
+from references.recorded_arm import FRICTION, NOISE, ROD, SPEED_NOISE, record, urdf
+
+
+@pytest.fixture(scope="module")
+def parameters(tmp_path_factory):
+    path = tmp_path_factory.mktemp("arm") / "arm.urdf"
+    path.write_text(urdf(**ROD))
+    return OpenParameters(load_robot(path), ("fore",), nominal=FRICTION)
+
+
+def problem_of(parameters, gyro=1.0, speeds=1.0, seed=1, samples=121):
+    recorded = record(np.random.default_rng(seed), samples, phase=0.3 * seed)
+    robot = parameters.robot
+    sensors = (
+        JointPosition(robot, NOISE["position"]),
+        JointVelocity(robot, NOISE["velocity"]),
+        Gyro(robot, gyro * NOISE["gyro"], frame="imu"),
+        Accelerometer(robot, NOISE["accelerometer"], frame="imu"),
+    )
+    readings = tuple(
+        Readings(sensor, values) for sensor, values in zip(sensors, recorded.readings.values(), strict=True)
+    )
+    schedule = ContactSchedule((), np.zeros((samples, 0), dtype=bool))
+    stages = Stages(parameters, schedule, recorded.time, recorded.torque, readings)
+    log = RobotLog("run", stages, speeds * np.array([0.0, 0.0, SPEED_NOISE, SPEED_NOISE]))
+    return OptimalEstimationProblem((log,), KnownParameters(parameters))
+
+
+def solved(problem):
+    return DDP(step_tolerance=1e-8).solve(problem.shooting, problem.guess)
+
+
+def test_moves_are_those_of_another_solution(parameters):
+    problem = problem_of(parameters)
+    solution = solved(problem)
+    levels = NoiseLevels(problem.logs, problem.shooting, solution.at)
+    assert levels.sensors == ("position", "velocity", "gyro", "accelerometer")
+    assert set(levels.disturbances) == set(parameters.robot.joints)
+    for name, again in (
+        ("gyro", problem_of(parameters, gyro=1.05)),
+        ("speeds", problem_of(parameters, speeds=1.05)),
+    ):
+        factors = {name: 1.05} if name == "gyro" else dict.fromkeys(levels.disturbances, 1.05)
+        # from the same point, as unobservable directions stay where they are
+        expected = DDP(step_tolerance=1e-8).solve(again.shooting, solution.at).theta - solution.theta
+        seen = np.abs(expected) > 1e-3 * np.abs(expected).max()
+        # a small change, of which a Gauss-Newton step leaves out only second derivatives of the residuals
+        np.testing.assert_allclose(
+            levels.moved(factors)[seen], expected[seen], rtol=0.1, atol=0.02 * np.abs(expected).max()
+        )
+
+
+def test_the_likeliest_process_noise_is_the_true_one(parameters):
+    """Of ten recordings: a step from the truth is a factor of 1 within the chi-square noise of gamma values."""
+    z = []
+    for seed in range(10):
+        problem = problem_of(parameters, seed=seed)
+        found = NoiseLevels(problem.logs, problem.shooting, solved(problem).at).likelier(
+            np.random.default_rng(0)
+        )
+        z += [(factor**2 - 1) * np.sqrt(gamma / 2) for factor, gamma in found.values()]
+    # 20 normal errors: rms within 1 +- 3 / sqrt(2 * 20), and the mean within 3 / sqrt(20)
+    assert 0.5 < np.sqrt(np.mean(np.square(z))) < 1.5
+    assert abs(np.mean(z)) < 0.7
+
+
+def test_levels_are_replaced_by_name(parameters):
+    (log,) = problem_of(parameters).logs
+    first, second = parameters.robot.joints
+    changed = log.with_levels({second: 3.0})
+    np.testing.assert_allclose(changed.noise, log.noise * np.array([1, 1, 1, 3.0]))
+    assert changed.disturbances == (first, second)
+    assert replace(changed, noise=log.noise).disturbances == log.disturbances
