@@ -205,7 +205,7 @@ class Outputs:
 
     def deliver(self, found: Excitation, say: Callable[[str], None]) -> None:
         """Write and print."""
-        from ..io import output_folder
+        from ..io.writing import output_folder
 
         def page(path: Path) -> None:
             say("writing the page")

@@ -41,8 +41,7 @@ def predict(
             check_suffix(out)
             check_output(out, None)
         say("reading the result")
-        from ..io import write_json
-        from ..io.results import to_text
+        from ..io.results import to_text, write_json
         from ..io.table_writing import write_columns
         from ..project.prediction import PredictionJob
 

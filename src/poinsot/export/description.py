@@ -22,7 +22,7 @@ import numpy as np
 from ..arrays import Matrix, Vector
 from ..exceptions import InvalidModel, UnreadableFile, UnwritableOutput
 from ..inertia.parameters import center_of_mass, inertia_at_com, is_consistent
-from ..io import write_text
+from ..io.writing import write_text
 from .xml_text import Edit, Element, XmlText
 
 Freedom = tuple[str, int]

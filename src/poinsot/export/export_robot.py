@@ -25,7 +25,8 @@ from ..exceptions import (
     listing,
 )
 from ..inertia.parameters import from_physical, inconsistencies, is_consistent
-from ..io import check_writable, write_json
+from ..io.results import write_json
+from ..io.writing import check_writable
 from ..models.articulated import Articulated
 from .bodies_to_links import share
 from .description import Description
