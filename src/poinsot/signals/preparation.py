@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import JointSamples
 from ..exceptions import InvalidSignals
-from ..recording import Recording, clock_text
+from ..recording import EFFORTS, Recording, clock_text
 from .decimation import PASSBAND, Decimation
 from .signals import Signals
 
@@ -71,7 +71,7 @@ def effort_of(recording: Recording) -> tuple[str, tuple[str, ...]]:
     Raises:
         InvalidSignals: if there are two kinds of effort or none, or one is of a joint without a position.
     """
-    efforts = [quantity for quantity in ("torque", "current", "voltage") if recording.joints(quantity)]
+    efforts = [quantity for quantity in EFFORTS if recording.joints(quantity)]
     if len(efforts) != 1:
         raise InvalidSignals(
             "the recording needs exactly one of torque.<joint>, current.<joint> or voltage.<joint>; "
@@ -84,36 +84,26 @@ def effort_of(recording: Recording) -> tuple[str, tuple[str, ...]]:
     return efforts[0], driven
 
 
-def finish(
-    signals: Signals,
-    edge: int,
-    window_s: tuple[float, float] | None,
-    decimate_hz: float | None,
-    decimation_order: int,
-    cut_edges: bool,
-) -> Signals:
-    """Cut the edges, keep the window and attach the decimation; each is added to the steps."""
+def finish(signals: Signals, edge: int) -> Signals:
+    """Cut the edges, keep the window and attach the decimation as `signals.method` says; each is added to the steps."""
+    method = signals.method
     # transients first, in samples of the recording; a window then keeps times, whatever was cut
     if edge:
-        seconds = edge / signals.rate_hz
-        signals = signals.cut(
-            edge,
-            len(signals) - edge,
-            f"cut {seconds:.3g} s ({edge} samples) of filter transient at either end",
-        )
-    if window_s is not None:
-        signals = signals.between(*window_s)
-    if decimate_hz is None:
+        why = f"cut {edge / signals.rate_hz:.3g} s ({edge} samples) of filter transient at either end"
+        signals = signals.cut(edge, len(signals) - edge, why)
+    if method.window_s is not None:
+        signals = signals.between(*method.window_s)
+    if method.decimate_hz is None:
         return signals
     decimation = Decimation.to_passband(
-        decimate_hz, signals.rate_hz, order=decimation_order, cut_edges=cut_edges
+        method.decimate_hz, signals.rate_hz, order=method.decimation_order, cut_edges=method.cut_edges
     )
     if decimation is None:
         return signals
     new_rate = signals.rate_hz / decimation.factor
     step = (
         f"decimated regressor columns and efforts alike by {decimation.factor} to {new_rate:.4g} Hz "
-        f"(Chebyshev I of order {decimation_order}, pass-band to {PASSBAND * new_rate / 2:.4g} Hz, forwards and "
+        f"(Chebyshev I of order {method.decimation_order}, pass-band to {PASSBAND * new_rate / 2:.4g} Hz, forwards and "
         f"backwards; {decimation.edge_rows} rows cut at either end)"
     )
     return replace(signals, decimation=decimation, steps=(*signals.steps, step))
