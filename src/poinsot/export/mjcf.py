@@ -39,22 +39,19 @@ class Mjcf(Description):
     """A `<mujoco>`."""
 
     format: ClassVar[str] = "MJCF"
-    holds: ClassVar[tuple[str, ...]] = ("damping", "friction", "armature")
+    holds: ClassVar[tuple[str, ...]] = tuple(ATTRIBUTES)
 
     @cached_property
     def links(self) -> Mapping[str, Element]:
         for element in self.text.root.walk():
-            holds_bodies = element.tag == "frame" and any(
-                each.tag in ("body", "joint") for each in element.walk()
-            )
-            if element.tag in GENERATED or holds_bodies:
+            inside = {each.tag for each in element.walk()} if element.tag == "frame" else set()
+            if element.tag in GENERATED or inside & {"body", "joint"}:
                 raise InvalidModel(
                     f"{self.path} is put together with <{element.tag}>, so its bodies cannot be edited one by one; "
                     "write them out as nested <body> elements first"
                 )
-        bodies = [
-            each for world in self.text.root.all("worldbody") for each in world.walk() if each.tag == "body"
-        ]
+        worlds = self.text.root.all("worldbody")
+        bodies = [each for world in worlds for each in world.walk() if each.tag == "body"]
         if not all(body.get("name") for body in bodies):
             raise InvalidModel(
                 f"a body in {self.path} has no name, so the parser leaves it out; name every body"
@@ -85,8 +82,7 @@ class Mjcf(Description):
         m = numbers(element.get("mass"), 1, f"mass of {where}")[0]
         c = numbers(element.get("pos"), 3, f"pos of {where}")
         if "fullinertia" in element.attributes:
-            entries = numbers(element.get("fullinertia"), 6, f"fullinertia of {where}")
-            I = symmetric(entries, ORDER)
+            I = symmetric(numbers(element.get("fullinertia"), 6, f"fullinertia of {where}"), ORDER)
         else:
             I = np.diag(numbers(element.get("diaginertia"), 3, f"diaginertia of {where}"))
         R = self._rotation(element, where)
