@@ -6,5 +6,5 @@ reading                   files -> Recording
 npz                       a Recording as it is
 json_lines                samples one by one
 results                   Estimate -> JSON
-table_writing, writing    columns and texts into files, complete or not at all
+writing                   texts and columns into files, complete or not at all
 """

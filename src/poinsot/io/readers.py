@@ -1,6 +1,7 @@
 """The readers of files, by the ending of their names.
 
-A reader is a function `read(source: Source) -> Columns`: the columns `source.wanted` as numbers. Units, rows, clocks
+A reader is a function `read(source: Source) -> Columns`: the columns `source.wanted` as numbers, or an
+`UnreadableFile` with what would have worked. Units, rows, clocks
 and missing values are handled by `reading`, the same for all formats. To add a format, write its reader in a file of
 its own and list it here; another distribution lists its reader as an entry point instead,
 
@@ -61,11 +62,7 @@ def find_reader(path: Path) -> Callable[[Source], Columns]:
 
 
 def _load(listed: EntryPoint) -> Callable[[Source], Columns]:
-    """The function itself.
-
-    Raises:
-        UnreadableFile: if another distribution's reader cannot be imported.
-    """
+    """The function itself."""
     try:
         reader: Callable[[Source], Columns] = listed.load()
     except (ImportError, AttributeError) as error:

@@ -80,11 +80,7 @@ def write_estimate(estimate: Estimate, path: str | Path) -> None:
 
 
 def write_json(content: Mapping[str, Any], path: str | Path) -> None:
-    """Write plain values as JSON, complete or not at all.
-
-    Raises:
-        UnwritableOutput: if the folder is missing or cannot be written to.
-    """
+    """Write plain values as JSON, complete or not at all."""
     write_text(path, to_text(content))
 
 

@@ -117,15 +117,11 @@ def find_unit(unit: str, where: str = "") -> Unit:
 def convert(values: np.ndarray, unit: str) -> tuple[np.ndarray, str]:
     """Values in SI units, and the name of that unit. Values that are in SI units already are not copied.
 
-    Raises:
-        UnknownUnit: with the nearest unit that exists.
-
     >>> convert(np.array([180.0]), "deg")
     (array([3.14159265]), 'rad')
     """
     known = find_unit(unit)
     values = np.asarray(values, dtype=float)
-    # Long recordings that are in SI units already are not copied.
     if known.factor != 1.0:
         values = values * known.factor
     if known.offset != 0.0:
@@ -145,15 +141,11 @@ def check_quantity(channel: str, unit: str) -> None:
     Raises:
         UnknownUnit: if the unit does not exist, or belongs to another quantity.
     """
-    where = f" of channel {channel!r}"
-    quantity = channel.partition(".")[0]
-    if quantity not in QUANTITY_UNITS:
-        find_unit(unit, where)
-        return
+    where, quantity = f" of channel {channel!r}", channel.partition(".")[0]
     try:
         found = find_unit(unit)
     except UnknownUnit:
         # Again, to name the nearest among the units of this quantity.
         raise UnknownUnit(unit, units_of(quantity), where) from None
-    if found.si not in QUANTITY_UNITS[quantity]:
+    if found.si not in QUANTITY_UNITS.get(quantity, (found.si,)):
         raise UnknownUnit(unit, units_of(quantity), f"{where}: a {quantity} is not measured in it")
