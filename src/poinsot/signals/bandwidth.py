@@ -24,7 +24,6 @@ smoother with one cutoff per joint.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -123,11 +122,11 @@ def propose_filters(recording: Recording) -> FilterProposal:
     rate = recording.rate_hz
     f, S = _velocity_spectrum(p, rate)
     steps = np.array([encoder_step(column) for column in p.T])
-    single = [_excitation(f, S[:, j], steps[j], rate) for j in range(len(joints))]
-    moving = np.array([excitation is not None for excitation in single])
-    powers = np.array([excitation.power for excitation in single if excitation is not None])
+    single = [_excitation(f, S[:, j], steps[j], rate) or AT_REST for j in range(len(joints))]
+    powers = np.array([each.power for each in single])
+    moving = np.isfinite(powers)
     # equal power of each joint: in radians and metres the fastest one would decide alone
-    weights = 1 / (powers * len(powers))
+    weights = 1 / (powers[moving] * moving.sum())
     pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate)
     if pooled is None:
         raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
@@ -135,10 +134,6 @@ def propose_filters(recording: Recording) -> FilterProposal:
     # from the rounded bandwidth, so that the sentences of the reasons agree with the numbers
     w_q = _rounded_down(_cutoff(pooled.noise_hz, w_dyn, rate))
     w_f, order, why_f = _decimation(w_dyn, w_q, recording.duration_s, rate)
-
-    def per_joint(value: Callable[[_Excitation], float]) -> np.ndarray:
-        return np.array([np.nan if it is None else value(it) for it in single])
-
     return FilterProposal(
         joints,
         rate,
@@ -147,9 +142,9 @@ def propose_filters(recording: Recording) -> FilterProposal:
         cutoff_hz=w_q,
         decimate_hz=w_f,
         decimation_order=order,
-        bandwidth_hz_per_joint=per_joint(lambda it: it.bandwidth_hz),
-        noise_hz_per_joint=per_joint(lambda it: it.noise_hz),
-        cutoff_hz_per_joint=per_joint(lambda it: _cutoff(it.noise_hz, it.bandwidth_hz, rate)),
+        bandwidth_hz_per_joint=np.array([each.bandwidth_hz for each in single]),
+        noise_hz_per_joint=np.array([each.noise_hz for each in single]),
+        cutoff_hz_per_joint=np.array([_cutoff(each.noise_hz, each.bandwidth_hz, rate) for each in single]),
         reasons=(
             _why_bandwidth(joints, single, w_dyn, rate),
             _why_noise(pooled, steps[moving]),
@@ -221,6 +216,9 @@ class _Excitation:
     noise_hz: float
     power: float
     rounding: bool
+
+
+AT_REST = _Excitation(np.nan, np.nan, np.nan, rounding=False)
 
 
 def _velocity_spectrum(p: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
@@ -338,11 +336,9 @@ def _rounded_down(value: float) -> float:
     return float(f"{unit * math.floor(value / unit * (1 + 1e-9)):.2g}")
 
 
-def _why_bandwidth(
-    joints: tuple[str, ...], single: list[_Excitation | None], w_dyn: float, rate: float
-) -> str:
+def _why_bandwidth(joints: tuple[str, ...], single: list[_Excitation], w_dyn: float, rate: float) -> str:
     each = ", ".join(
-        f"{joint} {'at rest' if it is None else f'{it.bandwidth_hz:.2g}'}"
+        f"{joint} {'at rest' if it is AT_REST else f'{it.bandwidth_hz:.2g}'}"
         for joint, it in zip(joints, single, strict=True)
     )
     of = f" ({each})" if len(joints) > 1 else ""

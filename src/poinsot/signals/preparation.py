@@ -18,18 +18,13 @@ def position_and_effort(recording: Recording) -> tuple[JointSamples, tuple[str, 
     """Positions (T, n), their joints, the quantity of the efforts, and the efforts (T, n), checked for filtering.
 
     The effort of a joint without a motor may be missing; its column is zero.
-
-    Raises:
-        InvalidSignals: if the clock is not uniform, there are two kinds of effort or none, or samples are invalid.
     """
     joints, p = positions(recording)
     effort, driven = effort_of(recording)
     check_samples(recording, [f"{effort}.{joint}" for joint in driven])
     # zero is true of a joint without a motor, and NaN would spread through the decimation
     tau = np.zeros((len(recording), len(joints)))
-    for k, joint in enumerate(joints):
-        if joint in driven:
-            tau[:, k] = recording[f"{effort}.{joint}"]
+    tau[:, [joints.index(joint) for joint in driven]] = recording.stack(effort, driven)
     return p, joints, effort, tau
 
 
