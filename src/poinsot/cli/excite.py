@@ -186,15 +186,14 @@ class Outputs:
         from ..io.writing import check_suffix
 
         # A folder may have a dot in its name.
-        is_file = out is not None and out.suffix != "" and not out.is_dir()
-        if out is not None and is_file:
-            check_suffix(out)
-            check_output(out, None)
-        folder = None if is_file else out
+        file, folder = (out, None) if out is not None and out.suffix and not out.is_dir() else (None, out)
+        if file is not None:
+            check_suffix(file)
+            check_output(file, None)
         check_outputs(data, folder, json)
         if report is not None:
             check_output(report, folder)
-        return cls(out if is_file else None, folder, report, json)
+        return cls(file, folder, report, json)
 
     @property
     def checkpoint(self) -> Path | None:
@@ -280,12 +279,9 @@ def _progress(state: SearchState, starts: int | None = None) -> str:
     if state.best is None:
         best = "none within all limits yet"
     where = f"start {state.start + 1}{f' of {starts}' if starts else ''}, {state.iterations} iterations"
-    if state.leg == 0:
-        return f"{where}; {best}"
-    return (
-        f"{where}: condition number {state.condition_number:.3g}, limits exceeded by {100 * state.violation:.2g} %; "
-        f"{best}"
-    )
+    if state.leg > 0:
+        where += f": condition number {state.condition_number:.3g}, limits exceeded by {100 * state.violation:.2g} %"
+    return f"{where}; {best}"
 
 
 def _print(found: Excitation, written: list[str]) -> None:

@@ -179,11 +179,7 @@ def written(pi: Vector) -> tuple[float, Vector, Matrix]:
 
 
 def numbers(text: str, count: int, where: str) -> Vector:
-    """(count,) finite numbers, separated by white space.
-
-    Raises:
-        UnreadableFile: if they are not.
-    """
+    """(count,) finite numbers, separated by white space; `UnreadableFile` if they are not."""
     try:
         values = np.array([float(word) for word in text.split()])
     except ValueError:

@@ -38,11 +38,7 @@ def positions(recording: Recording) -> tuple[tuple[str, ...], JointSamples]:
 
 
 def check_samples(recording: Recording, names: Sequence[str]) -> None:
-    """Check that a filter or a spectrum can take these channels: equal steps, and no gaps.
-
-    Raises:
-        InvalidSignals: if the clock is not uniform, or a channel has invalid samples.
-    """
+    """Refuse, as `InvalidSignals`, what no filter or spectrum can take: unequal steps, or gaps in these channels."""
     if not recording.is_uniform:
         interval = np.diff(recording.time)
         raise InvalidSignals(
