@@ -13,10 +13,9 @@ The modules are imported when a file of theirs is read, as Polars and SciPy take
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import MappingProxyType
 
 from ..exceptions import UnreadableFile
 from .sources import Columns, Source
@@ -24,17 +23,15 @@ from .sources import Columns, Source
 GROUP = "poinsot.readers"
 """The group of entry points."""
 
-READERS = MappingProxyType(
-    {
-        "csv": "poinsot.io.tabular:read_csv",
-        "tsv": "poinsot.io.tabular:read_csv",
-        "txt": "poinsot.io.tabular:read_csv",
-        "dat": "poinsot.io.tabular:read_csv",
-        "parquet": "poinsot.io.tabular:read_parquet",
-        "pq": "poinsot.io.tabular:read_parquet",
-        "mat": "poinsot.io.matlab:read_mat",
-    }
-)
+READERS: Mapping[str, str] = {
+    "csv": "poinsot.io.tabular:read_csv",
+    "tsv": "poinsot.io.tabular:read_csv",
+    "txt": "poinsot.io.tabular:read_csv",
+    "dat": "poinsot.io.tabular:read_csv",
+    "parquet": "poinsot.io.tabular:read_parquet",
+    "pq": "poinsot.io.tabular:read_parquet",
+    "mat": "poinsot.io.matlab:read_mat",
+}
 """Ending, without its dot -> module and function."""
 
 RECORDING_ENDING = ".npz"

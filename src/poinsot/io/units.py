@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
@@ -61,35 +60,31 @@ _SCALES: Mapping[str, Mapping[str, float]] = {
 }
 _OFFSETS = {"degC": 273.15}
 
-UNITS = MappingProxyType(
-    {
-        name: Unit(si, factor, _OFFSETS.get(name, 0.0))
-        for si, factors in _SCALES.items()
-        for name, factor in factors.items()
-    }
-)
+UNITS: Mapping[str, Unit] = {
+    name: Unit(si, factor, _OFFSETS.get(name, 0.0))
+    for si, factors in _SCALES.items()
+    for name, factor in factors.items()
+}
 """Every unit that a file may declare. `Nm`, `N*m`, `°/s`, `µs` and the like are read as `N m`, `deg/s`, `us`."""
 
-QUANTITY_UNITS = MappingProxyType(
-    {
-        "position": ("rad", "m"),
-        "velocity": ("rad/s", "m/s"),
-        "acceleration": ("rad/s^2", "m/s^2"),
-        "torque": ("N m", "N"),
-        "current": ("A",),
-        "voltage": ("V",),
-        **{name: quantity.units for name, quantity in FRAME_QUANTITIES.items()},
-        "contact": ("1", "N"),
-        "thrust": ("N",),
-    }
-)
+QUANTITY_UNITS: Mapping[str, tuple[str, ...]] = {
+    "position": ("rad", "m"),
+    "velocity": ("rad/s", "m/s"),
+    "acceleration": ("rad/s^2", "m/s^2"),
+    "torque": ("N m", "N"),
+    "current": ("A",),
+    "voltage": ("V",),
+    **{name: quantity.units for name, quantity in FRAME_QUANTITIES.items()},
+    "contact": ("1", "N"),
+    "thrust": ("N",),
+}
 """The SI units of each quantity: of joints, revolute or prismatic, and of sensors at frames."""
 
 _SPELLINGS = str.maketrans(
     {"·": " ", "⋅": " ", "*": " ", "²": "^2", "°": "deg", "µ": "u", "μ": "u"}  # micro sign and Greek letter
 )
 # `Nm`, `mNm`, `Ncm` and `kNm` are the names of no other unit, so nothing is ambiguous.
-_JOINED = MappingProxyType({name.replace(" ", ""): name for name in UNITS if " " in name})
+_JOINED = {name.replace(" ", ""): name for name in UNITS if " " in name}
 
 
 def find_unit(unit: str, where: str = "") -> Unit:

@@ -59,8 +59,8 @@ POWER_SHARE = 0.999
 MOTION_RATIO, MOVING_RATIO = 4.0, 100.0
 """Power over noise above which a band contains motion (6 dB), and that one band of a moving joint exceeds (20 dB)."""
 
-LOWEST, HIGHEST = 2.0, 10.0
-"""LOWEST w_dyn <= w_q <= HIGHEST w_dyn, and w_f >= LOWEST w_dyn, where the noise allows it."""
+LOWEST_MULTIPLE, HIGHEST_MULTIPLE = 2.0, 10.0
+"""Bounds of w_q / w_dyn, the lower one of w_f / w_dyn too, where the noise allows them."""
 
 FEW_ROWS = 200
 """Fewer rows a joint are said: a robot with six joints has about sixty parameters."""
@@ -163,9 +163,9 @@ def too_narrow(
     f, S = _velocity_spectrum(p, rate_hz)
     single = [_excitation(f, S[:, j], 0.0, rate_hz) for j in range(len(joints))]
     lost = [
-        f"{joint} needs {LOWEST * excitation.bandwidth_hz:.2g} Hz"
+        f"{joint} needs {LOWEST_MULTIPLE * excitation.bandwidth_hz:.2g} Hz"
         for joint, excitation, cutoff in zip(joints, single, cutoff_hz, strict=True)
-        if excitation is not None and cutoff < LOWEST * excitation.bandwidth_hz
+        if excitation is not None and cutoff < LOWEST_MULTIPLE * excitation.bandwidth_hz
     ]
     if not lost:
         return ()
@@ -296,12 +296,12 @@ def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Exci
 
 def _cutoff(noise_hz: float, w_dyn: float, rate: float) -> float:
     """10 w_dyn, at most w_e, and below the Nyquist frequency."""
-    return float(min(noise_hz, HIGHEST * w_dyn, 0.45 * rate))
+    return float(min(noise_hz, HIGHEST_MULTIPLE * w_dyn, 0.45 * rate))
 
 
 def _decimation(w_dyn: float, w_q: float, duration_s: float, rate: float) -> tuple[float | None, int, str]:
     """w_f, the order of the decimation's filter, and the reason."""
-    wanted = LOWEST * w_dyn
+    wanted = LOWEST_MULTIPLE * w_dyn
     w_f = min(wanted, _rounded_down(UNATTENUATED * w_q))
     if PASSBAND * rate / 2 < 2 * w_f:
         return (
@@ -357,12 +357,14 @@ def _why_noise(pooled: _Excitation, steps: np.ndarray) -> str:
 
 
 def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float) -> str:
-    limits = f"{LOWEST:g} to {HIGHEST:g} times {w_dyn:.3g} Hz (Brunot et al. 2017, Sect. 2.3)"
-    if w_q >= 0.95 * HIGHEST * w_dyn:
+    limits = (
+        f"{LOWEST_MULTIPLE:g} to {HIGHEST_MULTIPLE:g} times {w_dyn:.3g} Hz (Brunot et al. 2017, Sect. 2.3)"
+    )
+    if w_q >= 0.95 * HIGHEST_MULTIPLE * w_dyn:
         return f"cutoff_hz = {w_q:.3g}: the upper end of {limits}, since the noise is low enough."
     if w_q >= 0.43 * rate:
         return f"cutoff_hz = {w_q:.3g}: the largest value of {limits} that the rate of {rate:.4g} Hz allows."
-    within = "within" if w_q >= LOWEST * w_dyn else "although that is less than"
+    within = "within" if w_q >= LOWEST_MULTIPLE * w_dyn else "although that is less than"
     return f"cutoff_hz = {w_q:.3g}: the frequency where the noise dominates, {within} {limits}."
 
 

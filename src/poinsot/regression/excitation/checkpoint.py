@@ -73,17 +73,20 @@ def _job(problem: ExcitationProblem, method: OptimalExcitation) -> dict[str, Any
             {
                 "robot": problem.robot.name,
                 "joints": problem.robot.joints,
-                **{name: getattr(problem, name) for name in ("duration_s", "rate_hz")},
-                **{
-                    name: getattr(method, name)
-                    for name in ("criterion", "seed", "information_weight", "legs")
-                },
+                "duration_s": problem.duration_s,
+                "rate_hz": problem.rate_hz,
+                "criterion": method.criterion,
+                "seed": method.seed,
+                "information_weight": method.information_weight,
+                "legs": method.legs,
                 "basis": repr(method.basis),
                 **{name: getattr(problem.limits, name) for name in LIMITS},
                 "parameters": problem.base.names,
                 "model": problem.theta,
                 "watched": problem.collisions.pairs,
-                **{name: getattr(problem, name) for name in ("torque_std", "start", "clearances")},
+                "clearances": problem.clearances,
+                "torque_std": problem.torque_std,
+                "start": problem.start,
             }
         )
     )
