@@ -63,9 +63,7 @@ def differences(old: Description, new: Description) -> tuple[Change, ...]:
 def _link_rows(link: str, old: Description, new: Description) -> Iterator[Change]:
     before = old.inertial(link) if link in old.links else None
     after = new.inertial(link)
-    if before is None and after is None:
-        return
-    if before is not None and after is not None and np.array_equal(before, after):
+    if before is after or (before is not None and after is not None and np.array_equal(before, after)):
         return
     values = [None if pi is None else _known(pi) for pi in (before, after)]
     sizes = np.zeros(10) if values[0] is None else _sizes(values[0])

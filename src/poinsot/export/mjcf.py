@@ -188,7 +188,12 @@ class Mjcf(Description):
         values = numbers(element.get(said), count, f"{said} of {where}")
         turn = np.pi / 180 if self._compiler("angle", "degree") == "degree" else 1.0
         if said == "euler":
-            return _euler(self._compiler("eulerseq", "xyz"), turn * values)
+            R = np.eye(3)
+            # Lower case: about the rotated axes; upper case: about the fixed axes.
+            for letter, angle in zip(self._compiler("eulerseq", "xyz"), turn * values, strict=True):
+                each = _about(np.eye(3)["xyz".index(letter.lower())], angle)
+                R = R @ each if letter.islower() else each @ R
+            return R
         if not values[:3].any() and (said != "quat" or not values.any()):
             raise UnreadableFile(f"{said} of {where} has no direction: {element.get(said)!r}")
         if said == "quat":
@@ -226,15 +231,6 @@ def _above(element: Element) -> Iterator[Element]:
     while element.parent is not None:
         element = element.parent
         yield element
-
-
-def _euler(sequence: str, angles: Vector) -> Matrix:
-    """Lower case: rotations about the rotated axes; upper case: about the fixed axes."""
-    R = np.eye(3)
-    for letter, angle in zip(sequence, angles, strict=True):
-        turn = _about(np.eye(3)["xyz".index(letter.lower())], angle)
-        R = R @ turn if letter.islower() else turn @ R
-    return R
 
 
 def _about(axis: Vector, angle: float) -> Matrix:

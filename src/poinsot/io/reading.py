@@ -180,7 +180,22 @@ def _read_clock(rows: _Rows, table: Columns) -> np.ndarray | None:
     if clock is None:
         return None
     ticks = rows.of(table[clock.name])
-    _check_ticks(rows, clock, ticks)
+    finite = np.isfinite(ticks)
+    if not finite.all():
+        raise InvalidRecording(
+            f"{rows.source.path}: the clock {clock.name!r} is empty or not a number in "
+            f"{rows.where(int(np.argmin(finite)))}; "
+            f"if such rows belong to another topic, set require = [{clock.name!r}]"
+        )
+    # A negative scale turns a clock that counts down into one that counts up.
+    backwards = np.diff(ticks * clock.scale) <= 0
+    if backwards.any():
+        k = int(np.argmax(backwards)) + 1
+        how = "repeats" if ticks[k] == ticks[k - 1] else "runs backwards"
+        raise InvalidRecording(
+            f"{rows.source.path}: the clock {clock.name!r} {how} in {rows.where(k)}: "
+            f"{ticks[k - 1]:.15g} {clock.unit}, then {ticks[k]:.15g} {clock.unit}; sort the file or drop the row"
+        )
     return convert(_scaled(ticks, clock), clock.unit)[0]
 
 
@@ -217,25 +232,6 @@ def _not_finite(rows: _Rows, name: str, column: Column, values: np.ndarray) -> I
         f"{rows.source.path}: column {column.name!r} (channel {name!r}) is {what} in {rows.where(k)}"
         f'{in_all}; drop such rows, or set invalid = "mask" to keep them as gaps'
     )
-
-
-def _check_ticks(rows: _Rows, clock: Column, ticks: np.ndarray) -> None:
-    finite = np.isfinite(ticks)
-    if not finite.all():
-        raise InvalidRecording(
-            f"{rows.source.path}: the clock {clock.name!r} is empty or not a number in "
-            f"{rows.where(int(np.argmin(finite)))}; "
-            f"if such rows belong to another topic, set require = [{clock.name!r}]"
-        )
-    # A negative scale turns a clock that counts down into one that counts up.
-    backwards = np.diff(ticks * clock.scale) <= 0
-    if backwards.any():
-        k = int(np.argmax(backwards)) + 1
-        how = "repeats" if ticks[k] == ticks[k - 1] else "runs backwards"
-        raise InvalidRecording(
-            f"{rows.source.path}: the clock {clock.name!r} {how} in {rows.where(k)}: "
-            f"{ticks[k - 1]:.15g} {clock.unit}, then {ticks[k]:.15g} {clock.unit}; sort the file or drop the row"
-        )
 
 
 def _clock(parts: Sequence[_Part], rate_hz: float | None, start_s: float | None) -> np.ndarray:

@@ -116,7 +116,8 @@ class Excitation:
     @cached_property
     def recording(self) -> Recording:
         """The motion as a recording of positions, velocities and accelerations."""
-        channels, units = {}, {}
+        channels: dict[str, np.ndarray] = {}
+        units: dict[str, str] = {}
         for quantity, values, per in (
             ("position", self.q, ""),
             ("velocity", self.v, "/s"),
