@@ -18,9 +18,9 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from poinsot import Column, Source, read_recording
 from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, Record, WeightChoice
 from poinsot.estimators.joint.prediction import predicted, relative_errors
-from poinsot.io import Column, Source, read_recording
 from poinsot.models.maximal import Encoder, Hinge, Mechanism, Model, RigidBody, keep_compiled
 
 STEP, EVERY, SECONDS, NOISE = 5e-4, 20, 8.0, 1e-3

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from poinsot import Column, Source, read_recording
 from poinsot.estimate import Severity
 from poinsot.exceptions import InvalidRecording
 from poinsot.inspection import inspect, inspect_json
 from poinsot.inspection.channels import grid_step, significant_digits
-from poinsot.io import Column, Source, read_recording
 from poinsot.project import Project
 from poinsot.recording import Recording
 from poinsot.signals.resampling import resample

@@ -6,10 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from poinsot import cli
+from poinsot import cli, read_recording
 from poinsot.estimate import Status
 from poinsot.exceptions import PoinsotError
-from poinsot.io import read_recording
 from poinsot.project import Project, identify
 from references.recorded_tripod import FEET, PERIOD, job, jump, write
 from references.replacing import replaced

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from poinsot import read_recording
 from poinsot.estimate import Status
 from poinsot.exceptions import PoinsotError
-from poinsot.io import read_recording
 from poinsot.project import Project, identify
 from poinsot.solve import Progress
 from references import recorded_arm
@@ -189,7 +189,7 @@ def test_noise_of_commands_is_part_of_the_model(job, rng):
 
 def test_where_to_start(job, tmp_path):
     first = identify(Project.load(job()))
-    from poinsot.io import write_estimate
+    from poinsot import write_estimate
 
     write_estimate(first, tmp_path / "first.json")
     again = identify(

@@ -331,7 +331,7 @@ def test_held_parameters_and_priors(job):
 
 
 def test_an_npz_brings_its_own_channels(job):
-    from poinsot.io import write_recording
+    from poinsot import write_recording
     from poinsot.recording import Recording
 
     path = job()

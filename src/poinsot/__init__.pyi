@@ -3,10 +3,10 @@
 
 # recordings
 from .recording import Recording as Recording
-from .io import read_recording as read_recording
-from .io import write_recording as write_recording
-from .io import Source as Source
-from .io import Column as Column
+from .io.reading import read_recording as read_recording
+from .io.npz import write_recording as write_recording
+from .io.sources import Source as Source
+from .io.sources import Column as Column
 from .inspection import inspect as inspect
 from .signals.resampling import resample as resample
 
@@ -139,10 +139,10 @@ from .validation import predict as predict
 from .validation import validate as validate
 from .project.prediction import load_dynamics as load_dynamics
 from .report import write_report as write_report
-from .io import write_estimate as write_estimate
-from .export import export_robot as export_robot
-from .export import compare_descriptions as compare_descriptions
-from .export import repair as repair
+from .io.results import write_estimate as write_estimate
+from .export.export_robot import export_robot as export_robot
+from .export.differences import compare_descriptions as compare_descriptions
+from .export.repair_description import repair as repair
 
 # everything from one file
 from .project import Project as Project

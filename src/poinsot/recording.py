@@ -181,11 +181,7 @@ class Recording:
 
 
 def window_indices(time: Times, start_s: float, stop_s: float) -> tuple[int, int]:
-    """First and one-past-last sample with start <= time < stop, half a sample of tolerance.
-
-    Raises:
-        InvalidRecording: if fewer than two samples are left.
-    """
+    """First and one-past-last sample with start <= time < stop, half a sample of tolerance; two samples at least."""
     # times in project files have few digits, those of clocks rounding errors: 1.2 s means the sample at 1.19999
     half = 0.5 * float(np.median(np.diff(time)))
     first, last = (int(k) for k in np.searchsorted(time, (start_s - half, stop_s - half)))

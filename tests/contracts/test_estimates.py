@@ -11,8 +11,7 @@ import pytest
 
 import poinsot
 from poinsot.estimate import Estimate, fit_of
-from poinsot.io import identify_json
-from poinsot.io.results import to_text
+from poinsot.io.results import identify_json, to_text
 
 JOBS = {
     "least-squares": "examples/arm/job.toml",

@@ -5,9 +5,8 @@ import pytest
 
 from export.test_urdf import ARM, arm  # noqa: F401
 from poinsot.exceptions import UnreadableFile
-from poinsot.export import Change, compare_descriptions
 from poinsot.export.description import JointDynamics
-from poinsot.export.differences import differences
+from poinsot.export.differences import Change, compare_descriptions, differences
 from poinsot.inertia.parameters import from_physical
 
 

@@ -8,8 +8,8 @@ from export.test_mjcf import ARM as MJCF_ARM
 from export.test_mjcf import body_of, compiled
 from export.test_urdf import ARM, changed_lines
 from poinsot.exceptions import InvalidModel, UnreadableFile, UnwritableOutput
-from poinsot.export import repair, repair_json
 from poinsot.export.reading import open_description
+from poinsot.export.repair_description import repair, repair_json
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import is_consistent
 from poinsot.models.articulated import load_robot

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from poinsot import read_recording, write_recording
 from poinsot.exceptions import InvalidRecording, UnreadableFile, UnwritableOutput
-from poinsot.io import read_recording, write_recording
 from poinsot.recording import Recording
 
 json_values = st.recursive(

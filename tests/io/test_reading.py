@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 import scipy.io
 
+from poinsot import Column, Source, read_recording
 from poinsot.exceptions import InvalidRecording, PoinsotError, UnknownUnit, UnreadableFile
-from poinsot.io import Column, Source, read_recording
 
 TWO = {"position.a": ("q", "deg"), "torque.a": ("c", "mN m")}
 CLOCK = ("t", "ms")

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from poinsot.exceptions import UnwritableOutput
-from poinsot.io.table_writing import write_columns
+from poinsot.io.writing import write_columns
 
 
 @pytest.mark.parametrize(("suffix", "read"), [(".csv", pl.read_csv), (".parquet", pl.read_parquet)])

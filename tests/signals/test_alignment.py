@@ -165,7 +165,7 @@ def test_delays_that_cannot_be_found(rng):
 
 def test_emps_follows_its_reference_as_its_gain_says(shared_data):
     """A position loop of gain kp = 160.18 1/s follows a ramp by 1/kp = 6.2 ms."""
-    from poinsot.io import Source, read_recording
+    from poinsot import Source, read_recording
 
     path = shared_data("emps") / "DATA_EMPS.mat"
     channels = {"position.axis": ("qm", "m"), "reference.axis": ("qg", "m")}

@@ -104,7 +104,7 @@ def test_a_channel_without_samples(rng):
 
 
 def test_the_uneven_clock_of_a_real_robot(shared_data):
-    from poinsot.io import read_recording
+    from poinsot import read_recording
 
     path = shared_data("ur10e") / "free.csv"
     recording = read_recording(

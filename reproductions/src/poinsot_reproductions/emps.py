@@ -10,9 +10,9 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+from poinsot import Column, Source, read_recording
 from poinsot.estimate import Estimate
 from poinsot.estimators.linear.least_squares import LeastSquares
-from poinsot.io import Column, Source, read_recording
 from poinsot.models.articulated import Articulated, load_robot
 from poinsot.models.drive import Drive
 from poinsot.recording import Recording

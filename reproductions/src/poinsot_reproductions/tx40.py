@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from poinsot import Column, Source, read_recording
 from poinsot.estimate import Estimate
 from poinsot.estimators.linear.essential import EssentialParameters
 from poinsot.estimators.linear.least_squares import LeastSquares
-from poinsot.io import Column, Source, read_recording
 from poinsot.models.articulated import Articulated, load_robot
 from poinsot.models.drive import Coupling, Drive
 from poinsot.recording import Recording

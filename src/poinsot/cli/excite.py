@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ..regression.excitation.excitation import Excitation
     from ..regression.excitation.problem import ExcitationProblem
     from ..regression.excitation.search import SearchState
-    from ..regression.excitation.trajectory import Basis
 
 SAVED_EVERY_S = 10.0
 TRAJECTORY, PAGE, RESULT = "trajectory.csv", "excite.html", "excite.json"
@@ -128,18 +127,19 @@ def excite(
         from ..regression.excitation.design import OptimalExcitation
         from ..regression.excitation.limits import limits_of
         from ..regression.excitation.problem import excitation_problem
+        from ..regression.excitation.trajectory import FourierSeries, QuinticSplines
 
         model, held = _robot(robot, data, _numbers("lock", lock))
+        series = _choice("basis", basis, ("fourier", "b-spline"))
         method = OptimalExcitation(
             criterion=_choice("criterion", criterion, ("condition", "d-optimal")),  # type: ignore[arg-type]
-            basis=_basis(basis, harmonics, knots),
+            basis=FourierSeries(harmonics) if series == "fourier" else QuinticSplines(knots),
             starts=starts,
             seed=seed,
             information_weight=information_weight,
             max_seconds=max_seconds,
         )
         box = _box(workspace_box, workspace_frame)
-        surroundings = Surroundings(self_collision, floor, box, tuple(package_dir or ()))
         limits = limits_of(
             model,
             lower=_numbers("lower-limit", lower_limit),
@@ -159,7 +159,7 @@ def excite(
             held=held,
             torque_std=_numbers("torque-noise", torque_noise),
             start=_numbers("start", start),
-            surroundings=surroundings,
+            surroundings=Surroundings(self_collision, floor, box, tuple(package_dir or ())),
             clearance_m=clearance,
         )
         state = None if resume is None else read_checkpoint(resume, problem, method)
@@ -183,18 +183,17 @@ class Outputs:
     @classmethod
     def check(cls, out: Path | None, report: Path | None, json: str | None, data: Path | None) -> Outputs:
         """Read the options, and check that all outputs can be written."""
-        from ..io.table_writing import check_suffix
+        from ..io.writing import check_suffix
 
         # A folder may have a dot in its name.
-        is_file = out is not None and out.suffix != "" and not out.is_dir()
-        if out is not None and is_file:
-            check_suffix(out)
-            check_output(out, None)
-        folder = None if is_file else out
+        file, folder = (out, None) if out is not None and out.suffix and not out.is_dir() else (None, out)
+        if file is not None:
+            check_suffix(file)
+            check_output(file, None)
         check_outputs(data, folder, json)
         if report is not None:
             check_output(report, folder)
-        return cls(out if is_file else None, folder, report, json)
+        return cls(file, folder, report, json)
 
     @property
     def checkpoint(self) -> Path | None:
@@ -205,7 +204,7 @@ class Outputs:
 
     def deliver(self, found: Excitation, say: Callable[[str], None]) -> None:
         """Write and print."""
-        from ..io import output_folder
+        from ..io.writing import output_folder
 
         def page(path: Path) -> None:
             say("writing the page")
@@ -257,7 +256,14 @@ def _search(
             if time.monotonic() - saved > SAVED_EVERY_S:
                 save(state)
     except KeyboardInterrupt:
-        raise typer.Exit(stop(_interrupted(state, save, checkpoint), INTERRUPTED)) from None
+        if state is None:
+            said = " before a motion was found"
+        elif checkpoint is None:
+            said = f": {_progress(state)}; with --out it could be resumed"
+        else:
+            save(state)
+            said = f": {_progress(state)}; resume with --resume {checkpoint}"
+        raise typer.Exit(stop(f"interrupted{said}", INTERRUPTED)) from None
     # A search yields once at least.
     assert state is not None
     found = method.finish(problem, state)
@@ -268,30 +274,14 @@ def _search(
     return found
 
 
-def _interrupted(
-    state: SearchState | None, save: Callable[[SearchState], None], checkpoint: Path | None
-) -> str:
-    if state is None:
-        return "interrupted before a motion was found"
-    if checkpoint is None:
-        return f"interrupted: {_progress(state)}; with --out it could be resumed"
-    save(state)
-    return f"interrupted: {_progress(state)}; resume with --resume {checkpoint}"
-
-
 def _progress(state: SearchState, starts: int | None = None) -> str:
-    best = (
-        "none within all limits yet"
-        if state.best is None
-        else f"best so far {state.best_condition_number:.3g}"
-    )
+    best = f"best so far {state.best_condition_number:.3g}"
+    if state.best is None:
+        best = "none within all limits yet"
     where = f"start {state.start + 1}{f' of {starts}' if starts else ''}, {state.iterations} iterations"
-    if state.leg == 0:
-        return f"{where}; {best}"
-    return (
-        f"{where}: condition number {state.condition_number:.3g}, limits exceeded by {100 * state.violation:.2g} %; "
-        f"{best}"
-    )
+    if state.leg > 0:
+        where += f": condition number {state.condition_number:.3g}, limits exceeded by {100 * state.violation:.2g} %"
+    return f"{where}; {best}"
 
 
 def _print(found: Excitation, written: list[str]) -> None:
@@ -306,10 +296,9 @@ def _print(found: Excitation, written: list[str]) -> None:
         f"condition number {found.condition_number:.3g} of {len(problem.base)} parameters (columns at unit "
         f"norm); {kept}{near}; {found.state.iterations} iterations in {found.state.seconds:.0f} s"
     )
-    used = found.use_of_limits_percent
     rows: list[dict[str, Any]] = [
-        {"joint": joint} | {f"{what} %": round(part, 1) for what, part in used[joint].items()}
-        for joint in found.joints
+        {"joint": joint} | {f"{what} %": round(part, 1) for what, part in parts.items()}
+        for joint, parts in found.use_of_limits_percent.items()
     ]
     typer.echo(f"\nuse of the limits\n{table(rows)}")
     rows = [
@@ -328,8 +317,7 @@ def _print(found: Excitation, written: list[str]) -> None:
     typer.echo(f"\npredicted standard deviations\n{table(rows)}\n")
     for sentence in expectations(found):
         typer.echo(sentence)
-    lost = hopeless(found)
-    if lost:
+    if lost := hopeless(found):
         typer.echo(f"note: {listing(lost)} have predicted standard deviations above 100 %")
     for warning in found.warnings:
         typer.echo(f"warning: {warning}")
@@ -354,13 +342,6 @@ def _robot(path: Path, data: Path | None, locked: Any) -> tuple[Articulated, dic
     from ..models.articulated import load_robot
 
     return load_robot(path, locked=locked), {}
-
-
-def _basis(name: str, harmonics: int, knots: int) -> Basis:
-    from ..regression.excitation.trajectory import FourierSeries, QuinticSplines
-
-    chosen = _choice("basis", name, ("fourier", "b-spline"))
-    return FourierSeries(harmonics) if chosen == "fourier" else QuinticSplines(knots)
 
 
 def _choice(option: str, value: str, known: tuple[str, ...]) -> str:
@@ -394,12 +375,10 @@ def _box(text: str | None, frames: list[str] | None) -> Any:
             raise InvalidMethod("--workspace-frame needs the box: give --workspace-box too")
         return None
     try:
-        corners = [float(part) for part in text.split(",")]
-        if len(corners) != 6:
-            raise ValueError
+        x, y, z, *upper = map(float, text.split(","))
+        X, Y, Z = upper
     except ValueError:
         raise InvalidMethod(
             f"--workspace-box {text!r} is not two corners x,y,z,x,y,z in m, as in -1,-1,0,1,1,2"
         ) from None
-    lower, upper = tuple(corners[:3]), tuple(corners[3:])
-    return Workspace(lower, upper, tuple(frames or ()))  # type: ignore[arg-type]
+    return Workspace((x, y, z), (X, Y, Z), tuple(frames or ()))

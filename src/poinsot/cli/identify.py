@@ -56,7 +56,7 @@ def identify(
             data,
             progress=lambda now: say(f"{now} (Ctrl-C ends with this)" if now.iteration else now),
         )
-        from ..io import identify_json
+        from ..io.results import identify_json
 
         output = project.settings.output
 
@@ -87,7 +87,7 @@ def identify(
 def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:
     """How the mechanism moved: a recording for each."""
     from ..estimate import motions_of
-    from ..io import write_recording
+    from ..io.npz import write_recording
 
     motions = motions_of(estimate)
     names = [motion.name for motion in motions]
@@ -109,7 +109,7 @@ def _description(estimate: Estimate, force: bool = False) -> tuple[dict[str, Cal
         or problem.robot.source is None
     ):
         return {}, ""
-    from ..export import prepare_export
+    from ..export.export_robot import prepare_export
 
     try:
         export = prepare_export(estimate, problem.robot, force=force)

@@ -36,14 +36,13 @@ def predict(
     with sentences(), progress() as say:
         check_outputs(data, None, json)
         if out is not None:
-            from ..io.table_writing import check_suffix
+            from ..io.writing import check_suffix
 
             check_suffix(out)
             check_output(out, None)
         say("reading the result")
-        from ..io import write_json
-        from ..io.results import to_text
-        from ..io.table_writing import write_columns
+        from ..io.results import to_text, write_json
+        from ..io.writing import write_columns
         from ..project.prediction import PredictionJob
 
         named = {"mass-matrix": mass_matrix, "gravity": gravity}

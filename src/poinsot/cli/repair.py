@@ -10,7 +10,7 @@ import typer
 from .shell import Json, Out, check_outputs, deliver, progress, sentences, table
 
 if TYPE_CHECKING:
-    from ..export import Repair
+    from ..export.repair_description import Repair
 
 
 def repair(
@@ -31,7 +31,7 @@ def repair(
     with sentences(), progress() as say:
         check_outputs(None, out, json)
         say("reading the description")
-        from ..export import repair, repair_json
+        from ..export.repair_description import repair, repair_json
 
         result = repair(robot, length=length)
         deliver(

@@ -72,7 +72,7 @@ def progress() -> Iterator[Callable[[object], None]]:
 def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None:
     """Check that folders exist and outputs can be written, before the computation."""
     from ..exceptions import UnreadableFile
-    from ..io import check_folder
+    from ..io.writing import check_folder
 
     if data is not None and not data.is_dir():
         raise UnreadableFile(
@@ -86,7 +86,7 @@ def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None
 
 def check_output(path: str | Path, out: Path | None) -> None:
     """Check that a file can be written, if need be in a folder that `--out` is going to make; `-` always can."""
-    from ..io import check_writable
+    from ..io.writing import check_writable
 
     if str(path) == "-":
         return
@@ -106,8 +106,8 @@ def deliver(
     show: Callable[[], None],
 ) -> None:
     """Write pages and result to the folder and the JSON file, and print the table."""
-    from ..io import output_folder, write_json
-    from ..io.results import to_text
+    from ..io.results import to_text, write_json
+    from ..io.writing import output_folder
 
     if out is not None:
         # Before the other files: --json may name one in it.

@@ -68,7 +68,7 @@ def track(
         if publish == "-" and json == "-":
             raise InvalidMethod("--publish and --json cannot both go to standard output")
         from ..estimate import Status
-        from ..io import output_folder
+        from ..io.writing import output_folder
         from ..project import Project
         from ..project import track as run
 
@@ -114,8 +114,8 @@ def _lines(name: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Writes objects, each on a line of its own and at once."""
     import json
 
-    from ..io import check_writable
     from ..io.results import plain
+    from ..io.writing import check_writable
 
     def to(file: Any) -> Callable[[Mapping[str, Any]], None]:
         def write(content: Mapping[str, Any]) -> None:
@@ -165,7 +165,7 @@ def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
 
 def track_json(tracking: Tracking) -> dict[str, Any]:
     """Schema `poinsot.track/1`: the estimate at the end as in `poinsot.identify/1`, and the run that led to it."""
-    from ..io import identify_json
+    from ..io.results import identify_json
 
     content = identify_json(tracking.estimate)
     # Its keys stand at the top here.

@@ -11,19 +11,3 @@ reload_check           read the written description again and compare torques
 differences            old and new values, number by number
 repair_description     physically impossible links, and the nearest possible ones
 """
-
-from .differences import Change, compare_descriptions
-from .export_robot import Export, export_robot, prepare_export
-from .repair_description import LinkVerdict, Repair, repair, repair_json
-
-__all__ = [
-    "Change",
-    "Export",
-    "LinkVerdict",
-    "Repair",
-    "compare_descriptions",
-    "export_robot",
-    "prepare_export",
-    "repair",
-    "repair_json",
-]

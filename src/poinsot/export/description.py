@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Self
 
@@ -22,7 +23,7 @@ import numpy as np
 from ..arrays import Matrix, Vector
 from ..exceptions import InvalidModel, UnreadableFile, UnwritableOutput
 from ..inertia.parameters import center_of_mass, inertia_at_com, is_consistent
-from ..io import write_text
+from ..io.writing import write_text
 from .xml_text import Edit, Element, XmlText
 
 Freedom = tuple[str, int]
@@ -138,35 +139,21 @@ class Description(ABC):
         Raises:
             InvalidModel: if the format does not support them.
         """
-        edits = [edit for link, pi in inertials.items() for edit in self._inertial_edits(link, pi)]
-        edits += [
-            edit for freedom, asked in (terms or {}).items() for edit in self._terms_edits(freedom, asked)
-        ]
+        of_links = (self._inertial_edits(link, pi) for link, pi in inertials.items())
+        of_joints = (self._terms_edits(freedom, asked) for freedom, asked in (terms or {}).items())
+        edits = chain.from_iterable((*of_links, *of_joints))
         return type(self)(self.path, self.text.edited(edits))
-
-
-class Written(NamedTuple):
-    """A body in the numbers of a description.
-
-    Args:
-        mass: [kg]. center_of_mass: (3,) [m]. inertia_at_com: (3, 3), axes of the link [kg m^2].
-    """
-
-    mass: float
-    center_of_mass: Vector
-    inertia_at_com: Matrix
 
 
 LEAST = 1e-13
 """Minimum second moment of a flat body, relative to their sum; MuJoCo requires more than rounding error."""
 
-
 KEPT = 8 * float(np.finfo(float).eps)
 """Relative difference up to which a number keeps its text."""
 
 
-def written(pi: Vector) -> Written:
-    """Convert pi (10,) to the numbers of a description.
+def written(pi: Vector) -> tuple[float, Vector, Matrix]:
+    """Mass [kg], centre of mass (3,) [m] and inertia about it (3, 3), axes of the link [kg m^2], from pi (10,).
 
     A plate, whose smallest second moment is zero to rounding, gets one of `LEAST`: simulators accept its triangle
     inequality then, and the effect on torques is below rounding.
@@ -177,7 +164,7 @@ def written(pi: Vector) -> Written:
     if pi[0] == 0 and pi.any():
         raise InvalidModel("a description cannot hold the moments of a body whose mass is 0")
     if pi[0] == 0:
-        return Written(0.0, np.zeros(3), np.zeros((3, 3)))
+        return 0.0, np.zeros(3), np.zeros((3, 3))
     I = inertia_at_com(pi)
     I = 0.5 * (I + I.T)
     # Second moments of mass: tr(I)/2 1 - I, positive for every real body.
@@ -188,15 +175,11 @@ def written(pi: Vector) -> Written:
         # A second moment s along v adds s (1 - v v^T) to the inertia.
         lift = (LEAST * size - L[0]) * np.outer(V[:, 0], V[:, 0])
         I = I + np.trace(lift) * np.eye(3) - lift
-    return Written(float(pi[0]), center_of_mass(pi), I)
+    return float(pi[0]), center_of_mass(pi), I
 
 
 def numbers(text: str, count: int, where: str) -> Vector:
-    """(count,) finite numbers, separated by white space.
-
-    Raises:
-        UnreadableFile: if they are not.
-    """
+    """(count,) finite numbers, separated by white space; `UnreadableFile` if they are not."""
     try:
         values = np.array([float(word) for word in text.split()])
     except ValueError:
@@ -225,10 +208,7 @@ def updated(text: str, values: Vector | float, size: float) -> str:
     if len(words) != len(values):
         return number_text(values)
     kept = np.abs(np.array([float(word) for word in words]) - values) <= KEPT * size
-    new = [
-        word if keep else number_text(value) for word, value, keep in zip(words, values, kept, strict=True)
-    ]
-    return text if kept.all() else " ".join(new)
+    return text if kept.all() else " ".join(np.where(kept, words, number_text(values).split()))
 
 
 def number_text(values: Vector | float) -> str:

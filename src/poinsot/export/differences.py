@@ -10,15 +10,14 @@ import numpy as np
 
 from ..arrays import Vector
 from ..inertia.parameters import ROUNDING, center_of_mass, inertia_at_com
+from ..parameters import INERTIAL_SYMBOLS
 from .description import Description, Freedom, JointDynamics
 from .reading import open_description
 
-SECOND_MOMENTS = ("xx", "xy", "yy", "xz", "yz", "zz")
-UNITS = {
-    "damping": ("N m s/rad", "N s/m"),
-    "friction": ("N m", "N"),
-    "armature": ("kg m^2", "kg"),
-}
+LOWER = np.tril_indices(3)
+"""The entries of an inertia in the order of its parameters: xx, xy, yy, xz, yz, zz."""
+
+UNITS = {"damping": ("N m s/rad", "N s/m"), "friction": ("N m", "N"), "armature": ("kg m^2", "kg")}
 """Units for revolute and for prismatic joints."""
 
 
@@ -64,9 +63,7 @@ def differences(old: Description, new: Description) -> tuple[Change, ...]:
 def _link_rows(link: str, old: Description, new: Description) -> Iterator[Change]:
     before = old.inertial(link) if link in old.links else None
     after = new.inertial(link)
-    if before is None and after is None:
-        return
-    if before is not None and after is not None and np.array_equal(before, after):
+    if before is after or (before is not None and after is not None and np.array_equal(before, after)):
         return
     values = [None if pi is None else _known(pi) for pi in (before, after)]
     sizes = np.zeros(10) if values[0] is None else _sizes(values[0])
@@ -88,14 +85,14 @@ def _joint_rows(freedom: Freedom, old: Description, new: Description) -> Iterato
 _QUANTITIES = [
     ("mass", "kg"),
     *((f"center of mass {axis}", "m") for axis in "xyz"),
-    *((f"inertia {entry}", "kg m^2") for entry in SECOND_MOMENTS),
+    *((f"inertia {entry}", "kg m^2") for entry in INERTIAL_SYMBOLS[4:]),
 ]
 
 
 def _sizes(known: Vector) -> Vector:
     """(10,) reference values of relative changes."""
-    diagonal = {axis: abs(known[k]) for axis, k in (("x", 4), ("y", 6), ("z", 9))}
-    entries = [np.sqrt(diagonal[row] * diagonal[column]) for row, column in map(tuple, SECOND_MOMENTS)]
+    diagonal = np.abs(known[[4, 6, 9]])
+    entries = np.sqrt(np.outer(diagonal, diagonal))[LOWER]
     return np.array([abs(known[0]), *3 * [np.linalg.norm(known[1:4])], *entries])
 
 
@@ -103,9 +100,7 @@ def _known(pi: Vector) -> Vector:
     """(10,) mass, centre of mass, inertia about it; all zero for a body without mass."""
     if pi[0] == 0:
         return np.zeros(10)
-    I = inertia_at_com(pi)
-    entries = [I["xyz".index(row), "xyz".index(column)] for row, column in map(tuple, SECOND_MOMENTS)]
-    return np.array([pi[0], *center_of_mass(pi), *entries])
+    return np.array([pi[0], *center_of_mass(pi), *inertia_at_com(pi)[LOWER]])
 
 
 def _percent(old: float | None, new: float | None, size: float) -> float | None:

@@ -25,7 +25,8 @@ from ..exceptions import (
     listing,
 )
 from ..inertia.parameters import from_physical, inconsistencies, is_consistent
-from ..io import check_writable, write_json
+from ..io.results import write_json
+from ..io.writing import check_writable
 from ..models.articulated import Articulated
 from .bodies_to_links import share
 from .description import Description
@@ -112,14 +113,7 @@ def export_robot(estimate: Estimate, robot: Articulated, path: str | Path, *, fo
 
 
 def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = False) -> Export:
-    """Compute and check what `export_robot` writes, without writing it.
-
-    Args:
-        estimate, robot, force: as there.
-
-    Raises:
-        NotIdentifiable, ImpossibleBody, InvalidModel, UntrustedResult: as there.
-    """
+    """Compute and check what `export_robot` writes, without writing it; arguments and errors as there."""
     if not force and estimate.trust is Trust.not_to_be_used:
         worst = estimate.findings[0]
         raise UntrustedResult(
@@ -138,12 +132,26 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
     # Read again before anything is written: a parser may see more in a file than the editor did.
     error = check_reloaded(robot, description, np.array(list(bodies.values())), placed.terms)
     notes = [*(each.note for each in shares if each.note), *placed.notes(source)]
-    if _names_relative_files(source):
+    files = (
+        element.get(name)
+        for element in source.text.root.walk()
+        for name in ("filename", "file")
+        if name in element.attributes
+    )
+    if not all(file.startswith(ABSOLUTE) for file in files):
         notes.append(
             "The file names meshes relative to itself: keep it in the folder of its source, or copy them along."
         )
     elsewhere = {
-        "bodies": [_plain_body(body) for body in estimate.bodies],
+        "bodies": [
+            {
+                "name": body.name,
+                "inertial": body.inertial,
+                "log_cholesky_covariance": body.covariance,
+                "prior_share": body.prior_share,
+            }
+            for body in estimate.bodies
+        ],
         "parameters": [
             {**parameter._asdict(), "written": parameter not in placed.unsupported}
             for parameter in parameters
@@ -155,15 +163,13 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
 def _bodies(estimate: Estimate, robot: Articulated, force: bool) -> dict[str, Vector]:
     """Body of the robot -> (10,) pi."""
     known = {body.name: body for body in estimate.bodies}
-    strangers = [name for name in robot.bodies if name not in known]
-    if strangers:
+    if strangers := [name for name in robot.bodies if name not in known]:
         raise InvalidMethod(
             f"the estimate has no bodies {listing(strangers)}; it has {listing(known)}: "
             "export it to the robot that it was identified with"
         )
     found = {name: pi for name in robot.bodies if (pi := _ten(known[name])) is not None}
-    if len(found) < len(robot.bodies):
-        left = [name for name in robot.bodies if name not in found]
+    if left := [name for name in robot.bodies if name not in found]:
         raise NotIdentifiable(
             f"the estimate does not determine the inertia of {listing(left)}: a description needs all ten parameters "
             "of each body, which the semidefinite method gives"
@@ -182,21 +188,3 @@ def _ten(body: Body) -> Vector | None:
     if body.mass is None or body.center_of_mass is None or body.inertia_at_com is None:
         return None
     return from_physical(body.mass, body.center_of_mass, body.inertia_at_com)
-
-
-def _plain_body(body: Body) -> dict[str, Any]:
-    return {
-        "name": body.name,
-        "inertial": body.inertial,
-        "log_cholesky_covariance": body.covariance,
-        "prior_share": body.prior_share,
-    }
-
-
-def _names_relative_files(source: Description) -> bool:
-    """Whether it names files by relative paths."""
-    return any(
-        name in element.attributes and not element.get(name).startswith(ABSOLUTE)
-        for element in source.text.root.walk()
-        for name in ("filename", "file")
-    )

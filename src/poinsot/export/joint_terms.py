@@ -7,7 +7,9 @@ No format supports offsets and the terms of coupled motors; URDF does not suppor
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -64,15 +66,9 @@ def torque_parameters(estimate: Estimate) -> Iterator[TorqueParameter]:
     if full is None:
         # A regrouped base parameter is a sum, and not the joint's own term.
         chosen = chosen & estimate.identifiable & (np.array(estimate.names) == np.array(estimate.groupings))
-    for k in np.flatnonzero(chosen):
-        yield TorqueParameter(
-            known.names[k],
-            float(known.values[k]),
-            float(known.std[k]),
-            known.units[k],
-            known.kinds[k],
-            known.owners[k],
-        )
+    numbers = known.values.tolist(), known.std.tolist()
+    columns = zip(known.names, *numbers, known.units, known.kinds, known.owners, strict=True)
+    return map(TorqueParameter._make, compress(columns, chosen))
 
 
 def place_of(kind: str) -> str | None:
@@ -98,7 +94,7 @@ def place(
         InvalidModel: if one is negative and `negative` is False.
     """
     freedom_of = dict(zip(robot.joints, robot.freedoms, strict=True))
-    terms: dict[Freedom, JointDynamics] = {}
+    terms: dict[Freedom, JointDynamics] = defaultdict(JointDynamics)
     unsupported = []
     for parameter in parameters:
         term, freedom = place_of(parameter.kind), freedom_of.get(parameter.owner)
@@ -111,15 +107,11 @@ def place(
                 f"{parameter.name} of joint {parameter.owner!r} is {parameter.value:.4g} {parameter.unit}, and no "
                 f"joint has a {term} below 0; force=True writes it nevertheless"
             )
-        terms[freedom] = terms.get(freedom, JointDynamics())._replace(**{term: parameter.value})
-    zeroed = [
-        joint
-        for joint, freedom in freedom_of.items()
-        if freedom in source.freedoms
-        and source.terms(freedom).armature
-        and terms.get(freedom, JointDynamics()).armature is None
-    ]
-    for joint in zeroed:
-        freedom = freedom_of[joint]
-        terms[freedom] = terms.get(freedom, JointDynamics())._replace(armature=0.0)
-    return Placed(terms, tuple(unsupported), tuple(zeroed))
+        terms[freedom] = terms[freedom]._replace(**{term: parameter.value})
+    zeroed = []
+    for joint, freedom in freedom_of.items():
+        described = freedom in source.freedoms and source.terms(freedom).armature
+        if described and terms[freedom].armature is None:
+            zeroed.append(joint)
+            terms[freedom] = terms[freedom]._replace(armature=0.0)
+    return Placed(dict(terms), tuple(unsupported), tuple(zeroed))

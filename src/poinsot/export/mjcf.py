@@ -39,22 +39,19 @@ class Mjcf(Description):
     """A `<mujoco>`."""
 
     format: ClassVar[str] = "MJCF"
-    holds: ClassVar[tuple[str, ...]] = ("damping", "friction", "armature")
+    holds: ClassVar[tuple[str, ...]] = tuple(ATTRIBUTES)
 
     @cached_property
     def links(self) -> Mapping[str, Element]:
         for element in self.text.root.walk():
-            holds_bodies = element.tag == "frame" and any(
-                each.tag in ("body", "joint") for each in element.walk()
-            )
-            if element.tag in GENERATED or holds_bodies:
+            inside = {each.tag for each in element.walk()} if element.tag == "frame" else set()
+            if element.tag in GENERATED or inside & {"body", "joint"}:
                 raise InvalidModel(
                     f"{self.path} is put together with <{element.tag}>, so its bodies cannot be edited one by one; "
                     "write them out as nested <body> elements first"
                 )
-        bodies = [
-            each for world in self.text.root.all("worldbody") for each in world.walk() if each.tag == "body"
-        ]
+        worlds = self.text.root.all("worldbody")
+        bodies = [each for world in worlds for each in world.walk() if each.tag == "body"]
         if not all(body.get("name") for body in bodies):
             raise InvalidModel(
                 f"a body in {self.path} has no name, so the parser leaves it out; name every body"
@@ -85,8 +82,7 @@ class Mjcf(Description):
         m = numbers(element.get("mass"), 1, f"mass of {where}")[0]
         c = numbers(element.get("pos"), 3, f"pos of {where}")
         if "fullinertia" in element.attributes:
-            entries = numbers(element.get("fullinertia"), 6, f"fullinertia of {where}")
-            I = symmetric(entries, ORDER)
+            I = symmetric(numbers(element.get("fullinertia"), 6, f"fullinertia of {where}"), ORDER)
         else:
             I = np.diag(numbers(element.get("diaginertia"), 3, f"diaginertia of {where}"))
         R = self._rotation(element, where)
@@ -192,7 +188,12 @@ class Mjcf(Description):
         values = numbers(element.get(said), count, f"{said} of {where}")
         turn = np.pi / 180 if self._compiler("angle", "degree") == "degree" else 1.0
         if said == "euler":
-            return _euler(self._compiler("eulerseq", "xyz"), turn * values)
+            R = np.eye(3)
+            # Lower case: about the rotated axes; upper case: about the fixed axes.
+            for letter, angle in zip(self._compiler("eulerseq", "xyz"), turn * values, strict=True):
+                each = _about(np.eye(3)["xyz".index(letter.lower())], angle)
+                R = R @ each if letter.islower() else each @ R
+            return R
         if not values[:3].any() and (said != "quat" or not values.any()):
             raise UnreadableFile(f"{said} of {where} has no direction: {element.get(said)!r}")
         if said == "quat":
@@ -230,15 +231,6 @@ def _above(element: Element) -> Iterator[Element]:
     while element.parent is not None:
         element = element.parent
         yield element
-
-
-def _euler(sequence: str, angles: Vector) -> Matrix:
-    """Lower case: rotations about the rotated axes; upper case: about the fixed axes."""
-    R = np.eye(3)
-    for letter, angle in zip(sequence, angles, strict=True):
-        turn = _about(np.eye(3)["xyz".index(letter.lower())], angle)
-        R = R @ turn if letter.islower() else turn @ R
-    return R
 
 
 def _about(axis: Vector, angle: float) -> Matrix:

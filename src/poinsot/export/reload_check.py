@@ -55,14 +55,10 @@ def check_reloaded(
     # Not `>`: NaN must fail too.
     if not relative.max() <= TOLERANCE:
         worst = int(np.argmax(relative))
-        joint = (
-            robot.joints[worst - int(robot.actuated[0])]
-            if worst >= robot.actuated[0]
-            else "the floating base"
-        )
-        raise _changed(
-            description, f"{joint} has torques that differ by {relative[worst]:.2g} of the largest"
-        )
+        k = worst - int(robot.actuated[0])
+        joint = robot.joints[k] if k >= 0 else "the floating base"
+        how = f"{joint} has torques that differ by {relative[worst]:.2g} of the largest"
+        raise _changed(description, how)
     for k, (joint, freedom) in enumerate(zip(robot.joints, robot.freedoms, strict=True)):
         given = terms.get(freedom, JointDynamics())._asdict()
         for name, values in again.described_terms.items():

@@ -57,11 +57,7 @@ class Repair:
         return tuple(link for link in self.links if not link.was_consistent)
 
     def write(self, path: str | Path) -> None:
-        """Write the repaired description: the source with other numbers in the links that were impossible.
-
-        Raises:
-            UnwritableOutput: if it cannot be written there, or would take the place of the source.
-        """
+        """Write the source with other numbers in the links that were impossible, see `Description.write`."""
         self.description.write(path)
 
 

@@ -16,7 +16,6 @@ from .description import Description, Freedom, JointDynamics, number_text, numbe
 from .xml_text import Edit, Element
 
 ENTRIES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
-ATTRIBUTES = {"damping": "damping", "friction": "friction"}
 
 
 class Urdf(Description):
@@ -50,8 +49,8 @@ class Urdf(Description):
             raise UnreadableFile(f"{where} has no <{'mass' if mass is None else 'inertia'}>; add it")
         m = numbers(mass.get("value"), 1, f"<mass> of {where}")[0]
         entries = [numbers(inertia.get(name), 1, f"{name} of {where}")[0] for name in ENTRIES]
-        I, R = symmetric(entries, ENTRIES.values()), self._rotation(element, where)
-        return from_physical(m, self._center(element, where), R @ I @ R.T)
+        I, R = symmetric(entries, ENTRIES.values()), _rotation(element, where)
+        return from_physical(m, _of_origin(element, "xyz", where), R @ I @ R.T)
 
     def has_shape_inertia(self, link: str) -> bool:
         return False
@@ -63,9 +62,9 @@ class Urdf(Description):
         where = f"<dynamics> of the joint that moves {freedom[0]!r} in {self.path}"
         return JointDynamics(
             **{
-                term: float(numbers(dynamics.get(name), 1, where)[0])
-                for term, name in ATTRIBUTES.items()
-                if name in dynamics.attributes
+                term: float(numbers(dynamics.get(term), 1, where)[0])
+                for term in self.holds
+                if term in dynamics.attributes
             }
         )
 
@@ -78,9 +77,12 @@ class Urdf(Description):
             return [] if element is None else [self.text.remove(element)]
         m, c, I = written(pi)
         if element is None:
-            return [self.text.insert(self.links[link], _new_inertial(m, c, I))]
+            entries = " ".join(f'{name}="{number_text(I[at])}"' for name, at in ENTRIES.items())
+            inside = [_origin(c), f'<mass value="{number_text(m)}"/>', f"<inertia {entries}/>"]
+            new = ["<inertial>", *(f"  {line}" for line in inside), "</inertial>"]
+            return [self.text.insert(self.links[link], new)]
         where = f"the inertia of link {link!r} in {self.path}"
-        R = self._rotation(element, where)
+        R = _rotation(element, where)
         # Into the axes of the inertial frame that the file has, so that its rpy stays as it is.
         I = R.T @ I @ R
         mass, inertia = element.first("mass"), element.first("inertia")
@@ -98,8 +100,7 @@ class Urdf(Description):
 
     def _terms_edits(self, freedom: Freedom, terms: JointDynamics) -> list[Edit]:
         joint = self.freedoms[freedom]
-        asked = {ATTRIBUTES[name]: getattr(terms, name) for name in ATTRIBUTES}
-        values = {name: value for name, value in asked.items() if value is not None}
+        values = {name: value for name in self.holds if (value := getattr(terms, name)) is not None}
         dynamics = joint.first("dynamics")
         if not values:
             return []
@@ -112,25 +113,18 @@ class Urdf(Description):
             for edit in self._changed(dynamics, name, np.array([value]), abs(value))
         ]
 
-    @staticmethod
-    def _center(inertial: Element, where: str) -> Vector:
-        origin = inertial.first("origin")
-        return numbers("0 0 0" if origin is None else origin.get("xyz", "0 0 0"), 3, f"xyz of {where}")
 
-    @staticmethod
-    def _rotation(inertial: Element, where: str) -> Matrix:
-        """(3, 3) R = Rz(yaw) Ry(pitch) Rx(roll), from the inertial frame to the link's."""
-        origin = inertial.first("origin")
-        rpy = numbers("0 0 0" if origin is None else origin.get("rpy", "0 0 0"), 3, f"rpy of {where}")
-        # Lower case is SciPy's way to say fixed axes, which URDF means.
-        return Rotation.from_euler("xyz", rpy).as_matrix()
+def _of_origin(inertial: Element, name: str, where: str) -> Vector:
+    """(3,) an attribute of `<origin>`, zero by default."""
+    origin = inertial.first("origin")
+    return numbers("0 0 0" if origin is None else origin.get(name, "0 0 0"), 3, f"{name} of {where}")
+
+
+def _rotation(inertial: Element, where: str) -> Matrix:
+    """(3, 3) R = Rz(yaw) Ry(pitch) Rx(roll), from the inertial frame to the link's."""
+    # Lower case is SciPy's way to say fixed axes, which URDF means.
+    return Rotation.from_euler("xyz", _of_origin(inertial, "rpy", where)).as_matrix()
 
 
 def _origin(c: Vector) -> str:
     return f'<origin xyz="{number_text(c)}" rpy="0 0 0"/>'
-
-
-def _new_inertial(m: float, c: Vector, I: Matrix) -> list[str]:
-    entries = " ".join(f'{name}="{number_text(I[at])}"' for name, at in ENTRIES.items())
-    inside = [_origin(c), f'<mass value="{number_text(m)}"/>', f"<inertia {entries}/>"]
-    return ["<inertial>", *(f"  {line}" for line in inside), "</inertial>"]

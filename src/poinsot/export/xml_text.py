@@ -113,7 +113,8 @@ class XmlText:
         """Its value, which needs no escaping; a new attribute goes last."""
         if name in element.attributes:
             return Edit(*element.attributes[name].inside, value)
-        last = max((at.whole.end for at in element.attributes.values()), default=self._name_end(element))
+        name_end = element.start + 1 + len(element.tag.encode())
+        last = max((at.whole.end for at in element.attributes.values()), default=name_end)
         return Edit(last, last, f' {name}="{value}"')
 
     def remove_attribute(self, element: Element, name: str) -> Edit:
@@ -181,9 +182,6 @@ class XmlText:
         start = self._line_start(element.start)
         before = self.data[start : element.start]
         return before.decode() if start and not before.strip() else None
-
-    def _name_end(self, element: Element) -> int:
-        return element.start + 1 + len(element.tag.encode())
 
 
 def _parse(data: bytes) -> Element:

@@ -1,26 +1,10 @@
-"""Read and write recordings and estimates. Units are converted here and nowhere else."""
+"""Read and write recordings and estimates. Units are converted here and nowhere else.
 
-from .npz import write_recording
-from .reading import read_recording
-from .results import identify_json, write_estimate, write_json
-from .sources import Column, Source
-from .units import UNITS, Unit, convert
-from .writing import atomic_path, check_folder, check_writable, output_folder, write_text
-
-__all__ = [
-    "UNITS",
-    "Column",
-    "Source",
-    "Unit",
-    "atomic_path",
-    "check_folder",
-    "check_writable",
-    "convert",
-    "identify_json",
-    "output_folder",
-    "read_recording",
-    "write_estimate",
-    "write_json",
-    "write_recording",
-    "write_text",
-]
+sources, units            which column of which file is which channel, in which unit
+readers, tabular, matlab  files by the ending of their names
+reading                   files -> Recording
+npz                       a Recording as it is
+json_lines                samples one by one
+results                   Estimate -> JSON
+writing                   texts and columns into files, complete or not at all
+"""

@@ -22,9 +22,9 @@ import numpy as np
 
 from ..arrays import Vector
 from ..exceptions import InvalidRecording, UnreadableFile, listing, nearest
+from ..recording import EFFORTS
 from .sources import existing_file
 
-EFFORTS = ("torque", "current", "voltage")
 BASE = {"base_position": 3, "base_orientation": 4, "base_velocity": 6}
 KEYS = ("time", "position", "velocity", *EFFORTS, "wrenches", *BASE)
 POLL_S = 0.05
@@ -62,11 +62,7 @@ class Layout:
     floating_base: bool = False
 
     def parse(self, line: str) -> SampleLine:
-        """Parse one line.
-
-        Raises:
-            InvalidRecording: with what is wrong.
-        """
+        """Parse one line; an `InvalidRecording` says what is wrong with it."""
         try:
             content = json.loads(line)
         except ValueError:
@@ -146,10 +142,7 @@ class SampleStream:
             existing_file(Path(name))
 
     def __iter__(self) -> Iterator[SampleLine]:
-        """
-        Raises:
-            InvalidRecording: if the first line is no sample.
-        """
+        """Raise an `InvalidRecording` if the first line is no sample."""
         right = 0
         for number, line in enumerate(self._lines(), start=1):
             if not line.strip():

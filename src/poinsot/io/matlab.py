@@ -45,11 +45,7 @@ pickle.dump({{key: value for key, value in content.items() if key[0] != "_"}}, s
 
 
 def read_mat(source: Source) -> Columns:
-    """The wanted columns of a MATLAB file.
-
-    Raises:
-        UnreadableFile: with what would have worked.
-    """
+    """The wanted columns of a MATLAB file."""
     path = Path(source.path)
     parsed = {name: _parse(path, name) for name in source.wanted}
     with path.open("rb") as file:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -68,27 +67,23 @@ def read_npz(path: Path) -> Recording:
             if _HEADER not in archive.namelist():
                 raise UnreadableFile(f"{path} is not a recording that poinsot wrote: it has no {_HEADER}")
             header = json.loads(_member(archive, path, _HEADER))
-            if not isinstance(header, dict) or header.get("schema") != SCHEMA:
-                found = header.get("schema") if isinstance(header, dict) else None
+            found = header.get("schema") if isinstance(header, dict) else None
+            if found != SCHEMA:
                 raise UnreadableFile(
                     f"{path} has the schema {found!r}; this version of poinsot reads {SCHEMA!r}"
                 )
-            return _recording(archive, path, header)
+            channels, units, valid = {}, {}, {}
+            for k, channel in enumerate(header["channels"]):
+                name, units[name] = str(channel["name"]), str(channel["unit"])
+                channels[name] = _read_array(archive, path, f"channel_{k}", np.dtype(float))
+                if channel["masked"]:
+                    valid[name] = _read_array(archive, path, f"valid_{k}", np.dtype(bool))
+            time = _read_array(archive, path, "time", np.dtype(float))
+            return Recording(time, channels, units, valid, header["metadata"])
     except UnreadableFile:
         raise
     except _DAMAGED as error:
         raise UnreadableFile(f"{path} is damaged, or not a recording that poinsot wrote: {error}") from error
-
-
-def _recording(archive: zipfile.ZipFile, path: Path, header: Mapping[str, Any]) -> Recording:
-    channels, units, valid = {}, {}, {}
-    for k, channel in enumerate(header["channels"]):
-        name, units[name] = str(channel["name"]), str(channel["unit"])
-        channels[name] = _read_array(archive, path, f"channel_{k}", np.dtype(float))
-        if channel["masked"]:
-            valid[name] = _read_array(archive, path, f"valid_{k}", np.dtype(bool))
-    time = _read_array(archive, path, "time", np.dtype(float))
-    return Recording(time, channels, units, valid, header["metadata"])
 
 
 def _write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:

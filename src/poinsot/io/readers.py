@@ -1,6 +1,7 @@
 """The readers of files, by the ending of their names.
 
-A reader is a function `read(source: Source) -> Columns`: the columns `source.wanted` as numbers. Units, rows, clocks
+A reader is a function `read(source: Source) -> Columns`: the columns `source.wanted` as numbers, or an
+`UnreadableFile` with what would have worked. Units, rows, clocks
 and missing values are handled by `reading`, the same for all formats. To add a format, write its reader in a file of
 its own and list it here; another distribution lists its reader as an entry point instead,
 
@@ -12,10 +13,9 @@ The modules are imported when a file of theirs is read, as Polars and SciPy take
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import MappingProxyType
 
 from ..exceptions import UnreadableFile
 from .sources import Columns, Source
@@ -23,17 +23,15 @@ from .sources import Columns, Source
 GROUP = "poinsot.readers"
 """The group of entry points."""
 
-READERS = MappingProxyType(
-    {
-        "csv": "poinsot.io.tabular:read_csv",
-        "tsv": "poinsot.io.tabular:read_csv",
-        "txt": "poinsot.io.tabular:read_csv",
-        "dat": "poinsot.io.tabular:read_csv",
-        "parquet": "poinsot.io.tabular:read_parquet",
-        "pq": "poinsot.io.tabular:read_parquet",
-        "mat": "poinsot.io.matlab:read_mat",
-    }
-)
+READERS: Mapping[str, str] = {
+    "csv": "poinsot.io.tabular:read_csv",
+    "tsv": "poinsot.io.tabular:read_csv",
+    "txt": "poinsot.io.tabular:read_csv",
+    "dat": "poinsot.io.tabular:read_csv",
+    "parquet": "poinsot.io.tabular:read_parquet",
+    "pq": "poinsot.io.tabular:read_parquet",
+    "mat": "poinsot.io.matlab:read_mat",
+}
 """Ending, without its dot -> module and function."""
 
 RECORDING_ENDING = ".npz"
@@ -61,11 +59,7 @@ def find_reader(path: Path) -> Callable[[Source], Columns]:
 
 
 def _load(listed: EntryPoint) -> Callable[[Source], Columns]:
-    """The function itself.
-
-    Raises:
-        UnreadableFile: if another distribution's reader cannot be imported.
-    """
+    """The function itself."""
     try:
         reader: Callable[[Source], Columns] = listed.load()
     except (ImportError, AttributeError) as error:

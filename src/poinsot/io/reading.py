@@ -75,7 +75,11 @@ def read_recording(
         raise InvalidRecording("a recording needs at least one file")
     _check_units(sources)
     parts = [_read_part(each, invalid) for each in sources]
-    _check_lengths(parts)
+    if len({len(part) for part in parts}) > 1:
+        each = ", ".join(f"{part.path} {len(part)}" for part in parts)
+        raise InvalidRecording(
+            f"files of one recording need the same rows, but have: {each}; cut them with rows = [first, last]"
+        )
     clock = _clock(parts, rate_hz, start_s)
     return Recording(
         clock,
@@ -155,8 +159,12 @@ def _read_part(source: Source, invalid: str) -> _Part:
     steps += getattr(table, "notes", [])
     channels, units, valid = {}, {}, {}
     for name, column in source.columns.items():
-        # Held before rows are cut: the last value above the first row holds on into it.
-        values = rows.of(_hold(table[column.name], column))
+        cells = table[column.name]
+        if column.hold:
+            # Before rows are cut: the last value above the first row holds on into it. Cells are held as the
+            # file has them; the initial value is given after scaling.
+            cells = carried_on(cells, np.nan if column.initial is None else column.initial / column.scale)
+        values = rows.of(cells)
         good = np.isfinite(values)
         if not good.all():
             if invalid != "mask":
@@ -172,20 +180,27 @@ def _read_clock(rows: _Rows, table: Columns) -> np.ndarray | None:
     if clock is None:
         return None
     ticks = rows.of(table[clock.name])
-    _check_ticks(rows, clock, ticks)
+    finite = np.isfinite(ticks)
+    if not finite.all():
+        raise InvalidRecording(
+            f"{rows.source.path}: the clock {clock.name!r} is empty or not a number in "
+            f"{rows.where(int(np.argmin(finite)))}; "
+            f"if such rows belong to another topic, set require = [{clock.name!r}]"
+        )
+    # A negative scale turns a clock that counts down into one that counts up.
+    backwards = np.diff(ticks * clock.scale) <= 0
+    if backwards.any():
+        k = int(np.argmax(backwards)) + 1
+        how = "repeats" if ticks[k] == ticks[k - 1] else "runs backwards"
+        raise InvalidRecording(
+            f"{rows.source.path}: the clock {clock.name!r} {how} in {rows.where(k)}: "
+            f"{ticks[k - 1]:.15g} {clock.unit}, then {ticks[k]:.15g} {clock.unit}; sort the file or drop the row"
+        )
     return convert(_scaled(ticks, clock), clock.unit)[0]
 
 
 def _scaled(values: np.ndarray, column: Column) -> np.ndarray:
     return values if column.scale == 1.0 else values * column.scale
-
-
-def _hold(values: np.ndarray, column: Column) -> np.ndarray:
-    """Fill empty cells with the previous value, if the column holds."""
-    if not column.hold:
-        return values
-    # Cells are held as the file has them; the initial value is given after scaling.
-    return carried_on(values, np.nan if column.initial is None else column.initial / column.scale)
 
 
 def _kept_rows(source: Source, table: Columns) -> tuple[_Rows, list[str]]:
@@ -217,33 +232,6 @@ def _not_finite(rows: _Rows, name: str, column: Column, values: np.ndarray) -> I
         f"{rows.source.path}: column {column.name!r} (channel {name!r}) is {what} in {rows.where(k)}"
         f'{in_all}; drop such rows, or set invalid = "mask" to keep them as gaps'
     )
-
-
-def _check_ticks(rows: _Rows, clock: Column, ticks: np.ndarray) -> None:
-    finite = np.isfinite(ticks)
-    if not finite.all():
-        raise InvalidRecording(
-            f"{rows.source.path}: the clock {clock.name!r} is empty or not a number in "
-            f"{rows.where(int(np.argmin(finite)))}; "
-            f"if such rows belong to another topic, set require = [{clock.name!r}]"
-        )
-    # A negative scale turns a clock that counts down into one that counts up.
-    backwards = np.diff(ticks * clock.scale) <= 0
-    if backwards.any():
-        k = int(np.argmax(backwards)) + 1
-        how = "repeats" if ticks[k] == ticks[k - 1] else "runs backwards"
-        raise InvalidRecording(
-            f"{rows.source.path}: the clock {clock.name!r} {how} in {rows.where(k)}: "
-            f"{ticks[k - 1]:.15g} {clock.unit}, then {ticks[k]:.15g} {clock.unit}; sort the file or drop the row"
-        )
-
-
-def _check_lengths(parts: Sequence[_Part]) -> None:
-    if len({len(part) for part in parts}) > 1:
-        each = ", ".join(f"{part.path} {len(part)}" for part in parts)
-        raise InvalidRecording(
-            f"files of one recording need the same rows, but have: {each}; cut them with rows = [first, last]"
-        )
 
 
 def _clock(parts: Sequence[_Part], rate_hz: float | None, start_s: float | None) -> np.ndarray:

@@ -34,6 +34,11 @@ FIT = (
 
 def identify_json(estimate: Estimate) -> dict[str, Any]:
     """The estimate as plain values, schema `poinsot.identify/1`."""
+    recomputed = {}
+    if estimate.certifier is not None:  # constraints belong to the method
+        certificate = estimate.certificate()
+        keys = ("primal", "dual", "gap", "feasible", "holds")
+        recomputed["certificate"] = {key: getattr(certificate, key) for key in keys}
     return plain(
         {
             "schema": IDENTIFY_SCHEMA,
@@ -54,7 +59,7 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
             "parameters": estimate.parameters.as_json(),
             "undetermined": estimate.undetermined,
             "bodies": [body.as_json() for body in estimate.bodies],
-            **_certificate(estimate),
+            **recomputed,
             **{key: extra.as_json() for key, extra in estimate.extras.items()},
             "fit": _fit(estimate.fit),
             "validation": _validation(estimate.validation),
@@ -80,11 +85,7 @@ def write_estimate(estimate: Estimate, path: str | Path) -> None:
 
 
 def write_json(content: Mapping[str, Any], path: str | Path) -> None:
-    """Write plain values as JSON, complete or not at all.
-
-    Raises:
-        UnwritableOutput: if the folder is missing or cannot be written to.
-    """
+    """Write plain values as JSON, complete or not at all."""
     write_text(path, to_text(content))
 
 
@@ -116,15 +117,6 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _certificate(estimate: Estimate) -> dict[str, Any]:
-    """Recomputed from the problem, where constraints belong to the method."""
-    if estimate.certifier is None:
-        return {}
-    certificate = estimate.certificate()
-    keys = ("primal", "dual", "gap", "feasible", "holds")
-    return {"certificate": {key: getattr(certificate, key) for key in keys}}
-
-
 def _fit(fit: Fit) -> dict[str, Any]:
     return {key: getattr(fit, key) for key in FIT} | {"rows": len(fit.time)}
 
@@ -133,7 +125,6 @@ def _validation(fits: tuple[Fit, ...]) -> dict[str, Any] | None:
     """All held-out recordings together, and each."""
     if not fits:
         return None
-
     # Sums of squares add up over recordings, relative errors do not.
     squares = np.array([fit.sum_of_squares_per_joint for fit in fits]).sum(axis=0)
     measured = np.array([fit.measured_squares_per_joint for fit in fits]).sum(axis=0)

@@ -7,6 +7,7 @@ names the first cell that is not a number: correct files are read fast, others g
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -28,11 +29,7 @@ _POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSErr
 
 
 def read_csv(source: Source) -> Columns:
-    """The wanted columns of a CSV file.
-
-    Raises:
-        UnreadableFile: with what would have worked.
-    """
+    """The wanted columns of a CSV file."""
     path = Path(source.path)
     delimiter = source.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")
     first_line = _first_line(path, source.skip_lines)
@@ -51,11 +48,7 @@ def read_csv(source: Source) -> Columns:
 
 
 def read_parquet(source: Source) -> Columns:
-    """The wanted columns of a Parquet file.
-
-    Raises:
-        UnreadableFile: with what would have worked.
-    """
+    """The wanted columns of a Parquet file."""
     path = Path(source.path)
     try:
         schema = pl.read_parquet_schema(path)
@@ -186,7 +179,7 @@ def _column_index(source: Source, name: str | int, cells: Sequence[str], line: s
     if (better := _delimiter_that_splits(source, line, delimiter)) is not None:
         raise UnreadableFile(
             f"{source.path} is not separated by {DELIMITERS.get(delimiter, repr(delimiter))} but by "
-            f"{DELIMITERS[better]}: set delimiter = {_quoted(better)}"
+            f"{DELIMITERS[better]}: set delimiter = {json.dumps(better)}"
         )
     if isinstance(name, int):
         raise UnreadableFile(f"{source.path} has no column {name}: it has {len(cells)}, counted from 0")
@@ -213,10 +206,6 @@ def _delimiter_that_splits(source: Source, line: str, delimiter: str) -> str | N
         best = max(counts, key=counts.__getitem__)
         return best if counts[best] > 1 else None
     return None
-
-
-def _quoted(delimiter: str) -> str:
-    return '"\\t"' if delimiter == "\t" else f'"{delimiter}"'
 
 
 def _is_number(cell: str) -> bool:

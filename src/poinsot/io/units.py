@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
@@ -39,90 +38,53 @@ class Unit:
 _TURN = 2.0 * math.pi
 _DEG = math.pi / 180.0
 
-UNITS = MappingProxyType(
-    {
-        "1": Unit("1"),
-        "%": Unit("1", 1e-2),
-        # angle and its derivatives
-        "rad": Unit("rad"),
-        "mrad": Unit("rad", 1e-3),
-        "deg": Unit("rad", _DEG),
-        "rev": Unit("rad", _TURN),
-        "rad/s": Unit("rad/s"),
-        "mrad/s": Unit("rad/s", 1e-3),
-        "deg/s": Unit("rad/s", _DEG),
-        "rev/s": Unit("rad/s", _TURN),
-        "rpm": Unit("rad/s", _TURN / 60.0),
-        "rad/s^2": Unit("rad/s^2"),
-        "deg/s^2": Unit("rad/s^2", _DEG),
-        "rev/s^2": Unit("rad/s^2", _TURN),
-        # length and its derivatives
-        "m": Unit("m"),
-        "cm": Unit("m", 1e-2),
-        "mm": Unit("m", 1e-3),
-        "um": Unit("m", 1e-6),
-        "m/s": Unit("m/s"),
-        "mm/s": Unit("m/s", 1e-3),
-        "m/s^2": Unit("m/s^2"),
-        "mm/s^2": Unit("m/s^2", 1e-3),
-        "g": Unit("m/s^2", STANDARD_GRAVITY),
-        "mg": Unit("m/s^2", 1e-3 * STANDARD_GRAVITY),
-        # torque and force
-        "N m": Unit("N m"),
-        "mN m": Unit("N m", 1e-3),
-        "N cm": Unit("N m", 1e-2),
-        "kN m": Unit("N m", 1e3),
-        "N": Unit("N"),
-        "mN": Unit("N", 1e-3),
-        "kN": Unit("N", 1e3),
-        "gf": Unit("N", 1e-3 * STANDARD_GRAVITY),
-        "kgf": Unit("N", STANDARD_GRAVITY),
-        # electrical
-        "A": Unit("A"),
-        "mA": Unit("A", 1e-3),
-        "V": Unit("V"),
-        "mV": Unit("V", 1e-3),
-        "W": Unit("W"),
-        # time
-        "s": Unit("s"),
-        "ms": Unit("s", 1e-3),
-        "us": Unit("s", 1e-6),
-        "ns": Unit("s", 1e-9),
-        "min": Unit("s", 60.0),
-        "Hz": Unit("Hz"),
-        "kHz": Unit("Hz", 1e3),
-        # the rest of a laboratory
-        "kg": Unit("kg"),
-        "K": Unit("K"),
-        "degC": Unit("K", 1.0, 273.15),
-        "Pa": Unit("Pa"),
-        "bar": Unit("Pa", 1e5),
-        "T": Unit("T"),
-        "uT": Unit("T", 1e-6),
-    }
-)
+_SCALES: Mapping[str, Mapping[str, float]] = {
+    "1": {"1": 1.0, "%": 1e-2},
+    "rad": {"rad": 1.0, "mrad": 1e-3, "deg": _DEG, "rev": _TURN},
+    "rad/s": {"rad/s": 1.0, "mrad/s": 1e-3, "deg/s": _DEG, "rev/s": _TURN, "rpm": _TURN / 60.0},
+    "rad/s^2": {"rad/s^2": 1.0, "deg/s^2": _DEG, "rev/s^2": _TURN},
+    "m": {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6},
+    "m/s": {"m/s": 1.0, "mm/s": 1e-3},
+    "m/s^2": {"m/s^2": 1.0, "mm/s^2": 1e-3, "g": STANDARD_GRAVITY, "mg": 1e-3 * STANDARD_GRAVITY},
+    "N m": {"N m": 1.0, "mN m": 1e-3, "N cm": 1e-2, "kN m": 1e3},
+    "N": {"N": 1.0, "mN": 1e-3, "kN": 1e3, "gf": 1e-3 * STANDARD_GRAVITY, "kgf": STANDARD_GRAVITY},
+    "A": {"A": 1.0, "mA": 1e-3},
+    "V": {"V": 1.0, "mV": 1e-3},
+    "W": {"W": 1.0},
+    "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
+    "Hz": {"Hz": 1.0, "kHz": 1e3},
+    "kg": {"kg": 1.0},
+    "K": {"K": 1.0, "degC": 1.0},
+    "Pa": {"Pa": 1.0, "bar": 1e5},
+    "T": {"T": 1.0, "uT": 1e-6},
+}
+_OFFSETS = {"degC": 273.15}
+
+UNITS: Mapping[str, Unit] = {
+    name: Unit(si, factor, _OFFSETS.get(name, 0.0))
+    for si, factors in _SCALES.items()
+    for name, factor in factors.items()
+}
 """Every unit that a file may declare. `Nm`, `N*m`, `°/s`, `µs` and the like are read as `N m`, `deg/s`, `us`."""
 
-QUANTITY_UNITS = MappingProxyType(
-    {
-        "position": ("rad", "m"),
-        "velocity": ("rad/s", "m/s"),
-        "acceleration": ("rad/s^2", "m/s^2"),
-        "torque": ("N m", "N"),
-        "current": ("A",),
-        "voltage": ("V",),
-        **{name: quantity.units for name, quantity in FRAME_QUANTITIES.items()},
-        "contact": ("1", "N"),
-        "thrust": ("N",),
-    }
-)
+QUANTITY_UNITS: Mapping[str, tuple[str, ...]] = {
+    "position": ("rad", "m"),
+    "velocity": ("rad/s", "m/s"),
+    "acceleration": ("rad/s^2", "m/s^2"),
+    "torque": ("N m", "N"),
+    "current": ("A",),
+    "voltage": ("V",),
+    **{name: quantity.units for name, quantity in FRAME_QUANTITIES.items()},
+    "contact": ("1", "N"),
+    "thrust": ("N",),
+}
 """The SI units of each quantity: of joints, revolute or prismatic, and of sensors at frames."""
 
 _SPELLINGS = str.maketrans(
     {"·": " ", "⋅": " ", "*": " ", "²": "^2", "°": "deg", "µ": "u", "μ": "u"}  # micro sign and Greek letter
 )
 # `Nm`, `mNm`, `Ncm` and `kNm` are the names of no other unit, so nothing is ambiguous.
-_JOINED = MappingProxyType({name.replace(" ", ""): name for name in UNITS if " " in name})
+_JOINED = {name.replace(" ", ""): name for name in UNITS if " " in name}
 
 
 def find_unit(unit: str, where: str = "") -> Unit:
@@ -150,15 +112,11 @@ def find_unit(unit: str, where: str = "") -> Unit:
 def convert(values: np.ndarray, unit: str) -> tuple[np.ndarray, str]:
     """Values in SI units, and the name of that unit. Values that are in SI units already are not copied.
 
-    Raises:
-        UnknownUnit: with the nearest unit that exists.
-
     >>> convert(np.array([180.0]), "deg")
     (array([3.14159265]), 'rad')
     """
     known = find_unit(unit)
     values = np.asarray(values, dtype=float)
-    # Long recordings that are in SI units already are not copied.
     if known.factor != 1.0:
         values = values * known.factor
     if known.offset != 0.0:
@@ -178,15 +136,11 @@ def check_quantity(channel: str, unit: str) -> None:
     Raises:
         UnknownUnit: if the unit does not exist, or belongs to another quantity.
     """
-    where = f" of channel {channel!r}"
-    quantity = channel.partition(".")[0]
-    if quantity not in QUANTITY_UNITS:
-        find_unit(unit, where)
-        return
+    where, quantity = f" of channel {channel!r}", channel.partition(".")[0]
     try:
         found = find_unit(unit)
     except UnknownUnit:
         # Again, to name the nearest among the units of this quantity.
         raise UnknownUnit(unit, units_of(quantity), where) from None
-    if found.si not in QUANTITY_UNITS[quantity]:
+    if found.si not in QUANTITY_UNITS.get(quantity, (found.si,)):
         raise UnknownUnit(unit, units_of(quantity), f"{where}: a {quantity} is not measured in it")

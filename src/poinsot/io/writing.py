@@ -1,16 +1,24 @@
-"""Write files atomically: a file appears under its name when it is complete, or not at all."""
+"""Write files atomically: a file appears under its name when it is complete, or not at all.
+
+Whatever cannot be written is an `UnwritableOutput`: a folder is missing, is none or is closed to writing, or a name is
+that of a folder.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import gettempdir
 
+import numpy as np
+
 from ..exceptions import UnwritableOutput
+
+TABLE_SUFFIXES = (".csv", ".parquet")
 
 
 @contextmanager
@@ -19,9 +27,6 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
     The temporary name has the same suffix, which some writers need. An existing file at `path` is unchanged until
     then, and also if the block fails or is interrupted. Links are followed; devices and pipes are written to.
-
-    Raises:
-        UnwritableOutput: if the folder is missing or cannot be written to.
     """
     path = Path(path)
     check_writable(path)
@@ -47,21 +52,35 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text file in UTF-8, complete or not at all.
-
-    Raises:
-        UnwritableOutput: if the folder is missing or cannot be written to.
-    """
+    """Write a text file in UTF-8, complete or not at all."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def check_writable(path: str | Path) -> None:
-    """Check that a file can be written under this name.
+def write_columns(columns: Mapping[str, np.ndarray], path: str | Path) -> None:
+    """Write columns of equal length under their names, complete or not at all; CSV with a header and all digits."""
+    path = Path(path)
+    check_suffix(path)
+    import polars as pl
 
-    Raises:
-        UnwritableOutput: if the folder is missing or cannot be written to, or the name is that of a folder.
-    """
+    table = pl.DataFrame({name: np.ascontiguousarray(values) for name, values in columns.items()})
+    with atomic_path(path) as temporary:
+        if path.suffix.lower() == ".csv":
+            table.write_csv(temporary)
+        else:
+            table.write_parquet(temporary)
+
+
+def check_suffix(path: Path) -> None:
+    """Check that the ending of the name is a known format."""
+    if path.suffix.lower() not in TABLE_SUFFIXES:
+        raise UnwritableOutput(
+            f"cannot write {path}: its name has no known ending; use {' or '.join(TABLE_SUFFIXES)}"
+        )
+
+
+def check_writable(path: str | Path) -> None:
+    """Check that a file can be written under this name."""
     path = Path(path)
     if _is_device(path):
         if not os.access(path, os.W_OK):
@@ -84,11 +103,7 @@ def _is_device(path: Path) -> bool:
 
 
 def check_folder(folder: str | Path) -> None:
-    """Check that a folder exists or can be created, and is writable. Creates nothing.
-
-    Raises:
-        UnwritableOutput: if not.
-    """
+    """Check that a folder exists or can be created, and is writable. Creates nothing."""
     folder = Path(folder)
     # The nearest folder above that exists is the one in which all others will be made.
     existing = next((parent for parent in (folder, *folder.absolute().parents) if parent.exists()), folder)
@@ -99,11 +114,7 @@ def check_folder(folder: str | Path) -> None:
 
 
 def output_folder(folder: str | Path) -> Path:
-    """Return the folder, created if it is missing.
-
-    Raises:
-        UnwritableOutput: if it cannot be created or written to.
-    """
+    """Return the folder, created if it is missing."""
     folder = Path(folder)
     check_folder(folder)
     try:

@@ -162,7 +162,7 @@ def _result(job: Job, path: Path, key: str) -> Mapping[str, Any]:
     # A result is taken as it is, without its recordings, which may be elsewhere by now.
     if path.suffix == ".json":
         return read_result(path, key)
-    from ..io import identify_json
+    from ..io.results import identify_json
 
     other = type(job.project).load(path)
     asks = other.settings.method.other_jobs.get(key)

@@ -18,9 +18,9 @@ from pydantic import ValidationError
 
 from ..estimate import NORMAL_95
 from ..exceptions import UnreadableFile
-from ..io import Column, read_recording
 from ..io.readers import RECORDING_ENDING
-from ..io.sources import existing_file
+from ..io.reading import read_recording
+from ..io.sources import Column, existing_file
 from ..parameters import rescaled
 from ..recording import EFFORTS, QUANTITIES
 from ..regression.dynamics import IdentifiedDynamics

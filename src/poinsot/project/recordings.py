@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..exceptions import InvalidProject, listing, nearest
-from ..io import Column, Source, read_recording
 from ..io.readers import RECORDING_ENDING
+from ..io.reading import read_recording
+from ..io.sources import Column, Source
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, QUANTITIES, THRUST, Recording
 from .settings.fields import by_joint

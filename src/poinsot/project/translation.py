@@ -11,7 +11,7 @@ import numpy as np
 
 from ..exceptions import InvalidProject, listing, nearest
 from ..inertia.parameters import inertia_matrix
-from ..io import convert
+from ..io.units import convert
 from .settings.fields import by_joint
 from .settings.mechanism import JointDetails, MechanismJointSettings, MechanismSettings
 from .settings.robot import DriveSettings, OffsetSettings

@@ -7,35 +7,27 @@ from pathlib import Path
 
 import numpy as np
 
-from ..parameters import INERTIAL_SYMBOLS
 from ..regression.excitation.excitation import Excitation
-from .blocks import Card, Cards, Cell, Facts, Findings, Page, PageBlock, Section, Table
+from .blocks import Card, Cards, Cell, Facts, Findings, Page, PageBlock, Table, section_of
 from .figures.motion import motion_grid
 from .numbers import UNKNOWN, percent_text, seconds_text, significant, unit_text
 from .page import write_page
 from .tables import table, with_others
-from .words import meaning, number_of, series
+from .words import capitalized, meaning, number_of, series
 
 HOPELESS_PERCENT = 100.0
 """Relative standard deviation above which a parameter will not be identified. [%]"""
 
 
 def write_excitation_page(excitation: Excitation, path: str | os.PathLike[str]) -> Path:
-    """Writes a designed motion as one HTML file that opens offline.
-
-    Raises:
-        UnwritableOutput: if it cannot be written there.
-    """
+    """Write a designed motion as one HTML file that opens offline."""
+    before = "Of weighted least squares, before the robot has moved."
     sections = (
-        Section("Verdict", _lead(excitation), _verdict(excitation)),
-        Section("The motion", "Joint by joint, from rest to rest.", (motion_grid(excitation),)),
-        Section(
-            "Predicted standard deviations",
-            "Of weighted least squares, before the robot has moved.",
-            (_table(excitation),),
-        ),
-        Section(
-            "How it was designed", "The same inputs and seed give the same motion.", (_facts(excitation),)
+        section_of("Verdict", _lead(excitation), *_verdict(excitation)),
+        section_of("The motion", "Joint by joint, from rest to rest.", motion_grid(excitation)),
+        section_of("Predicted standard deviations", before, _table(excitation)),
+        section_of(
+            "How it was designed", "The same inputs and seed give the same motion.", _facts(excitation)
         ),
     )
     return write_page(
@@ -54,14 +46,13 @@ def expectations(excitation: Excitation) -> tuple[str, ...]:
         own = [k for k in own if found.kinds[k] == "inertia" and percent[k] < HOPELESS_PERCENT]
         if not own:
             continue
-        mass = [k for k in own if _symbol(found.names[k]) == "m"]
         # Who designs a motion asks for masses; where none will be known, the best of what will.
-        best = mass[0] if mass else min(own, key=lambda k: float(percent[k]))
+        best = min(own, key=lambda k: (meaning(found.names[k], "inertia") != "mass", percent[k]))
         name = found.names[best]
-        grouped = found.groupings[best] not in ("", name)
+        grouped = ", in sum with others" if found.groupings[best] not in ("", name) else ""
         sentences.append(
             f"with this motion and this noise the {meaning(name, 'inertia')} of {owner} will be known to "
-            f"{percent_text(float(percent[best]))}{f' ({name}, in sum with others)' if grouped else f' ({name})'}"
+            f"{percent_text(float(percent[best]))} ({name}{grouped})"
         )
     return tuple(sentences)
 
@@ -81,48 +72,29 @@ def _lead(excitation: Excitation) -> str:
     )
 
 
-def _verdict(excitation: Excitation) -> tuple[PageBlock, ...]:
+def _verdict(excitation: Excitation) -> tuple[PageBlock, Findings | None]:
     distance = excitation.least_distance
     noise = excitation.problem.torque_std
     units = dict.fromkeys(excitation.problem.robot.effort_units)
-    spread = (
-        significant(float(noise[0]), 3)
-        if np.ptp(noise) == 0
-        else f"{significant(float(noise.min()), 3)} to {significant(float(noise.max()), 3)}"
-    )
-    cards = Cards(
-        cards=(
-            Card(
-                "Condition number",
-                significant(excitation.condition_number, 3),
-                "of the regressor, columns at unit norm",
-            ),
-            Card(
-                "Limits",
-                "kept" if excitation.limits_respected else "broken",
-                "checked along the whole motion",
-                "good" if excitation.limits_respected else "bad",
-            ),
-            Card(
-                "Closest approach",
-                UNKNOWN if distance is None else f"{significant(100 * distance, 2)} cm",
-                "not checked" if distance is None else "between all checked pairs",
-            ),
-            Card("Noise assumed", f"{spread} {' or '.join(map(unit_text, units))}", "white, each sample"),
-        )
+    spread = " to ".join(dict.fromkeys(significant(each, 3) for each in (noise.min(), noise.max())))
+    number = significant(excitation.condition_number, 3)
+    limits = ("kept", "good") if excitation.limits_respected else ("broken", "bad")
+    near = (UNKNOWN, "not checked")
+    if distance is not None:
+        near = (f"{significant(100 * distance, 2)} cm", "between all checked pairs")
+    cards = (
+        Card("Condition number", number, "of the regressor, columns at unit norm"),
+        Card("Limits", limits[0], "checked along the whole motion", limits[1]),
+        Card("Closest approach", *near),
+        Card("Noise assumed", f"{spread} {' or '.join(map(unit_text, units))}", "white, each sample"),
     )
     findings = [("warning", warning) for warning in excitation.warnings]
     lost = hopeless(excitation)
     if lost:
-        findings.append(
-            (
-                "note",
-                f"{series(lost)} will have standard deviations above 100 %: their values in this robot's description "
-                "are too small for this noise",
-            )
-        )
-    findings += [("ok", f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in expectations(excitation)]
-    return (cards, Findings(findings=tuple(findings))) if findings else (cards,)
+        small = "their values in this robot's description are too small for this noise"
+        findings.append(("note", f"{series(lost)} will have standard deviations above 100 %: {small}"))
+    findings += [("ok", f"{capitalized(sentence)}.") for sentence in expectations(excitation)]
+    return Cards(cards=cards), Findings.of(findings)
 
 
 def _table(excitation: Excitation) -> Table:
@@ -155,12 +127,6 @@ def _tone(percent: float) -> str:
     if np.isnan(percent):
         return ""
     return "good" if percent < 10 else "fair" if percent < 30 else "bad"
-
-
-def _symbol(name: str) -> str:
-    """`m` for `m4` and `m4r`."""
-    bare = name.removesuffix("r").rstrip("0123456789.")
-    return bare if bare in INERTIAL_SYMBOLS else ""
 
 
 def _facts(excitation: Excitation) -> Facts:

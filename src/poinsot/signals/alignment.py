@@ -146,7 +146,17 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     from scipy import signal
     from scipy.optimize import minimize_scalar
 
-    x, y, dt = _comparable(recording, reference, late, largest_s)
+    x, y = recording[reference], recording[late]
+    dt = recording.duration_s / (len(recording) - 1)
+    check_samples(recording, (reference, late))
+    for name in (reference, late):
+        if np.ptp(recording[name]) == 0:
+            raise InvalidSignals(f"channel {name!r} is constant, so no delay can be estimated")
+    if not 0 < largest_s < recording.duration_s / 4 or len(recording) < FEWEST:
+        raise InvalidSignals(
+            f"delays up to {largest_s:g} s cannot be estimated from {recording.duration_s:g} s "
+            f"({len(recording)} samples)"
+        )
     most = int(np.ceil(largest_s / dt))
     # whole samples first: between samples the correlation has one maximum a period of the motion
     correlation = _correlations(x, y, most)
@@ -209,24 +219,6 @@ def _delay(products: np.ndarray) -> np.ndarray:
     """d in y = g (x - d x'), from products (..., 2, 3) of the instruments with x, -x' and y."""
     g, gd = np.linalg.solve(products[..., :2], products[..., 2:])[..., 0].T
     return gd / g
-
-
-def _comparable(
-    recording: Recording, reference: str, late: str, largest_s: float
-) -> tuple[Samples, Samples, float]:
-    """x, y and the interval dt [s]."""
-    x, y = recording[reference], recording[late]
-    dt = recording.duration_s / (len(recording) - 1)
-    check_samples(recording, (reference, late))
-    for name in (reference, late):
-        if np.ptp(recording[name]) == 0:
-            raise InvalidSignals(f"channel {name!r} is constant, so no delay can be estimated")
-    if not 0 < largest_s < recording.duration_s / 4 or len(recording) < FEWEST:
-        raise InvalidSignals(
-            f"delays up to {largest_s:g} s cannot be estimated from {recording.duration_s:g} s "
-            f"({len(recording)} samples)"
-        )
-    return x, y, dt
 
 
 def _correlations(x: Samples, y: Samples, most: int) -> np.ndarray:

@@ -24,7 +24,6 @@ smoother with one cutoff per joint.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -134,11 +133,11 @@ def propose_filters(recording: Recording, rule: FilterRule = RULE) -> FilterProp
     rate = recording.rate_hz
     f, S = _velocity_spectrum(p, rate)
     steps = np.array([encoder_step(column) for column in p.T])
-    single = [_excitation(f, S[:, j], steps[j], rate, rule) for j in range(len(joints))]
-    moving = np.array([excitation is not None for excitation in single])
-    powers = np.array([excitation.power for excitation in single if excitation is not None])
+    single = [_excitation(f, S[:, j], steps[j], rate, rule) or AT_REST for j in range(len(joints))]
+    powers = np.array([each.power for each in single])
+    moving = np.isfinite(powers)
     # equal power of each joint: in radians and metres the fastest one would decide alone
-    weights = 1 / (powers * len(powers))
+    weights = 1 / (powers[moving] * moving.sum())
     pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate, rule)
     if pooled is None:
         raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
@@ -146,10 +145,6 @@ def propose_filters(recording: Recording, rule: FilterRule = RULE) -> FilterProp
     # from the rounded bandwidth, so that the sentences of the reasons agree with the numbers
     w_q = _rounded_down(_cutoff(pooled.noise_hz, w_dyn, rate, rule))
     w_f, order, why_f = _decimation(w_dyn, w_q, recording.duration_s, rate, rule)
-
-    def per_joint(value: Callable[[_Excitation], float]) -> np.ndarray:
-        return np.array([np.nan if it is None else value(it) for it in single])
-
     return FilterProposal(
         joints,
         rate,
@@ -158,9 +153,11 @@ def propose_filters(recording: Recording, rule: FilterRule = RULE) -> FilterProp
         cutoff_hz=w_q,
         decimate_hz=w_f,
         decimation_order=order,
-        bandwidth_hz_per_joint=per_joint(lambda it: it.bandwidth_hz),
-        noise_hz_per_joint=per_joint(lambda it: it.noise_hz),
-        cutoff_hz_per_joint=per_joint(lambda it: _cutoff(it.noise_hz, it.bandwidth_hz, rate, rule)),
+        bandwidth_hz_per_joint=np.array([each.bandwidth_hz for each in single]),
+        noise_hz_per_joint=np.array([each.noise_hz for each in single]),
+        cutoff_hz_per_joint=np.array(
+            [_cutoff(each.noise_hz, each.bandwidth_hz, rate, rule) for each in single]
+        ),
         reasons=(
             _why_bandwidth(joints, single, w_dyn, rate, rule),
             _why_noise(pooled, steps[moving]),
@@ -232,6 +229,9 @@ class _Excitation:
     noise_hz: float
     power: float
     rounding: bool
+
+
+AT_REST = _Excitation(np.nan, np.nan, np.nan, rounding=False)
 
 
 def _velocity_spectrum(p: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
@@ -326,12 +326,11 @@ def _decimation(
             Decimation.order,
             f"No decimation: {rate:.4g} Hz are less than twice the rate that a pass-band of {w_f:.3g} Hz needs.",
         )
-    why = f"decimate_hz = {w_f:.3g}: twice {w_dyn:.3g} Hz"
-    if w_f < wanted:
-        why = (
-            f"decimate_hz = {w_f:.3g}: less than twice {w_dyn:.3g} Hz, since above it the smoother attenuates"
-        )
-    why += " (Brunot et al. 2017, Sect. 2.3: at least twice the bandwidth)"
+    less, since = ("less than ", ", since above it the smoother attenuates") if w_f < wanted else ("", "")
+    why = (
+        f"decimate_hz = {w_f:.3g}: {less}twice {w_dyn:.3g} Hz{since} "
+        "(Brunot et al. 2017, Sect. 2.3: at least twice the bandwidth)"
+    )
     samples = int(duration_s * rate)
     order, decimation = Decimation.order, Decimation.to_passband(w_f, rate)
     assert decimation is not None
@@ -355,10 +354,10 @@ def _rounded_down(value: float) -> float:
 
 
 def _why_bandwidth(
-    joints: tuple[str, ...], single: list[_Excitation | None], w_dyn: float, rate: float, rule: FilterRule
+    joints: tuple[str, ...], single: list[_Excitation], w_dyn: float, rate: float, rule: FilterRule
 ) -> str:
     each = ", ".join(
-        f"{joint} {'at rest' if it is None else f'{it.bandwidth_hz:.2g}'}"
+        f"{joint} {'at rest' if it is AT_REST else f'{it.bandwidth_hz:.2g}'}"
         for joint, it in zip(joints, single, strict=True)
     )
     of = f" ({each})" if len(joints) > 1 else ""

@@ -55,21 +55,23 @@ class ButterworthDecimation:
             InvalidSignals: if the clock is not uniform, samples are marked invalid, or the recording is too short.
             InvalidMethod: if a cutoff is not below the Nyquist frequency.
         """
-        p, joints, effort, tau = position_and_effort(recording)
+        # q is a copy already, which the recording does not share
+        q, joints, effort, tau = position_and_effort(recording)
         rate_hz = recording.rate_hz
-        low_pass = self._design(rate_hz)
+        check_below_nyquist("cutoff_hz", self.cutoff_hz, rate_hz)
+        if self.order < 1:
+            raise InvalidMethod(f"the Butterworth filter needs an order of at least 1, not {self.order}")
+        low_pass = LowPass.butterworth(self.order, 2 * self.cutoff_hz / rate_hz)
         # as MATLAB's filtfilt
         padding = 3 * self.order
         edge = math.ceil(low_pass.samples_until(SETTLED)) if self.cut_edges else 0
-        if len(p) <= max(padding, 2 * edge + 2):
+        if len(q) <= max(padding, 2 * edge + 2):
             raise InvalidSignals(
-                f"{len(p)} samples at {rate_hz:g} Hz are too few for a Butterworth filter at {self.cutoff_hz:g} Hz: "
+                f"{len(q)} samples at {rate_hz:g} Hz are too few for a Butterworth filter at {self.cutoff_hz:g} Hz: "
                 f"at least {max(padding, 2 * edge + 2) + 1} are needed; raise cutoff_hz or record longer"
             )
-        # before the filter, which writes into p
-        warnings = too_narrow(joints, p, rate_hz, np.full(len(joints), self.cutoff_hz))
-        # p is a copy already, which the recording does not share
-        q = p
+        # before the filter, which writes into q
+        warnings = too_narrow(joints, q, rate_hz, np.full(len(joints), self.cutoff_hz))
         # column by column and in place: the filter needs several times the memory of its input
         for column in q.T:
             column[:] = low_pass.forwards_and_backwards(column, padding)
@@ -93,13 +95,7 @@ class ButterworthDecimation:
             recording=recording,
             method=self,
         )
-        return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
-
-    def _design(self, rate_hz: float) -> LowPass:
-        check_below_nyquist("cutoff_hz", self.cutoff_hz, rate_hz)
-        if self.order < 1:
-            raise InvalidMethod(f"the Butterworth filter needs an order of at least 1, not {self.order}")
-        return LowPass.butterworth(self.order, 2 * self.cutoff_hz / rate_hz)
+        return finish(signals, edge)
 
 
 def central_difference(x: np.ndarray, dt: float) -> np.ndarray:

@@ -95,11 +95,7 @@ class LowPass:
 
 
 def check_below_nyquist(name: str, hz: float, rate_hz: float) -> None:
-    """Refuse a cutoff that is not between 0 and half the sampling rate.
-
-    Raises:
-        InvalidMethod: naming the argument.
-    """
+    """Refuse a cutoff, by its name, that is not between 0 and half the sampling rate."""
     # the rate is that of a clock in floating-point numbers: just below half of it is half of it
     if not 0 < hz < (1 - 1e-9) * rate_hz / 2:
         raise InvalidMethod(

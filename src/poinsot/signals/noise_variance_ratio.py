@@ -117,11 +117,16 @@ def maximum_likelihood_nvr(
     lower, upper = (math.log10(nvr_for_cutoff(model, cutoff, 2.0)) for cutoff in search)
     # the likelihood may have several maxima, of motion and of coloured noise: a coarse grid brackets the highest
     grid = np.linspace(lower, upper, math.ceil((upper - lower) / 1.5) + 1)
-    coarse = np.array([_score(y, valid, model, prior, g) for g in grid])
+
+    def score(log10_nvr: float, columns: slice = slice(None)) -> np.ndarray:
+        """(n,) log-likelihood plus log-prior."""
+        found = log_likelihood(y[:, columns], model, 10**log10_nvr, valid[:, columns])
+        return found if prior is None else found + prior.log_density(log10_nvr)
+
+    coarse = np.array([score(g) for g in grid])
     log10_nvr, log10_std = np.empty((2, y.shape[1]))
     for j in range(y.shape[1]):
-        score = partial(_score, y[:, j : j + 1], valid[:, j : j + 1], model, prior)
-        log10_nvr[j], log10_std[j] = _maximum(score, grid, coarse[:, j])
+        log10_nvr[j], log10_std[j] = _maximum(partial(score, columns=slice(j, j + 1)), grid, coarse[:, j])
     smoothed = smooth(y, model, 10**log10_nvr, valid)
     noise_std = np.sqrt(smoothed.noise_variance)
     cutoff = np.array([cutoff_hz(model, ratio, rate_hz=2.0) for ratio in 10**log10_nvr])
@@ -139,18 +144,6 @@ def maximum_likelihood_nvr(
         next(each for each, holds in conditions.items() if holds[j]) for j in range(len(log10_nvr))
     )
     return NoiseVarianceRatio(10**log10_nvr, log10_std, smoothed.log_likelihood, noise_std, cutoff, verdict)
-
-
-def _score(
-    y: np.ndarray,
-    valid: np.ndarray,
-    model: GeneralizedRandomWalk,
-    prior: LogNormalPrior | None,
-    log10_nvr: float,
-) -> np.ndarray:
-    """(n,) log-likelihood plus log-prior."""
-    score = log_likelihood(y, model, 10**log10_nvr, valid)
-    return score if prior is None else score + prior.log_density(log10_nvr)
 
 
 def _maximum(f: Callable[[float], np.ndarray], grid: np.ndarray, values: np.ndarray) -> tuple[float, float]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import JointSamples
 from ..exceptions import InvalidSignals
-from ..recording import Recording, clock_text
+from ..recording import EFFORTS, Recording, clock_text
 from .decimation import PASSBAND, Decimation
 from .signals import Signals
 
@@ -18,18 +18,13 @@ def position_and_effort(recording: Recording) -> tuple[JointSamples, tuple[str, 
     """Positions (T, n), their joints, the quantity of the efforts, and the efforts (T, n), checked for filtering.
 
     The effort of a joint without a motor may be missing; its column is zero.
-
-    Raises:
-        InvalidSignals: if the clock is not uniform, there are two kinds of effort or none, or samples are invalid.
     """
     joints, p = positions(recording)
     effort, driven = effort_of(recording)
     check_samples(recording, [f"{effort}.{joint}" for joint in driven])
     # zero is true of a joint without a motor, and NaN would spread through the decimation
     tau = np.zeros((len(recording), len(joints)))
-    for k, joint in enumerate(joints):
-        if joint in driven:
-            tau[:, k] = recording[f"{effort}.{joint}"]
+    tau[:, [joints.index(joint) for joint in driven]] = recording.stack(effort, driven)
     return p, joints, effort, tau
 
 
@@ -43,11 +38,7 @@ def positions(recording: Recording) -> tuple[tuple[str, ...], JointSamples]:
 
 
 def check_samples(recording: Recording, names: Sequence[str]) -> None:
-    """Check that a filter or a spectrum can take these channels: equal steps, and no gaps.
-
-    Raises:
-        InvalidSignals: if the clock is not uniform, or a channel has invalid samples.
-    """
+    """Refuse, as `InvalidSignals`, what no filter or spectrum can take: unequal steps, or gaps in these channels."""
     if not recording.is_uniform:
         interval = np.diff(recording.time)
         raise InvalidSignals(
@@ -71,7 +62,7 @@ def effort_of(recording: Recording) -> tuple[str, tuple[str, ...]]:
     Raises:
         InvalidSignals: if there are two kinds of effort or none, or one is of a joint without a position.
     """
-    efforts = [quantity for quantity in ("torque", "current", "voltage") if recording.joints(quantity)]
+    efforts = [quantity for quantity in EFFORTS if recording.joints(quantity)]
     if len(efforts) != 1:
         raise InvalidSignals(
             "the recording needs exactly one of torque.<joint>, current.<joint> or voltage.<joint>; "
@@ -84,36 +75,26 @@ def effort_of(recording: Recording) -> tuple[str, tuple[str, ...]]:
     return efforts[0], driven
 
 
-def finish(
-    signals: Signals,
-    edge: int,
-    window_s: tuple[float, float] | None,
-    decimate_hz: float | None,
-    decimation_order: int,
-    cut_edges: bool,
-) -> Signals:
-    """Cut the edges, keep the window and attach the decimation; each is added to the steps."""
+def finish(signals: Signals, edge: int) -> Signals:
+    """Cut the edges, keep the window and attach the decimation as `signals.method` says; each is added to the steps."""
+    method = signals.method
     # transients first, in samples of the recording; a window then keeps times, whatever was cut
     if edge:
-        seconds = edge / signals.rate_hz
-        signals = signals.cut(
-            edge,
-            len(signals) - edge,
-            f"cut {seconds:.3g} s ({edge} samples) of filter transient at either end",
-        )
-    if window_s is not None:
-        signals = signals.between(*window_s)
-    if decimate_hz is None:
+        why = f"cut {edge / signals.rate_hz:.3g} s ({edge} samples) of filter transient at either end"
+        signals = signals.cut(edge, len(signals) - edge, why)
+    if method.window_s is not None:
+        signals = signals.between(*method.window_s)
+    if method.decimate_hz is None:
         return signals
     decimation = Decimation.to_passband(
-        decimate_hz, signals.rate_hz, order=decimation_order, cut_edges=cut_edges
+        method.decimate_hz, signals.rate_hz, order=method.decimation_order, cut_edges=method.cut_edges
     )
     if decimation is None:
         return signals
     new_rate = signals.rate_hz / decimation.factor
     step = (
         f"decimated regressor columns and efforts alike by {decimation.factor} to {new_rate:.4g} Hz "
-        f"(Chebyshev I of order {decimation_order}, pass-band to {PASSBAND * new_rate / 2:.4g} Hz, forwards and "
+        f"(Chebyshev I of order {method.decimation_order}, pass-band to {PASSBAND * new_rate / 2:.4g} Hz, forwards and "
         f"backwards; {decimation.edge_rows} rows cut at either end)"
     )
     return replace(signals, decimation=decimation, steps=(*signals.steps, step))

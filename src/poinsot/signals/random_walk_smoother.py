@@ -106,7 +106,7 @@ class RandomWalkSmoother:
                 f"{len(p)} samples at {rate_hz:g} Hz are too few for a random walk with a cutoff of "
                 f"{span_text(cutoffs)} Hz: at least {2 * edge + 2} are needed; raise the ratio or record longer"
             )
-        return finish(signals, edge, self.window_s, self.decimate_hz, self.decimation_order, self.cut_edges)
+        return finish(signals, edge)
 
     def _ratio(
         self, p: JointSamples, joints: tuple[str, ...], rate_hz: float

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.io import Column, Source, read_recording
+from poinsot import Column, Source, read_recording
 
 from .recordings import DRIVEN, STAMP, VOLTAGE, Angles
 

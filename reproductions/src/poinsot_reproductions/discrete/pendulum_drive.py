@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from poinsot import Column, Source, read_recording
 from poinsot.estimators.joint import JointFit, Record
-from poinsot.io import Column, Source, read_recording
 from poinsot.models.maximal import Coulomb, Encoder, Hinge, Mechanism, Model, Motor, RigidBody
 
 from .furuta_models import GRAVITY

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.io import Column, Source, read_recording
+from poinsot import Column, Source, read_recording
 
 FREE = "furuta/oscillations.csv"
 """The arm is blocked and the pendulum let go near its upright position."""

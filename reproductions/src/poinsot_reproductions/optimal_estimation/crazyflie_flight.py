@@ -25,9 +25,9 @@ from scipy.optimize import minimize_scalar
 from scipy.signal import butter, sosfiltfilt
 from scipy.spatial.transform import Rotation, Slerp
 
+from poinsot import Column, Source, read_recording
 from poinsot.arrays import Times
 from poinsot.exceptions import InvalidRecording
-from poinsot.io import Column, Source, read_recording
 from poinsot.recording import Recording
 
 from .crazyflie_stand import ROTORS

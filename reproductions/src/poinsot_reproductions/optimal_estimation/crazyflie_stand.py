@@ -22,9 +22,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.optimize import minimize_scalar
 
+from poinsot import Column, Source, read_recording
 from poinsot.arrays import Samples, Vector
 from poinsot.exceptions import InvalidRecording
-from poinsot.io import Column, Source, read_recording
 
 FILE = "thrust_stand.csv"
 ROTORS = ("m1", "m2", "m3", "m4")

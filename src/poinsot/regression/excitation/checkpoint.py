@@ -28,11 +28,7 @@ ARRAYS = ("coefficients", "times", "multipliers", "best")
 def write_checkpoint(
     path: str | Path, state: SearchState, problem: ExcitationProblem, method: OptimalExcitation
 ) -> None:
-    """Write where a search is, complete or not at all.
-
-    Raises:
-        UnwritableOutput: if it cannot be written there.
-    """
+    """Write where a search is, complete or not at all."""
     numbers = {each.name: getattr(state, each.name) for each in fields(state) if each.name not in ARRAYS}
     arrays = {name: getattr(state, name) for name in ARRAYS if getattr(state, name) is not None}
     # json keeps every digit, and infinity, which the strict JSON of results has no word for
@@ -60,9 +56,7 @@ def read_checkpoint(path: str | Path, problem: ExcitationProblem, method: Optima
         raise UnreadableFile(f"there is no checkpoint {path} to go on from") from None
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
         raise UnreadableFile(f"{path} is not a checkpoint of a search for a motion") from None
-    # tuples become lists, as those of the file have
-    job = json.loads(json.dumps(_job(problem, method)))
-    for key, wanted in job.items():
+    for key, wanted in _job(problem, method).items():
         if content["job"].get(key) != wanted:
             raise InvalidMethod(
                 f"{path} belongs to another search: {key} is {_short(content['job'].get(key))} there and "
@@ -82,17 +76,17 @@ def _job(problem: ExcitationProblem, method: OptimalExcitation) -> dict[str, Any
                 "duration_s": problem.duration_s,
                 "rate_hz": problem.rate_hz,
                 "criterion": method.criterion,
-                "basis": repr(method.basis),
                 "seed": method.seed,
                 "information_weight": method.information_weight,
                 "legs": method.legs,
+                "basis": repr(method.basis),
                 **{name: getattr(problem.limits, name) for name in LIMITS},
-                "torque_std": problem.torque_std,
-                "start": problem.start,
                 "parameters": problem.base.names,
                 "model": problem.theta,
                 "watched": problem.collisions.pairs,
                 "clearances": problem.clearances,
+                "torque_std": problem.torque_std,
+                "start": problem.start,
             }
         )
     )

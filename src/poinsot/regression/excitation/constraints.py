@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...arrays import JointSamples, Vector
+from .limits import SYMMETRIC
 from .problem import ExcitationProblem
 
 CLEARANCE_SCALE_M = 0.1
@@ -74,13 +75,13 @@ class MotionConstraints:
         joint, unit = problem.limits.joints[column % n], problem.limits.units[column % n]
         if column < 2 * n:
             return f"joint {joint} passes its position limit by {by * self._range[column % n]:.3g} {unit}"
-        what = ("velocity", "acceleration", "torque")[(column - 2 * n) // (2 * n)]
+        what = SYMMETRIC[(column - 2 * n) // (2 * n)]
         return f"the {what} of joint {joint} exceeds its limit by {100 * by:.2g} %"
 
     @property
-    def _symmetric(self) -> tuple[Vector, Vector, Vector]:
+    def _symmetric(self) -> tuple[Vector, ...]:
         """(n,) limits of speed, acceleration and torque."""
-        return self.problem.limits.velocity, self.problem.limits.acceleration, self.problem.limits.torque
+        return tuple(getattr(self.problem.limits, name) for name in SYMMETRIC)
 
     @property
     def _range(self) -> np.ndarray:

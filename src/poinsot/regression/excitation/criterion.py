@@ -73,10 +73,8 @@ def log_mean_deviation(W: Float[np.ndarray, "T n b"], std: Vector) -> Criterion:
 
 def condition_number(W: Float[np.ndarray, "T n b"]) -> float:
     """Of the regressor with columns at unit norm; infinite where a column is zero or spanned by others."""
-    norms = np.linalg.norm(W.reshape(-1, W.shape[-1]), axis=0)
-    if not norms.all():
-        return float("inf")
-    return float(np.linalg.cond(W.reshape(-1, W.shape[-1]) / norms))
+    W_s, _ = _unit_columns(W)
+    return float(np.linalg.cond(W_s)) if W_s.any(axis=0).all() else float("inf")
 
 
 def log_determinant(W: Float[np.ndarray, "T n b"], std: Vector) -> float:

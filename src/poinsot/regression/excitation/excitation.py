@@ -22,6 +22,8 @@ from scipy import linalg
 from ...arrays import JointSamples, Matrix, Times, Vector
 from ...citations import bibtex
 from ...estimate import Status
+from ...io.results import plain
+from ...io.writing import write_columns
 from ...recording import Recording
 from .problem import ExcitationProblem
 from .search import SearchState
@@ -112,23 +114,24 @@ class Excitation:
         return time, q, v, a
 
     @cached_property
-    def columns(self) -> dict[str, np.ndarray]:
-        """The columns of its file: `time` [s], then `position.JOINT`, `velocity.JOINT`, `acceleration.JOINT`."""
-        columns: dict[str, np.ndarray] = {"time": self.time}
-        for quantity, values in (("position", self.q), ("velocity", self.v), ("acceleration", self.a)):
-            columns |= {f"{quantity}.{joint}": values[:, k] for k, joint in enumerate(self.joints)}
-        return columns
-
-    @property
     def recording(self) -> Recording:
         """The motion as a recording of positions, velocities and accelerations."""
+        channels: dict[str, np.ndarray] = {}
         units: dict[str, str] = {}
-        for quantity, per in (("position", ""), ("velocity", "/s"), ("acceleration", "/s^2")):
-            units |= {
-                f"{quantity}.{joint}": unit + per
-                for joint, unit in zip(self.joints, self.problem.robot.position_units, strict=True)
-            }
-        return Recording(self.time, {name: self.columns[name] for name in units}, units)
+        for quantity, values, per in (
+            ("position", self.q, ""),
+            ("velocity", self.v, "/s"),
+            ("acceleration", self.a, "/s^2"),
+        ):
+            names = [f"{quantity}.{joint}" for joint in self.joints]
+            channels |= dict(zip(names, values.T, strict=True))
+            units |= dict(zip(names, (unit + per for unit in self.problem.robot.position_units), strict=True))
+        return Recording(self.time, channels, units)
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """The columns of its file: `time` [s], then `position.JOINT`, `velocity.JOINT`, `acceleration.JOINT`."""
+        return {"time": self.time, **self.recording.channels}
 
     def write(self, path: str | Path) -> None:
         """Write `columns` as CSV or Parquet, by the ending of the name.
@@ -136,14 +139,10 @@ class Excitation:
         Raises:
             UnwritableOutput: if the name ends otherwise, or cannot be written to.
         """
-        from ...io.table_writing import write_columns
-
         write_columns(self.columns, path)
 
     def as_json(self) -> dict[str, Any]:
         """What `poinsot excite --json` writes, schema `poinsot.excite/1`."""
-        from ...io.results import plain
-
         problem, base = self.problem, self.problem.base
         return plain(
             {
@@ -178,12 +177,9 @@ class Excitation:
         limits = self.problem.limits
         used: dict[str, dict[str, float]] = {}
         for k, joint in enumerate(self.joints):
-            each = {
-                "velocity": np.abs(self.v[:, k]).max() / limits.velocity[k],
-                "acceleration": np.abs(self.a[:, k]).max() / limits.acceleration[k],
-                "torque": np.abs(self.tau[:, k]).max() / limits.torque[k],
-                "position": np.ptp(self.q[:, k]) / (limits.upper[k] - limits.lower[k]),
-            }
+            moved = {"velocity": self.v, "acceleration": self.a, "torque": self.tau}
+            each = {name: np.abs(x[:, k]).max() / getattr(limits, name)[k] for name, x in moved.items()}
+            each["position"] = np.ptp(self.q[:, k]) / (limits.upper[k] - limits.lower[k])
             used[joint] = {name: 100 * float(part) for name, part in each.items() if part > 0}
         return used
 

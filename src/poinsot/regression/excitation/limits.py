@@ -14,6 +14,9 @@ from ...exceptions import InvalidMethod, listing
 from ...models.articulated import Articulated
 from ...parameters import PerJoint, per_joint
 
+SYMMETRIC = ("velocity", "acceleration", "torque")
+"""Limits of either sign."""
+
 UNLIMITED = 1e6
 """Limits of this size and above mean that there is none."""
 
@@ -47,7 +50,7 @@ class Limits:
                     f"the position limits of joint {joint!r} contradict each other: "
                     f"the lower one, {low:g} {unit}, is not below the upper one, {high:g} {unit}; give others"
                 )
-        for name in ("velocity", "acceleration", "torque"):
+        for name in SYMMETRIC:
             for joint, limit in zip(self.joints, getattr(self, name), strict=True):
                 if not limit > 0:
                     raise InvalidMethod(
@@ -69,16 +72,13 @@ class Limits:
         """
         if not 0 < part <= 1:
             raise InvalidMethod(f"the part of the limits to use must be above 0 and at most 1, not {part:g}")
-        finite = np.isfinite(self.upper - self.lower)
         # a joint that turns without end has no middle to keep to
-        cut = np.where(finite, 0.5 * (1 - part) * np.where(finite, self.upper - self.lower, 0.0), 0.0)
+        cut = 0.5 * (1 - part) * np.nan_to_num(self.upper - self.lower, posinf=0.0)
         return replace(
             self,
             lower=self.lower + cut,
             upper=self.upper - cut,
-            velocity=part * self.velocity,
-            acceleration=part * self.acceleration,
-            torque=part * self.torque,
+            **{name: part * getattr(self, name) for name in SYMMETRIC},
         )
 
 
@@ -108,10 +108,9 @@ def limits_of(
         if joint.nq == 1 and joint.nv == 1:  # two numbers are a cosine and a sine: any angle
             low[joint.idx_v] = model.lowerPositionLimit[joint.idx_q]
             high[joint.idx_v] = model.upperPositionLimit[joint.idx_q]
-    units = robot.position_units
     found = Limits(
         robot.joints,
-        units,
+        robot.position_units,
         per_joint("the lower position limit", lower, robot.joints, np.where(low > -UNLIMITED, low, -np.inf)),
         per_joint("the upper position limit", upper, robot.joints, np.where(high < UNLIMITED, high, np.inf)),
         per_joint("the velocity limit", velocity, robot.joints, _magnitudes(model.upperVelocityLimit)),

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from ...arrays import JointSamples, Vector
 from ...exceptions import InvalidMethod
-from .constraints import CLEARANCE_SCALE_M
+from .constraints import MotionConstraints
 from .problem import ExcitationProblem
 
 DRAWN_AT_ONCE, DRAWN = 50, 500
@@ -60,16 +60,14 @@ def _range(problem: ExcitationProblem) -> tuple[Vector, Vector]:
 
 
 def _cost(q: Vector, problem: ExcitationProblem) -> tuple[float, Vector]:
-    terms, limit, still = problem.terms, problem.limits.torque, np.zeros((1, len(q)))
-    posture = q[None]
-    configuration = problem.robot.configurations(posture)
-    near = (problem.clearances - problem.collisions.distances(configuration)) / CLEARANCE_SCALE_M + SPARE
-    torque = problem.holding_torques(posture)
-    heavy = np.abs(torque) / limit - 1 + SPARE
-    near, heavy = np.maximum(near, 0.0), np.maximum(heavy, 0.0)
-    dq, _, _ = terms.pull_back(posture, still, still, None, 2 * heavy * np.sign(torque) / limit)
-    gradient = dq + problem.collisions.pull_back(configuration, -2 * near / CLEARANCE_SCALE_M)
-    return float(np.sum(near**2) + np.sum(heavy**2)), gradient[0]
+    posture, still = q[None], np.zeros((1, len(q)))
+    constraints = MotionConstraints(problem, SPARE)
+    over = np.maximum(constraints.excess(posture, still, still, problem.holding_torques(posture)), 0.0)
+    # the bounds of the optimizer keep to the limits of positions
+    over[:, : 2 * len(q)] = 0.0
+    *direct, by_torque = constraints.pull_back(posture, 2 * over)
+    gradient = direct[0] + problem.terms.pull_back(posture, still, still, None, by_torque)[0]
+    return float(np.sum(over**2)), gradient[0]
 
 
 def _why_none_is_free(problem: ExcitationProblem, q: JointSamples) -> str:

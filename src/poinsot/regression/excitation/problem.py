@@ -177,10 +177,10 @@ def excitation_problem(
             "no noise of the torques was given: 1 % of each joint's torque limit is assumed (1 N m where it has none), "
             "and all predicted deviations grow in proportion to it"
         )
-    posture = (
-        None if start is None else per_joint("the start posture", start, robot.joints, np.zeros(len(std)))
-    )
-    free = None if posture is None else robot.configurations(posture[None])
+    posture = free = None
+    if start is not None:
+        posture = per_joint("the start posture", start, robot.joints, np.zeros(len(std)))
+        free = robot.configurations(posture[None])
     collisions = (surroundings or Surroundings()).resolve(robot, free)
     problem = ExcitationProblem(
         robot, float(duration_s), float(rate_hz), limits, base, theta, std, posture, collisions,
@@ -198,12 +198,10 @@ def _check_joints(robot: Articulated) -> None:
             "given a motion"
         )
     unfit = {kinds.SPHERICAL: "a ball joint", kinds.PLANAR: "a planar joint", kinds.FREE: "a free joint"}
-    for kind in robot.tree.kind:
-        if int(kind) in unfit:
-            raise InvalidModel(
-                f"robot {robot.name!r} has {unfit[int(kind)]}; only joints of one degree of freedom can be given a "
-                "motion"
-            )
+    if found := [unfit[int(kind)] for kind in robot.tree.kind if int(kind) in unfit]:
+        raise InvalidModel(
+            f"robot {robot.name!r} has {found[0]}; only joints of one degree of freedom can be given a motion"
+        )
     if robot.drive.passive:
         raise InvalidModel(
             f"no motor moves {listing(robot.drive.passive)}; lock passive joints, then the others can be given a motion"
@@ -225,12 +223,10 @@ def _check_start(problem: ExcitationProblem, posture: Vector) -> None:
         worst = int(np.argmax(lacking))
         first, second = problem.collisions.pairs[worst]
         least = float(distances[worst])
-        how = (
-            f"is in collision: {first} with {second}"
-            if least <= 0
-            else f"leaves {least:.3g} m between {first} and {second}, less than the clearance of "
-            f"{problem.clearances[worst]:.3g} m"
-        )
+        how = f"is in collision: {first} with {second}"
+        if least > 0:
+            wanted = problem.clearances[worst]
+            how = f"leaves {least:.3g} m between {first} and {second}, less than the clearance of {wanted:.3g} m"
         raise InvalidMethod(f"the start posture {how}; start from another one")
     torques = np.abs(problem.holding_torques(posture[None]))[0]
     for joint, unit, torque, limit in zip(

@@ -111,11 +111,7 @@ class Search:
         return q, v, a
 
     def begin(self) -> SearchState:
-        """The first start, before its first leg.
-
-        Raises:
-            InvalidMethod: if the robot can be nowhere within its limits.
-        """
+        """The first start, before its first leg, from a `random_posture`."""
         return SearchState(0, 0, self._random_motion(0), self.samples, self._no_multipliers(self.samples))
 
     def advance(self, state: SearchState) -> SearchState:

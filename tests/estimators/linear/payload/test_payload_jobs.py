@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from poinsot import cli
+from poinsot import cli, write_estimate
 from poinsot.exceptions import (
     InvalidMethod,
     InvalidModel,
@@ -18,7 +18,7 @@ from poinsot.exceptions import (
     UnreadableFile,
 )
 from poinsot.inertia.parameters import from_physical
-from poinsot.io import identify_json, write_estimate
+from poinsot.io.results import identify_json
 from poinsot.models.articulated import load_robot
 from poinsot.project import Project, identify
 from poinsot.simulation.recordings import fourier_motion, model_parameters
