@@ -87,6 +87,13 @@ class PolygonSettings(AnyBodySettings):
     vertices: Annotated[list[Pair], Field(min_length=3)]
     corner_radius: NotNegative = 0.0
 
+    def outline(self) -> Shape:
+        import numpy as np
+
+        from ...models.planar import Polygon
+
+        return self.build_as(Polygon, vertices=np.array(self.vertices, dtype=float))
+
 
 class SmoothCurveSettings(AnyBodySettings):
     """`poinsot.models.planar.SmoothCurve`: the Fourier series of its support, from the second harmonic on [m]."""
