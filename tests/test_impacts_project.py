@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -271,9 +272,8 @@ def test_several_drops_are_pooled(tmp_path):
     assert found.certificate().holds
     held = tmp_path / "held.toml"
     held.write_text(head + "[held]\ncorner_radius = 0.005\n" + recordings + '[method]\nname = "impacts"\n')
-    assert (settings := Project.load(held).settings).method.for_drops(6, settings).held == {
-        "corner_radius": 0.005
-    }
+    settings, six = Project.load(held).settings, SimpleNamespace(drops=[None] * 6)
+    assert settings.method.solver(settings, six).held == {"corner_radius": 0.005}
     held.write_text(head + recordings + '[method]\nname = "impacts"\nsteps = 3\n')
     with pytest.raises(PoinsotError, match=r"method\.steps is for one drop"):
         identify(Project.load(held))

@@ -82,7 +82,8 @@ class Throw:
         """The quadratics of these frames, and their residuals (n, 3)."""
         t = self.time[begin:end]
         middle = 0.5 * (t[0] + t[-1])
-        B = _powers(t - middle)
+        s = t - middle
+        B = np.column_stack([np.ones_like(s), s, 0.5 * s**2])
         covariance = np.linalg.inv(B.T @ B)
         c = covariance @ B.T @ self.poses[begin:end]
         return Piece(begin, end, middle, c, covariance, self.noise), self.poses[begin:end] - B @ c
@@ -238,10 +239,6 @@ class ThrownBody:
         return float(np.sum(_student(np.array(gaps))) + of_spin)
 
 
-def _powers(s: Vector) -> Matrix:
-    return np.column_stack([np.ones_like(s), s, 0.5 * s**2])
-
-
 def _student(z: np.ndarray) -> np.ndarray:
     return np.asarray(0.5 * (FREEDOM + 1) * np.log1p(z**2 / FREEDOM))
 
@@ -335,12 +332,9 @@ class ThrowChecks:
             double = any(abs(ratio / k - 1) < self.rate for k in (4.0, 0.25))
             message = f"{fall}: {ratio:.3g} times gravity."
             remedy = f"Multiply times by {np.sqrt(ratio):.4g} if lengths are right (rate_hz divided by it)."
-            clock = Finding("clock-scale", Severity.error, message, remedy, "time", evidence + double)
-            yield clock
+            yield Finding("clock-scale", Severity.error, message, remedy, "time", evidence + double)
             remedy = f"Divide positions by {ratio:.4g}, if the clock is right."
-            yield replace(
-                clock, cause="length-scale", remedy=remedy, where="position", evidence=evidence + 0.5
-            )
+            yield Finding("length-scale", Severity.error, message, remedy, "position", evidence + 0.5)
 
     def _contacts(self, case: ThrownBody) -> Iterator[Finding]:
         """Changes of poses and walls under which impacts are more likely."""
@@ -357,8 +351,8 @@ class ThrowChecks:
             changed = one, np.array([0, 0, angle * degree])
             free.append((changed, "angle-zero", f"angles were {angle} degrees more", "Correct their offset."))
         for up in size * np.delete(np.linspace(-1, 1, 41), 20):
-            changed, what = (one, np.array([0, -up, 0])), f"walls were {1e3 * up:+.3g} mm higher"
-            free.append((changed, "wall", what, "Correct y of [[walls]]."))
+            what = f"walls were {1e3 * up:+.3g} mm higher"
+            free.append(((one, np.array([0, -up, 0])), "wall", what, "Correct y of [[walls]]."))
         for scale in np.delete(np.geomspace(0.5, 2.0, 29), 14):
             changed, what = (
                 (one * [scale, scale, 1], none),
@@ -374,13 +368,10 @@ class ThrowChecks:
         best = min(declared, min(tried)[0])
         dispersion = max(best / (EXPECTED * 2 * len(case.impacts)), 1.0)
         named: set[str] = set()
+        least = max(least, (declared - best) / dispersion - least / 2)
         for value, cause, what, remedy in sorted(tried):
             gain = (declared - value) / dispersion
-            if (
-                gain < max(least, (declared - best) / dispersion - least / 2)
-                or cause in named
-                or len(named) == 2
-            ):
+            if gain < least or cause in named or len(named) == 2:
                 continue
             named.add(cause)
             # the geometry of many drops is estimated, walls included

@@ -73,14 +73,11 @@ class Surroundings:
     packages: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
-        if (
-            self.floor_m is not None
-            and self.workspace is not None
-            and self.floor_m >= self.workspace.upper[2]
-        ):
+        top = np.inf if self.workspace is None else self.workspace.upper[2]
+        if self.floor_m is not None and self.floor_m >= top:
             raise InvalidModel(
                 f"floor and workspace contradict each other: the floor, at {self.floor_m:g} m, is not below the top "
-                f"of the workspace, at {self.workspace.upper[2]:g} m"
+                f"of the workspace, at {top:g} m"
             )
 
     def resolve(self, robot: Articulated, free: Configurations | None = None) -> Collisions:
@@ -193,12 +190,10 @@ class Collisions:
     @cached_property
     def _supports(self) -> list[np.ndarray]:
         """Degrees of freedom that move each joint."""
-        model = self.robot.model
-        moved: list[list[int]] = [[]]
-        for joint in list(model.joints)[1:]:
-            own = range(joint.idx_v, joint.idx_v + joint.nv)
-            moved.append([*moved[model.parents[joint.id]], *own])
-        return [np.array(each, dtype=np.int64) for each in moved]
+        joints = list(self.robot.model.joints)
+        own = [np.arange(joint.idx_v, joint.idx_v + joint.nv) for joint in joints]
+        own[0] = own[0][:0]  # the world's joint, which says that it has a degree of freedom
+        return [np.concatenate([own[k] for k in path]) for path in self.robot.model.supports]
 
 
 class _Scene:

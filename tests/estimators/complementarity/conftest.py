@@ -28,4 +28,4 @@ def few(fit: PooledFit) -> PooledFit:
     """Three drops of it, which dense algebra can hold."""
     parted = fit.segmented
     three = replace(parted, drops=parted.drops[:3], flights=parted.flights[:3])
-    return PooledImpacts(rounds=8).of_flights(three, rectangle(SIDE, SIDE), floor())
+    return PooledImpacts(rounds=8).fit(three, rectangle(SIDE, SIDE), floor())

@@ -13,7 +13,6 @@ from poinsot.estimators.complementarity.agreement import (
     assumed,
     halves,
     held_out,
-    reweighted,
 )
 from poinsot.estimators.complementarity.pooled_problem import PooledProblem
 from poinsot.exceptions import InvalidMethod
@@ -24,7 +23,7 @@ def test_a_first_order_move_is_nearly_a_new_solution(fit):
     counts = np.ones(fit.problem.chain.drops)
     counts[[1, 4]] = 0.0
     at, _ = without(fit.problem, counts).minimized(fit.at, enough=1e-6)
-    step = reweighted(fit, counts[None])[0] - fit.at.shared
+    step = fit.problem.reweighted(fit.by, fit.at.shared, counts[None])[0] - fit.at.shared
     assert abs(step[0]) > 0
     assert step[0] == pytest.approx(at.shared[0] - fit.shared[0], abs=0.3 * fit.inertia_to_mass_std)
 
@@ -49,7 +48,7 @@ def without(problem: PooledProblem, counts: np.ndarray) -> PooledProblem:
 
 def test_the_covariance_is_that_of_leaving_out_drops(fit):
     """Each drop left out by a step of its own; of Student's t with n - 1 degrees of freedom 95 % are inside."""
-    left = reweighted(fit, 1.0 - np.eye(16))[:, 0]
+    left = fit.problem.reweighted(fit.by, fit.at.shared, 1.0 - np.eye(16))[:, 0]
     std = np.sqrt(15 / 16 * np.sum((left - left.mean()) ** 2))
     inverse = np.sqrt(fit.problem.covariance(fit.by)[0][0, 0])
     assert fit.scattered

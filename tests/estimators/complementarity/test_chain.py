@@ -8,9 +8,9 @@ import pytest
 from poinsot.estimators.complementarity.chain import (
     B,
     collisions,
+    followed,
     inverse_in_band,
     leverages,
-    rows_of_theta,
     stepped,
 )
 from poinsot.estimators.complementarity.collisions import OWN
@@ -154,7 +154,7 @@ def test_rows_of_theta_follow_the_other_unknowns(fit):
     """What a residual does when theta moves and all else is stepped to its best: by a step of one of them."""
     found = fit
     problem = found.problem
-    rows = rows_of_theta(problem.chain, found.system, found.by)
+    rows = followed(problem.chain, found.system, found.by)[1]
     direction = np.zeros(problem.chain.size)
     direction[1] = 1e-6
     still = replace(

@@ -6,8 +6,8 @@ from poinsot.estimators.complementarity.drop import DropIdentification
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.problem import ImpactsProblem
 from poinsot.estimators.complementarity.segmentation import moving
+from poinsot.estimators.complementarity.shooting import FRICTION, MASS, lifted_mass
 from poinsot.estimators.complementarity.shooting import INERTIA as INERTIA_AT
-from poinsot.estimators.complementarity.shooting import MASS, lifted_mass
 from poinsot.exceptions import InvalidMethod, InvalidRecording, InvalidSignals, NotIdentifiable
 from poinsot.models.planar import Ellipse, PlanarBody, Wall, floor, rectangle
 from references.exact_steps import contacts_struck, stepped
@@ -39,9 +39,8 @@ def rolling():
 def test_a_throw_is_identified_from_its_frames_alone(sliding):
     low, high = sliding.inertia_interval
     assert low < INERTIA < high and high / low < 1.06  # 0.6 % of standard deviation, so 1.024 of its interval
-    assert (
-        sliding.friction == pytest.approx(0.3, abs=4 * sliding.friction_std) and sliding.friction_std < 0.01
-    )
+    std = np.sqrt(sliding.covariance[FRICTION, FRICTION])
+    assert sliding.friction == pytest.approx(0.3, abs=4 * std) and std < 0.01
     assert sliding.friction_identifiable and sliding.restitution == pytest.approx(RESTITUTION, abs=0.03)
     assert not sliding.distrust
     # 122 numbers of x and y, 61 of the angle: standard deviations are known to some 7 and 10 percent
@@ -64,7 +63,7 @@ def test_rolling_hides_friction_and_a_bound_is_given(rolling):
     assert 0.45 < rolling.friction_bound < 0.62
     low, high = rolling.inertia_interval
     assert low / 1.02 < INERTIA < high * 1.02
-    assert rolling.noise_given and rolling.chi_square < 1.5 * rolling.degrees
+    assert rolling.noise_given and rolling.chi_square < 1.5 * rolling.shooting.degrees
 
 
 @pytest.mark.slow

@@ -76,7 +76,7 @@ def test_a_frame_that_was_lost_at_an_impact_is_found(drops, fit):
     lossy = Drop("drop 1", first.times[: len(late)], first.poses[late])
     parted = fit.segmented
     flights = (divided(lossy, parted.model), *parted.flights[1:6])
-    again = PooledImpacts().of_flights(
+    again = PooledImpacts().fit(
         replace(parted, drops=(lossy, *drops[1:6]), flights=flights), rectangle(SIDE, SIDE), floor()
     )
     found = [
@@ -97,7 +97,7 @@ def test_every_impact_has_a_row(drops, fit):
 
 def test_a_held_value_stays(fit):
     parted = fit.segmented
-    fit = PooledImpacts(held={"corner_radius": 5e-3, "contact_lag": 5e-4}).of_flights(
+    fit = PooledImpacts(held={"corner_radius": 5e-3, "contact_lag": 5e-4}).fit(
         replace(parted, drops=parted.drops[:4], flights=parted.flights[:4]), rectangle(SIDE, SIDE), floor()
     )
     assert fit.value("corner_radius") == 5e-3

@@ -93,14 +93,12 @@ def test_the_radius_of_corners_has_no_part_while_the_side_stays(rng):
 def test_what_is_added_is_half_the_derivative_of_the_cost(rng):
     of, heights = laid(4, rng, std=1e-4)
     shared = TRUE + 1e-5
-    here = added(of, shared, heights, GEOMETRY)
-    assert (here.cost > 0).all()
+    _, gradient, cost = added(of, shared, heights, GEOMETRY)
+    assert (cost > 0).all()
     for name in ("corner_radius", "shape_offset_y", "elongation", "floor_height", "resting_lift"):
         j = SHARED.index(name)
         ends = [added(of, shared + h * (np.arange(S) == j), heights, GEOMETRY) for h in (1e-7, -1e-7)]
-        np.testing.assert_allclose(
-            here.gradient[:, j], (ends[0].cost - ends[1].cost) / 4e-7, rtol=1e-4, atol=1e-2
-        )
+        np.testing.assert_allclose(gradient[:, j], (ends[0][2] - ends[1][2]) / 4e-7, rtol=1e-4, atol=1e-2)
 
 
 def test_the_curved_normal_matrix_is_that_of_the_cost_on_average(rng):
@@ -111,19 +109,19 @@ def test_the_curved_normal_matrix_is_that_of_the_cost_on_average(rng):
 
     def cost(k: int, up: float) -> float:
         raised = replace(of, poses=of.poses + up * np.outer(np.arange(len(of)) == k, [0.0, 1.0, 0.0]))
-        return added(raised, shared, heights, GEOMETRY).cost.sum()
+        return added(raised, shared, heights, GEOMETRY)[2].sum()
 
     bend = sum(cost(k, h) - 2 * cost(k, 0.0) + cost(k, -h) for k in range(len(of))) / (2 * h * h)
-    curved = added(of, shared, heights, GEOMETRY, curved=True)
-    np.testing.assert_allclose(curved.normal[:, LIFT, LIFT].sum(), bend, rtol=2e-3)
+    curved = added(of, shared, heights, GEOMETRY, curved=True)[0]
+    np.testing.assert_allclose(curved[:, LIFT, LIFT].sum(), bend, rtol=2e-3)
 
 
 def test_a_drop_that_never_rests_adds_nothing(rng):
     of, heights = laid(3, rng)
-    here = added(replace(of, drops=5), TRUE, np.append(heights, [0, 0]), GEOMETRY, True)
-    assert not here.normal[3:].any()
-    assert not here.gradient[3:].any()
-    assert not here.cost[3:].any()
+    normal, gradient, cost = added(replace(of, drops=5), TRUE, np.append(heights, [0, 0]), GEOMETRY, True)
+    assert not normal[3:].any()
+    assert not gradient[3:].any()
+    assert not cost[3:].any()
 
 
 def test_the_standard_deviation_comes_back(rng):

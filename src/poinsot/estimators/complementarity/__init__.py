@@ -1,8 +1,7 @@
 """Planar bodies that strike walls: identification from tracked poses (Gabiccini et al. 2019).
 
-problem            `ImpactsProblem`: drops, outline, walls
+problem            `ImpactsProblem`: drops, outline, walls; are units, vertical axis and first pose of a drop right?
 recordings         a recording -> a drop
-checks             whether a drop can be right: units, vertical axis, first pose
 
 One drop, simulated through all of its impacts:
 

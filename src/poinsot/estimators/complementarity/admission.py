@@ -7,7 +7,7 @@ it; the thresholds are fields of `Admission`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int
@@ -96,10 +96,7 @@ class Admission:
         tau, lost = chain.last + share * interval, np.zeros(len(part))
         apart = np.flatnonzero(best > self.lost_misfit)
         if len(apart):
-            those = replace(
-                chain, before=chain.before[apart], last=chain.last[apart], first=chain.first[apart]
-            )
-            least = best[apart] / self.lost_gain
+            those, least = chain.impacts(apart), best[apart] / self.lost_gain
             for more in np.linspace(0, self.lost_intervals, self.lost_samples)[1:]:
                 cost, which, at = self._nearest(those, shared, noise, more)
                 better = cost < least
@@ -117,12 +114,7 @@ class Admission:
         best, part, share = np.full(I, np.inf), np.zeros(I, dtype=np.int64), np.zeros(I)
         scale = np.hypot(MISFIT_SCALES, 2.0 * np.append(noise, noise[1]))
         # all parts of the outline at once, part by part
-        each = replace(
-            chain,
-            before=np.tile(chain.before, P),
-            last=np.tile(chain.last, P),
-            first=np.tile(chain.first, P),
-        )
+        each = chain.impacts(np.tile(np.arange(I), P))
         of_part, still = np.repeat(np.arange(P), I), np.zeros(chain.drops)
         for x in np.linspace(0, 1, self.instants):
             tau, lost = chain.last + x * (1 + more) * interval, more * interval
@@ -161,17 +153,14 @@ class Admission:
             # with either restitution: would the other corner reach the floor before the next frame?
             for restitution in (0.0, 1.0):
                 blow = -(1 + restitution) * u / (1 + x * x / J)
-                after = u_other + blow * (1 + x * x_other / J)
-                double |= (part != p) & (
-                    gap + np.minimum(after, 0.0) * (interval + 2 * np.maximum(lag, 0.0)) < 0
-                )
+                after = np.minimum(u_other + blow * (1 + x * x_other / J), 0.0)
+                double |= (part != p) & (gap + after * (interval + 2 * np.maximum(lag, 0.0)) < 0)
         pushed = hit.jump[:, :2] @ hit.normal / (chain.geometry.gravity * (chain.first - chain.last))
         # a later verdict replaces an earlier one: from what still tells the floor to what was no impact
         found[lying] = LYING
         found[pushed < self.blow] = WEAK
-        found[
-            (flight_frames[chain.before] < self.frames) | (flight_frames[chain.before + 1] < self.frames)
-        ] = SHORT
+        short = flight_frames < self.frames
+        found[short[chain.before] | short[chain.before + 1]] = SHORT
         found[double] = DOUBLE
         found[side] = SIDE
         found[u >= 0] = PARTING

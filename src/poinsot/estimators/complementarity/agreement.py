@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 
 from ...arrays import Vector
 from ...exceptions import InvalidMethod
@@ -65,11 +64,6 @@ class HeldOut:
     from_before: float
 
 
-def reweighted(fit: PooledFit, counts: Float[np.ndarray, "K D"]) -> Float[np.ndarray, "K s"]:
-    """(K, s) theta, where drops count as often as each row says."""
-    return fit.problem.reweighted(fit.by, fit.at.shared, counts)
-
-
 def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
     """(splits,) |difference| of J/m of two random halves of the drops, by that of all.
 
@@ -83,8 +77,8 @@ def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
     one = np.zeros((splits, D))
     for row in one:
         row[rng.permutation(D)[: D // 2]] = 1.0
-    difference = reweighted(fit, one)[:, 0] - reweighted(fit, 1 - one)[:, 0]
-    return np.asarray(np.abs(difference) / fit.inertia_to_mass)
+    moved = [fit.problem.reweighted(fit.by, fit.at.shared, half)[:, 0] for half in (one, 1 - one)]
+    return np.asarray(np.abs(moved[0] - moved[1]) / fit.inertia_to_mass)
 
 
 def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
@@ -96,7 +90,7 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
     # consistency would make the states of the held-out drop explain its own jump of omega
     without_consistency = replace(problem, turning=np.zeros_like(turning), free=np.zeros_like(problem.free))
     at, _ = without_consistency.minimized(fit.at)
-    without = reweighted(fit, 1.0 - np.eye(chain.drops))
+    without = problem.reweighted(fit.by, fit.at.shared, 1.0 - np.eye(chain.drops))
     struck = chain.drop[chain.before]
     used = np.array([impact.used for impact in fit.impacts])
     laws = np.array([(impact.friction_ratio, impact.restitution) for impact in fit.impacts])
@@ -104,9 +98,8 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
     rows = []
     for d in np.unique(struck[turning]):
         own = np.flatnonzero(turning & (struck == d))
-        those = replace(chain, before=chain.before[own], last=chain.last[own], first=chain.first[own])
         there = replace(at, tau=at.tau[own], lost=at.lost[own], brevity=at.brevity[own], shared=without[d])
-        hit = collisions(those, there, problem.part[own])
+        hit = collisions(chain.impacts(own), there, problem.part[own])
         name, J = fit.segmented.drops[d].name, float(without[d, INERTIA])
         slid, others = laws[sliding & (struck != d), 0], laws[used & (struck != d), 1]
         friction = float(np.median(slid)) if len(slid) else fit.friction_bound
@@ -118,10 +111,8 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
             # the jump of omega by Coulomb's and Newton's laws, for a body of mass 1
             b = np.array([restitution * float(N @ v), 0.0])
             c_n, c_t, _ = one_contact(N, T, np.array([1.0, 1.0, 1 / J]), v.copy(), b, friction)
-            from_before = float((N[2] * c_n + T[2] * c_t) / J)
-            rows.append(
-                HeldOut(name, float(there.tau[i]), float(hit.jump[i, 2]), float(moment / J), from_before)
-            )
+            jumps = hit.jump[i, 2], moment / J, (N[2] * c_n + T[2] * c_t) / J
+            rows.append(HeldOut(name, float(there.tau[i]), *map(float, jumps)))
     return tuple(rows)
 
 
@@ -131,11 +122,9 @@ def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
     Raises:
         InvalidMethod: if a name is not of a shared parameter, or is J/m.
     """
-    for name in names:
-        if name not in (*SHARED[1:], WAVES):
-            raise InvalidMethod(
-                f"cannot hold {name!r} at zero; what may be is {', '.join((*SHARED[1:], WAVES))}"
-            )
+    may = (*SHARED[1:], WAVES)
+    if unknown := [name for name in names if name not in may]:
+        raise InvalidMethod(f"cannot hold {unknown[0]!r} at zero; what may be is {', '.join(may)}")
     at, problem = fit.at, fit.problem
     zero = np.isin(np.append(SHARED, np.full(problem.chain.size - S, WAVES)), list(names))
     problem = replace(problem, free=problem.free & ~zero)
@@ -189,15 +178,11 @@ def agreement(
     Args:
         seed: of the random draws. stop: ends the assumptions with those computed until then.
     """
-    enough = fit.problem.chain.drops >= FEWEST
     moves: dict[str, float] = {}
     for k, (name, held) in enumerate(ASSUMPTIONS.items(), 1):
         if stop_requested(stop):
             break
         report(progress, "J/m under assumptions", iteration=k, detail=name)
         moves[name] = assumed(fit, held)
-    return Agreement(
-        halves(fit, seed=seed) if enough else np.full(1, np.nan),
-        held_out(fit),
-        moves,
-    )
+    enough = fit.problem.chain.drops >= FEWEST
+    return Agreement(halves(fit, seed=seed) if enough else np.full(1, np.nan), held_out(fit), moves)

@@ -79,18 +79,10 @@ def certify_drop(
         np.column_stack([path[f"{quantity}.{axis}"] for axis in POSE])
         for quantity in ("position", "velocity")
     )
+    friction = values.get("friction", simulation.friction)
     # J/m or a mass that is not positive gives no finite theta, and no certificate below
     with np.errstate(divide="ignore", invalid="ignore"):
-        theta = np.array(
-            [
-                *poses[0],
-                *rates[0],
-                np.log(values["J/m"]),
-                values.get("friction", simulation.friction),
-                values["restitution"],
-                np.log(m or 1.0),
-            ]
-        )[: shooting.parameters]
+        theta = shooting.theta((poses[0], rates[0]), values["J/m"], friction, values["restitution"], m)
     lower, upper = shooting.bounds()
     if not (np.isfinite(theta).all() and (lower <= theta).all() and (theta <= upper).all()):
         return Certificate(float("inf"), False, STATIONARY)

@@ -28,7 +28,7 @@ something lay on the floor or the outline is not as drawn loses its influence on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -39,8 +39,9 @@ from ...arrays import Matrix, Vector
 from ...banded import inverse_in_band, solve_in_band
 from .collisions import LOST, OWN, RESIDUALS, Collision, ContactGeometry, ImpactStates, collide
 from .contact_parameters import HEIGHT, OF_FLIGHTS
-from .flights import Flight
+from .flights import flight
 from .resting import HeightStep, Resting, added, student_t
+from .segmentation import Segmented
 
 B = 14
 """Unknowns of a flight and the impact after it."""
@@ -89,6 +90,10 @@ class Chain:
         """Length s of theta."""
         return len(self.reference)
 
+    def impacts(self, which: Int[np.ndarray, "K"]) -> Chain:
+        """With these impacts alone, in this order."""
+        return replace(self, before=self.before[which], last=self.last[which], first=self.first[which])
+
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
@@ -134,19 +139,15 @@ class Linear:
     std: Float[np.ndarray, "I 5"]
 
 
-def chain(
-    flights: list[list[Flight]],
-    joined: list[list[bool]],
-    reference: Vector,
-    geometry: ContactGeometry,
-) -> Chain:
-    """The chain of each drop's flights; joined[d][i] says whether flights i and i + 1 meet in an impact."""
-    flat = [one for of in flights for one in of]
-    drop = np.repeat(np.arange(len(flights)), [len(of) for of in flights])
-    S = len(reference)
-    by_shared = np.zeros((len(flat), 12, S))
-    weight = np.empty((len(flat), 12, 12))
-    normal, gradient = np.zeros((len(flights), S, S)), np.zeros((len(flights), S))
+def chain(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Chain:
+    """Flights filtered with these values of what they share, and the impacts between them."""
+    model = replace(parted.model, offset=shared[OF_FLIGHTS][:2], drag=shared[OF_FLIGHTS][2:])
+    flown = zip(parted.drops, parted.flights, strict=True)
+    flat = [flight(one, frames, model) for one, of in flown for frames in of]
+    D, S = len(parted.drops), len(shared)
+    drop = np.repeat(np.arange(D), [len(of) for of in parted.flights])
+    by_shared, weight = np.zeros((len(flat), 12, S)), np.empty((len(flat), 12, 12))
+    normal, gradient = np.zeros((D, S, S)), np.zeros((D, S))
     for f, one in enumerate(flat):
         by_shared[f][:, OF_FLIGHTS] = one.by_shared
         scale = np.sqrt(np.diag(one.covariance))
@@ -158,11 +159,11 @@ def chain(
         trust = 1 / np.sqrt(1 + (one.innovations / 3) ** 2)
         normal[drop[f], OF_FLIGHTS, OF_FLIGHTS] += E.T @ (trust[:, None] * E)
         gradient[drop[f], OF_FLIGHTS] += E.T @ (trust * one.innovations)
-    before, start = [], 0
-    for of, join in zip(flights, joined, strict=True):
-        before += [start + i for i, yes in enumerate(join) if yes]
-        start += len(of)
-    index = np.array(before, dtype=np.int64)
+    # flights depend on offset and drag alone: the chain continues linearly from where they were filtered
+    reference = np.zeros(S)
+    reference[OF_FLIGHTS] = shared[OF_FLIGHTS]
+    meets = [b.frames[0] == a.frames[-1] + 1 for a, b in pairwise(flat)]
+    index = np.flatnonzero((np.diff(drop) == 0) & np.array(meets, dtype=bool))
     return Chain(
         np.array([one.mean for one in flat]).reshape(-1, 12),
         weight,
@@ -170,11 +171,11 @@ def chain(
         drop,
         normal,
         gradient,
-        reference.copy(),
+        reference,
         index,
         np.array([flat[i].last for i in index]),
         np.array([flat[i + 1].first for i in index]),
-        len(flights),
+        D,
         geometry,
     )
 
@@ -225,8 +226,8 @@ def linear(
     g_theta -= products_per_drop(of.by_shared, pull[:, :, None], of.drop, of.drops)[:, :, 0]
     cost += np.bincount(of.drop, np.einsum("fi,fi->f", miss, pull), of.drops)
     if of.resting is not None:
-        lying = added(of.resting, at.shared, at.heights, of.geometry, curved)
-        corner, g_theta, cost = corner + lying.normal, g_theta + lying.gradient, cost + lying.cost
+        of_rest = added(of.resting, at.shared, at.heights, of.geometry, curved)
+        corner, g_theta, cost = corner + of_rest[0], g_theta + of_rest[1], cost + of_rest[2]
     # impacts
     hit = collisions(of, at, part)
     z, rows = hit.r / tolerance, hit.by / tolerance[:, :, None]
@@ -340,21 +341,16 @@ def leverages(of: Chain, system: Linear, by: Reduced, covariance: Matrix) -> Flo
             P[:, i, j] = P[:, j, i] = Z[i - j, begin + j]
     local = system.rows[:, :, :OWN]
     of_states = np.einsum("iab,ibc,iac->ia", local, P, local)
-    by_height, by_theta = _followed(of, system, by)
+    by_height, by_theta = followed(of, system, by)
     of_heights = by_height**2 * by.height.variance[of.drop[of.before]][:, None]
     of_theta = np.einsum("iab,bc,iac->ia", by_theta, covariance, by_theta)
     return np.asarray(system.trust * (of_states + of_heights + of_theta))
 
 
-def rows_of_theta(of: Chain, system: Linear, by: Reduced) -> Float[np.ndarray, "I 5 s"]:
-    """Derivatives of each impact's residuals by theta, states, instants and heights following it."""
-    return _followed(of, system, by)[1]
-
-
-def _followed(
+def followed(
     of: Chain, system: Linear, by: Reduced
 ) -> tuple[Float[np.ndarray, "I 5"], Float[np.ndarray, "I 5 s"]]:
-    """Derivatives by heights, states and instants following, and by theta, heights following as well."""
+    """Derivatives of each impact's residuals by heights, states and instants following, and by theta, all following."""
     begin = B * of.before + 6
     follow = by.slope[begin[:, None] + np.arange(OWN)]
     local, own = system.rows[:, :, :OWN], system.rows[:, :, OWN:]

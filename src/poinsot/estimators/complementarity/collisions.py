@@ -107,10 +107,6 @@ class Outline:
         by[2, :, :2] = sharp[:, 1::-1]
         return sharp, by
 
-    @cached_property
-    def harmonics(self) -> Float[np.ndarray, "K 2"]:
-        return self.shape.harmonics
-
 
 @dataclass(frozen=True, eq=False)
 class Collision:
@@ -246,7 +242,7 @@ def levers(
     c, s = np.cos(theta), np.sin(theta)
     R = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], -2)
     center = np.einsum("iab,ib->ia", R, parts[part, :2] + shared[SHAPE_OFFSET])
-    h = _supports(parts[part], outline.harmonics, alpha - 0.5 * np.pi - theta)
+    h = _supports(parts[part], outline.shape.harmonics, alpha - 0.5 * np.pi - theta)
     corners = np.einsum("iab,kib->kia", R, by_corners[:, part, :2])
     corners -= by_corners[:, part, 2:3] * n
     return Levers(

@@ -11,14 +11,9 @@ the last one, unless noise is given.
 white: their successive differences then have twice their variance (von Neumann's ratio), and less than that where a
 wrong sequence of impacts leaves a pattern.
 
-**What is identifiable** (Gabiccini et al., Sects. 5.2 and 5.3): J/m, mu, restitution and impulses by mass, not the
-mass. Each impact says
-
-    J/m = cross(GQ, dv) / d omega                                                                       (31)
-
-A known force f beside gravity, or a moment, acts in flight as f / m; then m, J and impulses are identifiable as well.
-Where every impact sticks, mu is not: instead of a value there is the least mu that still explains the motion, which is
-3.84 above the minimum of chi-square (the 95 % threshold of one degree of freedom).
+**What is identifiable** (`identifiability`): J/m, mu, restitution and impulses by mass; m, J and impulses where a known
+force or moment acts. Where every impact sticks, mu is not: instead of a value there is the least mu that still explains
+the motion, which is 3.84 above the minimum of chi-square (the 95 % threshold of one degree of freedom).
 """
 
 from __future__ import annotations
@@ -160,8 +155,7 @@ class DropIdentification:
         noise = tracker_noise(times, poses) if self.noise is None else np.asarray(self.noise, dtype=float)
         shooting = Shooting(times, poses, noise, shape, walls, self.drag, forces, mass, self.search)
         rng = np.random.default_rng(self.seed)
-        degrees = 3 * len(times) - shooting.parameters
-        limit = float(stats.chi2.ppf(1 - self.significance, degrees))
+        limit = float(stats.chi2.ppf(1 - self.significance, shooting.degrees))
         limit *= 1.0 if self.noise is not None else self.unknown_noise_factor
         program, fits = self._first_fits(drop.name, shooting, limit, rng, progress, stop)
         fits = further_minima(shooting, fits, rng, self.minima, stop)
@@ -211,7 +205,10 @@ class DropIdentification:
             if fits[0].chi_square <= limit:
                 break
         if not fits:
-            fits = [shooting.fit(_theta_of_frames(shooting))]
+            # no program was solved: pose and velocity of the first frames, and middling values of the rest
+            t, q = shooting.times, shooting.poses
+            state = q[0], (q[2] - q[0]) / (t[2] - t[0])
+            fits = [shooting.fit(shooting.theta(state, 0.25 * shooting.shape.size**2, 0.4, 0.3, None))]
         return min(programs, key=lambda program: program.chi_square, default=None), fits
 
     def _frames_of_program(self, shooting: Shooting) -> Shooting:
@@ -262,12 +259,8 @@ class DropIdentification:
         )
 
     def _distrust(self, shooting: Shooting, fit: ShootingFit) -> Iterator[Finding]:
-        degrees = 3 * len(shooting.times) - shooting.parameters
-        see, warning, error = (
-            "See the other findings, the outline and the walls.",
-            Severity.warning,
-            Severity.error,
-        )
+        warning, error, degrees = Severity.warning, Severity.error, shooting.degrees
+        see = "See the other findings, the outline and the walls."
         if fit.status is not Status.solved:
             message = f"the iteration ended before a minimum ({fit.status.name})"
             yield Finding("poor-fit", warning, message, see)
@@ -303,23 +296,10 @@ class DropIdentification:
 def _theta_of_program(program: ProgramFit, shooting: Shooting) -> Vector:
     """(p,) the solution of the program."""
     restitution = np.median(program.restitutions) if len(program.restitutions) else 0.3
-    return np.array(
-        [
-            *program.poses[0],
-            *program.velocities[0],
-            np.log(program.inertia_to_mass),
-            min(program.friction, 1.0),
-            np.clip(restitution, 0.1, 0.5),
-            np.log(program.mass or 1.0),
-        ]
-    )[: shooting.parameters]
-
-
-def _theta_of_frames(shooting: Shooting) -> Vector:
-    """(p,) the first frames' pose and velocity and middling values of the rest, where no program was solved."""
-    velocity = (shooting.poses[2] - shooting.poses[0]) / (shooting.times[2] - shooting.times[0])
-    inertia = np.log(0.25 * shooting.shape.size**2)
-    return np.array([*shooting.poses[0], *velocity, inertia, 0.4, 0.3, 0.0])[: shooting.parameters]
+    state, friction = (program.poses[0], program.velocities[0]), min(program.friction, 1.0)
+    return shooting.theta(
+        state, program.inertia_to_mass, friction, float(np.clip(restitution, 0.1, 0.5)), program.mass
+    )
 
 
 def residual_noise(shooting: Shooting, fit: ShootingFit) -> Vector:

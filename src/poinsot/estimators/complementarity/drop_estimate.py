@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from scipy import linalg
 
 from ...arrays import Matrix, Vector
@@ -26,7 +25,7 @@ from ...recording import Recording
 from .certificate import DropSimulation
 from .drop_fit import DropFit
 from .identifiability import Consistency, consistency, pushed
-from .problem import WITHOUT_MASS, ImpactsProblem, ImpulseUnit
+from .problem import WITHOUT_MASS, ImpactsProblem, impulse_unit
 from .shooting import FRICTION, INERTIA, MASS, MAX_FRICTION, RESTITUTION
 
 ENERGY_SAMPLES = 400
@@ -39,8 +38,15 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
     """The estimate that a fit of the problem's one drop gives."""
     names, units, kinds, values, slopes = _parameters(problem, fit)
     # the mass that was given, or that a known force shows
-    scale = ImpulseUnit(problem.mass if problem.mass is not None else fit.mass)
-    normals, tangents = _directions(problem, fit)
+    mass = problem.mass if problem.mass is not None else fit.mass
+    hit = fit.impacts
+    touched = [contacts_at(q, problem.shape, problem.walls) for q in hit.poses]
+    normals, tangents = (
+        np.array([at[k][which] for at, which in zip(touched, hit.contacts, strict=True)]) for k in (1, 2)
+    )
+    pushes, forces = None, fit.shooting.forces_by_mass(fit.theta)
+    if forces is not None:
+        pushes = pushed(fit.drop.times, forces / [1, 1, fit.inertia_to_mass], hit.times)
     covariance = slopes @ fit.covariance @ slopes.T
     hidden = set() if fit.friction_identifiable else {"friction"}
     if fit.mass_sought and not fit.mass_identifiable:
@@ -81,25 +87,25 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
             counts=[len(fit.drop.times)],
             recording=fit.drop.name,
         ),
-        undetermined=_undetermined(fit, scale),
+        undetermined=_undetermined(fit, mass),
         problem=problem,
         examiner=problem.examiner(known=fit.findings, upper={"friction": MAX_FRICTION, "restitution": 1.0}),
         iterations=max(fit.iterations, 1),
         extras=extras_of(
             EstimatedMotions((motion,)),
-            Impacts(tuple(_impacts(problem, fit, scale, normals, tangents))),
+            Impacts(tuple(_impacts(problem, fit, mass, normals, tangents))),
             Scene(
                 problem.shape.outline(),
                 wall_array(problem.walls),
                 fit.friction if fit.friction_identifiable else float("nan"),
                 float("nan") if fit.friction_bound is None else fit.friction_bound,
-                {fit.drop.name: _energy(fit, scale)},
+                {fit.drop.name: _energy(fit, mass)},
             ),
             DropSimulation(fit.noise, fit.shooting.drag, fit.friction, fit.shooting.mass_of(fit.theta)),
         ),
         provenance=Provenance(
             warnings=tuple(f"Do not trust this yet: {reason}." for reason in fit.distrust),
-            notes=tuple(_notes(fit, scale, _consistency(fit, normals, tangents))),
+            notes=tuple(_notes(fit, mass, consistency(hit, normals, tangents, pushes))),
         ),
     )
 
@@ -143,9 +149,9 @@ def _condition_numbers(
     return float(np.linalg.cond(reduced)), float(np.linalg.cond(reduced / norms))
 
 
-def _undetermined(fit: DropFit, scale: ImpulseUnit) -> tuple[Direction, ...]:
+def _undetermined(fit: DropFit, mass: float | None) -> tuple[Direction, ...]:
     found = []
-    if scale.mass is None:
+    if mass is None:
         known = "unexcited" if fit.mass_sought else "structural"
         found.append(Direction("m and J, of which only J/m acts", known))
     if not fit.friction_identifiable:
@@ -165,33 +171,11 @@ def _motion(fit: DropFit) -> EstimatedMotion:
     return EstimatedMotion(fit.drop.name, motion, (pose,))
 
 
-def _directions(
-    problem: ImpactsProblem, fit: DropFit
-) -> tuple[Float[np.ndarray, "E 3"], Float[np.ndarray, "E 3"]]:
-    """N and T of each impact."""
-    hit = fit.impacts
-    normals, tangents = np.empty((len(hit.times), 3)), np.empty((len(hit.times), 3))
-    for e, (q, which) in enumerate(zip(hit.poses, hit.contacts.tolist(), strict=True)):
-        _, N, T = contacts_at(q, problem.shape, problem.walls)
-        normals[e], tangents[e] = N[which], T[which]
-    return normals, tangents
-
-
-def _consistency(fit: DropFit, normals: Matrix, tangents: Matrix) -> Consistency:
-    forces = fit.shooting.forces_by_mass(fit.theta)
-    pushes = None
-    if forces is not None:
-        pushes = pushed(fit.drop.times, forces / [1, 1, fit.inertia_to_mass], fit.impacts.times)
-    return consistency(fit.impacts, normals, tangents, pushes)
-
-
 def _impacts(
-    problem: ImpactsProblem, fit: DropFit, scale: ImpulseUnit, normals: Matrix, tangents: Matrix
+    problem: ImpactsProblem, fit: DropFit, mass: float | None, normals: Matrix, tangents: Matrix
 ) -> list[Impact]:
-    parts, shares, rows = len(problem.shape.parts), fit.shares, []
-    for e, (time, which) in enumerate(
-        zip(fit.impacts.times.tolist(), fit.impacts.contacts.tolist(), strict=True)
-    ):
+    parts, shares, rows, (factor, unit) = len(problem.shape.parts), fit.shares, [], impulse_unit(mass)
+    for e, which in enumerate(fit.impacts.contacts.tolist()):
         before, after = fit.impacts.before[e], fit.impacts.after[e]
         c_n, c_t = fit.impacts.impulses[e].tolist()
         came, went = normals[e] @ before, normals[e] @ after
@@ -200,29 +184,29 @@ def _impacts(
         rows.append(
             Impact(
                 fit.drop.name,
-                time,
+                float(fit.impacts.times[e]),
                 f"wall {which // parts + 1}{corner}",
-                scale.factor * c_n,
-                scale.factor * c_t,
-                scale.name,
+                factor * c_n,
+                factor * c_t,
+                unit,
                 float(-went / came) if came < -SLOW else float("nan"),
                 "slides" if abs(c_t) > (1 - CONE_MARGIN) * fit.friction * c_n else "sticks",
-                -scale.factor * float(work),
+                -factor * float(work),
                 float(shares[e]),
             )
         )
     return rows
 
 
-def _energy(fit: DropFit, scale: ImpulseUnit) -> tuple[Vector, Vector]:
+def _energy(fit: DropFit, mass: float | None) -> tuple[Vector, Vector]:
     """Kinetic and potential energy [J], or by mass [J/kg], and the times that it is given at [s]."""
     times = np.linspace(fit.drop.times[0], fit.drop.times[-1], ENERGY_SAMPLES)
     q, v = fit.motion(times)
     weights = np.array([0.5, 0.5, 0.5 * fit.inertia_to_mass])
-    return times, scale.factor * (v**2 @ weights + GRAVITY * q[:, 1])
+    return times, impulse_unit(mass)[0] * (v**2 @ weights + GRAVITY * q[:, 1])
 
 
-def _notes(fit: DropFit, scale: ImpulseUnit, found: Consistency) -> list[str]:
+def _notes(fit: DropFit, mass: float | None, found: Consistency) -> list[str]:
     low, high = fit.inertia_interval
     notes = [
         f"J/m is {1e6 * fit.inertia_to_mass:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g}; "
@@ -255,16 +239,12 @@ def _notes(fit: DropFit, scale: ImpulseUnit, found: Consistency) -> list[str]:
         )
     elif fit.mass_sought:
         notes.append("The force is too weak to show the mass; J/m and impulses by mass are what follows.")
-    elif scale.mass is None:
+    elif mass is None:
         notes.append(WITHOUT_MASS)
     notes.append(
         f"The impacts' equations have rank {found.rank} in {found.columns} unknowns"
-        + (
-            ": ratios alone are determined."
-            if found.only_ratios
-            else ": m and J are determined by themselves."
-            if found.all_determined
-            else ": not even J/m, by these alone."
+        + {0: ": m and J are determined by themselves.", 1: ": ratios alone are determined."}.get(
+            found.free, ": not even J/m, by these alone."
         )
     )
     return notes

@@ -11,7 +11,6 @@ from jaxtyping import Float
 from ...arrays import Matrix, Vector
 from ...estimate import Finding, Status
 from ...models.planar.events import ImpactEvents, moved
-from ...models.planar.stepping import PlanarBody
 from .flights import Drop
 from .posterior import MixturePosterior, normalized_jacobian
 from .shooting import FRICTION, INERTIA, RESTITUTION, Shooting
@@ -60,11 +59,6 @@ class DropFit:
         return tuple(each.message for each in self.findings)
 
     @property
-    def degrees(self) -> int:
-        """Degrees of freedom of `chi_square`."""
-        return int(self.drop.poses.size - len(self.theta))
-
-    @property
     def covariance(self) -> Matrix:
         """(p, p) of the posterior about theta."""
         return self.posterior.covariance
@@ -73,11 +67,6 @@ class DropFit:
     def noise(self) -> Vector:
         """(3,) standard deviations of the tracker [m], [m], [rad]."""
         return self.shooting.noise
-
-    @property
-    def body(self) -> PlanarBody:
-        """The identified body, with mass 1."""
-        return self.shooting.body(self.theta)
 
     @property
     def inertia_to_mass(self) -> float:
@@ -98,10 +87,6 @@ class DropFit:
     @property
     def friction(self) -> float:
         return float(self.theta[FRICTION])
-
-    @property
-    def friction_std(self) -> float:
-        return float(np.sqrt(self.covariance[FRICTION, FRICTION]))
 
     @property
     def friction_identifiable(self) -> bool:
@@ -148,7 +133,7 @@ class DropFit:
         if forces is not None:
             held = np.searchsorted(self.drop.times, clock[:-1], side="right") - 1
             forces = forces[np.minimum(held, len(forces) - 1)]
-        start = self.theta[:3], self.theta[3:6]
-        poses, velocities, _ = moved(self.body, self.shooting.walls, *start, clock, forces=forces)
+        body, start = self.shooting.body(self.theta), (self.theta[:3], self.theta[3:6])
+        poses, velocities, _ = moved(body, self.shooting.walls, *start, clock, forces=forces)
         wanted = np.searchsorted(clock, times)
         return poses[wanted], velocities[wanted]

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
@@ -64,10 +65,7 @@ class Drop:
     forces: Float[np.ndarray, "K 3"] | None = None
 
     def __post_init__(self) -> None:
-        times, poses = (
-            np.ascontiguousarray(self.times, dtype=float),
-            np.ascontiguousarray(self.poses, dtype=float),
-        )
+        times, poses = (np.ascontiguousarray(each, dtype=float) for each in (self.times, self.poses))
         if poses.shape != (len(times), 3) or len(times) < 4:
             raise InvalidRecording(
                 f"{self.name}: needs at least four frames of (x, y, angle) with their times"
@@ -286,23 +284,15 @@ def _shared(
         p[free] = z * scale
         return replace(model, offset=p[:2], drag=p[2:])
 
-    # `least_squares` asks for residuals and Jacobian separately: the last pair is kept
-    last: dict[bytes, tuple[Vector, Matrix]] = {}
-
-    def both(z: Vector) -> tuple[Vector, Matrix]:
-        if z.tobytes() not in last:
-            flown = [flight(drop, frames, at(z)) for drop, frames in pieces]
-            last.clear()
-            last[z.tobytes()] = (
-                np.concatenate([one.innovations for one in flown]),
-                np.concatenate([one.innovations_by_shared for one in flown])[:, free] * scale,
-            )
-        return last[z.tobytes()]
+    # `least_squares` asks for residuals and Jacobian separately: the last flights are kept
+    @lru_cache(maxsize=1)
+    def flown(z: tuple[float, ...]) -> list[Flight]:
+        return [flight(drop, frames, at(np.array(z))) for drop, frames in pieces]
 
     found = least_squares(
-        lambda z: both(z)[0],
+        lambda z: np.concatenate([one.innovations for one in flown(tuple(z))]),
         start[free] / scale,
-        lambda z: both(z)[1],
+        lambda z: np.concatenate([one.innovations_by_shared for one in flown(tuple(z))])[:, free] * scale,
         loss="soft_l1",
         f_scale=OUTLIER,
         max_nfev=12,
@@ -316,25 +306,22 @@ def _noises(pieces: Sequence[tuple[Drop, Indices]], model: FlightModel) -> Fligh
         readings = [
             (drop.times[frames], of_center(drop, model.offset)[frames, a : a + 1]) for drop, frames in pieces
         ]
-        k, fall = model.drag[int(a == 2)], np.array([GRAVITY if a == 1 else 0.0])
-
-        def unlikely(
-            z: Vector, readings: list[tuple[Vector, Matrix]] = readings, k: float = k, fall: Vector = fall
-        ) -> float:
-            total = 0.0
-            for t, y in readings:
-                _, _, e, log = filtered(t, y, fall, k, np.exp(2 * z[0]), np.exp(2 * z[1]))
-                # clipped, so that one misread frame does not become the noise of all
-                total += float(np.sum(np.minimum(e * e, OUTLIER**2))) + log
-            return total
-
+        known = readings, np.array([GRAVITY if a == 1 else 0.0]), model.drag[int(a == 2)]
         # logarithms of standard deviations: both stay positive, and their scales are alike
         z = np.log([noise[a], max(np.sqrt(wander[a]), LEAST_WANDER * noise[a])])
-        found = minimize(
-            unlikely, z, method="Nelder-Mead", options={"xatol": 0.01, "fatol": 0.5, "maxiter": 80}
-        )
+        options = {"xatol": 0.01, "fatol": 0.5, "maxiter": 80}
+        found = minimize(_unlikely, z, known, method="Nelder-Mead", options=options)
         noise[a], wander[a] = np.exp(found.x[0]), np.exp(2 * found.x[1])
     return replace(model, noise=noise, wander=wander)
+
+
+def _unlikely(z: Vector, readings: Sequence[tuple[Vector, Matrix]], fall: Vector, k: float) -> float:
+    total = 0.0
+    for t, y in readings:
+        _, _, e, log = filtered(t, y, fall, k, np.exp(2 * z[0]), np.exp(2 * z[1]))
+        # clipped, so that one misread frame does not become the noise of all
+        total += float(np.sum(np.minimum(e * e, OUTLIER**2))) + log
+    return total
 
 
 LEAST_WANDER = 1.0
@@ -368,12 +355,8 @@ def tracker_noise(times: Vector, poses: Float[np.ndarray, "N 3"]) -> Vector:
     may be uneven, so these are divided differences. x and y have the same standard deviation.
     """
     # of the divided difference over four frames: 1 / product of the differences of times
-    weights = np.zeros((len(times) - 3, 4))
-    for k in range(4):
-        others = [j for j in range(4) if j != k]
-        for j in others:
-            away = times[k : len(times) - 3 + k] - times[j : len(times) - 3 + j]
-            weights[:, k] = (weights[:, k] if j != others[0] else 1.0) / away
+    t = np.lib.stride_tricks.sliding_window_view(times, 4)
+    weights = 1 / np.prod(t[:, :, None] - t[:, None, :] + np.eye(4), axis=2)
     weights /= np.linalg.norm(weights, axis=1)[:, None]
     windows = np.lib.stride_tricks.sliding_window_view(poses, 4, axis=0)
     third = np.abs(np.einsum("kij,kj->ki", windows, weights))

@@ -40,23 +40,14 @@ class Consistency:
     Args:
         rows: (E, 2) of (m, J) once impulses are eliminated [m/s m], [rad/s]; 0 where several were struck at once.
         rank: of A, with the rows of known forces if there are any, and its columns, 2 + 2 E.
-        free: in how many directions its null space moves m and J.
+        free: in how many directions its null space moves m and J. 1: they scale together, and in no other way; 0: a
+            known force determines them by themselves.
     """
 
     rows: Float[np.ndarray, "E 2"]
     rank: int
     columns: int
     free: int
-
-    @property
-    def only_ratios(self) -> bool:
-        """Whether m and J scale together, and in no other way."""
-        return self.free == 1
-
-    @property
-    def all_determined(self) -> bool:
-        """Whether m and J are known by themselves, by a known force."""
-        return self.free == 0
 
 
 def consistency(
@@ -72,12 +63,8 @@ def consistency(
         pushes: changes of the velocity by known forces in each flight (`pushed`); None: no forces.
     """
     jump = impacts.after - impacts.before
-    levers = tangents[:, 2], normals[:, 2]
-    along = (
-        np.einsum("ei,ei->e", jump[:, :2], tangents[:, :2]),
-        np.einsum("ei,ei->e", jump[:, :2], normals[:, :2]),
-    )
-    rows = np.column_stack([levers[0] * along[0] + levers[1] * along[1], -jump[:, 2]])
+    moments = [u[:, 2] * np.einsum("ei,ei->e", jump[:, :2], u[:, :2]) for u in (tangents, normals)]
+    rows = np.column_stack([sum(moments), -jump[:, 2]])
     E = len(rows)
     instants, which, counts = np.unique(impacts.times, return_inverse=True, return_counts=True)
     rows[counts[which] > 1] = 0.0

@@ -1,22 +1,14 @@
 """J/m, friction and restitution of a body from many drops of it, by the flights between its impacts.
 
-1. `segmentation` divides each drop into flights; these give offset, drag and noise (`flights`).
-2. Two flights without a frame in between meet in an impact. It counts for J/m if one instant of contact can explain it
-   (`admission`): both flights have three frames, the impulse is more than gravity gives in three intervals of frames,
-   and no second corner can strike before the next frame. A weaker push, a face that lies nearly flat, and an impact
-   beside a flight of two frames still touch the floor: they count for its height, without their consistency. A side so
-   flat that it may touch anywhere between its corners does not count at all.
-3. All is one weighted least-squares problem (`chain`) in the declared parameters (`contact_parameters`) and the states
-   of every flight. J/m has no prior; the others have wide ones, so that unobservable parameters stay near 0 and are
-   reported as such.
-4. The pose of a drop at rest tells the height of the floor in this drop (`resting`). Contacts and rests of all drops
-   together tell how uneven the floor is along its length (`unevenness`).
-5. Tolerances are variance components (`pooled_problem`). Robust weights reduce the influence of an impact that
-   disagrees with one instant on J/m, and of one whose gap is off on the floor (`chain`).
+`segmentation` divides each drop into flights, and two flights without a frame in between meet in an impact. What it
+counts for says `admission`: for J/m if one instant of contact can explain it; for the floor's height, without its
+consistency, also where it was a push, where a face lay nearly flat, or beside a flight of two frames. All is one
+weighted least-squares problem (`chain`, `pooled_problem`) in the declared parameters and the states of every flight.
+J/m has no prior; the others have wide ones, so that unobservable parameters stay near 0 and are reported as such.
 
-Only J/m and impulses by mass follow from motion without a known mass or force (Sect. 5.2). Friction does not influence
-J/m here, since the tangential impulse of each impact is free. Where slip keeps its sign through an impact, |c_t| / c_n
-is a sample of mu, elsewhere a lower bound. Restitution is -u_n+ / u_n- of the struck point.
+Friction does not influence J/m here, since the tangential impulse of each impact is free. Where slip keeps its sign
+through an impact, |c_t| / c_n is a sample of mu, elsewhere a lower bound. Restitution is -u_n+ / u_n- of the struck
+point.
 
 Levers are those of the corners' centers, so J/m depends on their distance from the center of mass, which only heights
 at contact tell: the corners' radius influences J/m most (`agreement.assumed`).
@@ -26,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool
@@ -42,7 +33,7 @@ from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .admission import ADMITTED, DISAGREEING, LYING, ON_THE_FLOOR, Admission
 from .agreement import LEVEL, agreement
-from .chain import Chain, Linear, Reduced, Unknowns, chain, collisions, rows_of_theta
+from .chain import Linear, Reduced, Unknowns, chain, collisions, followed
 from .collisions import ContactGeometry, Outline, impact_quantities
 from .contact_parameters import (
     COLUMN,
@@ -53,8 +44,8 @@ from .contact_parameters import (
     SHARED,
     S,
 )
-from .flights import Drop, FlightModel, flight
-from .pooled_estimate import check_poolable, pooled_estimate
+from .flights import Drop
+from .pooled_estimate import pooled_estimate
 from .pooled_fit import SLIDES, STICKS, PooledFit, PooledImpact
 from .pooled_problem import PooledProblem, Tolerances
 from .problem import ImpactsProblem
@@ -111,7 +102,17 @@ class PooledImpacts:
             InvalidMethod: if there are several walls, or known forces.
             NotIdentifiable: if no impact of the drops determines J/m.
         """
-        check_poolable(problem)
+        if len(problem.walls) > 1:
+            raise InvalidMethod(
+                f"{len(problem.drops)} drops are pooled on one wall, and there are {len(problem.walls)}; identify "
+                "each drop by itself, or give the wall that is struck"
+            )
+        forced = [drop.name for drop in problem.drops if drop.forces is not None]
+        if forced:
+            raise InvalidMethod(
+                f"known forces, as in {forced[0]}, are for one drop by itself: identify it alone, or leave them out of "
+                "drops in which they hardly act"
+            )
         watch = Stopwatch()
         fit = self.fit(problem.drops, problem.shape, problem.walls[0], progress=progress, stop=stop)
         watch.lap("solve")
@@ -127,7 +128,7 @@ class PooledImpacts:
 
     def fit(
         self,
-        drops: Sequence[Drop],
+        drops: Sequence[Drop] | Segmented,
         shape: Shape,
         wall: Wall,
         *,
@@ -137,30 +138,22 @@ class PooledImpacts:
         """The minimum of the pooled problem, its tolerances, and the covariance of theta.
 
         Args:
+            drops: also if they are divided into flights already.
             shape: as drawn, about its center. wall: that is struck.
 
         Raises:
             NotIdentifiable: if there is no impact to identify from, or none that turns the body.
         """
-        report(progress, f"{len(drops)} drops: flights")
-        parted = segmented(
-            drops,
-            with_offset=not {"tracked_offset_x", "tracked_offset_y"} <= set(self.held),
-            with_drag=not {"linear_drag", "angular_drag"} <= set(self.held),
-            stop=stop,
-        )
-        return self.of_flights(parted, shape, wall, progress=progress, stop=stop)
-
-    def of_flights(
-        self,
-        parted: Segmented,
-        shape: Shape,
-        wall: Wall,
-        *,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
-    ) -> PooledFit:
-        """`fit`, of drops that are divided into flights already."""
+        if isinstance(drops, Segmented):
+            parted = drops
+        else:
+            report(progress, f"{len(drops)} drops: flights")
+            parted = segmented(
+                drops,
+                with_offset=not {"tracked_offset_x", "tracked_offset_y"} <= set(self.held),
+                with_drag=not {"linear_drag", "angular_drag"} <= set(self.held),
+                stop=stop,
+            )
         geometry = ContactGeometry(Outline(shape), wall, GRAVITY)
         may = np.array([name not in self.held for name in SHARED])
         may[OF_CORNERS] &= geometry.outline.has_corners
@@ -172,7 +165,7 @@ class PooledImpacts:
             floor=3e-4 if "floor_height" not in self.held else 1e-9,
             gap=max(3e-4, float(parted.model.noise[1]) / 2),
         )
-        first = _chain_at(parted, shared, geometry)
+        first = chain(parted, shared, geometry)
         if not len(first.before):
             raise NotIdentifiable(
                 "no impact between two flights in these drops; there is nothing to identify J/m from: film a drop "
@@ -188,7 +181,8 @@ class PooledImpacts:
         frames = np.array([len(f) for of in parted.flights for f in of])
         status, rounds = Status.step_limit, 0
         for rounds in range(1, self.rounds + 1):
-            at = replace(at, brevity=_brevity(problem, at))
+            hit = collisions(problem.chain, at, part)
+            at = replace(at, brevity=(1 + (hit.GQ @ hit.tangent) ** 2 / at.shared[INERTIA]) ** -0.5)
             if rounds <= self.screenings:
                 verdicts = self.admission.verdicts(
                     problem.chain, frames, at, part, problem.tolerances, rounds > 1
@@ -235,7 +229,7 @@ class PooledImpacts:
         free = np.append(may, np.ones(uneven.count, dtype=bool))
         free[LIFT] &= lying is not None
         shared = np.append(at.shared, np.zeros(uneven.count))
-        grounded = replace(_chain_at(parted, shared, replace(geometry, uneven=uneven)), resting=lying)
+        grounded = replace(chain(parted, shared, replace(geometry, uneven=uneven)), resting=lying)
         return replace(problem, chain=grounded, free=free), replace(at, shared=shared)
 
     # -- the result ----------------------------------------------------------------------------------------------------
@@ -254,7 +248,7 @@ class PooledImpacts:
         inverse, infinite = problem.covariance(by)
         scattered, covariance = self._scatter(problem, by, at.shared, inverse)
         # (I, 5) by which the residuals of an impact tell J/m
-        tells = np.sqrt(system.trust) * (rows_of_theta(problem.chain, system, by) @ inverse[INERTIA])
+        tells = np.sqrt(system.trust) * (followed(problem.chain, system, by)[1] @ inverse[INERTIA])
         verdicts = verdicts.copy()
         verdicts[problem.turning & (system.trust.min(axis=1) < self.disagreement)] = DISAGREEING
         used = verdicts == ADMITTED
@@ -351,23 +345,3 @@ def _impact_rows(
     )
     values = (np.asarray(column).tolist() for column in columns)
     return tuple(PooledImpact(*row) for row in zip(drops, *values, strict=True))
-
-
-def _chain_at(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Chain:
-    """Flights filtered with these values of what they share, and the impacts between them."""
-    model: FlightModel = replace(parted.model, offset=shared[OF_FLIGHTS][:2], drag=shared[OF_FLIGHTS][2:])
-    flights = [
-        [flight(drop, frames, model) for frames in of]
-        for drop, of in zip(parted.drops, parted.flights, strict=True)
-    ]
-    joined = [[bool(b.frames[0] == a.frames[-1] + 1) for a, b in pairwise(of)] for of in flights]
-    # flights depend on offset and drag alone: the chain continues linearly from where they were filtered
-    reference = np.zeros(len(shared))
-    reference[OF_FLIGHTS] = shared[OF_FLIGHTS]
-    return chain(flights, joined, reference, geometry)
-
-
-def _brevity(problem: PooledProblem, at: Unknowns) -> Vector:
-    """(I,) b of each impact, see `collisions`."""
-    hit = collisions(problem.chain, at, problem.part)
-    return np.asarray((1 + (hit.GQ @ hit.tangent) ** 2 / at.shared[INERTIA]) ** -0.5)

@@ -33,7 +33,7 @@ from .contact_parameters import INERTIA, OF_FLIGHTS, SHARED, S, bounds
 from .flights import Drop, of_center
 from .pooled_fit import SLIDES, PooledFit, PooledImpact
 from .pooled_problem import PooledProblem
-from .problem import WITHOUT_MASS, ImpactsProblem, ImpulseUnit
+from .problem import WITHOUT_MASS, ImpactsProblem, impulse_unit
 
 MEDIAN_ERROR_FACTOR = 1.4826
 """Standard deviation by the median of absolute errors, of normal variables."""
@@ -42,24 +42,6 @@ STATIONARY = 0.1
 """Largest step of a certificate that holds, in standard deviations."""
 AGREES = 1e-6
 """Relative differences of derived values below this are rounding."""
-
-
-def check_poolable(problem: ImpactsProblem) -> None:
-    """
-    Raises:
-        InvalidMethod: if there are several walls, or known forces.
-    """
-    if len(problem.walls) > 1:
-        raise InvalidMethod(
-            f"{len(problem.drops)} drops are pooled on one wall, and there are {len(problem.walls)}; identify "
-            "each drop by itself, or give the wall that is struck"
-        )
-    forced = [drop.name for drop in problem.drops if drop.forces is not None]
-    if forced:
-        raise InvalidMethod(
-            f"known forces, as in {forced[0]}, are for one drop by itself: identify it alone, or leave them out of "
-            "drops in which they hardly act"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +136,9 @@ def _agree(value: float, expected: float, slack: float = 0.0) -> bool:
 def _parameters(problem: ImpactsProblem, fit: PooledFit) -> EstimatedParameters:
     """What theta, the medians over impacts and the mass give."""
     mass = problem.mass
-    medians = [
-        (np.nan, np.nan) if each is None else (each.median, each.std)
-        for each in (fit.friction, fit.restitution)
-    ]
+    friction, restitution = fit.friction, fit.restitution
+    sliding = (np.nan, np.nan) if friction is None else (friction.median, friction.std)
+    medians = [sliding, (restitution.median, restitution.std)]
     names = ["J/m", *fit.names[1:], "friction", "restitution"]
     units = [*fit.units, "1", "1"]
     kinds = ["inertia"] + ["geometry"] * (S - 1) + ["friction", "restitution"]
@@ -222,16 +203,12 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
         scaled_condition_number=scaled,
         rows=5 * len(used),
         fit=jumps(
-            [impact.jump_of_omega for impact in used],
-            [impact.jump_of_omega - impact.inconsistency for impact in used],
-            [impact.time for impact in used],
+            [(each.time, each.jump_of_omega, each.jump_of_omega - each.inconsistency) for each in used]
         ),
         undetermined=tuple(Direction(name, "unexcited") for name in fit.unobservable),
         validation=(
             jumps(
-                [each.jump_of_omega for each in agreed.held_out],
-                [each.from_jump for each in agreed.held_out],
-                [each.time for each in agreed.held_out],
+                [(each.time, each.jump_of_omega, each.from_jump) for each in agreed.held_out],
                 "held-out impacts, drop by drop",
             ),
         ),
@@ -243,7 +220,7 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
         iterations=fit.rounds,
         extras=extras_of(
             EstimatedMotions(tuple(_motion(drop, fit, typical) for drop in problem.drops)),
-            Impacts(tuple(_impact(each, ImpulseUnit(problem.mass)) for each in used)),
+            Impacts(tuple(_impact(each, *impulse_unit(problem.mass)) for each in used)),
             Scene(
                 problem.shape.outline(),
                 wall_array(problem.walls),
@@ -288,14 +265,14 @@ def _motion(drop: Drop, fit: PooledFit, typical: float) -> EstimatedMotion:
     )
 
 
-def _impact(of: PooledImpact, scale: ImpulseUnit) -> Impact:
+def _impact(of: PooledImpact, factor: float, unit: str) -> Impact:
     return Impact(
         of.drop,
         of.time,
         f"corner {of.part + 1}",
-        scale.factor * of.normal_impulse,
-        scale.factor * of.tangential_impulse,
-        scale.name,
+        factor * of.normal_impulse,
+        factor * of.tangential_impulse,
+        unit,
         of.restitution,
         "slides" if of.mode == SLIDES else "",
         float("nan"),
@@ -337,18 +314,18 @@ def _notes(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> list[s
     return notes
 
 
-def jumps(
-    measured: Sequence[float], predicted: Sequence[float], times: Sequence[float], recording: str = ""
-) -> Fit:
-    """The fit of jumps of the spin. Each time is on the clock of its own drop, so rows have no order."""
+def jumps(rows: Sequence[tuple[float, float, float]], recording: str = "") -> Fit:
+    """The fit of jumps of the spin, (time, measured, predicted); each drop has its own clock, so rows have no order."""
+    times, measured, predicted = np.hsplit(np.array(rows, dtype=float).reshape(-1, 3), 3)
+    units, counts = ("rad/s",), [len(rows)]
     return fit_of(
-        np.asarray(times, dtype=float),
+        times[:, 0],
         (JUMP,),
-        ("rad/s",),
-        np.asarray(measured, dtype=float)[:, None],
-        np.asarray(predicted, dtype=float)[:, None],
+        units,
+        measured,
+        predicted,
         speeds=None,
-        counts=[len(measured)],
+        counts=counts,
         recording=recording,
         ordered=False,
     )

@@ -214,18 +214,15 @@ class PooledProblem:
         jump = system.collision.jump
         excess = system.trust * system.z**2
         degrees = np.where(use[:, None], 1 - leverages(chain, system, by, covariance), 0.0)
-        speed = np.hypot(jump[:, 0], jump[:, 1])
+        speed, of_turning = np.hypot(jump[:, :1], jump[:, 1:2]), system.std[:, 4:]
         # columns of the residuals of each tolerance, and its share of their variance
         parts_of = {
             "instant": (slice(0, 3), (old.instant * jump / system.std[:, :3]) ** 2),
             "gap": (slice(3, 4), np.ones((len(use), 1))),
-            "lever": (
-                slice(4, 5),
-                (old.lever * speed / at.shared[INERTIA] / system.std[:, 4])[:, None] ** 2,
-            ),
-            "spin": (slice(4, 5), (old.spin / system.std[:, 4])[:, None] ** 2),
+            "lever": (slice(4, 5), (old.lever * speed / at.shared[INERTIA] / of_turning) ** 2),
+            "spin": (slice(4, 5), (old.spin / of_turning) ** 2),
         }
-        new = {"rest": old.rest, "uneven": old.uneven, "floor": old.floor}
+        new: dict[str, float] = {}
         for name, (columns, share) in parts_of.items():
             # contacts that only determine the floor may have been no blows: they do not say how sharp those are
             of = use if name == "gap" else np.isfinite(system.std[:, 4])
@@ -240,15 +237,14 @@ class PooledProblem:
             floor = np.sqrt(np.mean(at.heights[struck] ** 2 + by.height.variance[struck]))
             new["floor"] = _changed(old.floor, floor / old.floor)
         if chain.resting is not None:
-            new["rest"] = reweighed(
-                chain.resting, at.shared, at.heights, chain.geometry, by.height, covariance
-            ).std
+            resting = reweighed(chain.resting, at.shared, at.heights, chain.geometry, by.height, covariance)
+            new["rest"] = resting.std
         if self.free[S:].any():
             z = at.shared[S:]
             determined = np.sum(1 - np.diag(covariance)[S:] * self.prior[S:])
             ratio = np.sqrt(z @ z / max(determined, 1e-9)) / old.uneven
             new["uneven"] = max(_changed(old.uneven, ratio), LEAST_UNEVENNESS)
-        return Tolerances(**new)
+        return replace(old, **new)
 
 
 def _changed(old: float, ratio: float) -> float:

@@ -1,4 +1,9 @@
-"""The problem of thrown bodies: tracked drops of a body with a known outline that strikes known walls."""
+"""The problem of thrown bodies: tracked drops of a body with a known outline that strikes known walls.
+
+Units, vertical axis, size and first pose are checked. In flight a body accelerates downwards by 9.81 m/s^2, and by no
+more at any time, since walls only push. So a low quantile of the accelerations, from parabolas fitted to short windows
+of frames, tells the unit of the poses.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +14,32 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Vector
 from ...diagnosis.throws import Throw, diagnose_throws
 from ...estimate import Certificate, Diagnosis, Estimate
 from ...exceptions import InvalidMethod, InvalidModel, InvalidSignals
+from ...models.planar.contact import contacts_at
 from ...models.planar.shapes import Shape
+from ...models.planar.stepping import GRAVITY
 from ...models.planar.walls import Wall, floor
 from ...recording import Recording
 from .certificate import certify_drop
-from .checks import check_drop
 from .flights import Drop, tracker_noise
 from .recordings import drop_of
+
+WINDOW, FEWEST = 0.08, 5
+"""Length of the window of a parabola [s], and its least number of frames."""
+LOWEST = 0.1
+"""Quantile of the accelerations: not the lowest, which noise may have made."""
+KNOWN = 0.3
+"""Largest relative standard deviation of an acceleration that counts as known."""
+UNITS = {1000.0: "mm", 100.0: "cm", 39.37: "inches", 1e-3: "km"}
+FASTEST, UPRIGHT = 1.25, (0.5, 1.25)
+"""In parts of gravity: an acceleration that no body falls with, and the range of what is found where y points down."""
+NEAR = 1.5
+"""Factor within which an acceleration belongs to a unit."""
+INSIDE, SMALL = 4.0, 5.0
+"""Standard deviations of the tracker: how far inside a wall a body may begin to be, and how large it must be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +105,10 @@ class ImpactsProblem:
         Raises:
             InvalidRecording: if a recording lacks what is needed, or cannot be right.
         """
-        named = recordings if isinstance(recordings, Mapping) else {}
-        named = named or {f"drop {k}": each for k, each in enumerate(recordings, 1)}  # type: ignore[misc]
+        if not isinstance(recordings, Mapping):
+            recordings = {f"drop {k}": each for k, each in enumerate(recordings, 1)}
         drops, warnings = [], []
-        for title, recording in named.items():
+        for title, recording in recordings.items():
             drop, found = drop_of(recording, title, markers)
             drops.append(drop)
             warnings += found
@@ -114,23 +135,66 @@ class ImpactsProblem:
         return certify_drop(self.drops[0], self.shape, self.walls, self.mass, estimate)
 
 
-@dataclass(frozen=True)
-class ImpulseUnit:
-    """Factor and unit of impulses and energies that are computed for a body of mass 1.
+def check_drop(
+    drop: Drop,
+    noise: Vector,
+    shape: Shape,
+    walls: Sequence[Wall],
+) -> None:
+    """Refuse a drop that cannot be right.
 
     Args:
-        mass: [kg]; None: not known, then they stay by mass.
+        drop: to be checked; its units only if no known forces act, since these accelerate it as well.
+        noise: (3,) of its tracker. shape, walls: outline of the body, and walls that it may strike.
+
+    Raises:
+        InvalidSignals: if units, the vertical axis, the size or the first pose cannot be right.
     """
+    name, poses = drop.name, drop.poses
+    a, std = accelerations(drop)
+    fall, rise = np.quantile(a, LOWEST), np.quantile(-a, LOWEST)
+    if std < KNOWN * abs(fall) and drop.forces is None:
+        for factor, unit in UNITS.items():
+            if 1 / NEAR < -fall / GRAVITY / factor < NEAR:
+                raise InvalidSignals(
+                    f"[length-unit] {name} falls at {-fall:.4g} m/s^2 in flight, some {factor:g} times gravity: its "
+                    f"positions are in {unit}; say so, or multiply them by {1 / factor:.4g}"
+                )
+        sure = std < KNOWN * abs(rise)
+        if sure and -fall > FASTEST * GRAVITY and UPRIGHT[0] < -rise / GRAVITY < UPRIGHT[1]:
+            raise InvalidSignals(
+                f"[sign] {name} accelerates downwards by {-fall:.4g} m/s^2, more than gravity does, and upwards by "
+                f"{-rise:.4g}: its y points down; let it point up, with scale = -1 for it and for the angle"
+            )
+    if shape.size < SMALL * noise[0]:
+        raise InvalidSignals(
+            f"[length-scale] the body reaches {1e3 * shape.size:.3g} mm and the tracker of {name} is off by "
+            f"{1e3 * noise[0]:.3g} mm: give the shape in metres, or track it more closely"
+        )
+    gaps = contacts_at(poses[0], shape, walls)[0]
+    allowed = INSIDE * np.hypot(noise[0], shape.size * noise[2])
+    if gaps.min() < -allowed:
+        flipped = contacts_at(poses[0] * [1.0, -1.0, -1.0], shape, walls)[0].min() > -allowed
+        raise InvalidSignals(
+            f"[wall] in {name} the body begins {-1e3 * gaps.min():.3g} mm inside wall "
+            f"{1 + int(gaps.argmin()) // len(shape.parts)}; mend the wall, the shape or the origin of the poses"
+            + (", or let y point up, with scale = -1 for it and for the angle" if flipped else "")
+        )
 
-    mass: float | None
 
-    @property
-    def factor(self) -> float:
-        return 1.0 if self.mass is None else self.mass
+def accelerations(drop: Drop) -> tuple[Vector, float]:
+    """Accelerations of y in short windows of frames, and the standard deviation of one [m/s^2]."""
+    throw, N = Throw(drop.name, drop.times, drop.poses, np.ones(3)), len(drop.times)
+    count = min(max(round(WINDOW / float(np.median(np.diff(drop.times)))), FEWEST), N)
+    pieces, left = zip(*(throw.piece(k, k + count) for k in range(N - count + 1)), strict=True)
+    noise = np.sqrt(np.median(np.sum(np.array(left)[:, :, 1] ** 2, axis=1)) / (count - 3))
+    a, std = np.array([(each.c[2, 1], each.fall[1][1]) for each in pieces]).T
+    return a, float(noise * np.median(std))
 
-    @property
-    def name(self) -> str:
-        return "m/s" if self.mass is None else "N s"
+
+def impulse_unit(mass: float | None) -> tuple[float, str]:
+    """Factor and unit of impulses that are computed for a body of mass 1; without a known mass they stay by mass."""
+    return (1.0, "m/s") if mass is None else (mass, "N s")
 
 
 WITHOUT_MASS = "Without a known mass or force only J/m and impulses by mass follow; give mass for J and N s."

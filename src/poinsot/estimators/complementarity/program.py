@@ -8,12 +8,9 @@ over poses, velocities, impulses, J/m, mu and the durations of steps, subject to
     0 <= g(q_k), c_n, c_+, c_-, lambda,    0 <= mu c_n - c_+ - c_-,    0 <= +-T^T v + lambda
     Gamma = c_n g + lambda (mu c_n - c_+ - c_-) + c_+ (T^T v + lambda) + c_- (-T^T v + lambda)
 
-Three things differ from the paper's program. Frames are joined by `steps` flights with *free* durations h_k >= 0 of
-given sum, so that an impact may happen at any time between two frames. With fixed steps a body of 5 m/s is off by up to
-20 mm at 240 steps a second, which no weight on Gamma compensates. Flights are exact, not implicit Euler's. And Gamma, a
-sum of products that are never negative, is penalized itself, not its square: then a finite rho makes it vanish. rho
-rises in stages, each of which starts at the solution of the last one, so that contacts are found softly and then
-closed. The weights of frames are those of the tracker's noise, so no weight is left to be chosen.
+Frames are joined by `steps` exact flights with *free* durations h_k >= 0 of given sum, so that an impact may happen at
+any time between two frames. rho rises in stages, each of which starts at the solution of the last one, so that contacts
+are found softly and then closed. docs/concepts/impacts.md says what differs from the paper's program.
 
 J/m and mu are unknowns of each step, equal to those of the next step. So the equations of a step depend on its
 neighbours only, and the time to solve them is proportional to the number of steps.
@@ -130,6 +127,7 @@ class _Program:
         forces = np.zeros((len(self.times) - 1, 3)) if known.forces is None else known.forces
         self.mass = known.mass
         self.sought = known.mass_is_estimated
+        self.shared = 2 + self.sought  # how many unknowns all steps share
         # the unit of mass: the given one, or that whose weight equals the force, and then 1/m is near 1
         self.mass_unit = lifted_mass(forces, shape) if self.sought else known.mass or 1.0
         scaled = forces / self.mass_unit * self.time**2 * self.unit / self.length**2
@@ -147,11 +145,6 @@ class _Program:
             iterations += int(stats["iter_count"])
         return self._read(found.full().ravel(), stats, iterations)
 
-    @property
-    def shared(self) -> int:
-        """How many unknowns all steps share."""
-        return 2 + self.sought
-
     # -- the program ---------------------------------------------------------------------------------------------------
 
     def _step(self) -> Any:
@@ -163,9 +156,7 @@ class _Program:
         inertia, mu = theta[0], theta[1]
         lightness = theta[2] if self.sought else 1
         g, N, T = self.contact(q_end * casadi.DM(self.unit))
-        g, N_3, T_3 = g / L, N[2, :] / L, T[2, :] / L
-        N = casadi.vertcat(N[:2, :], N_3)
-        T = casadi.vertcat(T[:2, :], T_3)
+        g, N[2, :], T[2, :] = g / L, N[2, :] / L, T[2, :] / L
         c_n, c_plus, c_minus = c[:C], c[C : 2 * C], c[2 * C :]
         W = casadi.vertcat(1, 1, 1 / inertia)
         a = lightness * W * f + casadi.vertcat(0, -GRAVITY * self.time**2 / L, 0)
@@ -208,21 +199,12 @@ class _Program:
         )
         x = casadi.veccat(q, v, c, slack, h, theta)
         g = casadi.veccat(left, sums, theta[:, 1:] - theta[:, :-1], least)
-        inf = np.inf
-        lower: list[Any] = [
-            np.full(6 * (K + 1), -inf),
-            np.zeros(4 * C * K + K),
-            np.tile([LEAST_INERTIA, 0.0, 1 / MAX_MASS_RATIO][: self.shared], K),
-        ]
-        upper: list[Any] = [
-            np.full(6 * (K + 1) + 4 * C * K, inf),
-            np.repeat(spans, n),
-            np.tile([1.0, 5.0, MAX_MASS_RATIO][: self.shared], K),
-        ]
-        equal = 6 * K + len(spans) + self.shared * (K - 1)
+        inf, least = np.inf, [LEAST_INERTIA, 0.0, 1 / MAX_MASS_RATIO][: self.shared]
+        most = [1.0, 5.0, MAX_MASS_RATIO][: self.shared]
+        free, equal = 6 * (K + 1), 6 * K + len(spans) + self.shared * (K - 1)
         bounds = {
-            "lbx": np.concatenate(lower),
-            "ubx": np.concatenate(upper),
+            "lbx": np.concatenate([np.full(free, -inf), np.zeros(4 * C * K + K), np.tile(least, K)]),
+            "ubx": np.concatenate([np.full(free + 4 * C * K, inf), np.repeat(spans, n), np.tile(most, K)]),
             "lbg": np.zeros(equal + 4 * C * K),
             "ubg": np.concatenate([np.zeros(equal), np.full(4 * C * K, inf)]),
         }

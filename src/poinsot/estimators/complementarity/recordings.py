@@ -43,7 +43,10 @@ def drop_of(
     Raises:
         InvalidRecording: if a channel is missing, has another unit, or cannot be right.
     """
-    poses = _poses_of_markers(recording, markers, name) if markers else _poses(recording, name)
+    if markers:
+        poses = _poses_of_markers(recording, markers, name)
+    else:
+        poses = np.column_stack([_position(recording, axis, unit, name) for axis, unit in POSE.items()])
     whole, warnings = np.isfinite(poses).all(axis=1), []
     forces = _forces(recording, np.flatnonzero(whole), name)
     times, poses = np.asarray(recording.time, dtype=float)[whole], poses[whole]
@@ -109,10 +112,6 @@ def _forces(recording: Recording, frames: Indices, name: str) -> Float[np.ndarra
         )
     time = np.asarray(recording.time[frames[0] : frames[-1] + 1], dtype=float)
     return held_mean(time, rows, frames - frames[0])
-
-
-def _poses(recording: Recording, name: str) -> Float[np.ndarray, "N 3"]:
-    return np.column_stack([_position(recording, axis, unit, name) for axis, unit in POSE.items()])
 
 
 def _poses_of_markers(

@@ -56,15 +56,6 @@ class Resting:
 
 
 @dataclass(frozen=True, eq=False)
-class Added:
-    """Contribution of rest to each drop: normal matrix (D, s, s), gradient (D, s), cost (D,)."""
-
-    normal: Float[np.ndarray, "D s s"]
-    gradient: Float[np.ndarray, "D s"]
-    cost: Float[np.ndarray, "D"]
-
-
-@dataclass(frozen=True, eq=False)
 class HeightStep:
     """How the height of the floor in each drop follows from theta.
 
@@ -81,24 +72,22 @@ def resting(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Res
     """Contacts of all drops that came to rest; None if there are none."""
     outline, offset = geometry.outline, shared[OF_FLIGHTS][:2]
     needed = 2 if outline.has_corners else 1
-    P = len(outline.shape.parts)
+    P, D = len(outline.shape.parts), len(parted.drops)
     drop, part, poses = [], [], []
     for d, one in enumerate(parted.drops):
         begin = at_rest_from(of_center(one, offset), parted.model.noise)
         if begin == len(one.poses):
             continue
         pose = one.poses[begin:].mean(axis=0)
-        every = Resting(np.full(P, d), np.arange(P), np.tile(pose, (P, 1)), BEGUN, len(parted.drops))
-        gap = lying(every, shared[:S], np.zeros(len(parted.drops)), replace(geometry, uneven=None))[0]
+        every = Resting(np.full(P, d), np.arange(P), np.tile(pose, (P, 1)), BEGUN, D)
+        gap = lying(every, shared[:S], np.zeros(D), replace(geometry, uneven=None))[0]
         carrying = np.flatnonzero(gap < gap.min() + LEVEL * outline.shape.size)
         # a square that leans on something has one lowest corner, and one that lies elsewhere is far from the wall
         if len(carrying) == needed and abs(gap.min()) < NEAR * outline.shape.size:
             drop += [d] * needed
             part += list(carrying)
             poses += [pose] * needed
-    if not drop:
-        return None
-    return Resting(np.array(drop), np.array(part), np.array(poses), BEGUN, len(parted.drops))
+    return Resting(np.array(drop), np.array(part), np.array(poses), BEGUN, D) if drop else None
 
 
 def lying(
@@ -130,17 +119,20 @@ def lying(
 
 def added(
     of: Resting, shared: Vector, heights: Vector, geometry: ContactGeometry, curved: bool = False
-) -> Added:
-    """Normal equations of bodies at rest; `curved` adds the weights' part of the second derivative, on average."""
+) -> tuple[Float[np.ndarray, "D s s"], Float[np.ndarray, "D s"], Vector]:
+    """Normal matrix, gradient and cost (D,) of rest in each drop.
+
+    `curved` adds the weights' part of the second derivative, on average.
+    """
     e, E = lying(of, shared, heights, geometry)
     z, rows, number = e / of.std, E / of.std, np.bincount(of.drop, minlength=of.drops)
     trust, cost, bent = student_t(np.bincount(of.drop, z * z, of.drops), number, FREEDOM)
-    out = Added(np.zeros((of.drops, len(shared), len(shared))), np.zeros((of.drops, len(shared))), cost)
+    normal, gradient = np.zeros((of.drops, len(shared), len(shared))), np.zeros((of.drops, len(shared)))
     # the curvature of one drop may be negative: every drop gets the mean of those that rest
     weigh = np.full(of.drops, bent[number > 0].mean()) if curved else trust
-    np.add.at(out.normal, of.drop, weigh[of.drop][:, None, None] * rows[:, :, None] * rows[:, None, :])
-    np.add.at(out.gradient, of.drop, (trust[of.drop] * z)[:, None] * rows)
-    return out
+    np.add.at(normal, of.drop, weigh[of.drop][:, None, None] * rows[:, :, None] * rows[:, None, :])
+    np.add.at(gradient, of.drop, (trust[of.drop] * z)[:, None] * rows)
+    return normal, gradient, cost
 
 
 def student_t(

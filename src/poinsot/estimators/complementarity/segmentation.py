@@ -127,25 +127,26 @@ def divided(drop: Drop, model: FlightModel) -> tuple[Indices, ...]:
                 merged[-1] = together
                 continue
         merged.append(frames)
-    return tuple(frames for frames in merged if _falls(t, poses, frames, model))
+    # x and the angle do not depend on gravity
+    costs = [[_cost(t, poses, frames, model, g, (1,)) for g in (GRAVITY, 0.0)] for frames in merged]
+    return tuple(f for f, (falls, rests) in zip(merged, costs, strict=True) if falls < rests + WEIGHTLESS)
 
 
-def _cost(t: Vector, poses: Matrix, frames: Indices, model: FlightModel) -> float:
-    return sum(_unlikely(t, poses, frames, model, GRAVITY, a) for a in range(3))
-
-
-def _unlikely(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, fall: float, a: int) -> float:
-    if len(frames) < 3:
-        return 0.0
-    gamma = np.array([fall if a == 1 else 0.0])
-    k, variance, wander = model.drag[int(a == 2)], model.noise[a] ** 2, model.wander[a]
-    e = filtered(t[frames], np.ascontiguousarray(poses[frames, a : a + 1]), gamma, k, variance, wander)[2]
-    return float(np.sum(e * e))
-
-
-def _falls(t: Vector, poses: Matrix, frames: Indices, model: FlightModel) -> bool:
-    falling = _unlikely(t, poses, frames, model, GRAVITY, 1)
-    return falling < _unlikely(t, poses, frames, model, 0.0, 1) + WEIGHTLESS
+def _cost(
+    t: Vector,
+    poses: Matrix,
+    frames: Indices,
+    model: FlightModel,
+    g: float = GRAVITY,
+    axes: Sequence[int] = range(3),
+) -> float:
+    """|e|^2 of a flight of these frames."""
+    total = 0.0
+    for a in axes if len(frames) > 2 else ():
+        gamma, k = np.array([g if a == 1 else 0.0]), model.drag[int(a == 2)]
+        y, variance = np.ascontiguousarray(poses[frames, a : a + 1]), model.noise[a] ** 2
+        total += float(np.sum(filtered(t[frames], y, gamma, k, variance, model.wander[a])[2] ** 2))
+    return total
 
 
 RESTING_FRAMES = 10

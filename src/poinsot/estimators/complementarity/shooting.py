@@ -28,7 +28,7 @@ instants of impact are solved.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
@@ -65,6 +65,9 @@ KINKS, SHARES = 5, (1.0, 0.3, 0.1, 0.03, 0.01)
 """How often a fit that stalls at a kink goes on along the slope that descends, and by which shares of the step."""
 CURVATURE_FLOOR = 1e-8
 """Least curvature that damping assumes, in parts of the cost by squared scale: keeps unobservable components still."""
+FINE = GaussNewton(30, 1e-6, 0.5e-6, damping=GainRatio(first=1e-3, least=1e-9), take_last=True)
+"""The cost is half of chi-square; the absolute tolerance ends fits of noiseless frames."""
+ROUGH = replace(FINE, max_iterations=10, relative_tolerance=1e-2, absolute_tolerance=0.5e-2)
 MAX_FRICTION = 3.0
 MAX_MASS_RATIO = 1e4
 """The mass is sought between the one that a known force would lift divided and multiplied by this."""
@@ -75,9 +78,8 @@ class SearchSettings:
     """Search of the deepest minimum of a cost with many.
 
     Args:
-        max_iterations, tolerance: of a fit to all frames; the tolerance is the predicted decrease of chi-square, in
-            parts of it, at which a fit ends.
-        rough_iterations, rough_tolerance: of a fit to a part of the motion, which only ranks starting points.
+        fine: iteration of a fit to all frames. rough: of a fit to a part of the motion, which only ranks starting
+            points.
         rounds, samples: rounds of a search, and starting points of each.
         parts: of the motion up to `first_part_s`, which starting points are fitted to one after the other.
         kept: how many go on from each part to the next; the first number is that of groups of like restitution.
@@ -94,10 +96,8 @@ class SearchSettings:
         same_chi_square: two motions that differ by less, in chi-square, are one minimum.
     """
 
-    max_iterations: int = 30
-    tolerance: float = 1e-6
-    rough_iterations: int = 10
-    rough_tolerance: float = 1e-2
+    fine: GaussNewton = FINE
+    rough: GaussNewton = ROUGH
     rounds: int = 3
     samples: int = 600
     parts: tuple[float, ...] = (0.35, 0.5, 0.75)
@@ -111,23 +111,6 @@ class SearchSettings:
     friction_range: tuple[float, float] = (0.05, 1.2)
     near_chi_square: float = 20.0
     same_chi_square: float = 0.1
-
-    @cached_property
-    def fine(self) -> GaussNewton:
-        """Fits to all frames."""
-        return _iteration(self.max_iterations, self.tolerance)
-
-    @cached_property
-    def rough(self) -> GaussNewton:
-        """Fits to a part of the motion."""
-        return _iteration(self.rough_iterations, self.rough_tolerance)
-
-
-def _iteration(max_iterations: int, tolerance: float) -> GaussNewton:
-    """The cost is half of chi-square; the absolute part ends fits of noiseless frames."""
-    return GaussNewton(
-        max_iterations, tolerance, 0.5 * tolerance, damping=GainRatio(first=1e-3, least=1e-9), take_last=True
-    )
 
 
 class _Simulation(NamedTuple):
@@ -194,12 +177,24 @@ class Shooting:
         """Length of theta: 9, or 10 where the mass is estimated."""
         return MASS + self.mass_is_estimated
 
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom of chi-square."""
+        return self.poses.size - self.parameters
+
     @cached_property
     def simulation(self) -> _Simulation:
         unit = PlanarBody(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag)
         world = unit.world(self.walls, np.zeros((1, 3)) if self.forces is None else self.forces)
         mass = 1.0 if self.mass is None else float(self.mass)
         return _Simulation(world, mass, self.times, self.poses, self.noise)
+
+    def theta(
+        self, state: Sequence[Vector], inertia: float, friction: float, restitution: float, mass: float | None
+    ) -> Vector:
+        """(p,) of a pose and a velocity, J/m, mu, epsilon, and the mass, None: 1 kg."""
+        rest = np.log(inertia), friction, restitution, np.log(mass or 1.0)
+        return np.array([*state[0], *state[1], *rest])[: self.parameters]
 
     def mass_of(self, theta: Vector) -> float | None:
         """[kg], given or estimated; None where no force acts."""

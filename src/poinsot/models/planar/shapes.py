@@ -28,7 +28,6 @@ import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ...arrays import Vector
 from ...exceptions import InvalidModel
 
 DIRECTIONS = 720
@@ -168,7 +167,8 @@ class Polygon(Shape):
             )
         object.__setattr__(self, "vertices", np.ascontiguousarray(corners))
         # lengths that a circle takes from both sides of its corner; rounding must not refuse circles that just fit
-        needed = self.corner_radius / np.tan(self._half_angles)
+        before, after = self._directions
+        needed = self.corner_radius * (1 + np.sum(before * after, axis=1)) / _cross(after, before)
         lengths = np.linalg.norm(np.roll(self.vertices, -1, axis=0) - self.vertices, axis=1)
         if (needed + np.roll(needed, -1) > lengths * (1 + 1e-12)).any():
             raise InvalidModel(
@@ -176,21 +176,19 @@ class Polygon(Shape):
             )
 
     @property
-    def _half_angles(self) -> Vector:
-        before = np.roll(self.vertices, 1, axis=0) - self.vertices
-        after = np.roll(self.vertices, -1, axis=0) - self.vertices
-        return 0.5 * np.arctan2(_cross(after, before), np.sum(after * before, axis=1))
+    def _directions(self) -> tuple[Float[np.ndarray, "P 2"], Float[np.ndarray, "P 2"]]:
+        """Unit vectors from each corner to the one before and to the one after."""
+        sides = (np.roll(self.vertices, k, axis=0) - self.vertices for k in (1, -1))
+        before, after = (side / np.linalg.norm(side, axis=1)[:, None] for side in sides)
+        return before, after
 
     @property
     def parts(self) -> Float[np.ndarray, "P 4"]:
         """The circles in its corners."""
-        before = np.roll(self.vertices, 1, axis=0) - self.vertices
-        after = np.roll(self.vertices, -1, axis=0) - self.vertices
-        middle = (
-            before / np.linalg.norm(before, axis=1)[:, None] + after / np.linalg.norm(after, axis=1)[:, None]
-        )
-        middle /= np.linalg.norm(middle, axis=1)[:, None]
-        centers = self.vertices + (self.corner_radius / np.sin(self._half_angles))[:, None] * middle
+        before, after = self._directions
+        # the center is at r / sin(angle / 2) on the bisector, |before + after| = 2 cos(angle / 2)
+        reach = self.corner_radius / _cross(after, before)
+        centers = self.vertices + reach[:, None] * (before + after)
         return np.column_stack([centers, np.full((len(centers), 2), self.corner_radius)])
 
 

@@ -6,8 +6,7 @@ with the impulses c of `impulses`, and one of two laws for the normal velocities
 
     RESTITUTION   impulse-restitution complementarity (IRC): a contact with g(q_k) <= 0 leaves at least as fast as
                   restitution says, N^T v_{k+1} >= -epsilon min(N^T v_k, 0)
-    GAP           impulse-gap complementarity (IGC): no gap is below 0 after the step, g(q_k) + h N^T v_{k+1} >= 0. It
-                  stops a body where the step happens to end, in two steps, with an impulse that depends on the step
+    GAP           impulse-gap complementarity (IGC): no gap is below 0 after the step, g(q_k) + h N^T v_{k+1} >= 0
 
 In the plane M is constant, so there are no gyroscopic terms, K = 0. Drag, where there is some, is linear in the
 velocity.
@@ -17,18 +16,10 @@ Over a step the kinetic energy changes by (v + v+) / 2 . (G c + h f), so impulse
     W_n = (v + v+)^T N c_n / 2,    W_t = (v + v+)^T T c_t / 2
 
 of which W_t is never above 0 where friction opposes the slip before and after, and W_n = -(1 - epsilon^2) (N^T v)^2 /
-2 N^T M^-1 N for one contact without friction, in an instant. An impact with epsilon = 0 never adds energy; one with
-epsilon > 0 and friction may (Newton's restitution: the impulse that sends the normal velocity back is larger where
-friction turns the body into the wall), and then W_t may be above 0, too: friction that holds a point at which the
-normal impulse pulls works along with a slip that was there before.
-
-Gravity does the work -m g h (v + v+)_y / 2, while the potential grows by m g h v+_y. So without other forces energy
-changes by
+2 N^T M^-1 N for one contact without friction, in an instant. Gravity does the work -m g h (v + v+)_y / 2, while the
+potential grows by m g h v+_y. So without other forces energy changes by
 
     W_n + W_t + m g h (v+ - v)_y / 2
-
-In a flight of T seconds it falls by m g^2 h T / 2, implicit Euler's drift, which the impulses that end the flight give
-back; so it does not grow beyond that of one flight.
 """
 
 from __future__ import annotations

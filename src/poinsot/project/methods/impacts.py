@@ -72,10 +72,8 @@ class ImpactsSettings(MotionSettings):
         )
 
     def solver(self, settings: Settings, problem: ImpactsProblem) -> DropIdentification | PooledImpacts:
-        return self.for_drops(len(problem.drops), settings)
-
-    def for_drops(self, drops: int, settings: Settings) -> DropIdentification | PooledImpacts:
         """The method: of one drop by its motion, of several by the impacts of all."""
+        drops = len(problem.drops)
         if settings.priors:
             raise InvalidProject(
                 '[priors] have no use in "impacts", which assumes nothing about J/m; leave them out'

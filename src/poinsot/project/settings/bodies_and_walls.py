@@ -32,12 +32,15 @@ class AnyBodySettings(SettingsTable):
         return self
 
     def outline(self) -> Shape:
-        """The shape of `poinsot.models.planar`.
+        """The shape of `poinsot.models.planar` that has this table's name.
 
         Raises:
             InvalidModel: if no body has it.
         """
-        raise NotImplementedError
+        from ...models import planar
+
+        shape: Shape = self.build_as(getattr(planar, type(self).__name__.removesuffix("Settings")))
+        return shape
 
 
 class EllipseSettings(AnyBodySettings):
@@ -57,11 +60,6 @@ class CircleSettings(AnyBodySettings):
 
     shape: Literal["circle"]
     radius: Positive
-
-    def outline(self) -> Shape:
-        from ...models.planar import Circle
-
-        return self.build_as(Circle)
 
 
 class RectangleSettings(AnyBodySettings):
@@ -105,11 +103,6 @@ class SmoothCurveSettings(AnyBodySettings):
     cosines: list[float] = []
     sines: list[float] = []
     center: Pair = [0.0, 0.0]
-
-    def outline(self) -> Shape:
-        from ...models.planar import SmoothCurve
-
-        return self.build_as(SmoothCurve)
 
 
 BodySettings = Annotated[

@@ -21,19 +21,14 @@ from .thinning import recordings_note, thinned
 
 MOST_DROPS = 4
 """Maximum number of recordings that are played back."""
-
 MOST_FRAMES = 72
 """Maximum number of frames of a recording."""
-
 MOST_CORNERS = 48
 """Maximum number of points of an outline in a frame."""
-
 GHOSTS = 12
 """Number of outlines along the whole motion, also visible in print."""
-
 FRAME_MS = 50
 """How long a frame is shown [ms]."""
-
 WALL = {"color": INK, "width": 2}
 
 

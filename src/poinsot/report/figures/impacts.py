@@ -19,11 +19,11 @@ MOST_PANELS = 6
 """Maximum number of recordings whose impulses, or whose energy, are drawn."""
 
 MODES = {
-    "slides": ("slides at its end", "circle", ACCENT),
-    "sticks": ("sticks at its end", "circle-open", INK),
-    "": ("not determined", "x-thin-open", MUTED),
+    "slides": ("slides at its end", "circle", ACCENT, "dot"),
+    "sticks": ("sticks at its end", "circle-open", INK, "ring"),
+    "": ("not determined", "x-thin-open", MUTED, "cross"),
 }
-"""Label, symbol and colour of each mode."""
+"""Label, symbol, colour and style in the legend of each mode."""
 
 
 def energy_unit(impacts: Sequence[Impact]) -> str:
@@ -42,14 +42,11 @@ def impulse_grid(impacts: Sequence[Impact], motions: Sequence[EstimatedMotion]) 
     panels = [
         impulse_figure([one for one in impacts if one.recording == name], spans.get(name)) for name in shown
     ]
+    used = {impact.mode for impact in impacts}
     return FigureGrid(
         title="Impulses",
         panels=tuple(panels),
-        legend=tuple(
-            (style, MODES[mode][0])
-            for mode, style in (("slides", "dot"), ("sticks", "ring"), ("", "cross"))
-            if any(impact.mode == mode for impact in impacts)
-        ),
+        legend=tuple((style, label) for mode, (label, _, _, style) in MODES.items() if mode in used),
         caption=recordings_note(len(names), len(shown)),
     )
 
@@ -69,7 +66,7 @@ def impulse_figure(impacts: Sequence[Impact], span: Float[np.ndarray, "2"] | Non
             markers(
                 times,
                 values,
-                [MODES[mode_of(impact)][1] for impact in impacts],
+                [MODES[impact.mode][1] for impact in impacts],
                 colour,
                 name=what,
                 yaxis=y,
@@ -101,19 +98,12 @@ def impulse_figure(impacts: Sequence[Impact], span: Float[np.ndarray, "2"] | Non
     )
 
 
-def mode_of(impact: Impact) -> str:
-    """A key of `MODES`."""
-    return impact.mode if impact.mode in MODES else ""
-
-
 # ------------------------------------------------------------------------------------------ the friction cone
 
 
 def cone_grid(impacts: Sequence[Impact], scene: Scene) -> FigureGrid:
     """All impacts of all recordings."""
-    return FigureGrid(
-        title="Friction cone", panels=(cone_figure(impacts, scene),), caption=_cone_caption(scene)
-    )
+    return FigureGrid(title="Friction cone", panels=(cone_figure(impacts, scene),), caption=_edge(scene)[2])
 
 
 def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
@@ -121,7 +111,8 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
     unit = unit_text(impacts[0].unit)
     reach = 1.08 * max(impact.normal for impact in impacts)
     data: list[dict[str, Any]] = []
-    slope, bound = _slope(scene)
+    slope, said, _ = _edge(scene)
+    bound = not np.isfinite(scene.friction)
     if np.isfinite(slope):
         data.append(
             curve(
@@ -132,8 +123,8 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
                 y=rounded([slope * reach, 0.0, -slope * reach]),
             )
         )
-    for mode, (label, symbol, colour) in MODES.items():
-        mine = [impact for impact in impacts if mode_of(impact) == mode]
+    for mode, (label, symbol, colour, _) in MODES.items():
+        mine = [impact for impact in impacts if impact.mode == mode]
         if mine:
             data.append(
                 markers(
@@ -150,7 +141,7 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
             )
     return Figure(
         title="All impacts",
-        note=_friction_words(scene),
+        note=said,
         data=tuple(data),
         layout=layout(
             340,
@@ -163,34 +154,23 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
         ),
         alt=f"Tangential against normal impulse of {number_of(len(impacts), 'impact')}, with the friction cone; "
         + "; ".join(f"{trace['name']}: {len(trace['x'])}" for trace in data if trace["mode"] == "markers")
-        + f"; {_friction_words(scene)}",
+        + f"; {said}",
     )
 
 
-def _slope(scene: Scene) -> tuple[float, bool]:
-    """Slope of the cone's edge, and whether it is only a lower bound."""
-    if np.isfinite(scene.friction):
-        return float(scene.friction), False
-    return float(scene.least_friction), True
-
-
-def _friction_words(scene: Scene) -> str:
-    slope, bound = _slope(scene)
-    if not np.isfinite(slope):
-        return "friction is not known"
-    return f"friction is {'at least ' if bound else ''}{significant(slope, 3)}"
-
-
-def _cone_caption(scene: Scene) -> str:
-    slope, bound = _slope(scene)
-    if not np.isfinite(slope):
-        return "No edge is drawn: the data do not say what friction is."
-    if bound:
-        return (
+def _edge(scene: Scene) -> tuple[float, str, str]:
+    """Slope of the cone's edge, what is said of friction, and the caption."""
+    if np.isfinite(slope := scene.friction):
+        at_end = "on the edge if it slid one way all the time; one that sticks is within."
+        caption = f"A point that slides at its end is {at_end}"
+        return slope, f"friction is {significant(slope, 3)}", caption
+    if np.isfinite(slope := scene.least_friction):
+        caption = (
             "Dashed: the data give no value of friction, only the least that it must be for what was seen; the true "
             "edge is there or farther out."
         )
-    return "A point that slides at its end is on the edge if it slid one way all the time; one that sticks is within."
+        return slope, f"friction is at least {significant(slope, 3)}", caption
+    return slope, "friction is not known", "No edge is drawn: the data do not say what friction is."
 
 
 # ------------------------------------------------------------------------------------------ energy over time
