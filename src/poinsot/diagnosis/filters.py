@@ -62,8 +62,7 @@ class Filters(Check):
         grave = (b > self.grave * chance) & (part > self.matters)
         worst = max(named, key=lambda k: (grave[k], part[k]))
         name = estimate.names[worst]
-        yield Finding(
-            "filter-choice",
+        yield self.causes[0].finding(
             Severity.warning if grave[worst] else Severity.note,
             f"{listing([estimate.names[k] for k in named], 6)} move by more than chance with half the band, with twice "
             "the cutoff or from half to half of the recording. Intervals include it: the standard deviation of "

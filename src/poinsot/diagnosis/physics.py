@@ -11,7 +11,7 @@ from ..estimate import Finding, Severity, Unchecked
 from ..models.joint_terms import is_nonnegative
 from .case import Examination
 from .check import Cause, Check
-from .held_out import POSSIBLE_BODIES
+from .fit import POSSIBLE_BODIES
 
 
 @dataclass(frozen=True)
