@@ -31,13 +31,12 @@ from .disturbance import Disturbance
 from .effort_samples import DroppedTorque, Outliers
 from .estimated_motion import ASSUMPTION_CHECKS
 from .explanations import Alignment, Explanation
-from .filters import Filters
 from .fit import HeldOutError, PoorFit, TorqueNoise
 from .gains import GainChange, TorqueGain, TorqueScale
 from .geometry import BodyDirections, JointPlacements, JointZero
 from .gravity import ClockScale, Gravity, LengthUnit
 from .load import LoadGains
-from .physics import Physics
+from .parameters import Filters, Physics
 from .position_samples import LostSamples, PositionJumps
 from .recordings import Recordings
 from .tracking import FilterRun

@@ -403,17 +403,13 @@ def correlations(e: np.ndarray) -> np.ndarray:
     N = len(e)
     rho = autocorrelation(e[:, None], min(N // 4, 400))[0, 1:]
     quiet = np.abs(rho) < 2 / np.sqrt(N)
-    for lag in range(len(quiet) - 2):
-        if quiet[lag : lag + 3].all():
-            return np.asarray(rho[:lag])
-    return np.asarray(rho)
+    noise = np.flatnonzero(quiet[:-2] & quiet[1:-1] & quiet[2:])
+    return np.asarray(rho[: noise[0]] if len(noise) else rho)
 
 
 def long_run_variance(s: np.ndarray) -> float:
     """Variance of the sum of a series (Newey and West 1987), never below that of a white one."""
     lags = 2 * len(correlations(s)) + 1
     white = float(s @ s)
-    total = white + 2 * sum(
-        (1 - k / (lags + 1)) * float(s[:-k] @ s[k:]) for k in range(1, lags + 1) if k < len(s)
-    )
-    return max(total, white)
+    pairs = [(1 - k / (lags + 1)) * float(s[:-k] @ s[k:]) for k in range(1, min(lags + 1, len(s)))]
+    return max(white + 2 * sum(pairs), white)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -26,14 +27,16 @@ from .explanations import SMALLER, Candidate, Explained, Explanation, inflation,
 MOMENTS = ("mx", "my", "mz")
 
 
-def displaced(problem: InverseDynamics, joint: int, longer: float, turn: Vector) -> InverseDynamics:
-    """The frame of a joint further from its parent's by a part, and turned by a vector in its own [rad]."""
+def displaced(
+    joint: int, longer: float, turn: Vector, problem: InverseDynamics, x: Vector, _: Vector
+) -> InverseDynamics:
+    """The frame of a joint further from its parent's by a part x longer, and turned by x turn in its own [rad]."""
     from scipy.spatial.transform import Rotation
 
     model = problem.robot.model.copy()
     place = model.jointPlacements[joint + 1]
-    place.rotation = place.rotation @ Rotation.from_rotvec(turn).as_matrix()
-    place.translation = place.translation * (1 + longer)
+    place.rotation = place.rotation @ Rotation.from_rotvec(x[0] * turn).as_matrix()
+    place.translation = place.translation * (1 + x[0] * longer)
     return problem.with_robot(replace(problem.robot, model=model))
 
 
@@ -123,16 +126,10 @@ class JointPlacements(Explanation):
             if k and np.linalg.norm(model.jointPlacements[k + 1].translation) > 0:
                 ways.append((1.0, np.zeros(3)))
             for longer, turn in ways:
+                change = partial(displaced, k, longer, turn)
+                matters = self.warning if longer else np.radians(self.warning_deg)
                 yield Candidate(
-                    self,
-                    (joint,),
-                    lambda problem, x, _, k=k, longer=longer, turn=turn: displaced(  # type: ignore[misc]
-                        problem, k, x[0] * longer, x[0] * turn
-                    ),
-                    [(0.0,)],
-                    matters=self.warning if longer else np.radians(self.warning_deg),
-                    largest_step=0.3,
-                    about=bool(longer),
+                    self, (joint,), change, [(0.0,)], matters=matters, largest_step=0.3, about=bool(longer)
                 )
 
     def finding(self, case: Examination, explained: Explained) -> Finding:
