@@ -49,12 +49,6 @@ class PooledImpact:
     share: float
 
     @property
-    def inertia_interval(self) -> tuple[float, float]:
-        """95 % interval of J/m [m^2]."""
-        half = NORMAL_95 * self.inertia_to_mass_std
-        return self.inertia_to_mass - half, self.inertia_to_mass + half
-
-    @property
     def used(self) -> bool:
         return self.verdict == ADMITTED
 

@@ -28,7 +28,7 @@ from ...exceptions import PoinsotError
 from ...recording import Recording
 from .prediction import Predicted, effort_steps, efforts, predicted
 from .problem import JointSmoothingProblem
-from .records import full_turns_off
+from .records import Record, full_turns_off
 from .results import JointFit
 from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
 from .weight import solve_from
@@ -403,7 +403,7 @@ def _spikes(record: Record, joint: str, q: Vector) -> Iterator[Finding]:
             "position-outliers",
             ERROR,
             f"{len(at)} position{'s' * (len(at) > 1)} of {joint} in {record.name} cannot be, the first at "
-            f"{record.times[at[0]]:.4g} s: {abs(r[at[0]]):.3g} from both neighbours, 95 % are within {usual:.2g}.",
+            f"{record.times[at[0]]:.4g} s: {abs(r[at[0]]):.3g} from its neighbours, 95 % are within {usual:.2g}.",
             "Mark them invalid: invalid = ... in the recording.",
             joint,
             evidence=2e5,
