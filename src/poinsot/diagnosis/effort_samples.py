@@ -159,11 +159,9 @@ class DroppedTorque(RecordingCheck):
         saturated: Masks = {}
         for effort, joint, tau in measured_efforts(recording):
             name = f"{effort}.{joint}"
-            stuck, ends = np.zeros(len(tau), dtype=bool), at_ends(tau, self.clipped, self.crowded)
-            for first, last in self._stuck(recording, q, tau):
-                stuck[first:last] = True
+            ends = at_ends(tau, self.clipped, self.crowded)
             # a run at the end of the range is cut there, and not dropped, if the range ends there often
-            stuck &= ~ends
+            stuck = self._stuck(recording, q, tau) & ~ends
             dropped |= {name: stuck} if stuck.any() else {}
             saturated |= {name: ends} if ends.any() else {}
         return dropped, saturated
@@ -185,22 +183,23 @@ class DroppedTorque(RecordingCheck):
                 return True
         return False
 
-    def _stuck(self, recording: Recording, q: np.ndarray, tau: np.ndarray) -> Iterator[tuple[int, int]]:
-        """Runs of one value that chance does not make, while the robot moves."""
+    def _stuck(self, recording: Recording, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """(T,) runs of one value that chance does not make, while the robot moves."""
+        stuck = np.zeros(len(tau), dtype=bool)
         least = max(5, int(np.ceil(self.shortest_s * recording.rate_hz)))
         same = self.same * float(np.ptp(tau))
         long = runs(tau, least, same)
         if not long:
-            return
+            return stuck
         inside = sum(last - first for first, last in long)
         repeated = int(np.count_nonzero(np.abs(np.diff(tau)) <= same)) - (inside - len(long))
         p = min(max(repeated / max(len(tau) - inside, 1), 1e-3), 0.999)
         chance = np.log(max(len(tau), 10)) / np.log(1 / p)
         ranges = np.ptp(q, axis=0)
         for first, last in long:
-            moved = np.ptp(q[first:last], axis=0)
-            if last - first > self.times * chance and np.any(moved > self.moves * ranges):
-                yield first, last
+            moved = np.any(np.ptp(q[first:last], axis=0) > self.moves * ranges)
+            stuck[first:last] = moved and last - first > self.times * chance
+        return stuck
 
     def _finding(self, recording: Recording, name: str, cause: str, where: Masks) -> Finding:
         samples = np.any([*where.values()], axis=0)
