@@ -1,4 +1,4 @@
-"""Is this number to be trusted, and if not, why and what now? One file a check, each listed here.
+"""Is this number to be trusted, and if not, why and what now? Checks, each listed here; one file a kind of defect.
 
     case            the problem that checks change and solve again
     description     what a robot description knows
@@ -22,37 +22,23 @@ from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
 from ..exceptions import PoinsotError
 from ..regression.inverse_dynamics import InverseDynamics
-from . import throws
-from .angle_unit import AngleUnit
-from .body_directions import BodyDirections
+from . import corrections, throws
 from .case import Examination
+from .channels import AngleUnit, Reduction, Sign, SwappedChannels
 from .check import Cause, Check, RecordingCheck, look_at
-from .clock_scale import ClockScale
-from .corrections import QUANTITIES
 from .delay import TorqueDelay
 from .disturbance import Disturbance
-from .dropped_torque import DroppedTorque
+from .effort_samples import DroppedTorque, Outliers
 from .estimated_motion import ASSUMPTION_CHECKS
 from .explanations import Alignment, Explanation
-from .filters import Filters
-from .fit import PoorFit
-from .gain_change import GainChange
-from .geometry import JointPlacements, LengthUnit
-from .gravity import Gravity
-from .held_out import HeldOutError
-from .joint_zero import JointZero
+from .fit import HeldOutError, PoorFit, TorqueNoise
+from .gains import GainChange, TorqueGain, TorqueScale
+from .geometry import BodyDirections, JointPlacements, JointZero
+from .gravity import ClockScale, Gravity, LengthUnit
 from .load import LoadGains
-from .lost_samples import LostSamples
-from .outliers import Outliers
-from .physics import Physics
-from .position_jumps import PositionJumps
+from .parameters import Filters, Physics
+from .position_samples import LostSamples, PositionJumps
 from .recordings import Recordings
-from .reduction import Reduction
-from .sign import Sign
-from .swapped_channels import SwappedChannels
-from .torque_gain import TorqueGain
-from .torque_noise import TorqueNoise
-from .torque_scale import TorqueScale
 from .tracking import FilterRun
 from .tracking_checks import RUN_CHECKS
 
@@ -97,7 +83,7 @@ def checks() -> tuple[Check, ...]:
 
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
-    listed = [each.cause for each in QUANTITIES.values()] + [*throws.CAUSES]
+    listed = [*corrections.CAUSES.values(), *throws.CAUSES]
     every = (*checks(), *RUN_CHECKS, *ASSUMPTION_CHECKS, LoadGains())
     listed += [cause for check in every for cause in check.causes]
     return tuple({cause.name: cause for cause in listed}.values())

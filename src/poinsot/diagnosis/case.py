@@ -13,7 +13,7 @@ and thinned by the same factor M. What remains of the decimation follows as in t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -134,6 +134,16 @@ class Regression:
         kept = eigenvalues > 1e-9 * eigenvalues[-1]
         return cast("np.ndarray", W @ (V[:, kept] / np.sqrt(eigenvalues[kept])))
 
+    @property
+    def whitened_residuals(self) -> Vector:
+        """(N n,) residuals / sigma."""
+        return cast("Vector", (self.residuals / self.sigma).reshape(-1))
+
+    def whitened_columns(self, columns: Sequence[JointSamples]) -> tuple[Matrix, Matrix]:
+        """(N n, k) columns / sigma, and their part outside the span of W / sigma."""
+        C, Q = np.stack([(c / self.sigma).reshape(-1) for c in columns], axis=1), self.whitened_basis
+        return C, C - Q @ (Q.T @ C)
+
     def score(self, column: JointSamples) -> Score:
         """Test whether (N, n) d torque / d nuisance explains residuals, with all parameters free.
 
@@ -144,7 +154,7 @@ class Regression:
         Q = self.whitened_basis
         g = c - Q @ (Q.T @ c)
         g -= Q @ (Q.T @ g)
-        e = (self.residuals / self.sigma).reshape(-1)
+        e = self.whitened_residuals
         information = float(g @ g)
         y = (self.dense.y / self.sigma).reshape(-1)
         if information <= SHOWN**2 * float(y @ y) or information <= 1e-8 * float(c @ c):
@@ -289,6 +299,27 @@ class Examination:
         return np.concatenate(q), self.thin.speeds
 
 
+def recordings_of(problem: InverseDynamics) -> tuple[Signals, ...]:
+    return cast("tuple[Signals, ...]", problem.recordings)
+
+
+def within(problem: InverseDynamics, number: int, what: str = "") -> str:
+    """A joint of a recording, or the recording, as `Finding.where` has it: of several the recording is named too."""
+    if len(problem.parts) == 1:
+        return what
+    return f"{what} in recording {number}" if what else f"recording {number}"
+
+
+def joints_of(problem: InverseDynamics) -> tuple[str, ...]:
+    """Columns of the signals, as recorded."""
+    return recordings_of(problem)[0].joints
+
+
+def mapped(problem: InverseDynamics, change: Callable[[Signals], Signals]) -> InverseDynamics:
+    """The problem with each recording's signals changed."""
+    return problem.with_signals([change(each) for each in recordings_of(problem)])
+
+
 def thinned(signals: Signals, share: float = 1.0) -> Signals:
     """Signals at every M-th sample; `share`: the part of the samples that may stay."""
     decimation = signals.decimation
@@ -372,17 +403,13 @@ def correlations(e: np.ndarray) -> np.ndarray:
     N = len(e)
     rho = autocorrelation(e[:, None], min(N // 4, 400))[0, 1:]
     quiet = np.abs(rho) < 2 / np.sqrt(N)
-    for lag in range(len(quiet) - 2):
-        if quiet[lag : lag + 3].all():
-            return np.asarray(rho[:lag])
-    return np.asarray(rho)
+    noise = np.flatnonzero(quiet[:-2] & quiet[1:-1] & quiet[2:])
+    return np.asarray(rho[: noise[0]] if len(noise) else rho)
 
 
 def long_run_variance(s: np.ndarray) -> float:
     """Variance of the sum of a series (Newey and West 1987), never below that of a white one."""
     lags = 2 * len(correlations(s)) + 1
     white = float(s @ s)
-    total = white + 2 * sum(
-        (1 - k / (lags + 1)) * float(s[:-k] @ s[k:]) for k in range(1, lags + 1) if k < len(s)
-    )
-    return max(total, white)
+    pairs = [(1 - k / (lags + 1)) * float(s[:-k] @ s[k:]) for k in range(1, min(lags + 1, len(s)))]
+    return max(white + 2 * sum(pairs), white)

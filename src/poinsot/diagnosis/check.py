@@ -5,16 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from ..exceptions import PoinsotError, listing
-from ..recording import EFFORTS, Recording
-
-if TYPE_CHECKING:
-    from .case import Examination
+from ..recording import Recording
+from .case import Examination, within
 
 
 @dataclass(frozen=True)
@@ -90,24 +88,6 @@ class RecordingCheck(Check):
         """
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        from .changes import within  # which needs checks itself
-
         for number, samples in enumerate(case.samples, start=1):
             for each in self.look_at(samples, f"recording {number}", case.highest_hz):
                 yield replace(each, where=within(case.problem, number, each.where))
-
-
-HELD = 0.8
-"""Share of samples that repeat the one before from which an effort is a command, renewed now and then."""
-
-
-def measured_efforts(recording: Recording) -> Iterator[tuple[str, str, np.ndarray]]:
-    """Quantity, joint and samples of each effort that changes and is no command."""
-    for quantity in EFFORTS:
-        for joint in recording.joints(quantity):
-            tau = recording[f"{quantity}.{joint}"]
-            still = np.diff(tau) == 0
-            # a sensor may stay at one value for long, a command does at several
-            command = still.mean() > HELD and (quantity == "voltage" or len(np.unique(tau[1:][still])) > 2)
-            if np.ptp(tau) > 0 and not command:
-                yield quantity, joint, tau

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from ..models.drive import DriveTrain
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.alignment import align
 from ..signals.signals import Signals
-from .case import Examination, Solved
-from .changes import recordings_of
+from .case import Examination, Solved, recordings_of
 from .check import Cause
 from .explanations import STEPS, Candidate, Explained, Explanation, explain, improvement, inflation
 
@@ -41,26 +40,14 @@ STARTS = 21
 OFFSETS = {"current": "A", "voltage": "V", "rad": "N m", "m": "N"}
 """Unit of an offset, by effort, or by position."""
 
+LARGEST_STEPS = {"delay": 0.02, "zero": 0.3, "offset": np.inf}
+"""Of an iteration, by quantity, in SI units."""
 
-class Quantity(NamedTuple):
-    """`largest_step`: of an iteration."""
-
-    largest_step: float
-    cause: Cause
-
-
-def _cause(name: str, means: str) -> Cause:
-    return Cause(
-        name, means, 'Have it estimated: per_recording in [method], or delay = "auto" in [preprocessing].'
-    )
-
-
-QUANTITIES = {
-    "delay": Quantity(0.02, _cause("delay", "Efforts are late against the positions.")),
-    "zero": Quantity(0.3, _cause("joint-zero", "Joints have other zeros than in the first recording.")),
-    "offset": Quantity(
-        np.inf, _cause("torque-offset", "Efforts have other offsets than in the first recording.")
-    ),
+ADVICE = 'Have it estimated: per_recording in [method], or delay = "auto" in [preprocessing].'
+CAUSES = {
+    "delay": Cause("delay", "Efforts are late against the positions.", ADVICE),
+    "zero": Cause("joint-zero", "Joints have other zeros than in the first recording.", ADVICE),
+    "offset": Cause("torque-offset", "Efforts have other offsets than in the first recording.", ADVICE),
 }
 
 
@@ -69,7 +56,7 @@ class Nuisance:
     """A number beside the parameters.
 
     Args:
-        quantity: of `QUANTITIES`. joint: None: all.
+        quantity: of `CAUSES`. joint: None: all.
         number: of the recording, from 0; None: all. recording: its name.
         value, std: in `unit`; std is infinite where the motion does not show it.
     """
@@ -100,10 +87,8 @@ class Nuisance:
 
 def effects(which: Sequence[Nuisance], values: Vector, train: DriveTrain, number: int | None) -> Vector:
     """(1 + 2 n,) of all nuisances of one recording; None: of one that has none of its own."""
-    mine = [
-        x * each.effect(train) for each, x in zip(which, values, strict=True) if each.number in (None, number)
-    ]
-    return np.sum([np.zeros(1 + 2 * len(train.joints)), *mine], axis=0)
+    mine = ((each, x) for each, x in zip(which, values, strict=True) if each.number in (None, number))
+    return sum((x * each.effect(train) for each, x in mine), np.zeros(1 + 2 * len(train.joints)))
 
 
 def without(signals: Signals, train: DriveTrain, effect: Vector, whole_s: float) -> Signals:
@@ -149,7 +134,7 @@ def differences(which: Sequence[Nuisance], largest_s: float = 0.0) -> Candidate:
 
     delays = np.array([each.quantity == "delay" for each in which], dtype=float)
     grid = np.linspace(-largest_s, largest_s, STARTS) if delays.any() and largest_s else (0.0,)
-    largest = np.array([QUANTITIES[each.quantity].largest_step for each in which])
+    largest = np.array([LARGEST_STEPS[each.quantity] for each in which])
     starts = [(d * delays).tolist() for d in grid]
     return Candidate(cast("Explanation", None), (), change, starts, largest_step=largest)
 
@@ -232,6 +217,11 @@ def correct(
     return problem.with_signals(signals), found
 
 
+def longest_delay(problem: InverseDynamics, largest_s: float) -> float:
+    """Delays to either side that are looked for [s]."""
+    return min(largest_s, *(0.1 * len(each) / each.rate_hz for each in recordings_of(problem)))
+
+
 def best_differences(
     problem: InverseDynamics, which: Sequence[Nuisance], largest_s: float
 ) -> tuple[Examination, Explained]:
@@ -241,7 +231,7 @@ def best_differences(
         InvalidSignals: if a delay is at the end of the range.
     """
     case = Examination(None, problem)
-    longest = min(largest_s, *(0.1 * len(each) / each.rate_hz for each in recordings_of(problem)))
+    longest = longest_delay(problem, largest_s)
     explained = explain(case, differences(which, longest))
     if explained is None:
         raise InvalidSignals(
@@ -274,9 +264,8 @@ def correct_held_out(estimate: Estimate, corrections: Corrections, signals: Sign
     values = np.zeros(len(own))
     for _ in range(STEPS):
         solved = replace(case.solve(candidate.change(case.thin, values, values)), theta=theta)
-        C = [(c / solved.sigma).reshape(-1) for c in candidate.derivatives(solved, case.thin, values)]
-        e = (solved.residuals / solved.sigma).reshape(-1)
-        step = np.linalg.lstsq(np.stack(C, axis=1), e, rcond=1e-6)[0]
+        C, _ = solved.whitened_columns(candidate.derivatives(solved, case.thin, values))
+        step = np.linalg.lstsq(C, solved.whitened_residuals, rcond=1e-6)[0]
         values += np.clip(step, -candidate.largest_step, candidate.largest_step)
     return mended(signals, train, effects(which, values, train, 0))
 
@@ -285,9 +274,9 @@ def _nuisances(problem: InverseDynamics, name: str, recordings: Sequence[str]) -
     """What one entry of per_recording stands for."""
     quantity, _, joint = name.partition(".")
     robot, effort = problem.robot, recordings_of(problem)[0].effort
-    if quantity not in QUANTITIES:
+    if quantity not in CAUSES:
         raise InvalidMethod(
-            f"per_recording names {name!r}{nearest(quantity, QUANTITIES)}; known are {listing(QUANTITIES)}, of all "
+            f"per_recording names {name!r}{nearest(quantity, CAUSES)}; known are {listing(CAUSES)}, of all "
             'joints or of one, as "zero.elbow"'
         )
     if quantity == "delay":
@@ -312,11 +301,9 @@ def _nuisances(problem: InverseDynamics, name: str, recordings: Sequence[str]) -
 
 def _uncertainty(solved: Solved, columns: Sequence[np.ndarray]) -> tuple[Vector, Matrix]:
     """(k,) standard deviations, infinite where the motion shows nothing, and (b, b) S P S^T."""
-    C = np.stack([(c / solved.sigma).reshape(-1) for c in columns], axis=1)
     std = np.array([solved.score(c).std for c in columns])
     shown = np.isfinite(std)
-    C, Q = C[:, shown], solved.whitened_basis
-    G = C - Q @ (Q.T @ C)
+    C, G = (each[:, shown] for each in solved.whitened_columns(columns))
     P = np.linalg.pinv(G.T @ G, rcond=1e-10) * inflation(solved)
     std[shown] = np.sqrt(np.diag(P))
     S = solved.covariance @ ((solved.dense.W / solved.sigma[:, None]).reshape(len(C), -1).T @ C)
@@ -328,7 +315,7 @@ def _findings(case: Examination, rows: Sequence[Nuisance], effect: str) -> Itera
     torque = float(np.std(recordings_of(case.thin)[0].tau))
     # a phase of 6 deg at the end of the band, 1 deg, 1 % of the torque
     sizes = {"delay": 6 / 360 / case.highest_hz, "zero": np.pi / 180, "offset": 0.01 * torque}
-    for name, quantity in QUANTITIES.items():
+    for name, cause in CAUSES.items():
         mine = [each for each in rows if each.quantity == name and abs(each.value) > 4 * each.std]
         if not mine:
             continue
@@ -338,9 +325,9 @@ def _findings(case: Examination, rows: Sequence[Nuisance], effect: str) -> Itera
             line = f"delays = {{ {recordings_of(case.problem)[0].effort} = {mine[0].value:.4f} }}"
             remedy = f"Nothing need be done; {line} in [preprocessing] takes the delay as known."
         yield Finding(
-            quantity.cause.name,
+            cause.name,
             Severity.warning if matters else Severity.note,
-            f"{quantity.cause.means[:-1]}: {'; '.join(map(str, mine))}. This was corrected: {effect}.",
+            f"{cause.means[:-1]}: {'; '.join(map(str, mine))}. This was corrected: {effect}.",
             remedy,
             evidence=1e3,
             corrected=matters,

@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import JointSamples
+from ..arrays import JointSamples, Vector
 from ..estimate import Finding
 from ..exceptions import InvalidSignals
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.alignment import Delay
 from ..signals.signals import Signals
-from .case import Examination
-from .changes import UNMOVED, joints_of, mapped, recordings_of
+from .case import Examination, joints_of, mapped, recordings_of
 from .check import Cause
-from .corrections import Nuisance, best_differences, differences
-from .explanations import Candidate, Explained, Explanation, improvement, severity_of
+from .corrections import LARGEST_S, Nuisance, best_differences, differences, longest_delay
+from .explanations import UNMOVED, Candidate, Explained, Explanation, severity_of
 
 
 def one_undelayed(signals: Signals, delay_s: float, joint: int) -> JointSamples:
@@ -38,7 +37,7 @@ class TorqueDelay(Explanation):
 
     warning_deg: float = 6.0
     error_deg: float = 30.0
-    largest_s: float = 0.25
+    largest_s: float = LARGEST_S
 
     cause = Cause(
         "delay",
@@ -47,30 +46,22 @@ class TorqueDelay(Explanation):
     )
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
-        signals = recordings_of(case.thin)
-        longest = min(self.largest_s, 0.1 * min(len(each) / each.rate_hz for each in signals))
-        starts = [(float(d),) for d in np.linspace(-longest, longest, 21)]
-        step = min(0.2 / max(each.rate_hz for each in signals), 1e-3)
         if case.thin.robot.floating_base:
             return
-        matters = self.warning_deg / 360 / case.highest_hz
-        joints = joints_of(case.thin)
-        which: list[int | None] = [None, *(range(len(joints)) if len(joints) > 1 else ())]
-        for k in which:
-            yield Candidate(
-                self,
-                () if k is None else (joints[k],),
-                differences([Nuisance("delay")]).change
-                if k is None
-                else lambda problem, x, _, k=k: mapped(  # type: ignore[misc]
-                    problem, lambda s: replace(s, tau=one_undelayed(s, x[0], k))
-                ),
-                starts,
-                step,
-                matters,
-                largest_step=0.02,
-                motion=None if k is None else UNMOVED,
-            )
+        joints, rate = joints_of(case.thin), max(each.rate_hz for each in recordings_of(case.thin))
+        together = replace(
+            differences([Nuisance("delay")], longest_delay(case.thin, self.largest_s)),
+            explanation=self,
+            step=min(0.2 / rate, 1e-3),
+            matters=self.warning_deg / 360 / case.highest_hz,
+        )
+        yield together
+        for k, joint in enumerate(joints if len(joints) > 1 else ()):
+
+            def change(problem: InverseDynamics, x: Vector, _: Vector, k: int = k) -> InverseDynamics:
+                return mapped(problem, lambda s: replace(s, tau=one_undelayed(s, x[0], k)))
+
+            yield replace(together, where=(joint,), change=change, motion=UNMOVED)
 
     def finding(self, case: Examination, explained: Explained) -> Finding:
         delay, std = float(explained.nuisance[0]), float(explained.std[0])
@@ -79,11 +70,10 @@ class TorqueDelay(Explanation):
         late = "late" if delay > 0 else "early"
         effort = recordings_of(case.problem)[0].effort
         name, whose = (f'"{effort}.{joint}"', f"{effort} of joint {joint}") if joint else (effort, effort)
-        return Finding(
-            self.cause.name,
+        return self.cause.finding(
             severity_of(phase, self.warning_deg, self.error_deg),
             f"The {whose} is {1e3 * abs(delay):.3g} +- {1.96e3 * std:.2g} ms {late} against the positions: without "
-            f"the delay, {improvement(case, explained)}.",
+            "the delay",
             f"Write delays = {{ {name} = {delay:.4f} }} in [preprocessing].",
             joint,
         )

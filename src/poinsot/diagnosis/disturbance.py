@@ -79,8 +79,7 @@ class Disturbance(Check):
                 continue
             begin, end = (float(case.time[row]) for row in (stretch.start, stretch.stop - 1))
             error, rest = 100 * float(solved.ratio[k]), 100 * after / size
-            yield Finding(
-                "disturbance",
+            yield self.causes[0].finding(
                 Severity.error if solved.ratio[k] > self.large else Severity.warning,
                 f"Something acts on joint {joint} from {begin:.4g} to {end:.4g} s that is not of the motion: residuals "
                 f"are {inside:.3g} N m there and {after:.3g} N m elsewhere (rms). Without this stretch, the error of "
@@ -127,9 +126,6 @@ def _extent(e: np.ndarray, stretch: slice) -> slice:
     """The rows about a stretch, up to where residuals, smoothed over five rows, are half as large as in it."""
     smooth = np.sqrt(np.convolve(e**2, np.full(5, 0.2), mode="same"))
     high = smooth > 0.5 * float(np.sqrt(np.mean(e[stretch] ** 2)))
-    first = last = stretch.start + int(np.argmax(smooth[stretch]))
-    while first > 0 and high[first - 1]:
-        first -= 1
-    while last < len(e) - 1 and high[last + 1]:
-        last += 1
-    return slice(first, last + 1)
+    low = np.concatenate([[-1], np.flatnonzero(~high), [len(e)]])
+    after = int(np.searchsorted(low, stretch.start + int(np.argmax(smooth[stretch]))))
+    return slice(int(low[after - 1]) + 1, int(low[after]))

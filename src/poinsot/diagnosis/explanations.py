@@ -34,6 +34,9 @@ from .description import Described
 TAILS = 4.0
 """nu, degrees of freedom of the tails of P and V."""
 
+UNMOVED = ("motion", "as recorded")
+"""`Candidate.motion` of changes of the torque alone."""
+
 STEPS = 8
 """Gauss-Newton steps over a nuisance."""
 
@@ -117,7 +120,7 @@ class Explanation(ABC):
 
     @abstractmethod
     def finding(self, case: Examination, explained: Explained) -> Finding | None:
-        """What to say where this explains best; None if it is too small to matter."""
+        """What to say where this explains best; `Alignment` adds `improvement`. None if it is too small to matter."""
 
     def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
         """What to say where this recording shows only defects that are larger; infinite: none at all."""
@@ -209,16 +212,19 @@ class Alignment(Check):
         x, std = explained.nuisance, explained.std
         return len(x) != 1 or bool(abs(x[0]) >= self.significant * std[0])
 
+    def _finding(self, case: Examination, explained: Explained) -> Finding | None:
+        """What an explanation says, if it explains enough and is certain."""
+        if not (explained.gain > self.margin and explained.shown > self.margin):
+            return None
+        if not (self._explains(case, explained) and self._is_certain(explained)):
+            return None
+        if (finding := explained.candidate.explanation.finding(case, explained)) is None:
+            return None
+        message = f"{finding.message}, {improvement(case, explained)}."
+        return replace(finding, message=message, evidence=explained.gain)
+
     def _named(self, case: Examination, tried: list[Explained]) -> Iterator[Finding]:
-        found = [
-            (each, finding)
-            for each in tried
-            if each.gain > self.margin
-            and each.shown > self.margin
-            and self._explains(case, each)
-            and self._is_certain(each)
-            and (finding := each.candidate.explanation.finding(case, each)) is not None
-        ]
+        found = [(each, finding) for each in tried if (finding := self._finding(case, each)) is not None]
         found.sort(key=lambda pair: -pair[0].gain)
         if not found:
             return
@@ -233,44 +239,36 @@ class Alignment(Check):
             message = finding.message
             if each is not best:
                 message += f" The recording hardly tells this from {best.candidate.explanation.cause.name}."
-            yield replace(finding, message=message, evidence=each.gain)
-        yield from self._beside(case, best, tried, names)
-
-    def _beside(
-        self, case: Examination, best: Explained, tried: list[Explained], names: set[str]
-    ) -> Iterator[Finding]:
-        """What other causes explain of what the best leaves."""
+            yield replace(finding, message=message)
         rest = case.without(best.solved)
-        found: list[tuple[Explained, Finding]] = []
-        for each in tried:
-            if each.candidate.explanation.cause.name in names:
-                continue
-            if len(each.candidate.zero) == 1:
-                try:
-                    score = local(rest, each.candidate)
-                except (PoinsotError, np.linalg.LinAlgError):
-                    continue
-                if abs(score.z) < self.significant or abs(score.value) < each.candidate.matters:
-                    continue
-                starts: Sequence[Sequence[float]] = [each.nuisance.tolist(), [score.value]]
-            elif each.gain > self.margin:
-                starts = [each.nuisance.tolist()]
-            else:
-                continue
-            other = explain(rest, replace(each.candidate, starts=starts))
-            if (
-                other is None
-                or min(other.gain, other.shown) <= self.margin
-                or not (self._explains(rest, other) and self._is_certain(other))
-            ):
-                continue
-            if (finding := other.candidate.explanation.finding(rest, other)) is not None:
-                found.append((other, finding))
-        for other, finding in sorted(found, key=lambda pair: -pair[0].gain):
+        # what other causes explain of what the best leaves
+        beside = [
+            finding
+            for each in tried
+            if each.candidate.explanation.cause.name not in names
+            and (other := self._beside(rest, each)) is not None
+            and (finding := self._finding(rest, other)) is not None
+        ]
+        for finding in sorted(beside, key=lambda each: -each.evidence):
             if finding.cause not in names:
                 names.add(finding.cause)
                 message = f"{finding.message} This is beside {best.candidate.explanation.cause.name}."
-                yield replace(finding, message=message, evidence=other.gain)
+                yield replace(finding, message=message)
+
+    def _beside(self, rest: Examination, tried: Explained) -> Explained | None:
+        """A candidate that was tried, applied to what the best explanation leaves."""
+        starts: Sequence[Sequence[float]] = [tried.nuisance.tolist()]
+        if len(tried.nuisance) == 1:
+            try:
+                score = local(rest, tried.candidate)
+            except (PoinsotError, np.linalg.LinAlgError):
+                return None
+            if abs(score.z) < self.significant or abs(score.value) < tried.candidate.matters:
+                return None
+            starts = [*starts, [score.value]]
+        elif not tried.gain > self.margin:
+            return None
+        return explain(rest, replace(tried.candidate, starts=starts))
 
 
 def local(case: Examination, candidate: Candidate) -> Score:
@@ -326,12 +324,11 @@ def _newton(solved: Solved, columns: list[np.ndarray]) -> tuple[Vector, Vector]:
     if len(columns) == 1:
         found = solved.score(columns[0])
         return np.array([found.value]), np.array([found.std])
-    Q = solved.whitened_basis
-    C = np.stack([(c / solved.sigma).reshape(-1) for c in columns], axis=1)
-    G = C - Q @ (Q.T @ C)
-    e = (solved.residuals / solved.sigma).reshape(-1)
+    C, G = solved.whitened_columns(columns)
     H = G.T @ G + 1e-12 * np.trace(C.T @ C) * np.eye(len(columns))
-    return np.linalg.solve(H, G.T @ e), np.sqrt(np.diag(np.linalg.inv(H)) * inflation(solved))
+    return np.linalg.solve(H, G.T @ solved.whitened_residuals), np.sqrt(
+        np.diag(np.linalg.inv(H)) * inflation(solved)
+    )
 
 
 def misfit(solved: Solved, effective: Vector) -> float:
@@ -395,15 +392,3 @@ SMALLER = "smaller ones change the torque by less than what the model leaves of 
 def severity_of(size: float, warning: float, error: float) -> Severity:
     """By the practical size of a nuisance."""
     return Severity.error if size >= error else Severity.warning if size >= warning else Severity.note
-
-
-__all__ = [
-    "SMALLER",
-    "Alignment",
-    "Candidate",
-    "Cause",
-    "Explained",
-    "Explanation",
-    "improvement",
-    "severity_of",
-]

@@ -1,4 +1,4 @@
-"""How well the model fits, and what explains the rest.
+"""How well the model fits and predicts, and what explains the rest.
 
 A rigid model with friction leaves 1 % of a simulated torque, 4 to 10 % of an industrial arm's joints.
 """
@@ -10,11 +10,104 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..estimate import Finding, Severity, Unchecked
+from ..estimate import Estimate, Finding, Severity, Unchecked
 from .case import Examination, Solved
 from .check import Cause, Check
 
 POSITION, SPEED, TIME, NOTHING = "its position", "its speed", "time", "no variable: they have a mean"
+
+POSSIBLE_BODIES = "Write in [method] the name of the method that finds possible bodies"
+"""Remedy; `project/methods` puts the line to write in its place."""
+
+
+@dataclass(frozen=True)
+class TorqueNoise(Check):
+    """Explained variance of each joint, about its mean.
+
+    Args:
+        error: adjusted R^2 below which the torque of a joint is noise.
+    """
+
+    error: float = 0.2
+
+    causes = (
+        Cause(
+            "torque-noise",
+            "The torque is unrelated to the motion: another signal, another recording, or noise.",
+            "Look at the torque columns, and whether positions and torques are of one recording.",
+        ),
+    )
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        if case.explained:
+            return
+        solved = case.declared
+        W, y = solved.dense.W, solved.dense.y
+        passive = case.problem.robot.drive.passive
+        names, variance = case.problem.robot.effort_names, np.var(y, axis=0)
+        left = max(solved.rows - W.shape[2] / len(names), 1.0)
+        r2 = 1 - np.sum(solved.residuals**2, axis=0) / left / variance
+        of_noise = (variance > 0) & (r2 < self.error) & [joint not in passive for joint in names]
+        if noisy := [joint for joint, each in zip(names, of_noise, strict=True) if each]:
+            worst = r2[of_noise].min()
+            everything = len(noisy) == len(names) - len(passive)
+            yield self.causes[0].finding(
+                Severity.error,
+                f"The motion explains {max(100 * worst, 0):.2g} % of the variance of the torque of "
+                f"{'all joints' if everything else ', '.join(noisy)}: it is noise, or another signal.",
+                where="" if everything else ", ".join(noisy),
+                evidence=50.0 * len(noisy),
+            )
+
+
+@dataclass(frozen=True)
+class HeldOutError(Check):
+    """Relative error on held-out recordings against that of the fit.
+
+    Args:
+        warning_times, error_times: how many times the fit's error.
+        warning, error: relative errors below which it does not matter.
+    """
+
+    warning_times: float = 2.5
+    error_times: float = 5.0
+    warning: float = 0.05
+    error: float = 0.25
+
+    causes = (
+        Cause(
+            "held-out",
+            "The estimate predicts recordings that it has not seen much worse than it fits the others.",
+            "Use the method that finds possible bodies from a prior, or a livelier motion, or add what is missing.",
+            symptom=True,
+        ),
+    )
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        yield from self.look_at(case.estimate)
+
+    def look_at(self, estimate: Estimate) -> Iterator[Finding | Unchecked]:
+        """Of an estimate of any family."""
+        fitted = estimate.fit.relative_error_percent / 100
+        if not estimate.validation:
+            yield Unchecked(
+                "prediction of other motions",
+                'no recording was held out; give one the role "validation"',
+            )
+        for fit in estimate.validation:
+            error = fit.relative_error_percent / 100
+            times = error / max(fitted, 1e-12)
+            if times < self.warning_times or error < self.warning:
+                continue
+            grave = times >= self.error_times and error >= self.error
+            yield self.causes[0].finding(
+                Severity.error if grave else Severity.warning,
+                f"{fit.recording or 'A held-out recording'} is predicted to {100 * error:.3g} %, "
+                f"{times:.2g} times the error of the fit ({100 * fitted:.3g} %).",
+                f"{POSSIBLE_BODIES}, or record a livelier motion.",
+                fit.recording,
+                evidence=times,
+            )
 
 
 @dataclass(frozen=True)

@@ -1,40 +1,98 @@
-"""Axes and lengths that are not the description's: a joint mounted askew, a link of another length."""
+"""Geometry that is not the description's: zeros of joints, axes askew, lengths, directions of centres of mass.
+
+Gravity turns with all proximal joints, coupling with distal ones alone: an offset between them shows. The zero of a
+first joint with a vertical axis shows nowhere, and that of a last joint turns its link's parameters with it.
+
+What gravity shows of link i are the base parameters h = (mx, my, mz) of it and of what it carries; those that the
+description gives, h0 = K pi0, point the same way to 30 degrees. An offset of the last joint changes nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from ..arrays import Vector
-from ..estimate import Finding, Severity
+from ..estimate import Finding, Severity, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination
-from .check import Cause
-from .explanations import Candidate, Explained, Explanation, improvement, severity_of
+from .check import Cause, Check
+from .corrections import Nuisance, differences
+from .description import Described
+from .explanations import SMALLER, Candidate, Explained, Explanation, inflation, severity_of
+
+MOMENTS = ("mx", "my", "mz")
 
 
-def displaced(problem: InverseDynamics, joint: int, longer: float, turn: Vector) -> InverseDynamics:
-    """The frame of a joint further from its parent's by a part, and turned by a vector in its own [rad]."""
+def displaced(
+    joint: int, longer: float, turn: Vector, problem: InverseDynamics, x: Vector, _: Vector
+) -> InverseDynamics:
+    """The frame of a joint further from its parent's by a part x longer, and turned by x turn in its own [rad]."""
     from scipy.spatial.transform import Rotation
 
     model = problem.robot.model.copy()
     place = model.jointPlacements[joint + 1]
-    place.rotation = place.rotation @ Rotation.from_rotvec(turn).as_matrix()
-    place.translation = place.translation * (1 + longer)
+    place.rotation = place.rotation @ Rotation.from_rotvec(x[0] * turn).as_matrix()
+    place.translation = place.translation * (1 + x[0] * longer)
     return problem.with_robot(replace(problem.robot, model=model))
 
 
-def in_metres(problem: InverseDynamics) -> InverseDynamics:
-    """Lengths of the description are millimetres."""
-    model = problem.robot.model.copy()
-    for place in model.jointPlacements:
-        place.translation = 1e-3 * place.translation
-    for body in model.inertias:
-        body.lever, body.inertia = 1e-3 * body.lever, 1e-6 * body.inertia
-    robot = replace(problem.robot, model=model)
-    return InverseDynamics(robot, problem.recordings, held=problem.held, priors=problem.priors)
+@dataclass(frozen=True)
+class JointZero(Explanation):
+    """An offset of each revolute joint.
+
+    Args:
+        warning_deg, error_deg: sizes; 5 deg move a twelfth of a gravity torque to another parameter.
+        grid_deg: between the offsets that are tried first.
+    """
+
+    warning_deg: float = 1.0
+    error_deg: float = 5.0
+    grid_deg: float = 30.0
+
+    cause = Cause(
+        "joint-zero",
+        "The zero of a joint is not the description's.",
+        "Add the offset: position_offset in [drive].",
+    )
+
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
+        robot = case.thin.robot
+        if robot.floating_base:
+            return
+        starts = [(float(x),) for x in np.radians(np.arange(-180 + self.grid_deg, 181, self.grid_deg))]
+        for k, joint in enumerate(robot.joints):
+            if robot.position_units[k] == "rad":
+                change = differences([Nuisance("zero", joint)]).change
+                matters = np.radians(self.warning_deg)
+                yield Candidate(self, (joint,), change, starts, matters=matters, about=k)
+
+    def finding(self, case: Examination, explained: Explained) -> Finding:
+        offset, std = float(np.degrees(explained.nuisance[0])), float(np.degrees(explained.std[0]))
+        offset = (offset + 180) % 360 - 180
+        (joint,) = explained.candidate.where
+        whole = np.degrees(case.thin.robot.train.offset)
+        whole[explained.candidate.about] += offset
+        values = ", ".join(f"{x:.4g}" for x in np.round(whole, 2))
+        return self.cause.finding(
+            severity_of(abs(offset), self.warning_deg, self.error_deg),
+            f"The zero of joint {joint} is off by {offset:.3g} +- {1.96 * std:.2g} deg: with it added",
+            f'Write position_offset = {{ values = [{values}], unit = "deg" }} in [drive].',
+            joint,
+        )
+
+    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+        if (degrees := np.degrees(size)) < self.error_deg:
+            return None
+        return Unchecked(
+            f"the zero of joint {candidate.where[0]}",
+            f"this motion shows offsets of more than {degrees:.2g} deg; {SMALLER}"
+            if degrees < 90
+            else "an offset changes no torque that other parameters of its links do not explain as well",
+        )
 
 
 @dataclass(frozen=True)
@@ -68,16 +126,10 @@ class JointPlacements(Explanation):
             if k and np.linalg.norm(model.jointPlacements[k + 1].translation) > 0:
                 ways.append((1.0, np.zeros(3)))
             for longer, turn in ways:
+                change = partial(displaced, k, longer, turn)
+                matters = self.warning if longer else np.radians(self.warning_deg)
                 yield Candidate(
-                    self,
-                    (joint,),
-                    lambda problem, x, _, k=k, longer=longer, turn=turn: displaced(  # type: ignore[misc]
-                        problem, k, x[0] * longer, x[0] * turn
-                    ),
-                    [(0.0,)],
-                    matters=self.warning if longer else np.radians(self.warning_deg),
-                    largest_step=0.3,
-                    about=bool(longer),
+                    self, (joint,), change, [(0.0,)], matters=matters, largest_step=0.3, about=bool(longer)
                 )
 
     def finding(self, case: Examination, explained: Explained) -> Finding:
@@ -90,33 +142,60 @@ class JointPlacements(Explanation):
             x, std = abs(np.degrees(x)), np.degrees(std)
             severity = severity_of(x, self.warning_deg, self.error_deg)
             what = f"axis of joint {joint} is {x:.3g} +- {1.96 * std:.2g} deg from where it is"
-        return Finding(
-            self.cause.name,
+        return self.cause.finding(
             severity,
-            f"The {what} in the description: with it, {improvement(case, explained)}.",
-            f"Measure it, and mend the origin of joint {joint} in the description.",
-            joint,
+            f"The {what} in the description: with it",
+            where=joint,
         )
 
 
 @dataclass(frozen=True)
-class LengthUnit(Explanation):
-    """Millimetres in a description that is read in metres."""
+class BodyDirections(Check):
+    """The angle between first moments as estimated and as described.
 
-    cause = Cause(
-        "length-unit",
-        "Lengths of the description are in millimetres: gravity and inertia disagree by a thousand.",
-        "Write metres in the description.",
-    )
+    Args:
+        warning_deg, error_deg: two and three times what a description knows.
+        shown: standard deviations by which the first moment must differ from zero.
+        matters: part of the largest first moment times gravity that a link's must be, as described.
+    """
 
-    def candidates(self, case: Examination) -> Iterable[Candidate]:
-        if not case.thin.robot.floating_base and np.any(case.thin.robot.model.gravity.linear):
-            yield Candidate(self, (), lambda problem, *_: in_metres(problem))
+    warning_deg: float = 60.0
+    error_deg: float = 90.0
+    shown: float = 6.0
+    matters: float = 0.05
 
-    def finding(self, case: Examination, explained: Explained) -> Finding:
-        return Finding(
-            self.cause.name,
-            Severity.error,
-            f"Lengths of the description are in mm: read so, {improvement(case, explained)}.",
-            "Write them in metres: origins of joints and of inertias, and inertias in kg m^2.",
-        )
+    causes = (JointZero.cause,)
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        solved = case.best
+        problem = solved.problem
+        if not Described(problem).says_something or problem.robot.floating_base:
+            return
+        alone, beta0, S = Described(problem, radius=0.0).base(problem.base)
+        names = np.array([problem.parameters.names[c] for c in problem.base.chosen])[alone].tolist()
+        theta, std = solved.theta[alone], np.sqrt(np.diag(solved.covariance) * inflation(solved))[alone]
+        links = []
+        for number, body in enumerate(problem.robot.bodies, start=1):
+            rows = [names.index(f"{m}{number}") for m in MOMENTS if f"{m}{number}" in names]
+            if len(rows) == 2:
+                links.append((number, body, rows, float(np.linalg.norm(beta0[rows]))))
+        largest = max((was for *_, was in links), default=0.0)
+        for number, body, rows, was in links:
+            h, h0, size = theta[rows], beta0[rows], float(np.linalg.norm(theta[rows]))
+            if was < self.matters * largest or size < self.shown * np.max(std[rows]) or was == 0:
+                continue
+            angle = float(np.degrees(np.arccos(np.clip(h @ h0 / (size * was), -1, 1))))
+            # of a sum of links the description knows the direction less well than that of one link
+            across = np.array([-h0[1], h0[0]]) / was
+            known = float(np.degrees(np.arctan(np.sqrt(across @ S[np.ix_(rows, rows)] @ across) / was)))
+            if angle < max(self.warning_deg, 2 * known):
+                continue
+            joint = problem.robot.joints[number - 1] if number <= len(problem.robot.joints) else body
+            yield self.causes[0].finding(
+                Severity.error if angle >= max(self.error_deg, 3 * known) else Severity.warning,
+                f"The centre of mass of {body} and what it carries lies {angle:.3g} deg from the described direction: "
+                f"the zero of joint {joint} is off by as much, or the description is wrong.",
+                "Write position_offset in [drive], or mend the centre of mass in the description.",
+                joint,
+                evidence=(angle / max(known, 1.0)) ** 2 / 2,
+            )

@@ -1,28 +1,63 @@
-"""Gravity of another direction or size: the base is tilted, or [robot] gravity is wrong."""
+"""Gravity and inertia that disagree: gravity, the clock, or the unit of lengths is not the one declared.
+
+The base is tilted, or [robot] gravity is wrong. With a clock that runs too fast or too slowly, v -> c v, a -> c^2 a and
+they disagree by c^2. A gravity of another size does the same, so which of the two is wrong is said by gravity as
+declared: if it is the Earth's, the clock. Lengths in millimetres make them disagree by a thousand.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from ..estimate import Finding
+from ..arrays import Vector
+from ..estimate import Finding, Severity, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Examination
+from .case import Examination, mapped, recordings_of
 from .check import Cause
-from .clock_scale import is_earths
-from .explanations import Candidate, Explained, Explanation, improvement, severity_of
+from .explanations import SMALLER, Candidate, Explained, Explanation, severity_of
 
 STANDARD = 9.81
+
+EARTH = (9.76, 9.84)
+"""Gravity on the ground, from Mexico City to the poles [m/s^2]."""
+
+
+def is_earths(gravity: np.ndarray) -> bool:
+    """Whether gravity has the size of the Earth's."""
+    return bool(EARTH[0] <= np.linalg.norm(gravity) <= EARTH[1])
+
+
+def with_model(problem: InverseDynamics, model: Any) -> InverseDynamics:
+    """The problem with another Pinocchio model, which may have other base parameters."""
+    robot = replace(problem.robot, model=model)
+    return InverseDynamics(robot, problem.recordings, held=problem.held, priors=problem.priors)
 
 
 def with_gravity(problem: InverseDynamics, gravity: np.ndarray) -> InverseDynamics:
     """The problem with gravity (3,) in the base's frame [m/s^2]."""
     model = problem.robot.model.copy()
     model.gravity.linear = gravity
-    robot = replace(problem.robot, model=model)
-    return InverseDynamics(robot, problem.recordings, held=problem.held, priors=problem.priors)
+    return with_model(problem, model)
+
+
+def faster(problem: InverseDynamics, x: Vector, _: Vector) -> InverseDynamics:
+    """Time runs c = e^x times as fast."""
+    c = float(np.exp(x[0]))
+    return mapped(problem, lambda s: replace(s, v=s.v * c, a=s.a * c**2))
+
+
+def in_metres(problem: InverseDynamics) -> InverseDynamics:
+    """Lengths of the description are millimetres."""
+    model = problem.robot.model.copy()
+    for place in model.jointPlacements:
+        place.translation = 1e-3 * place.translation
+    for body in model.inertias:
+        body.lever, body.inertia = 1e-3 * body.lever, 1e-6 * body.inertia
+    return with_model(problem, model)
 
 
 @dataclass(frozen=True)
@@ -48,38 +83,93 @@ class Gravity(Explanation):
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         declared = np.array(case.thin.robot.model.gravity.linear)
         # off the axes, where nothing vanishes
-        starts = STANDARD * np.concatenate([np.eye(3), -np.eye(3)]) + 1e-3 - declared
+        starts = (STANDARD * np.concatenate([np.eye(3), -np.eye(3)]) + 1e-3 - declared).tolist()
         if case.thin.robot.floating_base:
             return
         if declared.any():  # hung from the ceiling: nothing to estimate
             yield Candidate(self, (), lambda problem, *_: with_gravity(problem, -declared))
-        yield Candidate(
-            self,
-            (),
-            lambda problem, x, _: with_gravity(problem, declared + x),
-            starts.tolist(),
-            step=1e-2,
-            largest_step=5.0,
-        )
+
+        def change(problem: InverseDynamics, x: Vector, _: Vector) -> InverseDynamics:
+            return with_gravity(problem, declared + x)
+
+        yield Candidate(self, (), change, starts, step=1e-2, largest_step=5.0)
 
     def finding(self, case: Examination, explained: Explained) -> Finding | None:
         declared = np.array(case.thin.robot.model.gravity.linear)
-        found = np.array(explained.solved.problem.robot.model.gravity.linear)
-        size, was = float(np.linalg.norm(found)), float(np.linalg.norm(declared))
-        cosine = float(found @ declared) / max(size * was, 1e-12)
+        g = np.array(explained.solved.problem.robot.model.gravity.linear)
+        size, was = float(np.linalg.norm(g)), float(np.linalg.norm(declared))
+        cosine = float(g @ declared) / max(size * was, 1e-12)
         angle = float(np.degrees(np.arccos(np.clip(cosine, -1, 1)))) if was > 0 else 180.0
-        tilt = severity_of(angle, self.warning_deg, self.error_deg)
-        if is_earths(declared) and tilt == 0:
-            return (
-                None  # another size of gravity looks like another clock, and the clock is more likely wrong
-            )
-        change = 0.0 if is_earths(declared) else abs(size - was) / max(was, 1e-12)
-        severity = max(tilt, severity_of(change, self.warning, self.error))
-        g = found if not is_earths(declared) else found * was / size
-        return Finding(
-            self.cause.name,
+        severity = severity_of(angle, self.warning_deg, self.error_deg)
+        if is_earths(declared):
+            # another size of gravity looks like another clock, and the clock is more likely wrong
+            if severity == 0:
+                return None
+            g = g * was / size
+        else:
+            severity = max(severity, severity_of(abs(size - was) / max(was, 1e-12), self.warning, self.error))
+        return self.cause.finding(
             severity,
-            f"Gravity is {size:.3g} m/s^2, {angle:.3g} deg from the direction declared: with it, "
-            f"{improvement(case, explained)}.",
+            f"Gravity is {size:.3g} m/s^2, {angle:.3g} deg from the direction declared: with it",
             f"Write gravity = [{', '.join(f'{x:.3g}' for x in np.round(g, 2))}] in [robot].",
         )
+
+
+@dataclass(frozen=True)
+class ClockScale(Explanation):
+    """One factor on the rate of all recordings.
+
+    Args:
+        warning, error: relative sizes; inertia is wrong by twice as much.
+    """
+
+    warning: float = 0.01
+    error: float = 0.03
+
+    cause = Cause(
+        "clock-scale",
+        "The sampling rate is not the one declared: gravity and inertia disagree by its square.",
+        "Mend rate_hz, or the unit of the time column.",
+    )
+
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
+        if is_earths(case.thin.robot.model.gravity.linear):
+            starts = np.log([[1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 10, 100, 1e3]]).T.tolist()
+            yield Candidate(self, (), faster, starts, matters=self.warning)
+
+    def finding(self, case: Examination, explained: Explained) -> Finding:
+        c, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
+        rate = 1 / float(np.median(np.diff(recordings_of(case.problem)[0].time)))
+        which = "slower" if c < 1 else "faster"
+        return self.cause.finding(
+            severity_of(abs(c - 1), self.warning, self.error),
+            f"The true rate is {c:.4g} +- {1.96 * c * std:.2g} times the declared one ({which}): with it",
+            f"Write rate_hz = {rate * c:.4g} (declared: {rate:.4g}), or scale the time column by {1 / c:.4g}.",
+        )
+
+    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+        if size < np.log1p(self.error):
+            return None
+        known = f"known to +- {100 * np.expm1(size):.2g} %" if size < 1 else "not known"
+        return Unchecked(
+            "the rate of the clock",
+            f"it is {known}: gravity and inertia, which other rates make disagree, do not show more; {SMALLER}",
+        )
+
+
+@dataclass(frozen=True)
+class LengthUnit(Explanation):
+    """Millimetres in a description that is read in metres."""
+
+    cause = Cause(
+        "length-unit",
+        "Lengths of the description are in millimetres: gravity and inertia disagree by a thousand.",
+        "Write metres in the description: origins of joints and of inertias, and inertias in kg m^2.",
+    )
+
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
+        if not case.thin.robot.floating_base and np.any(case.thin.robot.model.gravity.linear):
+            yield Candidate(self, (), lambda problem, *_: in_metres(problem))
+
+    def finding(self, case: Examination, explained: Explained) -> Finding:
+        return self.cause.finding(Severity.error, "Lengths of the description are in mm: read so")

@@ -17,9 +17,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from .case import Examination, Solved
-from .changes import within
+from .case import Examination, Solved, within
 from .check import Cause, Check, look_at
+from .explanations import severity_of
+
+DISAGREE = Cause(
+    "recordings-disagree",
+    "No parameters fit all recordings: one of them is of another load, zero, clock or temperature.",
+    "Leave the recording out, or find out what differs in it.",
+    symptom=True,
+)
 
 
 @dataclass(frozen=True)
@@ -42,22 +49,14 @@ class Recordings(Check):
 
     @property
     def causes(self) -> tuple[Cause, ...]:  # type: ignore[override]
-        listed = (cause for check in self.checks for cause in check.causes)
-        return (
-            *listed,
-            Cause(
-                "recordings-disagree",
-                "No parameters fit all recordings: one of them is of another load, zero, clock or temperature.",
-                "Leave the recording out, or find out what differs in it.",
-                symptom=True,
-            ),
-        )
+        return (*(cause for check in self.checks for cause in check.causes), DISAGREE)
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         together = look_at(case, self.checks)
         count = len(case.thin.row_counts)
-        apart = disagreement_of(case.best) if count > 1 else None
-        if apart is None or apart.gain < self.margin or apart.size < self.shown:
+        gain, parts, odd = disagreement_of(case.best) if count > 1 else (0.0, np.zeros(1), None)
+        size = float(parts.max())
+        if gain < self.margin or size < self.shown:
             yield from together
             return
         alone = [look_at(case.alone(k), self.checks) for k in range(count)]
@@ -86,41 +85,28 @@ class Recordings(Check):
                 remedy=f"{each.remedy} Of recording {k + 1} only, or leave it out.",
                 where=within(case.problem, k + 1, each.where),
             )
-        if own or apart.size > self.warning:
-            yield self._disagreement(case, apart, {k for k, _ in own})
-
-    def _disagreement(self, case: Examination, apart: Disagreement, bad: set[int]) -> Finding:
-        (odd,) = bad if len(bad) == 1 else (apart.odd,)
-        joint = case.problem.robot.effort_names[apart.joint]
-        return Finding(
-            "recordings-disagree",
-            Severity(sum(apart.size > each for each in (self.warning, self.error))),
+        if not own and size <= self.warning:
+            return
+        (odd,) = bad if len(bad := {k for k, _ in own}) == 1 else (odd,)
+        joint = case.problem.robot.effort_names[int(parts.argmax())]
+        yield DISAGREE.finding(
+            severity_of(size, self.warning, self.error),
             f"{'The recordings do not agree' if odd is None else f'Recording {odd + 1} is unlike the others'}: common "
-            f"parameters leave {100 * apart.size:.3g} % of the torque of joint {joint} more than a recording's own do.",
+            f"parameters leave {100 * size:.3g} % of the torque of joint {joint} more than a recording's own do.",
             f"{'Identify from each alone' if odd is None else 'Leave it out'}, or see what differs: load, zero, clock, "
             "temperature.",
             "" if odd is None else within(case.problem, odd + 1),
-            evidence=apart.gain,
+            gain,
         )
 
 
-@dataclass(frozen=True)
-class Disagreement:
-    """How much better parameters of its own fit each recording.
+def disagreement_of(together: Solved) -> tuple[float, np.ndarray, int | None]:
+    """Compare common parameters with each recording's own.
 
-    Args:
-        gain: G. size: largest part of a joint's torque that they take from the residuals of a recording.
-        joint: of the largest. odd: the recording without which the others agree best; None of two.
+    Returns:
+        G; (n,) largest part of each joint's torque that own parameters take from the residuals of a recording; the
+        recording without which the others agree best, None of two.
     """
-
-    gain: float
-    size: float
-    joint: int
-    odd: int | None
-
-
-def disagreement_of(together: Solved) -> Disagreement:
-    """Compare common parameters with each recording's own."""
     edges = np.cumsum([0, *together.problem.row_counts])
     spans = [np.arange(*edges[k : k + 2]) for k in range(len(edges) - 1)]
     gain, parts = -0.5 * (len(spans) - 1) * len(together.theta) * float(np.log(edges[-1])), []
@@ -129,7 +115,4 @@ def disagreement_of(together: Solved) -> Disagreement:
         gain += float(own.effective_rows @ np.log(np.maximum(common, own.sigma) / own.sigma))
         parts.append(np.sqrt(np.maximum(common**2 - own.sigma**2, 0.0)) / together.size)
     rest = [together.of(np.setdiff1d(np.arange(edges[-1]), span)).relative_error for span in spans]
-    worst = np.max(parts, axis=0)
-    return Disagreement(
-        gain, float(worst.max()), int(worst.argmax()), int(np.argmin(rest)) if len(spans) > 2 else None
-    )
+    return gain, np.max(parts, axis=0), int(np.argmin(rest)) if len(spans) > 2 else None

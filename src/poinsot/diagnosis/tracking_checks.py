@@ -11,19 +11,15 @@ import numpy as np
 
 from ..arrays import JointSamples
 from ..estimate import Finding, Severity, Unchecked
-from .angle_unit import AngleUnit
 from .case import Regression, correlations
+from .channels import AngleUnit, Sign, SwappedChannels
 from .check import Cause, Check
-from .clock_scale import ClockScale
 from .delay import TorqueDelay
 from .explanations import severity_of
-from .fit import PoorFit
-from .gain_change import GainChange
-from .joint_zero import JointZero
-from .sign import Sign
-from .swapped_channels import SwappedChannels
-from .torque_gain import TorqueGain
-from .torque_noise import TorqueNoise
+from .fit import PoorFit, TorqueNoise
+from .gains import GainChange, TorqueGain
+from .geometry import JointZero
+from .gravity import ClockScale
 from .tracking import LIKELIER, FilterRun, TrackedMotion, likelier
 
 STILL = Cause(

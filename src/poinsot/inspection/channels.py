@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..diagnosis.dropped_torque import FEWEST_LEVELS, at_ends
+from ..diagnosis.effort_samples import FEWEST_LEVELS, at_ends
 from ..estimate import Finding, Severity
 from ..exceptions import listing
 from ..recording import EFFORTS, Recording

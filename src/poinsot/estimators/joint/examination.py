@@ -17,10 +17,10 @@ import numpy as np
 
 from ...arrays import Vector
 from ...diagnosis import Cause
-from ...diagnosis.clock_scale import is_earths
-from ...diagnosis.held_out import HeldOutError
-from ...diagnosis.lost_samples import LostSamples, lost_at
-from ...diagnosis.outliers import Outliers
+from ...diagnosis.effort_samples import Outliers
+from ...diagnosis.fit import HeldOutError
+from ...diagnosis.gravity import is_earths
+from ...diagnosis.position_samples import LostSamples, lost_at
 from ...estimate import Diagnosis, Estimate, Finding, Severity, Status, Unchecked
 from ...estimate.estimate import unfinished
 from ...estimate.finding import ordered

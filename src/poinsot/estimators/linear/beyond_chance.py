@@ -32,7 +32,7 @@ from scipy import special
 
 from ...arrays import Vector
 from ...diagnosis.case import LARGEST_SAMPLES, DenseRows, thinned
-from ...diagnosis.filters import FEWEST_RECORDINGS
+from ...diagnosis.parameters import FEWEST_RECORDINGS
 from ...estimate.uncertainty import NORMAL_95
 from ...exceptions import NotIdentifiable, PoinsotError
 from ...regression.inverse_dynamics import InverseDynamics

@@ -137,7 +137,7 @@ class InverseDynamicsSettings(MethodSettings):
 
 def _with_methods_named(estimate: Estimate) -> Estimate:
     """Its diagnosis, with the line to write where a remedy asks for another method."""
-    from ...diagnosis.held_out import POSSIBLE_BODIES
+    from ...diagnosis.fit import POSSIBLE_BODIES
 
     findings = (
         replace(each, remedy=each.remedy.replace(POSSIBLE_BODIES, 'Write name = "semidefinite" in [method]'))

@@ -1,4 +1,8 @@
-"""Stretches in which the torque is a constant that it cannot be: zero, the last value, or the end of its range.
+"""Torque readings that cannot be: spikes, and stretches of a constant: zero, the last value, or the end of the range.
+
+A spike, before any filter smears it, has a large r_k = tau_k - (tau_{k-1} + tau_{k+1}) / 2. What a filter passes on of
+one of height h has the energy h^2 times its share of the band; an outlier is an error where that is more than the
+residuals of the rest have.
 
 A sensor with noise or a fine step does not repeat a reading for long while the robot moves. The model is asked only how
 grave zeros are: where it predicts torque, they are wrong however short they last.
@@ -12,16 +16,87 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from ..recording import Recording
-from .case import Examination
-from .changes import within
-from .check import Cause, RecordingCheck, measured_efforts
+from ..recording import EFFORTS, Recording
+from .case import Examination, within
+from .check import Cause, RecordingCheck
 
 Masks = dict[str, np.ndarray]
 """Channel -> (T,) True where a sample is wrong."""
 
 FEWEST_LEVELS = 20
 """A channel with at most this many different values is a command, a switch, or a joint at rest."""
+
+HELD = 0.8
+"""Share of samples that repeat the one before from which an effort is a command, renewed now and then."""
+
+
+def measured_efforts(recording: Recording) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Quantity, joint and samples of each effort that changes and is no command."""
+    for quantity in EFFORTS:
+        for joint in recording.joints(quantity):
+            tau = recording[f"{quantity}.{joint}"]
+            still = np.diff(tau) == 0
+            # a sensor may stay at one value for long, a command does at several
+            command = still.mean() > HELD and (quantity == "voltage" or len(np.unique(tau[1:][still])) > 2)
+            if np.ptp(tau) > 0 and not command:
+                yield quantity, joint, tau
+
+
+@dataclass(frozen=True)
+class Outliers(RecordingCheck):
+    """Spikes of the raw torque.
+
+    Args:
+        spread: a spike is further from its neighbours than this many times the 95 % quantile of |r|; of normal noise
+            that is 20 standard deviations, and drives that switch directions stay below.
+        warning, error: energy that spikes leave in the rows, relative to that of the torque, where the residual of a
+            good fit is about .001: as large as that, or ten times as much.
+    """
+
+    spread: float = 10.0
+    warning: float = 1e-3
+    error: float = 1e-2
+
+    causes = (
+        Cause(
+            "outliers",
+            "Single torque readings are far from their neighbours.",
+            "Mark them invalid (invalid = ... in the recording), and bridge them: resample_hz and bridge_intervals.",
+        ),
+    )
+
+    def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
+        band = min(1.0, 2 * highest_hz / recording.rate_hz)
+        time = recording.time
+        for effort, joint, tau in measured_efforts(recording):
+            r = np.abs(tau[1:-1] - 0.5 * (tau[:-2] + tau[2:]))
+            if len(r) < 100:
+                continue
+            usual = max(float(np.quantile(r, 0.95)), 1e-9 * float(np.abs(tau).max()))
+            at = np.flatnonzero(r > self.spread * usual)
+            if not len(at):
+                continue
+            rest = np.delete(tau, np.unique(np.concatenate([at, at + 1, at + 2])))
+            energy = float(np.sum(r[at] ** 2) * band / max(np.sum(rest**2), 1e-300))
+            if energy < self.warning:
+                continue
+            worst = int(at[np.argmax(r[at])]) + 1
+            count = readings(at)
+            yield self.causes[0].finding(
+                Severity.error if energy >= self.error else Severity.warning,
+                f"{count} {effort} reading{'s' * (count > 1)} of joint {joint} in {name} cannot be: {tau[worst]:.3g} "
+                f"at {time[worst]:.4g} s; 95 % of all differ from their neighbours by less than {usual:.2g}.",
+                "Mark them with invalid = ... in the recording and bridge them with resample_hz and "
+                "bridge_intervals, or cut them out with between_s.",
+                joint,
+                evidence=1e3 * min(energy, 1e3),
+            )
+
+
+def readings(at: np.ndarray) -> int:
+    """How many readings are wrong, of indices where r is large: a spike shows in both its neighbours too."""
+    lengths = [len(run) for run in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)]
+    return sum(length - 2 if length > 2 else length for length in lengths)
 
 
 @dataclass(frozen=True)
@@ -84,11 +159,9 @@ class DroppedTorque(RecordingCheck):
         saturated: Masks = {}
         for effort, joint, tau in measured_efforts(recording):
             name = f"{effort}.{joint}"
-            stuck, ends = np.zeros(len(tau), dtype=bool), at_ends(tau, self.clipped, self.crowded)
-            for first, last in self._stuck(recording, q, tau):
-                stuck[first:last] = True
+            ends = at_ends(tau, self.clipped, self.crowded)
             # a run at the end of the range is cut there, and not dropped, if the range ends there often
-            stuck &= ~ends
+            stuck = self._stuck(recording, q, tau) & ~ends
             dropped |= {name: stuck} if stuck.any() else {}
             saturated |= {name: ends} if ends.any() else {}
         return dropped, saturated
@@ -110,22 +183,23 @@ class DroppedTorque(RecordingCheck):
                 return True
         return False
 
-    def _stuck(self, recording: Recording, q: np.ndarray, tau: np.ndarray) -> Iterator[tuple[int, int]]:
-        """Runs of one value that chance does not make, while the robot moves."""
+    def _stuck(self, recording: Recording, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """(T,) runs of one value that chance does not make, while the robot moves."""
+        stuck = np.zeros(len(tau), dtype=bool)
         least = max(5, int(np.ceil(self.shortest_s * recording.rate_hz)))
         same = self.same * float(np.ptp(tau))
         long = runs(tau, least, same)
         if not long:
-            return
+            return stuck
         inside = sum(last - first for first, last in long)
         repeated = int(np.count_nonzero(np.abs(np.diff(tau)) <= same)) - (inside - len(long))
         p = min(max(repeated / max(len(tau) - inside, 1), 1e-3), 0.999)
         chance = np.log(max(len(tau), 10)) / np.log(1 / p)
         ranges = np.ptp(q, axis=0)
         for first, last in long:
-            moved = np.ptp(q[first:last], axis=0)
-            if last - first > self.times * chance and np.any(moved > self.moves * ranges):
-                yield first, last
+            moved = np.any(np.ptp(q[first:last], axis=0) > self.moves * ranges)
+            stuck[first:last] = moved and last - first > self.times * chance
+        return stuck
 
     def _finding(self, recording: Recording, name: str, cause: str, where: Masks) -> Finding:
         samples = np.any([*where.values()], axis=0)

@@ -1,0 +1,173 @@
+"""Channels that are not what is declared: their sign, their joint, their unit, or the side of the reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from ..estimate import Finding, Severity
+from .case import Examination, joints_of, mapped
+from .check import Cause
+from .explanations import UNMOVED, Candidate, Explained, Explanation
+
+ALL = "all joints"
+
+
+def scaled(
+    explanation: Explanation,
+    where: tuple[str, ...],
+    position: np.ndarray | float = 1.0,
+    torque: np.ndarray | float = 1.0,
+) -> Candidate:
+    """Positions and torques as recorded, times factors, one for all or one a joint; -1 turns a sign."""
+    p, t = position, torque
+    return Candidate(
+        explanation,
+        where,
+        lambda problem, *_: mapped(
+            problem, lambda s: replace(s, q=s.q * p, v=s.v * p, a=s.a * p, tau=s.tau * t)
+        ),
+        motion=("scaled", tuple(np.atleast_1d(p).tolist())) if np.any(p != 1.0) else UNMOVED,
+    )
+
+
+def only(joint: int, value: float, count: int) -> np.ndarray:
+    """(count,) this factor for one joint, and 1 for the others."""
+    return np.where(np.arange(count) == joint, value, 1.0)
+
+
+@dataclass(frozen=True)
+class Sign(Explanation):
+    """Each joint's torque, position, or both negated."""
+
+    cause = Cause(
+        "sign",
+        "A position or torque channel counts against the joint's axis in the description.",
+        "Negate the channel: scale = -1 for its column, or a negative reduction where both are read at the motor.",
+    )
+
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
+        joints = joints_of(case.thin)
+        if len(joints) > 1:
+            yield scaled(self, (ALL, "torque"), torque=-1.0)
+            yield scaled(self, (ALL, "position"), position=-1.0)
+        for k, joint in enumerate(joints):
+            yield scaled(self, (joint, "torque"), torque=only(k, -1.0, len(joints)))
+        for k, joint in enumerate(joints):
+            turned = only(k, -1.0, len(joints))
+            yield scaled(self, (joint, "position"), position=turned)
+            yield scaled(self, (joint, "position and torque"), position=turned, torque=turned)
+
+    def finding(self, case: Examination, explained: Explained) -> Finding:
+        joint, what = explained.candidate.where
+        scale = ", ".join("-1" if joint in (each, ALL) else "1" for each in joints_of(case.thin))
+        return self.cause.finding(
+            Severity.error,
+            f"The sign of {what} of {joint if joint == ALL else f'joint {joint}'} is wrong: with it turned",
+            f"Write scale = [{scale}] in {what.replace('and', 'and in')} of the recordings.",
+            "" if joint == ALL else joint,
+        )
+
+
+@dataclass(frozen=True)
+class SwappedChannels(Explanation):
+    """Each pair of torque channels, of position channels, and of both."""
+
+    cause = Cause(
+        "swapped-channels",
+        "Two columns are given to each other's joint.",
+        "Exchange the two columns in the list of columns.",
+    )
+
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
+        pairs = list(combinations(range(len(joints_of(case.thin))), 2))
+        for pair in pairs:
+            yield self._swap(case, pair, ("torque",))
+        for pair in pairs:  # both share their regressor
+            yield self._swap(case, pair, ("position",))
+            yield self._swap(case, pair, ("position", "torque"))
+
+    def _swap(self, case: Examination, pair: tuple[int, int], keys: tuple[str, ...]) -> Candidate:
+        joints = joints_of(case.thin)
+        order = np.arange(len(joints))
+        order[list(pair)] = pair[::-1]
+        p, t = (order if key in keys else slice(None) for key in ("position", "torque"))
+        return Candidate(
+            self,
+            tuple(joints[k] for k in pair),
+            lambda problem, *_: mapped(
+                problem, lambda s: replace(s, q=s.q[:, p], v=s.v[:, p], a=s.a[:, p], tau=s.tau[:, t])
+            ),
+            motion=("exchanged", pair) if "position" in keys else UNMOVED,
+            about=" and ".join(keys),
+        )
+
+    def finding(self, case: Examination, explained: Explained) -> Finding:
+        keys, (first, second) = explained.candidate.about, explained.candidate.where
+        return self.cause.finding(
+            Severity.error,
+            f"The {keys} columns of joints {first} and {second} are exchanged: the other way round",
+            f"Exchange the two entries of columns in {keys.replace('and', 'and in')} of the recordings.",
+            f"{first}, {second}",
+        )
+
+
+@dataclass(frozen=True)
+class AngleUnit(Explanation):
+    """All positions, and those of each joint, in the other of degrees and radians."""
+
+    cause = Cause(
+        "angle-unit",
+        "Positions in degrees are declared as radians, or the reverse.",
+        'Write the unit that the file has: unit = "deg" or unit = "rad".',
+    )
+
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
+        joints = joints_of(case.thin)
+        for unit, factor in (("deg", np.pi / 180), ("rad", 180 / np.pi)):
+            yield scaled(self, (ALL, unit), position=factor)
+            for k, joint in enumerate(joints if len(joints) > 1 else ()):
+                yield scaled(self, (joint, unit), position=only(k, factor, len(joints)))
+
+    def finding(self, case: Examination, explained: Explained) -> Finding:
+        where, unit = explained.candidate.where
+        return self.cause.finding(
+            Severity.error,
+            f"Positions of {where} are in {unit}, declared as {'rad' if unit == 'deg' else 'deg'}: read so",
+            f'Write unit = "{unit}" in position of the recordings.',
+            "" if where == ALL else where,
+        )
+
+
+@dataclass(frozen=True)
+class Reduction(Explanation):
+    """Positions, torques, or both, are the joint's already, and the reduction is applied to them."""
+
+    cause = Cause(
+        "reduction",
+        "Channels that are the joint's already are divided or multiplied by the reduction again.",
+        'Write side = "joint" in [drive], or leave the reduction out where the controller has applied it.',
+    )
+
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
+        robot = case.thin.robot
+        N = np.diag(robot.train.reduction)
+        if robot.drive.side != "motor" or np.allclose(np.abs(N), 1) or robot.floating_base:
+            return
+        N = N[[robot.joints.index(joint) for joint in joints_of(case.thin)]]
+        yield scaled(self, ("positions and torques",), position=N, torque=1 / N)
+        yield scaled(self, ("positions",), position=N)
+        yield scaled(self, ("torques",), torque=1 / N)
+
+    def finding(self, case: Examination, explained: Explained) -> Finding:
+        (what,) = explained.candidate.where
+        remedies = {
+            "positions and torques": 'Write side = "joint" in [drive].',
+            "positions": "Write the reduction as scale of the positions, so that both are the motors'.",
+            "torques": "Write 1 / reduction as scale of the torques, so that both are the motors'.",
+        }
+        message = f"The {what} are the joints' already, and the reduction is applied again: without it"
+        return self.cause.finding(Severity.error, message, remedies[what])

@@ -1,0 +1,248 @@
+"""Gains of the torque: of one joint against the others, from some time on, and of all joints together.
+
+The scale of all bodies is the torque that they make against that of the described ones, on the recorded motion:
+
+    s_j = rms of the inertial torques of joint j, estimated over described;   s = exp(mean of log s_j)
+
+over the joints with at least a tenth of the largest described torque. A description knows masses to a factor of two:
+friction is left out, as it says nothing of it. A unit is wrong by a factor of ten or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from ..arrays import JointSamples, Vector
+from ..estimate import Finding, Severity, Unchecked
+from ..regression.inverse_dynamics import InverseDynamics
+from .case import Examination, Solved, joints_of, mapped, recordings_of
+from .check import Cause, Check
+from .description import Described
+from .explanations import SMALLER, UNMOVED, Candidate, Explained, Explanation, local, misfit, severity_of
+
+
+def moved_torques(solved: Solved, factors: np.ndarray) -> JointSamples:
+    """(N, n) predicted joint torques, with the torque that each channel reads times a factor (n,) or (N, n).
+
+    Of the prediction and not of what was measured: that contains the residuals, which it would then explain.
+    """
+    train = solved.problem.robot.train
+    if train.drive.side != "motor":
+        return cast("JointSamples", solved.predicted * factors)
+    return cast(
+        "JointSamples", (solved.predicted @ np.linalg.inv(train.reduction) * factors) @ train.reduction
+    )
+
+
+@dataclass(frozen=True)
+class TorqueGain(Explanation):
+    """A factor on each joint's torque, against the others': reaction torques and inertia couple the joints.
+
+    Args:
+        warning, error: relative sizes.
+        alone: factor, either way, at which a joint shares nothing with the others.
+        determined: log-likelihood by which the factor must fit better than these.
+    """
+
+    warning: float = 0.1
+    error: float = 0.5
+    alone: float = 1e3
+    determined: float = 12.0
+
+    cause = Cause(
+        "torque-scale",
+        "The torque of one joint, or of all, is in another unit than declared, or its gain is wrong.",
+        "Mend the unit or scale of torque, or gain in [drive].",
+    )
+
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
+        joints = joints_of(case.thin)
+        passive = case.thin.robot.drive.passive
+        if len(joints) - len(passive) < 2 or case.thin.robot.floating_base:
+            return
+        starts = [(float(x),) for x in np.log([1e-3, 0.01, 0.1, 0.5, 1, 2, 10, 100, 1e3])]
+        for k, joint in enumerate(joints):
+            if joint not in passive:
+                own = np.arange(len(joints)) == k
+                yield Candidate(
+                    self,
+                    (joint,),
+                    lambda problem, x, _, own=own: mapped(  # type: ignore[misc]
+                        problem, lambda s: replace(s, tau=s.tau * np.where(own, np.exp(x[0]), 1.0))
+                    ),
+                    starts,
+                    matters=np.log1p(self.warning),
+                    motion=UNMOVED,
+                    column=lambda solved, own=own: -moved_torques(solved, own),  # type: ignore[misc]
+                )
+
+    def finding(self, case: Examination, explained: Explained) -> Finding | None:
+        factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
+        if not self._is_determined(case, explained):
+            return None
+        (joint,) = explained.candidate.where
+        return self.cause.finding(
+            severity_of(abs(np.log(factor)), np.log1p(self.warning), np.log1p(self.error)),
+            f"The torque of joint {joint} must be {factor:.4g} +- {1.96 * factor * std:.2g} times what is recorded to "
+            f"agree with the other joints: with it",
+            f"Mend the unit or scale of the torque of {joint}, or gain in [drive].",
+            joint,
+        )
+
+    def _is_determined(self, case: Examination, explained: Explained) -> bool:
+        """Whether another factor, far away on either side, fits worse.
+
+        Far away the joint is alone: its torque says nothing of parameters that other joints share. Whatever else the
+        model lacks makes a joint fit better alone, and then every large or small factor looks better than 1.
+        """
+        effective, thin, candidate = case.effective_rows, case.thin, explained.candidate
+        alone = [
+            case.solve(candidate.change(thin, far, far), candidate.motion)
+            for far in explained.nuisance + np.log([[1 / self.alone], [self.alone]])
+        ]
+        least = min(misfit(each, effective) for each in alone)
+        return least - misfit(explained.solved, effective) > self.determined
+
+    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+        if size < np.log1p(self.error):
+            return None
+        return Unchecked(
+            f"the torque unit of joint {candidate.where[0]} against the other joints'",
+            f"this motion shows factors of more than {np.exp(size):.2g}; {SMALLER}"
+            if size < np.log(10)
+            else "no inertia that it shares with another joint shows in this motion",
+        )
+
+
+@dataclass(frozen=True)
+class GainChange(Explanation):
+    """A step of the gain at each of several times; the largest is looked at closely.
+
+    Args:
+        warning, error: relative sizes of the step.
+        times: steps tried in all recordings together.
+        least: part of a recording before a step and after it: what is all of it is another scale.
+    """
+
+    warning: float = 0.05
+    error: float = 0.15
+    times: int = 39
+    least: float = 0.1
+
+    cause = Cause(
+        "gain-change",
+        "The torque is larger by a factor from some time on: another range, a warm sensor, another load.",
+        "Identify from the part before or after the change: between_s.",
+    )
+
+    def candidates(self, case: Examination) -> Iterable[Candidate]:
+        joints = joints_of(case.thin)
+        which: list[int | None] = [None, *(range(len(joints)) if len(joints) > 1 else ())]
+        if case.thin.robot.floating_base:
+            return
+        for joint in which:  # the step that explains most, to first order
+            yield from sorted(self._steps(case, joint), key=lambda step: -local(case, step).explained)[:1]
+
+    def _steps(self, case: Examination, joint: int | None) -> Iterator[Candidate]:
+        counts = np.cumsum([0, *case.thin.row_counts])
+        for row in np.linspace(0, case.declared.rows, self.times + 2).astype(int)[1:-1]:
+            part = int(np.searchsorted(counts, row, side="right") - 1)
+            before, after = row - counts[part], counts[part + 1] - row
+            if min(before, after) >= self.least * (before + after):
+                yield self._step(case, joint, part, before / (before + after), slice(row, counts[part + 1]))
+
+    def _step(self, case: Examination, joint: int | None, part: int, share: float, rows: slice) -> Candidate:
+        """Torques of all joints, or of one, after a share of one recording, divided by e^x."""
+        joints, signals = joints_of(case.thin), recordings_of(case.thin)
+        own = np.array([joint in (None, k) for k in range(len(joints))])
+        sample = int(share * len(signals[part]))
+
+        def change(problem: InverseDynamics, x: Vector, _: Vector) -> InverseDynamics:
+            changed = list(recordings_of(problem))
+            later = (np.arange(len(changed[part])) >= sample)[:, None] & own
+            changed[part] = replace(changed[part], tau=changed[part].tau / np.where(later, np.exp(x[0]), 1.0))
+            return problem.with_signals(changed)
+
+        def column(solved: Solved) -> np.ndarray:
+            later = np.zeros(solved.predicted.shape)
+            later[rows] = own
+            return moved_torques(solved, later)
+
+        return Candidate(
+            self,
+            () if joint is None else (joints[joint],),
+            change,
+            [(0.0,)],
+            matters=float(np.log1p(self.warning)),
+            motion=UNMOVED,
+            column=column,
+            about=(part, float(signals[part].time[sample])),
+        )
+
+    def finding(self, case: Examination, explained: Explained) -> Finding:
+        where, (part, at) = explained.candidate.where, explained.candidate.about
+        factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
+        whose = f"Torques of joint {where[0]}" if where else "Torques"
+        return self.cause.finding(
+            severity_of(abs(np.log(factor)), np.log1p(self.warning), np.log1p(self.error)),
+            f"{whose} are {factor:.3g} +- {1.96 * factor * std:.2g} times as large from about {at:.4g} s of recording "
+            f"{part + 1} on: with the step taken out",
+            f"Write between_s to end at {at:.4g} s, or to begin there.",
+            where[0] if where else "",
+        )
+
+
+@dataclass(frozen=True)
+class TorqueScale(Check):
+    """The estimated weight of the robot against the described one.
+
+    Args:
+        warning, error: factors, either way. 2 is what a description knows; 4 is twice that, on a log scale.
+        left: relative error beyond which the motion does not explain the torque, and its scale says nothing.
+    """
+
+    warning: float = 2.0
+    error: float = 4.0
+    left: float = 0.5
+
+    causes = (TorqueGain.cause,)
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        # what explains the recording best has its own scale, freed of the defect that it found
+        solved = case.best
+        described = Described(solved.problem)
+        alone, beta0, _ = described.base(solved.problem.base)
+        if solved.relative_error > self.left:
+            yield Unchecked("the unit of the torque", "the motion does not explain the torque")
+            return
+        if not described.says_something or not alone.any():
+            yield Unchecked(
+                "the unit of the torque",
+                "the description gives no link a mass, so that every scale of the torque fits some robot",
+            )
+            return
+        W = solved.dense.W[:, :, alone]
+        found, expected = (np.sqrt(np.mean((W @ x) ** 2, axis=0)) for x in (solved.theta[alone], beta0))
+        used = expected > 0.1 * expected.max()
+        if not expected.max() > 0 or not np.all(found[used] > 0):
+            return
+        # what noise alone would make of the inertial torques says nothing of their scale
+        known = found[used] > 2 * solved.sigma[used] / np.sqrt(solved.rows)
+        if not known.any():
+            return
+        s = float(np.exp(np.mean(np.log(found[used] / expected[used]))))
+        size = abs(np.log(s))
+        if size < np.log(self.warning):
+            return
+        yield self.causes[0].finding(
+            Severity.error if size >= np.log(self.error) else Severity.warning,
+            f"The bodies weigh {s:.3g} times what the description says: on this motion gravity and inertia take "
+            f"{found.max():.3g} N m at most, and {expected.max():.3g} N m as described (rms).",
+            f"Mend the unit or scale of torque: scale = {1 / s:.2g} would agree with the description; if that is wrong "
+            "by this factor, mend its masses.",
+            evidence=0.5 * (size / np.log(2)) ** 2,
+        )

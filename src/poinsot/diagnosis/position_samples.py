@@ -1,0 +1,189 @@
+"""Steps of positions that no motion makes: samples that were lost, wrapped angles, wrong readings, holes.
+
+With s_k the step of the positions at k and the mean step c_k of its neighbours, a step over m periods is near m c_k:
+
+    2 log likelihood ratio = (|s_k - c_k|^2 - |s_k - m c_k|^2) / sigma^2,  summed over joints, each with its own noise
+
+sigma^2 is the robust variance of s_k - c_k, so that a joint whose noise hides its steps counts for nothing. Samples
+were lost, without a clock that would show it, where two periods fit better than one. One joint jumps where
+
+    |s_k - c_k| > jump times the largest usual step
+
+A jump by a multiple of a turn of what is measured, or of half a turn, is wrapped; one that is taken back within three
+samples is a wrong reading; of another the recording has a hole, or the encoder was set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..estimate import Finding, Severity, Unchecked
+from ..recording import Recording, clock_text
+from .case import Examination
+from .check import Cause, RecordingCheck
+
+TURNS = (2 * np.pi, np.pi)
+"""Where encoders wrap [rad]; those that count degrees are in radians by now."""
+
+LONGEST = 50
+"""Periods that one step may be of: beyond, the speed has changed too much to tell."""
+
+LOST = Cause(
+    "lost-samples",
+    "Samples are missing, and there is no clock that would show where: speeds and accelerations are wrong.",
+    "Record a time stamp with each sample and name it: time = { column = ... }.",
+)
+
+
+def steps(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """(T - 1, n) steps of positions, those of their neighbours, and (n,) noise; None of too few, or without positions.
+
+    The median of the neighbours up to two away on either side: a gap spoils their mean.
+    """
+    joints = recording.joints("position")
+    if not joints or len(recording) <= 50:
+        return None
+    s = np.diff(recording.stack("position", joints), axis=0)
+    c = s.copy()
+    c[2:-2] = np.median([s[:-4], s[1:-3], s[3:-1], s[4:]], axis=0)
+    e = np.abs(s - c)
+    # a resolution of the encoder is noise too, and where most samples stand still the median is zero
+    return s, c, np.maximum(np.median(e, axis=0) / 0.6745, np.quantile(e, 0.95, axis=0) / 1.96)
+
+
+@dataclass(frozen=True)
+class LostSamples(RecordingCheck):
+    """Steps of position over more than one period.
+
+    Args:
+        ratio: 2 log likelihood ratio of one step, at least; among a million steps, noise makes less than one.
+        error: share of the samples.
+    """
+
+    ratio: float = 40.0
+    error: float = 1e-3
+
+    causes = (LOST,)
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        yield from super().look(case)
+        for number, part in enumerate(case.problem.parts, start=1):
+            if part.signals.recording is None:
+                yield Unchecked(
+                    f"lost samples in recording {number}",
+                    "signals were given, not the recording they were made of",
+                )
+
+    def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
+        at, count = lost_at(recording, self.ratio)
+        if not len(at):
+            return
+        share = count / len(recording)
+        first = clock_text(recording.time[at[0]], 1 / recording.rate_hz)
+        yield LOST.finding(
+            Severity.error if share >= self.error else Severity.warning,
+            f"About {count} samples ({100 * share:.2g} %) are missing in {name}, the first at {first} s: positions "
+            "move by several periods in one.",
+            "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut a "
+            "part without gaps with between_s.",
+            evidence=1e5 * share,
+        )
+
+
+def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
+    """Indices of the samples after which some are missing, and how many these are in all."""
+    found = steps(recording)
+    if found is None or not (moving := found[2] > 0).any():
+        return np.zeros(0, dtype=np.int64), 0
+    s, c, sigma = (each[..., moving] for each in found)
+    s[:2], s[-2:], c[:2], c[-2:] = 0.0, 0.0, 0.0, 0.0
+    one = np.sum(((s - c) / sigma) ** 2, axis=1)
+    # the number of periods that fits best, at least 2
+    m = np.rint(np.sum(s * c / sigma**2, axis=1) / np.maximum(np.sum((c / sigma) ** 2, axis=1), 1e-300))
+    m = np.maximum(m, 2.0)
+    more = np.sum(((s - m[:, None] * c) / sigma) ** 2, axis=1)
+    at = np.flatnonzero((one - more > least) & (more < 0.25 * one) & (m <= LONGEST))
+    # where a clock shows the gap, speeds are right
+    periods = np.diff(recording.time) / np.median(np.diff(recording.time))
+    at = at[periods[at] < 0.75 * m[at]]
+    # a motion that sets off has steps as large on one side: the second largest of the neighbours
+    beside = np.sort(np.abs(s[at[:, None] + [-2, -1, 1, 2]] / sigma), axis=1)[:, 2]
+    at = at[np.sum((s[at] / sigma) ** 2, axis=1) > 1.5**2 * np.sum(beside**2, axis=1)]
+    return at, int(np.sum(m[at] - 1))
+
+
+@dataclass(frozen=True)
+class PositionJumps(RecordingCheck):
+    """Steps of a position that no motion makes.
+
+    Args:
+        jump: times the 99.5 % quantile of the joint's steps.
+        spread: times the noise of a step, too.
+        within: part of a turn by which a wrapped step may miss it.
+    """
+
+    jump: float = 4.0
+    spread: float = 30.0
+    within: float = 0.03
+
+    causes = (
+        Cause(
+            "wrapped-angles", "Angles jump by a turn.", "Unwrap them before, or record multi-turn positions."
+        ),
+        Cause(
+            "position-outliers",
+            "Single positions are far from their neighbours.",
+            "Mark them invalid (invalid = ...), and bridge them: resample_hz and bridge_intervals.",
+        ),
+        Cause(
+            "position-jump",
+            "A position jumps, and stays: the recording has a hole, or the encoder was set again.",
+            "Cut the recording there: between_s, or two recordings.",
+        ),
+    )
+
+    def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
+        if (found := steps(recording)) is None:
+            return
+        s, c, noise = found
+        e, time = s - c, recording.time
+        usual = np.quantile(np.abs(s), 0.995, axis=0)
+        jumps = np.abs(e) > np.maximum(self.jump * usual, self.spread * noise)
+        # where most joints jump at once nobody set all encoders: samples are missing, unless the clock shows it
+        most = max(2.0, np.count_nonzero(np.any(s != 0, axis=0)) / 2)
+        holes = np.setdiff1d(np.flatnonzero(jumps.sum(axis=1) >= most), recording.gaps)
+        if len(holes):
+            yield LOST.finding(
+                Severity.error,
+                f"{name.capitalize()} has {'a hole' if len(holes) == 1 else f'{len(holes)} holes'}: most joints jump "
+                f"at {time[holes[0] + 1]:.4g} s.",
+                "Cut the recording there, into two recordings with between_s; or write time = { column = ... }.",
+                evidence=2e4,
+            )
+        for k, joint in enumerate(recording.joints("position")):
+            at = np.setdiff1d(np.flatnonzero(jumps[:, k]), [*holes, *recording.gaps])
+            if not len(at):
+                continue
+            more = f" and {len(at) - 1} more times" if len(at) > 1 else ""
+            step = e[at[0], k]
+            yield self._cause(e[:, k], at).finding(
+                Severity.error,
+                f"The position of joint {joint} in {name} jumps by {step:.4g} at {time[at[0] + 1]:.4g} s{more}.",
+                where=joint,
+                evidence=1e4 + float(np.max(np.abs(e[at, k]))),
+            )
+
+    def _cause(self, e: np.ndarray, at: np.ndarray) -> Cause:
+        wrapped, outliers, jump = self.causes
+        for turn in TURNS:
+            turns = e[at] / turn
+            if np.all(np.abs(np.rint(turns)) >= 1) and np.all(np.abs(turns - np.rint(turns)) < self.within):
+                return wrapped
+        for k in at:
+            near = e[k : k + 4]
+            if abs(near.sum()) > 0.2 * abs(e[k]):
+                return jump if k == at[0] or k - 3 > at[0] else outliers
+        return outliers
