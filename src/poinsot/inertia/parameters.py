@@ -179,7 +179,7 @@ def is_consistent(pi: Inertial) -> Bool[np.ndarray, "*batch"]:
     pi = np.where(finite[..., None], pi, 0.0)
     m, h = pi[..., 0], pi[..., 1:4]
     weightless = (m == 0) & (h == 0).all(axis=-1)
-    L = np.linalg.eigvalsh(_second_moments_at_com(pi))
+    L = np.linalg.eigvalsh(second_moments_at_com(pi))
     return np.asarray(finite & ((m > 0) | weightless) & (L[..., 0] >= -_rounding(pi)))
 
 
@@ -227,7 +227,7 @@ def _broken_inequalities(I: np.ndarray, point: str, rounding: float, needed: boo
     return found
 
 
-def _second_moments_at_com(pi: np.ndarray) -> np.ndarray:
+def second_moments_at_com(pi: np.ndarray) -> np.ndarray:
     """(..., 3, 3) Sigma_c; Sigma where m <= 0."""
     m, h = pi[..., 0], pi[..., 1:4]
     part = np.where(m > 0, 1 / np.where(m > 0, m, 1.0), 0.0)[..., None] * h

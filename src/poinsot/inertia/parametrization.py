@@ -21,7 +21,7 @@ from jaxtyping import Float
 
 from ..arrays import Inertial
 from ..exceptions import ImpossibleBody, InvalidMethod
-from .parameters import inconsistencies, principal_moments, second_moments
+from .parameters import inconsistencies, principal_moments, second_moments_at_com
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,4 @@ def _border(pi: np.ndarray) -> str:
 
 def size_of(pi: Inertial) -> np.ndarray:
     """(...) sizes of bodies [m]: the geometric mean of the radii of gyration along their three principal axes."""
-    m, center = pi[..., 0], pi[..., 1:4] / pi[..., :1]
-    spread = second_moments(pi) / m[..., None, None] - center[..., :, None] * center[..., None, :]
-    return np.asarray(np.linalg.det(spread) ** (1 / 6))
+    return np.asarray(np.linalg.det(second_moments_at_com(pi) / pi[..., 0, None, None]) ** (1 / 6))

@@ -15,7 +15,7 @@ closest bodies are on the border of the possible set, infinitely thin, so the pr
 D is a divergence from the prior, with w such that a body that is 1 + epsilon times its prior costs epsilon^2 /
 (2 std^2): 1 / (4 std^2) for the entropic one. The default is that with the weight of one sample (w = 1/2), and
 
-    1/2 (x_i - 1)^T M_i^-1 (x_i - 1)      M_i: second moments of what the prior says (`described`)
+    1/2 (x_i - 1)^T M_i^-1 (x_i - 1)      M_i: second moments of what the prior says (`whitening`)
 
 There is no prior on friction, nor on any other parameter that the data determine by itself. In coordinates theta = T y
 in which the prior has covariance 1, with A = R K T, N a basis of the unobservable directions and S = (K T)^+,
@@ -47,8 +47,8 @@ from ...arrays import Matrix, Vector
 from ...estimate import NORMAL_95, Body, Certificate, Estimate, FullParameters, Status
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing, nearest
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
-from ...inertia.extent import with_extent
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
+from ...inertia.repair import with_extent
 from ...models.bodies import body_of
 from ...models.efforts import nonnegative_kinds
 from ...models.friction.listed import dissipating_kinds, words_of
@@ -57,12 +57,11 @@ from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
 from .constraints import Constraints
-from .described import prior_moments
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
 from .least_squares import EXACT, LeastSquares, finish
 from .system import TINY, LinearSolution, System, covariance_root, reduce
-from .whitening import Whitened
+from .whitening import Whitened, prior_moments
 
 MOMENTS = "moments"
 DIVERGENCES = {"entropic": Entropic(), "euclidean": Euclidean(), "affine-invariant": AffineInvariant()}
