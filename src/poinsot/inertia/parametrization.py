@@ -11,7 +11,6 @@ body, to be called from other compiled code.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -38,13 +37,16 @@ class Kernels:
     from_inertial: Callable[[np.ndarray, np.ndarray], int]
 
 
-class Parametrization(ABC):
+class Parametrization:
     """Bodies (..., 10) by coordinates theta (..., 10)."""
 
     theta_names: ClassVar[tuple[str, ...]]
     """Of the ten coordinates, in order."""
 
     kernels: ClassVar[Kernels]
+
+    lengths: ClassVar[slice]
+    """Where the coordinates are that are lengths (or first moments)."""
 
     def to_inertial(self, theta: Float[np.ndarray, "*batch 10"]) -> Inertial:
         """(..., 10) pi of coordinates (..., 10)."""
@@ -62,11 +64,13 @@ class Parametrization(ABC):
         """
         return _inverted(self.kernels.from_inertial, pi)
 
-    @abstractmethod
     def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
         """(..., 10) scale of a step in each coordinate: logarithms and angles by 1, lengths by the body's size. A
         larger shear or shift may reach the boundary of the chart.
         """
+        scale = np.ones(pi.shape)
+        scale[..., self.lengths] = size_of(pi)[..., None]
+        return scale
 
     def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
         """(10, k) orthonormal null space of the Jacobian at theta (10,); empty if the chart is one to one."""

@@ -20,7 +20,6 @@ from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ..models.articulated import Articulated
 from ..parameters import Normal, Parameters, rescaled
 from ..recording import Recording
-from ..signals.decimation import Decimation
 from ..signals.signals import Signals
 from .attachment import Attachment, attach, with_load
 from .base_parameters import BaseParameters, structural_base
@@ -71,18 +70,11 @@ class Part:
     def __len__(self) -> int:
         return len(self.signals)
 
-    @property
-    def time(self) -> Times:
-        return self.signals.time
-
-    @property
-    def decimation(self) -> Decimation | None:
-        return self.signals.decimation
-
     @cached_property
     def kept(self) -> slice | np.ndarray:
         """The samples that become rows."""
-        return slice(None) if self.decimation is None else self.decimation.kept(len(self))
+        decimation = self.signals.decimation
+        return slice(None) if decimation is None else decimation.kept(len(self))
 
     def joint_side(
         self, first: int, last: int
@@ -118,7 +110,7 @@ class Part:
         if recording is None:
             return np.zeros((len(self), 0))
         half = 0.5 / self.signals.rate_hz
-        at = np.minimum(np.searchsorted(recording.time, self.time - half), len(recording) - 1)
+        at = np.minimum(np.searchsorted(recording.time, self.signals.time - half), len(recording) - 1)
         found = [recording.readings(name)[at] for name in wanted]
         if not all(np.isfinite(values).all() for values in found):
             raise InvalidSignals(
@@ -261,7 +253,7 @@ class InverseDynamics:
     @cached_property
     def row_counts(self) -> tuple[int, ...]:
         """Rows of each recording; each has one equation a degree of freedom."""
-        return tuple(len(part.time[part.kept]) for part in self.parts)
+        return tuple(len(part.signals.time[part.kept]) for part in self.parts)
 
     @property
     def equations(self) -> int:
@@ -400,8 +392,8 @@ class InverseDynamics:
         shifts, end = [], 0.0
         for k, part in enumerate(self.parts):
             # recordings have clocks of their own, and a plot of all has one axis
-            shifts.append(0.0 if k == 0 else end - float(part.time[0]))
-            end = float(part.time[-1]) + shifts[-1]
+            shifts.append(0.0 if k == 0 else end - float(part.signals.time[0]))
+            end = float(part.signals.time[-1]) + shifts[-1]
         return tuple(shifts)
 
     @cached_property
@@ -427,14 +419,14 @@ class InverseDynamics:
         held = np.flatnonzero(self.parameters.held_values)
         n = self.robot.model.nv
         for index, part in enumerate(self.parts):
-            T, time = len(part), part.time[part.kept]
+            T, time, decimation = len(part), part.signals.time[part.kept], part.signals.decimation
             pieces: Iterable[tuple[int, np.ndarray]]
-            if part.decimation is None:
+            if decimation is None:
                 spans = [(k, min(k + SAMPLES_PER_STRETCH, T)) for k in range(0, T, SAMPLES_PER_STRETCH)]
                 pieces = zip((first for first, _ in spans), self._raw(part, spans), strict=True)
             else:
-                spans = list(part.decimation.spans(T, SAMPLES_PER_STRETCH))
-                pieces = part.decimation.apply(self._raw(part, spans), T)
+                spans = list(decimation.spans(T, SAMPLES_PER_STRETCH))
+                pieces = decimation.apply(self._raw(part, spans), T)
             for first, raw in pieces:
                 at, entries, y = time[first : first + len(raw)], raw[:, :-n], raw[:, -n:]
                 W = self._columns(index, entries, self.base.chosen)

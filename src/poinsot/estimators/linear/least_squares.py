@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -119,7 +120,8 @@ class LeastSquares:
                 break
             if not settled:
                 sigma = _spread(problem, system, solution, robust)
-            factors = problem.factors(_Huber(solution.on_base(system), sigma, self.huber)) if robust else None
+            weights = partial(_huber_weights, theta=solution.on_base(system), sigma=sigma, clip=self.huber)
+            factors = problem.factors(weights) if robust else None
             # weighted residuals are of unit variance by construction: measuring s^2 again would count sigma twice
             previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
             length = float(np.linalg.norm(solution.R @ (solution.theta - previous.theta)))
@@ -138,17 +140,9 @@ class LeastSquares:
         return _with_clipped_covariance(problem, system, solution, self.huber)
 
 
-@dataclass(frozen=True, eq=False)
-class _Huber:
-    """Row weights sqrt(min(1, c sigma / |e|)) at the present parameters."""
-
-    theta: Vector
-    sigma: np.ndarray
-    clip: float
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        size = np.abs(rows.y - rows.W @ self.theta) / self.sigma
-        return np.sqrt(self.clip / np.maximum(size, self.clip))
+def _huber_weights(rows: Rows, theta: Vector, sigma: np.ndarray, clip: float) -> np.ndarray:
+    """(r, n) sqrt(min(1, c sigma / |e|)) at the present parameters."""
+    return np.sqrt(clip / np.maximum(np.abs(rows.y - rows.W @ theta) / sigma, clip))
 
 
 def _spread(problem: InverseDynamics, system: System, solution: LinearSolution, robust: bool) -> np.ndarray:

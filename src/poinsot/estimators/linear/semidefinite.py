@@ -587,7 +587,11 @@ def _nearest_to_prior(
         length = 1.0
         # Armijo's condition; a model that is wrong at 1e-3 of a step is so by rounding
         least = 0.1 * gain
-        while length > 1e-3 and _last_cost(reduced, term, x + length * step, radius) > cost - length * least:
+        while (
+            length > 1e-3
+            and _last_program(reduced, term, ahead := x + length * step, radius).cost(ahead)
+            > cost - length * least
+        ):
             length *= 0.5
         x = x + length * step
         if stop_requested(stop):
@@ -610,14 +614,6 @@ def _last_program(
     q[:p] -= reduced.A.T @ reduced.b
     constant = w * program.constant + 0.5 * float(reduced.b @ reduced.b)
     return ConeProgram(P, q, known, constant)
-
-
-def _last_cost(reduced: _ReducedProblem, term: DivergenceTerm, x: Vector, radius: float | None) -> float:
-    """Cost of which the last program is a convex model."""
-    value = term.value(x)
-    if radius is not None:
-        return value
-    return reduced.weight * value + 0.5 * float(np.sum((reduced.A @ x - reduced.b) ** 2))
 
 
 def _fit(reduced: _ReducedProblem, radius: float) -> Membership:

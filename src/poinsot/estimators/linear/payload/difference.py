@@ -157,10 +157,8 @@ def _solved(K: Matrix, d: Vector, C: Matrix, known: Vector) -> tuple[Vector, Mat
     # of several parameters that look alike none is the load's own value: only those alone are reported
     chosen, grouped = choose(A, np.flatnonzero(np.isnan(known)), EXCITATION_TOLERANCE)
     alone = np.count_nonzero(grouped, axis=1) == 1
-    Q, R = linalg.qr(A[:, chosen], mode="economic")
-    inverse = linalg.solve_triangular(R, np.eye(len(chosen)))
-    place = chosen[alone]
+    place, inverse = chosen[alone], np.linalg.pinv(A[:, chosen])[alone]
     pi, covariance = known.copy(), np.zeros((10, 10))
-    pi[place] = (inverse @ (Q.T @ b))[alone]
-    covariance[np.ix_(place, place)] = (inverse @ inverse.T)[np.ix_(alone, alone)]
+    pi[place] = inverse @ b
+    covariance[np.ix_(place, place)] = inverse @ inverse.T
     return pi, covariance

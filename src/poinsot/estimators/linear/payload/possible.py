@@ -22,11 +22,10 @@ from scipy import linalg
 from ....arrays import Matrix, Vector
 from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....inertia.parameters import pseudo_inertia
-from ....parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from ....regression.attachment import LOAD_NAMES
 from ....regression.inverse_dynamics import InverseDynamics
 from ..conic import VIOLATION, Cone, ConeProgram, ConicStatus, Membership, vector_of
-from ..constraints import BodyConstraint, Constraints
+from ..constraints import BodyConstraint, conditions_on
 from ..system import System
 from .output_error import Cost, GainOptimum, Point, search
 from .values import load_places
@@ -96,10 +95,8 @@ def _members(pi: Vector, constraint: BodyConstraint, link: str) -> tuple[Members
     scale = np.array([1 / radius, 1 / radius, 1 / radius, 1.0]) / np.sqrt(mass)
     J = vector_of(pseudo_inertia(np.eye(10)) * np.outer(scale, scale))
     possible = Membership("being a possible body", Cone.semidefinite, J.T, -MARGIN * vector_of(np.eye(4)))
-    ten = Parameters(
-        (Block("inertia", link, tuple(f"{each}1" for each in INERTIAL_SYMBOLS), INERTIAL_UNITS),)
-    )
-    return possible, *Constraints({link: constraint}).memberships(ten, (link,))
+    certain = (Membership(f"{words} of {link}", *rest) for words, *rest in conditions_on(constraint))
+    return possible, *certain
 
 
 def _search(

@@ -88,10 +88,10 @@ def payload_of(link: str, pi: Vector, draws: Matrix, held: np.ndarray, widening:
     # 0, and not the rounding errors of equal draws
     spread = np.where(exact & np.isfinite(value), 0.0, spread)
     of_pi[held] = of_pi[:, held] = 0.0
-    whole = body(link, pi) if np.isfinite(pi).all() else None
+    whole = body(link, pi if np.isfinite(pi).all() else None)
     determined = np.abs(NORMAL_95 * spread) < HALF_WIDTH * _scales(pi, value)
     # an impossible body's inertia is not determined, however narrow its interval is
-    if whole is not None and not whole.physically_consistent:
+    if whole.physically_consistent is False:
         determined[4:] = False
     return Payload(
         link,
@@ -105,9 +105,9 @@ def payload_of(link: str, pi: Vector, draws: Matrix, held: np.ndarray, widening:
         matrix(spread[4:]),
         tuple(np.array(QUANTITIES)[determined & ~exact].tolist()),
         tuple(np.array(QUANTITIES)[exact].tolist()),
-        None if whole is None else whole.physically_consistent,
-        () if whole is None else whole.reasons,
-        None if whole is None else whole.min_pseudo_inertia_eigenvalue,
+        whole.physically_consistent,
+        whole.reasons,
+        whole.min_pseudo_inertia_eigenvalue,
     )
 
 
