@@ -157,9 +157,8 @@ def closest_axes(
     own = R[..., np.arange(3), _ORDERS]  # the diagonal of R in each order
     sign = np.where(own < 0, -1.0, 1.0)
     mirrored = np.linalg.det(R)[..., None] * _PARITY * sign.prod(axis=-1) < 0
-    least = np.abs(own).min(
-        axis=-1
-    )  # where it would mirror, the axis of the least component keeps its direction
+    # where it would mirror, the axis of the least component keeps its direction
+    least = np.abs(own).min(axis=-1)
     best = np.argmax(np.abs(own).sum(axis=-1) - 2 * least * mirrored, axis=-1)[..., None]
     order = _ORDERS[best[..., 0]]
     sign, own = (np.take_along_axis(x, best[..., None], axis=-2)[..., 0, :] for x in (sign, own))

@@ -330,13 +330,8 @@ class InverseDynamics:
     @cached_property
     def speeds(self) -> JointSamples:
         """(N, n) joint velocities of the rows, as the regressor has them."""
-        velocities = []
-        for part in self.parts:
-            v = part.signals.v[part.kept]
-            velocities.append(
-                v if self.robot.floating_base else self.robot.train.joint_velocities(v[:, part.order])
-            )
-        return np.concatenate(velocities)
+        v = np.concatenate([part.signals.v[part.kept][:, part.order] for part in self.parts])
+        return v if self.robot.floating_base else self.robot.train.joint_velocities(v)
 
     def gradient(
         self, theta: Vector, weights: np.ndarray, clip: float = np.inf

@@ -126,11 +126,7 @@ class Constraints:
         """
         identity = np.eye(len(parameters))
         for name, known in self.bodies.items():
-            if name not in bodies:
-                raise InvalidMethod(
-                    f"no body {name!r}{nearest(name, bodies)}; the robot has {listing(bodies)}"
-                )
-            first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{bodies.index(name) + 1}")
+            first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{place_of(name, bodies) + 1}")
             for what, cone, F, g in conditions_on(known):
                 yield Membership(f"{what} of {name}", cone, F, g).through(identity[first : first + 10])
         if self.total_mass is not None:
@@ -138,6 +134,13 @@ class Constraints:
             low, high = self.total_mass
             name = f"a total mass between {low:g} and {high:g} kg"
             yield Membership(name, *_between(total, low, high))
+
+
+def place_of(name: str, bodies: Sequence[str], what: str = "no body") -> int:
+    """Place of a body among a robot's."""
+    if name not in bodies:
+        raise InvalidMethod(f"{what} {name!r}{nearest(name, bodies)}; the robot has {listing(bodies)}")
+    return bodies.index(name)
 
 
 def conditions_on(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Vector]]:

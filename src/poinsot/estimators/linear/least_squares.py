@@ -218,9 +218,8 @@ def finish(
     bias, between = beyond_chance(problem, system, solution) if systematic else (None, None)
     if bias is not None:
         covariance = covariance + np.diag(bias**2)
-    if (
-        between is not None
-    ):  # residuals of recordings that differ are large, and so may be what they make of std
+    if between is not None:
+        # residuals of recordings that differ are large, and so may be what they make of std
         between = np.maximum(between, np.sqrt(np.diag(covariance)))
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))
@@ -291,9 +290,8 @@ def _coloured_covariance(
     bread = inverse(solution.R)
     covariance = bread @ middle @ bread
     covariance = 0.5 * (covariance + covariance.T)
-    np.fill_diagonal(
-        covariance, np.maximum(np.diag(covariance), 0.0)
-    )  # noise-free data leave rounding errors
+    # noise-free data leave rounding errors
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
     return covariance
 
 

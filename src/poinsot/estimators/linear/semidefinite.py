@@ -45,7 +45,7 @@ from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
 from ...estimate import NORMAL_95, Body, Certificate, Estimate, FullParameters, Status
-from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing, nearest
+from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
 from ...inertia.repair import with_extent
@@ -56,7 +56,7 @@ from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
-from .constraints import Constraints
+from .constraints import Constraints, place_of
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
 from .least_squares import EXACT, LeastSquares, finish
@@ -262,13 +262,10 @@ class SemidefiniteLeastSquares:
         # the description's bodies belong to the robot, and must not change with one method
         prior = problem.robot.inertials.copy()
         for name, pi in (self.prior or {}).items():
-            if name not in names:
-                raise InvalidMethod(
-                    f"the prior names body {name!r}{nearest(name, names)}; the robot has {listing(names)}"
-                )
+            place = place_of(name, names, "the prior names body")
             if len(pi) != 10:
                 raise InvalidMethod(f"the prior of {name} has {len(pi)} numbers; a body has ten parameters")
-            prior[names.index(name)] = pi
+            prior[place] = pi
         for k in np.flatnonzero(~is_consistent(prior) | (prior[:, 0] == 0)):
             reasons = inconsistencies(prior[k])
             advice = "`poinsot repair` finds the nearest possible body"
@@ -403,9 +400,8 @@ class _ReducedProblem:
     def prior_root(self) -> Matrix:
         """(p, p) B with B B^T the second moments of x about the prior."""
         std = self.method.prior_std
-        if (
-            self.method.divergence != MOMENTS
-        ):  # 1 / (4 std^2) is the weight of |dx|^2 of a divergence near the prior
+        if self.method.divergence != MOMENTS:
+            # 1 / (4 std^2) is the weight of |dx|^2 of a divergence near the prior
             return np.diag(np.append(np.full(self.prior.size, 2 * std), self.spread))
         M = prior_moments(self.coordinates, std, self.method.prior_direction_deg)
         return linalg.block_diag(*np.linalg.cholesky(M), np.diag(self.spread))
@@ -563,7 +559,7 @@ def _nearest_to_prior(
 ) -> _Answer:
     """Find the bodies nearest the prior among those that the data allow."""
     term, x = reduced.term(), reduced.coordinates.center
-    if not term.convex:
+    if not term.divergence.convex:
         entropic = replace(reduced, method=replace(reduced.method, divergence="entropic"))
         x = _nearest_to_prior(entropic, radius, closest, 0).x
     elif radius is None:
@@ -576,7 +572,7 @@ def _nearest_to_prior(
         program = _last_program(reduced, term, x, radius)
         optimum = _converged(reduced, _solved(program, term.augmented(x)))
         steps += optimum.steps
-        if term.convex:  # the program is no model but the problem itself
+        if term.divergence.convex:  # the program is no model but the problem itself
             return _Answer(optimum.x[: len(x)], optimum.multipliers, radius, closest, steps)
         step, cost = optimum.x - x, program.cost(x)
         gain = cost - program.cost(optimum.x)
@@ -660,7 +656,7 @@ def _certify(
     # the base values and the full parameters are two statements of one estimate, and must agree
     apart = float(np.linalg.norm(reduced.R @ (estimate.values - reduced.K @ full.values)))
     feasible = feasible and apart <= AGREEMENT * (1e3 + float(np.linalg.norm(reduced.R @ estimate.values)))
-    tolerance = GAP if term.convex else LOCAL_GAP
+    tolerance = GAP if term.divergence.convex else LOCAL_GAP
     return Certificate(
         abs(bound.gap) / (1 + abs(bound.primal)), feasible, tolerance, bound.primal, bound.dual
     )

@@ -6,22 +6,14 @@ channels     of recorded channels: `KnownEffort`, `CurrentCurve`, `WarmingFricti
 here         `EFFORTS`: every law by its name in a project file; adding one is its file and a line in it
 """
 
-from .channels import CurrentCurve, KnownEffort, WarmingFriction
-from .effort import EffortParameter, JointEffort
-from .positional import Counterbalance, Ripple, Spring
-
-__all__ = [
-    "EFFORTS",
-    "Counterbalance",
-    "CurrentCurve",
-    "EffortParameter",
-    "JointEffort",
-    "KnownEffort",
-    "Ripple",
-    "Spring",
-    "WarmingFriction",
-    "nonnegative_kinds",
-]
+from .channels import CurrentCurve as CurrentCurve
+from .channels import KnownEffort as KnownEffort
+from .channels import WarmingFriction as WarmingFriction
+from .effort import EffortParameter as EffortParameter
+from .effort import JointEffort as JointEffort
+from .positional import Counterbalance as Counterbalance
+from .positional import Ripple as Ripple
+from .positional import Spring as Spring
 
 EFFORTS: dict[str, type[JointEffort]] = {
     "spring": Spring,

@@ -55,11 +55,6 @@ class Moments:
     stretch: float
 
     @property
-    def total(self) -> np.ndarray:
-        """(n, k + 2, k + 2) M of all rows."""
-        return np.asarray(self.blocks.sum(axis=0))
-
-    @property
     def widening(self) -> float:
         """By what factor intervals from so few blocks must be wider (Kiefer and Vogelsang 2005)."""
         return float(np.sqrt(allowance(self.stretch)))
@@ -130,12 +125,7 @@ def moments(
     blocks = _folded(problem, columns, R, cuts, len(owners))
     counts = np.bincount(owners)
     block_rows = max(rows / count for rows, count in zip(lengths, counts, strict=True))
-    return Moments(
-        blocks,
-        np.array(owners),
-        float(block_rows * interval_s),
-        float(1 / counts.min()),
-    )
+    return Moments(blocks, np.array(owners), float(block_rows * interval_s), float(1 / counts.min()))
 
 
 def same_motions(problem: InverseDynamics) -> list[list[int]]:
