@@ -62,7 +62,15 @@ class Parametrization:
         Raises:
             ImpossibleBody: for the reasons that `inconsistencies` gives, or if a body is flat or a point.
         """
-        return _inverted(self.kernels.from_inertial, pi)
+        pi = _ten(pi, "pi")
+        theta = np.empty(pi.shape)
+        # a kernel cannot raise with a reason: it stops, and the reason is looked for here
+        done = self.kernels.from_inertial(pi.reshape(-1, 10), theta.reshape(-1, 10))
+        if done < theta.size // 10:
+            failed = pi.reshape(-1, 10)[done]
+            name = f"body {done} of {theta.size // 10}" if pi.ndim > 1 else ""
+            raise ImpossibleBody(inconsistencies(failed) or [_border(failed)], name)
+        return theta
 
     def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
         """(..., 10) scale of a step in each coordinate: logarithms and angles by 1, lengths by the body's size. A
@@ -85,23 +93,6 @@ def _mapped(
     out = np.empty((*theta.shape[:-1], *shape))
     kernel(theta.reshape(-1, 10), out.reshape(-1, *shape))
     return out
-
-
-def _inverted(kernel: Callable[[np.ndarray, np.ndarray], int], pi: np.ndarray) -> np.ndarray:
-    """Coordinates of all bodies (..., 10) by a `from_inertial` kernel.
-
-    Raises:
-        ImpossibleBody: with the reasons of the first body that is not in the chart.
-    """
-    pi = _ten(pi, "pi")
-    theta = np.empty(pi.shape)
-    # a kernel cannot raise with a reason: it stops, and the reason is looked for here
-    done = kernel(pi.reshape(-1, 10), theta.reshape(-1, 10))
-    if done < theta.size // 10:
-        failed = pi.reshape(-1, 10)[done]
-        name = f"body {done} of {theta.size // 10}" if pi.ndim > 1 else ""
-        raise ImpossibleBody(inconsistencies(failed) or [_border(failed)], name)
-    return theta
 
 
 def _ten(x: np.ndarray, name: str) -> np.ndarray:

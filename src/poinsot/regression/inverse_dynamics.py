@@ -18,10 +18,10 @@ from ..arrays import Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
 from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ..models.articulated import Articulated
-from ..parameters import Normal, Parameters, rescaled
+from ..parameters import INERTIAL_UNITS, Block, Normal, Parameters, rescaled
 from ..recording import Recording
 from ..signals.signals import Signals
-from .attachment import Attachment, attach, with_load
+from .attachment import LOAD_NAMES, Attachment, attach, with_load
 from .base_parameters import BaseParameters, structural_base
 from .dynamics import IdentifiedDynamics
 from .regressor import Regressor
@@ -163,7 +163,13 @@ class InverseDynamics:
         object.__setattr__(self, "loaded", tuple(bool(each) for each in self.loaded))
         if not kept:
             raise InvalidSignals("there is no recording to identify from")
-        _check_one_robot(kept)
+        first = kept[0].joints
+        for other in kept[1:]:
+            if set(other.joints) != set(first):
+                raise InvalidSignals(
+                    f"the recordings are of different robots: one has the joints {listing(first)}, another "
+                    f"{listing(other.joints)}; what they share cannot be estimated from both"
+                )
         if self.loaded and len(self.loaded) != len(kept):
             raise InvalidMethod(
                 f"`loaded` has {len(self.loaded)} values for {len(kept)} recordings; give one for each"
@@ -189,7 +195,8 @@ class InverseDynamics:
         """All of them, with what is held."""
         parameters = self.robot.parameters
         if self.attachment is not None:
-            parameters = Parameters((*parameters.blocks, self.attachment.block), parameters.held)
+            block = Block("payload", self.attachment.link, LOAD_NAMES, INERTIAL_UNITS)
+            parameters = Parameters((*parameters.blocks, block), parameters.held)
         if self.unscaled_unit:
             parameters = parameters.measured_in(self.unscaled_unit)
         return parameters.hold(**self.held)
@@ -471,16 +478,6 @@ def _apply(method: SignalsMethod | None, recording: Recording) -> Signals:
             "signals=ButterworthDecimation(cutoff_hz=..., decimate_hz=...), or its signals"
         )
     return method.apply(recording)
-
-
-def _check_one_robot(signals: Sequence[Signals]) -> None:
-    first = signals[0].joints
-    for other in signals[1:]:
-        if set(other.joints) != set(first):
-            raise InvalidSignals(
-                f"the recordings are of different robots: one has the joints {listing(first)}, another "
-                f"{listing(other.joints)}; what they share cannot be estimated from both"
-            )
 
 
 def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> None:

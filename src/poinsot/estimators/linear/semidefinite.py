@@ -658,7 +658,11 @@ def _certify(
     feasible = feasible and apart <= AGREEMENT * (1e3 + float(np.linalg.norm(reduced.R @ estimate.values)))
     tolerance = GAP if term.divergence.convex else LOCAL_GAP
     return Certificate(
-        abs(bound.gap) / (1 + abs(bound.primal)), feasible, tolerance, bound.primal, bound.dual
+        abs(bound.primal - bound.dual) / (1 + abs(bound.primal)),
+        feasible,
+        tolerance,
+        bound.primal,
+        bound.dual,
     )
 
 

@@ -6,7 +6,6 @@ identification     directly: one regression on both
   drive_gains        known gains, and whether unknown ones are identifiable
   possible           the physically possible load that fits best
   moments, draws     uncertainty: blocks of motion resampled; the check of optimality
-  values             mass, centre and inertia of a load from its ten parameters
-  notes              notes and warnings
+  values             mass, centre and inertia of a load from its ten parameters, notes and warnings
 difference         by subtraction of the estimate without the load from the one with it
 """

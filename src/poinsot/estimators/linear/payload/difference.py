@@ -28,8 +28,7 @@ from ..least_squares import LeastSquares
 from ..system import covariance_root
 from . import drive_gains
 from .identification import check_recordings
-from .notes import with_load
-from .values import payload_of
+from .values import payload_of, with_load
 
 INERTIAL = ("inertia", "rotor_inertia", "rotor_coupling")
 """Kinds of parameters that a load can change, or cannot change at all."""

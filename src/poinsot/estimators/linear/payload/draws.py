@@ -37,10 +37,9 @@ from ..system import LinearSolution, System, covariance_root
 from . import equation_error
 from .drive_gains import motors
 from .moments import Moments, moments, whitening
-from .notes import resampling_note, with_load
 from .output_error import Cost, Point, search
 from .possible import Proof
-from .values import load_places, load_values, payload_of
+from .values import load_places, load_values, payload_of, resampling_note, with_load
 
 FAILED = 0.05
 """Part of the samples that may leave a value undetermined without a warning."""

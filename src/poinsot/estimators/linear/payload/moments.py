@@ -153,12 +153,9 @@ def _alike(a: np.ndarray, b: np.ndarray) -> bool:
 
 def _correlation_length(problem: InverseDynamics, residuals: JointSamples) -> int:
     """Rows after which residuals are unrelated, in the joint and recording where that takes longest."""
-    longest = 1
-    for e in np.split(residuals, np.cumsum(problem.row_counts)[:-1]):
-        longest = max(
-            longest, *(correlation_length(row, len(e)) for row in autocorrelation(e, max(len(e) // 8, 1)))
-        )
-    return longest
+    parts = np.split(residuals, np.cumsum(problem.row_counts)[:-1])
+    rows = ((row, len(e)) for e in parts for row in autocorrelation(e, max(len(e) // 8, 1)))
+    return max(1, *(correlation_length(*each) for each in rows))
 
 
 def _interval_s(problem: InverseDynamics) -> float:

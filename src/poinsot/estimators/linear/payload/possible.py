@@ -150,13 +150,10 @@ def _profile(point: Point, free: np.ndarray, l: int) -> tuple[Matrix, Vector]:
     """(l, l), (l,) curvature and gradient of half the cost in the load, all else adapting."""
     cost, c, theta = point.of, point.c, point.theta
     M, w = cost.M, cost.weights
-    x = np.append(theta, 1.0)
-    p = np.einsum("jab,b->ja", M[:, :, :-1], x)  # [W h y]^T p
+    p, B, D = point.products()
     H = point.factor @ point.factor.T
     # Gauss-Newton's: second derivatives of c theta, which residuals multiply, are left out
-    B = ((w**2 * c)[:, None] * p[:, :-2])[free].T
-    D = np.diag((w**2 * (p[:, :-1] @ x))[free])
-    whole = np.block([[H, B], [B.T, D]])
+    whole = np.block([[H, B[free].T], [B[free], np.diag(D[free])]])
     k, m = len(theta), int(free.sum())
     load = np.arange(k - l, k)
     rest = np.concatenate([np.arange(k - l), np.arange(k, k + m)])
