@@ -69,7 +69,8 @@ def recorded(loaded, noise=0.0, quantity="current", **which):
 def problem(signals=None, *, robot=None, link="tool", loaded=(False, True), **known):
     """Without the load, and with it."""
     signals = [recorded(each) for each in loaded] if signals is None else signals
-    return inverse_dynamics(robot or arm(), signals, loaded=loaded, link=link, **known)
+    given = {key: value for key, value in known.items() if value is not None}
+    return inverse_dynamics(robot or arm(), signals, loaded=loaded, link=link, **given)
 
 
 def coloured(rng, samples, memory, std):

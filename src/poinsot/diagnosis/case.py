@@ -75,7 +75,8 @@ class DenseRows:
         found = []
         for part in problem.parts:
             tau = part.joint_side(0, len(part))[3]
-            found.append(tau if part.decimation is None else part.decimation(tau))
+            decimation = part.signals.decimation
+            found.append(tau if decimation is None else decimation(tau))
         return replace(self, y=np.concatenate(found) - self.held)
 
 

@@ -36,7 +36,7 @@ from scipy.spatial.transform import Rotation
 from ..arrays import Inertial, Matrix, Vector
 from ..exceptions import InvalidMethod
 from .parameters import ROUNDING, closest_axes
-from .parametrization import Kernels, Parametrization, size_of
+from .parametrization import Kernels, Parametrization
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -66,28 +66,27 @@ def _one_and_skew(w, a, b, M):
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _steiner(theta, factor):
+    """factor (|h|^2 1 - h h^T): xx, xy, yy, xz, yz, zz."""
+    x, y, z = theta[1], theta[2], theta[3]
+    xx, yy, zz = factor * x * x, factor * y * y, factor * z * z
+    return yy + zz, -factor * x * y, xx + zz, -factor * x * z, -factor * y * z, xx + yy
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _fill(theta, pi, R):
     """Write pi (10,) of theta (10,), and R."""
-    m = np.exp(theta[0])
-    hx, hy, hz = theta[1], theta[2], theta[3]
     a, b, _ = _coefficients(theta[4:7])
     _one_and_skew(theta[4:7], a, b, R)
     Lx, Ly, Lz = np.exp(theta[7]), np.exp(theta[8]), np.exp(theta[9])
     Dx, Dy, Dz = Ly + Lz, Lx + Lz, Lx + Ly
-    per_m = 1 / m
-    pi[0], pi[1], pi[2], pi[3] = m, hx, hy, hz
-    pi[4] = (
-        Dx * R[0, 0] * R[0, 0] + Dy * R[0, 1] * R[0, 1] + Dz * R[0, 2] * R[0, 2] + per_m * (hy * hy + hz * hz)
-    )
-    pi[5] = Dx * R[0, 0] * R[1, 0] + Dy * R[0, 1] * R[1, 1] + Dz * R[0, 2] * R[1, 2] - per_m * hx * hy
-    pi[6] = (
-        Dx * R[1, 0] * R[1, 0] + Dy * R[1, 1] * R[1, 1] + Dz * R[1, 2] * R[1, 2] + per_m * (hx * hx + hz * hz)
-    )
-    pi[7] = Dx * R[0, 0] * R[2, 0] + Dy * R[0, 1] * R[2, 1] + Dz * R[0, 2] * R[2, 2] - per_m * hx * hz
-    pi[8] = Dx * R[1, 0] * R[2, 0] + Dy * R[1, 1] * R[2, 1] + Dz * R[1, 2] * R[2, 2] - per_m * hy * hz
-    pi[9] = (
-        Dx * R[2, 0] * R[2, 0] + Dy * R[2, 1] * R[2, 1] + Dz * R[2, 2] * R[2, 2] + per_m * (hx * hx + hy * hy)
-    )
+    pi[0], pi[1], pi[2], pi[3] = np.exp(theta[0]), theta[1], theta[2], theta[3]
+    pi[4], pi[5], pi[6], pi[7], pi[8], pi[9] = _steiner(theta, 1 / pi[0])
+    k = 4
+    for r in range(3):
+        for s in range(r + 1):  # xx, xy, yy, xz, yz, zz
+            pi[k] += Dx * R[r, 0] * R[s, 0] + Dy * R[r, 1] * R[s, 1] + Dz * R[r, 2] * R[s, 2]
+            k += 1
 
 
 @njit(cache=True, error_model="numpy")
@@ -118,12 +117,7 @@ def _differentiate(theta, D, R, J_r, L):
             D[k, j] = 0.0
     # sigma_m: m and -(|h|^2 1 - h h^T) / m
     D[0, 0] = m
-    D[4, 0], D[6, 0], D[9, 0] = (
-        -per_m * (hy * hy + hz * hz),
-        -per_m * (hx * hx + hz * hz),
-        -per_m * (hx * hx + hy * hy),
-    )
-    D[5, 0], D[7, 0], D[8, 0] = per_m * hx * hy, per_m * hx * hz, per_m * hy * hz
+    D[4, 0], D[5, 0], D[6, 0], D[7, 0], D[8, 0], D[9, 0] = _steiner(theta, -per_m)
     # h
     D[1, 1] = D[2, 2] = D[3, 3] = 1.0
     D[6, 1] = D[9, 1] = 2 * per_m * hx
@@ -243,13 +237,15 @@ class ExponentialEigenvalue(Parametrization):
 
     kernels: ClassVar[Kernels] = Kernels(_to_inertial, _jacobian, _from_inertial)
 
+    lengths: ClassVar[slice] = slice(1, 4)
+
     def __post_init__(self) -> None:
         if not 0 <= self.symmetry < 1:
             raise InvalidMethod(f"symmetry is a fraction, at least 0 and below 1, not {self.symmetry}")
 
     def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
-        scale = np.ones(pi.shape)
-        scale[..., 1:4] = (pi[..., 0] * size_of(pi))[..., None]
+        scale = super().natural_scale(pi)
+        scale[..., self.lengths] *= pi[..., :1]
         return scale
 
     def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:

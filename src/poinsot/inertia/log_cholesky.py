@@ -23,11 +23,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numba import njit
 
-from ..arrays import Inertial, Matrix, Vector
-from .parametrization import Kernels, Parametrization, size_of
+from ..arrays import Matrix, Vector
+from .parametrization import Kernels, Parametrization
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -132,7 +131,4 @@ class LogCholesky(Parametrization):
 
     kernels: ClassVar[Kernels] = Kernels(_to_inertial, _jacobian, _from_inertial)
 
-    def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
-        scale = np.ones(pi.shape)
-        scale[..., 4:] = size_of(pi)[..., None]
-        return scale
+    lengths: ClassVar[slice] = slice(4, 10)

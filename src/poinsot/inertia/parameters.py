@@ -157,9 +157,8 @@ def closest_axes(
     own = R[..., np.arange(3), _ORDERS]  # the diagonal of R in each order
     sign = np.where(own < 0, -1.0, 1.0)
     mirrored = np.linalg.det(R)[..., None] * _PARITY * sign.prod(axis=-1) < 0
-    least = np.abs(own).min(
-        axis=-1
-    )  # where it would mirror, the axis of the least component keeps its direction
+    # where it would mirror, the axis of the least component keeps its direction
+    least = np.abs(own).min(axis=-1)
     best = np.argmax(np.abs(own).sum(axis=-1) - 2 * least * mirrored, axis=-1)[..., None]
     order = _ORDERS[best[..., 0]]
     sign, own = (np.take_along_axis(x, best[..., None], axis=-2)[..., 0, :] for x in (sign, own))
@@ -179,7 +178,7 @@ def is_consistent(pi: Inertial) -> Bool[np.ndarray, "*batch"]:
     pi = np.where(finite[..., None], pi, 0.0)
     m, h = pi[..., 0], pi[..., 1:4]
     weightless = (m == 0) & (h == 0).all(axis=-1)
-    L = np.linalg.eigvalsh(_second_moments_at_com(pi))
+    L = np.linalg.eigvalsh(second_moments_at_com(pi))
     return np.asarray(finite & ((m > 0) | weightless) & (L[..., 0] >= -_rounding(pi)))
 
 
@@ -227,7 +226,7 @@ def _broken_inequalities(I: np.ndarray, point: str, rounding: float, needed: boo
     return found
 
 
-def _second_moments_at_com(pi: np.ndarray) -> np.ndarray:
+def second_moments_at_com(pi: np.ndarray) -> np.ndarray:
     """(..., 3, 3) Sigma_c; Sigma where m <= 0."""
     m, h = pi[..., 0], pi[..., 1:4]
     part = np.where(m > 0, 1 / np.where(m > 0, m, 1.0), 0.0)[..., None] * h

@@ -11,7 +11,6 @@ body, to be called from other compiled code.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -21,7 +20,7 @@ from jaxtyping import Float
 
 from ..arrays import Inertial
 from ..exceptions import ImpossibleBody, InvalidMethod
-from .parameters import inconsistencies, principal_moments, second_moments
+from .parameters import inconsistencies, principal_moments, second_moments_at_com
 
 
 @dataclass(frozen=True)
@@ -38,13 +37,16 @@ class Kernels:
     from_inertial: Callable[[np.ndarray, np.ndarray], int]
 
 
-class Parametrization(ABC):
+class Parametrization:
     """Bodies (..., 10) by coordinates theta (..., 10)."""
 
     theta_names: ClassVar[tuple[str, ...]]
     """Of the ten coordinates, in order."""
 
     kernels: ClassVar[Kernels]
+
+    lengths: ClassVar[slice]
+    """Where the coordinates are that are lengths (or first moments)."""
 
     def to_inertial(self, theta: Float[np.ndarray, "*batch 10"]) -> Inertial:
         """(..., 10) pi of coordinates (..., 10)."""
@@ -60,13 +62,23 @@ class Parametrization(ABC):
         Raises:
             ImpossibleBody: for the reasons that `inconsistencies` gives, or if a body is flat or a point.
         """
-        return _inverted(self.kernels.from_inertial, pi)
+        pi = _ten(pi, "pi")
+        theta = np.empty(pi.shape)
+        # a kernel cannot raise with a reason: it stops, and the reason is looked for here
+        done = self.kernels.from_inertial(pi.reshape(-1, 10), theta.reshape(-1, 10))
+        if done < theta.size // 10:
+            failed = pi.reshape(-1, 10)[done]
+            name = f"body {done} of {theta.size // 10}" if pi.ndim > 1 else ""
+            raise ImpossibleBody(inconsistencies(failed) or [_border(failed)], name)
+        return theta
 
-    @abstractmethod
     def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
         """(..., 10) scale of a step in each coordinate: logarithms and angles by 1, lengths by the body's size. A
         larger shear or shift may reach the boundary of the chart.
         """
+        scale = np.ones(pi.shape)
+        scale[..., self.lengths] = size_of(pi)[..., None]
+        return scale
 
     def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
         """(10, k) orthonormal null space of the Jacobian at theta (10,); empty if the chart is one to one."""
@@ -81,23 +93,6 @@ def _mapped(
     out = np.empty((*theta.shape[:-1], *shape))
     kernel(theta.reshape(-1, 10), out.reshape(-1, *shape))
     return out
-
-
-def _inverted(kernel: Callable[[np.ndarray, np.ndarray], int], pi: np.ndarray) -> np.ndarray:
-    """Coordinates of all bodies (..., 10) by a `from_inertial` kernel.
-
-    Raises:
-        ImpossibleBody: with the reasons of the first body that is not in the chart.
-    """
-    pi = _ten(pi, "pi")
-    theta = np.empty(pi.shape)
-    # a kernel cannot raise with a reason: it stops, and the reason is looked for here
-    done = kernel(pi.reshape(-1, 10), theta.reshape(-1, 10))
-    if done < theta.size // 10:
-        failed = pi.reshape(-1, 10)[done]
-        name = f"body {done} of {theta.size // 10}" if pi.ndim > 1 else ""
-        raise ImpossibleBody(inconsistencies(failed) or [_border(failed)], name)
-    return theta
 
 
 def _ten(x: np.ndarray, name: str) -> np.ndarray:
@@ -123,6 +118,4 @@ def _border(pi: np.ndarray) -> str:
 
 def size_of(pi: Inertial) -> np.ndarray:
     """(...) sizes of bodies [m]: the geometric mean of the radii of gyration along their three principal axes."""
-    m, center = pi[..., 0], pi[..., 1:4] / pi[..., :1]
-    spread = second_moments(pi) / m[..., None, None] - center[..., :, None] * center[..., None, :]
-    return np.asarray(np.linalg.det(spread) ** (1 / 6))
+    return np.asarray(np.linalg.det(second_moments_at_com(pi) / pi[..., 0, None, None]) ** (1 / 6))

@@ -1,4 +1,4 @@
-"""Nearest physically possible body to ten impossible inertial parameters.
+"""Nearest physically possible body to ten impossible inertial parameters, and extent for points, needles and plates.
 
 The distance depends on the frame and on the length l [m] that makes moments comparable with mass,
 
@@ -17,6 +17,14 @@ larger for a body so far from its frame's origin that rounding of I there would 
 
 Only the Euclidean norm defines a nearest body: entropic and affine-invariant divergences are infinite between a
 possible body and an impossible one.
+
+Descriptions often give a link a mass and no size. Such a body is on the boundary of the possible set: no chart contains
+it and divergences from it are infinite. Along each principal axis without extent it gets that of a solid ball of its
+mass,
+
+    L_min = m r^2 / 5,    m = 4/3 pi r^3 rho
+
+which keeps mass and centre of mass, and every axis that has extent.
 """
 
 from __future__ import annotations
@@ -24,8 +32,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Int
 
-from ..arrays import Matrix, Vector
+from ..arrays import Inertial, Vector
 from ..exceptions import ImpossibleBody, InvalidMethod
 from .parameters import (
     ROUNDING,
@@ -35,12 +44,20 @@ from .parameters import (
     inconsistencies,
     inertia_at_com,
     is_consistent,
+    principal_moments,
     pseudo_inertia,
     second_moments,
+    second_moments_at_com,
 )
 
 FLOOR = 1e-6
 """Least second moment (or eigenvalue of J~) of a repaired body, relative to the sum of their sizes."""
+
+ALUMINIUM = 2700.0
+"""Density [kg/m^3]."""
+
+THIN = 1e-4
+"""Fraction of the ball's second moment below which an axis has no extent (a sheet a hundredth as thick as the ball)."""
 
 
 class Nearest(NamedTuple):
@@ -83,7 +100,7 @@ def nearest_possible(pi: Vector, length: float | None = None) -> Nearest:
 
 def _at_center_of_mass(pi: Vector) -> Nearest:
     m, I = float(pi[0]), inertia_at_com(pi)
-    L, V = np.linalg.eigh(_second_moments(I))
+    L, V = np.linalg.eigh(second_moments_at_com(pi))
     size = float(np.abs(L).sum())
     # far from the frame's origin I itself is rounded by more than the floor of a small body
     floor = max(FLOOR * size, 4 * ROUNDING * float(np.abs(pi[[4, 6, 9]]).sum()))
@@ -119,5 +136,22 @@ def _own_length(pi: Vector) -> float:
     return float(np.clip(found, 1e-6, 1e6))
 
 
-def _second_moments(I: Matrix) -> Matrix:
-    return 0.5 * np.trace(I) * np.eye(3) - I
+def with_extent(pi: Inertial, density: float = ALUMINIUM) -> tuple[Inertial, Int[np.ndarray, "*batch"]]:
+    """Bodies (..., 10) with extent everywhere, and (...,) how many principal axes of each had none.
+
+    Args:
+        pi: possible bodies with a mass.
+        density: of the ball [kg/m^3].
+    """
+    m = pi[..., 0]
+    r = np.cbrt(3 * m / (4 * np.pi * density))
+    ball = m * r**2 / 5
+    D, R = principal_moments(pi)
+    L = 0.5 * D.sum(axis=-1, keepdims=True) - D
+    thin = L < THIN * ball[..., None]
+    L = np.where(thin, ball[..., None], L)
+    I = R * (L.sum(axis=-1, keepdims=True) - L)[..., None, :] @ np.swapaxes(R, -1, -2)
+    extended = from_physical(m, center_of_mass(pi), I)
+    count = np.asarray(thin.sum(axis=-1))
+    # bodies with extent stay as they are to the last digit
+    return np.where((count > 0)[..., None], extended, pi), count

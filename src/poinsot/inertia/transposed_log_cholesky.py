@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numba import njit
 
-from ..arrays import Inertial, Matrix, Vector
+from ..arrays import Matrix, Vector
 from .log_cholesky import LogCholesky
-from .parametrization import Kernels, Parametrization, size_of
+from .parametrization import Kernels, Parametrization
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -132,7 +131,4 @@ class TransposedLogCholesky(Parametrization):
 
     kernels: ClassVar[Kernels] = Kernels(_to_inertial, _jacobian, _from_inertial)
 
-    def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
-        scale = np.ones(pi.shape)
-        scale[..., 4:7] = size_of(pi)[..., None]
-        return scale
+    lengths: ClassVar[slice] = slice(4, 7)

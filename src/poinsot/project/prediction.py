@@ -22,7 +22,7 @@ from ..io.readers import RECORDING_ENDING
 from ..io.reading import read_recording
 from ..io.sources import Column, existing_file
 from ..parameters import rescaled
-from ..recording import EFFORTS, QUANTITIES
+from ..recording import EFFORTS, QUANTITIES, Recording
 from ..regression.dynamics import IdentifiedDynamics
 from ..regression.inverse_dynamics import InverseDynamics, Part
 from ..signals.signals import Signals
@@ -123,15 +123,13 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
     robot, names = dynamics.robot, dynamics.robot.effort_names
     units = tuple(job.result["fit"]["units"])
     quantity = {"A": "current", "V": "voltage"}.get(units[0], "torque")
-    run = _read_motion(job, robot)
+    run = Run(job.motion.name, "identification", _read_motion(job, robot))
     table: list[tuple[str, np.ndarray, str]] = []
     rows: list[dict[str, Any]] = []
     notes: tuple[str, ...] = ()
     if job.wanted != ("torque",):
-        time, q = (
-            run.recording.time,
-            robot.train.joint_positions(run.recording.stack("position", robot.joints)),
-        )
+        time = run.recording.time
+        q = robot.train.joint_positions(run.recording.stack("position", robot.joints))
         if "gravity" in job.wanted:
             table += zip((f"gravity.{name}" for name in names), dynamics.gravity(q).T, units, strict=True)
         if "mass-matrix" in job.wanted:
@@ -147,7 +145,10 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
         # torque is predicted at every sample: decimation is for comparison alone
         notes = (*signals.warnings, *(signals.steps[:-1] if signals.decimation else signals.steps))
         _, v, a, _ = part.joint_side(0, len(part))
-        time, motion = part.time, (robot.train.joint_positions(signals.q[:, part.order]), v, a, part.channels)
+        time, motion = (
+            signals.time,
+            (robot.train.joint_positions(signals.q[:, part.order]), v, a, part.channels),
+        )
         tau = dynamics.torque(*motion)
         half = NORMAL_95 * np.hypot(dynamics.torque_std(*motion), dynamics.residual_std)
         errors: list[float | None] = [None] * len(names)
@@ -186,12 +187,12 @@ def _joint_side(job: PredictionJob, robot: Articulated, run: Run) -> tuple[Part,
     return Part(signals, robot, np.array([signals.joints.index(joint) for joint in joints])), bool(effort)
 
 
-def _read_motion(job: PredictionJob, robot: Articulated) -> Run:
+def _read_motion(job: PredictionJob, robot: Articulated) -> Recording:
     """A table whose columns are named as channels (`position.joint_1`, SI units), or as in the project's recordings."""
     path = existing_file(job.motion)
     header: tuple[str, ...] = ()
     if path.suffix.lower() == RECORDING_ENDING:
-        return Run(path.name, "identification", read_recording(path))
+        return read_recording(path)
     try:
         scan = pl.scan_parquet if path.suffix.lower() in (".parquet", ".pq") else pl.scan_csv
         header = tuple(scan(path).collect_schema())
@@ -202,8 +203,7 @@ def _read_motion(job: PredictionJob, robot: Articulated) -> Run:
     channels = {name: Column(name, unit) for name, unit in _channel_units(robot).items() if name in header}
     if channels or settings is None:
         time = (CLOCK, "s") if CLOCK in header else None
-        recording = read_recording(path, channels, time=time, rate_hz=None if time else rate_hz)
-        return Run(path.name, "identification", recording)
+        return read_recording(path, channels, time=time, rate_hz=None if time else rate_hz)
     files: list[Any] = [*settings.files, settings]
     file = next(each for each in files if each.position is not None or each is settings)
     unread = [
@@ -214,7 +214,7 @@ def _read_motion(job: PredictionJob, robot: Articulated) -> Run:
     file = file.model_copy(update={"path": str(path), **dict.fromkeys(unread)})
     driven = [joint for joint in robot.joints if joint not in robot.drive.passive]
     source = build_source(file, Path(), str(path), robot.joints, driven)
-    return Run(path.name, "identification", read_recording(source, rate_hz=None if file.time else rate_hz))
+    return read_recording(source, rate_hz=None if file.time else rate_hz)
 
 
 def _channel_units(robot: Articulated) -> dict[str, str]:

@@ -4,5 +4,5 @@ regressor                 tau = W(q, v, a) theta: bodies, rotors, couplings, fri
 base_parameters           what W can determine, and what each combination stands for
 inverse_dynamics          the problem: rows streamed from signals
 triangular                rows folded into a factor
-delay                     how late the efforts are against the motion
+dynamics                  torque, mass matrix and gravity of identified parameters
 """

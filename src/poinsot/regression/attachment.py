@@ -17,7 +17,7 @@ from scipy import linalg
 from ..arrays import Matrix
 from ..inertia.parameters import change_frame
 from ..models.articulated import Articulated
-from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block
+from ..parameters import INERTIAL_SYMBOLS
 from .base_parameters import RANDOM_STATES, STRUCTURAL_TOLERANCE, BaseParameters, choose
 from .regressor import Regressor
 
@@ -40,11 +40,6 @@ class Attachment:
     body: int
     to_body: Matrix
     first: int
-
-    @property
-    def block(self) -> Block:
-        """The load's parameters."""
-        return Block("payload", self.link, LOAD_NAMES, INERTIAL_UNITS)
 
     @property
     def carrier(self) -> np.ndarray:

@@ -177,10 +177,8 @@ def preference(regressor: Regressor) -> np.ndarray:
 
 def _regrouped_symbols(kind: int, axis: np.ndarray) -> tuple[str, ...]:
     """What moves into other parameters for a joint about this axis (the textbook's is z, here indices rotate)."""
-    if kind in (
-        kinds.PRISMATIC,
-        kinds.TRANSLATION,
-    ):  # it does not turn in its parent, which takes its inertia over
+    if kind in (kinds.PRISMATIC, kinds.TRANSLATION):
+        # it does not turn in its parent, which takes its inertia over
         return ("xx", "xy", "yy", "xz", "yz", "zz")
     if kind not in (kinds.REVOLUTE, kinds.CONTINUOUS, kinds.HELICAL):
         return ("yy", "mz", "m")

@@ -18,11 +18,10 @@ from ..arrays import Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
 from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ..models.articulated import Articulated
-from ..parameters import Normal, Parameters, rescaled
+from ..parameters import INERTIAL_UNITS, Block, Normal, Parameters, rescaled
 from ..recording import Recording
-from ..signals.decimation import Decimation
 from ..signals.signals import Signals
-from .attachment import Attachment, attach, with_load
+from .attachment import LOAD_NAMES, Attachment, attach, with_load
 from .base_parameters import BaseParameters, structural_base
 from .dynamics import IdentifiedDynamics
 from .regressor import Regressor
@@ -71,18 +70,11 @@ class Part:
     def __len__(self) -> int:
         return len(self.signals)
 
-    @property
-    def time(self) -> Times:
-        return self.signals.time
-
-    @property
-    def decimation(self) -> Decimation | None:
-        return self.signals.decimation
-
     @cached_property
     def kept(self) -> slice | np.ndarray:
         """The samples that become rows."""
-        return slice(None) if self.decimation is None else self.decimation.kept(len(self))
+        decimation = self.signals.decimation
+        return slice(None) if decimation is None else decimation.kept(len(self))
 
     def joint_side(
         self, first: int, last: int
@@ -118,7 +110,7 @@ class Part:
         if recording is None:
             return np.zeros((len(self), 0))
         half = 0.5 / self.signals.rate_hz
-        at = np.minimum(np.searchsorted(recording.time, self.time - half), len(recording) - 1)
+        at = np.minimum(np.searchsorted(recording.time, self.signals.time - half), len(recording) - 1)
         found = [recording.readings(name)[at] for name in wanted]
         if not all(np.isfinite(values).all() for values in found):
             raise InvalidSignals(
@@ -171,7 +163,13 @@ class InverseDynamics:
         object.__setattr__(self, "loaded", tuple(bool(each) for each in self.loaded))
         if not kept:
             raise InvalidSignals("there is no recording to identify from")
-        _check_one_robot(kept)
+        first = kept[0].joints
+        for other in kept[1:]:
+            if set(other.joints) != set(first):
+                raise InvalidSignals(
+                    f"the recordings are of different robots: one has the joints {listing(first)}, another "
+                    f"{listing(other.joints)}; what they share cannot be estimated from both"
+                )
         if self.loaded and len(self.loaded) != len(kept):
             raise InvalidMethod(
                 f"`loaded` has {len(self.loaded)} values for {len(kept)} recordings; give one for each"
@@ -197,7 +195,8 @@ class InverseDynamics:
         """All of them, with what is held."""
         parameters = self.robot.parameters
         if self.attachment is not None:
-            parameters = Parameters((*parameters.blocks, self.attachment.block), parameters.held)
+            block = Block("payload", self.attachment.link, LOAD_NAMES, INERTIAL_UNITS)
+            parameters = Parameters((*parameters.blocks, block), parameters.held)
         if self.unscaled_unit:
             parameters = parameters.measured_in(self.unscaled_unit)
         return parameters.hold(**self.held)
@@ -261,7 +260,7 @@ class InverseDynamics:
     @cached_property
     def row_counts(self) -> tuple[int, ...]:
         """Rows of each recording; each has one equation a degree of freedom."""
-        return tuple(len(part.time[part.kept]) for part in self.parts)
+        return tuple(len(part.signals.time[part.kept]) for part in self.parts)
 
     @property
     def equations(self) -> int:
@@ -338,13 +337,8 @@ class InverseDynamics:
     @cached_property
     def speeds(self) -> JointSamples:
         """(N, n) joint velocities of the rows, as the regressor has them."""
-        velocities = []
-        for part in self.parts:
-            v = part.signals.v[part.kept]
-            velocities.append(
-                v if self.robot.floating_base else self.robot.train.joint_velocities(v[:, part.order])
-            )
-        return np.concatenate(velocities)
+        v = np.concatenate([part.signals.v[part.kept][:, part.order] for part in self.parts])
+        return v if self.robot.floating_base else self.robot.train.joint_velocities(v)
 
     def gradient(
         self, theta: Vector, weights: np.ndarray, clip: float = np.inf
@@ -400,8 +394,8 @@ class InverseDynamics:
         shifts, end = [], 0.0
         for k, part in enumerate(self.parts):
             # recordings have clocks of their own, and a plot of all has one axis
-            shifts.append(0.0 if k == 0 else end - float(part.time[0]))
-            end = float(part.time[-1]) + shifts[-1]
+            shifts.append(0.0 if k == 0 else end - float(part.signals.time[0]))
+            end = float(part.signals.time[-1]) + shifts[-1]
         return tuple(shifts)
 
     @cached_property
@@ -427,14 +421,14 @@ class InverseDynamics:
         held = np.flatnonzero(self.parameters.held_values)
         n = self.robot.model.nv
         for index, part in enumerate(self.parts):
-            T, time = len(part), part.time[part.kept]
+            T, time, decimation = len(part), part.signals.time[part.kept], part.signals.decimation
             pieces: Iterable[tuple[int, np.ndarray]]
-            if part.decimation is None:
+            if decimation is None:
                 spans = [(k, min(k + SAMPLES_PER_STRETCH, T)) for k in range(0, T, SAMPLES_PER_STRETCH)]
                 pieces = zip((first for first, _ in spans), self._raw(part, spans), strict=True)
             else:
-                spans = list(part.decimation.spans(T, SAMPLES_PER_STRETCH))
-                pieces = part.decimation.apply(self._raw(part, spans), T)
+                spans = list(decimation.spans(T, SAMPLES_PER_STRETCH))
+                pieces = decimation.apply(self._raw(part, spans), T)
             for first, raw in pieces:
                 at, entries, y = time[first : first + len(raw)], raw[:, :-n], raw[:, -n:]
                 W = self._columns(index, entries, self.base.chosen)
@@ -484,16 +478,6 @@ def _apply(method: SignalsMethod | None, recording: Recording) -> Signals:
             "signals=ButterworthDecimation(cutoff_hz=..., decimate_hz=...), or its signals"
         )
     return method.apply(recording)
-
-
-def _check_one_robot(signals: Sequence[Signals]) -> None:
-    first = signals[0].joints
-    for other in signals[1:]:
-        if set(other.joints) != set(first):
-            raise InvalidSignals(
-                f"the recordings are of different robots: one has the joints {listing(first)}, another "
-                f"{listing(other.joints)}; what they share cannot be estimated from both"
-            )
 
 
 def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> None:

@@ -36,12 +36,10 @@ class Regressor:
     def structure(self) -> tuple[np.ndarray, np.ndarray]:
         """(rows, columns) of the K entries."""
         dofs, bodies = self.robot.tree.pairs
-        rows = [np.repeat(dofs, 10)]
-        columns = [(10 * bodies[:, None] + np.arange(10)).ravel()]
-        joint_rows, joint_columns = self.joint_terms.structure
-        rows.append(joint_rows)
-        columns.append(10 * len(self.robot.bodies) + joint_columns)
-        return np.concatenate(rows), np.concatenate(columns)
+        rows, columns = self.joint_terms.structure
+        own = (10 * bodies[:, None] + np.arange(10)).ravel()
+        columns = np.concatenate([own, 10 * len(self.robot.bodies) + columns])
+        return np.concatenate([np.repeat(dofs, 10), rows]), columns
 
     def entries(
         self,

@@ -81,7 +81,7 @@ def test_models_have_the_slope_of_their_divergence(rng, coordinates, divergence)
     h = 1e-6
     slope = (term.value(x + h * dx) - term.value(x - h * dx)) / (2 * h)
     np.testing.assert_allclose((program.P @ x + program.q) @ dx, slope, rtol=1e-5)
-    if term.convex:
+    if term.divergence.convex:
         np.testing.assert_allclose(program.cost(x + dx), term.value(x + dx), rtol=1e-9)
 
 

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from poinsot.estimators.linear.constraints import BodyConstraint, Box, Constraints
-from poinsot.estimators.linear.described import prior_moments
 from poinsot.estimators.linear.essential import EssentialParameters
 from poinsot.estimators.linear.least_squares import LeastSquares
 from poinsot.estimators.linear.semidefinite import SemidefiniteLeastSquares
 from poinsot.estimators.linear.system import reduce
-from poinsot.estimators.linear.whitening import Whitened
+from poinsot.estimators.linear.whitening import Whitened, prior_moments
 from poinsot.exceptions import ImpossibleBody, InvalidMethod
 from poinsot.inertia.divergence import AffineInvariant, Entropic, Euclidean
 from poinsot.inertia.log_cholesky import LogCholesky

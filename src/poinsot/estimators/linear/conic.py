@@ -74,18 +74,13 @@ class Bound:
     """A certificate: the cost found, and a lower bound on that of every feasible point.
 
     Args:
-        primal, dual: 1/2 x^T P x + q^T x at the point, and its bound from the multipliers.
+        primal, dual: 1/2 x^T P x + q^T x at the point, and its bound from the multipliers: no larger, to rounding.
         violation: by how much the point misses the cones at most, in units of the rows.
     """
 
     primal: float
     dual: float
     violation: float
-
-    @property
-    def gap(self) -> float:
-        """0 or more, but for rounding."""
-        return self.primal - self.dual
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,12 +126,8 @@ class Constraints:
         """
         identity = np.eye(len(parameters))
         for name, known in self.bodies.items():
-            if name not in bodies:
-                raise InvalidMethod(
-                    f"no body {name!r}{nearest(name, bodies)}; the robot has {listing(bodies)}"
-                )
-            first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{bodies.index(name) + 1}")
-            for what, cone, F, g in _of_body(known):
+            first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{place_of(name, bodies) + 1}")
+            for what, cone, F, g in conditions_on(known):
                 yield Membership(f"{what} of {name}", cone, F, g).through(identity[first : first + 10])
         if self.total_mass is not None:
             total = identity[: 10 * len(bodies) : 10].sum(axis=0, keepdims=True)
@@ -140,7 +136,14 @@ class Constraints:
             yield Membership(name, *_between(total, low, high))
 
 
-def _of_body(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Vector]]:
+def place_of(name: str, bodies: Sequence[str], what: str = "no body") -> int:
+    """Place of a body among a robot's."""
+    if name not in bodies:
+        raise InvalidMethod(f"{what} {name!r}{nearest(name, bodies)}; the robot has {listing(bodies)}")
+    return bodies.index(name)
+
+
+def conditions_on(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Vector]]:
     """(words, cone, F, g) of each membership, on the ten parameters."""
     m, h = np.eye(10)[:1], np.eye(10)[1:4]
     if known.mass is not None:

@@ -56,11 +56,6 @@ class DivergenceTerm(ABC):
     divergence: Divergence = Entropic()  # noqa: RUF009 (it is frozen)
     names: tuple[str, ...] = ()
 
-    @property
-    def convex(self) -> bool:
-        """Whether the program is the sum itself, and no model of it near a point."""
-        return self.divergence.convex
-
     def value(self, x: Vector) -> float:
         """Of the sum at x (p,)."""
         others = x[self.coordinates.others]
@@ -69,7 +64,7 @@ class DivergenceTerm(ABC):
 
     @abstractmethod
     def program(self, x: Vector) -> ConeProgram:
-        """min of the sum, or of its convex model near x (p,)."""
+        """min of the sum; of its convex model near x (p,) where the divergence is not convex."""
 
     @abstractmethod
     def augmented(self, x: Vector) -> Vector:
@@ -170,7 +165,9 @@ class QuadraticTerm(DivergenceTerm):
         for body, gradient in zip(self.coordinates.bodies, gradients, strict=True):
             M = T[body, body]
             g[body] = M.T @ gradient
-            H[body, body] = 2 * M.T @ EUCLIDEAN @ M if self.convex else _curvature(matrix_of(x[body]))
+            H[body, body] = (
+                2 * M.T @ EUCLIDEAN @ M if self.divergence.convex else _curvature(matrix_of(x[body]))
+            )
         floor = physical(self.coordinates, self.names)
         # so that costs of the model and of the divergence agree at x, and can be compared
         constant = self.value(x) - float(g @ x) + 0.5 * float(x @ H @ x)

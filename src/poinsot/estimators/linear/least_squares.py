@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -119,7 +120,8 @@ class LeastSquares:
                 break
             if not settled:
                 sigma = _spread(problem, system, solution, robust)
-            factors = problem.factors(_Huber(solution.on_base(system), sigma, self.huber)) if robust else None
+            weights = partial(_huber_weights, theta=solution.on_base(system), sigma=sigma, clip=self.huber)
+            factors = problem.factors(weights) if robust else None
             # weighted residuals are of unit variance by construction: measuring s^2 again would count sigma twice
             previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
             length = float(np.linalg.norm(solution.R @ (solution.theta - previous.theta)))
@@ -138,17 +140,9 @@ class LeastSquares:
         return _with_clipped_covariance(problem, system, solution, self.huber)
 
 
-@dataclass(frozen=True, eq=False)
-class _Huber:
-    """Row weights sqrt(min(1, c sigma / |e|)) at the present parameters."""
-
-    theta: Vector
-    sigma: np.ndarray
-    clip: float
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        size = np.abs(rows.y - rows.W @ self.theta) / self.sigma
-        return np.sqrt(self.clip / np.maximum(size, self.clip))
+def _huber_weights(rows: Rows, theta: Vector, sigma: np.ndarray, clip: float) -> np.ndarray:
+    """(r, n) sqrt(min(1, c sigma / |e|)) at the present parameters."""
+    return np.sqrt(clip / np.maximum(np.abs(rows.y - rows.W @ theta) / sigma, clip))
 
 
 def _spread(problem: InverseDynamics, system: System, solution: LinearSolution, robust: bool) -> np.ndarray:
@@ -224,9 +218,8 @@ def finish(
     bias, between = beyond_chance(problem, system, solution) if systematic else (None, None)
     if bias is not None:
         covariance = covariance + np.diag(bias**2)
-    if (
-        between is not None
-    ):  # residuals of recordings that differ are large, and so may be what they make of std
+    if between is not None:
+        # residuals of recordings that differ are large, and so may be what they make of std
         between = np.maximum(between, np.sqrt(np.diag(covariance)))
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))
@@ -297,9 +290,8 @@ def _coloured_covariance(
     bread = inverse(solution.R)
     covariance = bread @ middle @ bread
     covariance = 0.5 * (covariance + covariance.T)
-    np.fill_diagonal(
-        covariance, np.maximum(np.diag(covariance), 0.0)
-    )  # noise-free data leave rounding errors
+    # noise-free data leave rounding errors
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
     return covariance
 
 

@@ -15,7 +15,7 @@ closest bodies are on the border of the possible set, infinitely thin, so the pr
 D is a divergence from the prior, with w such that a body that is 1 + epsilon times its prior costs epsilon^2 /
 (2 std^2): 1 / (4 std^2) for the entropic one. The default is that with the weight of one sample (w = 1/2), and
 
-    1/2 (x_i - 1)^T M_i^-1 (x_i - 1)      M_i: second moments of what the prior says (`described`)
+    1/2 (x_i - 1)^T M_i^-1 (x_i - 1)      M_i: second moments of what the prior says (`whitening`)
 
 There is no prior on friction, nor on any other parameter that the data determine by itself. In coordinates theta = T y
 in which the prior has covariance 1, with A = R K T, N a basis of the unobservable directions and S = (K T)^+,
@@ -45,10 +45,10 @@ from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
 from ...estimate import NORMAL_95, Body, Certificate, Estimate, FullParameters, Status
-from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing, nearest
+from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
-from ...inertia.extent import with_extent
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
+from ...inertia.repair import with_extent
 from ...models.bodies import body_of
 from ...models.efforts import nonnegative_kinds
 from ...models.friction.listed import dissipating_kinds, words_of
@@ -56,13 +56,12 @@ from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
-from .constraints import Constraints
-from .described import prior_moments
+from .constraints import Constraints, place_of
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
 from .least_squares import EXACT, LeastSquares, finish
 from .system import TINY, LinearSolution, System, covariance_root, reduce
-from .whitening import Whitened
+from .whitening import Whitened, prior_moments
 
 MOMENTS = "moments"
 DIVERGENCES = {"entropic": Entropic(), "euclidean": Euclidean(), "affine-invariant": AffineInvariant()}
@@ -263,13 +262,10 @@ class SemidefiniteLeastSquares:
         # the description's bodies belong to the robot, and must not change with one method
         prior = problem.robot.inertials.copy()
         for name, pi in (self.prior or {}).items():
-            if name not in names:
-                raise InvalidMethod(
-                    f"the prior names body {name!r}{nearest(name, names)}; the robot has {listing(names)}"
-                )
+            place = place_of(name, names, "the prior names body")
             if len(pi) != 10:
                 raise InvalidMethod(f"the prior of {name} has {len(pi)} numbers; a body has ten parameters")
-            prior[names.index(name)] = pi
+            prior[place] = pi
         for k in np.flatnonzero(~is_consistent(prior) | (prior[:, 0] == 0)):
             reasons = inconsistencies(prior[k])
             advice = "`poinsot repair` finds the nearest possible body"
@@ -404,9 +400,8 @@ class _ReducedProblem:
     def prior_root(self) -> Matrix:
         """(p, p) B with B B^T the second moments of x about the prior."""
         std = self.method.prior_std
-        if (
-            self.method.divergence != MOMENTS
-        ):  # 1 / (4 std^2) is the weight of |dx|^2 of a divergence near the prior
+        if self.method.divergence != MOMENTS:
+            # 1 / (4 std^2) is the weight of |dx|^2 of a divergence near the prior
             return np.diag(np.append(np.full(self.prior.size, 2 * std), self.spread))
         M = prior_moments(self.coordinates, std, self.method.prior_direction_deg)
         return linalg.block_diag(*np.linalg.cholesky(M), np.diag(self.spread))
@@ -564,7 +559,7 @@ def _nearest_to_prior(
 ) -> _Answer:
     """Find the bodies nearest the prior among those that the data allow."""
     term, x = reduced.term(), reduced.coordinates.center
-    if not term.convex:
+    if not term.divergence.convex:
         entropic = replace(reduced, method=replace(reduced.method, divergence="entropic"))
         x = _nearest_to_prior(entropic, radius, closest, 0).x
     elif radius is None:
@@ -577,7 +572,7 @@ def _nearest_to_prior(
         program = _last_program(reduced, term, x, radius)
         optimum = _converged(reduced, _solved(program, term.augmented(x)))
         steps += optimum.steps
-        if term.convex:  # the program is no model but the problem itself
+        if term.divergence.convex:  # the program is no model but the problem itself
             return _Answer(optimum.x[: len(x)], optimum.multipliers, radius, closest, steps)
         step, cost = optimum.x - x, program.cost(x)
         gain = cost - program.cost(optimum.x)
@@ -588,7 +583,11 @@ def _nearest_to_prior(
         length = 1.0
         # Armijo's condition; a model that is wrong at 1e-3 of a step is so by rounding
         least = 0.1 * gain
-        while length > 1e-3 and _last_cost(reduced, term, x + length * step, radius) > cost - length * least:
+        while (
+            length > 1e-3
+            and _last_program(reduced, term, ahead := x + length * step, radius).cost(ahead)
+            > cost - length * least
+        ):
             length *= 0.5
         x = x + length * step
         if stop_requested(stop):
@@ -611,14 +610,6 @@ def _last_program(
     q[:p] -= reduced.A.T @ reduced.b
     constant = w * program.constant + 0.5 * float(reduced.b @ reduced.b)
     return ConeProgram(P, q, known, constant)
-
-
-def _last_cost(reduced: _ReducedProblem, term: DivergenceTerm, x: Vector, radius: float | None) -> float:
-    """Cost of which the last program is a convex model."""
-    value = term.value(x)
-    if radius is not None:
-        return value
-    return reduced.weight * value + 0.5 * float(np.sum((reduced.A @ x - reduced.b) ** 2))
 
 
 def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
@@ -665,9 +656,13 @@ def _certify(
     # the base values and the full parameters are two statements of one estimate, and must agree
     apart = float(np.linalg.norm(reduced.R @ (estimate.values - reduced.K @ full.values)))
     feasible = feasible and apart <= AGREEMENT * (1e3 + float(np.linalg.norm(reduced.R @ estimate.values)))
-    tolerance = GAP if term.convex else LOCAL_GAP
+    tolerance = GAP if term.divergence.convex else LOCAL_GAP
     return Certificate(
-        abs(bound.gap) / (1 + abs(bound.primal)), feasible, tolerance, bound.primal, bound.dual
+        abs(bound.primal - bound.dual) / (1 + abs(bound.primal)),
+        feasible,
+        tolerance,
+        bound.primal,
+        bound.dual,
     )
 
 

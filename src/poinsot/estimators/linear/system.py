@@ -217,13 +217,9 @@ def reduce(problem: InverseDynamics, rtol: float) -> System:
     if not len(columns):
         raise NotIdentifiable("nothing moves in this recording: every column of the regressor is zero")
     recorded = BaseParameters(structural.parameters, structural.chosen[columns], K @ structural.map)
-    undetermined = _structural(structural) + unexcited(structural, recorded)
+    # parameters that no motion of this robot excites: their columns are zero
+    names = [structural.parameters.names[c] for c in structural.unobservable if structural.parameters.free[c]]
+    nowhere = (Direction(", ".join(names), "structural"),) if names else ()
+    undetermined = nowhere + unexcited(structural, recorded)
     seconds = time.perf_counter() - started
     return System(factors, columns, recorded, undetermined, prior, problem.equations, seconds)
-
-
-def _structural(base: BaseParameters) -> tuple[Direction, ...]:
-    """Parameters that no motion of this robot excites: their columns are zero."""
-    names = base.parameters.names
-    unobservable = [names[c] for c in base.unobservable if base.parameters.free[c]]
-    return (Direction(", ".join(unobservable), "structural"),) if unobservable else ()

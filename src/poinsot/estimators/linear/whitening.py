@@ -5,6 +5,18 @@
 
 x depends on no unit, no frame and no size of a body, so that a solver's tolerances mean the same for a shoulder and
 for a fingertip.
+
+What a description knows of its bodies is second moments of X about 1 (`prior_moments`). With J = m [[V V^T + c c^T, c],
+[c^T, 1]] and V0, c0, m0 the description's,
+
+    m = m0 e^(std z)              z, and all below, standard normal and unrelated
+    V = V0 W                      W = U + shear: log diagonal std / 2, entries above it std / 2^(1/2)
+    c = c0 + |c0| tan(direction) n + V0 s std / 2^(1/2)
+
+so masses are log-normal, extents as well, shears as wide as that makes them in other axes, and a centre of mass moves
+in any direction by its distance times the tangent, and by a part of the body's extent. Torques are linear in J and none
+of this is; of all estimators that are linear in the data, the best and its mean square error follow from second moments
+alone, whatever the distribution (Hartigan 1969). They are taken about the description, the median.
 """
 
 from __future__ import annotations
@@ -15,11 +27,15 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Matrix, Vector
+from ...inertia.log_cholesky import LogCholesky
 from ...inertia.parameters import from_pseudo_inertia, pseudo_inertia
 from .conic import matrix_of, vector_of
 
 _UNITS = matrix_of(np.eye(10))
 """The symmetric matrices that the coordinates of a body count."""
+
+SAMPLES = 4000
+"""Of the distribution: second moments are known to a few per cent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,3 +80,22 @@ class Whitened:
     def center(self) -> Vector:
         """(p,) x of the prior: identities, and zeros."""
         return np.concatenate([np.tile(vector_of(np.eye(4)), len(self.prior)), np.zeros(len(self.sizes))])
+
+
+def prior_moments(coordinates: Whitened, std: float, direction_deg: float) -> np.ndarray:
+    """(l, 10, 10) second moments of x about the prior bodies.
+
+    Args:
+        std: of the logarithm of a mass, and of a second moment about its centre.
+        direction_deg: standard deviation of the direction of a centre of mass [deg].
+    """
+    L = coordinates.factors
+    H = np.tile(np.diag([*4 * [std / 2], *6 * [std / np.sqrt(2)]]), (len(L), 1, 1))
+    # L = m^(1/2) [V, c; 0, 1]: in units of the extents a shift of |c| tan(angle), in all directions, is V^-1 times it
+    shift = np.tan(np.radians(direction_deg)) * np.linalg.norm(L[:, :3, 3], axis=-1)
+    turned = np.linalg.inv(L[:, :3, :3]) * shift[:, None, None]
+    H[:, 7:, 7:] = np.linalg.cholesky(turned @ np.swapaxes(turned, 1, 2) + H[:, 7:, 7:] ** 2)
+    z = np.random.default_rng(0).standard_normal((SAMPLES, 10))
+    X = pseudo_inertia(LogCholesky().to_inertial(z @ np.swapaxes(H, 1, 2)))
+    off = vector_of(X - np.eye(4))
+    return np.swapaxes(off, 1, 2) @ off / SAMPLES

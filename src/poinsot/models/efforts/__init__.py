@@ -3,23 +3,28 @@
 effort       `JointEffort`: parameters, columns, slopes by position, and the channels that it reads
 positional   of position: `Spring`, `Counterbalance`, `Ripple`
 channels     of recorded channels: `KnownEffort`, `CurrentCurve`, `WarmingFriction`
-listed       `EFFORTS`: every law by its name in a project file; adding one is its file and a line there
+here         `EFFORTS`: every law by its name in a project file; adding one is its file and a line in it
 """
 
-from .channels import CurrentCurve, KnownEffort, WarmingFriction
-from .effort import EffortParameter, JointEffort
-from .listed import EFFORTS, nonnegative_kinds
-from .positional import Counterbalance, Ripple, Spring
+from .channels import CurrentCurve as CurrentCurve
+from .channels import KnownEffort as KnownEffort
+from .channels import WarmingFriction as WarmingFriction
+from .effort import EffortParameter as EffortParameter
+from .effort import JointEffort as JointEffort
+from .positional import Counterbalance as Counterbalance
+from .positional import Ripple as Ripple
+from .positional import Spring as Spring
 
-__all__ = [
-    "EFFORTS",
-    "Counterbalance",
-    "CurrentCurve",
-    "EffortParameter",
-    "JointEffort",
-    "KnownEffort",
-    "Ripple",
-    "Spring",
-    "WarmingFriction",
-    "nonnegative_kinds",
-]
+EFFORTS: dict[str, type[JointEffort]] = {
+    "spring": Spring,
+    "counterbalance": Counterbalance,
+    "ripple": Ripple,
+    "known": KnownEffort,
+    "current-curve": CurrentCurve,
+    "warming-friction": WarmingFriction,
+}
+
+
+def nonnegative_kinds() -> tuple[str, ...]:
+    """Kinds of parameters of effort laws that no real joint has below 0."""
+    return tuple(kind for law in EFFORTS.values() for kind in law.nonnegative)

@@ -6,8 +6,7 @@ import pytest
 
 from poinsot.estimate import Status
 from poinsot.estimators.linear.least_squares import LeastSquares
-from poinsot.estimators.linear.payload.certificate import certify
-from poinsot.estimators.linear.payload.draws import Resampling
+from poinsot.estimators.linear.payload.draws import Resampling, certify
 from poinsot.estimators.linear.payload.identification import PayloadIdentification
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.inertia.parameters import center_of_mass, inertia_at_com

@@ -5,8 +5,7 @@ identification     directly: one regression on both
   equation_error     the same with the current as a regressor, to be compared with
   drive_gains        known gains, and whether unknown ones are identifiable
   possible           the physically possible load that fits best
-  moments, draws     uncertainty: blocks of motion resampled
-  values             mass, centre and inertia of a load from its ten parameters
-  notes, certificate notes and warnings, and the check of optimality
+  moments, draws     uncertainty: blocks of motion resampled; the check of optimality
+  values             mass, centre and inertia of a load from its ten parameters, notes and warnings
 difference         by subtraction of the estimate without the load from the one with it
 """

@@ -28,8 +28,7 @@ from ..least_squares import LeastSquares
 from ..system import covariance_root
 from . import drive_gains
 from .identification import check_recordings
-from .notes import with_load
-from .values import payload_of
+from .values import payload_of, with_load
 
 INERTIAL = ("inertia", "rotor_inertia", "rotor_coupling")
 """Kinds of parameters that a load can change, or cannot change at all."""
@@ -145,22 +144,15 @@ def _difference(
     d = (with_.values - without.values)[used]
     C = (with_.covariance + without.covariance)[np.ix_(used, used)]
     known = np.array([problem.parameters.held.get(name, np.nan) for name in LOAD_NAMES])
-    return (*_solved(K, d, C, known), known)
-
-
-def _solved(K: Matrix, d: Vector, C: Matrix, known: Vector) -> tuple[Vector, Matrix]:
-    """Generalized least squares of d = K pi + e, cov(e) = C, for what is not known (NaN)."""
-    # whitened by C = half half^T, generalized least squares is ordinary
+    # whitened by C = half half^T, generalized least squares of d = K pi + e, cov(e) = C, is ordinary
     half = linalg.cholesky(C, lower=True)
     A = linalg.solve_triangular(half, K, lower=True)
     b = linalg.solve_triangular(half, d - K @ np.nan_to_num(known), lower=True)
     # of several parameters that look alike none is the load's own value: only those alone are reported
     chosen, grouped = choose(A, np.flatnonzero(np.isnan(known)), EXCITATION_TOLERANCE)
-    alone = np.count_nonzero(grouped, axis=1) == 1
-    Q, R = linalg.qr(A[:, chosen], mode="economic")
-    inverse = linalg.solve_triangular(R, np.eye(len(chosen)))
-    place = chosen[alone]
+    single = np.count_nonzero(grouped, axis=1) == 1
+    place, inverse = chosen[single], np.linalg.pinv(A[:, chosen])[single]
     pi, covariance = known.copy(), np.zeros((10, 10))
-    pi[place] = (inverse @ (Q.T @ b))[alone]
-    covariance[np.ix_(place, place)] = (inverse @ inverse.T)[np.ix_(alone, alone)]
-    return pi, covariance
+    pi[place] = inverse @ b
+    covariance[np.ix_(place, place)] = inverse @ inverse.T
+    return pi, covariance, known

@@ -26,7 +26,8 @@ def ordinary(M: np.ndarray, free: np.ndarray, P: Matrix | None = None, z: Vector
         M: (n, k + 2, k + 2) cross products of [W h y]. free: (n,) whose gains are unknown.
         P, z: (r, k), (r,) prior knowledge P theta = z, here taken for all but exact.
     """
-    G, known = _gram(M, free, np.ones(len(M)))
+    whole = _gram(M, free, np.ones(len(M)))
+    G, known = whole[:-1, :-1], whole[:-1, -1]
     if P is not None and z is not None and len(P):
         m = int(free.sum())
         # a large weight instead of an equality, so that rows of P may contradict each other
@@ -46,34 +47,20 @@ def total(M: np.ndarray, free: np.ndarray, R: Matrix, weights: Vector) -> Vector
     """
     own = np.eye(len(R) + 2)
     own[:-2, :-2] = R
-    G, known = _gram(own.T @ M @ own, free, weights)
-    square = float(_constant(M, free, weights))
-    G = np.block([[G, known[:, None]], [known[None], np.array([[square]])]])
+    G = _gram(own.T @ M @ own, free, weights)
     scale = _norms(G)
     x = np.linalg.eigh(G / np.outer(scale, scale))[1][:, 0] / scale
     return _ratios(x[:-1] / x[-1], free)
 
 
-def _gram(M: np.ndarray, free: np.ndarray, weights: Vector) -> tuple[Matrix, Vector]:
-    """Of the columns [y of each free one, -W], and their products with what has the coefficient 1: y of others, -h."""
-    u = weights**2
-    WW, Wy = M[:, :-2, :-2], M[:, :-2, -1]
-    m = int(free.sum())
-    k = WW.shape[1]
-    G = np.zeros((m + k, m + k))
-    G[:m, :m] = np.diag((u * M[:, -1, -1])[free])
-    G[:m, m:] = -(u[:, None] * Wy)[free]
-    G[m:, :m] = G[:m, m:].T
-    G[m:, m:] = np.einsum("j,jab->ab", u, WW)
-    of_y = -(u * M[:, -1, -2])[free]
-    of_W = u @ M[:, :-2, -2] - (u * ~free) @ Wy
-    return G, np.concatenate([of_y, of_W])
-
-
-def _constant(M: np.ndarray, free: np.ndarray, weights: Vector) -> float:
-    """Square of what has the coefficient 1."""
-    others = ~free * (M[:, -1, -1] - 2 * M[:, -1, -2])
-    return float(weights**2 @ (M[:, -2, -2] + others))
+def _gram(M: np.ndarray, free: np.ndarray, weights: Vector) -> Matrix:
+    """Cross products of the columns [y of each free one, -W] and of what has the coefficient 1: y of others, -h."""
+    m, size = int(free.sum()), M.shape[1]
+    C = np.zeros((len(M), size, m + size - 1))
+    C[:, np.arange(size - 1), np.arange(m, m + size - 1)] = -1.0
+    C[free, -1, np.arange(m)] = 1.0
+    C[~free, -1, -1] = 1.0
+    return np.asarray(np.sum(weights[:, None, None] ** 2 * (C.transpose(0, 2, 1) @ M @ C), axis=0))
 
 
 def _norms(G: Matrix) -> Vector:

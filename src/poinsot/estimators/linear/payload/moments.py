@@ -55,11 +55,6 @@ class Moments:
     stretch: float
 
     @property
-    def total(self) -> np.ndarray:
-        """(n, k + 2, k + 2) M of all rows."""
-        return np.asarray(self.blocks.sum(axis=0))
-
-    @property
     def widening(self) -> float:
         """By what factor intervals from so few blocks must be wider (Kiefer and Vogelsang 2005)."""
         return float(np.sqrt(allowance(self.stretch)))
@@ -87,8 +82,7 @@ def whitening(system: System) -> Matrix:
 
 def total_moments(problem: InverseDynamics, columns: Indices, R: Matrix) -> np.ndarray:
     """(n, k + 2, k + 2) M of all rows, with R (k, k) and the k base columns that are estimated."""
-    edges: list[np.ndarray] = [np.array([], dtype=int)] * len(problem.parts)
-    return _folded(problem, columns, R, edges, [0] * len(problem.parts), 1)[0]
+    return _folded(problem, columns, R, [(np.array([], dtype=int), 0)] * len(problem.parts), 1)[0]
 
 
 def moments(
@@ -115,8 +109,7 @@ def moments(
     most = min(MOST_BLOCKS, MOST_NUMBERS // (problem.robot.model.nv * (len(columns) + 2) ** 2))
     # rounded up: more blocks than fit into the memory would be worse than longer ones
     length = max(length, 1, -(-sum(lengths) // max(most, 1)))
-    edges: list[np.ndarray] = [np.array([], dtype=int)] * len(problem.parts)
-    first = [0] * len(problem.parts)
+    cuts: list[tuple[np.ndarray, int]] = [(np.array([], dtype=int), 0)] * len(problem.parts)
     owners: list[int] = []
     for motion, (parts, rows) in enumerate(zip(motions, lengths, strict=True)):
         count = max(rows // length, FEWEST_BLOCKS)
@@ -127,18 +120,12 @@ def moments(
             )
         for part in parts:
             # the same edges in all recordings of one motion, so that block k is the same part of it in each
-            edges[part] = np.linspace(0, rows, count + 1).astype(int)[1:-1]
-            first[part] = len(owners)
+            cuts[part] = np.linspace(0, rows, count + 1).astype(int)[1:-1], len(owners)
         owners += count * [motion]
-    blocks = _folded(problem, columns, R, edges, first, len(owners))
+    blocks = _folded(problem, columns, R, cuts, len(owners))
     counts = np.bincount(owners)
     block_rows = max(rows / count for rows, count in zip(lengths, counts, strict=True))
-    return Moments(
-        blocks,
-        np.array(owners),
-        float(block_rows * interval_s),
-        float(1 / counts.min()),
-    )
+    return Moments(blocks, np.array(owners), float(block_rows * interval_s), float(1 / counts.min()))
 
 
 def same_motions(problem: InverseDynamics) -> list[list[int]]:
@@ -166,17 +153,14 @@ def _alike(a: np.ndarray, b: np.ndarray) -> bool:
 
 def _correlation_length(problem: InverseDynamics, residuals: JointSamples) -> int:
     """Rows after which residuals are unrelated, in the joint and recording where that takes longest."""
-    longest = 1
-    for e in np.split(residuals, np.cumsum(problem.row_counts)[:-1]):
-        longest = max(
-            longest, *(correlation_length(row, len(e)) for row in autocorrelation(e, max(len(e) // 8, 1)))
-        )
-    return longest
+    parts = np.split(residuals, np.cumsum(problem.row_counts)[:-1])
+    rows = ((row, len(e)) for e in parts for row in autocorrelation(e, max(len(e) // 8, 1)))
+    return max(1, *(correlation_length(*each) for each in rows))
 
 
 def _interval_s(problem: InverseDynamics) -> float:
     """Seconds from row to row, where they are longest."""
-    factors = [1 if part.decimation is None else part.decimation.factor for part in problem.parts]
+    factors = [1 if (D := part.signals.decimation) is None else D.factor for part in problem.parts]
     return max(factor / part.signals.rate_hz for factor, part in zip(factors, problem.parts, strict=True))
 
 
@@ -184,8 +168,7 @@ def _folded(
     problem: InverseDynamics,
     columns: Indices,
     R: Matrix,
-    edges: Sequence[np.ndarray],
-    first: Sequence[int],
+    cuts: Sequence[tuple[np.ndarray, int]],
     count: int,
 ) -> np.ndarray:
     """(count, n, k + 2, k + 2); of each part the rows where blocks begin, but its first, and the number of that."""
@@ -193,11 +176,12 @@ def _folded(
     blocks = np.zeros((count, problem.robot.model.nv, size, size))
     for rows in problem.rows():
         Z = _whitened(rows, columns, R)
+        edges, first = cuts[rows.part]
         # rows come in stretches that know nothing of blocks: a stretch may end within one
-        number = np.searchsorted(edges[rows.part], rows.first + np.arange(len(Z)), side="right")
+        number = np.searchsorted(edges, rows.first + np.arange(len(Z)), side="right")
         for block in np.unique(number):
             z = Z[number == block].transpose(1, 0, 2)
-            blocks[first[rows.part] + block] += z.transpose(0, 2, 1) @ z
+            blocks[first + block] += z.transpose(0, 2, 1) @ z
     return blocks
 
 

@@ -92,13 +92,17 @@ class Point:
 
     def curvature(self, free: np.ndarray) -> tuple[Matrix, Vector, Vector]:
         """S (m, m), D (m,) and w^2 p^T (y - c p) (m,) of the c that are free (n,)."""
-        M, w = self.of.M[free], self.of.weights[free]
-        x = np.append(self.theta, 1.0)
-        p = np.einsum("jab,b->ja", M[:, :, :-1], x)  # [W h y]^T p
-        D = w**2 * (p[:, :-1] @ x)
-        B = (w**2 * self.c[free])[:, None] * p[:, :-2]
+        p, B, D = self.products()
+        B, D = B[free], D[free]
         half = linalg.solve_triangular(self.factor, B.T, lower=True, check_finite=False)
-        return np.diag(D) - half.T @ half, D, w**2 * p[:, -1] - self.c[free] * D
+        gradient = self.of.weights[free] ** 2 * p[free, -1] - self.c[free] * D
+        return np.diag(D) - half.T @ half, D, gradient
+
+    def products(self) -> tuple[np.ndarray, np.ndarray, Vector]:
+        """(n, k + 2) [W h y]^T p, (n, k) B and (n,) D."""
+        x, w = np.append(self.theta, 1.0), self.of.weights
+        p = np.einsum("jab,b->ja", self.of.M[:, :, :-1], x)
+        return p, (w**2 * self.c)[:, None] * p[:, :-2], w**2 * (p[:, :-1] @ x)
 
     def leverage(self) -> np.ndarray:
         """(n,) how many of theta's parameters each degree of freedom determines."""

@@ -22,11 +22,10 @@ from scipy import linalg
 from ....arrays import Matrix, Vector
 from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....inertia.parameters import pseudo_inertia
-from ....parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from ....regression.attachment import LOAD_NAMES
 from ....regression.inverse_dynamics import InverseDynamics
 from ..conic import VIOLATION, Cone, ConeProgram, ConicStatus, Membership, vector_of
-from ..constraints import BodyConstraint, Constraints
+from ..constraints import BodyConstraint, conditions_on
 from ..system import System
 from .output_error import Cost, GainOptimum, Point, search
 from .values import load_places
@@ -79,39 +78,14 @@ def nearest_possible(
     A, a = np.zeros((10, l)), np.nan_to_num(known)  # pi = A R_LL^-1 x + a
     A[place >= 0, place[place >= 0] - (k - l)] = 1.0
     A = linalg.solve_triangular(R[k - l :, k - l :], A.T, trans="T", check_finite=False).T
-    members = _members(
-        A @ optimum.point.theta[k - l :] + a,
-        constraint,
-        problem.attachment.link if problem.attachment else "",
-    )
-    point, proof = _search(optimum, members, A, a, l, max_iterations)
-    return replace(optimum, point=point), proof
-
-
-def _members(pi: Vector, constraint: BodyConstraint, link: str) -> tuple[Membership, ...]:
-    """What a load must satisfy, on its ten parameters; pi for its size."""
-    # of the best load, possible or not: only for units in which the entries of J are of one size
-    mass = max(abs(float(pi[0])), 1e-12)
-    radius = max(float(np.linalg.norm(pi[1:4])) / mass, MIN_RADIUS)
-    scale = np.array([1 / radius, 1 / radius, 1 / radius, 1.0]) / np.sqrt(mass)
-    J = vector_of(pseudo_inertia(np.eye(10)) * np.outer(scale, scale))
-    possible = Membership("being a possible body", Cone.semidefinite, J.T, -MARGIN * vector_of(np.eye(4)))
-    ten = Parameters(
-        (Block("inertia", link, tuple(f"{each}1" for each in INERTIAL_SYMBOLS), INERTIAL_UNITS),)
-    )
-    return possible, *Constraints({link: constraint}).memberships(ten, (link,))
-
-
-def _search(
-    optimum: GainOptimum, members: tuple[Membership, ...], A: Matrix, a: Vector, l: int, max_iterations: int
-) -> tuple[Point, Proof]:
-    cost, free = optimum.point.of, optimum.free
-    point, x = optimum.point, optimum.point.theta[-l:]
+    point, x = optimum.point, optimum.point.theta[k - l :]
+    assert problem.attachment is not None
+    members = _members(A @ x + a, constraint, problem.attachment.link)
     # the best load is possible already: no constraint is active, and all multipliers are zero
     if all(VIOLATION[each.cone](each.F @ (A @ x + a) + each.g) == 0 for each in members):
-        return point, Proof(members, tuple(np.zeros_like(each.g) for each in members))
+        return optimum, Proof(members, tuple(np.zeros_like(each.g) for each in members))
     for step in range(STEPS):
-        S, gradient = _profile(point, free, l)
+        S, gradient = _profile(point, optimum.free, l)
         U = linalg.cholesky(S, check_finite=False)
         to_x = linalg.solve_triangular(U, np.eye(l), check_finite=False)
         inside = tuple(each.through(A @ to_x, a) for each in members)
@@ -128,10 +102,22 @@ def _search(
             )
         length = float(np.linalg.norm(found.x - U @ x))
         x = to_x @ found.x
-        point = _with_load(cost, free, point.c, x, max_iterations)
+        point = _with_load(point.of, optimum.free, point.c, x, max_iterations)
         if length < SETTLED:
             break
-    return point, Proof(members, found.multipliers)
+    return replace(optimum, point=point), Proof(members, found.multipliers)
+
+
+def _members(pi: Vector, constraint: BodyConstraint, link: str) -> tuple[Membership, ...]:
+    """What a load must satisfy, on its ten parameters; pi for its size."""
+    # of the best load, possible or not: only for units in which the entries of J are of one size
+    mass = max(abs(float(pi[0])), 1e-12)
+    radius = max(float(np.linalg.norm(pi[1:4])) / mass, MIN_RADIUS)
+    scale = np.array([1 / radius, 1 / radius, 1 / radius, 1.0]) / np.sqrt(mass)
+    J = vector_of(pseudo_inertia(np.eye(10)) * np.outer(scale, scale))
+    possible = Membership("being a possible body", Cone.semidefinite, J.T, -MARGIN * vector_of(np.eye(4)))
+    certain = (Membership(f"{what} of {link}", cone, F, g) for what, cone, F, g in conditions_on(constraint))
+    return possible, *certain
 
 
 def _with_load(cost: Cost, free: np.ndarray, c: Vector, x: Vector, max_iterations: int) -> Point:
@@ -153,13 +139,10 @@ def _profile(point: Point, free: np.ndarray, l: int) -> tuple[Matrix, Vector]:
     """(l, l), (l,) curvature and gradient of half the cost in the load, all else adapting."""
     cost, c, theta = point.of, point.c, point.theta
     M, w = cost.M, cost.weights
-    x = np.append(theta, 1.0)
-    p = np.einsum("jab,b->ja", M[:, :, :-1], x)  # [W h y]^T p
+    p, B, D = point.products()
     H = point.factor @ point.factor.T
     # Gauss-Newton's: second derivatives of c theta, which residuals multiply, are left out
-    B = ((w**2 * c)[:, None] * p[:, :-2])[free].T
-    D = np.diag((w**2 * (p[:, :-1] @ x))[free])
-    whole = np.block([[H, B], [B.T, D]])
+    whole = np.block([[H, B[free].T], [B[free], np.diag(D[free])]])
     k, m = len(theta), int(free.sum())
     load = np.arange(k - l, k)
     rest = np.concatenate([np.arange(k - l), np.arange(k, k + m)])

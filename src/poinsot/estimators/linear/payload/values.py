@@ -9,18 +9,25 @@ determine
     the mass           if its 95 % interval is within a third of its value
     c_x, c_y, c_z      if theirs are within a third of r
     I_c xx, ...        if theirs are within a third of D, and some real body has all ten
+
+What there is to note about them and about drive gains is written here too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ....arrays import Indices, Matrix, Vector
-from ....estimate import NORMAL_95, Payload
+from ....estimate import NORMAL_95, DriveGains, Estimate, Payload
+from ....estimate.fit import MOVING
+from ....exceptions import listing
 from ....inertia.parameters import body, inertia_matrix
 from ....regression.attachment import LOAD_NAMES
 from ....regression.inverse_dynamics import InverseDynamics
 from ..system import System
+from .moments import Moments
 
 HALF_WIDTH = 1 / 3
 
@@ -88,10 +95,10 @@ def payload_of(link: str, pi: Vector, draws: Matrix, held: np.ndarray, widening:
     # 0, and not the rounding errors of equal draws
     spread = np.where(exact & np.isfinite(value), 0.0, spread)
     of_pi[held] = of_pi[:, held] = 0.0
-    whole = body(link, pi) if np.isfinite(pi).all() else None
+    whole = body(link, pi if np.isfinite(pi).all() else None)
     determined = np.abs(NORMAL_95 * spread) < HALF_WIDTH * _scales(pi, value)
     # an impossible body's inertia is not determined, however narrow its interval is
-    if whole is not None and not whole.physically_consistent:
+    if whole.physically_consistent is False:
         determined[4:] = False
     return Payload(
         link,
@@ -105,9 +112,9 @@ def payload_of(link: str, pi: Vector, draws: Matrix, held: np.ndarray, widening:
         matrix(spread[4:]),
         tuple(np.array(QUANTITIES)[determined & ~exact].tolist()),
         tuple(np.array(QUANTITIES)[exact].tolist()),
-        None if whole is None else whole.physically_consistent,
-        () if whole is None else whole.reasons,
-        None if whole is None else whole.min_pseudo_inertia_eigenvalue,
+        whole.physically_consistent,
+        whole.reasons,
+        whole.min_pseudo_inertia_eigenvalue,
     )
 
 
@@ -120,3 +127,76 @@ def _scales(pi: Vector, value: Vector) -> Vector:
     # of what is known: NaN in one entry would leave no scale for the others
     D = np.abs(np.linalg.eigvalsh(matrix(six))).max()
     return np.concatenate([[mass], np.full(3, r), np.full(6, D)])
+
+
+def with_load(estimate: Estimate, payload: Payload, gains: DriveGains, first: Sequence[str]) -> Estimate:
+    """An estimate with its load and the drives' gains, and what there is to note about them.
+
+    Args:
+        first: further notes, which come first.
+    """
+    missing = [name for name in QUANTITIES if name not in (*payload.identifiable, *payload.known)]
+    notes, warnings = [*estimate.notes, *first], list(estimate.warnings)
+    shown = gains.identified or "1" not in gains.units  # where torques were measured, gains are plain ones
+    if shown:
+        notes += _poorly_known(gains)
+        if np.any(gains.values < 0):
+            names = np.array(gains.joints)[gains.values < 0].tolist()
+            warnings.append(
+                f"the drive gain of {listing(names)} is negative: the current counts the other way"
+            )
+    if missing:
+        notes.append(
+            f"These recordings do not determine {listing(_together(missing), 20)} of the load to a third of its own "
+            "size: their intervals are given all the same."
+        )
+    problem = estimate.problem
+    if isinstance(problem, InverseDynamics) and np.any(np.abs(problem.speeds) <= MOVING):
+        notes.append(
+            f"At standstill (joints slower than {MOVING:g} rad/s or m/s) dry friction is anything up to its Coulomb "
+            "value, either way: efforts are indeterminate there, so errors are also given for moving joints alone."
+        )
+    if payload.physically_consistent is False:
+        warnings.append(
+            f"no real body is this load: {payload.reasons[0]}; possible = true gives the body that fits best"
+        )
+    return estimate.updated(payload, gains if shown else None, notes=tuple(notes), warnings=tuple(warnings))
+
+
+def resampling_note(estimate: Estimate, gains: DriveGains, moments: Moments, draws: int) -> str:
+    """Note on the bootstrap, and on the intervals that white residuals would give."""
+    motions = len(np.unique(moments.motions))
+    std, white = (
+        (estimate.std, estimate.white_std) if gains.white_std is None else (gains.std, gains.white_std)
+    )
+    assert white is not None
+    ratio = float(np.median(std[white > 0] / white[white > 0])) if (white > 0).any() else 1.0
+    return (
+        f"Intervals are from {draws} draws of {len(moments.blocks)} blocks of {moments.block_s:.2g} s, taken from "
+        f"{'one motion' if motions == 1 else f'{motions} motions'} (recordings of the same motion are drawn together); "
+        f"for white residuals they would be {max(ratio, 1 / ratio):.1f} times {'shorter' if ratio > 1 else 'longer'} "
+        "(median)."
+    )
+
+
+def _poorly_known(gains: DriveGains) -> list[str]:
+    notes = []
+    by_gravity = np.ones(len(gains.values), dtype=bool) if gains.by_gravity is None else gains.by_gravity
+    for k in np.flatnonzero(gains.poorly_known & gains.identified):
+        why = "" if by_gravity[k] else ": gravity never loads this joint, only inertia does"
+        percent = 100 * NORMAL_95 * gains.std[k] / abs(gains.values[k])
+        notes.append(
+            f"The drive gain of {gains.joints[k]} is poorly known, to +- {percent:.0f} % (95 %){why}."
+        )
+    return notes
+
+
+def _together(names: Sequence[str]) -> list[str]:
+    """`inertia_at_com` for all its entries."""
+    together = []
+    for name in names:
+        whole = name.partition(".")[0]
+        # nine names of entries are no easier to read than the name of the whole
+        entries = [other for other in QUANTITIES if other.partition(".")[0] == whole]
+        together.append(whole if set(entries) <= set(names) else name)
+    return list(dict.fromkeys(together))
