@@ -10,15 +10,14 @@
     other_jobs    gains, and whole robots, that another job has found
     methods       one file each: settings, what it needs of the rest, a job -> the estimate
     interrupts    what Ctrl-C interrupts, and when
-    tracking      the result of a filter over them
     job           `Project`; `Job`, a project being solved; `identify` and `track`
 
 The keys of a section are the arguments of what it becomes.
 """
 
 from .job import Project, identify, track
+from .methods.base import Tracking
 from .recordings import Run
 from .settings import Settings
-from .tracking import Tracking
 
 __all__ = ["Project", "Run", "Settings", "Tracking", "identify", "track"]

@@ -18,7 +18,6 @@ from .recordings import Run, build_run, check_kinds
 from .settings import Settings
 from .settings.preprocessing import SMOOTHED
 from .toml import read_toml
-from .tracking import OnSample, Tracking
 from .translation import build_mechanism, build_robot
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from ..models.articulated import Articulated
     from ..models.maximal import Mechanism
     from ..solve import ProgressCallback, Stop
+    from .methods.base import OnSample, Tracking
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,16 @@ class Project:
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
     ) -> Estimate:
-        """From recordings to the estimate: see the function `identify`."""
+        """From recordings to an estimate, by the method that the project file names.
+
+        Args:
+            data_dir: folder of the recordings; None: the project file's.
+            progress: called before each stage and after each iteration.
+            stop: asked between iterations; True ends the method with what it has found. None: Ctrl-C does so.
+
+        Raises:
+            PoinsotError: one sentence that says what to correct.
+        """
         folder, method = None if data_dir is None else Path(data_dir), self.settings.method
         if stop is not None:
             # With a `stop` of its own, a program decides itself what Ctrl-C does.
@@ -222,25 +231,7 @@ class Project:
             return method.identify(Job(self, folder, progress, ctrl_c))
 
 
-def identify(
-    project: Project,
-    data_dir: str | Path | None = None,
-    *,
-    progress: ProgressCallback | None = None,
-    stop: Stop | None = None,
-) -> Estimate:
-    """From a project file to an estimate, by the method that it names.
-
-    Args:
-        project: checked.
-        data_dir: folder of the recordings; None: the project file's.
-        progress: called before each stage and after each iteration.
-        stop: asked between iterations; True ends the method with what it has found. None: Ctrl-C does so.
-
-    Raises:
-        PoinsotError: one sentence that says what to correct.
-    """
-    return project.identify(data_dir, progress=progress, stop=stop)
+identify = Project.identify
 
 
 def track(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ...exceptions import InvalidProject
@@ -12,10 +13,28 @@ from ..settings.preprocessing import SMOOTHED, MethodInput
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
+    from ...estimators.online.calibration import Bias
+    from ...estimators.online.tracking import Tracked, Tracker
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
-    from ..tracking import OnSample, Tracking
+
+OnSample = Callable[["Tracked", "Tracker"], None]
+"""Called after each sample."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """The run of a project's filter over its recordings, or over a stream.
+
+    Args:
+        estimate: after the last sample. tracker: the state of the run, and its history.
+        calibration: of the first seconds; None: there was none.
+    """
+
+    estimate: Estimate
+    tracker: Tracker
+    calibration: Bias | None
 
 
 class MethodSettings(SettingsTable):

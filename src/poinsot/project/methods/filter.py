@@ -15,8 +15,7 @@ from ..interrupts import uninterrupted
 from ..other_jobs import robot_from
 from ..settings.fields import ChartOrNone, PerJoint, Positive, by_joint, is_text, refuse
 from ..settings.preprocessing import AS_THEY_COME
-from ..tracking import OnSample, Tracking
-from .base import MethodSettings
+from .base import MethodSettings, OnSample, Tracking
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
@@ -220,9 +219,8 @@ class FilterSettings(MethodSettings):
         Args:
             calibration: noise and bias of the first seconds; None: there was none, and the settings have the noise.
         """
-        from ...estimators.online.extended import ExtendedKalmanFilter
         from ...estimators.online.gating import Gate
-        from ...estimators.online.kalman import KalmanFilter
+        from ...estimators.online.kalman import ExtendedKalmanFilter, KalmanFilter
         from ...inertia import find_chart
 
         robot = torques.robot
