@@ -1,22 +1,34 @@
-"""Pydantic's findings -> one sentence with file, line and what would have worked."""
+"""Settings from TOML; Pydantic's findings -> one sentence with file, line and what would have worked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..exceptions import InvalidProject, nearest
-from .toml import line_of
+from .toml import line_of, read_toml
+
+T = TypeVar("T", bound=BaseModel)
 
 
-def invalid_project(path: Path, text: str, content: dict[str, Any], error: ValidationError) -> InvalidProject:
-    """The first finding in the order of the file, and how many more there are."""
+def read_settings(kind: type[T], path: Path) -> T:
+    """The settings in a TOML file.
+
+    Raises:
+        UnreadableFile: if there is no such file.
+        InvalidProject: with the first mistake in the order of the file, its line, and how many more there are.
+    """
+    content, text = read_toml(path)
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
     found = []
-    for detail in error.errors(include_url=False):
+    for detail in details:
         keys = _existing(content, detail["loc"])
         # Pydantic says where the table is; what is wrong is the key that chooses among its kinds.
         if detail["type"] == "union_tag_invalid":
@@ -29,7 +41,7 @@ def invalid_project(path: Path, text: str, content: dict[str, Any], error: Valid
     found.sort(key=lambda each: each[0])
     line, sentence = found[0]
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return InvalidProject(f"{path}, line {line}: {sentence}{more}")
+    raise InvalidProject(f"{path}, line {line}: {sentence}{more}")
 
 
 def _existing(content: Any, location: Sequence[str | int]) -> list[str | int]:

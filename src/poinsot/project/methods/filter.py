@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ...estimators.online.moving_polynomial import MovingPolynomial
     from ...estimators.online.problem import TrackingProblem
     from ...estimators.online.tracking import Tracker
-    from ...io.json_lines import SampleStream
     from ...models.link_torques import LinkTorques
     from ..job import Job, Project
     from ..settings import Settings
@@ -118,8 +117,11 @@ class FilterSettings(MethodSettings):
         self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None
     ) -> Tracking:
         from ...estimate import Status
+        from ...estimators.online.problem import calibrated_samples
         from ...estimators.online.publishing import RateLimit
+        from ...estimators.online.ticks import line_layout, stream_ticks
         from ...estimators.online.tracking import Tracker
+        from ...io.json_lines import SampleStream
         from ...models.link_torques import LinkTorques
 
         watch = Stopwatch()
@@ -131,8 +133,13 @@ class FilterSettings(MethodSettings):
         status = Status.solved
         try:
             if stream is not None:
-                lines = _lines(stream, torques, follow)
-                calibration, samples = self._stream_samples(job.project, torques, lines)
+                lines = SampleStream(stream, line_layout(torques.robot), follow=follow)
+                calibration, samples = calibrated_samples(
+                    torques,
+                    _moving_polynomial(job.project),
+                    [(lines.name, stream_ticks(torques.robot, lines))],
+                    self._calibrate_s,
+                )
             else:
                 problem = self.problem(job.project, torques, job.data_dir)
                 calibration, samples = problem.calibrated_samples()
@@ -157,6 +164,10 @@ class FilterSettings(MethodSettings):
                 "it was interrupted before the calibration had ended, and nothing is known yet"
             )
         watch.lap("filter")
+        steps = known.steps
+        if calibration is not None:
+            what = "noise and bias" if self.calibrate_bias else "noise"
+            steps += (f"{what} from the first {self.calibrate_s:g} s, {calibration.samples} samples",)
         warnings: tuple[str, ...] = ()
         if lines is not None and lines.bad:
             warnings = (f"{lines.bad} lines were no samples and were left out; {lines.first_bad}.",)
@@ -164,7 +175,7 @@ class FilterSettings(MethodSettings):
             status=status,
             problem=problem,
             settings=job.project.record,
-            steps=(*known.steps, *self._steps(calibration)),
+            steps=steps,
             warnings=warnings,
             seconds=watch.seconds,
         )
@@ -192,21 +203,6 @@ class FilterSettings(MethodSettings):
             self._calibrate_s,
             [run.name for run in runs],
         )
-
-    def _stream_samples(
-        self, project: Project, torques: LinkTorques, lines: SampleStream
-    ) -> tuple[Bias | None, Iterator[RecordedSample]]:
-        """Calibration, and the samples after it, of a stream, which is read only once."""
-        from ...estimators.online.calibration import calibrate_at_start
-        from ...estimators.online.problem import in_sequence
-        from ...estimators.online.ticks import configuration_of, stream_ticks
-
-        robot = torques.robot
-        ticks = stream_ticks(robot, lines)
-        samples = in_sequence(
-            [(lines.name, _moving_polynomial(project).samples(ticks, configuration_of(robot)))]
-        )
-        return calibrate_at_start(torques, samples, self._calibrate_s)
 
     @property
     def _calibrate_s(self) -> float:
@@ -242,21 +238,6 @@ class FilterSettings(MethodSettings):
         if self.chart == "none":
             return self.build_as(KalmanFilter, **common)
         return self.build_as(ExtendedKalmanFilter, chart=find_chart(self.chart), **common)
-
-    def _steps(self, calibration: Bias | None) -> tuple[str, ...]:
-        if calibration is None:
-            return ()
-        return (
-            f"noise {'and bias ' if self.calibrate_bias else ''}from the first {self.calibrate_s:g} s, "
-            f"{calibration.samples} samples",
-        )
-
-
-def _lines(stream: str, torques: LinkTorques, follow: bool) -> SampleStream:
-    from ...estimators.online.ticks import line_layout
-    from ...io.json_lines import SampleStream
-
-    return SampleStream(stream, line_layout(torques.robot), follow=follow)
 
 
 def _moving_polynomial(project: Project) -> MovingPolynomial:
