@@ -1,12 +1,10 @@
 """The project file: one TOML file that describes a job, from robot and recordings to the estimate.
 
-    toml          a file with the line of each key
+    toml          a file -> settings; mistakes as a sentence with the line
     settings      its keys, and their units
-    errors        its mistakes as a sentence with the line
     translation   the robot with its drive trains, the mechanism
     recordings    which column is which joint's
-    preparation   a recording on its way to signals
-    filters       which cutoffs the motion asks for
+    preparation   a recording on its way to signals: clock, delays, which cutoffs the motion asks for
     other_jobs    gains, and whole robots, that another job has found
     methods       one file each: settings, what it needs of the rest, a job -> the estimate
     interrupts    what Ctrl-C interrupts, and when

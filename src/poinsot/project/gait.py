@@ -26,9 +26,8 @@ from pydantic import Field
 
 from ..exceptions import InvalidProject, listing
 from ..models.contacts import Gait
-from .errors import read_settings
 from .settings.fields import Positive, SettingsTable
-from .toml import read_text
+from .toml import read_settings, read_text
 
 
 class PhaseSettings(SettingsTable):

@@ -11,11 +11,11 @@ import numpy as np
 
 from ..exceptions import InvalidProject, PoinsotError, UnreadableFile
 from ..solve import report
-from .errors import read_settings
 from .interrupts import stoppable
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
 from .settings.preprocessing import SMOOTHED
+from .toml import read_settings
 from .translation import build_mechanism, build_robot
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Project:
         """Look at every recording before estimating from it."""
         from ..estimate import Finding, Severity
         from ..inspection import inspect
-        from .filters import propose_in
+        from .preparation import propose_in
 
         method = self.settings.method
         needs: dict[str, Any] = {

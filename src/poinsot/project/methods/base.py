@@ -40,6 +40,8 @@ class Tracking:
 class MethodSettings(SettingsTable):
     """A method: its keys in the project file are fields, what it needs besides are class variables.
 
+    What it does raises a `PoinsotError`, one sentence that says what to correct.
+
     Class variables:
         subject: the table that it is about: `"robot"`, `"mechanism"` or `"body"`.
         tables: further tables that it takes, which others refuse: `"contacts"`, `"rotors"`, `"walls"`.
@@ -85,18 +87,10 @@ class MethodSettings(SettingsTable):
 
     @abstractmethod
     def identify(self, job: Job) -> Estimate:
-        """From recordings to the estimate.
-
-        Raises:
-            PoinsotError: one sentence that says what to correct.
-        """
+        """From recordings to the estimate."""
 
     def predict(self, job: PredictionJob) -> Prediction:
-        """What a result of this method says of another motion; some methods cannot.
-
-        Raises:
-            PoinsotError: one sentence that says what to correct.
-        """
+        """What a result of this method says of another motion; some methods cannot."""
         raise InvalidProject(
             f'{job.path}: a result of [method] name = "{self.name}" predicts no other motion'
         )
@@ -104,11 +98,7 @@ class MethodSettings(SettingsTable):
     def track(
         self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None
     ) -> Tracking:
-        """Run over recordings, or a stream, sample by sample; most methods cannot.
-
-        Raises:
-            PoinsotError: one sentence that says what to correct.
-        """
+        """Run over recordings, or a stream, sample by sample; most methods cannot."""
         raise InvalidProject(
             f'{job.project.path}: [method] name = "{self.name}" looks at a whole recording; poinsot track needs '
             'name = "filter" and links'

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from ...stopwatch import Stopwatch
-from ..filters import with_filters
-from ..preparation import condition, motion_warnings, smooth
+from ..preparation import condition, motion_warnings, smooth, with_filters
 from ..settings.fields import AUTO, Positive
 from .base import MethodSettings
 
