@@ -66,11 +66,10 @@ def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:
     from ..io import write_recording
 
     motions = motions_of(estimate)
-    names = [motion.name for motion in motions]
-    files = [
-        f"motion_{number}.npz" if len(names) > 1 else "motion.npz" for number in range(1, len(names) + 1)
-    ]
-    return {file: partial(write_recording, motion.path) for file, motion in zip(files, motions, strict=True)}
+    return {
+        f"motion_{number}.npz" if len(motions) > 1 else "motion.npz": partial(write_recording, motion.path)
+        for number, motion in enumerate(motions, start=1)
+    }
 
 
 def _description(estimate: Estimate, force: bool = False) -> tuple[dict[str, Callable[[Path], None]], str]:

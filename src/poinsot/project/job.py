@@ -156,8 +156,8 @@ class Project:
             (run, inspect(run.recording, name=run.name, **needs, **known))
             for run, known in self._described_runs(data_dir)
         ]
-        preprocessing: Any = self.settings.preprocessing
-        if preprocessing.proposes_filters:
+        if method.takes is SMOOTHED:
+            preprocessing: Any = self.settings.preprocessing
             inspections = list(propose_in(inspections, preprocessing))
         # what the method needs is said by the method itself
         try:

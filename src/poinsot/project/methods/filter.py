@@ -12,7 +12,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from ...exceptions import InvalidProject, NotIdentifiable
 from ...stopwatch import Stopwatch
 from ..interrupts import uninterrupted
-from ..other_jobs import robot_from
+from ..other_jobs import torques_from
 from ..settings.fields import ChartOrNone, PerJoint, Positive, by_joint, is_text, refuse
 from ..settings.preprocessing import AS_THEY_COME
 from .base import MethodSettings, OnSample, Tracking
@@ -122,12 +122,10 @@ class FilterSettings(MethodSettings):
         from ...estimators.online.ticks import line_layout, stream_ticks
         from ...estimators.online.tracking import Tracker
         from ...io.json_lines import SampleStream
-        from ...models.link_torques import LinkTorques
 
         watch = Stopwatch()
-        known = robot_from(job, self.robot_from)
+        torques, steps = torques_from(job, self.robot_from, self.links)
         watch.lap("robot")
-        torques = LinkTorques(known.robot, tuple(self.links), known.nominal, known.added)
         lines, problem = None, None
         tracker: Tracker | None = None
         status = Status.solved
@@ -164,7 +162,6 @@ class FilterSettings(MethodSettings):
                 "it was interrupted before the calibration had ended, and nothing is known yet"
             )
         watch.lap("filter")
-        steps = known.steps
         if calibration is not None:
             what = "noise and bias" if self.calibrate_bias else "noise"
             steps += (f"{what} from the first {self.calibrate_s:g} s, {calibration.samples} samples",)
@@ -184,11 +181,7 @@ class FilterSettings(MethodSettings):
     def problem(
         self, project: Project, torques: LinkTorques, data_dir: str | Path | None = None
     ) -> TrackingProblem:
-        """[[recordings]], [preprocessing] and the calibration of [method] -> the problem.
-
-        Raises:
-            InvalidProject: if there are no recordings.
-        """
+        """[[recordings]], [preprocessing] and the calibration of [method] -> the problem."""
         from ...estimators.online.problem import TrackingProblem
 
         if not project.settings.recordings:

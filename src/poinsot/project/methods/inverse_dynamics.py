@@ -62,11 +62,7 @@ class InverseDynamicsSettings(MethodSettings):
     def problem(
         self, job: Job, watch: Stopwatch
     ) -> tuple[InverseDynamics, list[tuple[Run, Signals]], tuple[str, ...]]:
-        """Recordings -> the regression, signals of all recordings, and warnings; each stage is a lap of the watch.
-
-        Raises:
-            PoinsotError: if a recording lacks what is needed.
-        """
+        """Recordings -> the regression, signals of all recordings, and warnings; each stage is a lap of the watch."""
         from ...regression.inverse_dynamics import inverse_dynamics
 
         settings = job.settings
