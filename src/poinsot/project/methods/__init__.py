@@ -19,7 +19,7 @@ from typing import Any
 
 from ...exceptions import InvalidProject, nearest
 from ..settings.fields import refuse
-from .base import MethodSettings
+from .base import MethodSettings as MethodSettings
 
 METHODS = MappingProxyType(
     {
