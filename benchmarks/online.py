@@ -27,8 +27,8 @@ from support.report import Agreement, Limit, Ratio, deliver, options
 from support.timing import Program, Seconds, side_by_side
 
 from poinsot.estimators.online.belief import Belief, Sample
-from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.filter import Filter
+from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.models.articulated import Articulated, load_robot
 from poinsot.models.link_torques import LinkTorques
 

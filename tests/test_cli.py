@@ -437,6 +437,14 @@ def test_the_installed_command(tmp_path):
     assert run.stderr.count("\n") == 1
 
 
+def test_the_package_runs_as_a_module():
+    run = subprocess.run(
+        [sys.executable, "-m", "poinsot", "identify", "no.toml"], capture_output=True, text=True
+    )
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith("poinsot: ") and "no.toml" in run.stderr
+
+
 def test_progress_is_shown_to_people_only(monkeypatch, capsys):
     import io
 

@@ -113,7 +113,7 @@ from .estimators.online.belief import Sample as Sample
 from .estimators.online.belief import Belief as Belief
 from .estimators.online.belief import SampleVerdict as SampleVerdict
 from .estimators.online.kalman import KalmanFilter as KalmanFilter
-from .estimators.online.extended import ExtendedKalmanFilter as ExtendedKalmanFilter
+from .estimators.online.kalman import ExtendedKalmanFilter as ExtendedKalmanFilter
 from .estimators.online.gating import Gate as Gate
 from .estimators.online.publishing import RateLimit as RateLimit
 from .estimators.online.calibration import calibrate_bias as calibrate_bias

@@ -17,7 +17,7 @@ from poinsot.regression.base_parameters import structural_base
 from poinsot.regression.excitation.terms import Terms
 from poinsot.regression.regressor import Regressor
 from poinsot.report.words import family, meaning
-from poinsot.simulation.recordings import (
+from poinsot.simulation import (
     Sensors,
     fourier_motion,
     model_parameters,

@@ -10,22 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..exceptions import PoinsotError
-from .shell import (
-    CORRECTABLE,
-    INTERRUPTED,
-    Data,
-    Job,
-    Json,
-    Out,
-    Strict,
-    check_outputs,
-    check_trust,
-    deliver,
-    print_remarks,
-    progress,
-    sentences,
-    stop,
-)
+from . import shell
+from .shell import Data, Job, Json, Out, Strict
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
@@ -45,9 +31,8 @@ def identify(
     force: Force = False,
 ) -> None:
     """Identify the robot of a project file; with --out, write the page to read and the files to use."""
-    with sentences(), progress() as say:
-        check_outputs(data, out, json)
-        from ..estimate import Status, Trust
+    with shell.running(data, out, json) as say:
+        from ..estimate import Trust
         from ..project import Project, identify
 
         project = Project.load(job)
@@ -59,16 +44,10 @@ def identify(
         from ..io.results import identify_json
 
         output = project.settings.output
-
-        def page(path: Path) -> None:
-            say("writing the page")
-            from ..report import write_report
-
-            write_report(estimate, path, sections=project.settings.method.sections)
-
         # Only with --out, as checking the description takes as long as a small identification.
         description, refusal = _description(estimate, force) if out is not None else ({}, "")
-        deliver(
+        page = partial(shell.report_page, project, estimate, say)
+        shell.deliver(
             identify_json(estimate),
             output.result,
             {output.report: page, **_paths(estimate), **description},
@@ -76,12 +55,9 @@ def identify(
             json,
             lambda: _print_estimate(estimate, bool(out or json), refusal),
         )
-    if estimate.status is Status.interrupted:
-        raise typer.Exit(stop("interrupted; what was found until then is written", INTERRUPTED))
-    if strict:
-        check_trust(estimate)
+    shell.finish(estimate, strict)
     if refusal and estimate.trust is Trust.not_to_be_used:
-        raise typer.Exit(stop(refusal, CORRECTABLE))
+        raise typer.Exit(shell.stop(refusal, shell.CORRECTABLE))
 
 
 def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:
@@ -90,11 +66,10 @@ def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:
     from ..io.npz import write_recording
 
     motions = motions_of(estimate)
-    names = [motion.name for motion in motions]
-    files = [
-        f"motion_{number}.npz" if len(names) > 1 else "motion.npz" for number in range(1, len(names) + 1)
-    ]
-    return {file: partial(write_recording, motion.path) for file, motion in zip(files, motions, strict=True)}
+    return {
+        f"motion_{number}.npz" if len(motions) > 1 else "motion.npz": partial(write_recording, motion.path)
+        for number, motion in enumerate(motions, start=1)
+    }
 
 
 def _description(estimate: Estimate, force: bool = False) -> tuple[dict[str, Callable[[Path], None]], str]:
@@ -128,6 +103,6 @@ def _print_estimate(estimate: Estimate, written: bool, refusal: str = "") -> Non
             for k, fit in enumerate(estimate.validation, start=1)
         )
         typer.echo(f"held out: relative error {', '.join(errors)}")
-    print_remarks(estimate, *([refusal] if refusal else []))
+    shell.print_remarks(estimate, *([refusal] if refusal else []))
     if not written:
         typer.echo("nothing was written; --out FOLDER writes the page and the result for scripts")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .shell import Data, Job, Json, Out, check_outputs, deliver, progress, sentences, table
+from .shell import Data, Job, Json, Out, deliver, running, table
 
 if TYPE_CHECKING:
     from ..inspection import Inspection
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None) -> None:
     """Say what the recordings are like, and what to do about it, before any estimation."""
-    with sentences(), progress() as say:
-        check_outputs(data, out, json)
+    with running(data, out, json) as say:
         from ..project import Project
 
         project = Project.load(job)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .shell import Json, check_output, check_outputs, progress, sentences, table
+from .shell import Json, check_output, deliver, running, table
 
 
 def predict(
@@ -33,15 +33,13 @@ def predict(
     json: Json = None,
 ) -> None:
     """Predict the torque of a motion with its 95 % interval, or the mass matrix and gravity, from a result."""
-    with sentences(), progress() as say:
-        check_outputs(data, None, json)
+    with running(data, None, json) as say:
         if out is not None:
             from ..io.writing import check_suffix
 
             check_suffix(out)
             check_output(out, None)
         say("reading the result")
-        from ..io.results import to_text, write_json
         from ..io.writing import write_columns
         from ..project.prediction import PredictionJob
 
@@ -59,16 +57,11 @@ def predict(
         }
         if out is not None:
             write_columns(found.columns, out)
-        if json == "-":
-            typer.echo(to_text(content), nl=False)
-            return
-        if json is not None:
-            write_json(content, json)
-        typer.echo(f"{motion.name}: {content['samples']} samples, {len(found.columns) - 1} columns")
-        if found.rows:
-            typer.echo(table(found.rows))
-        for note in found.notes:
-            typer.echo(f"note: {note}")
-        typer.echo(
-            f"written: {out}" if out else "no table was written; --out FILE.csv (or .parquet) writes it"
-        )
+        written = f"written: {out}" if out else "no table was written; --out FILE.csv (or .parquet) writes it"
+        lines = [
+            f"{motion.name}: {content['samples']} samples, {len(found.columns) - 1} columns",
+            *([table(found.rows)] if found.rows else []),
+            *(f"note: {note}" for note in found.notes),
+            written,
+        ]
+        deliver(content, "", {}, None, json, lambda: typer.echo("\n".join(lines)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .shell import Json, Out, check_outputs, deliver, progress, sentences, table
+from .shell import Json, Out, deliver, running, table
 
 if TYPE_CHECKING:
     from ..export.repair_description import Repair
@@ -28,8 +28,7 @@ def repair(
     json: Json = None,
 ) -> None:
     """Find links of a robot description with physically impossible inertia; with --out, write it repaired."""
-    with sentences(), progress() as say:
-        check_outputs(None, out, json)
+    with running(None, out, json) as say:
         say("reading the description")
         from ..export.repair_description import repair, repair_json
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from ..exceptions import InvalidMethod, listing, nearest
-from .shell import Json, Out, check_outputs, deliver, progress, sentences, table
+from .shell import Json, Out, deliver, running, table
 
 GROUP = "poinsot.reproductions"
 
@@ -83,8 +83,7 @@ def reproduce(
     json: Json = None,
 ) -> None:
     """Compute the tables and figures of a paper again, the paper's numbers beside ours."""
-    with sentences(), progress() as say:
-        check_outputs(data, out, json)
+    with running(data, out, json) as say:
         say(f"reproducing {case}")
         result = load_case(case)(part, seed, data, say)
         case = case if part is None else f"{case}-{part}"

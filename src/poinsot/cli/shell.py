@@ -19,6 +19,7 @@ from ..exceptions import PoinsotError
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
+    from ..project import Project
 
 CORRECTABLE, UNTRUSTED, INTERRUPTED = 2, 3, 130
 MANY = 4
@@ -49,6 +50,14 @@ def sentences() -> Iterator[None]:
         raise typer.Exit(
             stop("not enough memory for these recordings; cut them, or decimate first", CORRECTABLE)
         ) from None
+
+
+@contextmanager
+def running(data: Path | None, out: Path | None, json: str | None) -> Iterator[Callable[[object], None]]:
+    """A verb with these outputs, which are checked first: `sentences` and `progress`."""
+    with sentences(), progress() as say:
+        check_outputs(data, out, json)
+        yield say
 
 
 def stop(sentence: str, code: int) -> int:
@@ -138,11 +147,21 @@ def print_remarks(estimate: Estimate, *notes: str) -> None:
             typer.echo(f"{severity}: {sentence}")
 
 
-def check_trust(estimate: Estimate) -> None:
-    """Exit with code 3 if the result is not to be used."""
-    from ..estimate import Trust
+def report_page(project: Project, estimate: Estimate, say: Callable[[object], None], path: Path) -> None:
+    """Write the page of an estimate, with the sections of the project's method."""
+    from ..report import write_report
 
-    if estimate.trust is Trust.not_to_be_used:
+    say("writing the page")
+    write_report(estimate, path, sections=project.settings.method.sections)
+
+
+def finish(estimate: Estimate, strict: bool, written: str = "what was found until then is written") -> None:
+    """Exit with code 130 if the method was interrupted, with 3 if `--strict` refuses its result."""
+    from ..estimate import Status, Trust
+
+    if estimate.status is Status.interrupted:
+        raise typer.Exit(stop(f"interrupted; {written}", INTERRUPTED))
+    if strict and estimate.trust is Trust.not_to_be_used:
         raise typer.Exit(stop(f"the result is {estimate.diagnosis.verdict}", UNTRUSTED))
 
 

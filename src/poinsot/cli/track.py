@@ -5,27 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..exceptions import InvalidMethod, UnwritableOutput
-from .shell import (
-    INTERRUPTED,
-    Data,
-    Job,
-    Json,
-    Out,
-    Strict,
-    check_outputs,
-    check_trust,
-    deliver,
-    print_remarks,
-    progress,
-    sentences,
-    stop,
-)
+from . import shell
+from .shell import Data, Job, Json, Out, Strict
 
 if TYPE_CHECKING:
     from ..estimators.online.tracking import Tracked, Tracker
@@ -58,16 +45,13 @@ def track(
     strict: Strict = False,
 ) -> None:
     """Follow the changing mass of a robot's links, sample by sample, with the filter of a project file."""
-    interrupted = False
     # The stack closes the files of published lines after an error too: the lines until then are valid.
-    with sentences(), progress() as say, ExitStack() as closing:
-        check_outputs(data, out, json)
+    with shell.running(data, out, json) as say, ExitStack() as closing:
         if follow and stream in (None, "-"):
             raise InvalidMethod("--follow waits for a file: give --stream FILE")
         # Lines and one object of many lines in the same stream could not be separated again.
         if publish == "-" and json == "-":
             raise InvalidMethod("--publish and --json cannot both go to standard output")
-        from ..estimate import Status
         from ..io.writing import output_folder
         from ..project import Project
         from ..project import track as run
@@ -87,26 +71,16 @@ def track(
                     write(line)
 
         tracking = run(project, data, stream=stream, follow=follow, on_sample=publish_sample, progress=say)
-        interrupted = tracking.estimate.status is Status.interrupted
         output = project.settings.output
-
-        def page(path: Path) -> None:
-            from ..report import write_report
-
-            write_report(tracking.estimate, path, sections=project.settings.method.sections)
-
-        deliver(
+        shell.deliver(
             track_json(tracking),
             output.result,
-            {output.report: page},
+            {output.report: partial(shell.report_page, project, tracking.estimate, say)},
             out,
             json,
             lambda: None if publish == "-" else _print(tracking),
         )
-    if interrupted:
-        raise typer.Exit(stop("interrupted; the samples processed until then are written", INTERRUPTED))
-    if strict:
-        check_trust(tracking.estimate)
+    shell.finish(tracking.estimate, strict, "the samples processed until then are written")
 
 
 @contextmanager
@@ -183,4 +157,4 @@ def _print(tracking: Tracking) -> None:
     for body in estimate.bodies:
         typer.echo(f"{body.name}: {body.mass:.4g} kg")
     typer.echo(run.as_text())
-    print_remarks(estimate)
+    shell.print_remarks(estimate)

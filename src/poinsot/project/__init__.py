@@ -1,24 +1,21 @@
 """The project file: one TOML file that describes a job, from robot and recordings to the estimate.
 
-    toml          a file with the line of each key
+    toml          a file -> settings; mistakes as a sentence with the line
     settings      its keys, and their units
-    errors        its mistakes as a sentence with the line
     translation   the robot with its drive trains, the mechanism
     recordings    which column is which joint's
-    preparation   a recording on its way to signals
-    filters       which cutoffs the motion asks for
+    preparation   a recording on its way to signals: clock, delays, which cutoffs the motion asks for
     other_jobs    gains, and whole robots, that another job has found
     methods       one file each: settings, what it needs of the rest, a job -> the estimate
     interrupts    what Ctrl-C interrupts, and when
-    tracking      the result of a filter over them
     job           `Project`; `Job`, a project being solved; `identify` and `track`
 
 The keys of a section are the arguments of what it becomes.
 """
 
 from .job import Project, identify, track
+from .methods.base import Tracking
 from .recordings import Run
 from .settings import Settings
-from .tracking import Tracking
 
 __all__ = ["Project", "Run", "Settings", "Tracking", "identify", "track"]

@@ -22,13 +22,12 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ..exceptions import InvalidProject, listing
 from ..models.contacts import Gait
-from .errors import invalid_project
 from .settings.fields import Positive, SettingsTable
-from .toml import read_text, read_toml
+from .toml import read_settings, read_text
 
 
 class PhaseSettings(SettingsTable):
@@ -60,11 +59,7 @@ def read_gait(path: str | Path) -> Gait:
 
 
 def _gait_of_phases(path: Path) -> Gait:
-    content, text = read_toml(path)
-    try:
-        gait = GaitSettings.model_validate(content)
-    except ValidationError as error:
-        raise invalid_project(path, text, content, error) from None
+    gait = read_settings(GaitSettings, path)
     feet = tuple(dict.fromkeys(foot for phase in gait.phase for foot in phase.contacts))
     if not feet:
         raise InvalidProject(f"{path}: no phase names a contact")

@@ -8,17 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from ..exceptions import InvalidProject, PoinsotError, UnreadableFile
 from ..solve import report
-from .errors import invalid_project
 from .interrupts import stoppable
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
 from .settings.preprocessing import SMOOTHED
-from .toml import read_toml
-from .tracking import OnSample, Tracking
+from .toml import read_settings
 from .translation import build_mechanism, build_robot
 
 if TYPE_CHECKING:
@@ -27,6 +24,7 @@ if TYPE_CHECKING:
     from ..models.articulated import Articulated
     from ..models.maximal import Mechanism
     from ..solve import ProgressCallback, Stop
+    from .methods.base import OnSample, Tracking
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +38,7 @@ class Job:
     """
 
     project: Project
-    data_dir: Path | None = None
+    data_dir: str | Path | None = None
     progress: ProgressCallback | None = None
     stop: Stop | None = None
 
@@ -73,12 +71,7 @@ class Project:
             UnreadableFile: if there is no such file.
             InvalidProject: with the line, and the nearest key or unit where one is unknown.
         """
-        path = Path(path)
-        content, text = read_toml(path)
-        try:
-            return cls(path, Settings.model_validate(content))
-        except ValidationError as error:
-            raise invalid_project(path, text, content, error) from None
+        return cls(Path(path), read_settings(Settings, Path(path)))
 
     @property
     def record(self) -> dict[str, Any]:
@@ -86,13 +79,15 @@ class Project:
         settings = self.settings.model_dump(mode="json", exclude_unset=True)
         return {"project": settings, "project_file": str(self.path)}
 
-    def find_description(self, name: str, data_dir: Path | None = None, key: str = "robot.path") -> Path:
+    def find_description(
+        self, name: str, data_dir: str | Path | None = None, key: str = "robot.path"
+    ) -> Path:
         """A robot description: beside the project file, else in the folder of the recordings.
 
         Raises:
             UnreadableFile: if it is in neither; `key` names the key to correct.
         """
-        folders = [self.path.parent, *([data_dir] if data_dir is not None else [])]
+        folders = [self.path.parent, *([Path(data_dir)] if data_dir is not None else [])]
         candidates = [folder / name for folder in folders]
         for candidate in candidates:
             if candidate.is_file():
@@ -105,8 +100,7 @@ class Project:
         """The robot with its drive trains and friction."""
         if self.settings.robot is None:
             raise InvalidProject(f"{self.path}: there is no [robot]; this takes a project with one")
-        folder = None if data_dir is None else Path(data_dir)
-        return build_robot(self.settings, self.find_description(self.settings.robot.path, folder))
+        return build_robot(self.settings, self.find_description(self.settings.robot.path, data_dir))
 
     def mechanism(self, data_dir: str | Path | None = None) -> Mechanism:
         """Bodies and joints of [mechanism], without sensors.
@@ -116,9 +110,8 @@ class Project:
         """
         if self.settings.mechanism is None:
             raise InvalidProject(f"{self.path}: there is no [mechanism]; this takes a project with one")
-        folder = None if data_dir is None else Path(data_dir)
         return build_mechanism(
-            self.settings.mechanism, lambda name: self.find_description(name, folder, "mechanism.path")
+            self.settings.mechanism, lambda name: self.find_description(name, data_dir, "mechanism.path")
         )
 
     def recordings(
@@ -152,32 +145,32 @@ class Project:
         """Look at every recording before estimating from it."""
         from ..estimate import Finding, Severity
         from ..inspection import inspect
-        from .filters import propose_in
+        from .preparation import propose_in
 
-        folder, method = None if data_dir is None else Path(data_dir), self.settings.method
+        method = self.settings.method
         needs: dict[str, Any] = {
             "any_turn": method.estimates_motion,
             "standstills": method.takes is SMOOTHED,
         }
         inspections = [
             (run, inspect(run.recording, name=run.name, **needs, **known))
-            for run, known in self._described_runs(folder)
+            for run, known in self._described_runs(data_dir)
         ]
-        preprocessing: Any = self.settings.preprocessing
-        if preprocessing.proposes_filters:
+        if method.takes is SMOOTHED:
+            preprocessing: Any = self.settings.preprocessing
             inspections = list(propose_in(inspections, preprocessing))
         # what the method needs is said by the method itself
         try:
             found = [
                 Finding("preparation", Severity.warning, each, "")
-                for each in method.prepare(Job(self, folder))
+                for each in method.prepare(Job(self, data_dir))
             ]
         except PoinsotError as error:
             found = [Finding("preparation", Severity.error, f"{method.name} refuses: {error}.", "")]
         run, seen = inspections[0]
         return ((run, seen.found(*found)), *inspections[1:])
 
-    def _described_runs(self, folder: Path | None) -> Iterator[tuple[Run, dict[str, Any]]]:
+    def _described_runs(self, folder: str | Path | None) -> Iterator[tuple[Run, dict[str, Any]]]:
         """Each recording, with what `inspect` may know of its joints."""
         if self.settings.body is not None:
             from ..estimators.complementarity.recordings import FORCES, pose_channels
@@ -212,35 +205,26 @@ class Project:
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
     ) -> Estimate:
-        """From recordings to the estimate: see the function `identify`."""
-        folder, method = None if data_dir is None else Path(data_dir), self.settings.method
+        """From recordings to an estimate, by the method that the project file names.
+
+        Args:
+            data_dir: folder of the recordings; None: the project file's.
+            progress: called before each stage and after each iteration.
+            stop: asked between iterations; True ends the method with what it has found. None: Ctrl-C does so.
+
+        Raises:
+            PoinsotError: one sentence that says what to correct.
+        """
+        method = self.settings.method
         if stop is not None:
             # With a `stop` of its own, a program decides itself what Ctrl-C does.
-            return method.identify(Job(self, folder, progress, stop))
+            return method.identify(Job(self, data_dir, progress, stop))
         # Linear methods never ask: there Ctrl-C is to work at once, as everywhere.
         with stoppable(at_once_until_asked=True) as ctrl_c:
-            return method.identify(Job(self, folder, progress, ctrl_c))
+            return method.identify(Job(self, data_dir, progress, ctrl_c))
 
 
-def identify(
-    project: Project,
-    data_dir: str | Path | None = None,
-    *,
-    progress: ProgressCallback | None = None,
-    stop: Stop | None = None,
-) -> Estimate:
-    """From a project file to an estimate, by the method that it names.
-
-    Args:
-        project: checked.
-        data_dir: folder of the recordings; None: the project file's.
-        progress: called before each stage and after each iteration.
-        stop: asked between iterations; True ends the method with what it has found. None: Ctrl-C does so.
-
-    Raises:
-        PoinsotError: one sentence that says what to correct.
-    """
-    return project.identify(data_dir, progress=progress, stop=stop)
+identify = Project.identify
 
 
 def track(
@@ -267,6 +251,5 @@ def track(
     Raises:
         PoinsotError: one sentence that says what to correct.
     """
-    folder = None if data_dir is None else Path(data_dir)
-    job = Job(project, folder, progress, stop)
+    job = Job(project, data_dir, progress, stop)
     return project.settings.method.track(job, stream=stream, follow=follow, on_sample=on_sample)

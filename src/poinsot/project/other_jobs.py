@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import Vector
 from ..exceptions import InvalidMethod, InvalidProject, UnreadableFile, listing
 
 if TYPE_CHECKING:
     from ..estimate import DriveGains
     from ..models.articulated import Articulated
+    from ..models.link_torques import LinkTorques
     from ..regression.dynamics import IdentifiedDynamics
     from .job import Job, Project
 
@@ -46,46 +46,30 @@ def gains_from(job: Job, name: str) -> DriveGains:
     return gains
 
 
-@dataclass(frozen=True, eq=False)
-class KnownRobot:
-    """A robot with what is known of it.
+def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[LinkTorques, tuple[str, ...]]:
+    """The robot of a project, as another job has identified it or as it is described, and where that comes from.
 
     Args:
-        robot: with its drive gains.
-        nominal: (l, 10) pi of its bodies; from base parameters these need not be possible. None: the description's.
-        added: what `robot.parameters` has behind the bodies; None: nothing.
-        steps: where that comes from.
-    """
-
-    robot: Articulated
-    nominal: np.ndarray | None = None
-    added: Vector | None = None
-    steps: tuple[str, ...] = ()
-
-
-def robot_from(job: Job, name: str | None) -> KnownRobot:
-    """The robot of a project, as another job has identified it, or as it is described.
-
-    Args:
-        job: that asks.
+        job: that asks. links: names of the open bodies.
         name: of the other job's project file, or of its result; None: as it is described.
 
     Raises:
         UnreadableFile, InvalidProject: as in `gains_from`, or if the two jobs' robots differ.
     """
+    from ..models.link_torques import LinkTorques
+
     robot = job.project.robot(job.data_dir)
     if name is None:
-        return KnownRobot(robot, steps=("mass properties of other bodies as described, no friction",))
+        return LinkTorques(robot, tuple(links)), (
+            "mass properties of other bodies as described, no friction",
+        )
     path = _path(job.project, "robot_from", name)
     job.say(f"identifying the robot: {path.name}")
     found = identified(robot, _result(job, path, "robot_from"), path, "robot_from")
     l = len(robot.bodies)
-    return KnownRobot(
-        found.robot,
-        found.theta[: 10 * l].reshape(l, 10),
-        found.theta[10 * l :],
-        (f"gains, friction and mass properties of other bodies from {path.name}",),
-    )
+    nominal, added = found.theta[: 10 * l].reshape(l, 10), found.theta[10 * l :]
+    steps = (f"gains, friction and mass properties of other bodies from {path.name}",)
+    return LinkTorques(found.robot, tuple(links), nominal, added), steps
 
 
 def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: str) -> IdentifiedDynamics:

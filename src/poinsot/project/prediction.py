@@ -26,10 +26,9 @@ from ..recording import EFFORTS, QUANTITIES, Recording
 from ..regression.dynamics import IdentifiedDynamics
 from ..regression.inverse_dynamics import InverseDynamics, Part
 from ..signals.signals import Signals
-from .filters import with_filters
 from .job import Project
 from .other_jobs import identified, read_result
-from .preparation import condition, smooth
+from .preparation import condition, smooth, with_filters
 from .recordings import Run, build_source
 from .settings import Settings
 

@@ -80,11 +80,13 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
         UnreadableFile, InvalidModel, ImpossibleBody: if there is no such mechanism.
         InvalidProject: if details are of a joint that the description does not have.
     """
-    from ..models.maximal import Mechanism, load_mechanism
+    from ..models.maximal import JOINT_KINDS, Mechanism, load_mechanism
 
     if settings.path is None:
         bodies = [_body(body) for body in settings.bodies]
-        joints = [_joint(joint) for joint in settings.joints]
+        joints: list[Any] = [
+            each.build_as(JOINT_KINDS[each.kind], **_given(each)) for each in settings.joints
+        ]
         return Mechanism(bodies, joints, gravity=settings.gravity, name=settings.name)
     described = load_mechanism(find(settings.path), locked=settings.locked, gravity=settings.gravity)
     names = [joint.name for joint in described.joints]
@@ -106,12 +108,6 @@ def _body(body: Any) -> Any:
         # Of (m, m c, I) only I is read here.
         inertia = inertia_matrix(np.array([0, 0, 0, 0, *inertia], dtype=float))
     return body.build_as(RigidBody, inertia=inertia)
-
-
-def _joint(joint: MechanismJointSettings) -> Any:
-    from ..models.maximal import JOINT_KINDS
-
-    return joint.build_as(JOINT_KINDS[joint.kind], **_given(joint))
 
 
 def _given(settings: MechanismJointSettings | JointDetails) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from estimators.online.test_filters import CHARTS
 from poinsot.estimators.online.belief import Sample
 from poinsot.estimators.online.composite import CompositeAdaptation, TaskReference, reference_regressor
-from poinsot.estimators.online.extended import ExtendedKalmanFilter
+from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.inertia.parameters import is_consistent
 from poinsot.models.friction import NoFriction

@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 from poinsot.estimators.online.belief import Sample, SampleVerdict
-from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.gating import Gate
-from poinsot.estimators.online.kalman import KalmanFilter
+from poinsot.estimators.online.kalman import ExtendedKalmanFilter, KalmanFilter
 from poinsot.exceptions import InvalidMethod
 from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.log_cholesky import LogCholesky

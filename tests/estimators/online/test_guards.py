@@ -9,7 +9,7 @@ from estimators.online.test_filters import ARM, LINK, NOISE, own, samples_of
 from poinsot.estimators.online.attribution import LinkBank
 from poinsot.estimators.online.belief import Sample
 from poinsot.estimators.online.calibration import calibrate_bias, confounded
-from poinsot.estimators.online.extended import ExtendedKalmanFilter
+from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.estimators.online.observability import excitation
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.exceptions import InvalidMethod, NotIdentifiable

@@ -7,8 +7,7 @@ import pytest
 
 from poinsot.estimate import Status
 from poinsot.estimators.online.belief import SampleVerdict
-from poinsot.estimators.online.extended import ExtendedKalmanFilter
-from poinsot.estimators.online.kalman import KalmanFilter
+from poinsot.estimators.online.kalman import ExtendedKalmanFilter, KalmanFilter
 from poinsot.estimators.online.moving_polynomial import MovingPolynomial
 from poinsot.estimators.online.problem import TrackingProblem
 from poinsot.estimators.online.ticks import recording_ticks

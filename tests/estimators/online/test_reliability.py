@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from estimators.online.test_filters import ARM, CHARTS, LINK, NOISE, own, samples_of
 from poinsot.estimators.online.belief import SampleVerdict
-from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.gating import Gate
+from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.exceptions import InvalidMethod, InvalidModel, InvalidSignals
 from poinsot.inertia.parameters import is_consistent

@@ -31,8 +31,8 @@ import numpy as np
 from poinsot.arrays import Vector
 from poinsot.estimators.online.belief import Sample
 from poinsot.estimators.online.calibration import calibrate_bias
-from poinsot.estimators.online.extended import ExtendedKalmanFilter
 from poinsot.estimators.online.filter import Filter
+from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.models.link_torques import LinkTorques
 from poinsot.stopwatch import Stopwatch
 

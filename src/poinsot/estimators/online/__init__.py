@@ -6,7 +6,7 @@ moving_polynomial                ticks to samples with accelerations
 calibration                      noise, and a constant bias, before a filter runs
 belief                           tick, sample, belief and innovation: the values of a filter
 filter                           the interface: init, predict, update, run, and solve over a problem
-kalman, extended                 filters on the ten parameters, and on a chart of possible bodies
+kalman                           filters on the ten parameters, and on a chart of possible bodies
 gating                           rejection of improbable samples
 correction, square_root          the compiled update, on a root of the covariance
 composite                        a filter that a controller's tracking error updates as well

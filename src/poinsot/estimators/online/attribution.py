@@ -21,8 +21,8 @@ from ...exceptions import InvalidMethod
 from ...models.articulated import Articulated
 from ...models.link_torques import LinkTorques
 from .belief import Belief, Innovation, Sample, SampleVerdict
-from .extended import ExtendedKalmanFilter
 from .filter import Filter
+from .kalman import ExtendedKalmanFilter
 
 
 @dataclass(frozen=True, eq=False)

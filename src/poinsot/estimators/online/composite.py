@@ -118,7 +118,8 @@ class CompositeAdaptation:
         if not (np.shape(reference.velocity) == np.shape(reference.acceleration) == (n,)):
             raise InvalidSignals(f"a task's reference has {n} velocities and {n} accelerations")
         s = np.asarray(sample.v, dtype=float) - reference.velocity
-        H = self._in_coordinates(belief.x, reference_regressor(self.filter, sample, reference))
+        Y, D = reference_regressor(self.filter, sample, reference), self.filter.jacobian(belief.x)
+        H = np.einsum("nkr,krc->nkc", Y.reshape(len(Y), len(D), 10), D).reshape(Y.shape)
         # without forming P
         step = -self.gain * dt * belief.root @ (belief.root.T @ (H.T @ s))
         longest = np.abs(step).max()
@@ -129,11 +130,6 @@ class CompositeAdaptation:
             safe.longest_step / longest if self.filter.curved and longest > safe.longest_step else 1.0
         )
         return replace(belief, x=x) if self.filter.is_plausible(belief, x) else belief
-
-    def _in_coordinates(self, x: Vector, Y: Matrix) -> Matrix:
-        """(n, d) Y D."""
-        D = self.filter.jacobian(x)
-        return np.einsum("nkr,krc->nkc", Y.reshape(len(Y), len(D), 10), D).reshape(Y.shape)
 
 
 def reference_regressor(filter_: Filter, sample: Sample, reference: TaskReference) -> Matrix:

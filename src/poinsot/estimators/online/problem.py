@@ -19,7 +19,7 @@ from ...recording import Recording
 from ...regression.inverse_dynamics import InverseDynamics, inverse_dynamics
 from ...signals.butterworth import ButterworthDecimation
 from ...signals.resampling import resample
-from .belief import RecordedSample, Sample
+from .belief import RecordedSample, Sample, Tick
 from .calibration import Bias, calibrate_at_start
 from .moving_polynomial import MovingPolynomial
 from .ticks import configuration_of, recording_ticks
@@ -85,14 +85,12 @@ class TrackingProblem:
 
     def calibrated_samples(self) -> tuple[Bias | None, Iterator[RecordedSample]]:
         """The calibration, None if `calibrate_s` is 0, and the samples after it; each call starts anew."""
-        robot = self.torques.robot
         names = self.names or [f"recording {k + 1}" for k in range(len(self.recordings))]
-        configuration = configuration_of(robot)
-        runs = (
-            (name, self.signals.samples(recording_ticks(robot, recording, name), configuration))
+        ticks = (
+            (name, recording_ticks(self.torques.robot, recording, name))
             for name, recording in zip(names, self.recordings, strict=True)
         )
-        return calibrate_at_start(self.torques, in_sequence(runs, self.pause_s), self.calibrate_s)
+        return calibrated_samples(self.torques, self.signals, ticks, self.calibrate_s, self.pause_s)
 
     def as_recorded(self) -> InverseDynamics:
         """The recordings as a regression, for checks of single samples.
@@ -132,6 +130,19 @@ class TrackingProblem:
         possible = is_consistent(bodies).all() if run.filter.curved else np.isfinite(bodies).all()
         largest = float(difference.max()) if np.isfinite(difference).all() else np.inf
         return Certificate(largest, bool(possible), REPLAY_TOLERANCE)
+
+
+def calibrated_samples(
+    torques: LinkTorques,
+    signals: MovingPolynomial,
+    ticks: Iterable[tuple[str, Iterable[Tick]]],
+    calibrate_s: float,
+    pause_s: float = 1.0,
+) -> tuple[Bias | None, Iterator[RecordedSample]]:
+    """The calibration and the samples after it, of named ticks, which are read only once; see `TrackingProblem`."""
+    configuration = configuration_of(torques.robot)
+    runs = ((name, signals.samples(each, configuration)) for name, each in ticks)
+    return calibrate_at_start(torques, in_sequence(runs, pause_s), calibrate_s)
 
 
 def in_sequence(

@@ -1,7 +1,7 @@
-"""The methods of [method], one file each, listed in `METHODS`.
+"""The methods of [method], one file a family, listed in `METHODS`.
 
     base                  what every method says of itself, and does
-    inverse_dynamics      what the linear methods share: recordings -> signals -> regression -> estimate
+    inverse_dynamics      the linear methods: recordings -> signals -> regression -> estimate
     motion                what those share that estimate the motion too: recordings as read -> problem -> estimate
     body_constraints      what is certain about a body, for `semidefinite` and `payload`
 
@@ -19,25 +19,12 @@ from typing import Any
 
 from ...exceptions import InvalidProject, nearest
 from ..settings.fields import refuse
-from .base import MethodSettings
-
-__all__ = [
-    "DEFAULT",
-    "GROUP",
-    "METHODS",
-    "MethodSettings",
-    "find_method",
-    "installed_methods",
-    "method_names",
-    "method_of",
-    "names_where",
-    "read_method",
-]
+from .base import MethodSettings as MethodSettings
 
 METHODS = MappingProxyType(
     {
-        "least-squares": "least_squares:LeastSquaresSettings",
-        "essential-parameters": "essential_parameters:EssentialSettings",
+        "least-squares": "inverse_dynamics:LeastSquaresSettings",
+        "essential-parameters": "inverse_dynamics:EssentialSettings",
         "semidefinite": "semidefinite:SemidefiniteSettings",
         "payload": "payload:PayloadSettings",
         "filter": "filter:FilterSettings",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ...exceptions import InvalidProject
@@ -12,14 +13,34 @@ from ..settings.preprocessing import SMOOTHED, MethodInput
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
+    from ...estimators.online.calibration import Bias
+    from ...estimators.online.tracking import Tracked, Tracker
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
-    from ..tracking import OnSample, Tracking
+
+OnSample = Callable[["Tracked", "Tracker"], None]
+"""Called after each sample."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """The run of a project's filter over its recordings, or over a stream.
+
+    Args:
+        estimate: after the last sample. tracker: the state of the run, and its history.
+        calibration: of the first seconds; None: there was none.
+    """
+
+    estimate: Estimate
+    tracker: Tracker
+    calibration: Bias | None
 
 
 class MethodSettings(SettingsTable):
     """A method: its keys in the project file are fields, what it needs besides are class variables.
+
+    What it does raises a `PoinsotError`, one sentence that says what to correct.
 
     Class variables:
         subject: the table that it is about: `"robot"`, `"mechanism"` or `"body"`.
@@ -66,18 +87,10 @@ class MethodSettings(SettingsTable):
 
     @abstractmethod
     def identify(self, job: Job) -> Estimate:
-        """From recordings to the estimate.
-
-        Raises:
-            PoinsotError: one sentence that says what to correct.
-        """
+        """From recordings to the estimate."""
 
     def predict(self, job: PredictionJob) -> Prediction:
-        """What a result of this method says of another motion; some methods cannot.
-
-        Raises:
-            PoinsotError: one sentence that says what to correct.
-        """
+        """What a result of this method says of another motion; some methods cannot."""
         raise InvalidProject(
             f'{job.path}: a result of [method] name = "{self.name}" predicts no other motion'
         )
@@ -85,11 +98,7 @@ class MethodSettings(SettingsTable):
     def track(
         self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None
     ) -> Tracking:
-        """Run over recordings, or a stream, sample by sample; most methods cannot.
-
-        Raises:
-            PoinsotError: one sentence that says what to correct.
-        """
+        """Run over recordings, or a stream, sample by sample; most methods cannot."""
         raise InvalidProject(
             f'{job.project.path}: [method] name = "{self.name}" looks at a whole recording; poinsot track needs '
             'name = "filter" and links'

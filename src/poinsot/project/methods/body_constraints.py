@@ -36,10 +36,9 @@ class RegionSettings(SettingsTable):
         """The box, the ellipsoid or the hull."""
         from ...estimators.linear.constraints import Box, EllipsoidRegion, Hull
 
-        return next(self.build_as(kind) for kind in (Box, EllipsoidRegion, Hull) if self._has_all(kind))
-
-    def _has_all(self, kind: type) -> bool:
-        return {each.name for each in fields(kind)} == self.model_fields_set
+        given = self.model_fields_set
+        kinds: tuple[Any, ...] = (Box, EllipsoidRegion, Hull)
+        return next(self.build_as(kind) for kind in kinds if {each.name for each in fields(kind)} == given)
 
 
 class EllipsoidSettings(SettingsTable):

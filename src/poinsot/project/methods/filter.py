@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,11 +12,10 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from ...exceptions import InvalidProject, NotIdentifiable
 from ...stopwatch import Stopwatch
 from ..interrupts import uninterrupted
-from ..other_jobs import robot_from
+from ..other_jobs import torques_from
 from ..settings.fields import ChartOrNone, PerJoint, Positive, by_joint, is_text, refuse
 from ..settings.preprocessing import AS_THEY_COME
-from ..tracking import OnSample, Tracking
-from .base import MethodSettings
+from .base import MethodSettings, OnSample, Tracking
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from ...estimators.online.moving_polynomial import MovingPolynomial
     from ...estimators.online.problem import TrackingProblem
     from ...estimators.online.tracking import Tracker
-    from ...io.json_lines import SampleStream
     from ...models.link_torques import LinkTorques
     from ..job import Job, Project
     from ..settings import Settings
@@ -119,21 +117,27 @@ class FilterSettings(MethodSettings):
         self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None
     ) -> Tracking:
         from ...estimate import Status
+        from ...estimators.online.problem import calibrated_samples
         from ...estimators.online.publishing import RateLimit
+        from ...estimators.online.ticks import line_layout, stream_ticks
         from ...estimators.online.tracking import Tracker
-        from ...models.link_torques import LinkTorques
+        from ...io.json_lines import SampleStream
 
         watch = Stopwatch()
-        known = robot_from(job, self.robot_from)
+        torques, steps = torques_from(job, self.robot_from, self.links)
         watch.lap("robot")
-        torques = LinkTorques(known.robot, tuple(self.links), known.nominal, known.added)
         lines, problem = None, None
         tracker: Tracker | None = None
         status = Status.solved
         try:
             if stream is not None:
-                lines = _lines(stream, torques, follow)
-                calibration, samples = self._stream_samples(job.project, torques, lines)
+                lines = SampleStream(stream, line_layout(torques.robot), follow=follow)
+                calibration, samples = calibrated_samples(
+                    torques,
+                    _moving_polynomial(job.project),
+                    [(lines.name, stream_ticks(torques.robot, lines))],
+                    self._calibrate_s,
+                )
             else:
                 problem = self.problem(job.project, torques, job.data_dir)
                 calibration, samples = problem.calibrated_samples()
@@ -158,6 +162,9 @@ class FilterSettings(MethodSettings):
                 "it was interrupted before the calibration had ended, and nothing is known yet"
             )
         watch.lap("filter")
+        if calibration is not None:
+            what = "noise and bias" if self.calibrate_bias else "noise"
+            steps += (f"{what} from the first {self.calibrate_s:g} s, {calibration.samples} samples",)
         warnings: tuple[str, ...] = ()
         if lines is not None and lines.bad:
             warnings = (f"{lines.bad} lines were no samples and were left out; {lines.first_bad}.",)
@@ -165,7 +172,7 @@ class FilterSettings(MethodSettings):
             status=status,
             problem=problem,
             settings=job.project.record,
-            steps=(*known.steps, *self._steps(calibration)),
+            steps=steps,
             warnings=warnings,
             seconds=watch.seconds,
         )
@@ -174,11 +181,7 @@ class FilterSettings(MethodSettings):
     def problem(
         self, project: Project, torques: LinkTorques, data_dir: str | Path | None = None
     ) -> TrackingProblem:
-        """[[recordings]], [preprocessing] and the calibration of [method] -> the problem.
-
-        Raises:
-            InvalidProject: if there are no recordings.
-        """
+        """[[recordings]], [preprocessing] and the calibration of [method] -> the problem."""
         from ...estimators.online.problem import TrackingProblem
 
         if not project.settings.recordings:
@@ -194,21 +197,6 @@ class FilterSettings(MethodSettings):
             [run.name for run in runs],
         )
 
-    def _stream_samples(
-        self, project: Project, torques: LinkTorques, lines: SampleStream
-    ) -> tuple[Bias | None, Iterator[RecordedSample]]:
-        """Calibration, and the samples after it, of a stream, which is read only once."""
-        from ...estimators.online.calibration import calibrate_at_start
-        from ...estimators.online.problem import in_sequence
-        from ...estimators.online.ticks import configuration_of, stream_ticks
-
-        robot = torques.robot
-        ticks = stream_ticks(robot, lines)
-        samples = in_sequence(
-            [(lines.name, _moving_polynomial(project).samples(ticks, configuration_of(robot)))]
-        )
-        return calibrate_at_start(torques, samples, self._calibrate_s)
-
     @property
     def _calibrate_s(self) -> float:
         """Length of the calibration [s]; 0 where noise is given and no bias is wanted."""
@@ -220,9 +208,8 @@ class FilterSettings(MethodSettings):
         Args:
             calibration: noise and bias of the first seconds; None: there was none, and the settings have the noise.
         """
-        from ...estimators.online.extended import ExtendedKalmanFilter
         from ...estimators.online.gating import Gate
-        from ...estimators.online.kalman import KalmanFilter
+        from ...estimators.online.kalman import ExtendedKalmanFilter, KalmanFilter
         from ...inertia import find_chart
 
         robot = torques.robot
@@ -244,21 +231,6 @@ class FilterSettings(MethodSettings):
         if self.chart == "none":
             return self.build_as(KalmanFilter, **common)
         return self.build_as(ExtendedKalmanFilter, chart=find_chart(self.chart), **common)
-
-    def _steps(self, calibration: Bias | None) -> tuple[str, ...]:
-        if calibration is None:
-            return ()
-        return (
-            f"noise {'and bias ' if self.calibrate_bias else ''}from the first {self.calibrate_s:g} s, "
-            f"{calibration.samples} samples",
-        )
-
-
-def _lines(stream: str, torques: LinkTorques, follow: bool) -> SampleStream:
-    from ...estimators.online.ticks import line_layout
-    from ...io.json_lines import SampleStream
-
-    return SampleStream(stream, line_layout(torques.robot), follow=follow)
 
 
 def _moving_polynomial(project: Project) -> MovingPolynomial:

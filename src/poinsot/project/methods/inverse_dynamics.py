@@ -1,16 +1,20 @@
-"""What the linear methods share: recordings -> signals -> inverse dynamics -> estimate -> validation."""
+"""The linear methods: recordings -> signals -> inverse dynamics -> estimate -> validation.
+
+What they share; and the two that need nothing besides, least squares and essential parameters.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
 
 from ...stopwatch import Stopwatch
-from ..filters import with_filters
-from ..preparation import condition, motion_warnings, smooth
-from ..settings.fields import AUTO
+from ..preparation import condition, motion_warnings, smooth, with_filters
+from ..settings.fields import AUTO, Positive
 from .base import MethodSettings
 
 if TYPE_CHECKING:
@@ -58,11 +62,7 @@ class InverseDynamicsSettings(MethodSettings):
     def problem(
         self, job: Job, watch: Stopwatch
     ) -> tuple[InverseDynamics, list[tuple[Run, Signals]], tuple[str, ...]]:
-        """Recordings -> the regression, signals of all recordings, and warnings; each stage is a lap of the watch.
-
-        Raises:
-            PoinsotError: if a recording lacks what is needed.
-        """
+        """Recordings -> the regression, signals of all recordings, and warnings; each stage is a lap of the watch."""
         from ...regression.inverse_dynamics import inverse_dynamics
 
         settings = job.settings
@@ -153,3 +153,31 @@ def _timings(inner: Mapping[str, float], watch: Stopwatch) -> dict[str, float]:
     seconds["regressor"] += rows
     seconds["solve"] -= rows
     return seconds
+
+
+class LeastSquaresSettings(InverseDynamicsSettings):
+    """`poinsot.LeastSquares`."""
+
+    name: Literal["least-squares"] = "least-squares"
+    weighting: Literal["none", "per-joint", "robust"] = "none"
+    parameters: Literal["base", "full"] = "base"
+
+    def build(self, job: Job) -> Any:
+        from ...estimators.linear.least_squares import LeastSquares
+
+        return self.build_as(LeastSquares)
+
+
+class EssentialSettings(InverseDynamicsSettings):
+    """`poinsot.EssentialParameters`."""
+
+    name: Literal["essential-parameters"]
+    max_relative_std_percent: Positive = 30.0
+    significance: float = Field(0.01, gt=0, lt=1)
+    keep: list[str] | None = None
+    weighting: Literal["none", "per-joint", "robust"] = "none"
+
+    def build(self, job: Job) -> Any:
+        from ...estimators.linear.essential import EssentialParameters
+
+        return self.build_as(EssentialParameters, **({} if self.keep is None else {"keep": tuple(self.keep)}))

@@ -28,19 +28,11 @@ class MotionSettings(MethodSettings):
 
     @abstractmethod
     def problem(self, job: Job, watch: Stopwatch) -> Any:
-        """Recordings and what is known -> the problem; each stage is a lap of the watch.
-
-        Raises:
-            PoinsotError: if a recording lacks what is needed, or something names what does not exist.
-        """
+        """Recordings and what is known -> the problem; each stage is a lap of the watch."""
 
     @abstractmethod
     def solver(self, settings: Settings, problem: Any) -> Any:
-        """The method of the family, for this problem.
-
-        Raises:
-            InvalidProject: if a key is given that has no use.
-        """
+        """The method of the family, for this problem; a key that has no use in it is an error."""
 
     def warnings_of(self, problem: Any) -> tuple[str, ...]:
         """What to know of the recordings."""

@@ -46,7 +46,6 @@ class SmoothingSettings(ConditioningSettings):
     """
 
     effect: ClassVar[str] = "smooths them and looks ahead"
-    proposes_filters: ClassVar[bool] = True
 
     delay: NumberOrAuto | None = None
     decimate_hz: PositiveOrAuto | None = None
@@ -138,7 +137,6 @@ class MovingPolynomialSettings(SettingsTable):
     """`poinsot.MovingPolynomial`: smooths samples as they come, half a window late."""
 
     effect: ClassVar[str] = "smooths them as they come"
-    proposes_filters: ClassVar[bool] = False
 
     method: Literal["moving-polynomial"]
     window_s: Positive = 0.2
@@ -155,7 +153,6 @@ class RawSettings(ConditioningSettings):
     """No smoothing, for methods that take samples as they were read."""
 
     effect: ClassVar[str] = "smooths nothing"
-    proposes_filters: ClassVar[bool] = False
 
     method: Literal["none"] = "none"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -41,12 +42,7 @@ def _listed(name: str, laws: Iterable[str]) -> str:
     return name
 
 
-def check_effort(name: str) -> str:
-    return _listed(name, EFFORTS)
-
-
-def check_law(name: str) -> str:
-    return _listed(name, LAWS)
+check_effort, check_law = partial(_listed, laws=EFFORTS), partial(_listed, laws=LAWS)
 
 
 class EffortSettings(SettingsTable):

@@ -9,7 +9,7 @@ import pytest
 import poinsot
 from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
 
-ARM = Path(__file__).parents[2] / "examples" / "arm" / "arm.urdf"
+ARM = Path(__file__).parents[1] / "examples" / "arm" / "arm.urdf"
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
-"""Recordings of a robot that follows a motion exactly, measured by imperfect sensors.
+"""Simulated robots whose parameters are known: to demonstrate, to test, to try a motion before a robot does.
 
+Recordings of a robot that follows a motion exactly, measured by imperfect sensors:
 tau = rnea(q, v, a) + rotors + friction, exactly as the regressor has it; then noise and quantization of what is read.
 """
 
@@ -9,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import JointSamples, Times, Vector
-from ..exceptions import InvalidMethod
-from ..models.articulated import Articulated
-from ..recording import Recording
-from ..regression.regressor import Regressor
+from .arrays import JointSamples, Times, Vector
+from .exceptions import InvalidMethod
+from .models.articulated import Articulated
+from .recording import Recording
+from .regression.regressor import Regressor
 
 
 @dataclass(frozen=True)
