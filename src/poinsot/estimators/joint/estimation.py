@@ -53,15 +53,12 @@ class WeightedProblem:
 
     def _motions(self, estimate: Estimate) -> list[RecordFit]:
         """The states of each record, from the estimate's motions."""
-        names = [name for name, _ in self.problem.model.mechanism.coordinates]
-        bodies = estimate.extra(BodyMotions)
+        names = tuple(name for name, _ in self.problem.model.mechanism.coordinates)
+        motions = motions_of(estimate)
+        bodies = estimate.extra(BodyMotions) or [None] * len(motions)
         found = []
-        for k, (motion, record) in enumerate(zip(motions_of(estimate), self.problem.records, strict=True)):
-            y, rate = (
-                np.column_stack([motion.path[f"{quantity}.{name}"] for name in names])
-                for quantity in ("position", "velocity")
-            )
-            states = None if bodies is None else bodies[k]
+        for motion, record, states in zip(motions, self.problem.records, bodies, strict=True):
+            y, rate = (motion.path.stack(quantity, names) for quantity in ("position", "velocity"))
             found.append(RecordFit.at(record, y, rate, states))
         return found
 

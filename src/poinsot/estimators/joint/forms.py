@@ -27,7 +27,7 @@ from jaxtyping import Array, Float
 from ...exceptions import InvalidMethod, InvalidModel, listing, nearest
 from ...models.maximal import Model, State, double_precision
 from ...models.maximal.bodies import minus, plus
-from ...models.maximal.precision import Numbers, Scalar
+from ...models.maximal.precision import Controls, Numbers, Scalar, Theta
 from .chunks import in_chunks
 
 NEWTON_STEPS = 6
@@ -42,8 +42,6 @@ Row = Float[Numbers, "size"]
 """One state x."""
 Tangent = Float[Numbers, "degrees"]
 """A change d of a state, x [+] d."""
-Theta = Float[Numbers, "p"]
-Controls = Float[Numbers, "_"]
 
 
 class Form(ABC):

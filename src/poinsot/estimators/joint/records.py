@@ -93,15 +93,11 @@ class Record:
         Raises:
             InvalidSignals: if the command of a motor is missing, or step_s is no multiple.
         """
-
-        def read(channel: str) -> Vector:
-            return recording.readings(channel)
-
-        missing = np.full(len(recording), np.nan)
-        own = [each.recording in (None, read_as or name) for each in mechanism.sensors]
-        reads = [each.channel if mine else "" for each, mine in zip(mechanism.sensors, own, strict=True)]
-        z = [read(each) if each in recording.channels else missing for each in reads]
-        u = []
+        times = np.asarray(recording.time, dtype=float)
+        z, u = np.full((len(times), len(mechanism.sensors)), np.nan), []
+        for k, sensor in enumerate(mechanism.sensors):
+            if sensor.recording in (None, read_as or name) and sensor.channel in recording.channels:
+                z[:, k] = recording.readings(sensor.channel)
         for joint in mechanism.inputs:
             channels = (f"{effort}.{joint}" for effort in EFFORTS)
             channel = next((each for each in channels if each in recording.channels), None)
@@ -110,35 +106,21 @@ class Record:
                     f"recording {name!r} has no command of the motor of {joint!r}; give a column of its torque, "
                     "current or voltage, or leave the motor out"
                 )
-            values = read(channel)
+            values = recording.readings(channel)
             if not np.isfinite(values).any():
                 raise InvalidSignals(
                     f"{channel} of recording {name!r} has no valid value; leave the motor out if it had no command"
                 )
             # a drive holds its last command; before the first valid one it is that one
             u.append(carried_on(values, float(values[np.isfinite(values)][0])))
-        none = np.zeros((len(recording), 0))
-        record = cls(
-            name,
-            np.asarray(recording.time, dtype=float),
-            np.column_stack(u) if u else none,
-            np.column_stack(z) if z else none,
-        )
-        return record if step_s is None else record.every(record.samples_in(step_s))
-
-    def samples_in(self, step_s: float) -> int:
-        """Number of samples in a time step [s].
-
-        Raises:
-            InvalidSignals: if it is no multiple of the sampling interval.
-        """
-        sample = float(np.median(self.steps))
-        n = round(step_s / sample)
-        if n < 1 or abs(step_s / sample - n) > STEP_TOLERANCE:
+        record = cls(name, times, np.column_stack(u) if u else np.zeros((len(times), 0)), z)
+        sample = float(np.median(record.steps))
+        n = 1 if step_s is None else round(step_s / sample)
+        if step_s is not None and (n < 1 or abs(step_s / sample - n) > STEP_TOLERANCE):
             raise InvalidSignals(
-                f"step_s is {step_s:g} s, and {self.name} has a sample each {sample:g} s; give a multiple of it"
+                f"step_s is {step_s:g} s, and {name} has a sample each {sample:g} s; give a multiple of it"
             )
-        return n
+        return record.every(n)
 
     def saturated_commands(self, joints: Sequence[str]) -> list[str]:
         """Warnings about commands of these joints, in the order of u, that look cut off at both ends."""
