@@ -39,17 +39,14 @@ class WeightedProblem:
         Residuals and their Jacobian are evaluated there; nothing is iterated. The tolerance of the cosines is the root
         of the iteration's: a predicted decrease of `tolerance` of the cost bounds their squares.
         """
-        theta = np.asarray(estimate.values, dtype=float)
-        bounds = self.problem.parameters
-        feasible = bounds.holds(theta)
-        # evaluated within the bounds: a mass below 0 has no residuals; `feasible` reports the violation
-        inside = np.clip(theta, bounds.lower, bounds.upper)
+        theta, bounds = np.asarray(estimate.values, dtype=float), self.problem.parameters
+        tolerance = float(np.sqrt(self.method.tolerance))
         if not np.isfinite(theta).all():
-            return Certificate(float("inf"), False, float(np.sqrt(self.method.tolerance)))
+            return Certificate(float("inf"), False, tolerance)
+        # evaluated within the bounds: a mass below 0 has no residuals; `holds` reports the violation
+        inside = np.clip(theta, bounds.lower, bounds.upper)
         at_values = replace(self.problem, theta=inside, guess=self._motions(estimate))
-        return Certificate(
-            self.method.stationarity(at_values), feasible, float(np.sqrt(self.method.tolerance))
-        )
+        return Certificate(self.method.stationarity(at_values), bounds.holds(theta), tolerance)
 
     def _motions(self, estimate: Estimate) -> list[RecordFit]:
         """The states of each record, from the estimate's motions."""

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 
 from ...arrays import Vector, carried_on
 from ...exceptions import InvalidSignals, listing, nearest
-from ...models.maximal import Encoder, Hinge, Mechanism, Model, RateSensor
+from ...models.maximal import Encoder, Mechanism, Model, RateSensor
 from ...recording import Recording
 from ...signals.low_pass import LowPass
 
@@ -195,19 +195,15 @@ def first_guess(
             f"{record.name} has {record.u.shape[1]} controls and {record.z.shape[1]} readings; {mechanism.name} has "
             f"{len(mechanism.inputs)} motors and {len(mechanism.sensors)} sensors"
         )
-    numbers = {name: place for place, name in enumerate(model.free)}
+    known = dict(zip(model.free, theta, strict=True))
     names = [name for name, _ in mechanism.coordinates]
     y, rate = np.zeros((len(record.times), len(names))), np.full((len(record.times), len(names)), np.nan)
     for column, sensor in enumerate(mechanism.sensors):
         if np.isnan(record.z[:, column]).all():
             continue
-        zero = theta[numbers[f"{sensor.label}.zero"]] if f"{sensor.label}.zero" in numbers else sensor.zero
-        place, values = names.index(sensor.joint), record.z[:, column] - zero
-        if isinstance(sensor, RateSensor):
-            rate[:, place] = smoothed(record.times, values)
-        elif isinstance(sensor, Encoder):
-            turns = isinstance(next(j for j in mechanism.joints if j.name == sensor.joint), Hinge)
-            y[:, place] = smoothed(record.times, values, turns)
+        read = record.z[:, column] - known.get(f"{sensor.label}.zero", sensor.zero)
+        values = smoothed(record.times, read, bool(model.angular[column]))
+        (rate if sensor.is_rate else y)[:, names.index(sensor.joint)] = values
     for place in np.flatnonzero(np.isnan(rate).any(axis=0)).tolist():
         rate[1:, place] = np.diff(y[:, place]) / record.steps
         rate[0, place] = rate[1, place]  # differences have one value less than coordinates

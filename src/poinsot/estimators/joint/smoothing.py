@@ -169,10 +169,8 @@ class RecordEquations:
         paths = []
         for record, x, at in zip(self.problem.records, at_end.x, at_end.linearized, strict=True):
             y, rate, states = self.form.unpack(x, theta)
-            std = None
             # with the share of theta's robust covariance; unobservable parameters have none
-            if self.method.state_std:
-                std = np.sqrt(state_variances(at, np.nan_to_num(spread.robust)))
+            std = np.sqrt(state_variances(at, spread.robust)) if self.method.state_std else None
             paths.append(
                 RecordFit(
                     name=record.name,

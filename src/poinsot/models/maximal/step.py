@@ -52,7 +52,8 @@ def forward(here: Instant, u: Controls, h: Scalar) -> tuple[State, lcp.Solution]
     by_impulses, free = solved[:, :-1], solved[:, -1]  # M^-1 G^T, and v+ without any multiplier
     S = G @ by_impulses + jax.scipy.linalg.block_diag(Sigma_A, Sigma_B)
     rest = G @ free - jnp.concatenate([a, b])
-    impulses, solution = mixed_lcp.solve(S, rest, structure.blocks, len(b))
+    blocks = np.unique(structure.bilateral // 6, return_counts=True)[1]  # rows of each joint
+    impulses, solution = mixed_lcp.solve(S, rest, blocks.tolist(), len(b))
     after = free + by_impulses @ impulses
     return move(here.x, after.reshape(-1, 6), h), solution
 
