@@ -11,11 +11,13 @@ prediction, over windows from states that did not see them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...estimate import Certificate, Estimate, Status, motions_of
+from ...models.maximal import State
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .examination import JointExamination
@@ -52,7 +54,7 @@ class WeightedProblem:
         """The states of each record, from the estimate's motions."""
         names = tuple(name for name, _ in self.problem.model.mechanism.coordinates)
         motions = motions_of(estimate)
-        bodies = estimate.extra(BodyMotions) or [None] * len(motions)
+        bodies: Sequence[State | None] = estimate.extra(BodyMotions) or [None] * len(motions)
         found = []
         for motion, record, states in zip(motions, self.problem.records, bodies, strict=True):
             y, rate = (motion.path.stack(quantity, names) for quantity in ("position", "velocity"))

@@ -197,7 +197,8 @@ class Summary:
 
     def _fit(self, parts: Sequence[tuple[Vector, np.ndarray, np.ndarray]], name: str) -> Fit:
         """Of times, measured and predicted readings (N, s) of each record."""
-        sensors, (times, z, read) = self.sensors(), map(np.concatenate, zip(*parts, strict=True))
+        sensors = self.sensors()
+        times, z, read = (np.concatenate(part) for part in zip(*parts, strict=True))
         # both without the turns of what was read: errors relative to hundreds of radians mean nothing
         turns = z - full_turns_off(z, self.model.angular)
         return fit_of(
