@@ -11,11 +11,13 @@ prediction, over windows from states that did not see them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...estimate import Certificate, Estimate, Status, motions_of
+from ...models.maximal import State
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .examination import JointExamination
@@ -39,29 +41,23 @@ class WeightedProblem:
         Residuals and their Jacobian are evaluated there; nothing is iterated. The tolerance of the cosines is the root
         of the iteration's: a predicted decrease of `tolerance` of the cost bounds their squares.
         """
-        theta = np.asarray(estimate.values, dtype=float)
-        bounds = self.problem.parameters
-        feasible = bounds.holds(theta)
-        # evaluated within the bounds: a mass below 0 has no residuals; `feasible` reports the violation
-        inside = np.clip(theta, bounds.lower, bounds.upper)
+        theta, bounds = np.asarray(estimate.values, dtype=float), self.problem.parameters
+        tolerance = float(np.sqrt(self.method.tolerance))
         if not np.isfinite(theta).all():
-            return Certificate(float("inf"), False, float(np.sqrt(self.method.tolerance)))
+            return Certificate(float("inf"), False, tolerance)
+        # evaluated within the bounds: a mass below 0 has no residuals; `holds` reports the violation
+        inside = np.clip(theta, bounds.lower, bounds.upper)
         at_values = replace(self.problem, theta=inside, guess=self._motions(estimate))
-        return Certificate(
-            self.method.stationarity(at_values), feasible, float(np.sqrt(self.method.tolerance))
-        )
+        return Certificate(self.method.stationarity(at_values), bounds.holds(theta), tolerance)
 
     def _motions(self, estimate: Estimate) -> list[RecordFit]:
         """The states of each record, from the estimate's motions."""
-        names = [name for name, _ in self.problem.model.mechanism.coordinates]
-        bodies = estimate.extra(BodyMotions)
+        names = tuple(name for name, _ in self.problem.model.mechanism.coordinates)
+        motions = motions_of(estimate)
+        bodies: Sequence[State | None] = estimate.extra(BodyMotions) or [None] * len(motions)
         found = []
-        for k, (motion, record) in enumerate(zip(motions_of(estimate), self.problem.records, strict=True)):
-            y, rate = (
-                np.column_stack([motion.path[f"{quantity}.{name}"] for name in names])
-                for quantity in ("position", "velocity")
-            )
-            states = None if bodies is None else bodies[k]
+        for motion, record, states in zip(motions, self.problem.records, bodies, strict=True):
+            y, rate = (motion.path.stack(quantity, names) for quantity in ("position", "velocity"))
             found.append(RecordFit.at(record, y, rate, states))
         return found
 

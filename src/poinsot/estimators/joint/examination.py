@@ -16,17 +16,16 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Vector
-from ...diagnosis import Cause
+from ...diagnosis import Cause, examined
 from ...diagnosis.effort_samples import Outliers
 from ...diagnosis.fit import HeldOutError
 from ...diagnosis.gravity import is_earths
 from ...diagnosis.position_samples import LostSamples, lost_at
 from ...estimate import Diagnosis, Estimate, Finding, Severity, Status, Unchecked
 from ...estimate.estimate import unfinished
-from ...estimate.finding import ordered
 from ...exceptions import PoinsotError
 from ...recording import Recording
-from .prediction import Predicted, effort_steps, efforts, predicted
+from .prediction import efforts, predicted
 from .problem import JointSmoothingProblem
 from .records import Record, full_turns_off
 from .results import JointFit
@@ -43,38 +42,39 @@ CAUSES = tuple(
         ("sensor-noise", "Residuals of a sensor are not as large as its stated noise.", "State the noise that it has."),
         ("weight", "Parameters move by more than their intervals with a weight half a decade more or less.",
          "Record a livelier motion, or add to the model what it lacks."),
-        ("long-steps", "Steps are longer than half the fastest period.", "Take shorter steps: step_s."),
-        ("impossible-body", "No real body has these mass properties.", "Hold what is known of it, or give priors."),
-        ("far-from-description", "Inertia about a joint is far from the described one.", "Check the unit of torque, "
-         "the rate of the recording and the described masses."),
+        ("long-steps", "Steps are longer than half the fastest period.",
+         "Take shorter steps: a smaller step_s, or a faster recording."),
+        ("impossible-body", "No real body has these mass properties.",
+         "Hold what is known of it in [held], or give it in [priors]."),
+        ("far-from-description", "Inertia about a joint is far from the described one.", "Mend rate_hz, or the unit of "
+         "the time column; or the unit of torque, or the described masses."),
     )
 )  # fmt: skip
 """Those that the linear family does not have."""
+AT_BOUND, NO_PREDICTION, SENSOR_NOISE, WEIGHT, LONG_STEPS, IMPOSSIBLE_BODY, FAR = CAUSES
 
-
-@dataclass(frozen=True)
-class ExaminationLimits:
-    """From when on something counts.
-
-    Args:
-        poor, none: rms error of predictions, by that of "nothing moves", above which a tenth of the squares, and hardly
-            anything, is predicted.
-        unexplained: of a commanded effort, from which a finding warns; `none` is an error.
-        noise: residuals of a sensor by its stated noise, or the reverse.
-        moved: standard deviations by which parameters may move with the weight, `decades` either way: 95 % intervals.
-        improved: by what factor a change must make predictions better to be named.
-        described, absurd: factors of the inertia about a joint by the described one.
-    """
-
-    poor: float = 0.32
-    none: float = 0.9
-    unexplained: float = 0.5
-    noise: float = 3.0
-    moved: float = 1.96
-    decades: float = 0.5
-    improved: float = 3.0
-    described: float = 4.0
-    absurd: float = 20.0
+POOR, HARDLY = 0.32, 0.9
+"""Rms error of predictions, by that of "nothing moves", above which a tenth of the squares, and hardly anything, is
+predicted."""
+UNEXPLAINED = 0.5
+"""Part of a commanded effort that is not what the motion needs, from which a finding warns; `HARDLY` is an error."""
+NOISE = 3.0
+"""Residuals of a sensor by its stated noise, or the reverse, that a finding names."""
+DECADES, MOVED = 0.5, 1.96
+"""Standard deviations by which parameters may move with the weight, this far either way: 95 % intervals."""
+IMPROVED = 3.0
+"""Factor by which a change must make predictions better to be named."""
+DESCRIBED, ABSURD = 4.0, 20.0
+"""Factors of the inertia about a joint by the described one that warn, and that are an error."""
+SUSPICIOUS = {
+    "not-converged",
+    "no-prediction",
+    "torque-noise",
+    "far-from-description",
+    "clock-scale",
+    "held-out",
+}
+"""Findings that make other explanations worth their time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,19 +84,17 @@ class JointExamination:
     problem: JointSmoothingProblem
     method: JointSmoothing
     fit: JointFit
-    limits: ExaminationLimits = ExaminationLimits()
 
     def diagnose(self, estimate: Estimate) -> Diagnosis:
         """All findings about the estimate."""
+        begun = unfinished(estimate)
         if self.fit.status is Status.interrupted:
-            return Diagnosis(
-                unfinished(estimate), (Unchecked("the result", "it was interrupted"),), complete=False
-            )
+            return Diagnosis(begun, (Unchecked("the result", "it was interrupted"),), complete=False)
         with np.errstate(all="ignore"):  # wrong data overflow; what is not finite is not taken
-            found: list[Finding | Unchecked] = [*unfinished(estimate), *self.samples()]
-            if not any(isinstance(each, Finding) and each.cause in SAMPLES for each in found):
+            found: list[Finding | Unchecked] = [*self.samples()]
+            if not found:  # while single samples are wrong nothing can be said of anything else
                 found += [*self.predictions(estimate), *self.parameters(estimate)]
-                if any(isinstance(each, Finding) and each.cause in SUSPICIOUS for each in found):
+                if any(isinstance(each, Finding) and each.cause in SUSPICIOUS for each in (*begun, *found)):
                     found += self.explanations()
                 if estimate.status.converged:
                     found += self.weights()
@@ -105,77 +103,61 @@ class JointExamination:
             "clock and unit of torque to better than a factor of two",
             "inertia, friction and gains that are estimated take them up",
         )
-        unchecked = (*(each for each in found if isinstance(each, Unchecked)), taken_up)
-        return Diagnosis(ordered(each for each in found if isinstance(each, Finding)), unchecked)
+        return examined(estimate, [*found, taken_up])
 
     # -- readings ------------------------------------------------------------------------------------------------------
 
     def samples(self) -> Iterator[Finding]:
         """Positions that cannot be, and samples that are missing."""
-        mechanism, angular = self.problem.model.mechanism, self.problem.model.angular
-        encoders = [
-            (k, s.joint) for k, s in enumerate(mechanism.sensors) if s.channel.startswith("position.")
-        ]
+        sensors, angular = self.problem.model.mechanism.sensors, self.problem.model.angular
         for record in (*self.problem.records, *self.problem.held_out):
-            read = [(k, joint) for k, joint in encoders if np.isfinite(record.z[:, k]).all()]
-            # with a clock whose steps differ, gaps show in it and are none
-            if not read or np.ptp(record.steps) > 1e-3 * np.median(record.steps):
-                continue
             # whole turns are no jumps here
             z = {
-                f"position.{joint}": np.unwrap(record.z[:, k]) if angular[k] else record.z[:, k]
-                for k, joint in read
+                sensor.channel: np.unwrap(record.z[:, k]) if angular[k] else record.z[:, k]
+                for k, sensor in enumerate(sensors)
+                if not sensor.is_rate and np.isfinite(record.z[:, k]).all()
             }
+            # with a clock whose steps differ, gaps show in it and are none
+            if not z or np.ptp(record.steps) > 1e-3 * np.median(record.steps):
+                continue
             recording = Recording(record.times, z, dict.fromkeys(z, "rad"))
-            joints = tuple(joint for _, joint in read)
-            yield from _lost(recording, record.name)
-            for joint, q in zip(joints, recording.stack("position", joints).T, strict=True):
-                yield from _spikes(record, joint, q)
+            yield from LostSamples().look_at(recording, record.name)
+            for channel, q in z.items():
+                yield from _spikes(record, channel.partition(".")[2], q)
 
     # -- parameters ----------------------------------------------------------------------------------------------------
 
     def parameters(self, estimate: Estimate) -> Iterator[Finding]:
         """Bounds, bodies that cannot be, and inertia far from the description."""
-        model, fit, limits = self.problem.model, self.fit, self.limits
+        model, fit = self.problem.model, self.fit
         kinds = [model.mechanism.entries[name].kind for name in fit.names]
         at_bound = [k for k in fit.open.tolist() if fit.theta[k] <= model.lower[k]]
         massless = [fit.names[k] for k in at_bound if kinds[k] in ("mass", "inertia", "shaft")]
         others = [fit.names[k] for k in at_bound if fit.names[k] not in massless]
         for names, severity in ((massless, WARNING), (others, NOTE)):
             if names:
-                yield Finding(
-                    "at-bound",
+                yield AT_BOUND.finding(
                     severity if estimate.status.converged else ERROR,
                     f"{', '.join(names)} ended at the bound below which it has no meaning.",
                     f'Write "{names[0]}" with what is known of it in [held] or [priors], or move it more.',
                     names[0],
                 )
         for each in estimate.bodies:
-            if not each.physically_consistent and not any(
-                name.startswith(f"{each.name}.") for name in massless
-            ):
-                yield Finding(
-                    "impossible-body",
-                    WARNING,
-                    f"No real body is like {each.name}: {'; '.join(each.reasons)}.",
-                    "Hold what is known of it in [held], or give it in [priors].",
-                    each.name,
-                )
+            known = not any(name.startswith(f"{each.name}.") for name in massless)
+            if known and not each.physically_consistent:
+                message = f"No real body is like {each.name}: {'; '.join(each.reasons)}."
+                yield IMPOSSIBLE_BODY.finding(WARNING, message, where=each.name)
         # only a clock scales inertia alone, where known weights and a good prediction fix the unit of torque
-        weighed = (
-            np.any(model.mechanism.gravity)
-            and "mass" not in kinds
-            and self.against_rest(self.fitted) < limits.poor
-        )
+        weighed = np.any(model.mechanism.gravity) and "mass" not in kinds and self.error < POOR
         for (name, _), ratio in zip(model.mechanism.coordinates, self._inertia_ratios(), strict=False):
             factor = float(max(ratio, 1 / ratio)) if ratio > 0 else np.inf
-            if factor > limits.described:
+            if factor > DESCRIBED:
                 yield Finding(
-                    "clock-scale" if weighed else "far-from-description",
-                    ERROR if factor > limits.absurd else WARNING,
+                    "clock-scale" if weighed else FAR.name,
+                    ERROR if factor > ABSURD else WARNING,
                     f"The inertia about {name} is {ratio:.3g} times the described one: a clock wrong by a factor of "
                     f"{np.sqrt(ratio):.3g}{'' if weighed else f', or torque wrong by {ratio:.3g},'} makes it so.",
-                    "Mend rate_hz, or the unit of the time column; or the unit of torque, or the described masses.",
+                    FAR.advice,
                     name,
                     evidence=float(np.log(factor)),
                 )
@@ -193,16 +175,14 @@ class JointExamination:
     # -- prediction ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def fitted(self) -> list[Predicted]:
-        """Predictions of the fitted records."""
-        return predicted(
-            self.method, self.problem.model, self.problem.records, self.fit.theta, self.fit.paths
-        )
+    def error(self) -> float:
+        """That of predictions of the fitted records, see `against_rest`."""
+        return self.against_rest(self.method, self.problem.records, self.fit)
 
-    def against_rest(self, found: Sequence[Predicted]) -> float:
-        """Rms over sensors of the errors by those of "nothing moves"."""
+    def against_rest(self, method: JointSmoothing, records: Sequence[Record], fit: JointFit) -> float:
+        """Rms over sensors of the errors of predictions by those of "nothing moves"."""
         squares = []
-        for each in found:
+        for each in predicted(method, self.problem.model, records, fit.theta, fit.paths):
             z, s = each.record.z, each.record.z.shape[1]
             still = full_turns_off(
                 (z[each.places[:, :1] - 1] - z[each.places]).reshape(-1, s), self.problem.model.angular
@@ -214,14 +194,12 @@ class JointExamination:
 
     def predictions(self, estimate: Estimate) -> Iterator[Finding | Unchecked]:
         """Of the fitted records against rest, of efforts, and of those held out against these."""
-        limits, error = self.limits, self.against_rest(self.fitted)
-        if not error <= limits.poor:
-            yield Finding(
-                "no-prediction",
-                WARNING if error <= limits.none else ERROR,
-                f"Readings are predicted with {100 * error:.3g} % of the error that they would have if nothing moved.",
-                "Check signs, units, the order of columns and gravity; the model may lack what moves the mechanism.",
-                evidence=error,
+        if not self.error <= POOR:
+            yield NO_PREDICTION.finding(
+                WARNING if self.error <= HARDLY else ERROR,
+                f"Readings are predicted with {100 * self.error:.3g} % of the error that they would have if nothing "
+                "moved.",
+                evidence=self.error,
             )
         yield from self._torques()
         held_out = tuple(fit for fit in estimate.validation if "efforts" not in fit.recording)
@@ -229,19 +207,17 @@ class JointExamination:
 
     def _torques(self) -> Iterator[Finding]:
         """Commands that are not what the motion needs."""
-        model, theta, parts = self.problem.model, self.fit.theta, []
-        for record, path in zip(self.problem.records, self.fit.paths, strict=True):
-            parts.append(efforts(model, theta, record, path, effort_steps(model, record, theta)))
-        pairs = [part[1:] for part in parts if part is not None]
+        model, each = self.problem.model, zip(self.problem.records, self.fit.paths, strict=True)
+        pairs = [part[1:] for pair in each if (part := efforts(model, self.fit.theta, *pair)) is not None]
         for k, name in enumerate(model.mechanism.inputs if pairs else ()):
             commanded, needed = (
                 np.concatenate([each[:, k] for each in part]) for part in zip(*pairs, strict=True)
             )
             ratio = float(np.std(needed - commanded) / np.std(commanded))
-            if ratio > self.limits.unexplained:
+            if ratio > UNEXPLAINED:
                 yield Finding(
                     "torque-noise",
-                    ERROR if ratio > self.limits.none else WARNING,
+                    ERROR if ratio > HARDLY else WARNING,
                     f"The motion needs an effort at {name} that differs from the commanded one by {100 * ratio:.3g} % "
                     "of the latter.",
                     "Check which column this is, its sign and its unit; the mechanism may lack what else acts there.",
@@ -253,20 +229,16 @@ class JointExamination:
 
     def residuals(self) -> Iterator[Finding]:
         """Sensors' residuals against their noise, and steps that are too long."""
-        fit, noise, mechanism = (
-            self.fit,
-            self.method.noise_of(self.problem.model),
-            self.problem.model.mechanism,
-        )
+        fit, mechanism = self.fit, self.problem.model.mechanism
+        noise = self.method.noise_of(self.problem.model)
         errors = np.concatenate([path.observation_errors for path in fit.paths]) / noise
         freedom = fit.sensitivity.freedom[fit.paths[0].step_errors.shape[1] :]
         for k, sensor in enumerate(mechanism.sensors):
             size = float(np.sqrt(np.nansum(errors[:, k] ** 2) / freedom[k]))
             # with few degrees of freedom left the states have taken the noise
             enough = freedom[k] > max(0.1 * np.isfinite(errors[:, k]).sum(), 10)
-            if enough and not 1 / self.limits.noise < size < self.limits.noise:
-                yield Finding(
-                    "sensor-noise",
+            if enough and not 1 / NOISE < size < NOISE:
+                yield SENSOR_NOISE.finding(
                     WARNING,
                     f"Residuals of {sensor.label} are {size:.2g} times its stated noise of {noise[k]:.3g}.",
                     f'Write noise = {{ "{sensor.channel}" = {noise[k] * size:.2g} }} if nothing else is wrong with it.',
@@ -274,34 +246,27 @@ class JointExamination:
                 )
         angular = [unit == "rad" for _, unit in mechanism.coordinates]
         for path, record in zip(fit.paths, self.problem.records, strict=True):
-            longest, fastest = (
-                float(record.steps.max()),
-                float(np.abs(path.rates[:, angular]).max(initial=0.0)),
-            )
+            longest = float(record.steps.max())
+            fastest = float(np.abs(path.rates[:, angular]).max(initial=0.0))
             if fastest * longest > np.pi:
-                yield Finding(
-                    "long-steps",
+                yield LONG_STEPS.finding(
                     WARNING,
                     f"The time step of {record.name} is up to {longest:.3g} s, longer than half its fastest period of "
                     f"{2 * np.pi / fastest:.3g} s.",
-                    "Take shorter steps: a smaller step_s, or a faster recording.",
-                    record.name,
+                    where=record.name,
                 )
 
     def weights(self) -> Iterator[Finding]:
         """Parameters that move with the weight by more than their intervals."""
         places, moved = self.fit.open, np.zeros(len(self.fit.open))
-        for factor in (10**-self.limits.decades, 10**self.limits.decades):
+        for factor in (10**-DECADES, 10**DECADES):
             near = replace(self.method, weight=self.method.weight * factor, state_std=False)
             other = solve_from(near, self.problem, self.fit)
             if other.converged:
-                moved = np.fmax(
-                    moved, np.abs(other.theta - self.fit.theta)[places] / self.fit.robust_std[places]
-                )
+                moved = np.fmax(moved, (np.abs(other.theta - self.fit.theta) / self.fit.robust_std)[places])
         for k, by in zip(places.tolist(), moved.tolist(), strict=True):
-            if by > self.limits.moved:
-                yield Finding(
-                    "weight",
+            if by > MOVED:
+                yield WEIGHT.finding(
                     WARNING,
                     f"{self.fit.names[k]} moves by {by:.2g} standard deviations where the weight of the model is half "
                     "a decade more or less: its interval is too narrow.",
@@ -314,7 +279,7 @@ class JointExamination:
 
     def explanations(self) -> Iterator[Finding]:
         """What is declared wrongly: the change of the records under which they are predicted, if there is one."""
-        declared, model = self.against_rest(self.fitted), self.problem.model
+        model = self.problem.model
         gravity = np.asarray(model.mechanism.gravity)
         if gravity.any() and not is_earths(gravity):
             yield Finding(
@@ -338,10 +303,10 @@ class JointExamination:
                     fit = method.solve(problem)
                     problem = replace(problem, theta=fit.theta, guess=fit.paths)
                     method = replace(method, reference=fit.theta)
-                error = self.against_rest(predicted(method, model, records, fit.theta, fit.paths))
+                error = self.against_rest(method, records, fit)
             except (PoinsotError, np.linalg.LinAlgError):
                 continue
-            if error < self.limits.poor and declared > self.limits.improved * error:
+            if error < POOR and self.error > IMPROVED * error:
                 found.append((error, cause, where, what, remedy))
         if found:
             error, cause, where, what, remedy = min(found)
@@ -349,7 +314,7 @@ class JointExamination:
                 cause,
                 ERROR,
                 f"{what}: then the error of predictions is {100 * error:.3g} % of what it would be if nothing moved, "
-                f"and {100 * declared:.3g} % as declared.",
+                f"and {100 * self.error:.3g} % as declared.",
                 remedy,
                 where,
                 evidence=1e3,
@@ -378,20 +343,6 @@ class JointExamination:
                 yield "swapped-channels", names[a], what, "Exchange their columns.", part, order, 1.0
 
 
-def _lost(recording: Recording, name: str) -> Iterator[Finding]:
-    at, count = lost_at(recording, LostSamples().ratio)
-    share = count / len(recording)
-    if len(at):
-        yield Finding(
-            "lost-samples",
-            ERROR if share >= LostSamples().error else WARNING,
-            f"About {count} samples ({100 * share:.2g} %) are missing in {name}, the first at "
-            f"{recording.time[at[0]]:.4g} s: positions move by several periods in one.",
-            "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz.",
-            evidence=1e5 * share,
-        )
-
-
 def _spikes(record: Record, joint: str, q: Vector) -> Iterator[Finding]:
     """Single positions far from both neighbours, each of which then is off by half as much the other way."""
     r = np.pad(q[1:-1] - 0.5 * (q[:-2] + q[2:]), 1)
@@ -408,16 +359,3 @@ def _spikes(record: Record, joint: str, q: Vector) -> Iterator[Finding]:
             joint,
             evidence=2e5,
         )
-
-
-SAMPLES = {"lost-samples", "position-outliers", "position-jump", "wrapped-angles"}
-"""Findings about single samples: while they are in the data nothing can be said of anything else."""
-SUSPICIOUS = {
-    "not-converged",
-    "no-prediction",
-    "torque-noise",
-    "far-from-description",
-    "clock-scale",
-    "held-out",
-}
-"""Findings that make other explanations worth their time."""

@@ -16,7 +16,6 @@ A state is a row of numbers; its tangent is smaller where there are rotations.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import Any
 
 import jax
@@ -27,7 +26,7 @@ from jaxtyping import Array, Float
 from ...exceptions import InvalidMethod, InvalidModel, listing, nearest
 from ...models.maximal import Model, State, double_precision
 from ...models.maximal.bodies import minus, plus
-from ...models.maximal.precision import Numbers, Scalar
+from ...models.maximal.precision import Controls, Numbers, Scalar, Theta
 from .chunks import in_chunks
 
 NEWTON_STEPS = 6
@@ -42,8 +41,6 @@ Row = Float[Numbers, "size"]
 """One state x."""
 Tangent = Float[Numbers, "degrees"]
 """A change d of a state, x [+] d."""
-Theta = Float[Numbers, "p"]
-Controls = Float[Numbers, "_"]
 
 
 class Form(ABC):
@@ -62,6 +59,9 @@ class Form(ABC):
 
     def __init__(self, model: Model):
         self.model = model
+        self._read = jax.jit(lambda x, theta: (jax.vmap(self.readings, in_axes=(0, None))(x, theta),))
+        self._moved = jax.jit(lambda x, d: (jax.vmap(self.plus)(x, d),))
+        self._simulated = jax.jit(jax.vmap(self._steps, in_axes=(0, 0, 0, None)))
 
     @abstractmethod
     def pack(self, y: Motion, rate: Motion, theta: Theta, states: State | None = None) -> States:
@@ -112,10 +112,6 @@ class Form(ABC):
         """h(x) of all states."""
         return in_chunks(self._read, len(x), x, last=(theta,))[0]
 
-    @cached_property
-    def _read(self) -> jax.stages.Wrapped:
-        return jax.jit(lambda x, theta: (jax.vmap(self.readings, in_axes=(0, None))(x, theta),))
-
     @double_precision
     def simulated(self, x: States, u: np.ndarray, h: np.ndarray, theta: Theta) -> np.ndarray:
         """(W, T + 1, size) W simulations from states x (W, size), u (W, T, inputs) held over steps h (W, T) [s]."""
@@ -137,25 +133,19 @@ class Form(ABC):
             found.append(np.concatenate(parts, axis=1)[:, : T + 1])
         return np.concatenate(found)[:W]
 
-    @cached_property
-    def _simulated(self) -> jax.stages.Wrapped:
-        def run(x: Array, u: Array, h: Array, theta: Array) -> Array:
-            def on(x: Array, given: tuple[Array, Array]) -> tuple[Array, Array]:
-                x = self.step(x, given[0], theta, given[1])
-                return x, x
+    def _steps(self, x: Array, u: Array, h: Array, theta: Array) -> Array:
+        """(T, size) states after x."""
 
-            return jax.lax.scan(on, x, (u, h))[1]
+        def on(x: Array, given: tuple[Array, Array]) -> tuple[Array, Array]:
+            x = self.step(x, given[0], theta, given[1])
+            return x, x
 
-        return jax.jit(jax.vmap(run, in_axes=(0, 0, 0, None)))
+        return jax.lax.scan(on, x, (u, h))[1]
 
     @double_precision
     def moved(self, x: States, d: Float[np.ndarray, "N degrees"]) -> States:
         """x [+] d of all states."""
         return in_chunks(self._moved, len(x), x, d)[0]
-
-    @cached_property
-    def _moved(self) -> jax.stages.Wrapped:
-        return jax.jit(lambda x, d: (jax.vmap(self.plus)(x, d),))
 
 
 class ReducedForm(Form):
@@ -211,6 +201,7 @@ class ExplicitForm(Form):
     def __init__(self, model: Model):
         super().__init__(model)
         self.l = model.structure.bodies
+        self._assembled = jax.jit(jax.vmap(model.assemble, in_axes=(0, 0, None)))
         self.size, self.degrees, self.rows = 13 * self.l, 12 * self.l, 12 * self.l
 
     @double_precision
@@ -218,10 +209,6 @@ class ExplicitForm(Form):
         # given states keep what coordinates lack: errors of the constraints
         parts = states or in_chunks(self._assembled, len(y), y, rate, last=(theta,))
         return np.concatenate([np.asarray(part).reshape(len(y), -1) for part in parts], axis=1)
-
-    @cached_property
-    def _assembled(self) -> jax.stages.Wrapped:
-        return jax.jit(jax.vmap(self.model.assemble, in_axes=(0, 0, None)))
 
     def unpack(self, x: States, theta: Theta) -> tuple[Motion, Motion, State | None]:
         states = self.state(np.asarray(x))

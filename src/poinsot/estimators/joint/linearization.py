@@ -86,7 +86,9 @@ class Linearizer:
     def __init__(self, form: Form):
         self.form = form
         self.sensors = len(form.model.mechanism.sensors)
-        self._call: Callable[..., Any] = jax.jit(self._chunk)
+        self._call: Callable[..., Any] = jax.jit(
+            lambda *given: self.of_samples(given[:-2], given[-2], TOGETHER, given[-1])
+        )
         self._start: Callable[..., Any] = jax.jit(self.of_start)
 
     def __call__(
@@ -107,10 +109,7 @@ class Linearizer:
         given = []
         for record, states in zip(records, x, strict=True):
             # so that shapes agree the last sample gets a step onto itself, of any length, whose errors are masked
-            h, following = (
-                np.append(record.steps, record.steps[-1]),
-                np.concatenate([states[1:], states[-1:]]),
-            )
+            h, following = (np.append(part, part[-1:], axis=0) for part in (record.steps, states[1:]))
             # NaN would reach derivatives of other rows through reverse mode
             given.append((states, following, record.u, np.nan_to_num(record.z), h))
         whole = [np.concatenate(part) for part in zip(*given, strict=True)]
@@ -128,10 +127,6 @@ class Linearizer:
             found_start = start if len(start[0]) else None
             linearized.append(RecordLinearization(e, by_x, by_next, by_theta, found_start, there))  # type: ignore[arg-type]
         return linearized
-
-    def _chunk(self, *samples_and_theta: Any) -> tuple[Array, Array, Array, Array]:
-        *samples, theta, reference = samples_and_theta
-        return self.of_samples(tuple(samples), theta, TOGETHER, reference)
 
     def of_samples(
         self, samples: tuple[Array, ...], theta: Array, together: int, reference: Array | None = None

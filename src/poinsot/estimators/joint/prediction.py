@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.lib.stride_tricks import sliding_window_view
 
 from ...arrays import Vector
 from ...models.maximal import Model
@@ -35,13 +36,11 @@ class Predicted:
 
     Args:
         record: that was predicted.
-        horizon: of each window [steps].
         places: (W, T) samples of each window. expected: (W, T, s) predicted readings there.
         errors: (W, T, s) predicted minus measured, angles without full turns; NaN where nothing was measured.
     """
 
     record: Record
-    horizon: int
     places: Int[np.ndarray, "W T"]
     expected: Float[np.ndarray, "W T s"]
     errors: Float[np.ndarray, "W T s"]
@@ -76,77 +75,52 @@ def predicted(
         last = len(record.times) - 1
         starts.append(np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, T))
         for end in starts[-1].tolist():
-            past = slice(max(end - T, 0), end + 1)
             # at least four samples: a record has no fewer
-            past = slice(max(min(past.start, end - 3), 0), max(end + 1, 4))
-            histories.append(record.samples(past))
+            cut = slice(max(end - max(T, 3), 0), max(end + 1, 4))
+            histories.append(record.samples(cut))
             if paths is not None:
-                guess.append(paths[k].samples(past))
+                guess.append(paths[k].samples(cut))
     # a first state to a tenth of its standard deviation is enough, and reversals of dry friction may stall it
     method = replace(method, tolerance=TOLERANCE, max_iterations=ITERATIONS, state_std=False)
     fit = method.solve(JointSmoothingProblem(model, histories, theta, (), guess=guess or None))
-    ends = iter(fit.paths)
-    return [
-        _moved_on(method, model, record, theta, T, begin, [next(ends) for _ in begin])
-        for record, T, begin in zip(records, horizons, starts, strict=True)
-    ]
-
-
-def _moved_on(
-    method: JointSmoothing,
-    model: Model,
-    record: Record,
-    theta: Vector,
-    T: int,
-    starts: np.ndarray,
-    histories: Sequence[RecordFit],
-) -> Predicted:
-    form = compiled_linearizer(model, method.form).form
-    T = min(T, len(record.times) - 1 - int(starts[-1]))
-    x = [form.pack(each.coordinates, each.rates, theta, each.states)[-1] for each in histories]
-    at = starts[:, None] + np.arange(T)
-    states = form.simulated(np.array(x), record.u[at], record.steps[at], theta)[:, 1:]
-    expected = form.read(states.reshape(-1, form.size), theta)
-    measured = record.z[at + 1].reshape(expected.shape)
-    error = full_turns_off(expected - measured, model.angular)
-    # Inf where a simulation diverged, NaN only where nothing was measured
-    error = np.where(np.isnan(error) & ~np.isnan(measured), np.inf, error)
-    shape = (*at.shape, -1)
-    return Predicted(record, T, at + 1, expected.reshape(shape), error.reshape(shape))
-
-
-def effort_steps(model: Model, record: Record, theta: Vector) -> int:
-    """Steps over which efforts are compared: an eighth of a window."""
-    return max(horizon_of(model, [record], theta)[0] // 8, 1)
+    form, ends, found = compiled_linearizer(model, method.form).form, iter(fit.paths), []
+    for record, horizon, begin in zip(records, horizons, starts, strict=True):
+        T = min(horizon, len(record.times) - 1 - int(begin[-1]))
+        past = (next(ends) for _ in begin)
+        x = [form.pack(each.coordinates, each.rates, theta, each.states)[-1] for each in past]
+        at = begin[:, None] + np.arange(T)
+        states = form.simulated(np.array(x), record.u[at], record.steps[at], theta)[:, 1:]
+        expected = form.read(states.reshape(-1, form.size), theta)
+        measured = record.z[at + 1].reshape(expected.shape)
+        error = full_turns_off(expected - measured, model.angular)
+        # Inf where a simulation diverged, NaN only where nothing was measured
+        error = np.where(np.isnan(error) & ~np.isnan(measured), np.inf, error)
+        shape = (*at.shape, -1)
+        found.append(Predicted(record, at + 1, expected.reshape(shape), error.reshape(shape)))
+    return found
 
 
 def efforts(
-    model: Model, theta: Vector, record: Record, path: RecordFit, steps: int
+    model: Model, theta: Vector, record: Record, path: RecordFit
 ) -> tuple[Vector, np.ndarray, np.ndarray] | None:
-    """(M,) times, (M, n) efforts of motors as commanded, and as the smoothed motion needs them, as sliding means.
+    """(M,) times, (M, n) efforts of motors as commanded, and as the smoothed motion needs them.
 
-    Args:
-        path: with residuals of the reduced form; None is returned for others, and without motors.
-        steps: number of steps over which means are taken: noise of faster commands moves nothing.
+    They are sliding means over an eighth of a window, since noise of faster commands moves nothing. None without
+    motors, or where the path's residuals are not those of the reduced form.
     """
     mechanism, n = model.mechanism, path.coordinates.shape[1]
     if not mechanism.inputs or path.step_errors.shape[1] != 2 * n:
         return None
     values = mechanism.starting(dict(zip(model.free, theta.tolist(), strict=True))).values
-    joints, places = (
-        [name for name, *_ in part] for part in (((j.name,) for j in mechanism.joints), mechanism.coordinates)
-    )
+    joints, places = [each.name for each in mechanism.joints], [name for name, _ in mechanism.coordinates]
     gain = np.asarray(values.gain)[[joints.index(name) for name in mechanism.inputs]]
     # the first moment of what else acts is its mean over the step
     lacking = path.step_errors[:, [places.index(name) for name in mechanism.inputs]] / record.steps[:, None]
     commanded = record.u[:-1] * gain
-
-    def mean(part: np.ndarray) -> np.ndarray:
-        return np.stack(
-            [np.convolve(column, np.full(steps, 1 / steps), "valid") for column in part.T], axis=1
-        )
-
-    return mean(record.times[:-1, None])[:, 0], mean(commanded), mean(commanded + lacking)
+    steps = max(horizon_of(model, [record], theta)[0] // 8, 1)
+    every = (record.times[:-1, None], commanded, commanded + lacking)
+    times, *means = (sliding_window_view(part, steps, axis=0).mean(axis=-1) for part in every)
+    return times[:, 0], means[0], means[1]
 
 
 def relative_errors(model: Model, found: Sequence[Predicted]) -> Vector:

@@ -117,9 +117,8 @@ class JointSmoothingProblem:
     def __post_init__(self) -> None:
         if not self.records:
             raise InvalidSignals("there is nothing to fit; give at least one record")
-        if self.guess is not None and [len(each.times) for each in self.guess] != [
-            len(record.times) for record in self.records
-        ]:
+        guessed, measured = ([len(each.times) for each in part or ()] for part in (self.guess, self.records))
+        if self.guess is not None and guessed != measured:
             raise InvalidMethod(
                 "the paths to begin at are not of these records; give one of each, as long as it is"
             )
@@ -193,9 +192,8 @@ class JointSmoothingProblem:
         places = np.array(
             [self.place(name) for name in (free if self.open is None else self.open)], dtype=int
         )
-        for place in places.tolist():
-            if np.sum(places == place) > 1:
-                raise InvalidMethod(f"{free[place]!r} is open twice; name each parameter once")
+        if len(again := np.flatnonzero(np.bincount(places) > 1)):
+            raise InvalidMethod(f"{free[again[0]]!r} is open twice; name each parameter once")
         # the model's own bounds are those below which a number has no meaning, such as a mass of 0
         lower, upper = model.lower.copy(), np.full(len(free), np.inf)
         for bounds, given in ((lower, self.lower), (upper, self.upper)):
@@ -212,9 +210,8 @@ class JointSmoothingProblem:
     def held_out_by_own_zeros(self, method: Any, theta: Vector) -> tuple[Record, ...]:
         """Held-out records as sensors with the zeros in theta (p,) would read them: their own are estimated."""
         sensors, free = self.model.mechanism.sensors, self.model.free
-        mine = {sensor.recording for sensor in sensors} & {self.records[0].name} if self.records else set()
-        places = {k: f"{each.label}.zero" for k, each in enumerate(sensors) if each.recording in mine}
-        zeros = {k: name for k, name in places.items() if name in free}
+        mine = ((k, f"{s.label}.zero") for k, s in enumerate(sensors) if s.recording == self.records[0].name)
+        zeros = {k: name for k, name in mine if name in free}
         if not zeros:
             return tuple(self.held_out)
         found = []
@@ -246,10 +243,8 @@ class JointSmoothingProblem:
             InvalidSignals: for the first that does not.
         """
         for record in self.records:
-            spread = np.array(
-                [np.nanstd(column) if np.isfinite(column).any() else 0.0 for column in record.z.T]
-            )
-            if (spread < STILL * noise).all():
+            read = (column[np.isfinite(column)] for column in record.z.T)
+            if all(not len(z) or np.std(z) < STILL * level for z, level in zip(read, noise, strict=True)):
                 raise InvalidSignals(
                     f"nothing moves in {record.name}: no sensor's readings spread by more than {STILL:g} times its "
                     "noise; record a motion, or state a smaller noise if it is one"

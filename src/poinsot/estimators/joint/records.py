@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 
 from ...arrays import Vector, carried_on
 from ...exceptions import InvalidSignals, listing, nearest
-from ...models.maximal import Encoder, Hinge, Mechanism, Model, RateSensor
+from ...models.maximal import Encoder, Mechanism, Model, RateSensor
 from ...recording import Recording
 from ...signals.low_pass import LowPass
 
@@ -93,15 +93,11 @@ class Record:
         Raises:
             InvalidSignals: if the command of a motor is missing, or step_s is no multiple.
         """
-
-        def read(channel: str) -> Vector:
-            return recording.readings(channel)
-
-        missing = np.full(len(recording), np.nan)
-        own = [each.recording in (None, read_as or name) for each in mechanism.sensors]
-        reads = [each.channel if mine else "" for each, mine in zip(mechanism.sensors, own, strict=True)]
-        z = [read(each) if each in recording.channels else missing for each in reads]
-        u = []
+        times = np.asarray(recording.time, dtype=float)
+        z, u = np.full((len(times), len(mechanism.sensors)), np.nan), []
+        for k, sensor in enumerate(mechanism.sensors):
+            if sensor.recording in (None, read_as or name) and sensor.channel in recording.channels:
+                z[:, k] = recording.readings(sensor.channel)
         for joint in mechanism.inputs:
             channels = (f"{effort}.{joint}" for effort in EFFORTS)
             channel = next((each for each in channels if each in recording.channels), None)
@@ -110,35 +106,21 @@ class Record:
                     f"recording {name!r} has no command of the motor of {joint!r}; give a column of its torque, "
                     "current or voltage, or leave the motor out"
                 )
-            values = read(channel)
+            values = recording.readings(channel)
             if not np.isfinite(values).any():
                 raise InvalidSignals(
                     f"{channel} of recording {name!r} has no valid value; leave the motor out if it had no command"
                 )
             # a drive holds its last command; before the first valid one it is that one
             u.append(carried_on(values, float(values[np.isfinite(values)][0])))
-        none = np.zeros((len(recording), 0))
-        record = cls(
-            name,
-            np.asarray(recording.time, dtype=float),
-            np.column_stack(u) if u else none,
-            np.column_stack(z) if z else none,
-        )
-        return record if step_s is None else record.every(record.samples_in(step_s))
-
-    def samples_in(self, step_s: float) -> int:
-        """Number of samples in a time step [s].
-
-        Raises:
-            InvalidSignals: if it is no multiple of the sampling interval.
-        """
-        sample = float(np.median(self.steps))
-        n = round(step_s / sample)
-        if n < 1 or abs(step_s / sample - n) > STEP_TOLERANCE:
+        record = cls(name, times, np.column_stack(u) if u else np.zeros((len(times), 0)), z)
+        sample = float(np.median(record.steps))
+        n = 1 if step_s is None else round(step_s / sample)
+        if step_s is not None and (n < 1 or abs(step_s / sample - n) > STEP_TOLERANCE):
             raise InvalidSignals(
-                f"step_s is {step_s:g} s, and {self.name} has a sample each {sample:g} s; give a multiple of it"
+                f"step_s is {step_s:g} s, and {name} has a sample each {sample:g} s; give a multiple of it"
             )
-        return n
+        return record.every(n)
 
     def saturated_commands(self, joints: Sequence[str]) -> list[str]:
         """Warnings about commands of these joints, in the order of u, that look cut off at both ends."""
@@ -213,19 +195,15 @@ def first_guess(
             f"{record.name} has {record.u.shape[1]} controls and {record.z.shape[1]} readings; {mechanism.name} has "
             f"{len(mechanism.inputs)} motors and {len(mechanism.sensors)} sensors"
         )
-    numbers = {name: place for place, name in enumerate(model.free)}
+    known = dict(zip(model.free, theta, strict=True))
     names = [name for name, _ in mechanism.coordinates]
     y, rate = np.zeros((len(record.times), len(names))), np.full((len(record.times), len(names)), np.nan)
     for column, sensor in enumerate(mechanism.sensors):
         if np.isnan(record.z[:, column]).all():
             continue
-        zero = theta[numbers[f"{sensor.label}.zero"]] if f"{sensor.label}.zero" in numbers else sensor.zero
-        place, values = names.index(sensor.joint), record.z[:, column] - zero
-        if isinstance(sensor, RateSensor):
-            rate[:, place] = smoothed(record.times, values)
-        elif isinstance(sensor, Encoder):
-            turns = isinstance(next(j for j in mechanism.joints if j.name == sensor.joint), Hinge)
-            y[:, place] = smoothed(record.times, values, turns)
+        read = record.z[:, column] - known.get(f"{sensor.label}.zero", sensor.zero)
+        values = smoothed(record.times, read, bool(model.angular[column]))
+        (rate if sensor.is_rate else y)[:, names.index(sensor.joint)] = values
     for place in np.flatnonzero(np.isnan(rate).any(axis=0)).tolist():
         rate[1:, place] = np.diff(y[:, place]) / record.steps
         rate[0, place] = rate[1, place]  # differences have one value less than coordinates

@@ -39,8 +39,8 @@ class RecordFit:
     expected: Float[np.ndarray, "N s"]
     observation_errors: Float[np.ndarray, "N s"]
     step_errors: Float[np.ndarray, "steps m"]
-    std: Float[np.ndarray, "N d"] | None
-    cost: float
+    std: Float[np.ndarray, "N d"] | None = None
+    cost: float = float("nan")
 
     @property
     def measured(self) -> Float[np.ndarray, "N s"]:
@@ -52,18 +52,7 @@ class RecordFit:
         """States alone, to begin at; residuals are NaN."""
         unknown = np.full(record.z.shape, np.nan)
         steps = np.full((len(record.times) - 1, 0), np.nan)
-        return cls(
-            record.name,
-            record.times,
-            coordinates,
-            rates,
-            states,
-            unknown,
-            unknown,
-            steps,
-            None,
-            float("nan"),
-        )
+        return cls(record.name, record.times, coordinates, rates, states, unknown, unknown, steps)
 
     def samples(self, cut: slice) -> RecordFit:
         """The states of some of the samples, to begin at."""

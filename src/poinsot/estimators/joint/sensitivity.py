@@ -250,22 +250,14 @@ def newey_west(scores: Float[np.ndarray, "N q"], lag: int) -> Matrix:
 def andrews_lag(scores: Sequence[Float[np.ndarray, "_ q"]]) -> int:
     """Lag of Bartlett's weights from the autocorrelation of the scores (Andrews 1991, Eqs. 6.2, 6.4, first order)."""
     N = sum(len(each) for each in scores)
-    above, below = 0.0, 0.0
-    for column in range(scores[0].shape[1]):
-        before = np.concatenate([each[:-1, column] for each in scores])
-        after = np.concatenate([each[1:, column] for each in scores])
-        square = float(before @ before)
-        if square <= 0:
-            continue
-        # near 1 the bandwidth diverges; .97 is the bound that Andrews and Monahan (1992) use for prewhitening
-        rho = float(np.clip(before @ after / square, -0.97, 0.97))
-        spread = float(np.mean((after - rho * before) ** 2)) ** 2
-        if spread <= 0:
-            continue
-        weight = 1 / (spread / (1 - rho) ** 4)  # each score by its own long-run variance
-        above += weight * 4 * rho**2 * spread / ((1 - rho) ** 6 * (1 + rho) ** 2)
-        below += weight * spread / (1 - rho) ** 4
-    if not below:
+    before, after = (np.concatenate([each[cut] for each in scores]) for cut in (slice(-1), slice(1, None)))
+    moving = np.any(before, axis=0)
+    if not moving.any():
         return 0
+    rho = (before * after).sum(axis=0)[moving] / (before**2).sum(axis=0)[moving]
+    # near 1 the bandwidth diverges; .97 is the bound that Andrews and Monahan (1992) use for prewhitening
+    rho = np.clip(rho, -0.97, 0.97)
+    # with each score weighed by its own long-run variance only its rho remains
+    alpha = float(np.mean(4 * rho**2 / (1 - rho**2) ** 2))
     # lags near N would leave no products to average
-    return int(min(np.ceil(1.1447 * (above / below * N) ** (1 / 3)), N // 4))
+    return int(min(np.ceil(1.1447 * (alpha * N) ** (1 / 3)), N // 4))

@@ -90,13 +90,6 @@ class JointSmoothing:
         if self.max_iterations < 1 or not 0 < self.tolerance < 1:
             raise InvalidMethod("it takes at least one iteration, and a tolerance between 0 and 1")
 
-    @property
-    def iteration(self) -> GaussNewton:
-        """The iteration that minimizes the cost."""
-        return GaussNewton(
-            self.max_iterations, self.tolerance, damping=self.damping, kink_factor=self.kink_factor
-        )
-
     def least_curvature(self, squares: float, parameters: BoundedParameters) -> Vector:
         """(q,) least diagonals of J^T J for damping where the sum of squares is `squares`, see `least_effect`."""
         return self.least_effect * max(squares, 1e-300) / parameters.size**2
@@ -128,9 +121,9 @@ class JointSmoothing:
             InvalidSignals: if a record does not fit the mechanism.
         """
         equations = RecordEquations(self, problem)
-        start = equations.start()
-        found = self.iteration.minimize(start, progress=progress, stop=stop)
-        return equations.result(start, found)
+        start, limits = equations.start(), (self.max_iterations, self.tolerance)
+        iteration = GaussNewton(*limits, damping=self.damping, kink_factor=self.kink_factor)
+        return equations.result(start, iteration.minimize(start, progress=progress, stop=stop))
 
     def stationarity(self, problem: JointSmoothingProblem) -> float:
         """Largest cosine of the angle between the residuals and a column of their Jacobian, at the problem's guess.
@@ -153,8 +146,8 @@ class RecordEquations:
         """The initial guess."""
         problem, form, theta = self.problem, self.form, self.parameters.theta
         if problem.guess is None:
-            begun = [first_guess(problem.model, record, theta) for record in problem.records]
-            return JointIterate(self, [form.pack(y, rate, theta) for y, rate in begun], theta)
+            begun = (first_guess(problem.model, record, theta) for record in problem.records)
+            return JointIterate(self, [form.pack(*motion, theta) for motion in begun], theta)
         x = [form.pack(each.coordinates, each.rates, theta, each.states) for each in problem.guess]
         return JointIterate(self, x, theta)
 
@@ -176,10 +169,8 @@ class RecordEquations:
         paths = []
         for record, x, at in zip(self.problem.records, at_end.x, at_end.linearized, strict=True):
             y, rate, states = self.form.unpack(x, theta)
-            std = None
             # with the share of theta's robust covariance; unobservable parameters have none
-            if self.method.state_std:
-                std = np.sqrt(state_variances(at, np.nan_to_num(spread.robust)))
+            std = np.sqrt(state_variances(at, spread.robust)) if self.method.state_std else None
             paths.append(
                 RecordFit(
                     name=record.name,
@@ -247,11 +238,8 @@ class JointIterate:
     def own_weight(self) -> float:
         """kappa of the residuals of steps as they are here, 1 / mean square."""
         m, method = self.equations.form.rows, self.equations.method
-        steps = [each.e[:-1, :m] for each in self.linearized]
-        squares, count = (
-            sum(map(float, part)) for part in zip(*((np.sum(e**2), e.size) for e in steps), strict=True)
-        )
-        return method.weight * count / max(squares, 1e-300)
+        steps = np.concatenate([each.e[:-1, :m] for each in self.linearized])
+        return method.weight * steps.size / max(float(np.sum(steps**2)), 1e-300)
 
     @cached_property
     def normals(self) -> list[NormalEquations]:

@@ -28,8 +28,9 @@ from ...estimate import (
 from ...estimate.motions import STD
 from ...inertia.parameters import body, from_physical, inertia_matrix
 from ...models.maximal import Model
+from ...models.maximal.joints import friction_effort
 from ...recording import Recording
-from .prediction import effort_steps, efforts, predicted
+from .prediction import efforts, predicted
 from .problem import JointSmoothingProblem
 from .records import Record, full_turns_off
 from .results import BodyMotions, JointFit, RecordFit
@@ -70,9 +71,6 @@ class Summary:
         entries = [model.mechanism.entries[name] for name in names]
         identifiable = np.isfinite(fit.robust_std)
         spread = fit.sensitivity
-        motions = tuple(
-            self.motion(path, record) for path, record in zip(fit.paths, self.problem.records, strict=True)
-        )
         states = tuple(path.states for path in fit.paths if path.states is not None)
         status = fit.status
         if status is Status.solved and not identifiable.all():
@@ -98,13 +96,13 @@ class Summary:
             condition_number=spread.condition_number,
             scaled_condition_number=spread.scaled_condition_number,
             rows=sum(int(np.isfinite(path.observation_errors).sum()) for path in fit.paths),
-            fit=self.smoothed(fit.paths, self.problem.records),
+            fit=self.smoothed(fit.paths),
             bodies=self.bodies(),
             undetermined=unobservable_directions(names, fit.theta, spread.unobservable_changes.T, []),
             iterations=fit.iterations,
             extras=extras_of(
                 FrictionCurves(tuple(self.friction_curves())),
-                EstimatedMotions(motions),
+                EstimatedMotions(tuple(map(self.motion, fit.paths))),
                 BodyMotions(states),
                 Convergence(
                     names,
@@ -118,7 +116,7 @@ class Summary:
 
     # -- motion --------------------------------------------------------------------------------------------------------
 
-    def motion(self, path: RecordFit, record: Record) -> EstimatedMotion:
+    def motion(self, path: RecordFit) -> EstimatedMotion:
         """Joint coordinates and rates with their standard deviations, and the residuals of each sensor."""
         channels: dict[str, np.ndarray] = {}
         units: dict[str, str] = {}
@@ -145,8 +143,8 @@ class Summary:
             for k, (label, channel, unit) in enumerate(self.sensors())
         )
         return EstimatedMotion(
-            record.name,
-            Recording(path.times, channels, units, {}, {"estimated": record.name}),
+            path.name,
+            Recording(path.times, channels, units, {}, {"estimated": path.name}),
             fits,
             disturbance=self.disturbance(path),
         )
@@ -174,11 +172,10 @@ class Summary:
             for (name, _), each in zip(self.model.mechanism.coordinates, size, strict=True)
         }
 
-    def smoothed(self, paths: Sequence[RecordFit], records: Sequence[Record]) -> Fit:
+    def smoothed(self, paths: Sequence[RecordFit]) -> Fit:
         """Measured readings, and those of the smoothed motion, which follows them; a column a sensor."""
-        times = [path.times for path in paths]
-        measured, expected = ([getattr(path, name) for path in paths] for name in ("measured", "expected"))
-        return self._fit(times, measured, expected, records[0].name if len(records) == 1 else "")
+        parts = [(path.times, path.measured, path.expected) for path in paths]
+        return self._fit(parts, paths[0].name if len(paths) == 1 else "")
 
     def predictions(
         self, records: Sequence[Record], paths: Sequence[RecordFit], held_out: bool = False
@@ -186,33 +183,32 @@ class Summary:
         """Measured readings, and those predicted over windows from states that did not see them."""
         found = predicted(self.method, self.model, records, self.fit.theta, paths)
         s = len(self.sensors())
-        expected = [each.expected.reshape(-1, s) for each in found]
-        measured = [each - one.errors.reshape(-1, s) for each, one in zip(expected, found, strict=True)]
-        times = [each.record.times[each.places.ravel()] for each in found]
-        longest = max(each.horizon * float(np.median(each.record.steps)) for each in found)
-        names = records[0].name if len(records) == 1 else ""
-        return self._fit(
-            times, measured, expected, f"{names}, predicted over {longest:.2g} s" if held_out else names
-        )
+        parts = [
+            (
+                each.record.times[each.places.ravel()],
+                (each.expected - each.errors).reshape(-1, s),
+                each.expected.reshape(-1, s),
+            )
+            for each in found
+        ]
+        longest = max(each.places.shape[1] * float(np.median(each.record.steps)) for each in found)
+        name = records[0].name if len(records) == 1 else ""
+        return self._fit(parts, f"{name}, predicted over {longest:.2g} s" if held_out else name)
 
-    def _fit(
-        self,
-        times: Sequence[Vector],
-        measured: Sequence[np.ndarray],
-        predicted: Sequence[np.ndarray],
-        name: str,
-    ) -> Fit:
-        sensors, z, read = self.sensors(), np.concatenate(measured), np.concatenate(predicted)
+    def _fit(self, parts: Sequence[tuple[Vector, np.ndarray, np.ndarray]], name: str) -> Fit:
+        """Of times, measured and predicted readings (N, s) of each record."""
+        sensors = self.sensors()
+        times, z, read = (np.concatenate(part) for part in zip(*parts, strict=True))
         # both without the turns of what was read: errors relative to hundreds of radians mean nothing
         turns = z - full_turns_off(z, self.model.angular)
         return fit_of(
-            np.concatenate(times),
+            times,
             tuple(channel for _, channel, _ in sensors),
             tuple(unit for _, _, unit in sensors),
             z - turns,
             read - np.nan_to_num(turns),
             speeds=None,
-            counts=[len(each) for each in times],
+            counts=[len(part[0]) for part in parts],
             recording=name,
             noise=self.noise,
         )
@@ -223,18 +219,13 @@ class Summary:
         if not records:
             return []
         paths = at_held_out(self.method, self.model, records, self.fit.theta).paths
-        found = [
-            self.predictions([record], [path], True) for record, path in zip(records, paths, strict=True)
-        ]
-        return found + [
-            effort for pair in zip(records, paths, strict=True) if (effort := self.efforts(*pair)) is not None
-        ]
+        pairs = list(zip(records, paths, strict=True))
+        found = [self.predictions([record], [path], True) for record, path in pairs]
+        return found + [effort for pair in pairs if (effort := self.efforts(*pair)) is not None]
 
     def efforts(self, record: Record, path: RecordFit) -> Fit | None:
         """Efforts of motors as commanded, and as the motion needs them; None without motors, or of other forms."""
-        found = efforts(
-            self.model, self.fit.theta, record, path, effort_steps(self.model, record, self.fit.theta)
-        )
+        found = efforts(self.model, self.fit.theta, record, path)
         units = {joint.name: joint.effort_unit for joint in self.model.mechanism.joints}
         inputs = self.model.mechanism.inputs
         return found and fit_of(
@@ -270,25 +261,25 @@ class Summary:
         curves, mechanism = [], self.model.mechanism
         places = {name: k for k, (name, _) in enumerate(mechanism.coordinates)}
         for joint in mechanism.joints:
-            law = joint.friction_curve
-            if law is None:
-                continue
+            numbers = joint.speed_friction or {}
             open_ = {
                 mechanism.entries[name].kind: k
                 for k, name in enumerate(self.fit.names)
-                if mechanism.entries[name].owner == joint.name and mechanism.entries[name].kind in law.numbers
+                if mechanism.entries[name].owner == joint.name and mechanism.entries[name].kind in numbers
             }
             if not open_:
                 continue
             mine, place = list(open_.values()), places[joint.name]
             fastest = max(float(np.abs(path.rates[:, place]).max()) for path in self.fit.paths)
             speed = np.linspace(-fastest, fastest, SPEEDS)
-            numbers = {**law.numbers} | {kind: float(self.fit.theta[k]) for kind, k in open_.items()}
-            curve, slopes = law.effort(speed, numbers), []
+            numbers |= {kind: float(self.fit.theta[k]) for kind, k in open_.items()}
+            curve, slopes = friction_effort(speed, **numbers), []
             for kind in open_:
                 # forward differences: curves are linear in all numbers but the decay
                 step = max(1e-6 * abs(numbers[kind]), 1e-12)
-                slopes.append((law.effort(speed, numbers | {kind: numbers[kind] + step}) - curve) / step)
+                slopes.append(
+                    (friction_effort(speed, **numbers | {kind: numbers[kind] + step}) - curve) / step
+                )
             P, slope = self.fit.robust_covariance[np.ix_(mine, mine)], np.column_stack(slopes)
             std = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", slope, P, slope), 0.0))
             curves.append(FrictionCurve(joint.name, joint.effort_unit, speed, curve, std))

@@ -9,14 +9,12 @@ constraints, impulses     the equations of motion, term by term
 step, reduced             forward (SPOOK), and the balance of forces for stiff constraints
 mixed_lcp, lcp            complementarity: block LDL^T, Lemke's method, a Newton method behind it
 assembly                  joint coordinates to states and back
-quaternions, precision    rotations in JAX; double precision, lent
-compiled                  machine code kept on disk
+quaternions, precision    rotations in JAX; double precision, lent, and machine code kept on disk
 """
 
 # First: it says what is missing where there is no JAX.
-from .precision import double_precision  # isort: skip
+from .precision import double_precision, keep_compiled  # isort: skip
 from .bodies import PlaneContact, RigidBody, State
-from .compiled import keep_compiled
 from .description import load_mechanism, mechanism_of
 from .joints import FRICTION_LAWS, JOINT_KINDS, Ball, Coulomb, Fixed, Hinge, LoadDependent, Motor, Slider
 from .mechanism import Mechanism

@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 
 from .bodies import State
 from .constraints import Instant, product
-from .precision import Numbers
+from .precision import Coordinates
 from .quaternions import conjugate, cross, exp, log, matrix, multiply, turn
 from .structure import Structure
 from .values import Values
@@ -47,7 +47,7 @@ def coordinates(structure: Structure) -> list[slice]:
 
 
 def placed(
-    structure: Structure, values: Values, y: Float[Numbers, "n"], rate: Float[Numbers, "n"]
+    structure: Structure, values: Values, y: Coordinates, rate: Coordinates
 ) -> tuple[Float[Array, "l 3 3"], State]:
     """Axes of the bodies, and the state in which joints have the coordinates y and the rates given."""
     # Axes and quaternions are both carried along the tree. The reduced form asks for the axes alone, many times a step:
@@ -90,30 +90,20 @@ def placed(
     return axes, State(jnp.stack(origin[:world]) + out, jnp.stack(e[:world]), velocity)
 
 
-def relative_rotation(structure: Structure, x: State) -> Float[Array, "j 4"]:
-    """The rotation from frame b to frame a of each joint, as a quaternion."""
-    e = jnp.concatenate([jnp.asarray(x.quaternion), jnp.array([[0.0, 0.0, 0.0, 1.0]])])
-    turned = []
-    for k, (a, b) in enumerate(zip(structure.parent.tolist(), structure.child.tolist(), strict=True)):
-        e_a = multiply(e[a], _quaternion(structure.parent_frame[k]))
-        e_b = multiply(e[b], _quaternion(structure.child_frame[k]))
-        turned.append(multiply(conjugate(e_a), e_b))
-    return jnp.stack(turned) if turned else jnp.zeros((0, 4))
-
-
 def joint_coordinates(here: Instant) -> Float[Array, "n"]:
     """y: angles in (-pi, pi], displacements, rotation vectors of balls; joint by joint."""
-    structure = here.structure
-    relative = relative_rotation(structure, here.x)
-    parts = []
+    structure, parts = here.structure, []
+    e = jnp.concatenate([jnp.asarray(here.x.quaternion), jnp.array([[0.0, 0.0, 0.0, 1.0]])])
     for k, free in enumerate(structure.free):
+        e_a = multiply(e[int(structure.parent[k])], _quaternion(structure.parent_frame[k]))
+        e_b = multiply(e[int(structure.child[k])], _quaternion(structure.child_frame[k]))
+        relative = multiply(conjugate(e_a), e_b)  # from frame b to frame a
         if structure.is_hinge[k]:
-            e = relative[k]
             # e and -e are the same rotation; with w >= 0 the angle is in [-pi, pi]
-            half = jnp.where(e[3] < 0, -1.0, 1.0)
-            parts.append(2 * jnp.arctan2(half * e[2], half * e[3])[None])
+            half = jnp.where(relative[3] < 0, -1.0, 1.0)
+            parts.append(2 * jnp.arctan2(half * relative[2], half * relative[3])[None])
         elif structure.is_ball[k]:
-            parts.append(log(relative[k]))
+            parts.append(log(relative))
         elif free.any():
             parts.append(here.at.g[k, np.flatnonzero(free)])
     return jnp.concatenate(parts) if parts else jnp.zeros(0)

@@ -30,6 +30,25 @@ CREEP = 1e-3
 """Speed [rad/s] or [m/s] at which full dry friction lets a joint or contact creep, without a stick drag given."""
 
 
+def require(value: float, what: str, bound: str, hint: str = "") -> None:
+    """Check a finite number against its bound; else an `InvalidModel` says what is wrong."""
+    if not (0 < value < np.inf or (value == 0 and bound.startswith("at least"))):
+        raise InvalidModel(f"{what} must be {bound}, not {value}{hint}")
+
+
+def require_three(values: Sequence[float] | np.ndarray, what: str) -> None:
+    """Check that these are three finite numbers."""
+    if np.shape(values) != (3,) or not np.isfinite(values).all():
+        raise InvalidModel(f"{what} needs three finite numbers, not {values}")
+
+
+def require_direction(values: Sequence[float], what: str) -> None:
+    """Check that these are three finite numbers, not all 0."""
+    require_three(values, what)
+    if not np.any(values):
+        raise InvalidModel(f"{what} is 0 0 0; give it a direction")
+
+
 class State(NamedTuple):
     """State of l bodies at one time; leading axes are those of a batch.
 
@@ -66,11 +85,8 @@ class RigidBody:
     frame: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.mass < np.inf:
-            raise InvalidModel(f"the mass of body {self.name!r} must be above 0 kg, not {self.mass}")
-        c = np.asarray(self.center, dtype=float)
-        if c.shape != (3,) or not np.isfinite(c).all():
-            raise InvalidModel(f"the centre of body {self.name!r} needs three finite numbers [m]")
+        require(self.mass, f"the mass of body {self.name!r}", "above 0 kg")
+        require_three(self.center, f"the centre of body {self.name!r}")
         J = np.asarray(self.inertia, dtype=float)
         if J.shape not in ((3,), (3, 3)) or (J.ndim == 2 and not np.allclose(J, J.T, rtol=1e-9, atol=0)):
             raise InvalidModel(
@@ -92,23 +108,13 @@ class RigidBody:
     def entries(self, i: int) -> list[Entry]:
         """Its numbers, as body i of a mechanism."""
         J = self.inertia_matrix
-        center = [
-            Entry(self.name, f"c{axis}", "m", "center", (i, k), float(self.center[k]))
-            for k, axis in enumerate("xyz")
-        ]
-        inertia = [
-            Entry(
-                self.name,
-                f"J{'xyz'[a]}{'xyz'[b]}",
-                "kg m^2",
-                "inertia",
-                (i, k),
-                J[a, b],
-                0.0 if a == b else -np.inf,
-            )
-            for k, (a, b) in enumerate(SIX)
-        ]
-        return [Entry(self.name, "mass", "kg", "mass", (i,), self.mass, 0.0), *center, *inertia]
+        found = [Entry(self.name, "mass", "kg", "mass", (i,), self.mass, 0.0)]
+        for k, axis in enumerate("xyz"):
+            found.append(Entry(self.name, f"c{axis}", "m", "center", (i, k), float(self.center[k])))
+        for k, (a, b) in enumerate(SIX):
+            symbol, lower = f"J{'xyz'[a]}{'xyz'[b]}", 0.0 if a == b else -np.inf
+            found.append(Entry(self.name, symbol, "kg m^2", "inertia", (i, k), J[a, b], lower))
+        return found
 
     @property
     def placement(self) -> np.ndarray:
@@ -149,21 +155,13 @@ class PlaneContact:
     stick_drag: float | None = None
 
     def __post_init__(self) -> None:
-        if not (0 < self.compliance < np.inf and 0 <= self.relaxation < np.inf):
-            raise InvalidModel(
-                f"contact {self.name!r} needs a compliance above 0 and a relaxation time of at least 0, not "
-                f"{self.compliance} and {self.relaxation}"
-            )
-        if not 0 <= self.friction < np.inf:
-            raise InvalidModel(
-                f"the friction of contact {self.name!r} must be at least 0, not {self.friction}"
-            )
-        if not np.any(self.normal):
-            raise InvalidModel(f"the normal of contact {self.name!r} is 0 0 0; give it a direction")
-        if self.stick_drag is not None and not self.stick_drag > 0:
-            raise InvalidModel(
-                f"the stick drag of contact {self.name!r} must be above 0, not {self.stick_drag}"
-            )
+        who = f"of contact {self.name!r}"
+        require(self.compliance, f"the compliance {who}", "above 0")
+        require(self.relaxation, f"the relaxation time {who}", "at least 0 s")
+        require(self.friction, f"the friction {who}", "at least 0")
+        if self.stick_drag is not None:
+            require(self.stick_drag, f"the stick drag {who}", "above 0")
+        require_direction(self.normal, f"the normal {who}")
 
     def entries(self, k: int, weight: float) -> list[Entry]:
         """Its numbers, as contact k of a mechanism of a weight [N]."""

@@ -28,7 +28,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .bodies import State
-from .precision import Numbers
+from .precision import BodyVelocities, Numbers
 from .quaternions import cross, matrix, turn, turn_back
 from .structure import Structure, gather
 from .values import Values
@@ -120,7 +120,7 @@ class Instant:
 
 
 def rates(
-    here: Instant, velocity: Float[Numbers, "l 6"]
+    here: Instant, velocity: BodyVelocities
 ) -> tuple[Float[Array, "j 6"], Float[Array, "j 6"], Float[Array, "c 3"]]:
     """Speeds in the held directions, in the free ones (the translations are the same), and of contacts."""
     structure, at = here.structure, here.at

@@ -42,7 +42,7 @@ from jaxtyping import Array, Float
 from ..friction import dry_level
 from .bodies import move
 from .constraints import Instant, momenta, rates
-from .precision import Numbers, Scalar
+from .precision import BodyVelocities, Controls, Numbers, Scalar
 from .quaternions import cross, exp, matrix, turn, turn_back
 from .structure import Structure
 from .values import Values
@@ -99,14 +99,11 @@ def _upsilon(relaxation: Numbers, h: Scalar) -> Array:
 
 def friction_level(values: Values, speed: Float[Array, "j 6"]) -> Float[Array, "j 6"]:
     """level + excess exp(-decay speed^2) of each direction (4.1): an effort, or a coefficient."""
-    level, excess, decay = (
-        jnp.asarray(number)[:, None] for number in (values.level, values.excess, values.decay)
-    )
-    friction: Array = dry_level(speed, level, excess, decay)
-    return friction
+    numbers = (jnp.asarray(number)[:, None] for number in (values.level, values.excess, values.decay))
+    return jnp.asarray(dry_level(speed, *numbers))
 
 
-def drive(structure: Structure, values: Values, u: Float[Numbers, "_"]) -> Float[Array, "j 1"]:
+def drive(structure: Structure, values: Values, u: Controls) -> Float[Array, "j 1"]:
     """K u + off of each joint [N m] or [N]."""
     given = jnp.concatenate([jnp.asarray(u), jnp.zeros(1, float)])
     # a joint without a motor has the place -1: the zero at the end
@@ -114,9 +111,7 @@ def drive(structure: Structure, values: Values, u: Float[Numbers, "_"]) -> Float
     return (jnp.asarray(values.gain) * signal + jnp.asarray(values.offset))[:, None]
 
 
-def multipliers(
-    here: Instant, after: Float[Numbers, "l 6"], u: Float[Numbers, "_"], h: Scalar
-) -> Multipliers:
+def multipliers(here: Instant, after: BodyVelocities, u: Controls, h: Scalar) -> Multipliers:
     """All impulses of the step to the velocities `after` (2.30, 2.31)."""
     structure, values, before = here.structure, here.values, here.speeds[1]
     after_held, after_free, after_contact = rates(here, after)
@@ -144,15 +139,13 @@ def multipliers(
     return Multipliers(held, free, dry, jnp.concatenate([along, normal[:, None]], axis=1))
 
 
-def momentum(
-    values: Values, R: Float[Numbers, "l 3 3"], velocity: Float[Numbers, "l 6"]
-) -> Float[Array, "l 6"]:
+def momentum(values: Values, R: Float[Numbers, "l 3 3"], velocity: BodyVelocities) -> Float[Array, "l 6"]:
     """M v of bodies with the axes R [N s], [N m s]."""
     spin = turn(R, turn(symmetric(values.inertia), turn_back(R, velocity[:, 3:])))
     return jnp.concatenate([jnp.asarray(values.mass)[:, None] * velocity[:, :3], spin], axis=-1)
 
 
-def inertia_times(here: Instant, velocity: Float[Numbers, "l 6"]) -> Float[Array, "l 6"]:
+def inertia_times(here: Instant, velocity: BodyVelocities) -> Float[Array, "l 6"]:
     """M v [N s], [N m s]."""
     return momentum(here.values, here.at.rotation[:-1], velocity)
 
@@ -176,9 +169,7 @@ def forces(here: Instant) -> Float[Array, "l 6"]:
     return jnp.concatenate([weights(here.values), -cross(v[:, 3:], inertia_times(here, v)[:, 3:])], axis=-1)
 
 
-def external_impulse(
-    here: Instant, after: Float[Numbers, "l 6"], u: Float[Numbers, "_"], h: Scalar
-) -> Float[Array, "l 6"]:
+def external_impulse(here: Instant, after: BodyVelocities, u: Controls, h: Scalar) -> Float[Array, "l 6"]:
     """External impulse, beside all of the above, of a step to the velocity `after` (2.29, times h) [N s], [N m s]."""
     given = multipliers(here, after, u, h)
     gained = inertia_times(here, after - here.x.velocity)

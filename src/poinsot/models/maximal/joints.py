@@ -35,28 +35,16 @@ import numpy as np
 
 from ...exceptions import InvalidModel
 from ..friction import dry_level
-from .bodies import CREEP
+from .bodies import CREEP, require, require_direction, require_three
 from .values import Entry
 
 WORLD = "world"
 HELD, FREE = True, False
 
 
-@dataclass(frozen=True)
-class SpeedFriction:
-    """Friction that depends on speed alone.
-
-    Args:
-        numbers: drag, level, excess and decay, by the kinds of `Entry`.
-    """
-
-    numbers: Mapping[str, float]
-
-    @staticmethod
-    def effort(speed: np.ndarray, numbers: Mapping[str, float]) -> np.ndarray:
-        """Effort against the motion at these speeds [N m] or [N]."""
-        level = dry_level(speed, numbers["level"], numbers["excess"], numbers["decay"])
-        return np.asarray(numbers["drag"] * speed + np.sign(speed) * level)
+def friction_effort(speed: np.ndarray, drag: float, level: float, excess: float, decay: float) -> np.ndarray:
+    """Effort against the motion at these speeds, of friction that depends on speed alone [N m] or [N]."""
+    return np.asarray(drag * speed + np.sign(speed) * dry_level(speed, level, excess, decay))
 
 
 class DryFriction(ABC):
@@ -74,10 +62,8 @@ class DryFriction(ABC):
     def __post_init__(self) -> None:
         for entry in fields(self):  # type: ignore[arg-type]
             value = getattr(self, entry.name)
-            if value is not None and not 0 <= value < np.inf:
-                raise InvalidModel(
-                    f"the {entry.name.replace('_', ' ')} of dry friction must be at least 0, not {value}"
-                )
+            if value is not None:
+                require(value, f"the {entry.name.replace('_', ' ')} of dry friction", "at least 0")
         if self.stick_drag == 0:
             raise InvalidModel(
                 "the stick drag of dry friction must be above 0; None takes one that creeps at 1e-3"
@@ -188,11 +174,9 @@ class Motor:
     unit: str = "unit"
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.gain) and 0 <= self.shaft_inertia < np.inf):
-            raise InvalidModel(
-                f"a motor needs a finite gain and a shaft inertia of at least 0, not {self.gain} and "
-                f"{self.shaft_inertia}"
-            )
+        require(self.shaft_inertia, "the shaft inertia of a motor", "at least 0")
+        if not np.isfinite(self.gain):
+            raise InvalidModel(f"a motor needs a finite gain, not {self.gain}")
 
 
 @dataclass(frozen=True)
@@ -220,23 +204,20 @@ class Joint:
     child_point: Sequence[float] | None = None
 
     held: ClassVar[tuple[bool, ...]] = 6 * (HELD,)
+    has_axis: ClassVar[bool] = False
+    """Whether it has one coordinate, which a sensor can read and a motor drive."""
     slides: ClassVar[bool] = False
     position_unit: ClassVar[str] = "rad"
     effort_unit: ClassVar[str] = "N m"
 
     def __post_init__(self) -> None:
         who = f"joint {self.name!r}"
-        _three_numbers(f"the point of {who}", self.point)
-        for name in ("compliance", "rotation_compliance"):
-            value = getattr(self, name)
-            if not 0 < value < np.inf:
-                raise InvalidModel(
-                    f"the {name.replace('_', ' ')} of {who} must be above 0, not {value}; try 1e-8"
-                )
-        if not 0 <= self.relaxation < np.inf:
-            raise InvalidModel(f"the relaxation time of {who} must be at least 0 s, not {self.relaxation}")
+        require_three(self.point, f"the point of {who}")
+        require(self.compliance, f"the compliance of {who}", "above 0", "; try 1e-8")
+        require(self.rotation_compliance, f"the rotation compliance of {who}", "above 0", "; try 1e-8")
+        require(self.relaxation, f"the relaxation time of {who}", "at least 0 s")
         if self.child_point is not None:
-            _three_numbers(f"the child's point of {who}", self.child_point)
+            require_three(self.child_point, f"the child's point of {who}")
             gap = float(np.linalg.norm(np.subtract(self.child_point, self.point)))
             if gap > 1e-6:  # less is rounding of the numbers given, and closed by the first step
                 raise InvalidModel(
@@ -252,13 +233,8 @@ class Joint:
         return np.eye(3)
 
     @property
-    def has_axis(self) -> bool:
-        """Whether it has one coordinate, which a sensor can read and a motor drive."""
-        return False
-
-    @property
-    def friction_curve(self) -> SpeedFriction | None:
-        """Its friction where that depends on speed alone."""
+    def speed_friction(self) -> dict[str, float] | None:
+        """Arguments of `friction_effort`, by the kinds of `Entry`, where friction depends on speed alone."""
         return None
 
     def entries(self, k: int, weight: float) -> list[Entry]:
@@ -291,8 +267,7 @@ class _Moving(Joint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.drag < np.inf:
-            raise InvalidModel(f"the drag of joint {self.name!r} must be at least 0, not {self.drag}")
+        require(self.drag, f"the drag of joint {self.name!r}", "at least 0")
         if not np.isfinite(self.offset):
             raise InvalidModel(f"the offset of joint {self.name!r} must be finite, not {self.offset}")
 
@@ -320,24 +295,18 @@ class _OneAxis(_Moving):
     axis: Sequence[float] = (0.0, 0.0, 1.0)
     motor: Motor | None = None
 
+    has_axis: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        _three_numbers(f"the axis of joint {self.name!r}", self.axis)
-        if not np.any(self.axis):
-            raise InvalidModel(f"the axis of joint {self.name!r} is 0 0 0; give it a direction")
+        require_direction(self.axis, f"the axis of joint {self.name!r}")
 
     @property
-    def has_axis(self) -> bool:
-        return True
-
-    @property
-    def friction_curve(self) -> SpeedFriction | None:
+    def speed_friction(self) -> dict[str, float] | None:
         law = self.friction or Coulomb()
         if law.depends_on_load:
             return None
-        return SpeedFriction(
-            {"drag": self.drag, "level": law.level, "excess": law.excess, "decay": law.decay}
-        )
+        return {"drag": self.drag, "level": law.level, "excess": law.excess, "decay": law.decay}
 
     def entries(self, k: int, weight: float) -> list[Entry]:
         found, motor = super().entries(k, weight), self.motor
@@ -391,9 +360,3 @@ FRICTION_LAWS: Mapping[str, type[Coulomb] | type[LoadDependent]] = {
     "load-dependent": LoadDependent,
 }
 """By the names that project files use."""
-
-
-def _three_numbers(what: str, values: Sequence[float]) -> None:
-    array = np.asarray(values, dtype=float)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InvalidModel(f"{what} needs three finite numbers, not {values}")

@@ -153,15 +153,11 @@ def _leaving_row(tableau: Array, basis: Array, column: Array) -> tuple[Array, Ar
     is_z0 = candidates & (basis == 2 * n)
     candidates = jnp.where(jnp.any(is_z0), is_z0, candidates)
 
-    def tied(loop: tuple[Array, Array]) -> Array:
-        candidates, k = loop
-        return (jnp.sum(candidates) > 1) & (k < n)
-
-    def narrow(loop: tuple[Array, Array]) -> tuple[Array, Array]:
-        candidates, k = loop
-        return narrowed(candidates, tableau[:, k]), k + 1
-
-    candidates, _ = jax.lax.while_loop(tied, narrow, (candidates, jnp.asarray(0)))
+    candidates, _ = jax.lax.while_loop(
+        lambda loop: (jnp.sum(loop[0]) > 1) & (loop[1] < n),  # while rows tie
+        lambda loop: (narrowed(loop[0], tableau[:, loop[1]]), loop[1] + 1),
+        (candidates, jnp.asarray(0)),
+    )
     return jnp.argmax(candidates), found
 
 
@@ -200,15 +196,14 @@ def projected_newton(
         damping = jnp.minimum(1e-3, jnp.sqrt(merit)) ** 2
         d = -jnp.linalg.solve(P.T @ P + damping * jnp.eye(n, dtype=H.dtype), gradient)
 
-        def shorten(trial: tuple[Array, Array]) -> tuple[Array, Array]:
-            return trial[0] / 2, trial[1] + 1
-
         def too_long(trial: tuple[Array, Array]) -> Array:
             t, halvings = trial
             g = phi(z + t * d)
             return (g @ g > merit + 1e-4 * t * (2 * gradient @ d)) & (halvings < HALVINGS)
 
-        t, halvings = jax.lax.while_loop(too_long, shorten, (jnp.ones((), H.dtype), jnp.asarray(0)))
+        t, halvings = jax.lax.while_loop(
+            too_long, lambda trial: (trial[0] / 2, trial[1] + 1), (jnp.ones((), H.dtype), jnp.asarray(0))
+        )
         return z + t * d, k + 1, halvings >= HALVINGS
 
     return jax.lax.while_loop(going, step, (z, jnp.asarray(0), jnp.asarray(False)))[0]

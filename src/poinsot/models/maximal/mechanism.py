@@ -75,7 +75,7 @@ class Mechanism:
             _known(f"contact {contact.name!r} names body", contact.body, names[1:])
         for sensor in self.sensors:
             _known(f"sensor {sensor.label!r} reads joint", sensor.joint, self.readable_joints)
-            sensor.check(self._joint(sensor.joint))
+            sensor.entries(0, self._joint(sensor.joint))  # checks that its numbers suit the joint
         for number in self.numbers:
             self.entry(number)
         if np.shape(self.gravity) != (3,) or not np.isfinite(self.gravity).all():

@@ -32,7 +32,7 @@ from . import assembly, impulses, lcp, reduced
 from . import step as steps
 from .bodies import State, mean_velocity
 from .constraints import Instant
-from .precision import Numbers, Scalar, double_precision
+from .precision import BodyVelocities, Controls, Coordinates, Numbers, Scalar, Theta, double_precision
 from .structure import Structure
 from .values import Values
 
@@ -103,52 +103,44 @@ class Model:
         """The bounds below which free parameters mean nothing: 0 or -inf."""
         return np.array([self.mechanism.entries[name].lower for name in self.free], dtype=float)
 
-    def values(self, theta: Float[Numbers, "p"]) -> Values:
+    def values(self, theta: Theta) -> Values:
         """All numbers of the mechanism, with those of theta."""
         base = self.mechanism.values
-        Theta = jnp.asarray(base.flat())
+        numbers = jnp.asarray(base.flat())
         # in single precision compliances of 1e-8 beside masses leave no digits
-        assert Theta.dtype == jnp.float64, "call this under double_precision"
-        return base.from_flat(Theta.at[self._places].set(theta) if len(self.free) else Theta)
+        assert numbers.dtype == jnp.float64, "call this under double_precision"
+        return base.from_flat(numbers.at[self._places].set(theta) if len(self.free) else numbers)
 
     # ------------------------------------------------------------------------------------------ one step
 
-    def at(self, x: State, theta: Float[Numbers, "p"]) -> Instant:
+    def at(self, x: State, theta: Theta) -> Instant:
         """The mechanism in a state."""
         return Instant(self.structure, self.values(theta), x)
 
-    def step(self, x: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar) -> State:
+    def step(self, x: State, u: Controls, theta: Theta, h: Scalar) -> State:
         """The state after h [s] under the controls u."""
         return self.step_with_report(x, u, theta, h)[0]
 
-    def step_with_report(
-        self, x: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
-    ) -> tuple[State, steps.StepReport]:
+    def step_with_report(self, x: State, u: Controls, theta: Theta, h: Scalar) -> tuple[State, lcp.Solution]:
         """The state after h [s], and how the complementarity problem in it was solved."""
         return steps.forward(self.at(x, theta), u, h)
 
     def external_impulse(
-        self,
-        x: State,
-        after: Float[Numbers, "l 6"],
-        u: Float[Numbers, "_"],
-        theta: Float[Numbers, "p"],
-        h: Scalar,
+        self, x: State, after: BodyVelocities, u: Controls, theta: Theta, h: Scalar
     ) -> Float[Array, "l 6"]:
         """What else must act on the bodies for their velocity to become `after` (2.29) [N s], [N m s]."""
         return impulses.external_impulse(self.at(x, theta), after, u, h)
 
     def impulse_errors(
-        self, x: State, y: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
+        self, x: State, y: State, u: Controls, theta: Theta, h: Scalar
     ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
         """The external impulses from x to its successor y: to its velocity (3.7), and to its configuration (3.8)."""
         here = self.at(x, theta)
         ends = jnp.asarray(y.velocity), mean_velocity(x, y, h)
-        by_velocity, by_configuration = (impulses.external_impulse(here, end, u, h) for end in ends)
-        return by_velocity, by_configuration
+        return impulses.external_impulse(here, ends[0], u, h), impulses.external_impulse(here, ends[1], u, h)
 
     def implicit_errors(
-        self, x: State, y: State, u: Float[Numbers, "_"], theta: Float[Numbers, "p"], h: Scalar
+        self, x: State, y: State, u: Controls, theta: Theta, h: Scalar
     ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
         """M (v+ - v*) by velocity and by configuration, v* the velocity after a step, for stiff constraints."""
         here = self.at(x, theta)
@@ -159,10 +151,10 @@ class Model:
 
     def reduced_errors(
         self,
-        before: tuple[Float[Numbers, "n"], Float[Numbers, "n"]],
-        after: tuple[Float[Numbers, "n"], Float[Numbers, "n"]],
-        u: Float[Numbers, "_"],
-        theta: Float[Numbers, "p"],
+        before: tuple[Coordinates, Coordinates],
+        after: tuple[Coordinates, Coordinates],
+        u: Controls,
+        theta: Theta,
         h: Scalar,
     ) -> Float[Array, "2 n"]:
         """Two moments of what else acts in a step, constraints infinitely stiff [N m s] or [N s].
@@ -177,15 +169,13 @@ class Model:
         self.needs_a_tree("the balance in joint coordinates")
         return reduced.reduced_errors(self.structure, self.values(theta), before, after, u, h)
 
-    def joint_inertia(self, y: Float[Numbers, "n"], theta: Float[Numbers, "p"]) -> Float[Array, "n n"]:
+    def joint_inertia(self, y: Coordinates, theta: Theta) -> Float[Array, "n n"]:
         """M(y) of a tree, with shafts: momenta are M y' [kg m^2], [kg m] or [kg]."""
         return reduced.joint_inertia(self.structure, self.values(theta), y)
 
     # ------------------------------------------------------------------------------------------ one state
 
-    def surface_errors(
-        self, x: State, theta: Float[Numbers, "p"]
-    ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
+    def surface_errors(self, x: State, theta: Theta) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
         """-G^+ g and G^+ G v: to the linearized constraints (3.16), and the velocity across them (3.17)."""
         here = self.at(x, theta)
         G, held = here.held_jacobian, np.flatnonzero(self.structure.held)
@@ -193,22 +183,22 @@ class Model:
         back = (G.T @ jnp.linalg.solve(G @ G.T, off)).T.reshape(2, -1, 6)
         return back[0], back[1]
 
-    def constraint_errors(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "j 6"]:
+    def constraint_errors(self, x: State, theta: Theta) -> Float[Array, "j 6"]:
         """g of each joint's held translations [m] and rotations [-]; 0 in free directions."""
         return jnp.where(self.structure.held, self.at(x, theta).at.g, 0.0)
 
-    def projected_mass(self, x: State, theta: Float[Numbers, "p"], h: Scalar) -> Float[Array, "n n"]:
+    def projected_mass(self, x: State, theta: Theta, h: Scalar) -> Float[Array, "n n"]:
         """M_Sigma = M + G^T Sigma^-1 G, n = 6 l, with drags and shafts as they are in a step (3.13)."""
         here = self.at(x, theta)
         Sigma = jnp.ravel(impulses.held_rows(here, h)[0])[np.flatnonzero(self.structure.held)]
         G = here.held_jacobian
         return steps.mass_with_drives(here, h) + G.T @ (G / Sigma[:, None])
 
-    def mass_matrix(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "n n"]:
+    def mass_matrix(self, x: State, theta: Theta) -> Float[Array, "n n"]:
         """M of the bodies alone, n = 6 l."""
         return steps.mass_matrix(self.at(x, theta))
 
-    def motion(self, x: State, theta: Float[Numbers, "p"]) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+    def motion(self, x: State, theta: Theta) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         """y of the joints, and speeds in the free directions.
 
         Angles in (-pi, pi] [rad], displacements [m], rotation vectors of balls [rad]. The speeds of balls are angular
@@ -217,13 +207,11 @@ class Model:
         here = self.at(x, theta)
         return assembly.joint_coordinates(here), jnp.ravel(here.speeds[1])[self.structure.moving]
 
-    def observe(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, "s"]:
+    def observe(self, x: State, theta: Theta) -> Float[Array, "s"]:
         """h(x; theta): what the sensors read."""
         return self.observe_coordinates(*self.motion(x, theta), theta)
 
-    def observe_coordinates(
-        self, y: Float[Numbers, "n"], rate: Float[Numbers, "n"], theta: Float[Numbers, "p"]
-    ) -> Float[Array, "s"]:
+    def observe_coordinates(self, y: Coordinates, rate: Coordinates, theta: Theta) -> Float[Array, "s"]:
         """The same from joint coordinates [rad], [m] and their rates."""
         structure, values = self.structure, self.values(theta)
         if not len(structure.observed):
@@ -234,9 +222,7 @@ class Model:
         read = jnp.where(structure.is_hinge[structure.observed], read, y)
         return jnp.where(structure.is_rate, rate, read) + values.zero
 
-    def observation_errors(
-        self, x: State, z: Float[Numbers, "s"], theta: Float[Numbers, "p"]
-    ) -> Float[Array, "s"]:
+    def observation_errors(self, x: State, z: Float[Numbers, "s"], theta: Theta) -> Float[Array, "s"]:
         """h(x; theta) - z, of angles the nearest of those that differ by full turns."""
         return self.nearest_turn(self.observe(x, theta) - z)
 
@@ -252,16 +238,14 @@ class Model:
         structure = self.structure
         return np.asarray(structure.is_hinge[structure.observed] & ~structure.is_rate)
 
-    def energy(self, x: State, theta: Float[Numbers, "p"]) -> Float[Array, ""]:
+    def energy(self, x: State, theta: Theta) -> Float[Array, ""]:
         """Kinetic, with that of motors' shafts, and potential, 0 with all centres of mass at the origin [J]."""
         here, v = self.at(x, theta), jnp.asarray(x.velocity)
         kinetic = 0.5 * jnp.sum(v * impulses.inertia_times(here, v))
         shafts = jnp.where(self.structure.free, here.values.shaft[:, None] * here.speeds[1] ** 2, 0.0)
         return kinetic + 0.5 * jnp.sum(shafts) - jnp.sum(impulses.weights(here.values) * x.position)
 
-    def assemble(
-        self, y: Float[Numbers, "n"], rate: Float[Numbers, "n"], theta: Float[Numbers, "p"]
-    ) -> State:
+    def assemble(self, y: Coordinates, rate: Coordinates, theta: Theta) -> State:
         """The state that closes every joint of the tree, from joint coordinates [rad], [m] and their rates.
 
         Bodies that no joint leads to from the world stay in the reference configuration. Of a ball the rates are
@@ -348,11 +332,7 @@ class Model:
         self, y: Float[np.ndarray, "T n"], rate: Float[np.ndarray, "T n"], theta: Float[np.ndarray, "p"]
     ) -> Float[np.ndarray, "T s"]:
         """What sensors read along joint coordinates [rad], [m] and their rates."""
-        return np.asarray(self._read_along(y, rate, theta))
-
-    @cached_property
-    def _read_along(self) -> Any:
-        return jax.jit(jax.vmap(self.observe_coordinates, in_axes=(0, 0, None)))
+        return np.asarray(jax.vmap(self.observe_coordinates, in_axes=(0, 0, None))(y, rate, theta))
 
     @cached_property
     def _assembled(self) -> Any:
@@ -403,15 +383,11 @@ class Model:
         Raises:
             InvalidModel: if `what` cannot be: joints close loops, are balls, or leave a body loose.
         """
-        structure = self.structure
-        if structure.is_ball.any():
-            raise InvalidModel(f"{what} needs hinges and sliders; keep the errors by body for balls")
-        reached = assembly.tree(structure)
-        if len(reached) < structure.bodies:
-            raise InvalidModel(
-                f"{what} needs every body joined to the world; keep the errors by body for this one"
-            )
-        if len(reached) < len(structure.parent):
-            raise InvalidModel(
-                f"{what} needs joints without loops; keep the errors by body for this mechanism"
-            )
+        structure, reached = self.structure, len(assembly.tree(self.structure))
+        for lacking, words in (
+            (structure.is_ball.any(), "hinges and sliders"),
+            (reached < structure.bodies, "every body joined to the world"),
+            (reached < len(structure.parent), "joints without loops"),
+        ):
+            if lacking:
+                raise InvalidModel(f"{what} needs {words}; keep the errors by body for this mechanism")

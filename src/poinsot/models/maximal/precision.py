@@ -1,9 +1,10 @@
-"""Double precision for single calls: JAX computes in single precision by default, and its setting is process-wide.
+"""JAX's settings: double precision for single calls, and machine code kept from one process to the next.
 
-Constraints of compliance 1e-9 beside masses of 1 leave no digits in single precision, so everything in this folder
-needs double. `jax_enable_x64` set here would change the arrays of everybody who uses JAX in the same process. So the
-doors of this package (what takes and returns NumPy arrays) compute under `double_precision`, which holds for their own
-duration and thread only, and whoever transforms or compiles the functions behind the doors does the same:
+JAX computes in single precision by default, and its setting is process-wide. Constraints of compliance 1e-9 beside
+masses of 1 leave no digits in single precision, so everything in this folder needs double. `jax_enable_x64` set here
+would change the arrays of everybody who uses JAX in the same process. So the doors of this package (what takes and
+returns NumPy arrays) compute under `double_precision`, which holds for their own duration and thread only, and whoever
+transforms or compiles the functions behind the doors does the same:
 
     @double_precision
     def solve(problem):
@@ -19,6 +20,7 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from ...cache import cache_folder
 from ...exceptions import MissingExtra
 
 try:
@@ -31,6 +33,18 @@ Numbers = jax.Array | np.ndarray
 
 Scalar = float | Float[jax.Array, ""]
 """A number, or one that is being traced."""
+
+MIN_COMPILE_TIME = 0.3
+"""Machine code that takes less than this to compile is not kept [s]."""
+
+Theta = Float[Numbers, "p"]
+"""Values of a model's free parameters."""
+Controls = Float[Numbers, "_"]
+"""Control signals, held over a step."""
+Coordinates = Float[Numbers, "n"]
+"""Joint coordinates y [rad], [m], or their rates."""
+BodyVelocities = Float[Numbers, "l 6"]
+"""Linear [m/s] and angular [rad/s], in the world's axes."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,3 +59,13 @@ def double_precision(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return call
+
+
+def keep_compiled() -> None:
+    """Keep what this process compiles from here on in the user's cache, unless JAX has another cache folder.
+
+    Functions of a mechanism take seconds to compile.
+    """
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", MIN_COMPILE_TIME)

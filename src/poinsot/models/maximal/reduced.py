@@ -40,7 +40,7 @@ from ..friction import dry_level
 from .assembly import placed
 from .constraints import Instant
 from .impulses import drive, momentum, weights
-from .precision import Numbers, Scalar
+from .precision import Controls, Coordinates, Numbers, Scalar
 from .structure import Structure
 from .values import Values
 
@@ -48,9 +48,9 @@ from .values import Values
 def reduced_errors(
     structure: Structure,
     values: Values,
-    before: tuple[Float[Numbers, "n"], Float[Numbers, "n"]],
-    after: tuple[Float[Numbers, "n"], Float[Numbers, "n"]],
-    u: Float[Numbers, "_"],
+    before: tuple[Coordinates, Coordinates],
+    after: tuple[Coordinates, Coordinates],
+    u: Controls,
     h: Scalar,
 ) -> Float[Array, "2 n"]:
     """e_1 and sqrt(3) e_2 [N m s] or [N s]; `before` and `after` are coordinates and rates at both ends."""
@@ -67,7 +67,7 @@ def reduced_errors(
     return jnp.stack([first, np.sqrt(3) * second])
 
 
-def joint_inertia(structure: Structure, values: Values, y: Float[Numbers, "n"]) -> Float[Array, "n n"]:
+def joint_inertia(structure: Structure, values: Values, y: Coordinates) -> Float[Array, "n n"]:
     """M of the momenta P = M y', with shafts [kg m^2], [kg m] or [kg]."""
     n = len(y)
 
@@ -77,7 +77,7 @@ def joint_inertia(structure: Structure, values: Values, y: Float[Numbers, "n"]) 
 
     # velocities are linear in rates: a row a rate
     velocities, momenta = jax.vmap(moved)(jnp.eye(n))
-    return velocities @ momenta.T + jnp.diag(_Mechanics(structure, values).of_coordinates.shaft)
+    return velocities @ momenta.T + jnp.diag(_Mechanics(structure, values).of("shaft"))
 
 
 class _Mechanics(NamedTuple):
@@ -92,27 +92,24 @@ class _Mechanics(NamedTuple):
         """(n,) P, and F with all that acts in joints [N m s], [N m] or [N s], [N]."""
         structure, values = self.structure, self.values
         F, P = jax.grad(self.lagrangian, argnums=(0, 1))(y, rate)
-        joint, of = self.joints, self.of_coordinates
-        F = F + drive(structure, values, u)[joint, 0] - of.drag * rate
+        joint, of = self.joints, self.of
+        F = F + drive(structure, values, u)[joint, 0] - of("drag") * rate
         if structure.dry.any():
-            bound = dry_level(rate, of.level, of.excess, of.decay)
+            bound = dry_level(rate, of("level"), of("excess"), of("decay"))
             if structure.load.any():
                 load = self.loads(y, rate, acceleration)[joint]
                 bound = jnp.where(structure.load[joint], bound * load, bound)
-            F = F + jnp.where(structure.dry[joint], jnp.clip(-of.stick * rate, -bound, bound), 0.0)
-        return P + of.shaft * rate, F
+            F = F + jnp.where(structure.dry[joint], jnp.clip(-of("stick") * rate, -bound, bound), 0.0)
+        return P + of("shaft") * rate, F
 
     @property
     def joints(self) -> np.ndarray:
         """(n,) the joint of each coordinate."""
         return np.repeat(np.arange(len(self.structure.free)), self.structure.free.sum(axis=1))
 
-    @property
-    def of_coordinates(self) -> _OfCoordinates:
-        """Numbers of joints, by coordinate."""
-        return _OfCoordinates(
-            *(jnp.asarray(getattr(self.values, name))[self.joints] for name in _OfCoordinates._fields)
-        )
+    def of(self, name: str) -> Array:
+        """(n,) a number of joints, by coordinate."""
+        return jnp.asarray(getattr(self.values, name))[self.joints]
 
     def lagrangian(self, y: Array, rate: Array) -> Array:
         """Kinetic less potential energy, without shafts [J]."""
@@ -136,14 +133,3 @@ class _Mechanics(NamedTuple):
         # of a tree held and free rows together are square and regular: all forces of joints follow from the balance
         forces = jnp.linalg.solve(every.T, jnp.ravel(gained)).reshape(structure.held.shape)
         return jnp.sum(structure.weight * jnp.abs(jnp.where(structure.held, forces, 0.0)), axis=1)
-
-
-class _OfCoordinates(NamedTuple):
-    """(n,) numbers of joints, by coordinate."""
-
-    drag: Array
-    shaft: Array
-    level: Array
-    excess: Array
-    decay: Array
-    stick: Array

@@ -12,7 +12,7 @@ displacement has no harmonics. A rate sensor reads the speed in the free directi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -23,99 +23,72 @@ from .values import Entry
 
 
 @dataclass(frozen=True)
-class Encoder:
-    """Reads the coordinate of a hinge [rad] or slider [m].
+class JointSensor:
+    """Reads the coordinate of a hinge or slider, or its rate.
 
     Args:
         joint: its name.
-        zero: reading where the coordinate is 0 [rad] or [m].
-        sine, cosine: eccentricity: amplitudes of the first harmonic, hinges only [rad].
+        zero: reading where that is 0 [rad], [m], [rad/s] or [m/s].
         name: None: that of the joint. recording: the only one that it reads; None: all.
     """
 
     joint: str
     zero: float = 0.0
-    sine: float = 0.0
-    cosine: float = 0.0
-    name: str | None = None
-    recording: str | None = None
+    name: str | None = field(default=None, kw_only=True)
+    recording: str | None = field(default=None, kw_only=True)
 
     is_rate: ClassVar[bool] = False
+    parts: ClassVar[tuple[str, ...]] = ("zero",)
+    """Names of its numbers."""
 
     def __post_init__(self) -> None:
-        if not np.isfinite([self.zero, self.sine, self.cosine]).all():
-            raise InvalidModel(f"the encoder of joint {self.joint!r} needs finite numbers")
+        if not np.isfinite([getattr(self, part) for part in self.parts]).all():
+            raise InvalidModel(f"the sensor {self.label!r} of joint {self.joint!r} needs finite numbers")
 
-    def check(self, joint: Joint) -> None:
-        """Check that it can read this joint.
+    def unit_of(self, position: str) -> str:
+        """Unit of its readings, of a joint whose coordinate has the unit `position`."""
+        return f"{position}/s" if self.is_rate else position
+
+    def entries(self, k: int, joint: Joint) -> list[Entry]:
+        """Its numbers, as sensor k of a mechanism.
 
         Raises:
             InvalidModel: if it has an eccentricity and the joint slides.
         """
-        if joint.slides and (self.sine or self.cosine):
+        if joint.slides and any(getattr(self, part) for part in self.parts[1:]):
             raise InvalidModel(
                 f"sensor {self.label!r} reads a slider, which has no eccentricity; leave out sine and cosine"
             )
-
-    def unit_of(self, position: str) -> str:
-        """Unit of its readings, of a joint whose coordinate has the unit `position`."""
-        return position
-
-    def entries(self, k: int, joint: Joint) -> list[Entry]:
-        """Its numbers, as sensor k of a mechanism."""
-        unit = joint.position_unit
-        parts = ("zero",) if joint.slides else ("zero", "sine", "cosine")
+        unit, parts = self.unit_of(joint.position_unit), self.parts[: 1 if joint.slides else None]
         return [Entry(self.label, part, unit, part, (k,), getattr(self, part)) for part in parts]
 
     @property
     def label(self) -> str:
         """The name that its parameters have."""
-        return self.name or f"{self.joint} encoder"
+        return self.name or f"{self.joint} {'rate' if self.is_rate else 'encoder'}"
 
     @property
     def channel(self) -> str:
         """The channel of recordings that holds its readings."""
-        return f"position.{self.joint}"
+        return f"{'velocity' if self.is_rate else 'position'}.{self.joint}"
 
 
 @dataclass(frozen=True)
-class RateSensor:
-    """Reads the speed of a hinge [rad/s] or slider [m/s].
+class Encoder(JointSensor):
+    """Reads the coordinate of a hinge [rad] or slider [m].
 
     Args:
-        joint: its name.
-        zero: reading at rest [rad/s] or [m/s].
-        name: None: that of the joint. recording: the only one that it reads; None: all.
+        sine, cosine: eccentricity: amplitudes of the first harmonic, hinges only [rad].
     """
 
-    joint: str
-    zero: float = 0.0
-    name: str | None = None
-    recording: str | None = None
+    sine: float = 0.0
+    cosine: float = 0.0
+
+    parts: ClassVar[tuple[str, ...]] = ("zero", "sine", "cosine")
+
+
+@dataclass(frozen=True)
+class RateSensor(JointSensor):
+    """Reads the speed of a hinge [rad/s] or slider [m/s]."""
 
     is_rate: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if not np.isfinite(self.zero):
-            raise InvalidModel(f"the rate sensor of joint {self.joint!r} needs a finite zero")
-
-    def check(self, joint: Joint) -> None:
-        """Every joint with an axis has a rate."""
-
-    def unit_of(self, position: str) -> str:
-        """Unit of its readings, of a joint whose coordinate has the unit `position`."""
-        return f"{position}/s"
-
-    def entries(self, k: int, joint: Joint) -> list[Entry]:
-        """Its numbers, as sensor k of a mechanism."""
-        return [Entry(self.label, "zero", self.unit_of(joint.position_unit), "zero", (k,), self.zero)]
-
-    @property
-    def label(self) -> str:
-        """The name that its parameters have."""
-        return self.name or f"{self.joint} rate"
-
-    @property
-    def channel(self) -> str:
-        """The channel of recordings that holds its readings."""
-        return f"velocity.{self.joint}"

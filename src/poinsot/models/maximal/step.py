@@ -23,36 +23,20 @@ solved in `mixed_lcp`, and (2.28) gives v+.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import jax.numpy as jnp
 import jax.scipy.linalg
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from . import mixed_lcp
+from . import lcp, mixed_lcp
 from .bodies import State, move
 from .constraints import Instant, picked
 from .impulses import contact_rows, drive, forces, friction_level, held_rows, inertia_times, symmetric
-from .precision import Numbers, Scalar
+from .precision import Controls, Scalar
 
 
-class StepReport(NamedTuple):
-    """How a step's complementarity problem was solved.
-
-    Args:
-        method: `lcp.TRIVIAL`, `LEMKE`, `NEWTON` or `FAILED`; trivial too where there is no such problem.
-        residual: of that problem.
-        pivots: of Lemke's method.
-    """
-
-    method: Int[Array, ""]
-    residual: Float[Array, ""]
-    pivots: Int[Array, ""]
-
-
-def forward(here: Instant, u: Float[Numbers, "_"], h: Scalar) -> tuple[State, StepReport]:
-    """x_{k+1} = phi(x_k, u_k), and how it was found."""
+def forward(here: Instant, u: Controls, h: Scalar) -> tuple[State, lcp.Solution]:
+    """x_{k+1} = phi(x_k, u_k), and how its complementarity problem was solved; `lcp.TRIVIAL` if there is none."""
     structure, values = here.structure, here.values
     M = mass_with_drives(here, h)
     k = values.shaft[:, None] * here.speeds[1] + h * drive(structure, values, u)
@@ -68,10 +52,10 @@ def forward(here: Instant, u: Float[Numbers, "_"], h: Scalar) -> tuple[State, St
     by_impulses, free = solved[:, :-1], solved[:, -1]  # M^-1 G^T, and v+ without any multiplier
     S = G @ by_impulses + jax.scipy.linalg.block_diag(Sigma_A, Sigma_B)
     rest = G @ free - jnp.concatenate([a, b])
-    impulses, solution = mixed_lcp.solve(S, rest, structure.blocks, len(b))
+    blocks = np.unique(structure.bilateral // 6, return_counts=True)[1]  # rows of each joint
+    impulses, solution = mixed_lcp.solve(S, rest, blocks.tolist(), len(b))
     after = free + by_impulses @ impulses
-    report = StepReport(solution.method, solution.residual, solution.pivots)
-    return move(here.x, after.reshape(-1, 6), h), report
+    return move(here.x, after.reshape(-1, 6), h), solution
 
 
 def mass_matrix(here: Instant) -> Float[Array, "n n"]:
@@ -133,12 +117,8 @@ def unilateral_rows(here: Instant, h: Scalar) -> tuple[Array, Array, Array]:
 
 def _friction_bounds(here: Instant, h: Scalar) -> tuple[Array, Array]:
     """U and h fc of the bounds U n + h fc of each direction of friction: of joints, then of contacts."""
-    structure, values, load, dry = (
-        here.structure,
-        here.values,
-        here.structure.load_rows,
-        here.structure.dry_rows,
-    )
+    structure, values = here.structure, here.values
+    load, dry = structure.load_rows, structure.dry_rows
     c, joint = len(structure.contact_body), dry // 6
     level = jnp.ravel(friction_level(values, here.speeds[1]))[dry]
     by_load = structure.load[joint]

@@ -80,11 +80,6 @@ class Structure:
         return np.flatnonzero(self.held & ~self.load[:, None])
 
     @cached_property
-    def blocks(self) -> tuple[int, ...]:
-        """Numbers of `bilateral` rows of the joints that have any."""
-        return tuple(int(n) for n in (self.held & ~self.load[:, None]).sum(axis=1) if n)
-
-    @cached_property
     def load_rows(self) -> np.ndarray:
         """(m,) held rows whose size friction depends on."""
         return np.flatnonzero(self.held & self.load[:, None])

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -81,13 +82,8 @@ class Values(NamedTuple):
 
     def from_flat(self, Theta: Float[Numbers, "n"]) -> Values:
         """The same fields from another Theta."""
-        ends = np.cumsum([np.size(field) for field in self])
-        return Values(
-            *(
-                Theta[int(end) - np.size(field) : int(end)].reshape(np.shape(field))
-                for end, field in zip(ends, self, strict=True)
-            )
-        )
+        parts = jnp.split(Theta, np.cumsum([np.size(field) for field in self])[:-1])
+        return Values(*(part.reshape(np.shape(field)) for part, field in zip(parts, self, strict=True)))
 
     def place(self, kind: str, *index: int) -> int:
         """Where in Theta the number `index` of a field is."""
