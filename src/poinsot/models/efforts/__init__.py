@@ -3,12 +3,12 @@
 effort       `JointEffort`: parameters, columns, slopes by position, and the channels that it reads
 positional   of position: `Spring`, `Counterbalance`, `Ripple`
 channels     of recorded channels: `KnownEffort`, `CurrentCurve`, `WarmingFriction`
-listed       `EFFORTS`: every law by its name in a project file; adding one is its file and a line there
+
+Adding one is its file and a line of `EFFORTS`.
 """
 
 from .channels import CurrentCurve, KnownEffort, WarmingFriction
 from .effort import EffortParameter, JointEffort
-from .listed import EFFORTS, nonnegative_kinds
 from .positional import Counterbalance, Ripple, Spring
 
 __all__ = [
@@ -23,3 +23,18 @@ __all__ = [
     "WarmingFriction",
     "nonnegative_kinds",
 ]
+
+EFFORTS: dict[str, type[JointEffort]] = {
+    "spring": Spring,
+    "counterbalance": Counterbalance,
+    "ripple": Ripple,
+    "known": KnownEffort,
+    "current-curve": CurrentCurve,
+    "warming-friction": WarmingFriction,
+}
+"""Every law by its name in a project file."""
+
+
+def nonnegative_kinds() -> tuple[str, ...]:
+    """Kinds of parameters of effort laws that no real joint has below 0."""
+    return tuple(kind for law in EFFORTS.values() for kind in law.nonnegative)

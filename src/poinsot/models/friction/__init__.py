@@ -1,15 +1,13 @@
 """Friction laws of a joint that are linear in their parameters.
 
 terms               one parameter each: its effort, slope, smooth form, unit, sign, words and place in descriptions
-law                 `FrictionLaw`: the terms of one joint; `NoFriction`
-viscous_coulomb     `ViscousCoulomb`
+law                 `FrictionLaw`: the terms of one joint; `NoFriction`, `ViscousCoulomb`
 listed              `LAWS`: every law by its name in a project file; adding a law is its file and a line there
 """
 
-from .law import FrictionLaw, NoFriction
+from .law import FrictionLaw, NoFriction, ViscousCoulomb
 from .listed import LAWS, ListedLaw, term_of
 from .terms import CoulombTerm, FrictionTerm, OffsetTerm, ViscousTerm, dry_level, dry_sign
-from .viscous_coulomb import ViscousCoulomb
 
 __all__ = [
     "LAWS",

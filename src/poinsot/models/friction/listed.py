@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from .law import FrictionLaw, NoFriction
+from .law import FrictionLaw, NoFriction, ViscousCoulomb
 from .terms import CoulombTerm, FrictionTerm, ViscousTerm
-from .viscous_coulomb import ViscousCoulomb
 
 
 @dataclass(frozen=True)
