@@ -191,14 +191,11 @@ class Collisions:
         ]
 
     @cached_property
-    def _supports(self) -> list[np.ndarray]:
-        """Degrees of freedom that move each joint."""
-        model = self.robot.model
-        moved: list[list[int]] = [[]]
-        for joint in list(model.joints)[1:]:
-            own = range(joint.idx_v, joint.idx_v + joint.nv)
-            moved.append([*moved[model.parents[joint.id]], *own])
-        return [np.array(each, dtype=np.int64) for each in moved]
+    def _supports(self) -> dict[int, np.ndarray]:
+        """Degrees of freedom that move each joint; none move the world."""
+        tree, (start, dof) = self.robot.tree, self.robot.tree.path
+        moved = {int(k) + 1: dof[start[i] : start[i + 1]] for i, k in enumerate(tree.body) if k >= 0}
+        return {0: dof[:0], **moved}
 
 
 class _Scene:
