@@ -101,8 +101,8 @@ def test_stretches_in_a_row_are_one_chain(rng):
     whole = backward(join([first.stages, second.stages]), second.end)
     late = backward(second.stages, second.end)
     early = backward(first.stages, late.value)
-    np.testing.assert_allclose(early.policy.K, whole.policy.K[:7], **CLOSE)
-    np.testing.assert_allclose(late.policy.P, whole.policy.P[7:], **CLOSE)
+    np.testing.assert_allclose(early.policy.gains, whole.policy.gains[:7], **CLOSE)
+    np.testing.assert_allclose(late.policy.gains, whole.policy.gains[7:], **CLOSE)
     for name in ("V_xx", "V_xt", "V_tt", "V_x", "V_t", "constant"):
         np.testing.assert_allclose(getattr(early.value, name), getattr(whole.value, name), **CLOSE)
 
@@ -113,7 +113,7 @@ def test_damping_adds_to_the_diagonal(rng):
     diagonal = np.einsum("tii->ti", s.L_ww)[:, :, None] * np.eye(3)
     plain = backward(replace(s, L_ww=s.L_ww + 0.7 * diagonal), chain.end)
     damped = backward(s, chain.end, damping=0.7)
-    np.testing.assert_allclose(damped.policy.k, plain.policy.k, **CLOSE)
+    np.testing.assert_allclose(damped.policy.gains[:, :, -1], plain.policy.gains[:, :, -1], **CLOSE)
     np.testing.assert_allclose(damped.value.V_xx, plain.value.V_xx, **CLOSE)
     # far damping makes the step short, and never uphill
     problem = LinearQuadratic((chain,), np.zeros((3, 3)), np.zeros(3))

@@ -240,6 +240,6 @@ def certify(problem: ShootingProblem, at: Trajectories) -> Certificate:
     direction = LinearizedProblem(problem, now).direction() if np.isfinite(now.cost) else None
     if direction is None:
         return Certificate(np.inf, False, STATIONARITY_TOLERANCE)
-    # 2 cost = |r|^2; the 1 keeps an exact fit from dividing 0 by 0
-    stationarity = direction.length / np.sqrt(1.0 + 2.0 * now.cost)
+    # the step's length over |r|^2 = 2 cost; the 1 keeps an exact fit from dividing 0 by 0
+    stationarity = np.sqrt(max(direction.curvature, 0.0) / (1.0 + 2.0 * now.cost))
     return Certificate(float(stationarity), now.largest_gap <= CERTIFIED_GAP, STATIONARITY_TOLERANCE)

@@ -56,11 +56,6 @@ class SearchDirection:
         """Change of the cost by a step of length alpha (Eq. 35)."""
         return alpha * (self.slope + 0.5 * alpha * self.curvature)
 
-    @property
-    def length(self) -> float:
-        """Of the whole step, in standard deviations."""
-        return float(np.sqrt(max(self.curvature, 0.0)))
-
 
 @dataclass(frozen=True, eq=False)
 class _Chain:

@@ -133,18 +133,6 @@ class Policy:
     def __len__(self) -> int:
         return len(self.gains)
 
-    @property
-    def K(self) -> Float[np.ndarray, "T m n"]:
-        return self.gains[:, :, : self.transitions.shape[1]]
-
-    @property
-    def P(self) -> Float[np.ndarray, "T m p"]:
-        return self.gains[:, :, self.transitions.shape[1] : -1]
-
-    @property
-    def k(self) -> Columns:
-        return self.gains[:, :, -1]
-
     @classmethod
     def empty(cls, T: int, sizes: tuple[int, int, int], spread: bool = False) -> Policy:
         """Room for T stages of sizes n, m, p, to be written by backward passes."""

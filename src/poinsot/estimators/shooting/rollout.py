@@ -88,18 +88,15 @@ class FeasibilityDriven(Rollout):
 
         def one(number: int) -> Simulation:
             motion, x = problem.models[number], now.at.x[number]
-            policy, x_0 = (
-                step.policies[number],
-                motion.manifold.integrate(x[:1], alpha * step.x[number][:1])[0],
-            )
-            ahead = -alpha * (policy.k + policy.P @ step.theta)
+            x_0 = motion.manifold.integrate(x[:1], alpha * step.x[number][:1])[0]
+            policy, ahead = step.policies[number], alpha * np.append(step.theta, 1.0)
 
             def feedback(stage: int, state: np.ndarray) -> np.ndarray:
                 """w_k+ - w_k."""
                 dx = motion.manifold.difference(x[stage : stage + 1], state)[0]
-                return ahead[stage] - policy.K[stage] @ dx
+                return -policy.gains[stage] @ np.concatenate([dx, ahead])
 
-            gaps = (1.0 - (1.0 if self.closes_all else alpha)) * now.gaps[number]
+            gaps = (0.0 if self.closes_all else 1.0 - alpha) * now.gaps[number]
             return _simulate(motion, x_0, now.at.w[number], theta, gaps, feedback)
 
         return _gathered(problem, theta, map(one, range(len(problem.models))))
