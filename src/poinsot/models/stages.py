@@ -28,17 +28,10 @@ STATES_PER_CALL = 200
 """States in one call of the dynamics: enough to make calls cheap, few enough for their derivatives to fit in memory."""
 
 
-def keep_freed_memory() -> None:
-    """Let the process reuse large arrays instead of returning them to the system.
-
-    The C library of Linux returns freed memory above a threshold to the system, and gets it again page by page. For the
-    slopes of a humanoid that takes longer than their computation. The threshold rises to the largest block that was
-    ever freed, up to 32 MiB; so one is, untouched. Elsewhere this does nothing.
-    """
-    np.empty(31 * 2**20, dtype=np.uint8)
-
-
-keep_freed_memory()
+# The C library of Linux returns freed memory above a threshold to the system, and gets it again page by page. For the
+# slopes of a humanoid that takes longer than their computation. The threshold rises to the largest block that was
+# ever freed, up to 32 MiB; so one is, untouched. Elsewhere this does nothing.
+np.empty(31 * 2**20, dtype=np.uint8)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from numba import njit
 
 from ...arrays import Columns, Vector
+from ...models.joint_motion import STEP
 from .problem import GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
 from .riccati import LinearQuadraticStages, Quadratic
 
@@ -112,7 +113,7 @@ def linearized(
     )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**STEP)
 def _products(r_x, r_t, r, L_xx, L_xt, L_tt, l_x, l_t):
     """Add r_a^T r_b and r_a^T r, row after row of the residuals; most have few columns that are not 0."""
     T, rows, n = r_x.shape

@@ -44,16 +44,13 @@ for that problem.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numba import njit
 
 from ...arrays import Changes, Columns, Matrix, Vector
-
-KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
-"""Numba's options of the recursion's kernels."""
+from ...models.joint_motion import STEP
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +69,6 @@ class Quadratic:
     V_x: Vector
     V_t: Vector
     constant: float = 0.0
-
-    def __call__(self, x: Vector, theta: Vector) -> float:
-        """The value at x (n,), theta (p,)."""
-        square = x @ self.V_xx @ x + theta @ self.V_tt @ theta
-        return float(square / 2 + x @ self.V_xt @ theta + self.V_x @ x + self.V_t @ theta + self.constant)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +224,7 @@ def marginals(
     return xx, xt
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _factor(Q):
     """Q = U^T U in place, U upper triangular; False if Q is not positive definite. Rows run contiguously."""
     m = len(Q)
@@ -251,7 +243,7 @@ def _factor(Q):
     return True
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _solve_transposed(U, Y):
     """Y <- U^-T Y, row after row."""
     m, q = Y.shape
@@ -265,7 +257,7 @@ def _solve_transposed(U, Y):
                 Y[i, c] -= u * Y[j, c]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _solve(U, Y):
     """Y <- U^-1 Y, from the last row to the first."""
     m, q = Y.shape
@@ -279,7 +271,7 @@ def _solve(U, Y):
                 Y[i, c] -= u * Y[j, c]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _solve_from_the_right(B, U, S):
     """S = B U^-1, row after row."""
     n, m = B.shape
@@ -293,7 +285,7 @@ def _solve_from_the_right(B, U, S):
                 S[i, d] -= s * U[c, d]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _symmetric(Q, V):
     """V = (Q + Q^T) / 2 of the leading columns of Q."""
     for i in range(len(V)):
@@ -302,7 +294,7 @@ def _symmetric(Q, V):
             V[i, j] = V[j, i] = 0.5 * (Q[i, j] + Q[j, i])
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _put(Z, column, M):
     """Columns of Z from `column` on = M. (Slices would do, but take Numba twice as long to compile.)"""
     for i in range(M.shape[0]):
@@ -310,14 +302,14 @@ def _put(Z, column, M):
             Z[i, column + j] = M[i, j]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _add(Z, column, M):
     for i in range(M.shape[0]):
         for j in range(M.shape[1]):
             Z[i, column + j] += M[i, j]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _subtract(Z, M, row, column):
     """Z -= the block of M that begins at (row, column)."""
     for i in range(Z.shape[0]):
@@ -325,14 +317,14 @@ def _subtract(Z, M, row, column):
             Z[i, j] -= M[row + i, column + j]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _take(Z, column, M):
     for i in range(M.shape[0]):
         for j in range(M.shape[1]):
             M[i, j] = Z[i, column + j]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _places(B, place, size):
     """Whether each column of B has one entry that is not 0 (noise on some freedoms), and then where and what it is."""
     n, m = B.shape
@@ -346,7 +338,7 @@ def _places(B, place, size):
     return place.min() >= 0
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _picked(V_xx, E, place, size, Q_ww, Y):
     """Q_ww = B^T V_xx B and Y = B^T E of such a B."""
     for i in range(len(place)):
@@ -356,7 +348,7 @@ def _picked(V_xx, E, place, size, Q_ww, Y):
             Y[i, c] = size[i] * E[place[i], c]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _backward(
     A, B, C, L_xx, L_xw, L_xr, L_ww, L_wr, noisy, damping, V_xx, V_xr, V_rr, gains, transitions, root, size_r
 ):
@@ -431,7 +423,7 @@ def _backward(
     return -1
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _forward(gains, transitions, y, x, w):
     """From y = (x_0, theta, 1), whose states become later ones."""
     T, m, q = gains.shape
