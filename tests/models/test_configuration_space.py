@@ -6,7 +6,7 @@ import pytest
 from scipy.linalg import expm
 
 from poinsot.models import configuration_space as space
-from poinsot.models.primitive_joints import tree_of
+from poinsot.models.tree import tree_of
 from references.robots import random_robot
 
 SIZES = [0.0, 1e-9, 1e-5, 0.1, 0.99, 1.01, 3.0]

@@ -38,7 +38,10 @@ def coupling_columns(train, v, a, friction=None):
         last = model.addJoint(last, pin.JointModelRZ(), pin.SE3.Identity(), joint)
         model.appendBodyToJoint(last, pin.Inertia(1, np.zeros(3), np.eye(3)), pin.SE3.Identity())
     terms = JointTerms(Articulated("robot", model, train.drive, friction or ViscousCoulomb()))
-    columns, kinds = terms.columns(np.arange(len(terms.names)), v, v, a), np.array(terms.kinds)
+    columns, kinds = (
+        terms.columns(np.arange(len(terms.parameters.names)), v, v, a),
+        np.array(terms.parameters.kinds),
+    )
     named = {"iam": "rotor_coupling", "fvm": "viscous_coupling", "fcm": "coulomb_coupling"}
     return {name: columns[:, :, kinds == kind] for name, kind in named.items() if kind in kinds}
 

@@ -93,7 +93,7 @@ def test_the_regressor_has_its_columns_behind_friction(effort, rng):
 def test_it_is_simulated_and_a_motion_is_designed_with_its_slope(effort, rng):
     robot = robot_with(effort)
     terms = JointTerms(robot)
-    phi = rng.uniform(0.1, 1, len(terms.names))
+    phi = rng.uniform(0.1, 1, len(terms.parameters.names))
     q, v, a = rng.standard_normal((3, 4, 3))
     tau, slope = terms.stiffness(phi, q)
     dense = terms.columns(np.arange(len(phi)), q, v, a) @ phi

@@ -20,8 +20,8 @@ def test_columns_are_those_of_the_regressor(rng, floating):
     terms = JointTerms(robot)
     q, v, a = robot.random_states(5, rng)
     W = Regressor(robot, robot.parameters).dense(q, v, a)[:, :, 10 * len(robot.bodies) :]
-    assert terms.names == robot.parameters.names[-W.shape[2] :]
-    assert terms.units == robot.parameters.units[-W.shape[2] :]
+    assert terms.parameters.names == robot.parameters.names[-W.shape[2] :]
+    assert terms.parameters.units == robot.parameters.units[-W.shape[2] :]
     assert set(robot.parameters.kinds[-W.shape[2] :]) >= {
         "rotor_coupling",
         "viscous_coupling",
@@ -40,14 +40,14 @@ def test_columns_are_those_of_the_regressor(rng, floating):
 def test_slopes_of_friction(rng, dry_speed):
     robot = random_robot(rng, 3, kinds="R", drive=COUPLED, friction=ViscousCoulomb())
     terms = JointTerms(robot, dry_speed)
-    phi, v = rng.uniform(0.1, 1, len(terms.names)), rng.standard_normal((3, 3))
+    phi, v = rng.uniform(0.1, 1, len(terms.parameters.names)), rng.standard_normal((3, 3))
     differences = by_vector(lambda d: terms.friction(phi, v + d), np.zeros(3))
     assert_slope(terms.friction_slope(phi, v), differences)
 
 
 def test_dry_friction_is_soft_at_the_dry_speed():
     robot = chain("y", [0.0])
-    names = JointTerms(robot).names
+    names = JointTerms(robot).parameters.names
     phi = np.array([2.0 * (name == "fc1") for name in names])
     v = np.array([[-5.0], [-0.1], [0.0], [0.1], [5.0]])
     soft, hard = JointTerms(robot, 0.1).friction(phi, v), JointTerms(robot).friction(phi, v)
@@ -60,7 +60,7 @@ def test_rotors_of_the_description_count_where_they_are_no_parameter(rng):
         robot = chain("yz", [0.0, 0.2], drive=drive)
         robot.model.armature = np.array([0.25, 0.0])
         terms = JointTerms(robot)
-        np.testing.assert_allclose(terms.rotors(np.zeros(len(terms.names)))[0, 0], expected)
+        np.testing.assert_allclose(terms.rotors(np.zeros(len(terms.parameters.names)))[0, 0], expected)
 
 
 @pytest.mark.parametrize("speed", [-0.1, np.inf])
@@ -72,8 +72,11 @@ def test_a_dry_speed_is_refused(speed):
 def test_drag_slows_a_floating_base_along_its_axes(rng):
     robot = random_robot(rng, 1, floating_base=True)
     terms = JointTerms(robot, drag=True)
-    assert terms.names[-3:] == ("drag_x", "drag_y", "drag_z") and terms.units[-1] == "N s/m"
-    phi, v = np.zeros(len(terms.names)), rng.standard_normal((2, 7))
+    assert (
+        terms.parameters.names[-3:] == ("drag_x", "drag_y", "drag_z")
+        and terms.parameters.units[-1] == "N s/m"
+    )
+    phi, v = np.zeros(len(terms.parameters.names)), rng.standard_normal((2, 7))
     phi[-3:] = [0.1, 0.2, 0.3]
     np.testing.assert_allclose(terms.friction(phi, v), v * [0.1, 0.2, 0.3, 0, 0, 0, 0])
     drag_only = terms.columns(np.arange(len(phi))[-3:], robot.random_states(2, rng)[0], v, v)

@@ -120,7 +120,7 @@ def test_its_sign_is_a_constraint_and_a_warning(robot, recorded):
 def test_it_is_simulated_with_its_slope(rng):
     arm = chain("zyy", [0, 0.1, 0.4], friction=ViscousSaturating())
     terms = JointTerms(arm, dry_speed=0.05)
-    phi, v = rng.uniform(0.1, 1, len(terms.names)), rng.standard_normal((4, 3))
+    phi, v = rng.uniform(0.1, 1, len(terms.parameters.names)), rng.standard_normal((4, 3))
     W = Regressor(arm, arm.parameters).dense(arm.configurations(v), v, v)[:, :, -len(phi) :]
     np.testing.assert_allclose(terms.friction(phi, v), W @ phi, atol=1e-13)
     assert_slope(terms.friction_slope(phi, v), by_vector(lambda d: terms.friction(phi, v + d), np.zeros(3)))

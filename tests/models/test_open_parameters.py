@@ -44,7 +44,7 @@ def test_theta_and_values_there_and_back(robot, chart):
     assert parameters.units[20:] == ("N m", "kg m^2", "")
     values = parameters.values(theta)
     np.testing.assert_allclose(values.bodies, robot.inertials[[2, 0]], atol=1e-12)
-    by_name = dict(zip(parameters.joint_terms.names, values.joints, strict=True))
+    by_name = dict(zip(parameters.joint_terms.parameters.names, values.joints, strict=True))
     assert (by_name["fc3"], by_name["ia2"], by_name["fv2"], by_name["fc2"]) == (0.3, 0.2, 0.7, 0.0)
     np.testing.assert_array_equal(values.gains, [1.5, 1.0])
     moved = parameters.values(theta + 1e-3)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from poinsot.models.positive_definite import inverses
+from poinsot.models.contact_dynamics import inverses
 
 
 def random_matrices(rng, n, condition):

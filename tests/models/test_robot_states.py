@@ -4,6 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from poinsot.models import configuration_space as space
 from poinsot.models.contact_dynamics import ContactDynamics
 from poinsot.models.contacts import PointContact
 from poinsot.models.open_parameters import OpenParameters
@@ -38,7 +39,7 @@ def test_slopes_of_integrate_and_difference(robot, rng):
     d = 0.5 * rng.standard_normal((1, states.degrees))
     y = states.integrate(x, d)
     zero = np.zeros(states.degrees)
-    by_x, by_d = states.integrate_jacobians(x, d)
+    by_x, by_d = (states._dense(each, 1, 1.0) for each in states._blocks(space.integrate_slopes, d))
     moved = by_vector(
         lambda e: states.difference(y, states.integrate(states.integrate(x, e[None]), d))[0], zero
     )

@@ -377,13 +377,17 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
     The normal equations are good enough here: columns have unit norm, and what counts is the size of residuals.
     """
     rows = DenseRows.of(problem) if rows is None else rows
-    y = rows.y
-    N, n = y.shape
-    b = len(problem.base)
-    squares = np.sum(y**2, axis=0)
-    size = np.sqrt(squares / N)
+    N = len(rows.y)
+    size = np.sqrt(np.sum(rows.y**2, axis=0) / N)
     # a passive joint has no torque of its own: what it leaves is compared with the others'
     size = np.where(size > 0, size, max(float(np.linalg.norm(size)), 1e-300))
+    return Solved(rows, *reweighted(rows, size, N), size, problem)
+
+
+def reweighted(rows: DenseRows, size: Vector, counts: int | np.ndarray) -> tuple[Vector, Matrix, Vector]:
+    """theta, its covariance and sigma of a `Regression`; counts: readings of each joint."""
+    y, (n, b, _) = rows.y, rows.by_joint.shape
+    squares = np.sum(y**2, axis=0)
     projected = (rows.by_joint @ y.T[:, :, None])[:, :, 0]
     sigma = size
     for _ in range(REWEIGHTINGS):
@@ -394,9 +398,8 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
         H = H / norms[:, None] / norms + RIDGE * np.eye(b)
         theta = np.linalg.solve(H, c / norms) / norms
         left = squares - 2 * projected @ theta + (rows.gram @ theta) @ theta
-        sigma = np.maximum(np.sqrt(np.maximum(left, 0) / max(N - b / n, 1.0)), EXACT * size)
-    covariance = np.linalg.inv(H) / norms[:, None] / norms
-    return Solved(rows, theta, covariance, sigma, size, problem)
+        sigma = np.maximum(np.sqrt(np.maximum(left, 0) / np.maximum(counts - b / n, 1.0)), EXACT * size)
+    return theta, np.linalg.inv(H) / norms[:, None] / norms, sigma
 
 
 def correlations(e: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..arrays import JointSamples, Vector
 from ..models.link_torques import LinkTorques
-from .case import EXACT, REWEIGHTINGS, RIDGE, DenseRows, Regression
+from .case import DenseRows, Regression, reweighted
 
 MOST_SAMPLES = 1000
 """Evenly spaced: more of them hardly narrow what is asked here."""
@@ -117,7 +117,9 @@ class FilterRun:
         counts = np.maximum(read.sum(axis=0), 1)
         mean = tau.sum(axis=0) / counts
         size = np.sqrt(np.sum(np.where(read, tau - mean, 0.0) ** 2, axis=0) / counts)
-        return solved(W, np.where(read, tau - known, 0.0), size, counts)
+        size = np.where(size > 0, size, max(float(size.max()), 1e-300))
+        rows = DenseRows.made(W, np.where(read, tau - known, 0.0), np.zeros_like(tau))
+        return Regression(rows, *reweighted(rows, size, counts), size)
 
     @cached_property
     def known(self) -> tuple[np.ndarray, JointSamples]:
@@ -174,28 +176,6 @@ class FilterRun:
             known + np.einsum("tnb, tb -> tn", Y, pi) for Y, known in map(self.rows, map(change, (h, -h)))
         ]
         return np.where(np.isfinite(self.settled.tau), (ends[0] - ends[1]) / (2 * h), 0.0)
-
-
-def solved(W: np.ndarray, y: JointSamples, size: Vector, counts: np.ndarray) -> Regression:
-    """Least squares of y on W, each joint's residuals at unit variance.
-
-    Args:
-        size: (n,) rms of the torque about its mean. counts: (n,) readings of each joint.
-    """
-    size = np.where(size > 0, size, max(float(size.max()), 1e-300))
-    n, b = W.shape[1:]
-    sigma = size
-    for _ in range(REWEIGHTINGS):
-        A = (W / sigma[:, None]).reshape(-1, b)
-        norms = np.linalg.norm(A, axis=0)
-        norms[norms == 0] = 1.0
-        A /= norms
-        H = A.T @ A + RIDGE * np.eye(b)
-        theta = np.linalg.solve(H, A.T @ (y / sigma).reshape(-1)) / norms
-        squares = np.sum((y - W @ theta) ** 2, axis=0)
-        sigma = np.maximum(np.sqrt(squares / np.maximum(counts - b / n, 1.0)), EXACT * size)
-    rows = DenseRows.made(W, y, np.zeros_like(y))
-    return Regression(rows, theta, np.linalg.inv(H) / np.outer(norms, norms), sigma, size)
 
 
 def likelier(one: Regression, other: Regression) -> float:

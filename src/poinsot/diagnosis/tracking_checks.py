@@ -50,15 +50,22 @@ class Nuisance:
 
     Args:
         cause: of a finding. column: (N, n). warning, error: sizes.
-        message: of value and 95 % half-width. where: joint; "" for all.
+        said: its message, of `zero` + `unit` times the value, and of the 95 % half-width.
+        where: joint; "" for all.
     """
 
     cause: Cause
     column: JointSamples
     warning: float
     error: float
-    message: Callable[[float, float], str]
+    said: str
     where: str = ""
+    zero: float = 0.0
+    unit: float = 1.0
+
+    def message(self, value: float, half: float) -> str:
+        x, side = self.zero + self.unit * value, "late" if value > 0 else "early"
+        return self.said.format(x, self.unit * half, size=abs(x), side=side, where=self.where)
 
 
 @dataclass(frozen=True)
@@ -151,23 +158,15 @@ class RobotAsKnown(Check):
         known = np.where(np.isfinite(motion.tau), run.known[1], 0.0)
         N, n = known.shape
         for joint, own in [("", np.ones(n)), *zip(names, np.eye(n), strict=True)]:
-            whose = f"The torque of joint {joint} is" if joint else "Torques are"
-
-            def always(s: float, half: float, whose: str = whose) -> str:
-                return f"{whose} {1 + s:.4g} +- {half:.2g} times as large as the known robot needs."
-
-            yield Nuisance(TorqueGain.cause, known * own, self.gain_warning, self.gain_error, always, joint)
+            whose = "The torque of joint {where} is" if joint else "Torques are"
+            said = whose + " {:.4g} +- {:.2g} times as large as the known robot needs."
+            sizes = self.gain_warning, self.gain_error
+            yield Nuisance(TorqueGain.cause, known * own, *sizes, said, joint, zero=1.0)
             for row in np.linspace(0.15 * N, 0.85 * N, self.times).astype(int).tolist():
-
-                def later(
-                    s: float, half: float, said: str = f"{whose} {{}} from {motion.time[row]:.4g} s on"
-                ) -> str:
-                    return (
-                        said.format(f"{1 + s:.3g} +- {half:.2g} times as large") + ", which no load explains."
-                    )
-
+                at = f"from {motion.time[row]:.4g} s on, which no load explains."
+                said = whose + " {:.3g} +- {:.2g} times as large " + at
                 column = known * own * (np.arange(N) >= row)[:, None]
-                yield Nuisance(GainChange.cause, column, size.warning, size.error, later, joint)
+                yield Nuisance(GainChange.cause, column, size.warning, size.error, said, joint, zero=1.0)
 
     def _motion(self, run: FilterRun) -> Iterator[Nuisance]:
         """The clock, and the zero of each joint."""
@@ -176,22 +175,17 @@ class RobotAsKnown(Check):
         def faster(h: float) -> TrackedMotion:
             return replace(motion, v=motion.v * (1 + h), a=motion.a * (1 + h) ** 2)
 
-        said = "The true sampling rate is {:.4g} +- {:.2g} times the declared one.".format
-        column = run.slope(faster, 1e-3)
-        yield Nuisance(clock.cause, column, clock.warning, clock.error, lambda c, half: said(1 + c, half))
+        said = "The true sampling rate is {:.4g} +- {:.2g} times the declared one."
+        yield Nuisance(clock.cause, run.slope(faster, 1e-3), clock.warning, clock.error, said, zero=1.0)
+        said = "The zero of joint {where} is off by {:.3g} +- {:.2g} deg."
+        sizes = np.radians(zero.warning_deg), np.radians(zero.error_deg)
         positions = robot.joint_positions(motion.q)
         for joint, axis in zip(robot.joints, np.eye(len(robot.joints)), strict=True):
 
             def turned(h: float, axis: np.ndarray = axis) -> TrackedMotion:
                 return replace(motion, q=robot.configurations(positions + h * axis))
 
-            def off(x: float, half: float, joint: str = joint) -> str:
-                return (
-                    f"The zero of joint {joint} is off by {np.degrees(x):.3g} +- {np.degrees(half):.2g} deg."
-                )
-
-            sizes = np.radians(zero.warning_deg), np.radians(zero.error_deg)
-            yield Nuisance(zero.cause, run.slope(turned, 1e-4), *sizes, off, joint)
+            yield Nuisance(zero.cause, run.slope(turned, 1e-4), *sizes, said, joint, unit=np.degrees(1.0))
 
     def _delay(self, run: FilterRun) -> Nuisance:
         motion, delay = run.settled, TorqueDelay()
@@ -202,14 +196,9 @@ class RobotAsKnown(Check):
             if b - a > 2:
                 column[a:b] = -np.gradient(predicted[a:b], motion.time[a:b], axis=0)
         period_s = float(np.median(np.diff(run.motion.time))) / 0.4  # of the highest frequency of the samples
-        said = "Torques are {:.3g} +- {:.2g} ms {} against the positions.".format
-        return Nuisance(
-            delay.cause,
-            np.where(read, column, 0.0),
-            delay.warning_deg / 360 * period_s,
-            delay.error_deg / 360 * period_s,
-            lambda d, half: said(1e3 * abs(d), 1e3 * half, "late" if d > 0 else "early"),
-        )
+        sizes = delay.warning_deg / 360 * period_s, delay.error_deg / 360 * period_s
+        said = "Torques are {size:.3g} +- {1:.2g} ms {side} against the positions."
+        return Nuisance(delay.cause, np.where(read, column, 0.0), *sizes, said, unit=1e3)
 
     def _other_channels(self, run: FilterRun, now: Regression) -> Finding | None:
         """Another unit, sign or order of the channels that fits far better."""

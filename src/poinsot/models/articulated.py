@@ -25,12 +25,11 @@ from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from . import tree as kinds
 from .drive import Drive, DriveTrain
 from .efforts import JointEffort
-from .friction import FrictionLaw, ViscousCoulomb
+from .friction import FrictionLaw, FrictionTerm, ViscousCoulomb
 from .friction.listed import COUPLING
 from .gravity import STANDARD_GRAVITY
-from .primitive_joints import tree_of
 from .torque_regressor import dense_regressor
-from .tree import Tree
+from .tree import Tree, tree_of
 
 MAX_DESCRIPTION_BYTES = 64 * 2**20
 
@@ -215,36 +214,22 @@ class Articulated:
             for i, body in enumerate(self.bodies, start=1)
         ]
         units = [(self.effort_units[k], self.position_units[k]) for k in self.actuated]
-        numbers = self.joint_numbers
+        numbers, train = self.joint_numbers, self.train
 
-        def inertia_unit(k: int) -> str:
-            return "kg" if units[k][1] == "m" else "kg m^2"
+        def rotor(kind: str, symbol: str, k: int) -> Block:
+            unit = "kg" if units[k][1] == "m" else "kg m^2"
+            return Block(kind, self.joints[k], (f"{symbol}{numbers[k]}",), (unit,))
 
-        rotors = [
-            Block("rotor_inertia", self.joints[k], (f"ia{numbers[k]}",), (inertia_unit(k),))
-            for k in self.train.rotor_inertia_maps()
-        ]
-        train = self.train
-        couplings = [
-            Block("rotor_coupling", self.joints[k], (f"iam{numbers[k]}",), (inertia_unit(k),))
-            for k in train.coupled
-            if train.drive.rotor_inertia and train.drive.coupled_rotor == "free"
-        ]
-        couplings += [
-            Block(
-                f"{term.kind}{COUPLING}",
-                self.joints[k],
-                (f"{term.symbol}m{numbers[k]}",),
-                (term.unit(units[k][0], f"{units[k][1]}/s"),),
-            )
-            for term in train.coupled_friction(self.friction.coupled_terms)
-            for k in train.coupled
-        ]
-        friction = [
-            Block(term.kind, joint, (f"{term.symbol}{number}",), (term.unit(effort, f"{position}/s"),))
-            for joint, number, (effort, position) in zip(self.joints, numbers, units, strict=True)
-            for term in self.friction.terms
-        ]
+        def friction(term: FrictionTerm, k: int, ending: str = "", m: str = "") -> Block:
+            unit = term.unit(units[k][0], f"{units[k][1]}/s")
+            return Block(term.kind + ending, self.joints[k], (f"{term.symbol}{m}{numbers[k]}",), (unit,))
+
+        of_joints = [rotor("rotor_inertia", "ia", k) for k in train.rotor_inertia_maps()]
+        if train.drive.rotor_inertia and train.drive.coupled_rotor == "free":
+            of_joints += [rotor("rotor_coupling", "iam", k) for k in train.coupled]
+        coupled = train.coupled_friction(self.friction.coupled_terms)
+        of_joints += [friction(term, k, COUPLING, "m") for term in coupled for k in train.coupled]
+        of_joints += [friction(term, k) for k in range(len(self.joints)) for term in self.friction.terms]
         efforts: list[Block] = []
         held: dict[str, float] = {}
         for effort in self.placed_efforts:
@@ -259,7 +244,7 @@ class Articulated:
             raise InvalidModel(
                 f"each joint has one effort of a kind; there are the parameters {listing(names)}"
             )
-        return Parameters((*inertia, *rotors, *couplings, *friction, *efforts), held)
+        return Parameters((*inertia, *of_joints, *efforts), held)
 
     @cached_property
     def placed_efforts(self) -> tuple[JointEffort, ...]:
@@ -375,9 +360,13 @@ def load_robot(
     # Pinocchio would expand entities and open files that they name
     text, root = read_description(path)
     said: list[str] = []
+    base = (pin.JointModelFreeFlyer(),) if floating_base else ()
     try:
         with _kept_to_ourselves(said):
-            model = _build(text, path, root, floating_base)
+            if root == "mujoco":
+                model = pin.buildModelFromMJCF(str(path), *base)
+            else:
+                model = pin.buildModelFromXML(text, *base)
     except Exception as error:
         why = said or str(error).strip().splitlines()[-1:]
         raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(why)}") from None
@@ -401,11 +390,8 @@ def load_robot(
         dict(locked or {}),
         tuple(efforts),
     )
-    _ = (
-        robot.tree,
-        robot.train,
-        robot.placed_efforts,
-    )  # joints and drives that do not work are refused here, not at the first use
+    # joints and drives that do not work are refused here, not at the first use
+    _ = robot.tree, robot.train, robot.placed_efforts
     return robot
 
 
@@ -460,13 +446,6 @@ def read_description(path: Path) -> tuple[str, str]:
             f"{path} is neither URDF (<robot>) nor MJCF (<mujoco>): its root element is <{root.tag}>"
         )
     return text, root.tag
-
-
-def _build(text: str, path: Path, root: str, floating_base: bool) -> pin.Model:
-    base = (pin.JointModelFreeFlyer(),) if floating_base else ()
-    return (
-        pin.buildModelFromMJCF(str(path), *base) if root == "mujoco" else pin.buildModelFromXML(text, *base)
-    )
 
 
 def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:

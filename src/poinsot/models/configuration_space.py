@@ -47,26 +47,24 @@ def difference(tree: Tree, p: Configurations, q: Configurations) -> JointSamples
 
 def integrate_slopes(d: np.ndarray, planar: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """(T, k, k) slopes of q [+] d by q and by d (T, k), of a ball or a plane, k = 3, or a floating base, k = 6."""
-    return _slopes(_integrate_slopes, d, planar)
+    T, k = len(d), 6 if planar else d.shape[1]
+    whole = np.zeros((T, k))
+    whole[:, PLANE if planar else slice(None)] = d
+    by_q, by_d = np.zeros((2, T, k, k))
+    kernel: Any = _integrate_slopes
+    kernel(whole, by_q, by_d)
+    # motions in a plane are a subgroup: the slopes along it are those of the whole group
+    return (by_q[:, PLANE[:, None], PLANE], by_d[:, PLANE[:, None], PLANE]) if planar else (by_q, by_d)
 
 
 def difference_slopes(d: np.ndarray, planar: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """(T, k, k) slopes of y [-] x by x and by y, of such joints, at d = y [-] x (T, k)."""
-    return _slopes(_difference_slopes, d, planar)
+    back, forth = (np.linalg.inv(integrate_slopes(sign * d, planar)[1]) for sign in (-1.0, 1.0))
+    return -back, forth
 
 
 PLANE = np.array([0, 1, 5])
 """Freedoms of a planar joint among those of a floating base: x, y, turning about z."""
-
-
-def _slopes(kernel: Any, d: np.ndarray, planar: bool) -> tuple[np.ndarray, np.ndarray]:
-    T, k = len(d), 6 if planar else d.shape[1]
-    whole = np.zeros((T, k))
-    whole[:, PLANE if planar else slice(None)] = d
-    first, second = np.zeros((2, T, k, k))
-    kernel(whole, first, second)
-    # motions in a plane are a subgroup: the slopes along it are those of the whole group
-    return (first[:, PLANE[:, None], PLANE], second[:, PLANE[:, None], PLANE]) if planar else (first, second)
 
 
 @njit(**STEP)
@@ -158,16 +156,10 @@ def _mixed(v, w, W, W2, out, memory):
 
 
 @njit(**STEP)
-def _matrices() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Memory."""
-    return np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-
-
-@njit(**STEP)
 def _integrate_slopes(d, by_q, by_d):
     T, k = d.shape
-    W, W2, X, out, Y = _matrices()
-    memory = np.empty((6, 3, 3))
+    memory = np.empty((11, 3, 3))
+    W, W2, X, out, Y = memory[6], memory[7], memory[8], memory[9], memory[10]
     w, v, p = np.empty(3), np.empty(3), np.empty(3)
     for t in range(T):
         for r in range(3):
@@ -195,33 +187,6 @@ def _integrate_slopes(d, by_q, by_d):
             for j in range(3):
                 by_q[t, i, 3 + j] = -Y[i, j]
         _mixed(v, w, W, W2, by_d[t, :3, 3:], memory)
-
-
-@njit(**STEP)
-def _difference_slopes(d, by_x, by_y):
-    T, k = d.shape
-    W, W2, Q, out, Y = _matrices()
-    memory = np.empty((6, 3, 3))
-    w, v = np.empty(3), np.empty(3)
-    for t in range(T):
-        for by, sign in ((by_y[t], -1.0), (by_x[t], 1.0)):
-            for r in range(3):
-                w[r] = sign * d[t, k - 3 + r]
-            _left_inverse(w, W, W2, out)
-            for i in range(3):
-                for j in range(3):
-                    by[k - 3 + i, k - 3 + j] = -sign * out[i, j]
-            if k == 3:
-                continue
-            for r in range(3):
-                v[r] = sign * d[t, r]
-            _mixed(v, w, W, W2, Q, memory)
-            _times(out, Q, Y)
-            _times(Y, out, Q)
-            for i in range(3):
-                for j in range(3):
-                    by[i, j] = -sign * out[i, j]
-                    by[i, 3 + j] = sign * Q[i, j]
 
 
 @njit(**STEP)

@@ -30,9 +30,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from numba import njit
 
 from ..arrays import Columns, ColumnSlopes, Configurations, JointSamples, Matrix, Vector
 from ..exceptions import InvalidModel
@@ -40,7 +42,6 @@ from .contacts import Contact
 from .frame_motion import FrameMotion
 from .motion_terms import MotionTerms, frame_index
 from .open_parameters import OpenParameters, ParameterValues
-from .positive_definite import inverses
 from .torque_regressor import regressor_entries
 
 
@@ -57,6 +58,36 @@ class DynamicsJacobians:
     v: ColumnSlopes
     tau: ColumnSlopes
     theta: Float[np.ndarray, "T m p"]
+
+
+@dataclass(frozen=True, eq=False)
+class Linearized:
+    """m numbers at T states, next states or residuals of sensors, with derivatives along the tangents.
+
+    Args:
+        value: (T, m); next states are (T, nq + n), with m = 2 n numbers in their tangent.
+        by_x: (T, m, 2n) by changes of the state; None: slopes were not asked for.
+        by_tau, by_theta: (T, m, n) by generalized forces, if that was asked for, and (T, m, p) by theta.
+    """
+
+    value: Float[np.ndarray, "T _"]
+    by_x: Float[np.ndarray, "T m two_n"] | None = None
+    by_tau: Float[np.ndarray, "T m n"] | None = None
+    by_theta: Float[np.ndarray, "T m p"] | None = None
+
+    @classmethod
+    def zeros(cls, value: np.ndarray, m: int, n: int, p: int, slopes: bool, efforts: bool) -> Linearized:
+        """These values with slopes of 0, to be written."""
+        if not slopes:
+            return cls(value)
+        by_x, by_theta = np.zeros((len(value), m, 2 * n)), np.zeros((len(value), m, p))
+        return cls(value, by_x, np.zeros((len(value), m, n)) if efforts else None, by_theta)
+
+    def put(self, places: np.ndarray, part: Linearized) -> None:
+        """Write every array of a part into the rows at these places."""
+        for name, values in vars(part).items():
+            if values is not None:
+                getattr(self, name)[places] = values
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +215,8 @@ class ContactDynamics:
         joints = self.parameters.joint_terms
         zero = np.zeros_like(v)
         M = terms.mass_and_bias(q, zero)[0] + joints.rotors(values.joints)
-        J = terms.jacobian(q)
+        still = terms.frames(self._contact_frames, q, zero, zero, jacobians=True)
+        J = self._constraint(still, len(v))[0]
         inverse = _Inverse.of(M, J, self.softness)
         after, impulses = inverse.solve(np.einsum("tij, tj -> ti", M, v), np.zeros(J.shape[:2]))
         effort = self.parameters.drive.slope(values.gains)
@@ -318,3 +350,48 @@ def _times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 def _stacked(parts: list[np.ndarray], T: int, n: int) -> np.ndarray:
     """(T, m, n)"""
     return np.concatenate([np.zeros((T, 0, n)), *parts], axis=1)
+
+
+def inverses(A: Float[np.ndarray, "T n n"]) -> Float[np.ndarray, "T n n"]:
+    """A^-1 of symmetric matrices, of which the lower halves are read; NaN where one is not positive definite.
+
+    A = L L^T, W = L^-1 from its first row down, A^-1 = W^T W: every inner loop adds a multiple of one row to another,
+    which becomes vector instructions. LAPACK's, called one matrix at a time, is made for larger ones.
+    """
+    out = np.empty(A.shape)
+    kernel: Any = _inverses
+    kernel(np.ascontiguousarray(A, dtype=float), out)
+    return out
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def _inverses(A, out):
+    n = A.shape[1]
+    L, W = np.empty((n, n)), np.empty((n, n))
+    for t in range(len(A)):
+        for i in range(n):
+            for j in range(i + 1):
+                s = A[t, i, j]
+                for k in range(j):
+                    s -= L[i, k] * L[j, k]
+                # NaN where s < 0, which goes through to the whole inverse
+                L[i, j] = np.sqrt(s) if i == j else s / L[j, j]
+        for i in range(n):
+            inverse = 1 / L[i, i]
+            for c in range(i):
+                W[i, c] = 0.0
+            for k in range(i):
+                factor = -L[i, k] * inverse
+                for c in range(k + 1):
+                    W[i, c] += factor * W[k, c]
+            W[i, i] = inverse
+        B = out[t]
+        B[:] = 0.0
+        for k in range(n):
+            for i in range(k + 1):
+                factor = W[k, i]
+                for c in range(i + 1):
+                    B[i, c] += factor * W[k, c]
+        for i in range(n):
+            for c in range(i):
+                B[c, i] = B[i, c]

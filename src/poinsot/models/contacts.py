@@ -200,7 +200,8 @@ class ContactSchedule:
             now = self.closed[first]
             # what is closed at the start has closed before: no impact
             gained = now & ~self.closed[first - 1] if first else np.zeros_like(now)
-            phases.append(Phase(first, last, _places(now), _places(gained)))
+            places = (tuple(np.flatnonzero(row).tolist()) for row in (now, gained))
+            phases.append(Phase(first, last, *places))
         return tuple(phases)
 
     @cached_property
@@ -259,15 +260,13 @@ def schedule_from_channels(
         InvalidModel: if a channel names an unknown foot.
         InvalidSignals: if a channel holds something else, or lengths differ.
     """
-    columns = {}
     for name, channel in channels.items():
         values = np.asarray(channel, dtype=float)
         if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
             raise InvalidSignals(
                 f"the contact channel of {name!r} must be 0 or 1 at each sample; for forces, give thresholds"
             )
-        columns[name] = carried_on(values, 0.0) == 1
-    return _schedule(contacts, columns)
+    return _schedule(contacts, channels)
 
 
 def schedule_from_forces(
@@ -294,13 +293,12 @@ def schedule_from_forces(
             f"contacts close above a force and open below a smaller one, both above 0 N: not {closes_above:g} and "
             f"{opens_below:g}"
         )
-    columns = {}
-    for name, force in forces.items():
-        force = np.asarray(force, dtype=float)
-        said = np.where(force > closes_above, 1.0, np.where(force < opens_below, 0.0, np.nan))
-        # between both thresholds the contact stays as it was
-        columns[name] = carried_on(said, 0.0) == 1
-    return _schedule(contacts, columns)
+    # between both thresholds the contact stays as it was
+    said = {
+        name: np.where(force > closes_above, 1.0, np.where(force < opens_below, 0.0, np.nan))
+        for name, force in forces.items()
+    }
+    return _schedule(contacts, said)
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,14 +388,15 @@ class Gait:
 # ------------------------------------------------------------------------------------------------------------- parts
 
 
-def _schedule(contacts: Sequence[Contact], columns: Mapping[str, Bool[np.ndarray, "_"]]) -> ContactSchedule:
-    names = [contact.frame for contact in contacts]
+def _schedule(contacts: Sequence[Contact], channels: Mapping[str, np.ndarray]) -> ContactSchedule:
+    """1 where closed, 0 where not; NaN: as the sample before."""
+    columns = {name: carried_on(np.asarray(x, dtype=float), 0.0) == 1 for name, x in channels.items()}
+    names, lengths = [each.frame for each in contacts], {name: len(x) for name, x in columns.items()}
     for name in columns:
         if name not in names:
             raise InvalidModel(
                 f"no contact frame {name!r}{nearest(name, names)}; the contacts are {listing(names)}"
             )
-    lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1:
         raise InvalidSignals(
             "the channels of a contact sequence need the same number of samples"
@@ -416,7 +415,3 @@ def _steady(column: Bool[np.ndarray, "_"], samples: int) -> Bool[np.ndarray, "_"
         if last - first < samples and (first, last) != (0, len(column)):
             column[first:last] = column[first - 1] if first else column[last]
     return column
-
-
-def _places(row: Bool[np.ndarray, "_"]) -> tuple[int, ...]:
-    return tuple(int(place) for place in np.flatnonzero(row))

@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from ..arrays import Configurations, JointSamples, Matrix, Vector
 from ..exceptions import InvalidModel
-from ..parameters import Block
+from ..parameters import Block, Parameters
 from .articulated import Articulated
 from .efforts import JointEffort, nonnegative_kinds
 from .friction import FrictionTerm
@@ -52,44 +52,24 @@ class JointTerms:
         _ = self._maps
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Of the parameters phi."""
-        return tuple(name for block in self._blocks for name in block.names)
-
-    @cached_property
-    def units(self) -> tuple[str, ...]:
-        """Of the parameters phi."""
-        return tuple(unit for block in self._blocks for unit in block.units)
-
-    @cached_property
-    def owners(self) -> tuple[str, ...]:
-        """The joint of each of them; "" for the base's drag."""
-        return tuple(block.owner for block in self._blocks)  # of one parameter each
-
-    @cached_property
-    def kinds(self) -> tuple[str, ...]:
-        """`viscous`, `coulomb`, ... of each of them."""
-        return tuple(block.kind for block in self._blocks)
-
-    @cached_property
-    def _blocks(self) -> tuple[Block, ...]:
+    def parameters(self) -> Parameters:
+        """phi: those of the joints, one a block, then the base's drag, which has no owner."""
         own = tuple(block for block in self.robot.parameters if block.kind != "inertia")
         drag = tuple(Block("drag", "", (f"drag_{axis}",), ("N s/m",)) for axis in "xyz")
-        return own + drag if self.drag else own
+        return Parameters(own + drag if self.drag else own)
 
     @cached_property
     def _terms(self) -> tuple[FrictionTerm | None, ...]:
         """(K,) the friction term of each parameter, None of rotors and drag."""
         law = self.robot.friction
         own = {term.kind: term for term in law.terms}
-        coupled = {f"{term.kind}{COUPLING}": term for term in law.coupled_terms}
-        known = own | coupled
-        return tuple(known.get(block.kind) for block in self._blocks)
+        known = own | {f"{term.kind}{COUPLING}": term for term in law.coupled_terms}
+        return tuple(known.get(block.kind) for block in self.parameters)
 
     @cached_property
     def efforts(self) -> tuple[tuple[JointEffort, int, np.ndarray, np.ndarray], ...]:
         """Each effort of a joint with its degree of freedom, its parameters' places, and those of its channels."""
-        names, inputs = self.names, self.robot.inputs
+        names, inputs = self.parameters.names, self.robot.inputs
         found = []
         for effort in self.robot.placed_efforts:
             k = self.robot.joints.index(effort.joint)
@@ -160,11 +140,11 @@ class JointTerms:
         """L, V (K, n, n), c (K, n); rows of a floating base are 0."""
         robot, train = self.robot, self.robot.train
         dofs, joints, n = robot.actuated, robot.joints, robot.model.nv
-        K = len(self.names)
+        K = len(self.parameters.names)
         L, V, c = np.zeros((K, n, n)), np.zeros((K, n, n)), np.zeros((K, n))
         inside = np.ix_(dofs, dofs)
         of_efforts = {int(place) for _, _, places, _ in self.efforts for place in places}
-        for k, (block, term) in enumerate(zip(self._blocks, self._terms, strict=True)):
+        for k, (block, term) in enumerate(zip(self.parameters, self._terms, strict=True)):
             if block.kind == "drag":
                 axis = "xyz".index(block.names[0][-1])
                 V[k, axis, axis] = 1.0
@@ -194,7 +174,7 @@ class JointTerms:
     @cached_property
     def described_rotors(self) -> Matrix:
         """(n, n) the rotor inertia that the description gives, of joints where it is no parameter."""
-        open_to_theta = {block.owner for block in self._blocks if block.kind == "rotor_inertia"}
+        open_to_theta = {block.owner for block in self.parameters if block.kind == "rotor_inertia"}
         own = np.array([joint not in open_to_theta for joint in self.robot.joints], dtype=bool)
         # Pinocchio adds the armature in `crba`; our kernels know bodies only
         armature = np.zeros(self.robot.model.nv)
@@ -236,7 +216,7 @@ class JointTerms:
     ) -> Float[np.ndarray, "T n _"]:
         """(T, n, chosen) efforts for each of the chosen parameters at 1."""
         rows, columns = self.structure
-        out = np.zeros((*v.shape, len(self.names)))
+        out = np.zeros((*v.shape, len(self.parameters.names)))
         out[:, rows, columns] = self.entries(q, v, a)
         return out[:, :, chosen]
 

@@ -5,7 +5,7 @@ contacts in the axes of their frames,
 
     M(q) a + b(q, v) = tau + J(q)^T f,      ID(q, v, a, f) = M a + b - J^T f
 
-Terms are made by kernels, many states in one call (see `inverse_dynamics`, `frame_kinematics`), and algebra is done on
+Terms are made by kernels, many states in one call (see `inverse_dynamics`, `frame_motion`), and algebra is done on
 all of them at once.
 """
 
@@ -22,12 +22,11 @@ import numpy as np
 import pinocchio as pin
 from jaxtyping import Float
 
-from ..arrays import Columns, ColumnSlopes, Configurations, JointSamples, Vector
+from ..arrays import Columns, Configurations, JointSamples, Vector
 from ..exceptions import InvalidModel, listing, nearest
 from .articulated import Articulated
 from .contacts import Contact
-from .frame_kinematics import frame_motions
-from .frame_motion import FrameMotion
+from .frame_motion import FrameMotion, frame_motions
 from .inverse_dynamics import effort_slopes, mass_and_effort
 
 
@@ -57,17 +56,6 @@ class MotionTerms:
         return MotionTerms, (self.robot, self.contacts, self.gravity, self.inertials)
 
     @cached_property
-    def rows(self) -> tuple[slice, ...]:
-        """The rows of each contact among the m of all."""
-        ends = np.cumsum([0, *(contact.size for contact in self.contacts)]).tolist()
-        return tuple(slice(first, last) for first, last in pairwise(ends))
-
-    @cached_property
-    def size(self) -> int:
-        """m."""
-        return sum(contact.size for contact in self.contacts)
-
-    @cached_property
     def _threads(self) -> threading.local:
         return threading.local()
 
@@ -91,12 +79,12 @@ class MotionTerms:
         model = self.robot.model
         frames = [model.frames[frame_index(self.robot, contact.frame)] for contact in self.contacts]
         joints = tuple(dict.fromkeys(frame.parentJoint for frame in frames if frame.parentJoint > 0))
-        maps = np.zeros((len(joints), 6, self.size))
-        for frame, contact, rows in zip(frames, self.contacts, self.rows, strict=True):
+        ends = np.cumsum([0, *(contact.size for contact in self.contacts)]).tolist()
+        maps = np.zeros((len(joints), 6, ends[-1]))
+        for frame, (first, last) in zip(frames, pairwise(ends), strict=True):
             if frame.parentJoint > 0:  # what touches a frame of the world moves nothing
-                maps[joints.index(frame.parentJoint), :, rows] = frame.placement.toDualActionMatrix()[
-                    :, : contact.size
-                ]
+                wrench = frame.placement.toDualActionMatrix()[:, : last - first]
+                maps[joints.index(frame.parentJoint), :, first:last] = wrench
         places = [self._place(joint) for joint in joints]
         return np.array(places, dtype=np.int64), maps
 
@@ -118,14 +106,6 @@ class MotionTerms:
         touched, maps = self._to_joints
         wrenches = np.einsum("jrm, tm -> tjr", maps, f)
         return effort_slopes(self.robot.tree, self._bodies, self._gravity, q, v, a, touched, wrenches)
-
-    def jacobian(self, q: Configurations) -> ColumnSlopes:
-        """J."""
-        n = self.robot.model.nv
-        zero = np.zeros((len(q), n))
-        frames = self.frames([contact.frame for contact in self.contacts], q, zero, zero, jacobians=True)
-        rows = [contact.jacobian(frames[contact.frame]) for contact in self.contacts]
-        return np.concatenate([np.zeros((len(q), 0, n)), *rows], axis=1)
 
     def frames(
         self,

@@ -70,7 +70,7 @@ class OpenParameters:
 
     def __post_init__(self) -> None:
         robot = self.robot
-        of_joints, of_drive = self.joint_terms.names, tuple(self.drive.gains)
+        of_joints, of_drive = self.joint_terms.parameters.names, tuple(self.drive.gains)
         for what, asked, known in (
             ("body", self.bodies, robot.bodies),
             ("parameter of a joint", self.joints, of_joints),
@@ -114,7 +114,9 @@ class OpenParameters:
     @cached_property
     def joint_places(self) -> np.ndarray:
         """Place of each open parameter of a joint among all of them."""
-        return np.array([self.joint_terms.names.index(name) for name in self.joints], dtype=np.int64)
+        return np.array(
+            [self.joint_terms.parameters.names.index(name) for name in self.joints], dtype=np.int64
+        )
 
     @cached_property
     def gain_places(self) -> np.ndarray:
@@ -133,7 +135,7 @@ class OpenParameters:
     def units(self) -> tuple[str, ...]:
         """Of theta; "" for a chart's coordinates."""
         ten = INERTIAL_UNITS if self.chart is None else ("",) * 10
-        joint_units = self.joint_terms.units
+        joint_units = self.joint_terms.parameters.units
         return (
             *ten * len(self.bodies),
             *(joint_units[place] for place in self.joint_places),
@@ -148,7 +150,7 @@ class OpenParameters:
     @cached_property
     def nominal_joints(self) -> Vector:
         nominal = {**self.robot.parameters.held, **self.nominal}
-        return np.array([float(nominal.get(name, 0.0)) for name in self.joint_terms.names])
+        return np.array([float(nominal.get(name, 0.0)) for name in self.joint_terms.parameters.names])
 
     @cached_property
     def nominal_gains(self) -> Vector:
@@ -161,11 +163,8 @@ class OpenParameters:
         Raises:
             ImpossibleBody: if an open body is flat, a point, or impossible, and there is a chart.
         """
-        pi = self.all_inertials[self.places]
-        ten = pi if self.chart is None or not len(pi) else self.chart.from_inertial(pi)
-        return np.concatenate(
-            [ten.ravel(), self.nominal_joints[self.joint_places], self.nominal_gains[self.gain_places]]
-        )
+        pi, joints = self.all_inertials[self.places].ravel(), self.nominal_joints[self.joint_places]
+        return self.theta_of(np.concatenate([pi, joints, self.nominal_gains[self.gain_places]]))
 
     def values(self, theta: Vector) -> ParameterValues:
         """The values that theta (p,) sets."""
@@ -204,13 +203,13 @@ class OpenParameters:
     @cached_property
     def owners(self) -> tuple[str, ...]:
         """(p,) body, or joint, or "" of each component."""
-        of_joints = tuple(self.joint_terms.owners[place] for place in self.joint_places)
+        of_joints = tuple(self.joint_terms.parameters.owners[place] for place in self.joint_places)
         return (*(body for body in self.bodies for _ in range(10)), *of_joints, *("",) * len(self.gains))
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """(p,) `inertia`, `viscous`, ..., `gain`."""
-        of_joints = tuple(self.joint_terms.kinds[place] for place in self.joint_places)
+        of_joints = tuple(self.joint_terms.parameters.kinds[place] for place in self.joint_places)
         return (*("inertia",) * (10 * len(self.bodies)), *of_joints, *("gain",) * len(self.gains))
 
     def physical(self, theta: Vector) -> Vector:
@@ -254,6 +253,6 @@ class OpenParameters:
         inertials = self.all_inertials.copy()
         # all others keep their nominal values, not those of the description
         inertials[self.places] = values.bodies
-        nominal = dict(zip(self.joint_terms.names, values.joints.tolist(), strict=True))
+        nominal = dict(zip(self.joint_terms.parameters.names, values.joints.tolist(), strict=True))
         nominal |= dict(zip(self.drive.gains, values.gains.tolist(), strict=True))
         return replace(self, bodies=(), joints=(), gains=(), inertials=inertials, nominal=nominal)

@@ -36,6 +36,7 @@ from .torque_regressor import (
     own_motion,
     place,
     several_freedoms_placement,
+    side_by_side,
     start_twists,
 )
 from .tree import DEGREES, Tree
@@ -56,10 +57,8 @@ def regressor_adjoint(
         and lengths is the coordinate itself.
     """
     n = tree.degrees_of_freedom
-    assert (q.shape[1], v.shape[1], a.shape[1]) == (tree.configuration_size, n, n), "q, v, a of another robot"
     assert G.shape == (len(q), 10 * len(tree.pairs[0]))
-    motion = np.empty((len(q), q.shape[1] + 2 * n))  # C-contiguous: for another layout all is compiled anew
-    np.concatenate([q, v, a], axis=1, out=motion)
+    motion = side_by_side(tree, q, v, a)
     out = np.empty((len(q), 3 * n))
     _adjoint(tree.arrays, tree.gravity, tree.path[0], motion, np.array(G, order="C", dtype=float), out)
     return out[:, :n], out[:, n : 2 * n], out[:, 2 * n :]
@@ -97,11 +96,8 @@ def _rows_back(x, g, count, b):
             m, h0, h1, h2 = g[k, 0, s], g[k, 1, s], g[k, 2, s], g[k, 3, s]
             xx, xy, yy, xz, yz, zz = g[k, 4, s], g[k, 5, s], g[k, 6, s], g[k, 7, s], g[k, 8, s], g[k, 9, s]
             wh, ww = w0 * h0 + w1 * h1 + w2 * h2, w0 * w0 + w1 * w1 + w2 * w2
-            Iw0, Iw1, Iw2 = (
-                xx * w0 + xy * w1 + xz * w2,
-                xy * w0 + yy * w1 + yz * w2,
-                xz * w0 + yz * w1 + zz * w2,
-            )
+            Iw0, Iw1 = xx * w0 + xy * w1 + xz * w2, xy * w0 + yy * w1 + yz * w2
+            Iw2 = xz * w0 + yz * w1 + zz * w2
             # force and moment of these parameters
             b[2 + k, 0, s] += m * c0 + a1 * h2 - a2 * h1 + wh * w0 - ww * h0
             b[2 + k, 1, s] += m * c1 + a2 * h0 - a0 * h2 + wh * w1 - ww * h1

@@ -25,8 +25,7 @@ from ..arrays import Configurations, JointSamples, RobotChanges, States
 from . import configuration_space as space
 from . import tree as kinds
 from .articulated import Articulated
-from .contact_dynamics import RobotMotion
-from .linearized import Linearized
+from .contact_dynamics import Linearized, RobotMotion
 from .manifold import Manifold
 
 
@@ -64,26 +63,12 @@ class RobotStates(Manifold):
         (p, u), (q, v) = self.split(x), self.split(y)
         return np.concatenate([space.difference(self.robot.tree, p, q), v - u], axis=1)
 
-    def integrate_jacobians(
-        self, x: States, d: RobotChanges
-    ) -> tuple[Float[np.ndarray, "T two_n two_n"], Float[np.ndarray, "T two_n two_n"]]:
-        """Slopes of x [+] d by changes of x and by d."""
-        by_q, by_d = self._move_slopes(d[:, : self.robot.model.nv])
-        return self._dense(by_q, len(x), 1.0), self._dense(by_d, len(x), 1.0)
-
     def difference_jacobians(
         self, x: States, y: States
     ) -> tuple[Float[np.ndarray, "T two_n two_n"], Float[np.ndarray, "T two_n two_n"]]:
         """Slopes of y [-] x by changes of x and of y."""
-        by_x, by_y = self.difference_blocks(x, y)
+        by_x, by_y = self._blocks(space.difference_slopes, self.difference(x, y))
         return self._dense(by_x, len(x), -1.0), self._dense(by_y, len(x), 1.0)
-
-    def difference_blocks(self, x: States, y: States) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """(T, k, k) slopes of y [-] x by changes of x and of y, for each of `curved`; else they are -1 and 1."""
-        p, q = self.split(x)[0], self.split(y)[0]
-        return self._blocks(
-            space.difference_slopes, space.difference(self.robot.tree, p, q) if self.curved else p
-        )
 
     def carry(
         self,
@@ -92,15 +77,17 @@ class RobotStates(Manifold):
         *changes: Float[np.ndarray, "T two_n _"],
     ) -> tuple[np.ndarray, ...]:
         """Of changes of y, (T, 2n, ...), the changes of x that keep y [-] x, to first order."""
-        by_x, by_y = self.difference_blocks(x, y)
-        factors = [-np.linalg.solve(of_x, of_y) for of_x, of_y in zip(by_x, by_y, strict=True)]
+        d = self.difference(x, y) if self.curved else x
+        (_, back), (_, forth) = (self._blocks(space.integrate_slopes, step) for step in (-d, d))
+        # -J_x^-1 J_y, the slopes of a difference being inverses of these
+        factors = [by_x @ np.linalg.inv(by_y) for by_x, by_y in zip(back, forth, strict=True)]
         return tuple(self._times(factors, change) for change in changes)
 
     def disturbed(
         self, step: Linearized, w: RobotChanges
     ) -> tuple[Linearized, Float[np.ndarray, "T two_n two_n"]]:
         """A step with the noise w added, x [+] w, and its slopes by w."""
-        by_q, by_d = self._move_slopes(w[:, : self.robot.model.nv])
+        by_q, by_d = self._blocks(space.integrate_slopes, w)
         x, by_w = self.integrate(step.value, w), self._dense(by_d, len(w), 1.0)
         if step.by_x is None or step.by_theta is None:
             return Linearized(x), by_w
@@ -127,7 +114,7 @@ class RobotStates(Manifold):
         if motion.a_by is None:
             return Linearized(x)
         by, n, h = motion.a_by, motion.v.shape[1], h[:, :, None]
-        D_q, D_d = self._move_slopes(h[:, :, 0] * v)
+        D_q, D_d = self._blocks(space.integrate_slopes, h[:, :, 0] * v)
 
         def by_of(*parts: np.ndarray, own: bool = False) -> np.ndarray:
             """(T, 2n, ...) of q+ and v+ from slopes of a, side by side; `own`: they are those by q and v."""
@@ -141,9 +128,9 @@ class RobotStates(Manifold):
             for rows, along in zip(self.curved, D_d, strict=True):
                 of_q[:, rows] = h * (along @ of_v[:, rows])
             if own:
-                of_q[:, range(n), range(n)] += self._flat
+                of_q[:, range(n), range(n)] += 1.0
                 for rows, along in zip(self.curved, D_q, strict=True):
-                    of_q[:, rows, rows] += along
+                    of_q[:, rows, rows] += along - np.eye(along.shape[1])
             return out
 
         return Linearized(x, by_of(by.q, by.v, own=True), by_of(by.tau) if efforts else None, by_of(by.theta))
@@ -176,22 +163,10 @@ class RobotStates(Manifold):
             if kind in bent
         )
 
-    @cached_property
-    def _flat(self) -> np.ndarray:
-        """(n,) 1 for all other freedoms, of which q [+] d is a sum."""
-        flat = np.ones(self.robot.model.nv)
-        for rows in self.curved:
-            flat[rows] = 0.0
-        return flat
-
-    def _move_slopes(self, d: JointSamples) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """(T, k, k) slopes of q [+] d by q and by d, for each of the curved joints."""
-        return self._blocks(space.integrate_slopes, d)
-
     def _blocks(
-        self, slopes: Callable[[np.ndarray, bool], tuple[np.ndarray, np.ndarray]], d: JointSamples
+        self, slopes: Callable[[np.ndarray, bool], tuple[np.ndarray, np.ndarray]], d: np.ndarray
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Both slopes at d for each of the curved joints."""
+        """(T, k, k) both slopes at d, whose first columns are changes of q, for each of the curved joints."""
         tree = self.robot.tree
         planar = {int(dof) for kind, dof in zip(tree.kind, tree.v_index, strict=True) if kind == kinds.PLANAR}
         both = [slopes(d[:, rows], rows.start in planar) for rows in self.curved]

@@ -18,9 +18,8 @@ from jaxtyping import Float
 
 from ..arrays import NodeStates, States, Times, Vector
 from ..exceptions import InvalidModel, InvalidSignals
-from .contact_dynamics import ContactDynamics, RobotMotion
+from .contact_dynamics import ContactDynamics, Linearized, RobotMotion
 from .contacts import ContactSchedule
-from .linearized import Linearized
 from .open_parameters import OpenParameters
 from .robot_states import RobotStates
 from .sensors import Readings, frames_of, residuals
@@ -29,17 +28,10 @@ STATES_PER_CALL = 200
 """States in one call of the dynamics: enough to make calls cheap, few enough for their derivatives to fit in memory."""
 
 
-def keep_freed_memory() -> None:
-    """Let the process reuse large arrays instead of returning them to the system.
-
-    The C library of Linux returns freed memory above a threshold to the system, and gets it again page by page. For the
-    slopes of a humanoid that takes longer than their computation. The threshold rises to the largest block that was
-    ever freed, up to 32 MiB; so one is, untouched. Elsewhere this does nothing.
-    """
-    np.empty(31 * 2**20, dtype=np.uint8)
-
-
-keep_freed_memory()
+# The C library of Linux returns freed memory above a threshold to the system, and gets it again page by page. For the
+# slopes of a humanoid that takes longer than their computation. The threshold rises to the largest block that was
+# ever freed, up to 32 MiB; so one is, untouched. Elsewhere this does nothing.
+np.empty(31 * 2**20, dtype=np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,25 +93,16 @@ class Stages:
         return RobotStates(self.parameters.robot)
 
     @cached_property
-    def _nodes(self) -> tuple[np.ndarray, np.ndarray]:
-        """(N + 1,) the sample of each node, and whether the stage from it is a reset."""
-        landing = np.zeros(len(self.times), dtype=np.int64)
-        # one node more where a foot lands
-        landing[[phase.first for phase in self.schedule.resets]] = 1
-        samples = np.repeat(np.arange(len(self.times)), 1 + landing)
-        resets = np.zeros(len(samples), dtype=bool)
-        resets[:-1] = samples[:-1] == samples[1:]
-        return samples, resets
-
-    @property
     def samples(self) -> np.ndarray:
         """(N + 1,) the sample of each node."""
-        return self._nodes[0]
+        # one node more where a foot lands
+        landings = [phase.first for phase in self.schedule.resets]
+        return np.sort(np.concatenate([np.arange(len(self.times)), landings]).astype(np.int64))
 
-    @property
+    @cached_property
     def resets(self) -> np.ndarray:
         """(N,) True where a stage is an impact, which has no duration and no noise."""
-        return self._nodes[1][:-1]
+        return self.samples[:-1] == self.samples[1:]
 
     @property
     def count(self) -> int:
@@ -162,7 +145,7 @@ class Stages:
         groups = tuple(self._groups(first, len(x)))
         u = self.u[self.samples[first : first + len(x)]]
         u = u if command_noise is None else u + command_noise
-        if len(groups) == 1 and not self._nodes[1][first]:
+        if len(groups) == 1 and not self.resets[first]:
             return self._alike(groups[0][1], x, u, theta, slopes, efforts)
         n, p = self.parameters.robot.model.nv, self.parameters.size
         step, residual = (  # residuals stay 0 where a foot lands: sensors are read after it
@@ -170,7 +153,7 @@ class Stages:
             for width, m in ((self.states.size, self.states.degrees), (self.rows, self.rows))
         )
         for chosen, nodes in groups:
-            if self._nodes[1][nodes[0]]:
+            if self.resets[nodes[0]]:
                 motion = self._motion(nodes, x[chosen], u[chosen], theta, slopes)
                 step.put(chosen, self.states.reset(motion, efforts))
                 continue
@@ -229,7 +212,7 @@ class Stages:
     @cached_property
     def after_impacts(self) -> np.ndarray:
         """(S,) the node of each sample that sensors are compared with."""
-        return np.flatnonzero(~self._nodes[1])
+        return np.flatnonzero(~np.append(self.resets, False))
 
     def _motion(
         self,
@@ -243,7 +226,8 @@ class Stages:
         q, v = (np.ascontiguousarray(part) for part in self.states.split(x))
         samples = self.samples[nodes]
         dynamics = self.modes[int(self.schedule.mode_of[samples[0]])]
-        if self._nodes[1][nodes[0]]:
+        # none begins at the last node
+        if nodes[0] < self.count and self.resets[nodes[0]]:
             return dynamics.impact(q, v, theta, slopes)
         return dynamics(q, v, u, theta, slopes)
 
@@ -251,7 +235,7 @@ class Stages:
         """Places among the stages, and nodes, that one call can evaluate."""
         nodes = np.arange(first, first + T)
         # one number for mode and reset: np.unique takes no pairs without sorting rows
-        kind = 2 * self.schedule.mode_of[self.samples[nodes]] + self._nodes[1][nodes]
+        kind = 2 * self.schedule.mode_of[self.samples[nodes]] + self.resets[nodes]
         for each in np.unique(kind):
             places = np.flatnonzero(kind == each)
             for begin in range(0, len(places), STATES_PER_CALL):

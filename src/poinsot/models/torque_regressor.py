@@ -73,13 +73,16 @@ def _fill(
     tree: Tree, q: Configurations, v: JointSamples, a: JointSamples, columns: np.ndarray, out: np.ndarray
 ) -> np.ndarray:
     """Write the ten numbers of each of `tree.pairs` to out[:, column : column + 10]."""
+    assert len(out) == len(q) and out.shape[1] >= columns.max() + 10 and out.flags.c_contiguous
+    _regressor(tree.arrays, tree.gravity, tree.path[0], side_by_side(tree, q, v, a), columns, out)
+    return out
+
+
+def side_by_side(tree: Tree, q: Configurations, v: JointSamples, a: JointSamples) -> np.ndarray:
+    """(T, nq + 2 n) q, v and a, C-contiguous: for another layout all is compiled anew."""
     n = tree.degrees_of_freedom
     assert (q.shape[1], v.shape[1], a.shape[1]) == (tree.configuration_size, n, n), "q, v, a of another robot"
-    assert len(out) == len(q) and out.shape[1] >= columns.max() + 10 and out.flags.c_contiguous
-    motion = np.empty((len(q), q.shape[1] + 2 * n))  # C-contiguous: for another layout all is compiled anew
-    np.concatenate([q, v, a], axis=1, out=motion)
-    _regressor(tree.arrays, tree.gravity, tree.path[0], motion, columns, out)
-    return out
+    return np.concatenate([q, v, a], axis=1, out=np.empty((len(q), q.shape[1] + 2 * n)))
 
 
 # cos and sin: Taylor series on [-pi/2, pi/2] after taking off multiples of pi, which is split in two so that this is
@@ -326,9 +329,8 @@ def _regressor(tree, gravity, start, motion, columns, out):
             else:
                 several_freedoms_placement(kind[i], x, q_index[i], Q)
             place(rotation[i], translation[i], Q, X)
-            carry_twists(
-                X, twists[parent[i]], 2 + moving - own, twists[i]
-            )  # parent -1 is the last, the world
+            # parent -1 is the last, the world
+            carry_twists(X, twists[parent[i]], 2 + moving - own, twists[i])
             own_motion(subspace[i, :own], x, nq + v_index[i], nq + n + v_index[i], J)
             advance(J, twists[i, 0], twists[i, 1], M)
             if body[i] >= 0:

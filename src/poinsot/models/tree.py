@@ -1,15 +1,22 @@
 """A kinematic tree as plain arrays, for kernels: one entry a *primitive* joint, parents before children.
 
+`tree_of` makes it of a model that Pinocchio has read.
+
 Every joint here has a motion subspace S that is constant in its own frame. What has not (composite and universal
 joints, Euler angles) is a chain of primitive joints with massless bodies between, `body = -1`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
+from typing import Any
 
 import numpy as np
+
+from ..exceptions import InvalidModel
 
 REVOLUTE, PRISMATIC, CONTINUOUS, HELICAL, SPHERICAL, TRANSLATION, PLANAR, FREE = range(8)
 
@@ -113,3 +120,82 @@ class Tree:
         ]
         rows, bodies = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         return rows, bodies
+
+
+_X, _Y, _Z = np.eye(3)
+_ALIGNED = {
+    f"JointModel{name}{axis}": (kind, e)
+    for (name, kind), (axis, e) in product(
+        {"R": REVOLUTE, "RUB": CONTINUOUS, "P": PRISMATIC, "H": HELICAL}.items(),
+        zip("XYZ", np.eye(3), strict=True),
+    )
+} | {
+    "JointModelSpherical": (SPHERICAL, _Z),
+    "JointModelTranslation": (TRANSLATION, _Z),
+    "JointModelPlanar": (PLANAR, _Z),
+    "JointModelFreeFlyer": (FREE, _Z),
+}
+_UNALIGNED = {
+    "JointModelRevoluteUnaligned": REVOLUTE,
+    "JointModelRevoluteUnboundedUnalignedTpl": CONTINUOUS,
+    "JointModelRevoluteUnboundedUnaligned": CONTINUOUS,
+    "JointModelPrismaticUnaligned": PRISMATIC,
+    "JointModelHelicalUnaligned": HELICAL,
+}
+
+
+_WITH_AXIS = (REVOLUTE, PRISMATIC, CONTINUOUS, HELICAL)
+
+
+def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, float, Any, int, int]]:
+    """(kind, axis, pitch, placement, idx_q, idx_v) of each primitive joint that `joint` is made of, base first."""
+    here = type(placement).Identity()
+    name = joint.shortname()
+    concrete = joint.extract() if hasattr(joint, "extract") else joint
+    if name in _ALIGNED:
+        kind, axis = _ALIGNED[name]
+        yield kind, axis, getattr(concrete, "pitch", 0.0), placement, joint.idx_q, joint.idx_v
+    elif name in _UNALIGNED:
+        kind = _UNALIGNED[name]
+        # the bindings hide the axis of continuous joints, but not their motion subspace
+        axis = np.ravel(joint.createData().S)[3:] if kind == CONTINUOUS else np.array(concrete.axis)
+        yield kind, axis, getattr(concrete, "pitch", 0.0), placement, joint.idx_q, joint.idx_v
+    elif name == "JointModelComposite":
+        for part, shift in zip(concrete.joints, concrete.jointPlacements, strict=True):
+            yield from _primitives(part, placement * shift)
+            placement = here
+    elif name in ("JointModelSphericalZYX", "JointModelUniversal"):
+        axes = (
+            (_Z, _Y, _X)
+            if name == "JointModelSphericalZYX"
+            else (np.array(concrete.axis1), np.array(concrete.axis2))
+        )
+        for k, axis in enumerate(axes):
+            yield REVOLUTE, axis, 0.0, placement, joint.idx_q + k, joint.idx_v + k
+            placement = here
+    else:
+        raise InvalidModel(
+            f"joints of the type {name} are not supported; use revolute, prismatic, planar or floating ones"
+        )
+
+
+def tree_of(model: Any) -> Tree:
+    """The tree of a Pinocchio model.
+
+    Raises:
+        InvalidModel: if a joint is of a type that no primitive joints make up, or has no axis.
+    """
+    joints: list[tuple[Any, ...]] = []  # the tree's arrays as rows
+    last = {0: -1}  # Pinocchio's joint -> its last primitive joint
+    for i in range(1, model.njoints):
+        up = last[model.parents[i]]
+        parts = list(_primitives(model.joints[i], model.jointPlacements[i]))
+        for k, (kind, axis, pitch, T, q_index, v_index) in enumerate(parts, start=1):
+            if kind in _WITH_AXIS and not np.any(axis):
+                raise InvalidModel(f"the axis of joint {model.names[i]!r} is 0 0 0; give it a direction")
+            # the last primitive joint carries the body, the others massless ones
+            body = i - 1 if k == len(parts) else -1
+            joints.append((up, kind, T.rotation, T.translation, axis, float(pitch), q_index, v_index, body))
+            up = len(joints) - 1
+        last[i] = up
+    return Tree(*map(np.array, [*zip(*joints, strict=True), model.gravity.linear]))

@@ -8,9 +8,16 @@ import numpy as np
 from poinsot.arrays import Matrix, Vector
 from poinsot.estimators.shooting.arrival import ArrivalSystem, factorize_arrival
 from poinsot.estimators.shooting.direction import with_arrival
-from poinsot.estimators.shooting.lq import LinearQuadraticStages, Quadratic
 from poinsot.estimators.shooting.posterior import TrajectoryPosterior
-from poinsot.estimators.shooting.riccati import Backward, Policy, backward, forward, marginals
+from poinsot.estimators.shooting.riccati import (
+    Backward,
+    LinearQuadraticStages,
+    Policy,
+    Quadratic,
+    backward,
+    forward,
+    marginals,
+)
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 
 
@@ -115,10 +122,11 @@ def solve(problem: LinearQuadratic, damping: float = 0.0, null_space: bool = Tru
         NotIdentifiable: if the problem has no minimum, or more than one and `null_space` is off.
     """
     passes = [backward(chain.stages, chain.end, damping) for chain in problem.chains]
-    arrival = _start(problem, passes, damping, null_space).solve()
+    system = _start(problem, passes, damping, null_space)
+    arrival = system.solve()
     rolled = [forward(each.policy, x_0, arrival.theta) for each, x_0 in zip(passes, arrival.x, strict=True)]
     x, w = zip(*rolled, strict=True)
-    return Solution(x, w, arrival.theta, arrival.constant, arrival.unobservable)
+    return Solution(x, w, arrival.theta, arrival.constant, system.schur.null)
 
 
 def posterior(problem: LinearQuadratic) -> TrajectoryPosterior:

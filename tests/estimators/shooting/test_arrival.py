@@ -8,8 +8,8 @@ import pytest
 from estimators.shooting.toys import tumbling_problem
 from poinsot.estimators.shooting.arrival import SemidefiniteFactor, factorize_arrival
 from poinsot.estimators.shooting.direction import LinearizedProblem
-from poinsot.estimators.shooting.lq import Quadratic
 from poinsot.estimators.shooting.problem import GaussianPrior
+from poinsot.estimators.shooting.riccati import Quadratic
 from poinsot.estimators.shooting.rollout import evaluate
 
 
@@ -78,13 +78,13 @@ def test_parameters_that_hardly_count_are_unseen():
         np.eye(1), np.zeros((1, 4)), np.diag(information), np.ones(1), np.array([1.0, 0.0, 0.0, 1e-20])
     )
     none = np.zeros((4, 4)), np.zeros(4)
-    met = factorize_arrival([V], *none, natural=np.ones(4)).solve()
-    assert met.unobservable.shape == (4, 3)
-    np.testing.assert_allclose(met.theta, [-0.25, 0, 0, 0])
-    assert factorize_arrival([V], *none).solve().unobservable.shape == (
+    met = factorize_arrival([V], *none, natural=np.ones(4))
+    assert met.schur.null.shape == (4, 3)
+    np.testing.assert_allclose(met.solve().theta, [-0.25, 0, 0, 0])
+    assert factorize_arrival([V], *none).schur.null.shape == (
         4,
         2,
     )  # without natural changes, a small unit may explain it
     # what is left of 1 after subtracting 1 - 1e-17 is rounding
-    rounded = factorize_arrival([V], *none, size_t=np.array([4.0, 1.0, 1.0, 1.0])).solve()
-    assert rounded.unobservable.shape == (4, 3)
+    rounded = factorize_arrival([V], *none, size_t=np.array([4.0, 1.0, 1.0, 1.0]))
+    assert rounded.schur.null.shape == (4, 3)

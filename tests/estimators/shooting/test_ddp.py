@@ -54,8 +54,8 @@ def test_finds_the_dense_optimum(case, rollout):
     np.testing.assert_allclose(found.theta, reference.theta, rtol=1e-4, atol=1e-5)
     for mine, its, motion in zip(found.at.x, reference.x, problem.models, strict=True):
         np.testing.assert_allclose(motion.manifold.difference(its, mine), 0, atol=2e-5)
-    assert max(np.abs(gap).max() for gap in found.gaps) < 1e-12
-    assert found.certificate().holds
+    assert max(np.abs(gap).max() for gap in evaluate(problem, found.at).gaps) < 1e-12
+    assert certify(found.problem, found.at).holds
     assert total_cost(problem, found.at) == pytest.approx(found.cost, rel=1e-12)
 
 
@@ -139,7 +139,7 @@ def test_theta_keeps_still_where_nothing_sees_it(rollout):
     np.testing.assert_allclose(np.diff(found.theta), np.diff(INERTIA), atol=0.05)
     sure = posterior(problem, found.at)
     assert np.abs(sure.theta @ np.ones(3)).max() < 1e-9
-    assert found.certificate().holds
+    assert certify(found.problem, found.at).holds
 
 
 def test_errors_are_as_large_as_the_covariance_says(rng):

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from estimators.shooting.toys import pendulum_problem, tumbling_problem
+from estimators.shooting.toys import FlatSpace, pendulum_problem, tumbling_problem
 from poinsot.estimators.shooting.local import STRETCH, linearized, linearized_arrival, stretches
 from poinsot.estimators.shooting.problem import GaussianPrior
-from poinsot.models.manifold import FlatSpace
 
 EPS = 1e-6
 

@@ -36,6 +36,11 @@ SHAPES = {
 }
 
 
+def value_at(V, x, theta):
+    square = x @ V.V_xx @ x + theta @ V.V_tt @ theta
+    return square / 2 + x @ V.V_xt @ theta + V.V_x @ x + V.V_t @ theta + V.constant
+
+
 def assert_solves(problem, null_space):
     reference = dense(problem)
     z = reference.solve()
@@ -91,9 +96,9 @@ def test_value_functions_are_what_the_rest_costs(rng):
 
         x, theta = rng.standard_normal(4), rng.standard_normal(3)
         at_zero = cost(np.zeros(4), np.zeros(3))
-        np.testing.assert_allclose(V(x, theta), cost(x, theta) - at_zero, rtol=1e-9)
+        np.testing.assert_allclose(value_at(V, x, theta), cost(x, theta) - at_zero, rtol=1e-9)
         if t == 0:
-            np.testing.assert_allclose(found.value(x, theta), cost(x, theta), rtol=1e-9)
+            np.testing.assert_allclose(value_at(found.value, x, theta), cost(x, theta), rtol=1e-9)
 
 
 def test_stretches_in_a_row_are_one_chain(rng):
@@ -101,8 +106,8 @@ def test_stretches_in_a_row_are_one_chain(rng):
     whole = backward(join([first.stages, second.stages]), second.end)
     late = backward(second.stages, second.end)
     early = backward(first.stages, late.value)
-    np.testing.assert_allclose(early.policy.K, whole.policy.K[:7], **CLOSE)
-    np.testing.assert_allclose(late.policy.P, whole.policy.P[7:], **CLOSE)
+    np.testing.assert_allclose(early.policy.gains, whole.policy.gains[:7], **CLOSE)
+    np.testing.assert_allclose(late.policy.gains, whole.policy.gains[7:], **CLOSE)
     for name in ("V_xx", "V_xt", "V_tt", "V_x", "V_t", "constant"):
         np.testing.assert_allclose(getattr(early.value, name), getattr(whole.value, name), **CLOSE)
 
@@ -113,7 +118,7 @@ def test_damping_adds_to_the_diagonal(rng):
     diagonal = np.einsum("tii->ti", s.L_ww)[:, :, None] * np.eye(3)
     plain = backward(replace(s, L_ww=s.L_ww + 0.7 * diagonal), chain.end)
     damped = backward(s, chain.end, damping=0.7)
-    np.testing.assert_allclose(damped.policy.k, plain.policy.k, **CLOSE)
+    np.testing.assert_allclose(damped.policy.gains[:, :, -1], plain.policy.gains[:, :, -1], **CLOSE)
     np.testing.assert_allclose(damped.value.V_xx, plain.value.V_xx, **CLOSE)
     # far damping makes the step short, and never uphill
     problem = LinearQuadratic((chain,), np.zeros((3, 3)), np.zeros(3))

@@ -20,7 +20,7 @@ from ...diagnosis import Cause, examined
 from ...diagnosis.effort_samples import Outliers
 from ...diagnosis.fit import HeldOutError
 from ...diagnosis.gravity import is_earths
-from ...diagnosis.position_samples import LostSamples, lost_at
+from ...diagnosis.position_samples import LostSamples
 from ...estimate import Diagnosis, Estimate, Finding, Severity, Status, Unchecked
 from ...estimate.estimate import unfinished
 from ...exceptions import PoinsotError

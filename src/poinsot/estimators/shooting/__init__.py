@@ -10,7 +10,6 @@ ddp                       the iteration: merit, damping, acceptance, certificate
 direction                 linearization at a guess, search direction, predicted change of the cost
 rollout                   single shooting, feasibility-driven, multiple shooting
 local                     cost and gaps of a guess, and its linear-quadratic problem
-lq                        the linear-quadratic problem of consecutive stages, as plain arrays
 riccati                   policy and value along the chain, with columns for theta
 arrival                   arrival states and theta, at which all chains begin, and their unobservable directions
 posterior                 covariance of theta and of every state

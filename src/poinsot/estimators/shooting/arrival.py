@@ -40,7 +40,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 from ...arrays import Matrix, Vector
-from .lq import Quadratic
+from .riccati import Quadratic
 
 RANK_TOLERANCE = 1e-10
 """Relative information below which a direction is unobservable: rounding of the recursion over 1e5 nodes."""
@@ -62,16 +62,12 @@ class ArrivalSolution:
     Args:
         x: of each chain, (n,). theta: (p,).
         constant: cost of the quadratic problem there, all chains and priors.
-        unobservable: (p, z) orthonormal combinations of theta on which no residual depends.
-        unobservable_states: (n, z) for each chain.
         excess: increase of the cost by the trust region of theta; 0 where it does not bind.
     """
 
     x: tuple[Vector, ...]
     theta: Vector
     constant: float
-    unobservable: Matrix
-    unobservable_states: tuple[Matrix, ...]
     excess: float = 0.0
 
 
@@ -172,7 +168,8 @@ class ArrivalSystem:
 
     Args:
         V: value function of each chain at its first node, its arrival cost added.
-        states: V_xx of each. schur: S, on its range.
+        states: V_xx of each. schur: S, on its range; its null space are the combinations (p, z) of theta on which no
+            residual depends.
     """
 
     V: tuple[Quadratic, ...]
@@ -193,8 +190,7 @@ class ArrivalSystem:
             free = -state.solve(V.V_x)
             x.append(free - state.solve(V.V_xt @ theta))
             constant += V.constant + 0.5 * float(V.V_x @ free)
-        unobservable = tuple(state.null for state in self.states)
-        return ArrivalSolution(tuple(x), theta, constant, self.schur.null, unobservable, excess)
+        return ArrivalSolution(tuple(x), theta, constant, excess)
 
     def covariances(self) -> tuple[Matrix, list[Matrix], list[Matrix]]:
         """P_tt (p, p) of theta, and P_xx (n, n), P_xt (n, p) of each arrival state; zero in unobservable directions.

@@ -38,22 +38,19 @@ class ShootingSolution:
 
     Args:
         at: states, noise and theta.
-        cost: half of chi-square. gaps: (N, n) of each recording.
+        cost: half of chi-square.
         status: how it ended.
         history: the iterations, first to last; `start` is the guess as the rollout took it.
         unobservable: (p, z) orthonormal combinations of theta on which no residual depends.
-        unobservable_states: (n, z) of each arrival state.
         problem: what was solved.
     """
 
     at: Trajectories
     cost: float
-    gaps: tuple[np.ndarray, ...]
     status: Status
     history: tuple[Iteration, ...]
     start: Evaluation
     unobservable: Matrix
-    unobservable_states: tuple[Matrix, ...]
     problem: ShootingProblem
 
     @property
@@ -68,14 +65,6 @@ class ShootingSolution:
     def costs(self) -> list[float]:
         """At the start, and after each iteration."""
         return [self.start.cost, *(each.cost for each in self.history)]
-
-    def certificate(self, gap_tolerance: float = CERTIFIED_GAP) -> Certificate:
-        """Stationarity |P r| / |r| and gaps, recomputed from the problem."""
-        return certify(self.problem, self.at, gap_tolerance)
-
-
-LINE_SEARCH = GaussNewton(damping=StepLength(), shortest=2.0**-10, take_last=True)
-"""Ten halvings; damping only after failures."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +82,6 @@ class DDP:
         longest: initial radius of the trust region of theta, as root mean square of its components in units of the
             problem's scale; the radius adapts to how steps turn out.
         shrinkage: the trust region of theta shrinks by no more than this factor at once.
-        control: constants of line search and damping; its tolerances, limits and first damping are those above.
     """
 
     rollout: Rollout = MultipleShooting()  # noqa: RUF009 - frozen, without fields
@@ -105,7 +93,6 @@ class DDP:
     damping: float = 0.0
     longest: float = 0.3
     shrinkage: float = 0.25
-    control: GaussNewton = LINE_SEARCH
 
     def __post_init__(self) -> None:
         if self.max_iterations < 1 or self.memory < 1:
@@ -114,20 +101,19 @@ class DDP:
             self.step_tolerance > 0 and self.gap_tolerance > 0 and self.damping >= 0 and self.longest > 0
         ):
             raise InvalidMethod("DDP needs tolerances and longest above 0, and damping of at least 0")
-        if not isinstance(self.control.damping, StepLength):
-            raise InvalidMethod("DDP adapts its damping to the step length: give control a StepLength")
 
     @property
     def iteration(self) -> GaussNewton:
         """The iteration that minimizes the cost."""
-        return replace(
-            self.control,
+        return GaussNewton(
             max_iterations=self.max_iterations,
             relative_tolerance=0.0,
             absolute_tolerance=0.5 * self.step_tolerance**2,
             gap_tolerance=self.gap_tolerance,
             memory=self.memory,
-            damping=replace(self.control.damping, first=self.damping),
+            damping=StepLength(first=self.damping),
+            shortest=2.0**-10,  # ten halvings
+            take_last=True,
         )
 
     def solve(
@@ -155,16 +141,13 @@ class DDP:
             start = self.rollout.begin(problem, guess)
             minimum = self.iteration.minimize(ShootingIterate(search, start), progress=progress, stop=stop)
         unobservable = np.zeros((len(problem.prior.mean), 0))
-        states = tuple(np.zeros((model.manifold.degrees, 0)) for model in problem.models)
         if search.found is not None:
-            unobservable, states = search.found.unobservable, search.found.unobservable_states
+            unobservable = search.found.arrival.schur.null
         now, status = minimum.at.now, minimum.status
         # solved for what is observable; the rest kept its initial guess
         if status is Status.solved and unobservable.shape[1]:
             status = Status.partly
-        return ShootingSolution(
-            now.at, now.cost, now.gaps, status, minimum.history, start, unobservable, states, problem
-        )
+        return ShootingSolution(now.at, now.cost, status, minimum.history, start, unobservable, problem)
 
 
 class _Search:
@@ -240,16 +223,14 @@ class ShootingStep(DampedStep[ShootingIterate]):
         """The trust region of theta follows the step that was taken: twice a full step, or what a short one was."""
         search = self.start.search
         taken = float(np.linalg.norm(self.found.step.theta / search.problem.natural_scale))
-        damping = search.method.control.damping
-        assert isinstance(damping, StepLength)
         if alpha == 1.0:
             search.radius = max(search.radius, 2.0 * taken)
-        elif alpha < damping.long:
+        elif alpha < StepLength.long:
             # a step that does not move theta says nothing of its radius
             search.radius = min(search.radius, max(alpha, search.method.shrinkage) * taken) or search.radius
 
 
-def certify(problem: ShootingProblem, at: Trajectories, gap_tolerance: float = CERTIFIED_GAP) -> Certificate:
+def certify(problem: ShootingProblem, at: Trajectories) -> Certificate:
     """Stationarity and feasibility of states, noise and theta.
 
     Stationarity is |P r| / |r|, with P the projection of the residuals r (of sensors, noise and priors) on all that the
@@ -259,6 +240,6 @@ def certify(problem: ShootingProblem, at: Trajectories, gap_tolerance: float = C
     direction = LinearizedProblem(problem, now).direction() if np.isfinite(now.cost) else None
     if direction is None:
         return Certificate(np.inf, False, STATIONARITY_TOLERANCE)
-    # 2 cost = |r|^2; the 1 keeps an exact fit from dividing 0 by 0
-    stationarity = direction.length / np.sqrt(1.0 + 2.0 * now.cost)
-    return Certificate(float(stationarity), now.largest_gap <= gap_tolerance, STATIONARITY_TOLERANCE)
+    # the step's length over |r|^2 = 2 cost; the 1 keeps an exact fit from dividing 0 by 0
+    stationarity = np.sqrt(max(direction.curvature, 0.0) / (1.0 + 2.0 * now.cost))
+    return Certificate(float(stationarity), now.largest_gap <= CERTIFIED_GAP, STATIONARITY_TOLERANCE)

@@ -26,9 +26,8 @@ from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod
 from .arrival import ArrivalSolution, ArrivalSystem, factorize_arrival
 from .local import Evaluation, linearized, linearized_arrival, linearized_end, stretches
-from .lq import LinearQuadraticStages, Quadratic
 from .problem import ShootingProblem, TrajectoryModel
-from .riccati import Policy, backward, forward
+from .riccati import LinearQuadraticStages, Policy, Quadratic, backward, forward
 from .rollout import TrajectoryStep
 
 KEPT_STAGES = 1024
@@ -44,27 +43,18 @@ class SearchDirection:
         step: x, w, theta and policies.
         slope, curvature: D1 and D2.
         free_curvature: D2 without a trust region.
-        unobservable: (p, z) orthonormal combinations of theta on which no residual depends.
-        unobservable_states: (n, z) of each arrival state.
-        arrival: the factorized equations of the arrival nodes.
+        arrival: the factorized equations of the arrival nodes, whose null spaces are unobservable.
     """
 
     step: TrajectoryStep
     slope: float
     curvature: float
     free_curvature: float
-    unobservable: Matrix
-    unobservable_states: tuple[Matrix, ...]
     arrival: ArrivalSystem
 
     def predicted_change(self, alpha: float) -> float:
         """Change of the cost by a step of length alpha (Eq. 35)."""
         return alpha * (self.slope + 0.5 * alpha * self.curvature)
-
-    @property
-    def length(self) -> float:
-        """Of the whole step, in standard deviations."""
-        return float(np.sqrt(max(self.curvature, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +125,7 @@ class LinearizedProblem:
         damped = damping * _damped(chains, step, problem.prior.information) if damping else 0.0
         # constant = D1 + D2 / 2 + damping / 2 delta^T D delta
         curvature = 2.0 * (arrival.constant - slope) - damped
-        free = curvature + 2.0 * arrival.excess
-        return SearchDirection(
-            step, slope, curvature, free, arrival.unobservable, arrival.unobservable_states, system
-        )
+        return SearchDirection(step, slope, curvature, curvature + 2.0 * arrival.excess, system)
 
     def _backward(self, number: int, damping: float, policy: Policy) -> _Chain | None:
         problem, at = self.problem, self.now.at

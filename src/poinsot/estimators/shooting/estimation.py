@@ -198,13 +198,15 @@ class OptimalEstimation:
         estimate = summary.estimate()
         fits = () if solution.status is Status.interrupted else self._validate(problem, solution.theta, stop)
         watch.lap("summary")
+        said = ", ".join(f"{name} {factor:.3g}" for name, factor in factors.items())
+        levels = f"Process noise is the most likely one; times what was given it is: {said}."
         return estimate.updated(
             method=self.name,
             problem=problem,
             citations=self.citations,
             validation=fits,
             examiner=summary.examine,
-            notes=(*estimate.notes, *_levels_note(factors)),
+            notes=(*estimate.notes, *([levels] if factors else ())),
             seconds=watch.seconds,
         )
 
@@ -245,13 +247,6 @@ class OptimalEstimation:
             motion = estimated_motion(fixed, np.zeros(0), solution.at.x[0], solution.at.w[0])
             fits.append(replace(fit_of_motions([(motion, fixed.stages)]), recording=log.name))
         return tuple(fits)
-
-
-def _levels_note(factors: Mapping[str, float]) -> tuple[str, ...]:
-    if not factors:
-        return ()
-    said = ", ".join(f"{name} {factor:.3g}" for name, factor in factors.items())
-    return (f"Process noise is the most likely one; times what was given it is: {said}.",)
 
 
 def _shooting(logs: tuple[RobotLog, ...], prior: GaussianPrior) -> ShootingProblem:

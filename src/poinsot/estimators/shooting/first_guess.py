@@ -56,13 +56,12 @@ class _Guess:
         self.stages, self.robot = stages, stages.parameters.robot
         self.nq, self.n = int(self.robot.model.nq), int(self.robot.model.nv)
         self.times, self.given = stages.times, start is not None
-        states, q = stages.states, self.robot.neutral if start is None else start
+        q = self.robot.neutral if start is None else start
         if q.shape != (self.nq,):
             raise InvalidSignals(
                 f"the start needs a configuration of {self.nq} numbers, as Pinocchio has them, not {q.size}"
             )
         self.still = np.concatenate([q, np.zeros(self.n)])
-        self.integrate = states.integrate
 
     def states(self) -> Float[np.ndarray, "S nx"]:
         """(S, nx) at the samples."""
@@ -75,9 +74,10 @@ class _Guess:
 
     def _joints(self) -> Float[np.ndarray, "S nx"]:
         S, n = len(self.times), self.n
-        turned, speeds = np.zeros((S, 2 * n)), np.full((S, n), np.nan)
+        turned, speeds, positions = np.zeros((S, 2 * n)), np.full((S, n), np.nan), np.zeros(n)
         for sensor, values in self._of(JointPosition):
-            away = values - self._at_start(sensor.dofs)
+            positions[self.robot.actuated] = self.robot.joint_positions(self.still[None, : self.nq])[0]
+            away = values - positions[sensor.dofs]
             for dof, unit, angle in zip(sensor.dofs, sensor.units, away.T, strict=True):
                 # a joint without limits may be read in any turn
                 angle = _interpolated(self.times, angle, turns=unit == "rad")
@@ -86,15 +86,9 @@ class _Guess:
             for dof, speed in zip(tachometer.dofs, values.T, strict=True):
                 if np.isfinite(speed).any():
                     speeds[:, dof] = _interpolated(self.times, speed)
-        x = self.integrate(np.tile(self.still, (S, 1)), turned)
+        x = self.stages.states.integrate(np.tile(self.still, (S, 1)), turned)
         x[:, self.nq :] = np.where(np.isfinite(speeds), speeds, 0.0)
         return x
-
-    def _at_start(self, dofs: np.ndarray) -> Vector:
-        """(m,) positions of the joints of these freedoms."""
-        positions = np.zeros(self.n)
-        positions[self.robot.actuated] = self.robot.joint_positions(self.still[None, : self.nq])[0]
-        return positions[dofs]
 
     # -- the base ------------------------------------------------------------------------------------------------------
 

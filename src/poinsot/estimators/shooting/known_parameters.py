@@ -72,11 +72,8 @@ class KnownParameters:
 
     def of(self, theta: Vector) -> tuple[Vector, Matrix]:
         """g and G of the quantities that have a prior."""
-        values, slopes, rows = (
-            self.parameters.physical(theta),
-            self.parameters.physical_slope(theta),
-            self._rows,
-        )
+        values, slopes = self.parameters.physical(theta), self.parameters.physical_slope(theta)
+        rows = self._rows
         g, G = np.empty(len(self.quantities)), np.zeros((len(self.quantities), self.parameters.size))
         for at, name in enumerate(self.quantities):
             row, over = rows[name]

@@ -14,8 +14,9 @@ from jaxtyping import Float
 from numba import njit
 
 from ...arrays import Columns, Vector
-from .lq import LinearQuadraticStages, Quadratic
+from ...models.joint_motion import STEP
 from .problem import GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
+from .riccati import LinearQuadraticStages, Quadratic
 
 STRETCH = 100
 """Stages that are linearized in one call."""
@@ -57,22 +58,15 @@ def evaluated(
     problem: ShootingProblem, at: Trajectories, gaps: tuple[np.ndarray, ...], along: float
 ) -> Evaluation:
     """The evaluation of a guess whose stages cost `along`: last nodes and priors are added."""
-    cost = along + prior_cost(problem, at)
-    for motion, x in zip(problem.models, at.x, strict=True):
+    d = at.theta - problem.prior.mean
+    cost = along + 0.5 * float(d @ problem.prior.information @ d)
+    for motion, arrival, x in zip(problem.models, problem.arrivals, at.x, strict=True):
+        d = motion.manifold.difference(arrival.mean[None], x[:1])[0]
+        cost += 0.5 * float(d @ arrival.information @ d)
         cost += 0.5 * float(np.sum(motion.evaluate_last(x[-1], at.theta) ** 2))
     # NaN compares as False: infinity is what the line search refuses
     finite = np.isfinite(cost) and all(np.isfinite(gap).all() for gap in gaps)
     return Evaluation(at, gaps, cost if finite else np.inf)
-
-
-def prior_cost(problem: ShootingProblem, at: Trajectories) -> float:
-    """Cost of the priors of arrival states and theta."""
-    d = at.theta - problem.prior.mean
-    cost = 0.5 * float(d @ problem.prior.information @ d)
-    for motion, arrival, x in zip(problem.models, problem.arrivals, at.x, strict=True):
-        d = motion.manifold.difference(arrival.mean[None], x[:1])[0]
-        cost += 0.5 * float(d @ arrival.information @ d)
-    return cost
 
 
 def stage_cost(motion: TrajectoryModel, first: int, w: np.ndarray, r: np.ndarray) -> float:
@@ -119,7 +113,7 @@ def linearized(
     )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**STEP)
 def _products(r_x, r_t, r, L_xx, L_xt, L_tt, l_x, l_t):
     """Add r_a^T r_b and r_a^T r, row after row of the residuals; most have few columns that are not 0."""
     T, rows, n = r_x.shape

@@ -14,15 +14,12 @@ from ...estimate import Fit
 from ...estimate.fit import fit_of
 from ...estimate.motions import STD, EstimatedMotion, SensorFit
 from ...models.articulated import Articulated
-from ...models.contact_dynamics import RobotMotion
 from ...models.sensors import (
     ContactForce,
     Gyro,
     Orientation,
     Position,
     PreintegratedVelocity,
-    Sensor,
-    components_read,
 )
 from ...models.sensors.placement import ROTATION
 from ...models.stages import Stages
@@ -90,12 +87,15 @@ def estimated_motion(
     """
     stages, model = log.stages, log.model
     S = len(stages.times)
-    fits = [_SensorFitBuilder(some.sensor, some.values, S) for some in stages.readings]
+    sensors = [
+        (some, np.empty((S, some.sensor.width)), np.empty((S, some.sensor.size))) for some in stages.readings
+    ]
     forces = {contact.frame: np.full((S, contact.size), np.nan) for contact in stages.schedule.contacts}
     # mode by mode, not in the order of time
     for samples, moved in stages.along(x, theta, model.command_noise(w)):
-        for fit in fits:
-            fit.add(samples, moved)
+        for some, predicted, normalized in sensors:
+            predicted[samples] = some.sensor.predicted(moved)
+            normalized[samples] = some.some(samples).normalized(moved)
         for frame, found in forces.items():
             rows = moved.rows(frame)
             if rows is not None:
@@ -113,41 +113,23 @@ def estimated_motion(
     return RobotMotionEstimate(
         log.name,
         path,
-        tuple(fit.result() for fit in fits),
+        tuple(
+            SensorFit(
+                some.sensor.name,
+                some.sensor.channels,
+                some.sensor.channel_units,
+                some.values,
+                predicted,
+                some.sensor.components,
+                normalized,
+            )
+            for some, predicted, normalized in sensors
+        ),
         tuple(forces),
         _disturbance(stages, model, w),
         nodes=x,
         process_noise=w,
     )
-
-
-class _SensorFitBuilder:
-    """Collects measured and predicted readings of one sensor."""
-
-    def __init__(self, sensor: Sensor, measured: Float[np.ndarray, "S width"], S: int):
-        self.sensor, self.measured = sensor, measured
-        self.predicted = np.empty((S, sensor.width))
-        self.normalized = np.empty((S, sensor.size))
-
-    def add(self, samples: np.ndarray, moved: RobotMotion) -> None:
-        sensor = self.sensor
-        self.predicted[samples] = sensor.predicted(moved)
-        away = sensor.difference(self.measured[samples], moved)
-        # NaN times 0 is NaN: gaps are taken out before the product
-        read = components_read(sensor, away)
-        self.normalized[samples] = np.where(read, np.where(read, away, 0.0) @ sensor.whitening.T, np.nan)
-
-    def result(self) -> SensorFit:
-        sensor = self.sensor
-        return SensorFit(
-            sensor.name,
-            sensor.channels,
-            sensor.channel_units,
-            self.measured,
-            self.predicted,
-            sensor.components,
-            self.normalized,
-        )
 
 
 def _path(

@@ -51,10 +51,12 @@ def posterior(problem: ShootingProblem, at: Trajectories) -> TrajectoryPosterior
         direction = LinearizedProblem(problem, evaluate(problem, at), policies=policies).direction()
     if direction is None:
         raise NotIdentifiable("the problem has no minimum here, so there is no covariance; solve it first")
-    P_tt, first_xx, first_xt = direction.arrival.covariances()
+    arrival = direction.arrival
+    P_tt, first_xx, first_xt = arrival.covariances()
     along = [
         marginals(policy, xx, xt, P_tt)
         for policy, xx, xt in zip(direction.step.policies, first_xx, first_xt, strict=True)
     ]
     states, crosses = zip(*along, strict=True)
-    return TrajectoryPosterior(P_tt, states, crosses, direction.unobservable, direction.unobservable_states)
+    null = tuple(state.null for state in arrival.states)
+    return TrajectoryPosterior(P_tt, states, crosses, arrival.schur.null, null)

@@ -1,4 +1,16 @@
-"""Policy and value along a chain: the Riccati recursion with columns for theta (Martinez et al. 2024, Eqs. 20 to 27).
+"""The linear-quadratic problem of one iteration, and its Riccati recursion with columns for theta.
+
+(Martinez et al. 2024, Eqs. 16, 20 to 27.) A chain of nodes x_0 ... x_N, for which the next one is given by noise w_k
+and by parameters theta that all nodes share:
+
+    min   sum_k  1/2 [x w theta] L_k [x w theta]^T + l_k . [x w theta]     stages k = 0 ... N - 1, theta rows summed
+          + 1/2 [x_N theta] V_N [x_N theta]^T + v_N . [x_N theta]          the last node
+          + 1/2 x_0 Lambda x_0 + lambda . x_0                              prior of the arrival state
+          + 1/2 theta Pi theta + pi . theta                                prior of theta
+    s.t.  x_{k+1} = A_k x_k + B_k w_k + C_k theta + gap_k                  (Eq. 21, fourth row)
+
+All unknowns are changes (delta x, delta w, delta theta). A reset map between phases (Eq. 16) is a stage without noise.
+Several chains, one a recording, share theta.
 
 From the last node to the first, with V' the value function of the next one and y = (x, theta, 1):
 
@@ -32,17 +44,67 @@ for that problem.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numba import njit
 
-from ...arrays import Columns, Vector
-from .lq import LinearQuadraticStages, Quadratic
+from ...arrays import Changes, Columns, Matrix, Vector
+from ...models.joint_motion import STEP
 
-KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
-"""Numba's options of the recursion's kernels."""
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """1/2 [x theta] V [x theta]^T + v . [x theta] + constant: the cost of a last node, or a value function (Eq. 26).
+
+    Args:
+        V_xx, V_xt, V_tt: (n, n), (n, p), (p, p).
+        V_x, V_t: (n,), (p,).
+        constant: its value at zero.
+    """
+
+    V_xx: Matrix
+    V_xt: Matrix
+    V_tt: Matrix
+    V_x: Vector
+    V_t: Vector
+    constant: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class LinearQuadraticStages:
+    """A stretch of a chain: dynamics and cost of T stages in a row.
+
+    Args:
+        A, B, C, gap: (T, n, n), (T, n, m), (T, n, p), (T, n).
+        L_xx, L_xw, L_xt: (T, n, n), (T, n, m), (T, n, p). L_ww, L_wt: (T, m, m), (T, m, p).
+        L_tt: (p, p) the sum over the stretch: no policy depends on more.
+        l_x, l_w: (T, n), (T, m). l_t: (p,) the sum over the stretch.
+        noisy: (T,) False where a stage has no w (a reset map); its arrays of w are not read there.
+    """
+
+    A: Float[np.ndarray, "T n n"]
+    B: Float[np.ndarray, "T n m"]
+    C: Float[np.ndarray, "T n p"]
+    gap: Changes
+    L_xx: Float[np.ndarray, "T n n"]
+    L_xw: Float[np.ndarray, "T n m"]
+    L_xt: Float[np.ndarray, "T n p"]
+    L_ww: Float[np.ndarray, "T m m"]
+    L_wt: Float[np.ndarray, "T m p"]
+    L_tt: Matrix
+    l_x: Changes
+    l_w: Columns
+    l_t: Vector
+    noisy: Bool[np.ndarray, "T"]
+
+    def __len__(self) -> int:
+        return len(self.gap)
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """n, m, p: of a state's tangent, of its noise, of theta."""
+        return self.B.shape[1], self.B.shape[2], self.C.shape[2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +124,6 @@ class Policy:
 
     def __len__(self) -> int:
         return len(self.gains)
-
-    @property
-    def K(self) -> Float[np.ndarray, "T m n"]:
-        return self.gains[:, :, : self.transitions.shape[1]]
-
-    @property
-    def P(self) -> Float[np.ndarray, "T m p"]:
-        return self.gains[:, :, self.transitions.shape[1] : -1]
-
-    @property
-    def k(self) -> Columns:
-        return self.gains[:, :, -1]
 
     @classmethod
     def empty(cls, T: int, sizes: tuple[int, int, int], spread: bool = False) -> Policy:
@@ -174,7 +224,7 @@ def marginals(
     return xx, xt
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _factor(Q):
     """Q = U^T U in place, U upper triangular; False if Q is not positive definite. Rows run contiguously."""
     m = len(Q)
@@ -193,7 +243,7 @@ def _factor(Q):
     return True
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _solve_transposed(U, Y):
     """Y <- U^-T Y, row after row."""
     m, q = Y.shape
@@ -207,7 +257,7 @@ def _solve_transposed(U, Y):
                 Y[i, c] -= u * Y[j, c]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _solve(U, Y):
     """Y <- U^-1 Y, from the last row to the first."""
     m, q = Y.shape
@@ -221,7 +271,7 @@ def _solve(U, Y):
                 Y[i, c] -= u * Y[j, c]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _solve_from_the_right(B, U, S):
     """S = B U^-1, row after row."""
     n, m = B.shape
@@ -235,7 +285,7 @@ def _solve_from_the_right(B, U, S):
                 S[i, d] -= s * U[c, d]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _symmetric(Q, V):
     """V = (Q + Q^T) / 2 of the leading columns of Q."""
     for i in range(len(V)):
@@ -244,7 +294,7 @@ def _symmetric(Q, V):
             V[i, j] = V[j, i] = 0.5 * (Q[i, j] + Q[j, i])
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _put(Z, column, M):
     """Columns of Z from `column` on = M. (Slices would do, but take Numba twice as long to compile.)"""
     for i in range(M.shape[0]):
@@ -252,14 +302,14 @@ def _put(Z, column, M):
             Z[i, column + j] = M[i, j]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _add(Z, column, M):
     for i in range(M.shape[0]):
         for j in range(M.shape[1]):
             Z[i, column + j] += M[i, j]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _subtract(Z, M, row, column):
     """Z -= the block of M that begins at (row, column)."""
     for i in range(Z.shape[0]):
@@ -267,14 +317,14 @@ def _subtract(Z, M, row, column):
             Z[i, j] -= M[row + i, column + j]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _take(Z, column, M):
     for i in range(M.shape[0]):
         for j in range(M.shape[1]):
             M[i, j] = Z[i, column + j]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _places(B, place, size):
     """Whether each column of B has one entry that is not 0 (noise on some freedoms), and then where and what it is."""
     n, m = B.shape
@@ -288,7 +338,7 @@ def _places(B, place, size):
     return place.min() >= 0
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _picked(V_xx, E, place, size, Q_ww, Y):
     """Q_ww = B^T V_xx B and Y = B^T E of such a B."""
     for i in range(len(place)):
@@ -298,7 +348,7 @@ def _picked(V_xx, E, place, size, Q_ww, Y):
             Y[i, c] = size[i] * E[place[i], c]
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _backward(
     A, B, C, L_xx, L_xw, L_xr, L_ww, L_wr, noisy, damping, V_xx, V_xr, V_rr, gains, transitions, root, size_r
 ):
@@ -373,7 +423,7 @@ def _backward(
     return -1
 
 
-@njit(**KERNEL)
+@njit(**STEP)
 def _forward(gains, transitions, y, x, w):
     """From y = (x_0, theta, 1), whose states become later ones."""
     T, m, q = gains.shape

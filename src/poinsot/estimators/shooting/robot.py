@@ -70,24 +70,16 @@ class RobotTrajectoryModel(TrajectoryModel):
             first, x, theta, slopes=True, efforts=has_command_noise, command_noise=self.command_noise(w)
         )
         step, by_w = self.manifold.disturbed(step, self._tangent(w))
-        assert step.by_x is not None
-        assert step.by_theta is not None
-        assert residual.by_x is not None
+        assert step.by_x is not None and step.by_theta is not None and residual.by_x is not None
         by_w, r_w = np.ascontiguousarray(by_w[:, :, self.noisy_freedoms]), None
         if has_command_noise:
-            assert step.by_tau is not None
-            assert residual.by_tau is not None
+            assert step.by_tau is not None and residual.by_tau is not None
             by_u = self.stages_of_robot.parameters.effort_slope(theta)[:, self.noisy_commands]
             by_w = np.concatenate([step.by_tau @ by_u, by_w], axis=2)
             # by_tau of a reset is by an impulse, which commands do not give
             by_w[~self.noisy[first : first + len(x)]] = 0.0
-            r_w = np.concatenate(
-                [
-                    residual.by_tau @ by_u,
-                    np.zeros((len(x), residual.value.shape[1], len(self.noisy_freedoms))),
-                ],
-                axis=2,
-            )
+            none = np.zeros((*residual.value.shape, len(self.noisy_freedoms)))
+            r_w = np.concatenate([residual.by_tau @ by_u, none], axis=2)
         return StageLinearization(
             step.value, step.by_x, by_w, step.by_theta, residual.value, residual.by_x, r_w, residual.by_theta
         )

@@ -20,6 +20,7 @@ from ...models.contacts import ContactDetection, ContactSchedule, SurfaceContact
 from ...models.open_parameters import OpenParameters
 from ...models.sensors import ContactVelocity, JointPosition, JointVelocity, Readings, frame_sensor
 from ...models.stages import Stages
+from ...parameters import per_joint
 from ...quantities import FRAME_QUANTITIES
 from ...recording import CONTACT, EFFORTS, THRUST, Recording
 from .first_guess import first_guess
@@ -66,21 +67,13 @@ class MotionNoise:
             InvalidMethod: if a name is unknown, the list has another length, or a number is negative.
         """
         names, given = [*robot.joints, *(BASE_SPEEDS if robot.floating_base else ())], self.speeds
-        if isinstance(given, Mapping):
-            for name in given:
-                if name not in names:
-                    raise InvalidMethod(
-                        f"speed_noise names {name!r}{nearest(name, names)}; the robot has {listing(names)}"
-                    )
-            given = [given.get(name, 0.0) for name in names]
-        levels = np.asarray(given, dtype=float)
-        if levels.shape not in ((), (len(names),)):
+        if not isinstance(given, Mapping) and np.shape(given) not in ((), (len(names),)):
             raise InvalidMethod(
-                f"speed_noise has {levels.size} numbers for {len(names)} speeds: {listing(names, 40)}"
+                f"speed_noise has {np.size(given)} numbers for {len(names)} speeds: {listing(names, 40)}"
             )
+        levels = per_joint("speed_noise", given, names, np.zeros(len(names)))
         if not (np.isfinite(levels).all() and levels.min(initial=0.0) >= 0):
             raise InvalidMethod("speed_noise: standard deviations must be at least 0")
-        levels = np.broadcast_to(levels, (len(names),))
         speeds = np.zeros(robot.model.nv)
         # one number of a list for each speed: joints first, though the base is first in v
         speeds[robot.actuated] = levels[: len(robot.joints)]

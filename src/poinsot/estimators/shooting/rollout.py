@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -77,9 +78,8 @@ class FeasibilityDriven(Rollout):
 
     name = "feasible"
 
-    def _open_share(self, alpha: float) -> float:
-        """The part of each gap that a step leaves open."""
-        return 1.0 - alpha
+    closes_all: ClassVar[bool] = False
+    """Whether a step leaves no gap, and not the part 1 - alpha of each."""
 
     def roll(
         self, problem: ShootingProblem, now: Evaluation, step: TrajectoryStep, alpha: float
@@ -88,18 +88,15 @@ class FeasibilityDriven(Rollout):
 
         def one(number: int) -> Simulation:
             motion, x = problem.models[number], now.at.x[number]
-            policy, x_0 = (
-                step.policies[number],
-                motion.manifold.integrate(x[:1], alpha * step.x[number][:1])[0],
-            )
-            ahead = -alpha * (policy.k + policy.P @ step.theta)
+            x_0 = motion.manifold.integrate(x[:1], alpha * step.x[number][:1])[0]
+            policy, ahead = step.policies[number], alpha * np.append(step.theta, 1.0)
 
             def feedback(stage: int, state: np.ndarray) -> np.ndarray:
                 """w_k+ - w_k."""
                 dx = motion.manifold.difference(x[stage : stage + 1], state)[0]
-                return ahead[stage] - policy.K[stage] @ dx
+                return -policy.gains[stage] @ np.concatenate([dx, ahead])
 
-            gaps = self._open_share(alpha) * now.gaps[number]
+            gaps = (0.0 if self.closes_all else 1.0 - alpha) * now.gaps[number]
             return _simulate(motion, x_0, now.at.w[number], theta, gaps, feedback)
 
         return _gathered(problem, theta, map(one, range(len(problem.models))))
@@ -110,6 +107,7 @@ class SingleShooting(FeasibilityDriven):
     """No gaps, ever: the states of the guess are not looked at, but for the first."""
 
     name = "single"
+    closes_all = True
 
     def begin(self, problem: ShootingProblem, guess: Trajectories) -> Evaluation:
         def one(number: int) -> Simulation:
@@ -118,9 +116,6 @@ class SingleShooting(FeasibilityDriven):
             return _simulate(motion, guess.x[number][0], guess.w[number], guess.theta, closed)
 
         return _gathered(problem, guess.theta, map(one, range(len(problem.models))))
-
-    def _open_share(self, alpha: float) -> float:
-        return 0.0
 
 
 def evaluate(problem: ShootingProblem, at: Trajectories) -> Evaluation:

@@ -21,12 +21,11 @@ from ...estimate import (
     Status,
     Unchecked,
     extras_of,
+    unobservable_directions,
 )
 from ...estimate.motions import Convergence, EstimatedMotion, EstimatedMotions
-from ...estimate.uncertainty import unobservable_directions
 from ...models.bodies import body_of
 from ...models.open_parameters import OpenParameters
-from ...models.stages import Stages
 from .ddp import ShootingSolution
 from .known_parameters import KnownParameters
 from .motion_report import estimated_motion, fit_of_motions
@@ -136,16 +135,15 @@ class EstimateSummary:
             condition_number=condition,
             scaled_condition_number=scaled,
             rows=self.rows,
-            fit=fit_of_motions(self._pairs()),
+            fit=fit_of_motions(
+                [(motion, log.stages) for motion, log in zip(self.motions, self.logs, strict=True)]
+            ),
             bodies=bodies,
             undetermined=undetermined,
             iterations=self.solution.iterations,
             extras=extras_of(EstimatedMotions(self.motions), self._convergence()),
             provenance=Provenance(notes=self._notes()),
         )
-
-    def _pairs(self) -> list[tuple[EstimatedMotion, Stages]]:
-        return [(motion, log.stages) for motion, log in zip(self.motions, self.logs, strict=True)]
 
     @cached_property
     def _is_unobservable(self) -> np.ndarray:

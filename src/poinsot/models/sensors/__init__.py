@@ -17,7 +17,7 @@ from .contacts import ContactForce, ContactVelocity
 from .inertial import Accelerometer, Gyro, PreintegratedVelocity
 from .joints import JointPosition, JointVelocity
 from .placement import Orientation, Pose, Position
-from .readings import Readings, components_read, frames_of, residuals
+from .readings import Readings, frames_of, residuals
 from .sensor import FrameSensor, ReadingSlopes, Sensor
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "ContactVelocity",
     "ContactForce",
     "Readings",
-    "components_read",
     "frames_of",
     "residuals",
     "frame_sensor",

@@ -66,14 +66,9 @@ class JointPosition(JointSensor):
         """(m,) the first coordinate in q of each joint, and whether it is a cosine with the sine behind it."""
         tree, (first, turning) = self.robot.tree, self.robot.coordinates
         # what a planar joint reads changes along its own axes, not the world's
-        planar = {
-            int(dof) + k
-            for kind, dof in zip(tree.kind, tree.v_index, strict=True)
-            if kind == kinds.PLANAR
-            for k in range(3)
-        }
+        planar = np.repeat(tree.kind, kinds.DEGREES[tree.kind]) == kinds.PLANAR
         for joint, dof in zip(self.joints or self.robot.joints, self.dofs.tolist(), strict=True):
-            if first[dof] < 0 or dof in planar:
+            if first[dof] < 0 or planar[dof]:
                 raise InvalidModel(
                     f"{joint!r} is a freedom of a ball or planar joint, whose position is no angle: read its velocity, "
                     f"or the orientation of its link"

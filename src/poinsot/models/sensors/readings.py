@@ -14,8 +14,7 @@ from jaxtyping import Float
 
 from ...arrays import Columns, ReadingRows
 from ...exceptions import InvalidSignals
-from ..contact_dynamics import RobotMotion
-from ..linearized import Linearized
+from ..contact_dynamics import Linearized, RobotMotion
 from .sensor import ReadingSlopes, Sensor
 
 
@@ -80,6 +79,15 @@ class Readings:
         """Those at some of the samples."""
         return Readings(self.sensor, self.values[samples])
 
+    def normalized(self, motion: RobotMotion) -> Columns:
+        """(T, m) W (z [-] h), NaN where nothing was read; correlated components count only where all were."""
+        sensor, difference = self.sensor, self.sensor.difference(self.values, motion)
+        read = np.isfinite(difference)
+        if not sensor.independent:
+            read[:] = read.all(axis=1, keepdims=True)
+        # NaN times 0 is NaN: what is missing is taken out before the product and after it
+        return np.where(read, np.where(read, difference, 0.0) @ sensor.whitening.T, np.nan)
+
 
 def frames_of(sensors: Sequence[Sensor]) -> tuple[str, ...]:
     """All frames that sensors need, for `ContactDynamics`."""
@@ -102,11 +110,9 @@ def residuals(readings: Sequence[Readings], motion: RobotMotion, efforts: bool =
     p = motion.slopes[0].theta.shape[2] if motion.a_by is not None else 0
     found = Linearized.zeros(np.zeros((T, ends[-1])), ends[-1], n, p, motion.a_by is not None, efforts)
     for some, (first, last) in zip(readings, pairwise(ends), strict=True):
-        sensor, rows = some.sensor, slice(first, last)
-        difference = sensor.difference(some.values, motion)
-        read = components_read(sensor, difference)
-        # NaN times 0 is NaN: what is missing is taken out before the product and after it
-        found.value[:, rows] = np.where(read, np.where(read, difference, 0.0) @ sensor.whitening.T, 0.0)
+        sensor, rows, value = some.sensor, slice(first, last), some.normalized(motion)
+        read = ~np.isnan(value)
+        found.value[:, rows] = np.where(read, value, 0.0)
         if motion.a_by is not None:
             _write_slopes(found, motion, sensor.difference_slopes(some.values, motion), sensor, read, rows)
     return found
@@ -156,9 +162,3 @@ def _write_slopes(
             written[...] = sensor.whitening @ written
         if not all_read:
             written[missing] = 0.0
-
-
-def components_read(sensor: Sensor, difference: Columns) -> np.ndarray:
-    """(T, m) True where a component counts: with correlated components only where all do."""
-    read = np.isfinite(difference)
-    return read if sensor.independent else np.broadcast_to(read.all(axis=1, keepdims=True), read.shape)

@@ -45,13 +45,9 @@ class ReadingSlopes:
 
     def times(self, factor: np.ndarray | float) -> ReadingSlopes:
         """Every slope multiplied from the left by (T, m, m), or by a number."""
-
-        def scaled(slope: np.ndarray | None) -> np.ndarray | None:
-            if slope is None:
-                return None
-            return factor * slope if isinstance(factor, float) else factor @ slope
-
-        return ReadingSlopes(scaled(self.q), scaled(self.v), scaled(self.a), scaled(self.forces))
+        product = np.multiply if isinstance(factor, float) else np.matmul
+        slopes = {name: slope for name, slope in vars(self).items() if slope is not None}
+        return ReadingSlopes(**{name: product(factor, slope) for name, slope in slopes.items()})
 
 
 @dataclass(frozen=True, eq=False)
