@@ -44,7 +44,7 @@ from poinsot.estimators.joint.sensitivity import (
 from poinsot.estimators.joint.smoothing import JointSmoothing, compiled_linearizer
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.models.maximal import Model, double_precision
-from poinsot.solve import Minimum, ProgressCallback, Stop
+from poinsot.solve import GaussNewton, Minimum, ProgressCallback, Stop
 
 from .lockstep import minimize_all
 
@@ -118,12 +118,14 @@ def fit_batch(
         return _batch_fit(problems[0], zip(*each_fit, strict=True))
     solver = _solver(problems[0].model, method.form)
     at_once = min(len(problems), at_once or solver.room(problems[0]))
+    limits = method.max_iterations, method.tolerance
+    iteration = GaussNewton(*limits, damping=method.damping, kink_factor=method.kink_factor)
     parts = []
     for first in range(0, len(problems), at_once):
         # the last ones are filled up with the last problem, so that nothing is compiled for fewer
         cut = np.minimum(np.arange(first, first + at_once), len(problems) - 1).tolist()
         equations = _BatchEquations(solver, [methods[b] for b in cut], [problems[b] for b in cut])
-        found = equations.result(*minimize_all(equations, method.iteration, progress=progress, stop=stop))
+        found = equations.result(*minimize_all(equations, iteration, progress=progress, stop=stop))
         parts.append([part[: len(problems) - first] for part in found])
     return _batch_fit(problems[0], (np.concatenate(part) for part in zip(*parts, strict=True)))
 

@@ -16,26 +16,16 @@ weight          the weight of the model against the readings, by likelihood and 
 examination     what may be wrong with an estimate
 """
 
-from .estimation import JointEstimation  # isort: skip  # says what to install without JAX
-from .forms import FORMS
-from .problem import JointSmoothingProblem
-from .records import Record, with_sensors
-from .results import AcceptedStep, BodyMotions, JointFit, RecordFit
-from .smoothing import JointSmoothing, at_held_out
-from .weight import ChosenWeight, WeightChoice
-
-__all__ = [
-    "JointEstimation",
-    "JointSmoothingProblem",
-    "FORMS",
-    "Record",
-    "with_sensors",
-    "JointSmoothing",
-    "JointFit",
-    "AcceptedStep",
-    "RecordFit",
-    "BodyMotions",
-    "at_held_out",
-    "WeightChoice",
-    "ChosenWeight",
-]
+from .estimation import JointEstimation as JointEstimation  # isort: skip  # says what to install without JAX
+from .forms import FORMS as FORMS
+from .problem import JointSmoothingProblem as JointSmoothingProblem
+from .records import Record as Record
+from .records import with_sensors as with_sensors
+from .results import AcceptedStep as AcceptedStep
+from .results import BodyMotions as BodyMotions
+from .results import JointFit as JointFit
+from .results import RecordFit as RecordFit
+from .smoothing import JointSmoothing as JointSmoothing
+from .smoothing import at_held_out as at_held_out
+from .weight import ChosenWeight as ChosenWeight
+from .weight import WeightChoice as WeightChoice

@@ -13,34 +13,24 @@ quaternions, precision    rotations in JAX; double precision, lent, and machine 
 """
 
 # First: it says what is missing where there is no JAX.
-from .precision import double_precision, keep_compiled  # isort: skip
-from .bodies import PlaneContact, RigidBody, State
-from .description import load_mechanism, mechanism_of
-from .joints import FRICTION_LAWS, JOINT_KINDS, Ball, Coulomb, Fixed, Hinge, LoadDependent, Motor, Slider
-from .mechanism import Mechanism
-from .model import Model, Simulation
-from .sensors import Encoder, RateSensor
-
-__all__ = [
-    "RigidBody",
-    "Fixed",
-    "Hinge",
-    "Slider",
-    "Ball",
-    "Coulomb",
-    "LoadDependent",
-    "Motor",
-    "JOINT_KINDS",
-    "FRICTION_LAWS",
-    "PlaneContact",
-    "Encoder",
-    "RateSensor",
-    "Mechanism",
-    "load_mechanism",
-    "mechanism_of",
-    "Model",
-    "State",
-    "Simulation",
-    "double_precision",
-    "keep_compiled",
-]
+from .precision import double_precision as double_precision  # isort: skip
+from .precision import keep_compiled as keep_compiled  # isort: skip
+from .bodies import PlaneContact as PlaneContact
+from .bodies import RigidBody as RigidBody
+from .bodies import State as State
+from .description import load_mechanism as load_mechanism
+from .description import mechanism_of as mechanism_of
+from .joints import FRICTION_LAWS as FRICTION_LAWS
+from .joints import JOINT_KINDS as JOINT_KINDS
+from .joints import Ball as Ball
+from .joints import Coulomb as Coulomb
+from .joints import Fixed as Fixed
+from .joints import Hinge as Hinge
+from .joints import LoadDependent as LoadDependent
+from .joints import Motor as Motor
+from .joints import Slider as Slider
+from .mechanism import Mechanism as Mechanism
+from .model import Model as Model
+from .model import Simulation as Simulation
+from .sensors import Encoder as Encoder
+from .sensors import RateSensor as RateSensor

@@ -11,20 +11,14 @@ events       motion from impact to impact, with exact flights
 A pose is q = (x, y, theta) of the center of mass [m], [m], [rad], a velocity v = (v_x, v_y, omega), y is up.
 """
 
-from .shapes import Circle, Ellipse, Polygon, Shape, SmoothCurve, rectangle
-from .stepping import Motion, PlanarBody, simulate
-from .walls import Wall, floor
-
-__all__ = [
-    "Shape",
-    "Circle",
-    "Ellipse",
-    "Polygon",
-    "SmoothCurve",
-    "rectangle",
-    "Wall",
-    "floor",
-    "PlanarBody",
-    "Motion",
-    "simulate",
-]
+from .shapes import Circle as Circle
+from .shapes import Ellipse as Ellipse
+from .shapes import Polygon as Polygon
+from .shapes import Shape as Shape
+from .shapes import SmoothCurve as SmoothCurve
+from .shapes import rectangle as rectangle
+from .stepping import Motion as Motion
+from .stepping import PlanarBody as PlanarBody
+from .stepping import simulate as simulate
+from .walls import Wall as Wall
+from .walls import floor as floor

@@ -13,32 +13,22 @@ readings    readings with gaps, and their whitened residuals
 from importlib import import_module
 
 from ...quantities import FRAME_QUANTITIES
-from .contacts import ContactForce, ContactVelocity
-from .inertial import Accelerometer, Gyro, PreintegratedVelocity
-from .joints import JointPosition, JointVelocity
-from .placement import Orientation, Pose, Position
-from .readings import Readings, frames_of, residuals
-from .sensor import FrameSensor, ReadingSlopes, Sensor
-
-__all__ = [
-    "Sensor",
-    "FrameSensor",
-    "ReadingSlopes",
-    "JointPosition",
-    "JointVelocity",
-    "Orientation",
-    "Position",
-    "Pose",
-    "Gyro",
-    "PreintegratedVelocity",
-    "Accelerometer",
-    "ContactVelocity",
-    "ContactForce",
-    "Readings",
-    "frames_of",
-    "residuals",
-    "frame_sensor",
-]
+from .contacts import ContactForce as ContactForce
+from .contacts import ContactVelocity as ContactVelocity
+from .inertial import Accelerometer as Accelerometer
+from .inertial import Gyro as Gyro
+from .inertial import PreintegratedVelocity as PreintegratedVelocity
+from .joints import JointPosition as JointPosition
+from .joints import JointVelocity as JointVelocity
+from .placement import Orientation as Orientation
+from .placement import Pose as Pose
+from .placement import Position as Position
+from .readings import Readings as Readings
+from .readings import frames_of as frames_of
+from .readings import residuals as residuals
+from .sensor import FrameSensor as FrameSensor
+from .sensor import ReadingSlopes as ReadingSlopes
+from .sensor import Sensor as Sensor
 
 
 def frame_sensor(quantity: str) -> type[FrameSensor]:
