@@ -325,9 +325,6 @@ def _print(found: Excitation, written: list[str]) -> None:
         typer.echo("\nwritten: " + ", ".join(written))
 
 
-# ------------------------------------------------------------------------------------------- options
-
-
 def _robot(path: Path, data: Path | None, locked: Any) -> tuple[Articulated, dict[str, float]]:
     """The robot, and the held parameters of a project file."""
     if locked is not None and not isinstance(locked, dict):

@@ -30,8 +30,6 @@ ROUNDING = 32 * float(np.finfo(float).eps)
 """Of a second moment, relative to tr I about the frame's origin: Sigma adds three moments of inertia, Steiner's term
 is taken off it, and an eigenvalue of a 3 x 3 matrix is found to about ten units in the last place of its largest."""
 
-# ------------------------------------------------------------------------------------------ the parts, and back
-
 
 def inertia_matrix(pi: Inertial) -> Float[np.ndarray, "*batch 3 3"]:
     """(..., 3, 3) I about the body frame's origin [kg m^2]."""
@@ -102,9 +100,6 @@ def _six(I: np.ndarray) -> np.ndarray:
     return np.stack([I[..., r, c] for r, c in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))], axis=-1)
 
 
-# ------------------------------------------------------------------------------------------ frames, several bodies
-
-
 def change_frame(
     T_ab: Float[np.ndarray, "... 4 4"], pi_b: Float[np.ndarray, "... 10"]
 ) -> Float[np.ndarray, "... 10"]:
@@ -166,9 +161,6 @@ def closest_axes(
     sign = np.where(np.take_along_axis(mirrored, best, axis=-1) & keeps, -sign, sign)
     D, R = np.take_along_axis(D, order, axis=-1), np.take_along_axis(R, order[..., None, :], axis=-1)
     return D, R * sign[..., None, :]
-
-
-# ------------------------------------------------------------------------------------------ what a body may be
 
 
 def is_consistent(pi: Inertial) -> Bool[np.ndarray, "*batch"]:

@@ -32,8 +32,6 @@ from ..recording import CONTACT, Recording
 from .frame_motion import FrameMotion
 from .rotations import log, right_slope, skew
 
-# ----------------------------------------------------------------------------------------------------- constraints
-
 
 @dataclass(frozen=True, eq=False)
 class Contact(ABC):
@@ -143,9 +141,6 @@ class SurfaceContact(Contact):
         turned = log(self.anchor[:3, :3].T @ motion.rotation)
         turned_by_q = right_slope(turned) @ motion.by.jacobian[:, 3:]
         return np.concatenate([away, turned], axis=1), np.concatenate([away_by_q, turned_by_q], axis=1)
-
-
-# ------------------------------------------------------------------------------------------------------- schedules
 
 
 @dataclass(frozen=True)
@@ -356,9 +351,6 @@ class ContactDetection:
         return schedule.without_flicker(shortest) if shortest > 1 else schedule
 
 
-# ------------------------------------------------------------------------------------------------------------- gaits
-
-
 @dataclass(frozen=True, eq=False)
 class Gait:
     """Which feet are on the ground from a time on, until the next.
@@ -383,9 +375,6 @@ class Gait:
         row = np.searchsorted(self.times, np.asarray(times) + 1e-9, side="right") - 1
         closed = np.where(row[:, None] >= 0, self.closed[np.maximum(row, 0)], False)
         return _schedule(contacts, {foot: closed[:, k] for k, foot in enumerate(self.feet)})
-
-
-# ------------------------------------------------------------------------------------------------------------- parts
 
 
 def _schedule(contacts: Sequence[Contact], channels: Mapping[str, np.ndarray]) -> ContactSchedule:

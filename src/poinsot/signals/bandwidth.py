@@ -218,9 +218,6 @@ def cutoff_for_ratio(ratio: float, rate_hz: float, order: int) -> float:
     return cutoff_hz(walk, ratio / (TWICE if order == 2 else 1.0), rate_hz) / BUTTERWORTH_3_DB
 
 
-# -------------------------------------------------------------------------------------------------------- the spectrum
-
-
 @dataclass(frozen=True)
 class _Excitation:
     """Of one spectrum: w_dyn, w_e [Hz], the power of the motion, and whether N at w_e is that of rounding."""
@@ -304,9 +301,6 @@ def _excitation(
         float(power[-1]),
         bool(rounding[end] >= quietest[end]),
     )
-
-
-# ---------------------------------------------------------------------------------------------------- the rule of thumb
 
 
 def _cutoff(noise_hz: float, w_dyn: float, rate: float, rule: FilterRule) -> float:

@@ -39,9 +39,6 @@ HALF_POWER = 1 + math.sqrt(2)
 """The smoother passes p / (1 + p) of a signal of spectrum p sigma_e^2: 1/sqrt(2) of it where p is this."""
 
 
-# ----------------------------------------------------------------------------------------------------------- the family
-
-
 @dataclass(frozen=True)
 class GeneralizedRandomWalk:
     """One member of the family of Eq. 12: x_{k+1} = A x_k + G eta_k, per sample, at a noise variance ratio of 1.
@@ -124,9 +121,6 @@ def cutoff_hz(model: GeneralizedRandomWalk, nvr: float, rate_hz: float) -> float
         return 0.0
     log_omega = high if excess(high) > 0 else brentq(excess, low, high)
     return math.exp(log_omega) * rate_hz / (2 * math.pi)
-
-
-# --------------------------------------------------------------------------------------------------------- the smoother
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,9 +142,6 @@ class Flight:
     innovations_by_shared: Matrix
 
 
-# ---------------------------------------------------------------------------------------------------------- the filter
-
-
 @njit(cache=True)
 def glide(k: float, T: float) -> tuple[float, float, float]:
     """f, b and e^(-k T); T may be negative."""
@@ -248,9 +245,6 @@ def flight(drop: Drop, frames: Indices, model: FlightModel) -> Flight:
     return Flight(
         frames, float(t[0]), float(t[-1]), mean, covariance, by_shared, stacked[:, 0], stacked[:, 1:]
     )
-
-
-# ------------------------------------------------------------------------------------------ what all flights share
 
 
 def calibrated(

@@ -199,9 +199,6 @@ class ConeProgram:
         return Bound(self.cost(x), dual - float(np.abs(residual) @ np.abs(x)), violation)
 
 
-# ---------------------------------------------------------------------------------------- symmetric matrices as vectors
-
-
 def side(rows: int) -> int:
     """Of the square matrix with so many entries on and above its diagonal."""
     return round((np.sqrt(8 * rows + 1) - 1) / 2)
@@ -229,9 +226,6 @@ def matrix_of(s: np.ndarray) -> np.ndarray:
     S[..., rows, columns] = s / np.where(rows == columns, 1.0, np.sqrt(2))
     S[..., columns, rows] = S[..., rows, columns]
     return S
-
-
-# ------------------------------------------------------------------------------------------ how far from a cone
 
 
 def _below_zero(s: Vector) -> float:

@@ -282,9 +282,6 @@ class SemidefiniteLeastSquares:
         )
 
 
-# ------------------------------------------------------------------------------------------ the problem in numbers
-
-
 @dataclass(frozen=True, eq=False)
 class _ReducedProblem:
     """The data of the cone programs.
@@ -462,9 +459,6 @@ def _held(problem: InverseDynamics) -> list[Membership]:
         Membership(f"{name} = {value:g}", Cone.zero, identity[[parameters.index(name)]], np.array([-value]))
         for name, value in parameters.held.items()
     ]
-
-
-# ------------------------------------------------------------------------------------------ the programs
 
 
 @dataclass(frozen=True, eq=False)
@@ -664,9 +658,6 @@ def _certify(
         bound.primal,
         bound.dual,
     )
-
-
-# ------------------------------------------------------------------------------------------ what is known of each
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,8 +28,6 @@ from .fields import (
     unit_of,
 )
 
-# ------------------------------------------------------------------------------------------------------- recordings
-
 
 class ColumnSettings(SettingsTable):
     """One column of a file; see `poinsot.Column`."""

@@ -31,8 +31,6 @@ from .fields import (
     unit_of,
 )
 
-# -------------------------------------------------------------------------------------------------- robot and drive
-
 
 def _listed(name: str, laws: Iterable[str]) -> str:
     if name not in laws:

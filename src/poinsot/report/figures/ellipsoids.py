@@ -130,9 +130,6 @@ def packed(values: np.ndarray, kind: str) -> dict[str, str]:
     return {"dtype": kind, "bdata": b64encode(values.astype(f"<{kind}").tobytes()).decode()}
 
 
-# ------------------------------------------------------------------------------------------ where things are
-
-
 def _placed(body: Body, pi: Vector | None) -> PlacedBody | None:
     """None where there is nothing to draw: no parameters, no place, or no such body."""
     if pi is None or body.placement is None:
@@ -183,9 +180,6 @@ def _scene(low: Vector, high: Vector) -> dict[str, Any]:
         "camera": {"eye": {"x": 1.15, "y": -1.6, "z": 0.7}, "center": {"x": 0, "y": 0, "z": -0.07}},
         "dragmode": "turntable",
     }
-
-
-# ------------------------------------------------------------------------------------------ what is drawn
 
 
 def _trace(kind: str, points: np.ndarray, **more: Any) -> dict[str, Any]:
@@ -277,9 +271,6 @@ def _now(now: list[PlacedBody]) -> list[dict[str, Any]]:
             for one, word in zip(now, found, strict=True)
         ),
     ]  # fmt: skip
-
-
-# ------------------------------------------------------------------------------------------ what is said
 
 
 def _words(one: PlacedBody, which: str) -> str:

@@ -31,9 +31,6 @@ def energy_unit(impacts: Sequence[Impact]) -> str:
     return "J" if any(impact.unit == "N s" for impact in impacts) else "J/kg"
 
 
-# ------------------------------------------------------------------------------------------ impulses over time
-
-
 def impulse_grid(impacts: Sequence[Impact], motions: Sequence[EstimatedMotion]) -> FigureGrid:
     """Normal above, tangential below, one panel for each of the first few recordings."""
     spans = {motion.name: motion.path.time[[0, -1]] for motion in motions}
@@ -96,9 +93,6 @@ def impulse_figure(impacts: Sequence[Impact], span: Float[np.ndarray, "2"] | Non
         alt=f"{name}: normal and tangential impulse [{unit}] of {number_of(len(impacts), 'impact')}: {listed}"
         + (f"; and {len(impacts) - 12} more" if len(impacts) > 12 else ""),
     )
-
-
-# ------------------------------------------------------------------------------------------ the friction cone
 
 
 def cone_grid(impacts: Sequence[Impact], scene: Scene) -> FigureGrid:
@@ -171,9 +165,6 @@ def _edge(scene: Scene) -> tuple[float, str, str]:
         )
         return slope, f"friction is at least {significant(slope, 3)}", caption
     return slope, "friction is not known", "No edge is drawn: the data do not say what friction is."
-
-
-# ------------------------------------------------------------------------------------------ energy over time
 
 
 def energy_grid(scene: Scene, impacts: Sequence[Impact]) -> FigureGrid | None:
