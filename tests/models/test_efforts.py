@@ -19,7 +19,7 @@ from poinsot.models.efforts import (
 from poinsot.models.joint_terms import JointTerms
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.regression.base_parameters import structural_base
-from poinsot.regression.excitation.terms import Terms
+from poinsot.regression.excitation.problem import Terms
 from poinsot.regression.regressor import Regressor
 from references.robots import chain, own_parameters
 

@@ -14,7 +14,7 @@ from poinsot.export.joint_terms import place_of
 from poinsot.models.friction import LAWS, FrictionLaw, FrictionTerm, ListedLaw, ViscousTerm
 from poinsot.models.joint_terms import JointTerms
 from poinsot.regression.base_parameters import structural_base
-from poinsot.regression.excitation.terms import Terms
+from poinsot.regression.excitation.problem import Terms
 from poinsot.regression.regressor import Regressor
 from poinsot.report.words import family, meaning
 from poinsot.simulation import (

@@ -16,7 +16,7 @@ from poinsot.report.figures import (
     effort_grid,
     interval_grid,
 )
-from poinsot.report.figures.autocorrelation import white_band
+from poinsot.report.figures.curves import white_band
 from poinsot.report.figures.style import rounded
 from poinsot.report.figures.thinning import end_to_end, line, thinned
 from poinsot.report.numbers import significant

@@ -159,7 +159,7 @@ def test_ratio_and_cutoff_are_inverse(order, cutoff_hz, rate_hz):
 @pytest.mark.parametrize("order", [2, 3])
 def test_the_ratio_of_a_cutoff_passes_accelerations_as_the_butterworth_filter_does(order):
     """A sine at the frequency at which either must pass 1/sqrt(2) of its acceleration."""
-    from poinsot.signals.differentiation import differentiate
+    from poinsot.signals.random_walk_smoother import differentiate
 
     cutoff_hz, rate_hz = 20.0, 1000.0
     frequency = cutoff_hz * (math.sqrt(2) - 1) ** (1 / 8)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidMethod, InvalidSignals
-from poinsot.signals.differentiation import differentiate
 from poinsot.signals.noise_variance_ratio import LogNormalPrior, RatioVerdict, maximum_likelihood_nvr
 from poinsot.signals.random_walk import (
     GeneralizedRandomWalk,
@@ -15,6 +14,7 @@ from poinsot.signals.random_walk import (
     nvr_for_cutoff,
     smooth,
 )
+from poinsot.signals.random_walk_smoother import differentiate
 from references.random_walk import (
     dense_smoother,
     kalman_smoother,

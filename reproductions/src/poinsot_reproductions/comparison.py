@@ -8,7 +8,7 @@ from typing import Any
 
 from poinsot.estimate import Fit
 from poinsot.report.blocks import Figure
-from poinsot.report.figures.autocorrelation import band_shape, stems, value_range, whiteness_words
+from poinsot.report.figures.curves import band_shape, stems, value_range, whiteness_words
 from poinsot.report.figures.style import MEASURED, PREDICTED, RESIDUAL, axis, curve, label, layout
 from poinsot.report.figures.thinning import line, longest_trace
 from poinsot.report.numbers import correlation_text, percent_text, unit_text

@@ -2,6 +2,26 @@
 
 The file that the robot was read from is edited, read again and compared before anything is written. This is a function
 and not a method of `Estimate`, which depends neither on files nor on robots.
+
+Check that an edited description, read again, has the intended torques.
+
+Torques are compared at random states, all bodies and all joints at once, so any error (a link's frame, a rounded
+number, a parser that reads differently) shows. They are relative to the largest torque of the joint, or to a millionth
+of its summands if those cancel: the torque of an unloaded joint is rounding error only.
+
+Assign the bodies of an estimate to the links of a description.
+
+Links that are joined by fixed (or locked) joints are one body of the estimate, whose parameters are about the frame of
+the joint that carries it. With T_bl the placement of link l in it,
+
+    pi_b = sum over l of change_frame(T_bl, pi_l),
+
+only one of its links changes: the body's own, or the heaviest if the own one is a placeholder. It gets the difference
+to the others,
+
+    pi_l = change_frame(T_bl^-1, pi_b - sum over the others),
+
+if that is physically possible; otherwise it gets all of pi_b, and the inertia of the others is removed.
 """
 
 from __future__ import annotations
@@ -9,9 +29,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from ..arrays import Vector
 from ..estimate import Body, Estimate, Trust
@@ -24,16 +46,141 @@ from ..exceptions import (
     UnwritableOutput,
     listing,
 )
-from ..inertia.parameters import from_physical, inconsistencies, is_consistent
+from ..inertia.parameters import change_frame, from_physical, inconsistencies, is_consistent
 from ..io.results import write_json
 from ..io.writing import check_writable
 from ..models.articulated import Articulated
-from .bodies_to_links import share
-from .description import Description
+from .description import Description, Freedom, JointDynamics
 from .differences import Change, differences
 from .joint_terms import place, torque_parameters
 from .reading import open_description
-from .reload_check import check_reloaded
+
+PLACEHOLDER = 0.01
+"""A link with less than this fraction of its body's mass is a placeholder for a frame."""
+
+UNCHANGED = 1e-13
+"""A link whose parameters change by no more than this, relative to m, sqrt(m tr I) >= |h| and tr I, keeps its text."""
+
+
+class Shares(NamedTuple):
+    """New parameters of the links of a body.
+
+    Args:
+        inertials: link -> (10,) pi in its own frame, or None: inertia removed. Unchanged links are left out.
+        note: a sentence for the user, or "".
+    """
+
+    inertials: dict[str, Vector | None]
+    note: str = ""
+
+
+def share(body: str, pi: Vector, placements: Mapping[str, np.ndarray], source: Description) -> Shares:
+    """Compute the new parameters of the links of a body.
+
+    Args:
+        body: its name. pi: (10,) about the frame of its joint.
+        placements: link -> (4, 4) T_bl, the body's own link first.
+        source: the description with the present parameters.
+
+    Raises:
+        InvalidModel: if a link is missing in the description.
+    """
+    missing = [link for link in placements if link not in source.links]
+    if missing:
+        raise InvalidModel(
+            f"{source.path} has no link {listing(missing)}, which the robot had when it was read"
+        )
+    own = {link: inertial for link in placements if (inertial := source.inertial(link)) is not None}
+    shaped = [link for link in placements if source.has_shape_inertia(link)]
+    masses = {link: float(own[link][0]) if link in own else 0.0 for link in placements}
+    main, heaviest = next(iter(placements)), max(masses, key=lambda link: masses[link])
+    # The frame of a joint is often a link of a gram, which should not carry the difference to all
+    # others.
+    carrier = heaviest if masses[main] < PLACEHOLDER * masses[heaviest] else main
+    others = [l for l in placements if l != carrier and (l in shaped or (l in own and own[l].any()))]
+    T_lb = np.linalg.inv(placements[carrier])
+    if set(others).isdisjoint(shaped):
+        rest = pi - sum((change_frame(placements[l], own[l]) for l in others), np.zeros(10))
+        # An impossible whole, which only force=True brings here, has no possible remainder to ask
+        # for.
+        if (is_consistent(rest) and rest[0] > 0) or not is_consistent(pi):
+            return Shares(_unless_same(carrier, change_frame(T_lb, rest), own))
+        why = "since the remainder would be physically impossible"
+    else:
+        why = "since it was computed from shapes, not given as numbers"
+    note = (
+        f"{carrier} has the inertia of the whole body {body}; that of {listing(others)}, fixed to it, is removed, "
+        f"{why}."
+    )
+    whole = change_frame(T_lb, pi)
+    return Shares({**_unless_same(carrier, whole, own), **dict.fromkeys(others)}, note if others else "")
+
+
+def _unless_same(link: str, pi: Vector, own: Mapping[str, Vector]) -> dict[str, Vector | None]:
+    """The link's new parameters, if they differ from the present ones."""
+    m, trace = abs(pi[0]), np.abs(pi[[4, 6, 9]]).sum()
+    size = np.array([m, *3 * [np.sqrt(m * trace)], *6 * [trace]])
+    kept = np.all(np.abs(pi - own.get(link, np.zeros(10))) <= UNCHANGED * size)
+    return {} if kept else {link: pi}
+
+
+STATES = 32
+TOLERANCE = 1e-9
+
+
+def check_reloaded(
+    robot: Articulated,
+    description: Description,
+    inertials: Float[np.ndarray, "l 10"],
+    terms: Mapping[Freedom, JointDynamics],
+) -> float:
+    """Largest relative torque error of the description, read with the same options as `robot`.
+
+    Args:
+        inertials: (l, 10) of the bodies, in the order of `robot.bodies`.
+        terms: joint terms written into the description.
+
+    Raises:
+        InvalidModel: if they differ by more than 1e-9, or joints, bodies, damping or friction differ.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / description.path.name
+        path.write_bytes(description.text.data)
+        again = robot.read_again(path)
+    if (again.joints, again.bodies) != (robot.joints, robot.bodies):
+        raise _changed(description, "it has other joints or bodies")
+    states = robot.random_states(STATES, np.random.default_rng(0))
+    # Before the regressor, which would fail on states of another size.
+    if again.model.nq != robot.model.nq:
+        raise _changed(description, "its joints are of other types")
+    Y, pi = robot.torque_regressor(*states), inertials.ravel()
+    asked, found = Y @ pi, again.torque_regressor(*states) @ again.inertials.ravel()
+    size = np.maximum(np.abs(asked).max(axis=0), 1e-6 * (np.abs(Y) @ np.abs(pi)).max(axis=0))
+    error = np.abs(found - asked).max(axis=0)
+    relative = np.divide(error, size, out=np.where(error > 0, np.inf, 0.0), where=size > 0)
+    # Not `>`: NaN must fail too.
+    if not relative.max() <= TOLERANCE:
+        worst = int(np.argmax(relative))
+        k = worst - int(robot.actuated[0])
+        joint = robot.joints[k] if k >= 0 else "the floating base"
+        how = f"{joint} has torques that differ by {relative[worst]:.2g} of the largest"
+        raise _changed(description, how)
+    for k, (joint, freedom) in enumerate(zip(robot.joints, robot.freedoms, strict=True)):
+        given = terms.get(freedom, JointDynamics())._asdict()
+        for name, values in again.described_terms.items():
+            before = float(robot.described_terms[name][k])
+            meant = before if given[name] is None else float(given[name])
+            if not np.isclose(values[k], meant, rtol=1e-12, atol=0):
+                raise _changed(description, f"the {name} of {joint} is {values[k]:g} and not {meant:g}")
+    return float(relative.max())
+
+
+def _changed(description: Description, what: str) -> InvalidModel:
+    return InvalidModel(
+        f"{description.path} with other inertia, read again, is not the robot that was identified: {what}; "
+        "if the file has changed since it was read, identify with it as it is now"
+    )
+
 
 EXPORT_SCHEMA = "poinsot.export/1"
 

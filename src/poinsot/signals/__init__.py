@@ -3,6 +3,6 @@
 resampling, alignment     a uniform clock, channels without delay
 bandwidth                 which cutoff the excitation calls for
 butterworth               smoothing with a known bandwidth
-random_walk               smoothing without: the smoother, noise_variance_ratio, differentiation, random_walk_smoother
+random_walk               smoothing without: the smoother, noise_variance_ratio, random_walk_smoother
 decimation                what regressor columns and efforts still have to pass, alike
 """

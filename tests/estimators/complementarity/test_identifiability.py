@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from poinsot.estimators.complementarity.identifiability import consistency, pushed
+from poinsot.estimators.complementarity.drop_estimate import consistency, pushed
 from poinsot.models.planar import Ellipse, PlanarBody, floor, rectangle
 from poinsot.models.planar.contact import contacts_at
 from poinsot.models.planar.events import moved

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from poinsot.models.planar.lemke import lemke
+from poinsot.models.planar.impulses import lemke
 from references.planar import random_contacts
 
 COUNT = 1000

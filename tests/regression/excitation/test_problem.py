@@ -9,8 +9,8 @@ from poinsot.models.collisions import Surroundings, Workspace
 from poinsot.models.drive import Drive
 from poinsot.models.friction import NoFriction
 from poinsot.regression.excitation.limits import limits_of
-from poinsot.regression.excitation.postures import random_posture
 from poinsot.regression.excitation.problem import excitation_problem
+from poinsot.regression.excitation.search import random_posture
 from references import arm_with_shapes
 from references.robots import described, random_robot
 

@@ -6,7 +6,7 @@ import pytest
 from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import ViscousCoulomb
 from poinsot.regression.base_parameters import structural_base
-from poinsot.regression.excitation.terms import Terms, with_friction_held
+from poinsot.regression.excitation.problem import Terms, with_friction_held
 from poinsot.regression.regressor import Regressor
 from references.dense_regression import torque
 from references.robots import own_parameters, random_robot

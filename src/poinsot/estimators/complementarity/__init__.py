@@ -11,7 +11,6 @@ posterior          all minima that explain the frames about as well as the deepe
 drop               `DropIdentification`: the method
 drop_fit           its result
 certificate        optimality and feasibility at an estimate's values
-identifiability    rank of the impacts' equations in m, J and impulses
 drop_estimate      the result as an estimate
 
 Many drops, as flights joined by impacts with impulses of their own:

@@ -3,7 +3,6 @@
 shapes       outlines of bodies: ellipse, circle, polygon, smooth convex curve
 walls        what a body may strike
 contact      gaps, contact points and the directions in which impulses act, with exact derivatives
-lemke        linear complementarity, compiled
 impulses     impulses at closed contacts: restitution and Coulomb friction
 stepping     motion in steps, with its energies: impulse-restitution and impulse-gap complementarity
 events       motion from impact to impact, with exact flights

@@ -4,7 +4,6 @@ limits        of positions, speeds, accelerations and torques
 problem       `excitation_problem`: the parameters to excite, and the robot
 trajectory    Fourier series and quintic splines from rest to rest
 criterion     condition number and determinant of the information, with gradients
-terms         regressor and torques of a motion, and how they change with it
 constraints   limits and clearances as inequalities
 design        `OptimalExcitation`: the optimization
 excitation    `Excitation`: the result, and how well it will determine each parameter

@@ -1,16 +1,178 @@
-"""Lines over one time axis: the channels of a recording, or for instance an estimate and the truth."""
+"""Lines over one time axis: the channels of a recording, or for instance an estimate and the truth.
+
+Measured and predicted effort of each joint, and the residual beneath (Brunot et al. 2017, Fig. 4).
+
+Autocorrelation of the residuals, with the 95 % band of white noise (Brunot et al. 2017, Figs. 2 and 3).
+
+Of N white residuals each sample autocorrelation is nearly normal with variance 1/N, so 95 of 100 lie within
+1.96 / sqrt(N) of zero.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import nan, sqrt
+from typing import Any
 
 import numpy as np
 
+from ...estimate import NORMAL_95, Fit
 from ..blocks import Figure, FigureGrid
-from ..numbers import significant, unit_text
-from ..words import series
-from .style import ACCENT, CHANNEL, INK, MUTED, TOP_LEGEND, axis, curve, layout
-from .thinning import line, longest_trace, zoom_note
+from ..numbers import correlation_text, percent_text, significant, unit_text
+from ..words import effort_word, series
+from .style import (
+    ACCENT,
+    BAND,
+    CHANNEL,
+    INK,
+    MEASURED,
+    MUTED,
+    PREDICTED,
+    RESIDUAL,
+    TOP_LEGEND,
+    axis,
+    curve,
+    layout,
+    rounded,
+)
+from .thinning import end_to_end, line, longest_trace, zoom_note
+
+MOST_STEMS = 150
+"""Lags that are drawn one by one; more become a line."""
+
+STEMS_LEGEND = (("stem", "autocorrelation"), ("band", "95 % band of white noise"))
+
+
+def white_band(fit: Fit) -> float:
+    """Half the width of the band that 95 of 100 autocorrelations of white residuals keep within."""
+    return NORMAL_95 / sqrt(len(fit.time))
+
+
+def stems(fit: Fit, joint: int) -> dict[str, Any]:
+    """The trace of one joint's autocorrelation, lag by lag."""
+    values = fit.autocorrelation[joint]
+    points, hover = {"x": list(range(len(values))), "y": rounded(values)}, "lag %{x}: %{y:.3f}<extra></extra>"
+    if len(values) > MOST_STEMS:
+        return curve("autocorrelation", {"color": ACCENT, "width": 1.4}, hover, **points)
+    look = {"width": 0.45, "marker": {"color": ACCENT, "line": {"width": 0}}, "hovertemplate": hover}
+    return {"type": "bar", "name": "autocorrelation"} | points | look
+
+
+def band_shape(fit: Fit, **references: str) -> dict[str, Any]:
+    """The shaded band, over the whole width of a panel."""
+    half = float(f"{white_band(fit):.4g}")
+    place = {"xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": -half, "y1": half} | references
+    line = {"color": INK, "width": 0.7, "dash": "dot"}
+    return {"type": "rect", "fillcolor": BAND, "line": line, "layer": "below"} | place
+
+
+def value_range(fits: list[Fit]) -> list[float]:
+    """One vertical range for panels that are compared."""
+    lowest = min(
+        # A column without readings has no autocorrelation.
+        float(np.min(fit.autocorrelation, where=np.isfinite(fit.autocorrelation), initial=0.0))
+        for fit in fits
+    )
+    band = max(white_band(fit) for fit in fits)
+    return [float(f"{max(min(lowest, -band) - 0.08, -1.05):.2f}"), 1.05]
+
+
+def whiteness_words(fit: Fit, joint: int) -> str:
+    """`lag 1: 0.62, not white`."""
+    verdict = fit.whiteness[joint]
+    return f"lag 1: {correlation_text(verdict.lag1)}, {'white' if verdict.white else 'not white'}"
+
+
+def autocorrelation_figure(fit: Fit, joint: int, vertical: list[float] | None = None) -> Figure:
+    """One joint."""
+    return Figure(
+        title=fit.joints[joint],
+        note=whiteness_words(fit, joint),
+        data=(stems(fit, joint),),
+        layout=layout(
+            210,
+            xaxis=axis("lag [rows]", zeroline=False, range=[-0.6, fit.autocorrelation.shape[1] - 0.4]),
+            yaxis=axis("autocorrelation", range=vertical or value_range([fit]), nticks=6),
+            shapes=[band_shape(fit)],
+            hovermode="closest",
+        ),
+        alt=(
+            f"{fit.joints[joint]}: autocorrelation of the residuals up to lag {fit.autocorrelation.shape[1] - 1}; "
+            f"{whiteness_words(fit, joint)}; white noise would stay within {white_band(fit):.3f}"
+        ),
+    )
+
+
+def autocorrelation_grid(fit: Fit) -> FigureGrid:
+    """All joints on the same scale."""
+    vertical = value_range([fit])
+    return FigureGrid(
+        panels=tuple(autocorrelation_figure(fit, joint, vertical) for joint in range(len(fit.joints))),
+        legend=STEMS_LEGEND,
+        shared_x=True,
+        caption=f"Stems outside ± {white_band(fit):.3f} happen once in twenty lags where residuals are white.",
+    )
+
+
+EFFORT_LEGEND = (
+    ("measured", "measured"),
+    ("predicted", "predicted"),
+    ("residual", "residual, measured minus predicted"),
+)
+
+
+def effort_figure(fit: Fit, joint: int, longest: int = 4000) -> Figure:
+    """One joint: effort above, residual below, one time axis."""
+    name, unit = fit.joints[joint], fit.units[joint]
+    word, shown = effort_word(unit), unit_text(unit)
+    # By column, in the unit of the joint: forces and torques are never in one figure.
+    measured, predicted = fit.measured[:, joint], fit.predicted[:, joint]
+    residual = measured - predicted
+    traces = (
+        ("measured", measured, MEASURED, "y"),
+        ("predicted", predicted, PREDICTED, "y"),
+        ("residual", residual, RESIDUAL, "y2"),
+    )
+    data = tuple(
+        curve(label, ink, yaxis=y, **line(fit.time, values, longest)) for label, values, ink, y in traces
+    )
+    percent = fit.relative_error_percent_per_joint[joint]
+    # a slow sensor has no reading in most rows, and NaN there
+    read = residual[np.isfinite(residual)]
+    rms = float(np.sqrt(np.mean(read**2))) if len(read) else nan
+    largest = float(np.abs(read).max()) if len(read) else nan
+    return Figure(
+        title=name,
+        note=f"relative error {percent_text(percent)}",
+        data=data,
+        layout=layout(
+            320,
+            xaxis=axis("time [s]", anchor="y2", zeroline=False),
+            yaxis=axis(f"{word} [{shown}]", domain=[0.38, 1.0], nticks=7),
+            yaxis2=axis(f"residual [{shown}]", domain=[0.0, 0.29], nticks=5),
+        ),
+        alt=(
+            f"{name}: measured and predicted {word} over {float(np.ptp(end_to_end(fit.time))):.3g} s, "
+            f"relative error {percent_text(percent)}, root mean square of the residual "
+            f"{significant(rms, 3)} {shown}, largest {significant(largest, 3)} {shown}"
+        ),
+    )
+
+
+def effort_grid(fit: Fit) -> FigureGrid:
+    """All joints, zoomed together."""
+    longest = longest_trace(len(fit.joints))
+    return FigureGrid(
+        panels=tuple(effort_figure(fit, joint, longest) for joint in range(len(fit.joints))),
+        legend=EFFORT_LEGEND,
+        shared_x=True,
+        caption=zoom_note(
+            len(fit.time),
+            longest,
+            "The recordings are drawn one behind the other." if np.any(np.diff(fit.time) <= 0) else "",
+        ),
+    )
+
 
 INKS = (
     {"color": INK, "width": 1.6},
